@@ -1,0 +1,106 @@
+import type { Config } from "../src/config.ts";
+import { loadValue, storeValue as storeBlobValue } from "../src/platform/blobs.ts";
+import type { BlobStore } from "../src/platform/blobs.ts";
+import type { Database } from "../src/stores/db.ts";
+import type { RunReport } from "../src/domain/run-report.ts";
+import type { RunFeed } from "../src/stores/run-feed.ts";
+import type { LocalActivities, RegularActivities } from "./index.ts";
+import { createChildRuns } from "./child-runs.ts";
+import { createLoadDocuments } from "./documents.ts";
+import { createEvaluate } from "./evaluate.ts";
+import { createExecuteNode } from "./execute-node.ts";
+import type { NodeExecutors } from "./execute-node.ts";
+import { asActivity } from "./failures.ts";
+import { createIngestDocument } from "./ingest/ingest-document.ts";
+import type { ParseDocument } from "./ingest/parse-document.ts";
+import { createExpirePause } from "./pauses.ts";
+import { createPlanCache } from "./plans.ts";
+import { createRecordSink } from "./record-sink.ts";
+import { createRunRecorder } from "./run-record.ts";
+import type { RunRecorderDeps } from "./run-record.ts";
+import { assemble, splitItems } from "./values.ts";
+
+export interface ActivityDeps {
+  readonly config: Config;
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly feed: RunFeed;
+  readonly onState?: RunRecorderDeps["onState"];
+  /** Told of each write of a run's end that failed and is tried again. */
+  readonly onFault: (error: unknown, report: RunReport) => void;
+}
+
+/** What a worker of run workflows registers. */
+export interface RunWorkerParts {
+  readonly activities: LocalActivities;
+  readonly sinks: ReturnType<typeof createRecordSink>;
+}
+
+/** What every process that holds run workflows registers. */
+export function createRunWorkerParts({ config, db, blobs, feed, onState, onFault }: ActivityDeps): RunWorkerParts {
+  const plans = createPlanCache(db);
+  const recorder = createRunRecorder({
+    db,
+    blobs,
+    feed,
+    plans,
+    checkAfterMs: config.MILLRACE_STUCK_AFTER_MS,
+    ...(onState ? { onState } : {}),
+  });
+  const evaluate = createEvaluate(blobs, plans);
+  const loadDocuments = createLoadDocuments(db, blobs, plans);
+  const createChildRun = createChildRuns({
+    db,
+    blobs,
+    plans,
+    recorder,
+    limits: { ...runLimits(config), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
+  });
+  const activities: LocalActivities = {
+    recordReport: (report) => recorder.record(report),
+    evaluate: (input) => asActivity(() => evaluate(input)),
+    loadDocuments: (input) => asActivity(() => loadDocuments(input)),
+    loadPlan: async (of) => (await plans.get(of)).plan,
+    storeValue: ({ org_id, value }) =>
+      asActivity(async () => storeBlobValue(blobs, org_id, await loadValue(blobs, value))),
+    assemble: (input) => asActivity(() => assemble(blobs, input)),
+    splitItems: (input) => asActivity(() => splitItems(blobs, input)),
+    createChildRun: (input) => asActivity(() => createChildRun(input)),
+    expirePause: createExpirePause(db, feed),
+  };
+  return { activities, sinks: createRecordSink(recorder, onFault) };
+}
+
+export interface RegularActivityDeps extends ActivityDeps {
+  readonly executors: NodeExecutors;
+  readonly parse: ParseDocument;
+  readonly onNode?: (kind: string, state: string, seconds: number) => void;
+}
+
+/** What only the workers register. */
+export function createRegularActivities(deps: RegularActivityDeps): RegularActivities {
+  const { config, db, blobs, feed, executors, parse, onNode, onState } = deps;
+  const plans = createPlanCache(db);
+  const recorder = createRunRecorder({
+    db,
+    blobs,
+    feed,
+    plans,
+    checkAfterMs: config.MILLRACE_STUCK_AFTER_MS,
+    ...(onState ? { onState } : {}),
+  });
+  return {
+    executeNode: createExecuteNode({ blobs, plans, recorder, executors, ...(onNode ? { onNode } : {}) }),
+    ingestDocument: createIngestDocument({ db, blobs, parse }),
+  };
+}
+
+/** The limits of runs, as the configuration has them. */
+function runLimits(config: Config) {
+  return {
+    max_iterations: config.MILLRACE_MAX_ITERATIONS,
+    timeout_seconds: config.MILLRACE_RUN_TIMEOUT_SECONDS,
+    max_timeout_seconds: config.MILLRACE_MAX_RUN_TIMEOUT_SECONDS,
+    max_concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS,
+  };
+}

@@ -1,0 +1,25 @@
+import { ApplicationFailure } from "@temporalio/activity";
+import { NodeFailure } from "../src/domain/failure.ts";
+import { redactSecrets } from "../src/platform/redaction.ts";
+
+/**
+ * A node's own failure in the form that crosses process borders. Temporal must not retry it: the workflow does, by the
+ * node's policy. Everything else an activity throws is infrastructure and is retried by Temporal.
+ */
+export function toApplicationFailure(failure: NodeFailure): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(redactSecrets(failure.message), failure.code, {
+    retryable: failure.retryable,
+    upstream: failure.upstream,
+    ...("retry_after_ms" in failure ? { retry_after_ms: failure.retry_after_ms } : {}),
+  });
+}
+
+/** Runs `work`; what it throws leaves in the form Temporal carries. */
+export async function asActivity<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof NodeFailure) throw toApplicationFailure(error);
+    throw error;
+  }
+}

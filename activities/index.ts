@@ -1,0 +1,38 @@
+import type { RunInput, RunState } from "../src/domain/run.ts";
+import type { Plan } from "../src/domain/flow/types.ts";
+import type { StoredValue } from "../src/domain/json.ts";
+import type {
+  AssembleInput,
+  CreateChildRunInput,
+  EvaluateInput,
+  EvaluateResult,
+  ExecuteInput,
+  ExpirePauseInput,
+  ExpirePauseResult,
+  LoadDocumentsResult,
+  RunReport,
+  SplitItemsInput,
+  SplitItemsResult,
+} from "../src/domain/run-report.ts";
+import type { IngestInput } from "../src/domain/document.ts";
+
+/** Short activities that run beside the workflow, in whichever process holds it. */
+export interface LocalActivities {
+  /** Writes a report into the run's record and tells in which state the run is then. */
+  recordReport(report: RunReport): Promise<RunState>;
+  evaluate(input: EvaluateInput): Promise<EvaluateResult>;
+  loadDocuments(input: EvaluateInput): Promise<LoadDocumentsResult>;
+  loadPlan(input: { org_id: string; project_id: string; flow_version: number }): Promise<Plan>;
+  storeValue(input: { org_id: string; value: StoredValue }): Promise<StoredValue>;
+  assemble(input: AssembleInput): Promise<StoredValue>;
+  splitItems(input: SplitItemsInput): Promise<SplitItemsResult>;
+  /** Inserts the row of a sub-flow's run (once for its id) and answers what its workflow starts with. */
+  createChildRun(input: CreateChildRunInput): Promise<Omit<RunInput, "plan">>;
+  expirePause(input: ExpirePauseInput): Promise<ExpirePauseResult>;
+}
+
+/** Slow, long or hostile work: on the workers, heart-beating, cancellable. */
+export interface RegularActivities {
+  executeNode(input: ExecuteInput): Promise<StoredValue>;
+  ingestDocument(input: IngestInput): Promise<void>;
+}

@@ -1,0 +1,16 @@
+import { evaluateCel } from "../../src/domain/flow/cel.ts";
+import type { CodeConfig } from "../../src/domain/flow/nodes/code.ts";
+import type { Sandbox } from "../../src/platform/sandbox/sandbox.ts";
+import type { NodeExecutor } from "./executor.ts";
+
+/** Executes `code` nodes: arguments by CEL, then the script in the sandbox. Failures are those of Sandbox.run and CEL. */
+export function createCodeExecutor({ sandbox }: { readonly sandbox: Sandbox }): NodeExecutor<CodeConfig> {
+  return async function executeCode({ org_id, config, scope, signal }) {
+    // Built from entries: an argument called __proto__ is an argument.
+    const args = Object.fromEntries(
+      Object.entries(config.args).map(([name, expression]) => [name, evaluateCel(expression, scope)]),
+    );
+    const { value, logs } = await sandbox.run({ orgId: org_id, source: config.source, args, signal });
+    return { output: value, inputs: args, logs };
+  };
+}

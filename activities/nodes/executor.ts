@@ -1,0 +1,28 @@
+import type { Json } from "../../src/domain/json.ts";
+import type { Scope } from "../../src/domain/flow/types.ts";
+
+/** What a node's executor is given: everything is resolved, nothing is a reference any more. */
+export interface NodeExecution<Config> {
+  readonly org_id: string;
+  readonly run_id: string;
+  /** Where the node stands in the run, e.g. "map-0[3]/http-0". */
+  readonly path: string;
+  /** From 1; grows with each retry of the node. */
+  readonly attempt: number;
+  readonly config: Config;
+  readonly scope: Scope;
+  /** The same over all retries and restarts of this node of this run. */
+  readonly idempotency_key: string;
+  /** Fires on cancellation and on the node's time-out; an executor stops what it does and rejects. */
+  readonly signal: AbortSignal;
+}
+
+/** What an executor answers. `inputs` is what it worked on (rendered), for people to read: no secrets in it. */
+export interface NodeOutcome {
+  readonly output: Json;
+  readonly inputs?: Json;
+  /** What user code wrote to its console, shortened. */
+  readonly logs?: readonly string[];
+}
+
+export type NodeExecutor<Config> = (execution: NodeExecution<Config>) => Promise<NodeOutcome>;

@@ -1,0 +1,114 @@
+import type { HttpConfig } from "../../src/domain/flow/nodes/http.ts";
+import { renderTemplate } from "../../src/domain/flow/liquid.ts";
+import type { Scope } from "../../src/domain/flow/types.ts";
+import { NodeFailure } from "../../src/domain/failure.ts";
+import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
+import type { Json } from "../../src/domain/json.ts";
+import type { GuardedRequest } from "../../src/platform/guarded-fetch.ts";
+import {
+  isSecretHeader,
+  isSecretName,
+  MASK,
+  redactJson,
+  redactSecrets,
+  redactUrl,
+} from "../../src/platform/redaction.ts";
+
+/** A request with nothing left to render. */
+export interface RenderedRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** As a reader thinks of it: text, or a JSON value. */
+  readonly body: Json | undefined;
+}
+
+/** A longer body (bytes of JSON) is not shown to people. */
+const SHOWN_BODY_BYTES = 64 * 1024;
+/** Longest time of all templates together. */
+const RENDER_MS = 2000;
+
+/**
+ * Renders the templates of an `http` node. What they yield is data: the address is parsed after rendering, parameters are
+ * encoded, and a body that is JSON is rendered string by string, so that no value can end the string it stands in.
+ */
+export function renderRequest(
+  config: HttpConfig,
+  scope: Scope,
+  defaults: Readonly<Record<string, string>>,
+): RenderedRequest {
+  const render = createRenderer(scope);
+  const headers = new Map(Object.entries(defaults));
+  const body = config.body === undefined ? undefined : renderLeaves(config.body, render);
+  if (body !== undefined) headers.set("content-type", contentType(body));
+  for (const [name, source] of Object.entries(config.headers)) headers.set(name.toLowerCase(), render(source));
+  const query = Object.entries(config.query).map(([name, source]): [string, string] => [name, render(source)]);
+  return {
+    method: config.method,
+    url: withQuery(render(config.url).trim(), new URLSearchParams(query).toString()),
+    headers: Object.fromEntries(headers),
+    body,
+  };
+}
+
+/** The request as it goes out. */
+export function outgoing({ method, url, headers, body }: RenderedRequest): GuardedRequest {
+  const request = { method, url, headers, secretHeaders: Object.keys(headers).filter(isSecretHeader) };
+  return body === undefined ? request : { ...request, body: typeof body === "string" ? body : JSON.stringify(body) };
+}
+
+/** The request as people may read it. */
+export function shown({ method, url, headers, body }: RenderedRequest): Json {
+  const masked = Object.entries(headers).map(([name, value]) => [
+    name,
+    isSecretHeader(name) ? MASK : redactSecrets(value),
+  ]);
+  const request = { method, url: redactUrl(url), headers: Object.fromEntries(masked) as Record<string, string> };
+  if (body === undefined) return request;
+  const bytes = Buffer.byteLength(JSON.stringify(body));
+  return { ...request, body: bytes > SHOWN_BODY_BYTES ? `[${bytes} bytes]` : redactJson(body) };
+}
+
+/** Values that must not come back in a message, should the service answer with what it was sent. */
+export function secretsOf({ url, headers }: RenderedRequest): string[] {
+  const inHeaders = Object.entries(headers).flatMap(([name, value]) =>
+    isSecretHeader(name) ? [value, ...value.split(/\s+/)] : [],
+  );
+  const inQuery = URL.canParse(url)
+    ? [...new URL(url).searchParams].flatMap(([name, value]) => (isSecretName(name) || name === "key" ? [value] : []))
+    : [];
+  // Shorter ones would blank out half of an innocent message.
+  return [...inHeaders, ...inQuery].filter((value) => value.length >= 6);
+}
+
+/** One budget of time and length for all templates of the node: a body may have thousands. */
+function createRenderer(scope: Scope): (source: string) => string {
+  const end = performance.now() + RENDER_MS;
+  let chars = 0;
+  return (source) => {
+    const text = renderTemplate(source, scope, { renderMs: Math.max(1, end - performance.now()) });
+    chars += text.length;
+    if (chars > MAX_VALUE_BYTES) throw new NodeFailure("value_too_large", "The request is larger than 25 MiB.");
+    return text;
+  };
+}
+
+function renderLeaves(value: Json, render: (source: string) => string): Json {
+  if (typeof value === "string") return render(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((item: Json) => renderLeaves(item, render));
+  const members = Object.entries(value as Readonly<Record<string, Json>>);
+  return Object.fromEntries(members.map(([key, item]) => [key, renderLeaves(item, render)]));
+}
+
+function contentType(body: Json): string {
+  return typeof body === "string" ? "text/plain; charset=utf-8" : "application/json";
+}
+
+/** Adds parameters without touching those that the address has: services sign them as they are written. */
+function withQuery(url: string, query: string): string {
+  if (query === "") return url;
+  const [, address = "", fragment = ""] = /^([^#]*)(#.*)?$/s.exec(url) ?? [];
+  const joint = !address.includes("?") ? "?" : /[?&]$/.test(address) ? "" : "&";
+  return address + joint + query + fragment;
+}

@@ -1,0 +1,143 @@
+import { TextDecoder } from "node:util";
+import { NodeFailure } from "../../src/domain/failure.ts";
+import type { Json } from "../../src/domain/json.ts";
+import { FetchFailed, FetchRefused } from "../../src/platform/guarded-fetch-errors.ts";
+import type { GuardedResponse } from "../../src/platform/guarded-fetch.ts";
+import { redactSecrets } from "../../src/platform/redaction.ts";
+
+/** Characters of a body that a failure's message quotes. */
+const QUOTED_CHARS = 500;
+/** A longer wait than this is not asked for in earnest. */
+const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000;
+/** Levels of an answer's JSON; more is refused, as everything that walks the value later would have to survive it. */
+const MAX_JSON_DEPTH = 100;
+const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429]);
+
+/** Parts of a Content-Type header; `mime` is "" where there is none. */
+export function contentType(header: string | undefined): { mime: string; charset: string | undefined } {
+  const mime = (header ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  return { mime, charset: /;\s*charset\s*=\s*"?([\w:.-]{1,40})/i.exec(header ?? "")?.[1] };
+}
+
+/**
+ * The body as a flow sees it: parsed where it is JSON (as text where it only claims to be), text by its charset, anything
+ * else as `{encoding: "base64", content_type, size, data}`. Throws NodeFailure for JSON nested too deep.
+ */
+export function readableBody(response: GuardedResponse): Json {
+  const { mime, charset } = contentType(response.headers["content-type"]);
+  if (response.body.length === 0) return isJson(mime) ? null : "";
+  const text = decode(response.body, mime, charset);
+  if (text === undefined) {
+    const { length: size } = response.body;
+    return { encoding: "base64", content_type: mime || null, size, data: response.body.toString("base64") };
+  }
+  if (!isJson(mime)) return storable(text);
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch {
+    return storable(text);
+  }
+  return storableJson(value, 0);
+}
+
+/** The headers as a flow sees them: without cookies, which belong to the session of the service and not to the flow. */
+export function readableHeaders(response: GuardedResponse): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(response.headers)
+      .filter(([name]) => name !== "set-cookie" && name !== "__proto__")
+      .map(([name, value]) => [name, storable(value)]),
+  );
+}
+
+/** The failure of an answer whose status was not the expected one; `secrets` are masked in what it quotes. */
+export function statusFailure(response: GuardedResponse, secrets: readonly string[] = []): NodeFailure {
+  const { status } = response;
+  const { mime, charset } = contentType(response.headers["content-type"]);
+  const sample = response.body.subarray(0, 8 * QUOTED_CHARS);
+  const quoted = scrub(decode(sample, mime, charset) ?? `(${response.body.length} bytes)`, secrets).slice(
+    0,
+    QUOTED_CHARS,
+  );
+  const message = `${new URL(response.url).origin} answered ${status}${quoted === "" ? "" : `: ${quoted}`}`;
+  return new NodeFailure("http_status", message, {
+    upstream: true,
+    retryable: RETRYABLE.has(status) || status >= 500,
+    retry_after_ms: retryAfter(response.headers["retry-after"]),
+  });
+}
+
+/** The failure of a request that brought no answer. What is no error of the guarded fetch (a cancellation) stays what it is. */
+export function fetchFailure(error: unknown): unknown {
+  if (error instanceof FetchRefused) return new NodeFailure("http_refused", error.message, { cause: error });
+  if (!(error instanceof FetchFailed)) return error;
+  if (error.code === "response_too_large" || error.code === "headers_too_large") {
+    return new NodeFailure("value_too_large", error.message, { cause: error });
+  }
+  return new NodeFailure("http_failed", error.message, { upstream: true, retryable: error.retryable, cause: error });
+}
+
+/** Text as the record of a run can hold it: Postgres takes neither U+0000 nor half of a surrogate pair. */
+export function storable(text: string): string {
+  return text.replace(/\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+}
+
+function isJson(mime: string): boolean {
+  return mime === "application/json" || mime === "text/json" || mime.endsWith("+json");
+}
+
+function isText(mime: string): boolean {
+  return /^text\/|[/+](?:json|xml|yaml|x-yaml|javascript|x-www-form-urlencoded|x-ndjson|graphql|csv|toml)$/.test(mime);
+}
+
+/** The text, or undefined where the body is none. Without a type, what is valid UTF-8 is text. */
+function decode(bytes: Buffer, mime: string, charset: string | undefined): string | undefined {
+  if (isText(mime)) return decoder(charset).decode(bytes);
+  if (mime !== "" && charset === undefined) return undefined;
+  if (charset !== undefined) return decoder(charset).decode(bytes);
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+function decoder(charset: string | undefined): TextDecoder {
+  try {
+    return new TextDecoder(charset ?? "utf-8");
+  } catch {
+    return new TextDecoder("utf-8");
+  }
+}
+
+// In place: the value is fresh from the parser, and a copy of 25 MiB of it would cost as much again.
+function storableJson(value: Json, depth: number): Json {
+  if (typeof value === "string") return storable(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= MAX_JSON_DEPTH) {
+    throw new NodeFailure("value_too_large", `The answer's JSON is nested deeper than ${MAX_JSON_DEPTH} levels.`);
+  }
+  const members = value as Record<string, Json>;
+  for (const key of Object.keys(members)) {
+    const item = members[key] as Json;
+    const name = storable(key);
+    if (name !== key || key === "__proto__") delete members[key];
+    if (key === "__proto__") continue;
+    const kept = storableJson(item, depth + 1);
+    if (kept !== item || name !== key) members[name] = kept;
+  }
+  return value;
+}
+
+function scrub(text: string, secrets: readonly string[]): string {
+  let clean = storable(text);
+  for (const secret of secrets) clean = clean.replaceAll(secret, "[redacted]");
+  return redactSecrets(clean).trim();
+}
+
+function retryAfter(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  const ms = /^\d{1,9}$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
+}

@@ -1,0 +1,50 @@
+import type { HttpConfig } from "../../src/domain/flow/nodes/http.ts";
+import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
+import type { GuardedFetch, GuardedResponse } from "../../src/platform/guarded-fetch.ts";
+import type { NodeExecutor } from "./executor.ts";
+import { outgoing, renderRequest, secretsOf, shown } from "./http-request.ts";
+import { fetchFailure, readableBody, readableHeaders, statusFailure } from "./http-response.ts";
+
+export interface HttpDeps {
+  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+  /** Of Millrace, for the User-Agent. */
+  readonly version: string;
+}
+
+/** How long the node may take is its own setting, and arrives by the signal. */
+const DAY_MS = 24 * 60 * 60 * 1000;
+const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
+
+/**
+ * Executes `http` nodes. Every request carries the node's Idempotency-Key, the same on each retry, unless the flow sets
+ * that header itself: a service that heeds it does the work once, however often a worker dies.
+ */
+export function createHttpExecutor({ guardedFetch, version }: HttpDeps): NodeExecutor<HttpConfig> {
+  return async ({ config, scope, idempotency_key, signal }) => {
+    const request = renderRequest(config, scope, {
+      accept: "*/*",
+      "user-agent": `Millrace/${version}`,
+      "idempotency-key": idempotency_key,
+    });
+    let response: GuardedResponse;
+    try {
+      response = await guardedFetch.fetch({ ...outgoing(request), limits: LIMITS, signal });
+    } catch (error) {
+      throw fetchFailure(error);
+    }
+    if (!isExpected(response.status, config.expect_status)) throw statusFailure(response, secretsOf(request));
+    const { status } = response;
+    return {
+      output: { status, headers: readableHeaders(response), body: readableBody(response) },
+      inputs: shown(request),
+    };
+  };
+}
+
+type Expected = HttpConfig["expect_status"];
+
+function isExpected(status: number, expected: Expected): boolean {
+  if (Array.isArray(expected)) return expected.some((one) => isExpected(status, one));
+  const text = String(expected);
+  return text.endsWith("xx") ? String(status).startsWith(text.charAt(0)) : String(status) === text;
+}

@@ -1,0 +1,84 @@
+import { NodeFailure } from "../../src/domain/failure.ts";
+import type { Json } from "../../src/domain/json.ts";
+import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
+import type { GuardedFetch, GuardedResponse } from "../../src/platform/guarded-fetch.ts";
+import { decodeText, withoutControls } from "../../src/platform/parsing/decode-text.ts";
+import { detectMime } from "../../src/platform/parsing/mime.ts";
+import { redactUrl } from "../../src/platform/redaction.ts";
+import type { NodeExecutor } from "./executor.ts";
+import { contentType, fetchFailure, statusFailure, storable } from "./http-response.ts";
+
+/** A `url` node once it is known which address the run gave it. */
+export interface ResolvedUrlConfig {
+  readonly url: string;
+}
+
+/** Reads HTML and PDF: hostile enough to be done in a child process with limits. Throws what should fail the node. */
+export type ParseDocument = (
+  bytes: Uint8Array,
+  mime: string,
+  options: { readonly org_id: string; readonly charset: string | null; readonly signal: AbortSignal },
+) => Promise<{ readonly text: string; readonly title?: string | null }>;
+
+export interface UrlDeps {
+  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+  readonly parseDocument: ParseDocument;
+  /** Of Millrace, for the User-Agent. */
+  readonly version: string;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
+const ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, application/json;q=0.9, */*;q=0.5";
+const IN_CHILD: ReadonlySet<string> = new Set(["text/html", "application/pdf"]);
+const AS_IS: ReadonlySet<string> = new Set(["text/plain", "text/markdown", "text/csv", "application/json"]);
+
+/** Executes `url` nodes: loads a page or file and answers its text. */
+export function createUrlExecutor(deps: UrlDeps): NodeExecutor<ResolvedUrlConfig> {
+  return async ({ config, org_id, signal }) => {
+    const response = await load(deps, config.url, signal);
+    const declared = response.headers["content-type"] ?? null;
+    const charset = contentType(response.headers["content-type"]).charset ?? null;
+    // The name in an address says little (page.php, /download), so content and declared type decide.
+    const mime = response.body.length === 0 ? "text/plain" : detectMime(null, declared, response.body);
+    const { text, title = null } = await read(deps, response.body, mime, { org_id, charset, signal });
+    const output: Json = {
+      url: response.url,
+      title: title === null ? null : storable(title),
+      text: storable(text),
+      content_type: mime,
+    };
+    return { output, inputs: { url: redactUrl(config.url) } };
+  };
+}
+
+async function load(deps: UrlDeps, url: string, signal: AbortSignal): Promise<GuardedResponse> {
+  const headers = { accept: ACCEPT, "user-agent": `Millrace/${deps.version}` };
+  let response: GuardedResponse;
+  try {
+    response = await deps.guardedFetch.fetch({ url: url.trim(), headers, limits: LIMITS, signal });
+  } catch (error) {
+    throw fetchFailure(error);
+  }
+  if (response.status < 200 || response.status > 299) throw statusFailure(response);
+  return response;
+}
+
+async function read(
+  deps: UrlDeps,
+  bytes: Buffer,
+  mime: string,
+  options: Parameters<ParseDocument>[2],
+): Promise<{ text: string; title?: string | null }> {
+  if (IN_CHILD.has(mime)) return await deps.parseDocument(bytes, mime, options);
+  if (!AS_IS.has(mime)) {
+    throw new NodeFailure("unsupported_content_type", `No text can be read from ${mime}.`);
+  }
+  try {
+    return { text: withoutControls(decodeText(bytes, options.charset)) };
+  } catch (error) {
+    throw new NodeFailure("unsupported_content_type", "What was loaded is no text, whatever its type says.", {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,190 @@
+import { redact } from "../src/domain/flow/redact.ts";
+import type { Json, StoredValue } from "../src/domain/json.ts";
+import type { CheckpointNode, NodeRecord, RunError, RunState, RunUpdate } from "../src/domain/run.ts";
+import type { NodeReport, RunIdentity, RunReport } from "../src/domain/run-report.ts";
+import { loadValue, storeValue } from "../src/platform/blobs.ts";
+import type { BlobStore } from "../src/platform/blobs.ts";
+import { redactSecrets } from "../src/platform/redaction.ts";
+import type { Database } from "../src/stores/db.ts";
+import type { RunFeed } from "../src/stores/run-feed.ts";
+import { getNodeRun } from "../src/stores/node-runs.ts";
+import { keepsCheckpoint, lockRun, recordRun } from "../src/stores/run-record.ts";
+import type { RunEventDraft } from "../src/stores/run-record.ts";
+import type { LoadedPlan, PlanCache } from "./plans.ts";
+
+/** A node's value is kept for reading up to this length (characters of JSON); beyond it, the record says so. */
+const RECORDED_CHARS = 16 * 1024;
+const PREVIEW_CHARS = 2000;
+
+export interface RunRecorder {
+  /** Writes a report; resolves with the state the run is in then. Rejects while the database is not there. */
+  record(report: RunReport): Promise<RunState>;
+  /** How a node ended; null where it has not, or where the record has its value shortened or masked. */
+  ended(run: RunIdentity, path: string): Promise<EndedNode | null>;
+}
+
+export type EndedNode =
+  | { readonly state: "COMPLETED"; readonly value: StoredValue }
+  | { readonly state: "FAILED"; readonly error: RunError };
+
+export interface RunRecorderDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly feed: RunFeed;
+  readonly plans: PlanCache;
+  /** When the reconciler looks at a run that has not moved since (ms). */
+  readonly checkAfterMs: number;
+  /** Told of every change of state that was written. */
+  readonly onState?: (state: RunState, report: RunReport) => void;
+}
+
+/** The one way into a run's record: what is redacted by the flow or secret by its look never gets there. */
+export function createRunRecorder({ db, blobs, feed, plans, onState, checkAfterMs }: RunRecorderDeps): RunRecorder {
+  return {
+    async record(report) {
+      const plan = await plans.get(report.run);
+      const update = await toUpdate(report, plan, blobs);
+      const events = report.nodes.flatMap(nodeEvents);
+      const { org_id, run_id } = report.run;
+      const result =
+        report.state === "PAUSED"
+          ? await db.orgTransaction(org_id, async (connection) => {
+              await lockRun(connection, run_id);
+              return recordRun(connection, update, events, checkAfterMs);
+            })
+          : await db.org(org_id, (connection) => recordRun(connection, update, events, checkAfterMs));
+      if (!result) throw new Error(`run ${run_id} has no row`);
+      feed.changed(run_id);
+      if (result.state !== result.old_state) onState?.(result.state, report);
+      return result.state;
+    },
+    async ended(run, path) {
+      const node = await db.org(run.org_id, (connection) => getNodeRun(connection, run.run_id, path));
+      if (node?.state === "FAILED" && node.error) return { state: "FAILED", error: node.error };
+      const whole = node?.state === "COMPLETED" && !node.truncated && (await plans.get(run)).redact.length === 0;
+      return whole ? { state: "COMPLETED", value: { v: node.output } } : null;
+    },
+  };
+}
+
+async function toUpdate(report: RunReport, plan: LoadedPlan, blobs: BlobStore): Promise<RunUpdate> {
+  const { outputs, checkpoint, nodes, run, ...rest } = report;
+  return {
+    ...rest,
+    org_id: run.org_id,
+    run_id: run.run_id,
+    temporal_run_id: run.temporal_run_id,
+    started_at: run.started_at,
+    ...(report.error ? { error: { ...report.error, message: redactSecrets(report.error.message) } } : {}),
+    nodes: await Promise.all(latest(nodes).map((node) => toRecord(node, plan, blobs))),
+    ...(outputs ? { outputs: await redactOutputs(outputs, plan, blobs, run.org_id) } : {}),
+    ...(checkpoint && keepsCheckpoint(report.state)
+      ? { checkpoint: await withoutRedacted(checkpoint, plan, blobs) }
+      : {}),
+  };
+}
+
+/** The last report of each node: one statement cannot write a row twice. */
+function latest(reports: readonly NodeReport[]): NodeReport[] {
+  return [...new Map(reports.map((report) => [report.path, report])).values()];
+}
+
+async function toRecord(
+  { value, inputs, announced: _announced, ...node }: NodeReport,
+  { redact: paths }: LoadedPlan,
+  blobs: BlobStore,
+): Promise<NodeRecord> {
+  const masked = (member: "inputs" | "output", json: Json): Json =>
+    paths.length === 0 ? json : redact(json, paths, ["nodes", node.node_id, member]);
+  const output =
+    value === undefined ? {} : await readable(value, (json) => masked("output", json), paths.length > 0, blobs);
+  return {
+    ...node,
+    ...output,
+    ...(inputs === undefined ? {} : { inputs: shorten(masked("inputs", inputs)).output }),
+    ...(node.error ? { error: { ...node.error, message: redactSecrets(node.error.message) } } : {}),
+  };
+}
+
+async function readable(
+  value: StoredValue,
+  masked: (json: Json) => Json,
+  redacting: boolean,
+  blobs: BlobStore,
+): Promise<{ output: Json; truncated?: boolean }> {
+  if ("v" in value) return shorten(masked(value.v));
+  if (redacting) return shorten(masked(await loadValue(blobs, value)));
+  return { output: { $truncated: true, size: value.ref.size }, truncated: true };
+}
+
+function shorten(json: Json): { output: Json; truncated?: boolean } {
+  const text = JSON.stringify(json);
+  if (text.length <= RECORDED_CHARS) return { output: json };
+  const preview = (typeof json === "string" ? json : text).slice(0, PREVIEW_CHARS);
+  // Cut between the halves of a pair, a character would be one that Postgres refuses.
+  const whole = /[\uD800-\uDBFF]$/.test(preview) ? preview.slice(0, -1) : preview;
+  return { output: { $truncated: true, size: Buffer.byteLength(text), preview: whole }, truncated: true };
+}
+
+async function redactOutputs(
+  outputs: Readonly<Record<string, StoredValue>>,
+  { redact: paths }: LoadedPlan,
+  blobs: BlobStore,
+  orgId: string,
+): Promise<Record<string, StoredValue>> {
+  const masked = await Promise.all(
+    Object.entries(outputs).map(async ([id, value]): Promise<[string, StoredValue]> => {
+      if (paths.length === 0) return [id, value];
+      const json = await loadValue(blobs, value);
+      const kept = redact(json, paths, ["outputs", id]);
+      return [id, kept === json ? value : await storeValue(blobs, orgId, kept)];
+    }),
+  );
+  return Object.fromEntries(masked);
+}
+
+/** Nodes of whose value a part must not be stored are left out: a run that resumes executes them again. */
+async function withoutRedacted(
+  nodes: Readonly<Record<string, CheckpointNode>>,
+  { redact: paths }: LoadedPlan,
+  blobs: BlobStore,
+): Promise<Record<string, CheckpointNode>> {
+  if (paths.length === 0) return nodes;
+  const kept = await Promise.all(
+    Object.entries(nodes).map(async ([id, node]) => {
+      const json = await loadValue(blobs, node.value);
+      return redact(json, paths, ["nodes", id, "output"]) === json ? [[id, node] as const] : [];
+    }),
+  );
+  return Object.fromEntries(kept.flat());
+}
+
+function nodeEvents(node: NodeReport): RunEventDraft[] {
+  const { node_id, path, type, state, attempts, error, started_at, finished_at, announced = false } = node;
+  const at = finished_at ?? started_at ?? new Date().toISOString();
+  const started: RunEventDraft = { type: "node.started", at: started_at ?? at, data: { node_id, path, type } };
+  switch (state) {
+    case "RUNNING":
+    case "PAUSED":
+      return [started];
+    case "RETRYING":
+      return [
+        ...(announced || attempts > 1 ? [] : [started]),
+        { type: "node.retrying", at, data: { node_id, path, type, attempt: attempts, error: told(error) } },
+      ];
+    default:
+      return [
+        // A node that was skipped or taken over from another run has not started here.
+        ...(announced || attempts > 1 || started_at === null ? [] : [started]),
+        {
+          type: "node.finished",
+          at,
+          data: { node_id, path, type, state, attempts, started_at, finished_at, error: told(error) },
+        },
+      ];
+  }
+}
+
+function told(error: NodeReport["error"]): unknown {
+  return error ? { ...error, message: redactSecrets(error.message) } : null;
+}

@@ -1,0 +1,203 @@
+// npm run bench: Millrace beside bare Temporal, in one run, on the same servers. Writes bench/results.md.
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { cpus, totalmem } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
+import { chainFlow, httpFlow, inlineFlow, mapFlow, parallelFlow, templateFlow } from "./flows.ts";
+import { compare, latencies, median, throughput } from "./measure.ts";
+import type { Measured } from "./measure.ts";
+import { listBench } from "./list-bench.ts";
+import { openStage, request, residentMib } from "./stage.ts";
+import type { Process } from "./stage.ts";
+
+const quick = process.argv.includes("--quick");
+const EFFORT = quick
+  ? { rounds: 1, calls: 40, concurrency: 30, load: 150 }
+  : { rounds: 5, calls: 100, concurrency: 30, load: 400 };
+const report: string[] = [];
+const say = (line: string): void => {
+  console.log(line);
+  report.push(line);
+};
+
+const target = createServer((request_, response) => {
+  const wait = Number(new URL(request_.url ?? "/", "http://x").searchParams.get("ms") ?? 0);
+  setTimeout(() => response.setHeader("content-type", "application/json").end('{"ok":true}'), wait);
+});
+await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
+const targetUrl = `http://127.0.0.1:${(target.address() as AddressInfo).port}`;
+
+const stage = await openStage();
+try {
+  say("# Benchmark\n");
+  say(
+    `${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpus()[0]?.model ?? "?"}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}. Medians over ${EFFORT.rounds} rounds; repeat with \`npm run bench\`.\n`,
+  );
+  await stage.twin("worker");
+  const twin = await stage.twin("api");
+  await twins("Beside bare Temporal (the api hosts a worker: the default)", twin, {});
+  await twins("With api and worker strictly apart (MILLRACE_API_WORKER=false)", twin, { MILLRACE_API_WORKER: "false" });
+  await shapes();
+  await acceptance();
+  await memory();
+  await workers();
+  say(await listBench(stage, quick ? 100_000 : 1_000_000));
+} finally {
+  await stage.close();
+  target.close();
+}
+if (!quick) writeFileSync(join(PACKAGE_ROOT, "bench/results.md"), `${report.join("\n")}\n`);
+
+async function withService<T>(
+  env: Record<string, string>,
+  work: (api: Process, worker: Process) => Promise<T>,
+): Promise<T> {
+  const [api, worker] = await Promise.all([stage.api(env), stage.worker(env)]);
+  try {
+    return await work(api, worker);
+  } finally {
+    await Promise.all([api.stop(), worker.stop()]);
+  }
+}
+
+async function twins(title: string, twin: Process, env: Record<string, string>): Promise<void> {
+  await withService(env, async (api) => {
+    const deployed = await Promise.all(
+      [inlineFlow, templateFlow, httpFlow(targetUrl)].map((flow) => stage.deploy(api, flow)),
+    );
+    const [inline = "", template = "", http = ""] = deployed;
+    const bare = (workflow: string) => ({
+      name: `bare: ${workflow}`,
+      call: () => request(`${twin.url}/${workflow}`, null),
+    });
+    const measured = await compare(
+      [
+        bare("empty"),
+        bare("threeLocal"),
+        bare("threeRegular"),
+        { name: "inline flow", call: stage.call(api, inline, { "in-0": "Ada" }) },
+        { name: "template flow", call: stage.call(api, template, { "in-0": "Ada" }) },
+        { name: "http flow", call: stage.call(api, http, {}) },
+      ],
+      EFFORT,
+    );
+    const [empty, threeLocal, regular] = measured;
+    say(`## ${title}\n`);
+    say("| | p50 ms | p95 ms | a second, 30 at once | p50 ratio | throughput ratio | against |");
+    say("| --- | ---: | ---: | ---: | ---: | ---: | --- |");
+    for (const each of measured) {
+      const against = each.name === "http flow" ? regular : each.name.startsWith("bare") ? undefined : empty;
+      say(row(each, against));
+    }
+    for (const each of measured.slice(3, 5)) if (threeLocal) say(row(each, threeLocal));
+    say("");
+  });
+}
+
+function row(each: Measured, against: Measured | undefined): string {
+  const ratios = against
+    ? `${(each.p50 / against.p50).toFixed(2)} | ${(each.perSecond / against.perSecond).toFixed(2)} | ${against.name}`
+    : "| |";
+  return `| ${each.name} | ${each.p50.toFixed(1)} | ${each.p95.toFixed(1)} | ${each.perSecond.toFixed(1)} | ${ratios} |`;
+}
+
+async function shapes(): Promise<void> {
+  await withService({}, async (api) => {
+    const ids = await Promise.all(
+      [chainFlow(1), chainFlow(48), parallelFlow(20, `${targetUrl}/?ms=200`), mapFlow(1000)].map((flow) =>
+        stage.deploy(api, flow),
+      ),
+    );
+    const [three = "", fifty = "", parallel = "", map = ""] = ids;
+    const chains = await compare(
+      [
+        { name: "3 inline nodes", call: stage.call(api, three, { "in-0": "x" }) },
+        { name: "50 inline nodes", call: stage.call(api, fifty, { "in-0": "x" }) },
+      ],
+      { ...EFFORT, load: 30 },
+    );
+    const [a, b] = chains;
+    say("## Shapes\n");
+    if (a && b)
+      say(
+        `- 50 inline nodes against 3: p50 ${b.p50.toFixed(1)} against ${a.p50.toFixed(1)} ms, ratio ${(b.p50 / a.p50).toFixed(2)}`,
+      );
+    await latencies(stage.call(api, parallel, { "in-0": "x" }), 3);
+    say(
+      `- 20 parallel http nodes to a server that takes 200 ms: p50 ${median(await latencies(stage.call(api, parallel, { "in-0": "x" }), 10)).toFixed(0)} ms`,
+    );
+    await latencies(stage.call(api, map, {}), 2);
+    say(
+      `- map of a template over 1000 items: p50 ${median(await latencies(stage.call(api, map, {}), quick ? 3 : 9)).toFixed(0)} ms\n`,
+    );
+  });
+}
+
+async function acceptance(): Promise<void> {
+  await withService({}, async (api) => {
+    const project_id = await stage.deploy(api, templateFlow);
+    const count = quick ? 300 : 2000;
+    const start = performance.now();
+    const accepted = await throughput(
+      () => request(`${api.url}/v2/runs`, stage.key, { project_id, inputs: { "in-0": "x" } }),
+      30,
+      count,
+    );
+    await ended(project_id, count);
+    say(
+      `## POST /v2/runs\n\n- ${accepted.toFixed(0)} runs accepted a second; the last of ${count} had ended after ${((performance.now() - start) / 1000).toFixed(1)} s\n`,
+    );
+  });
+}
+
+async function ended(projectId: string, count: number): Promise<void> {
+  for (;;) {
+    const [row_] = await stage.db.system((db) =>
+      db.query<{ n: number }>(
+        "select count(*)::int as n from runs where project_id = $1::uuid and state = 'COMPLETED'",
+        [projectId],
+      ),
+    );
+    if ((row_?.n ?? 0) >= count) return;
+    await delay(50);
+  }
+}
+
+async function memory(): Promise<void> {
+  await withService({}, async (api, worker) => {
+    const project_id = await stage.deploy(api, templateFlow);
+    await delay(3000);
+    const rss = () => `api ${residentMib(api.pid).toFixed(0)} MiB, worker ${residentMib(worker.pid).toFixed(0)} MiB`;
+    say(`## Memory\n\n- idle: ${rss()}`);
+    const call = stage.call(api, project_id, { "in-0": "x" });
+    for (const [runs, more] of quick
+      ? [[200, 200]]
+      : [
+          [1000, 1000],
+          [5000, 4000],
+        ]) {
+      await throughput(call, 30, more ?? 0);
+      say(`- after ${runs} runs: ${rss()}`);
+    }
+    say("");
+  });
+}
+
+async function workers(): Promise<void> {
+  say("## Workers\n\n| workers | I/O-bound runs a second | ratio |\n| ---: | ---: | ---: |");
+  let one: number | undefined;
+  for (const count of [1, 2, 4]) {
+    const env = { MILLRACE_WORKER_ACTIVITIES: "4" };
+    const api = await stage.api(env);
+    const processes = await Promise.all(Array.from({ length: count }, () => stage.worker(env)));
+    const id = await stage.deploy(api, httpFlow(`${targetUrl}/?ms=500`));
+    const perSecond = await throughput(stage.call(api, id, {}), 60, quick ? 24 : 20 * count + 20);
+    one ??= perSecond;
+    say(`| ${count} | ${perSecond.toFixed(2)} | ${(perSecond / one).toFixed(2)} |`);
+    await Promise.all([api, ...processes].map((each) => each.stop()));
+  }
+  say("\nEach worker executes 4 activities at once, each of which waits 500 ms for its target.\n");
+}

@@ -1,0 +1,147 @@
+import { mkdtempSync, readFileSync, rmSync, chmodSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Agent, setGlobalDispatcher } from "undici";
+import { createKey, createOrganisation } from "../src/cli/accounts.ts";
+import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
+import { claimPort } from "../src/dev/ports.ts";
+import { startPostgres } from "../src/dev/postgres.ts";
+import { startChild } from "../src/dev/processes.ts";
+import type { Child } from "../src/dev/processes.ts";
+import { findTemporal } from "../src/dev/temporal-binary.ts";
+import { startTemporal } from "../src/dev/temporal.ts";
+import { openDatabase } from "../src/stores/db.ts";
+import type { Database } from "../src/stores/db.ts";
+import { migrate } from "../src/stores/migrate.ts";
+
+// The load generator must not be what is measured: connections are kept, and there are enough of them.
+setGlobalDispatcher(new Agent({ connections: 128, keepAliveTimeout: 60_000 }));
+
+export interface Process {
+  readonly url: string;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+/** Servers, one organisation and whatever processes a measurement needs; all of it on throw-away state. */
+export interface Stage {
+  readonly db: Database;
+  readonly databaseUrl: string;
+  readonly temporalAddress: string;
+  readonly temporalPid: number;
+  readonly org_id: string;
+  readonly key: string;
+  api(env?: Record<string, string>): Promise<Process>;
+  worker(env?: Record<string, string>): Promise<Process>;
+  twin(role: "api" | "worker"): Promise<Process>;
+  /** Deploys a flow through an api and answers its id. */
+  deploy(api: Process, flow: unknown): Promise<string>;
+  /** Runs a deployed flow through the inference API and checks that it answers 200. */
+  call(api: Process, projectId: string, inputs: Record<string, unknown>): () => Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export async function openStage(): Promise<Stage> {
+  const dir = mkdtempSync(join(tmpdir(), "millrace-bench-"));
+  chmodSync(dir, 0o711);
+  const [postgres, temporal] = await Promise.all([
+    startPostgres({ dir: join(dir, "postgres") }),
+    findTemporal({ say: (line) => console.error(line) }).then((binary) =>
+      startTemporal({ binary, dir: join(dir, "temporal"), uiPort: null }),
+    ),
+  ]);
+  await migrate(postgres.url, join(PACKAGE_ROOT, "migrations"));
+  const db = openDatabase({ url: postgres.url, poolSize: 4, applicationName: "bench", onError: () => undefined });
+  const { org_id } = await createOrganisation(db, "bench");
+  const { value: key } = await createKey(db, { org_id, name: "bench", kind: "secret" });
+  const children = new Set<Child>();
+
+  async function start(
+    name: string,
+    script: string,
+    args: readonly string[],
+    env: Record<string, string>,
+  ): Promise<Process> {
+    const port = await claimPort();
+    const logFile = join(dir, `${name}-${port}.log`);
+    const child = await startChild({
+      command: process.execPath,
+      args: [fileURLToPath(new URL(script, import.meta.url)), ...args.map((arg) => arg.replace("PORT", String(port)))],
+      env: {
+        PATH: process.env["PATH"],
+        NODE_ENV: "production",
+        HOST: "127.0.0.1",
+        ...env,
+        ...(name === "worker" ? { MILLRACE_WORKER_PORT: String(port) } : { PORT: String(port) }),
+      },
+      logFile,
+    });
+    children.add(child);
+    for (let waited = 0; !/\bready\b/.test(readFileSync(logFile, "utf8")); waited += 50) {
+      if (!child.running() || waited > 60_000)
+        throw new Error(`${name} did not start:\n${readFileSync(logFile, "utf8")}`);
+      await delay(50);
+    }
+    return {
+      url: `http://127.0.0.1:${port}`,
+      pid: child.pid,
+      async stop() {
+        children.delete(child);
+        await child.stop("SIGTERM", 10_000);
+      },
+    };
+  }
+  const service = {
+    DATABASE_URL: postgres.url,
+    TEMPORAL_ADDRESS: temporal.address,
+    MILLRACE_BLOB_DIR: join(dir, "blobs"),
+    MILLRACE_PRIVATE_HOSTS: "loopback",
+    LOG_LEVEL: "warn",
+  };
+
+  return {
+    db,
+    databaseUrl: postgres.url,
+    temporalAddress: temporal.address,
+    temporalPid: temporal.pid,
+    org_id,
+    key,
+    // "ready" is said at level info, so the level stays there; the access log is part of the service.
+    api: (env = {}) => start("api", "../src/api-main.js", [], { ...service, LOG_LEVEL: "info", ...env }),
+    worker: (env = {}) => start("worker", "../src/worker-main.js", [], { ...service, LOG_LEVEL: "info", ...env }),
+    twin: (role) => start(`twin-${role}`, "./twin-main.js", [role, temporal.address, "PORT"], {}),
+    async deploy(api, flow) {
+      const { project_id } = (await request(`${api.url}/v2/projects`, key, { name: "bench", flow, publish: true })) as {
+        project_id: string;
+      };
+      return project_id;
+    },
+    call: (api, projectId, inputs) => () => request(`${api.url}/inference/v0/run/${org_id}/${projectId}`, key, inputs),
+    async close() {
+      await Promise.all([...children].map((child) => child.stop("SIGTERM", 10_000)));
+      await db.close();
+      await Promise.all([temporal.stop(), postgres.stop()]);
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Posts JSON and answers JSON; throws for anything but success. */
+export async function request(url: string, key: string | null, body?: unknown): Promise<unknown> {
+  const response = await fetch(url, {
+    method: body === undefined ? "GET" : "POST",
+    headers: { ...(key === null ? {} : { authorization: `Bearer ${key}` }), "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${text.slice(0, 500)}`);
+  return JSON.parse(text);
+}
+
+/** Resident memory of a process (MiB). */
+export function residentMib(pid: number): number {
+  const kib = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kib ?? Number.NaN) / 1024;
+}

@@ -1,0 +1,22 @@
+import { proxyActivities, proxyLocalActivities } from "@temporalio/workflow";
+
+interface Nothing {
+  nothing(input: string): Promise<string>;
+}
+const local = proxyLocalActivities<Nothing>({ startToCloseTimeout: "10 seconds" });
+
+/** What Millrace is measured against: a workflow that does nothing. */
+export async function empty(input: string): Promise<string> {
+  return input;
+}
+
+export async function threeLocal(input: string): Promise<string> {
+  for (let step = 0; step < 3; step += 1) await local.nothing(input);
+  return input;
+}
+
+export async function threeRegular(input: { readonly queue: string }): Promise<string> {
+  const regular = proxyActivities<Nothing>({ taskQueue: input.queue, startToCloseTimeout: "10 seconds" });
+  for (let step = 0; step < 3; step += 1) await regular.nothing("x");
+  return "x";
+}

@@ -1,0 +1,71 @@
+import Router from "@koa/router";
+import Koa from "koa";
+import type { ApiDeps } from "./deps.ts";
+import { createAuthenticator } from "./authenticate.ts";
+import { createFlowCache } from "./flow-cache.ts";
+import { createIdempotency } from "./idempotency.ts";
+import { createKeyUseRecorder } from "./key-use.ts";
+import { accessLog } from "./middleware/access-log.ts";
+import { problems } from "./middleware/problems.ts";
+import { requestId } from "./middleware/request-id.ts";
+import { securityHeaders } from "./middleware/security-headers.ts";
+import { unmatched } from "./middleware/unmatched.ts";
+import type { Operation, RequestState } from "./operation.ts";
+import { createOperations } from "./operations.ts";
+import { createRateLimiter } from "./rate-limit.ts";
+import { createRunService } from "./run-service.ts";
+import { serveOperation } from "./serve-operation.ts";
+import type { ServeDeps } from "./serve-operation.ts";
+
+const CLIENT_GONE: readonly string[] = ["ECONNRESET", "EPIPE", "ERR_STREAM_PREMATURE_CLOSE", "ERR_STREAM_DESTROYED"];
+
+/** The service's HTTP interface, not yet listening. */
+export interface Api {
+  readonly app: Koa<RequestState>;
+  /** Answers all who wait for a run. Call it when the process is asked to stop, before its connections are closed. */
+  drain(): void;
+  /** Writes what is still held back. Call it when no request is under way any more. */
+  close(): Promise<void>;
+}
+
+/** Builds the HTTP interface: every operation, behind the same handful of middleware. */
+export function createApp(deps: ApiDeps): Api {
+  const { config, db, logger } = deps;
+  const keyUse = createKeyUseRecorder(db, logger);
+  const services = {
+    authenticator: createAuthenticator(db, keyUse.note),
+    flows: createFlowCache(db),
+    runService: createRunService(deps),
+  };
+  const operations = createOperations(deps, services);
+  const serving: ServeDeps = {
+    config,
+    authenticator: services.authenticator,
+    idempotency: createIdempotency(deps),
+    rateLimiter: config.MILLRACE_RATE_LIMIT
+      ? createRateLimiter(db, { name: "default", points: config.MILLRACE_RATE_LIMIT, seconds: 60 })
+      : undefined,
+  };
+  const app = new Koa<RequestState>();
+  app.use(requestId());
+  app.use(accessLog(logger, deps.metrics));
+  app.use(securityHeaders());
+  app.use(problems(logger));
+  app.use(unmatched(operations, config.MILLRACE_CORS));
+  app.use(routes(operations, serving));
+  // What fails after the answer has begun: mostly a client that has gone.
+  app.on("error", (err: NodeJS.ErrnoException) => {
+    if (CLIENT_GONE.includes(err.code ?? "")) logger.debug({ err }, "client has gone");
+    else logger.error({ err }, "answer broken off");
+  });
+  return { app, drain: () => services.runService.close(), close: keyUse.close };
+}
+
+function routes(operations: readonly Operation[], serving: ServeDeps): Koa.Middleware<RequestState> {
+  const router = new Router<RequestState>({ strict: true, sensitive: true, exclusive: true });
+  for (const operation of operations) {
+    const path = operation.path.replaceAll(/\{(\w+)\}/g, ":$1");
+    router.register(path, [operation.method], serveOperation(operation, serving), { name: operation.id });
+  }
+  return router.routes() as Koa.Middleware<RequestState>;
+}

@@ -1,0 +1,18 @@
+import type { RequestContext } from "./operation.ts";
+
+const EXPOSED = "X-Request-Id, Location, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, ETag";
+const ALLOWED = "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, Last-Event-ID, Prefer, X-Request-Id";
+
+/** Lets any page read the answer: such operations take public keys, and never cookies, so an origin proves nothing. */
+export function allowAnyOrigin(ctx: RequestContext): void {
+  ctx.set("Access-Control-Allow-Origin", "*");
+  ctx.set("Access-Control-Expose-Headers", EXPOSED);
+}
+
+/** Adds what a browser asks for before it sends the request itself. */
+export function answerPreflight(ctx: RequestContext, methods: readonly string[]): void {
+  allowAnyOrigin(ctx);
+  ctx.set("Access-Control-Allow-Methods", methods.join(", "));
+  ctx.set("Access-Control-Allow-Headers", ALLOWED);
+  ctx.set("Access-Control-Max-Age", "86400");
+}

@@ -1,0 +1,20 @@
+import type { Config } from "../config.ts";
+import type { BlobStore } from "../platform/blobs.ts";
+import type { Logger } from "../platform/logger.ts";
+import type { Metrics } from "../platform/metrics.ts";
+import type { Database } from "../stores/db.ts";
+import type { RunFeed } from "../stores/run-feed.ts";
+import type { RunStarter } from "../temporal/runs.ts";
+
+/** Everything the API works with; main makes it, tests make their own. */
+export interface ApiDeps {
+  readonly config: Config;
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly runs: RunStarter;
+  readonly feed: RunFeed;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** What /readyz asks, by the name it reports; each rejects when that part does not answer. */
+  readonly readiness: Readonly<Record<"postgres" | "temporal", () => Promise<void>>>;
+}

@@ -1,0 +1,39 @@
+import { Readable } from "node:stream";
+import type { ContentAnswer } from "./operation.ts";
+
+/** How often something is sent on a quiet stream, so that nobody between takes it for dead. */
+export const KEEP_ALIVE_MS = 15_000;
+
+export const EVENT_STREAM = "text/event-stream";
+export const NDJSON = "application/x-ndjson";
+
+const HEADERS = {
+  "Cache-Control": "no-store",
+  // Proxies that gather answers would hold back what is to be seen at once.
+  "X-Accel-Buffering": "no",
+};
+
+/** A server-sent event. `data` is written as JSON, which has no line breaks. */
+export function serverSentEvent(id: number, type: string | null, data: unknown): string {
+  return `id: ${id}\n${type === null ? "" : `event: ${type}\n`}data: ${JSON.stringify(data)}\n\n`;
+}
+
+/** What event streams skip. */
+export const SSE_COMMENT = ": keep-alive\n\n";
+
+/**
+ * Answers with a stream of texts. The next one is asked for only when the client has taken the ones before, and none
+ * when it has gone.
+ */
+export function answerStream(
+  type: string,
+  texts: AsyncGenerator<string, void>,
+  headers: Record<string, string> = {},
+): ContentAnswer {
+  return {
+    status: 200,
+    type,
+    content: Readable.from(texts, { highWaterMark: 1 }),
+    headers: { ...HEADERS, ...headers },
+  };
+}

@@ -1,0 +1,97 @@
+import type { z } from "zod";
+import { ValidationProblem } from "../domain/errors.ts";
+import type { ValidationIssue } from "../domain/errors.ts";
+import { coerceTexts } from "./coerce.ts";
+import { toValidationIssues } from "./issues.ts";
+import type { Location } from "./issues.ts";
+import type { Operation } from "./operation.ts";
+import { absenceOf } from "./path-id.ts";
+
+type Texts = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export interface RawRequest {
+  readonly params: Texts;
+  readonly query: Texts;
+  /** By lower-case name. */
+  readonly headers: Texts;
+  readonly body: unknown;
+}
+
+export interface ValidRequest {
+  readonly params: Record<string, unknown>;
+  readonly query: Record<string, unknown>;
+  readonly headers: Record<string, unknown>;
+  readonly body: unknown;
+}
+
+/**
+ * Checks every part of a request against the operation's schemas. Throws the 404 of a path id that cannot exist, or a
+ * ValidationProblem with every issue of every part.
+ */
+export function validateRequest(operation: Operation, raw: RawRequest): ValidRequest {
+  const issues: ValidationIssue[] = [];
+  const params = operation.params ? readPath(operation.params, raw.params, issues) : {};
+  const query = readQuery(operation, raw.query, issues);
+  const headers = operation.headers
+    ? readTexts(operation.headers, pick(operation.headers, raw.headers), "header", issues)
+    : {};
+  const body = operation.body ? readBody(operation.body, raw.body, issues) : undefined;
+  if (issues.length > 0) throw new ValidationProblem(issues);
+  return { params, query, headers, body };
+}
+
+function readPath(schema: z.ZodObject, texts: Texts, issues: ValidationIssue[]): Record<string, unknown> {
+  const found: ValidationIssue[] = [];
+  const values = readTexts(schema, texts, "path", found);
+  for (const { loc } of found) {
+    const declared = schema.shape[String(loc[1])] as z.ZodType | undefined;
+    const absence = declared && absenceOf(declared);
+    if (absence) throw absence;
+  }
+  issues.push(...found);
+  return values;
+}
+
+function readQuery(operation: Operation, texts: Texts, issues: ValidationIssue[]): Record<string, unknown> {
+  const shape = operation.query?.shape ?? {};
+  if (!operation.looseQuery) {
+    for (const name of Object.keys(texts)) {
+      if (!Object.hasOwn(shape, name))
+        issues.push({ loc: ["query", name], msg: "Extra inputs are not permitted", type: "extra_forbidden" });
+    }
+  }
+  return operation.query ? readTexts(operation.query, pick(operation.query, texts), "query", issues) : {};
+}
+
+function readTexts(
+  schema: z.ZodObject,
+  texts: Texts,
+  location: Location,
+  issues: ValidationIssue[],
+): Record<string, unknown> {
+  const coerced = coerceTexts(schema, texts, location);
+  const parsed = schema.safeParse(coerced.values);
+  if (parsed.success && coerced.issues.length === 0) return parsed.data;
+  issues.push(...coerced.issues);
+  if (!parsed.success) {
+    // What could not be read is reported once, not also as missing.
+    const unread = new Set(coerced.issues.map((issue) => issue.loc[1]));
+    issues.push(
+      ...toValidationIssues(parsed.error, location, coerced.values).filter((issue) => !unread.has(issue.loc[1])),
+    );
+  }
+  return {};
+}
+
+function readBody(schema: z.ZodType, value: unknown, issues: ValidationIssue[]): unknown {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  issues.push(...toValidationIssues(parsed.error, "body", value));
+  return undefined;
+}
+
+function pick(schema: z.ZodObject, texts: Texts): Texts {
+  return Object.fromEntries(
+    Object.keys(schema.shape).map((name) => [name, Object.hasOwn(texts, name) ? texts[name] : undefined]),
+  );
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { addAccountCommands } from "./cli/account-commands.ts";
+import { CommandFailure } from "./cli/failure.ts";
+import { addFlowCommands } from "./cli/flow-commands.ts";
+import { addOpenApiCommand } from "./cli/openapi-command.ts";
+import { addProcessCommands } from "./cli/process-commands.ts";
+import { addRunCommand } from "./cli/run-command.ts";
+import { addRunsCommands } from "./cli/runs-commands.ts";
+
+const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+  version: string;
+};
+
+const program = new Command("millrace")
+  .description("Millrace turns deployed flows into durable production APIs.")
+  .version(version, "-V")
+  .exitOverride()
+  .showHelpAfterError("(--help tells more)");
+addProcessCommands(program);
+addAccountCommands(program);
+addFlowCommands(program);
+addRunCommand(program);
+addRunsCommands(program);
+addOpenApiCommand(program);
+
+// `millrace ... | head` is no error.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = report(error);
+}
+
+/** Tells what went wrong. Answers the exit code: 1, it did not work; 2, it was asked wrongly. */
+function report(error: unknown): number {
+  // Commander has told already; it also "fails" after printing help or the version.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof CommandFailure) {
+    if (error.message !== "") console.error(error.message);
+    return error.exitCode;
+  }
+  for (let each = error; each instanceof Error; each = each.cause) {
+    // Node gives no message to a refused connection, only a code.
+    console.error(
+      `${each === error ? "" : "  because: "}${each.message || ((each as NodeJS.ErrnoException).code ?? each.name)}`,
+    );
+  }
+  return 1;
+}

@@ -1,0 +1,156 @@
+import { Option } from "commander";
+import type { Command } from "commander";
+import { API_KEY_KINDS, listApiKeys, revokeApiKey } from "../stores/api-keys.ts";
+import type { ApiKey, ApiKeyKind } from "../stores/api-keys.ts";
+import { openDatabase } from "../stores/db.ts";
+import type { Database } from "../stores/db.ts";
+import { findOrganisation, listOrganisations } from "../stores/organisations.ts";
+import { USER_ROLES } from "../stores/users.ts";
+import type { UserRole } from "../stores/users.ts";
+import { createKey, createOrganisation, createUser } from "./accounts.ts";
+import { readDevState } from "./dev-state.ts";
+import { CommandFailure } from "./failure.ts";
+import { isId, show, table } from "./options.ts";
+
+interface Options {
+  readonly databaseUrl?: string;
+  readonly json?: boolean;
+  readonly org?: string;
+}
+
+/** `orgs`, `users` and `keys`: they act on the database itself, so that a first key can be made. */
+export function addAccountCommands(program: Command): void {
+  const orgs = program.command("orgs").description("organisations");
+  withDatabase(orgs.command("create <name>").description("create an organisation"), async (database, options, name) => {
+    const made = await createOrganisation(database, name);
+    show(options.json, made, () => [`organisation ${made.org_id} (${made.name})`]);
+  });
+  withDatabase(orgs.command("list").description("list organisations"), async (database, options) => {
+    const all = await database.system(listOrganisations);
+    show(options.json, all, () =>
+      table([["ORGANISATION", "NAME", "CREATED"], ...all.map((org) => [org.org_id, org.name, org.created_at])]),
+    );
+  });
+
+  const users = program.command("users").description("users of an organisation");
+  withDatabase<{ role: UserRole; password?: string }>(
+    withOrganisation(users.command("create <email>").description("create a user"))
+      .addOption(new Option("--role <role>", "what the user may do").choices(USER_ROLES).default("viewer"))
+      .option("--password <password>", "made up, and printed, when left out"),
+    async (database, options, email) => {
+      const org_id = await organisationOf(database, options.org);
+      const { role, password } = options;
+      const made = await createUser(database, { org_id, email, role, ...(password === undefined ? {} : { password }) });
+      show(options.json, made, () => [
+        `user ${made.user_id} (${made.email}, ${made.role})`,
+        `password ${made.password}`,
+      ]);
+    },
+  );
+
+  const keys = program.command("keys").description("API keys of an organisation");
+  withDatabase<{ kind: ApiKeyKind; name: string; expiresAt?: string }>(
+    withOrganisation(keys.command("create").description("create an API key; its value is shown once"))
+      .addOption(new Option("--kind <kind>", "public: run and upload only").choices(API_KEY_KINDS).default("secret"))
+      .option("--name <name>", "what it is for", "command line")
+      .option("--expires-at <time>", "RFC 3339; never, when left out", parseTime),
+    async (database, options) => {
+      const org_id = await organisationOf(database, options.org);
+      const { kind, name, expiresAt } = options;
+      const made = await createKey(database, {
+        org_id,
+        kind,
+        name,
+        ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+      });
+      show(options.json, made, () => [made.value]);
+    },
+  );
+  withDatabase(
+    withOrganisation(keys.command("list").description("list the keys that hold")),
+    async (database, options) => {
+      const all = await allKeys(database, await organisationOf(database, options.org));
+      show(options.json, all, () =>
+        table([
+          ["KEY", "KIND", "PREFIX", "NAME", "LAST USED"],
+          ...all.map((key) => [key.key_id, key.kind, key.prefix, key.name, key.last_used_at ?? "never"]),
+        ]),
+      );
+    },
+  );
+  withDatabase(
+    withOrganisation(keys.command("revoke <key_id>").description("revoke an API key")),
+    async (database, options, keyId) => {
+      const org_id = await organisationOf(database, options.org);
+      requireId(keyId, "key");
+      if (!(await database.org(org_id, (db) => revokeApiKey(db, keyId))))
+        throw new CommandFailure(`No key ${keyId} holds in organisation ${org_id}.`);
+      show(options.json, { key_id: keyId, revoked: true }, () => [`key ${keyId} is revoked`]);
+    },
+  );
+}
+
+function withDatabase<Extra extends object = object>(
+  command: Command,
+  action: (database: Database, options: Options & Extra, argument: string) => Promise<void>,
+): void {
+  command
+    .option("--database-url <url>", "Postgres (DATABASE_URL, else .millrace/dev.json)")
+    .option("--json", "print JSON")
+    .action(async (...given: unknown[]) => {
+      // Commander passes the arguments, the options and the command.
+      const options = given.at(-2) as Options & Extra;
+      const url = options.databaseUrl ?? process.env["DATABASE_URL"] ?? readDevState()?.database_url;
+      if (url === undefined)
+        throw new CommandFailure(
+          "Which database? Give --database-url, set DATABASE_URL, or run `npm start` in this folder.",
+          2,
+        );
+      const database = openDatabase({ url, poolSize: 2, applicationName: "millrace-cli", onError: () => undefined });
+      try {
+        await action(database, options, typeof given[0] === "string" ? given[0] : "");
+      } finally {
+        await database.close();
+      }
+    });
+}
+
+function withOrganisation(command: Command): Command {
+  return command.option("--org <org_id>", "organisation; needed where there are several");
+}
+
+async function organisationOf(database: Database, given: string | undefined): Promise<string> {
+  if (given !== undefined) {
+    requireId(given, "organisation");
+    const found = await database.system((db) => findOrganisation(db, given));
+    if (found === null) throw new CommandFailure(`There is no organisation ${given}.`);
+    return given;
+  }
+  const [only, ...others] = await database.system(listOrganisations);
+  if (only === undefined) throw new CommandFailure("There is no organisation yet: millrace orgs create <name>.");
+  if (others.length > 0)
+    throw new CommandFailure("There are several organisations: name one with --org (millrace orgs list).", 2);
+  return only.org_id;
+}
+
+async function allKeys(database: Database, orgId: string): Promise<ApiKey[]> {
+  const limit = 200;
+  const all: ApiKey[] = [];
+  for (;;) {
+    const page = await database.org(orgId, (db) =>
+      listApiKeys(db, { beyond: all.at(-1)?.key_id ?? null, ascending: true, limit }),
+    );
+    all.push(...page);
+    if (page.length < limit) return all;
+  }
+}
+
+function requireId(id: string, what: string): void {
+  if (!isId(id)) throw new CommandFailure(`${id} is not the id of a ${what}.`, 2);
+}
+
+function parseTime(text: string): string {
+  if (Number.isNaN(Date.parse(text)))
+    throw new CommandFailure(`${text} is not a time (write 2030-01-31T00:00:00Z).`, 2);
+  return new Date(text).toISOString();
+}

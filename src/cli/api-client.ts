@@ -1,0 +1,129 @@
+import { openAsBlob } from "node:fs";
+import { basename } from "node:path";
+import { CommandFailure } from "./failure.ts";
+
+export interface ApiTarget {
+  readonly url: string;
+  readonly key: string;
+}
+
+/** An event of a server-sent stream. */
+export interface StreamEvent {
+  readonly id: string;
+  readonly event: string;
+  readonly data: unknown;
+}
+
+/** Thrown when the API refuses a request or a run fails. The message is fit for a terminal. */
+class ApiRefusal extends CommandFailure {
+  readonly status: number;
+  readonly body: unknown;
+
+  constructor(request: string, status: number, body: unknown) {
+    super(`${request}: ${status} ${describe(body)}`);
+    this.name = "ApiRefusal";
+    this.status = status;
+    this.body = body;
+  }
+}
+
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+export interface ApiClient {
+  get<T>(path: string, query?: Query): Promise<T>;
+  post<T>(path: string, body: unknown, query?: Query): Promise<T>;
+  /** Sends a file as the multipart part `file`. */
+  upload<T>(path: string, query: Query, file: string): Promise<T>;
+  /** The events of a stream until the server ends it. */
+  events(path: string, query?: Query): AsyncGenerator<StreamEvent>;
+}
+
+/** Calls the HTTP API of a Millrace. Everything it throws is a CommandFailure. */
+export function apiClient(target: ApiTarget): ApiClient {
+  async function send(method: string, path: string, query: Query, init: RequestInit): Promise<Response> {
+    const url = new URL(path, target.url);
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    const headers = { authorization: `Bearer ${target.key}`, ...(init.headers as Record<string, string> | undefined) };
+    let response: Response;
+    try {
+      response = await fetch(url, { ...init, method, headers });
+    } catch (error) {
+      throw new CommandFailure(`Nothing answers at ${target.url} (${causeOf(error)}). Is Millrace running there?`, 1, {
+        cause: error,
+      });
+    }
+    if (!response.ok) throw new ApiRefusal(`${method} ${path}`, response.status, await bodyOf(response));
+    return response;
+  }
+
+  const json = async <T>(response: Response): Promise<T> => (await bodyOf(response)) as T;
+  return {
+    get: async (path, query = {}) => json(await send("GET", path, query, {})),
+    post: async (path, body, query = {}) =>
+      json(
+        await send("POST", path, query, {
+          body: JSON.stringify(body),
+          headers: { "content-type": "application/json" },
+        }),
+      ),
+    async upload(path, query, file) {
+      const form = new FormData();
+      const content = await openAsBlob(file).catch((error: Error) => {
+        throw new CommandFailure(`${file} cannot be read: ${error.message}`, 2);
+      });
+      form.set("file", content, basename(file));
+      return json(await send("POST", path, query, { body: form }));
+    },
+    async *events(path, query = {}) {
+      const response = await send("GET", path, query, { headers: { accept: "text/event-stream" } });
+      if (response.body !== null) yield* parseEvents(response.body);
+    },
+  };
+}
+
+/** Reads the text/event-stream format: blocks of `field: value` lines between empty lines. */
+async function* parseEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent> {
+  const decoder = new TextDecoder();
+  let pending = "";
+  for await (const chunk of body) {
+    pending += decoder.decode(chunk, { stream: true });
+    const blocks = pending.split(/\r?\n\r?\n/);
+    pending = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const fields = new Map<string, string>();
+      for (const line of block.split(/\r?\n/)) {
+        const [, name = "", value = ""] = /^([^:]+): ?(.*)$/.exec(line) ?? [];
+        // Several data lines are one value of several lines.
+        fields.set(name, name === "data" && fields.has("data") ? `${fields.get("data")}\n${value}` : value);
+      }
+      const data = fields.get("data");
+      if (data !== undefined)
+        yield { id: fields.get("id") ?? "", event: fields.get("event") ?? "message", data: JSON.parse(data) };
+    }
+  }
+}
+
+async function bodyOf(response: Response): Promise<unknown> {
+  const text = await response.text();
+  if (text === "") return undefined;
+  return /[/+]json\b/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : text;
+}
+
+/** The most telling line of an error body: every place of a 422, the detail of a problem, or the text. */
+function describe(body: unknown): string {
+  if (typeof body !== "object" || body === null) return typeof body === "string" ? body.slice(0, 500) : "";
+  const { detail, title, error } = body as { detail?: unknown; title?: string; error?: { message?: unknown } | null };
+  if (Array.isArray(detail)) {
+    const issues = detail as { loc?: unknown[]; msg?: string }[];
+    return issues.map((issue) => `\n  ${issue.loc?.join(".") ?? ""}: ${issue.msg ?? ""}`).join("");
+  }
+  if (typeof error?.message === "string") return `${title ?? ""}: ${error.message}`;
+  return typeof detail === "string" ? detail : (title ?? JSON.stringify(body));
+}
+
+function causeOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (cause instanceof Error) return (cause as NodeJS.ErrnoException).code ?? cause.message;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,42 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { Command } from "commander";
+import { CommandFailure } from "./failure.ts";
+
+const MAINS = {
+  api: "serve the HTTP API (configured by the environment)",
+  worker: "execute runs (configured by the environment)",
+  migrate: "bring the database's schema up to date",
+} as const;
+
+/** `dev`, and `api`, `worker` and `migrate`, each a process of its own. */
+export function addProcessCommands(program: Command): void {
+  program
+    .command("dev")
+    .description("run everything on this machine, with the example flows; state in ./.millrace")
+    .action(async () => {
+      const { dev } = await import("../dev/dev.ts");
+      await dev();
+    });
+  for (const [name, description] of Object.entries(MAINS)) {
+    program
+      .command(name)
+      .description(description)
+      .action(() => runMain(name));
+  }
+}
+
+/** Runs a main of this package in the foreground and ends as it ends. */
+async function runMain(name: string): Promise<void> {
+  const program = fileURLToPath(new URL(`../${name}-main.js`, import.meta.url));
+  const child = spawn(process.execPath, [program], { stdio: "inherit" });
+  // Ctrl-C reaches the child by itself, being sent to the whole group; it decides when both end.
+  process.on("SIGINT", () => undefined);
+  process.on("SIGTERM", () => void child.kill("SIGTERM"));
+  const end = await new Promise<{ code: number | null; signal: string | null }>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) => resolve({ code, signal }));
+  });
+  if (end.signal !== null) throw new CommandFailure(`${name} was ended by ${end.signal}.`);
+  if (end.code !== 0) throw new CommandFailure("");
+}

@@ -1,0 +1,115 @@
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Command } from "commander";
+import type { ApiClient } from "./api-client.ts";
+import { CommandFailure } from "./failure.ts";
+import { requireProject } from "./flow-file.ts";
+import { openApi, show, withApiOptions } from "./options.ts";
+import type { ApiOptions } from "./options.ts";
+import { describeRun, isFailure } from "./run-view.ts";
+import type { Run } from "./run-view.ts";
+
+interface Options extends ApiOptions {
+  readonly json?: boolean;
+  readonly input: Readonly<Record<string, string>>;
+  readonly file: Readonly<Record<string, string>>;
+  readonly user?: string;
+  readonly org?: string;
+  readonly version: string;
+}
+
+/** `run`: starts a run and tells its progress, node by node. */
+export function addRunCommand(program: Command): void {
+  withApiOptions(program.command("run <project>").description("run a flow and follow it, node by node"))
+    .option("--input <node=text>", "value of an input; @path reads it from a file; repeatable", collect, {})
+    .option("--file <node=path>", "document to upload for the run; repeatable", collect, {})
+    .option("--user <user-conversation>", "whose documents the run sees; made up for --file")
+    .option("--org <org_id>", "organisation of the upload (MILLRACE_ORG_ID, else .millrace/dev.json)")
+    .option("--version <n>", "version of the flow; -1 is the published one", "-1")
+    .action(async (name: string, options: Options) => {
+      const { api, dev } = openApi(options);
+      const { project_id } = await requireProject(api, name);
+      const files = Object.entries(options.file);
+      const user = options.user ?? (files.length > 0 ? `cli-${randomBytes(4).toString("hex")}` : undefined);
+      for (const [node, path] of files) {
+        const org = options.org ?? process.env["MILLRACE_ORG_ID"] ?? dev?.org_id;
+        if (org === undefined)
+          throw new CommandFailure("Whose documents are these? Give --org or set MILLRACE_ORG_ID.", 2);
+        const query = { org, user_id: user, flow_id: project_id, node_id: node };
+        const { filename, size } = await api.upload<{ filename: string; size: number }>(
+          "/upload_to_storage_user",
+          query,
+          path,
+        );
+        console.error(`uploaded ${filename} (${size} bytes) for ${node}`);
+      }
+      const started = await api.post<Run>("/v2/runs", {
+        project_id,
+        version: Number(options.version),
+        inputs: await inputsOf(options.input),
+        ...(user === undefined ? {} : { user_id: user }),
+      });
+      console.error(`run ${started.run_id}`);
+      const run = await follow(api, started.run_id);
+      show(options.json, run, () => describeRun(run));
+      if (isFailure(run)) throw new CommandFailure("");
+    });
+}
+
+/** Prints a line an event until the run ends or pauses; answers the run as it then is. */
+async function follow(api: ApiClient, runId: string): Promise<Run> {
+  for await (const { event, data } of api.events(`/v2/runs/${runId}`)) {
+    const line = describeEvent(event, data as Record<string, unknown>);
+    if (line !== undefined) console.error(line);
+    if (event === "run.finished" || event === "run.paused") break;
+  }
+  return api.get<Run>(`/v2/runs/${runId}`);
+}
+
+interface NodeEvent {
+  readonly node_id?: string;
+  readonly path?: string;
+  readonly type?: string;
+  readonly state?: string;
+  readonly attempt?: number;
+  readonly started_at?: string | null;
+  readonly finished_at?: string | null;
+  readonly error?: { readonly message?: string } | null;
+}
+
+function describeEvent(event: string, data: Record<string, unknown>): string | undefined {
+  const node = ((data["data"] as NodeEvent | undefined) ?? data) as NodeEvent;
+  const what = `${node.path ?? node.node_id ?? ""} (${node.type ?? "node"})`;
+  const why = typeof node.error?.message === "string" ? `: ${node.error.message}` : "";
+  switch (event) {
+    case "node.started":
+      return `  … ${what}`;
+    case "node.retrying":
+      return `  ↻ ${what}, attempt ${node.attempt ?? "?"} failed${why}`;
+    case "node.finished": {
+      const took =
+        node.started_at && node.finished_at ? ` ${Date.parse(node.finished_at) - Date.parse(node.started_at)} ms` : "";
+      const mark = node.state === "COMPLETED" ? "✓" : node.state === "SKIPPED" ? "–" : "✗";
+      return `  ${mark} ${what}${node.state === "COMPLETED" ? "" : ` ${node.state?.toLowerCase() ?? ""}`}${took}${why}`;
+    }
+    default:
+      return undefined;
+  }
+}
+
+async function inputsOf(given: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+  const entries = Object.entries(given).map(async ([node, text]) => {
+    if (!text.startsWith("@")) return [node, text] as const;
+    const content = await readFile(text.slice(1), "utf8").catch((error: Error) => {
+      throw new CommandFailure(`--input ${node}: ${error.message}`, 2);
+    });
+    return [node, content] as const;
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+function collect(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
+  const [, name, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new CommandFailure(`Write node=value, not ${text}.`, 2);
+  return { ...before, [name]: value };
+}

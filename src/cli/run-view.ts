@@ -1,0 +1,40 @@
+/** The members of a run that the command line shows. */
+export interface Run {
+  readonly run_id: string;
+  readonly project_id: string;
+  readonly state: string;
+  readonly state_reason: string | null;
+  readonly outputs: Readonly<Record<string, unknown>> | null;
+  readonly error: { readonly code: string; readonly message: string; readonly node_id: string | null } | null;
+  readonly pauses: readonly {
+    readonly pause_id: string;
+    readonly message: string;
+    readonly status: string;
+    readonly actions: readonly { readonly id: string }[];
+  }[];
+  readonly latency_ms: number | null;
+  readonly created_at: string;
+}
+
+/** Whether a run ended without its outputs. */
+export function isFailure(run: Run): boolean {
+  return run.state === "FAILED" || run.state === "CANCELLED";
+}
+
+/** A run as lines for a terminal: its state, and what it returned, waits for or failed with. */
+export function describeRun(run: Run): string[] {
+  const took = run.latency_ms === null ? "" : ` in ${run.latency_ms} ms`;
+  const lines = [`${run.state}${took}${run.state_reason ? ` (${run.state_reason})` : ""}`];
+  if (run.error) lines.push(`${run.error.node_id ?? "run"}: ${run.error.message} (${run.error.code})`);
+  for (const [node, value] of Object.entries(run.outputs ?? {})) {
+    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+    lines.push(`${node}:`, ...text.split("\n").map((line) => `  ${line}`));
+  }
+  for (const pause of run.pauses.filter((each) => each.status === "waiting")) {
+    lines.push(
+      `waits: ${pause.message}`,
+      `  millrace runs resume ${run.run_id} --pause ${pause.pause_id} --action ${pause.actions.map(({ id }) => id).join("|")}`,
+    );
+  }
+  return lines;
+}

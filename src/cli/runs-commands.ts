@@ -1,0 +1,102 @@
+import type { Command } from "commander";
+import { CommandFailure } from "./failure.ts";
+import { requireProject } from "./flow-file.ts";
+import { openApi, show, table, withApiOptions } from "./options.ts";
+import type { ApiOptions } from "./options.ts";
+import { describeRun } from "./run-view.ts";
+import type { Run } from "./run-view.ts";
+
+interface Options extends ApiOptions {
+  readonly json?: boolean;
+}
+
+interface ListOptions extends Options {
+  readonly project?: string;
+  readonly state?: string;
+  readonly limit: string;
+}
+
+interface ResumeOptions extends Options {
+  readonly pause?: string;
+  readonly action?: string;
+  readonly data?: string;
+  readonly comment?: string;
+  readonly from?: string;
+}
+
+/** `runs list|get|cancel|resume`. */
+export function addRunsCommands(program: Command): void {
+  const runs = program.command("runs").description("look at runs, cancel and resume them");
+
+  withApiOptions(runs.command("list").description("list runs, the newest first"))
+    .option("--project <name>", "of this project only (name or id)")
+    .option("--state <state>", "in this state only")
+    .option("--limit <n>", "how many", "20")
+    .action(async (options: ListOptions) => {
+      const { api } = openApi(options);
+      const project_id =
+        options.project === undefined ? undefined : (await requireProject(api, options.project)).project_id;
+      const query = { project_id, state: options.state, page_size: options.limit };
+      const page = await api.get<{ data: Run[] }>("/v2/runs", query);
+      show(options.json, page.data, () =>
+        table([
+          ["RUN", "STATE", "CREATED", "MS", "PROJECT"],
+          ...page.data.map((run) => [
+            run.run_id,
+            run.state,
+            run.created_at,
+            String(run.latency_ms ?? ""),
+            run.project_id,
+          ]),
+        ]),
+      );
+    });
+
+  withApiOptions(runs.command("get <run_id>").description("show a run"))
+    .option("--nodes", "with every node (JSON only)")
+    .action(async (runId: string, options: Options & { nodes?: boolean }) => {
+      const { api } = openApi(options);
+      const run = await api.get<Run>(
+        `/v2/runs/${encodeURIComponent(runId)}`,
+        options.nodes === true ? { expand: "nodes" } : {},
+      );
+      show(options.json ?? options.nodes, run, () => describeRun(run));
+    });
+
+  withApiOptions(runs.command("cancel <run_id>").description("cancel a run"))
+    .option("--reason <text>", "kept with the run")
+    .option("--terminate", "at once, without letting nodes clean up")
+    .action(async (runId: string, options: Options & { reason?: string; terminate?: boolean }) => {
+      const { api } = openApi(options);
+      const run = await api.post<Run>(`/v2/runs/${encodeURIComponent(runId)}/cancel`, {
+        mode: options.terminate === true ? "terminate" : "graceful",
+        ...(options.reason === undefined ? {} : { reason: options.reason }),
+      });
+      show(options.json, run, () => [`run ${run.run_id}: ${run.state}`]);
+    });
+
+  withApiOptions(
+    runs.command("resume <run_id>").description("answer a paused run, or run a failed one again from where it failed"),
+  )
+    .option("--pause <pause_id>", "which pause, where several are open")
+    .option("--action <id>", "the answer to the pause")
+    .option("--data <json>", "the form of the pause")
+    .option("--comment <text>", "kept with the answer")
+    .option("--from <node_id|failed>", "for a failed or cancelled run: where the new one starts")
+    .action(async (runId: string, options: ResumeOptions) => {
+      const { api } = openApi(options);
+      const { pause: pause_id, action, comment, from } = options;
+      const answer = { pause_id, action, comment, from, data: parseData(options.data) };
+      const run = await api.post<Run>(`/v2/runs/${encodeURIComponent(runId)}/resume`, answer);
+      show(options.json, run, () => [`run ${run.run_id}: ${run.state}`]);
+    });
+}
+
+function parseData(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new CommandFailure("--data is not JSON.", 2);
+  }
+}

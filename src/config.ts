@@ -1,0 +1,108 @@
+import { z } from "zod";
+
+const bool = z.enum(["true", "false", "1", "0"]).transform((value) => value === "true" || value === "1");
+const int = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const list = z.string().transform((value) =>
+  value
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== ""),
+);
+const MIB = 1024 * 1024;
+
+/** Every environment variable the service reads. The README's configuration table is checked against it. */
+export const environmentSchema = z.object({
+  DATABASE_URL: z.string().min(1).describe("Postgres connection string"),
+  DATABASE_POOL_SIZE: int(2, 200).default(10).describe("Connections each process may open"),
+  TEMPORAL_ADDRESS: z.string().min(1).default("127.0.0.1:7233").describe("host:port of the Temporal frontend"),
+  TEMPORAL_NAMESPACE: z.string().min(1).default("default").describe("Temporal namespace"),
+  TEMPORAL_API_KEY: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Sent as bearer credential to Temporal (Temporal Cloud); also switches TLS on"),
+  TEMPORAL_TLS: bool.default(false).describe("TLS to Temporal"),
+  MILLRACE_TASK_QUEUE: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/)
+    .default("millrace")
+    .describe("Prefix of the two task queues, so that several installations can share a namespace"),
+  HOST: z.string().default("0.0.0.0").describe("Address the api and the worker's health server listen on"),
+  PORT: int(0, 65535).default(8080).describe("Port of the api; 0 chooses a free one"),
+  MILLRACE_PUBLIC_URL: z
+    .url()
+    .optional()
+    .describe("The address clients use; the only source of absolute links (never the Host header)"),
+  MILLRACE_BLOB_DIR: z
+    .string()
+    .min(1)
+    .default("./.millrace/blobs")
+    .describe("Directory of the blob store; api and workers must share it"),
+  LOG_LEVEL: z
+    .enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"])
+    .default("info")
+    .describe("fatal, error, warn, info, debug, trace or silent"),
+  MILLRACE_API_WORKER: bool
+    .default(true)
+    .describe("Whether the api process also executes run workflows (eager start: lower latency)"),
+  MILLRACE_WORKER_PORT: int(0, 65535)
+    .optional()
+    .describe("Port of the worker's own /healthz and /metrics; 0 chooses a free one, unset serves none"),
+  MILLRACE_WORKER_ACTIVITIES: int(1, 1000).default(50).describe("Activities a worker executes at once"),
+  MILLRACE_WORKER_CACHED_WORKFLOWS: int(0, 10_000)
+    .default(500)
+    .describe("Workflows a worker keeps in memory. 0 replays every step: a test setting"),
+  MILLRACE_PRIVATE_HOSTS: list
+    .default([])
+    .describe("Hosts, host:port pairs or CIDR ranges that outbound requests may reach although they are private"),
+  MILLRACE_TRUSTED_PROXIES: list.default([]).describe("CIDR ranges of the proxies whose X-Forwarded-For is believed"),
+  MILLRACE_CORS: bool.default(true).describe("Whether web pages of other origins may call what a public key may call"),
+  MILLRACE_RATE_LIMIT: int(1, 1_000_000).optional().describe("Requests a minute per credential; unset is unlimited"),
+  MILLRACE_MAX_CONCURRENT_RUNS: int(1, 1_000_000)
+    .optional()
+    .describe("Runs an organisation may have under way at once; unset is unlimited"),
+  MILLRACE_JSON_LIMIT_BYTES: int(1024, 512 * MIB)
+    .default(10 * MIB)
+    .describe("Longest JSON body"),
+  MILLRACE_RUN_BODY_LIMIT_BYTES: int(1024, 512 * MIB)
+    .default(40 * MIB)
+    .describe("Body limit of the operations that carry a run's inputs"),
+  MILLRACE_UPLOAD_LIMIT_BYTES: int(1024, 4096 * MIB)
+    .default(100 * MIB)
+    .describe("Longest uploaded document"),
+  MILLRACE_INPUT_LIMIT_BYTES: int(1024, 512 * MIB)
+    .default(25 * MIB)
+    .describe("One input of a run, after decoding"),
+  MILLRACE_MAX_NODES: int(1, 10_000).default(1000).describe("Nodes of a flow, nested ones included"),
+  MILLRACE_MAX_ITERATIONS: int(1, 1_000_000).default(10_000).describe("Iterations of the maps and loops of a run"),
+  MILLRACE_SYNC_WAIT_MS: int(0, 600_000)
+    .default(110_000)
+    .describe("Longest time an inference request waits for its run"),
+  MILLRACE_RUN_TIMEOUT_SECONDS: int(1, 2_592_000).default(86_400).describe("Time limit of a run that names none"),
+  MILLRACE_MAX_RUN_TIMEOUT_SECONDS: int(1, 2_592_000).default(2_592_000).describe("Longest time limit a run may have"),
+  MILLRACE_SWEEP_INTERVAL_MS: int(50, 600_000)
+    .default(5000)
+    .describe("How often sweeper and reconciler look for runs to start, signal again or settle"),
+  MILLRACE_STUCK_AFTER_MS: int(100, 3_600_000)
+    .default(60_000)
+    .describe("Age from which a run that nobody moved is compared with Temporal's own view"),
+  MILLRACE_SHUTDOWN_GRACE_MS: int(0, 600_000)
+    .default(15_000)
+    .describe("Time a stopping process gives to what it is doing"),
+});
+
+export type Config = Readonly<z.infer<typeof environmentSchema>>;
+
+/** Reads the environment once. Throws an Error that lists every problem. */
+export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+  const known = Object.fromEntries(
+    Object.keys(environmentSchema.shape).flatMap((name) => {
+      const value = environment[name];
+      return value === undefined || value === "" ? [] : [[name, value]];
+    }),
+  );
+  const result = environmentSchema.safeParse(known);
+  if (result.success) return result.data;
+  const problems = result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+  throw new Error(`The configuration is not usable:\n${problems.join("\n")}`);
+}

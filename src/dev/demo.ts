@@ -1,0 +1,164 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createKey, createOrganisation, createUser } from "../cli/accounts.ts";
+import type { ApiClient } from "../cli/api-client.ts";
+import type { DevState } from "../cli/dev-state.ts";
+import { readState, writeState } from "../cli/dev-state.ts";
+import { deployFlow, findProject, readFlowFile, subflowNames, withProjectIds } from "../cli/flow-file.ts";
+import type { FlowFile } from "../cli/flow-file.ts";
+import { hashSecret } from "../platform/crypto.ts";
+import { findApiKeyByHash } from "../stores/api-keys.ts";
+import type { Database } from "../stores/db.ts";
+import { findOrganisation } from "../stores/organisations.ts";
+
+export type Accounts = Pick<DevState, "org_id" | "public_key" | "secret_key" | "admin_email" | "admin_password">;
+
+/** What was deployed and uploaded the last time, by digest: a start that changes nothing sends nothing. */
+interface ExamplesState {
+  readonly org_id: string;
+  readonly flows: Readonly<
+    Record<string, { readonly digest: string; readonly project_id: string; readonly version: number }>
+  >;
+  readonly documents: Readonly<Record<string, string>>;
+}
+
+/** The organisation `demo`, an admin and a key of each kind: those of the last start where they still hold. */
+export async function ensureAccounts(
+  database: Database,
+  last: Partial<Accounts> | undefined,
+): Promise<Accounts & { created: boolean }> {
+  const known =
+    last?.org_id === undefined ? null : await database.system((db) => findOrganisation(db, last.org_id ?? ""));
+  const org_id = known?.org_id ?? (await createOrganisation(database, "demo")).org_id;
+  const keep = known === null ? undefined : last;
+
+  const key = async (kind: "public" | "secret", value: string | undefined): Promise<string> => {
+    const found = value === undefined ? null : await database.system((db) => findApiKeyByHash(db, hashSecret(value)));
+    if (value !== undefined && found !== null && found.revoked_at === null && found.org_id === org_id) return value;
+    return (await createKey(database, { org_id, name: `demo ${kind}`, kind })).value;
+  };
+  const admin =
+    keep?.admin_email === undefined || keep.admin_password === undefined
+      ? // With the organisation's id in it: a database of one's own may hold an earlier demo.
+        await createUser(database, { org_id, email: `admin@${org_id.slice(-12)}.demo.test`, role: "admin" })
+      : { email: keep.admin_email, password: keep.admin_password };
+  return {
+    org_id,
+    public_key: await key("public", keep?.public_key),
+    secret_key: await key("secret", keep?.secret_key),
+    admin_email: admin.email,
+    admin_password: admin.password,
+    created: known === null,
+  };
+}
+
+export interface ExamplesOptions {
+  readonly api: ApiClient;
+  readonly org_id: string;
+  /** Folder with `flows/` and `documents/`. */
+  readonly examples: string;
+  /** File that remembers what was sent. */
+  readonly stateFile: string;
+}
+
+/** An example that can be run: the flow's first example input. */
+export interface Example {
+  readonly flow: FlowFile;
+  readonly project_id: string;
+  readonly inputs: Readonly<Record<string, unknown>>;
+  /** The flow's document node and a document uploaded to it. */
+  readonly document?: { readonly node_id: string; readonly user_id: string; readonly file: string };
+}
+
+export interface DeployedExamples {
+  /** Name → project. */
+  readonly projects: Readonly<Record<string, string>>;
+  /** One line a flow or document that was sent. */
+  readonly sent: readonly string[];
+  /** The example to show: the first that reads documents, else the first. */
+  readonly shown: Example | undefined;
+}
+
+/** Deploys the flows of `examples/flows` and uploads `examples/documents`, as far as they are new or changed. */
+export async function deployExamples(options: ExamplesOptions): Promise<DeployedExamples> {
+  const { api, org_id, examples, stateFile } = options;
+  const saved = readState<ExamplesState>(stateFile);
+  let state: ExamplesState = saved?.org_id === org_id ? saved : { org_id, flows: {}, documents: {} };
+  const save = (change: Partial<ExamplesState>): void => {
+    state = { ...state, ...change };
+    writeState(stateFile, state);
+  };
+  const sent: string[] = [];
+
+  const flows = inOrder(await readFlows(join(examples, "flows")));
+  for (const file of flows) {
+    const flow = withProjectIds(file, (name) => state.flows[name]?.project_id ?? name);
+    const digest = sha256(JSON.stringify(flow));
+    const project = await findProject(api, flow.name);
+    const before = state.flows[flow.name];
+    if (project !== undefined && before?.digest === digest && before.project_id === project.project_id) continue;
+    const { project_id, version } = await deployFlow(api, flow, project?.project_id, flow.name);
+    save({ flows: { ...state.flows, [flow.name]: { digest, project_id, version } } });
+    sent.push(`flow ${flow.name}, version ${version}`);
+  }
+
+  const projectOf = (flow: FlowFile): string => state.flows[flow.name]?.project_id ?? "";
+  const candidates = flows.map((flow) => ({ flow, node: documentNode(flow), inputs: flow.examples?.[0]?.inputs }));
+  const reader = candidates.find(({ node, inputs }) => node !== undefined && typeof inputs?.["user_id"] === "string");
+  const first = reader ?? candidates.find(({ inputs }) => inputs !== undefined);
+  const projects = Object.fromEntries(flows.map((flow) => [flow.name, projectOf(flow)]));
+  if (first?.inputs === undefined) return { projects, sent, shown: undefined };
+  const shown = { flow: first.flow, project_id: projectOf(first.flow), inputs: first.inputs };
+  const user_id = first.inputs["user_id"];
+  if (first.node === undefined || typeof user_id !== "string") return { projects, sent, shown };
+
+  const node_id = first.node;
+  const files = (await readdir(join(examples, "documents")))
+    .toSorted()
+    .map((name) => join(examples, "documents", name));
+  for (const file of files) {
+    const digest = sha256(
+      Buffer.concat([Buffer.from(`${shown.project_id} ${node_id} ${user_id} `), await readFile(file)]),
+    );
+    if (state.documents[file] === digest) continue;
+    const query = { org: org_id, user_id, flow_id: shown.project_id, node_id };
+    const { filename, size } = await api.upload<{ filename: string; size: number }>(
+      "/upload_to_storage_user",
+      query,
+      file,
+    );
+    save({ documents: { ...state.documents, [file]: digest } });
+    sent.push(`document ${filename}, ${size} bytes`);
+  }
+  const [file] = files;
+  return { projects, sent, shown: file === undefined ? shown : { ...shown, document: { node_id, user_id, file } } };
+}
+
+async function readFlows(folder: string): Promise<FlowFile[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith(".json")).toSorted();
+  return Promise.all(names.map((name) => readFlowFile(join(folder, name))));
+}
+
+/** Called flows before those that call them: a subflow needs the id of its project. */
+function inOrder(flows: readonly FlowFile[]): FlowFile[] {
+  const ordered = new Set<FlowFile>();
+  const add = (flow: FlowFile, callers: readonly FlowFile[]): void => {
+    if (callers.includes(flow))
+      throw new Error(`The example flows call each other in a circle: ${callers.map((each) => each.name).join(" → ")}`);
+    for (const name of subflowNames(flow)) {
+      const called = flows.find((each) => each.name === name);
+      if (called !== undefined) add(called, [...callers, flow]);
+    }
+    ordered.add(flow);
+  };
+  for (const flow of flows) add(flow, []);
+  return [...ordered];
+}
+
+function documentNode(flow: FlowFile): string | undefined {
+  const nodes = (flow["nodes"] ?? []) as readonly { id: string; type: string }[];
+  return nodes.find((node) => node.type === "files")?.id;
+}
+
+const sha256 = (content: string | Buffer): string => createHash("sha256").update(content).digest("hex");

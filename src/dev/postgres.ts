@@ -1,0 +1,174 @@
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { chown, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { claimPort } from "./ports.ts";
+import { findPostgres, postgresUser, runAs } from "./postgres-binaries.ts";
+import type { PostgresBinaries, PostgresUser } from "./postgres-binaries.ts";
+import { commandLine, endStray, startChild, tail } from "./processes.ts";
+import type { Child } from "./processes.ts";
+
+/** Name of the login role (a superuser of its cluster) and of the database. */
+const NAME = "millrace";
+// The same on every machine, and Unicode-aware (lower, full-text search) where plain C is not.
+const LOCALE = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"];
+const START_TIMEOUT_MS = 60_000;
+
+export interface PostgresOptions {
+  /** Folder of the cluster, its password and its log; made when missing. */
+  readonly dir: string;
+  /** Port it should listen on; another one is chosen when it is taken. */
+  readonly port?: number;
+  /** False gives up safety against power loss (not against kill -9) for speed: for throw-away data only. Default true. */
+  readonly durable?: boolean;
+}
+
+export interface RunningPostgres {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Resolves with the cause when the server has ended. */
+  readonly ended: Promise<string>;
+  /** Ends it in an orderly way within seconds. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the embedded PostgreSQL on `dir`, creating cluster and database the first time. What an earlier, killed
+ * owner left (a pid file, or the server itself) is cleared away: the caller must hold the lock of `dir`.
+ */
+export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
+  const dir = resolve(options.dir);
+  const data = join(dir, "data");
+  const binaries = await findPostgres();
+  const user = postgresUser();
+  await mkdir(dir, { recursive: true });
+  const password = await createCluster(binaries, user, dir, data);
+  await clearStray(data);
+
+  const port = await claimPort(options.port);
+  const logFile = join(dir, "postgres.log");
+  const flags = ["-D", data, "-p", String(port)];
+  const settings = {
+    listen_addresses: "127.0.0.1",
+    unix_socket_directories: "",
+    max_connections: "300",
+    // Commits stay synchronous: what kill -9 of the server leaves unwritten in its own buffers would be lost otherwise.
+    ...(options.durable === false ? { fsync: "off", full_page_writes: "off" } : {}),
+  };
+  for (const [name, value] of Object.entries(settings)) flags.push("-c", `${name}=${value}`);
+  const run = await runAs(user, binaries.postgres, flags, [data]);
+  const child = await startWhenMemoryIsFree(
+    () => startChild({ ...run, env: serverEnvironment(), logFile }),
+    data,
+    logFile,
+  );
+  return {
+    url: `postgres://${NAME}:${password}@127.0.0.1:${port}/${NAME}`,
+    port,
+    pid: child.pid,
+    ended: child.ended,
+    // SIGINT is PostgreSQL's fast shutdown: sessions are cut, then a checkpoint is written.
+    stop: () => child.stop("SIGINT", 15_000),
+  };
+}
+
+/** Creates the cluster unless it is there, and returns its password. It appears whole or not at all. */
+async function createCluster(
+  binaries: PostgresBinaries,
+  user: PostgresUser,
+  dir: string,
+  data: string,
+): Promise<string> {
+  const passwordFile = join(dir, "password");
+  const present = await readFile(join(data, "PG_VERSION"), "utf8").catch(() => undefined);
+  if (present !== undefined) return (await readFile(passwordFile, "utf8")).trim();
+
+  const fresh = join(dir, "data.new");
+  await rm(fresh, { recursive: true, force: true });
+  await mkdir(fresh, { mode: 0o700 });
+  const password = randomBytes(18).toString("base64url");
+  await writeFile(passwordFile, `${password}\n`, { mode: 0o600 });
+  if (user.uid !== undefined && user.gid !== undefined) {
+    await chown(fresh, user.uid, user.gid);
+    await chown(passwordFile, user.uid, user.gid);
+  }
+  const flags = [
+    "-D",
+    fresh,
+    "-U",
+    NAME,
+    "--auth=scram-sha-256",
+    `--pwfile=${passwordFile}`,
+    "-E",
+    "UTF8",
+    ...LOCALE,
+    "--no-sync",
+  ];
+  await runTool("initdb", await runAs(user, binaries.initdb, flags, [fresh, passwordFile]));
+  // Single-user mode needs no client: the only statement that must precede the first connection.
+  const single = await runAs(user, binaries.postgres, ["--single", "-D", fresh, "postgres"], [fresh]);
+  await runTool("single-user mode", single, `create database ${NAME}\n`);
+  await rename(fresh, data);
+  return password;
+}
+
+/** Ends a server that a killed owner left on `data`, and removes a pid file whose process id is somebody else's by now. */
+async function clearStray(data: string): Promise<void> {
+  const pidFile = join(data, "postmaster.pid");
+  const pid = Number((await readFile(pidFile, "utf8").catch(() => "")).split("\n")[0]);
+  if (!(pid > 0)) return;
+  if (commandLine(pid).includes(data)) await endStray(pid, "SIGINT", 10_000);
+  await rm(pidFile, { force: true });
+}
+
+/** After a kill -9 the old server's sessions hold its shared memory until they notice, up to some seconds. */
+async function startWhenMemoryIsFree(start: () => Promise<Child>, data: string, logFile: string): Promise<Child> {
+  const until = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    const child = await start();
+    const problem = await untilReady(child, data, until);
+    if (problem === undefined) return child;
+    await child.stop("SIGQUIT", 2000);
+    const log = tail(logFile);
+    const held = log.includes("pre-existing shared memory block");
+    if (!held || Date.now() > until)
+      throw new Error(`PostgreSQL did not start (${problem}). Its log, ${logFile}, ends:\n${log}`);
+    await delay(250);
+  }
+}
+
+/** Waits for the server to write "ready" into its pid file, as pg_ctl does. Returns what went wrong, if anything did. */
+async function untilReady(child: Child, data: string, until: number): Promise<string | undefined> {
+  while (Date.now() < until) {
+    const lines = (await readFile(join(data, "postmaster.pid"), "utf8").catch(() => "")).split("\n");
+    if (Number(lines[0]) === child.pid && lines[7]?.trim() === "ready") return undefined;
+    if (!child.running()) return child.ended;
+    await delay(20);
+  }
+  return `not ready within ${START_TIMEOUT_MS / 1000} s`;
+}
+
+/** The locale is fixed because the server's messages are read; PG* variables of the caller must not reach it. */
+function serverEnvironment(): NodeJS.ProcessEnv {
+  return { PATH: process.env["PATH"], LC_ALL: "C", TZ: "UTC" };
+}
+
+async function runTool(
+  name: string,
+  run: { command: string; args: readonly string[]; uid?: number; gid?: number },
+  input = "",
+): Promise<void> {
+  const { command, args, ...ids } = run;
+  const child = spawn(command, args, { ...ids, env: serverEnvironment(), stdio: ["pipe", "pipe", "pipe"] });
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  child.stdin.end(input);
+  const code = await new Promise<number | null>((done, fail) => {
+    child.once("error", fail);
+    child.once("close", done);
+  });
+  if (code !== 0) throw new Error(`PostgreSQL's ${name} failed (exit code ${code}):\n${output.trim()}`);
+}

@@ -1,0 +1,138 @@
+import { spawn, spawnSync } from "node:child_process";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+const LOG_KEPT_BYTES = 10 * 1024 * 1024;
+
+export interface ChildOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The whole environment of the process. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  /** Where its output is appended. */
+  readonly logFile: string;
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+/** A process we started, with its end as a promise. */
+export interface Child {
+  readonly pid: number;
+  /** Resolves with "exit code 1" or "signal SIGKILL" when the process has ended, by whatever cause. */
+  readonly ended: Promise<string>;
+  /** False once it has ended. */
+  running(): boolean;
+  /** Sends `signal`, and SIGKILL when the process is still there after `graceMs`. Resolves when it is gone. */
+  stop(signal: NodeJS.Signals, graceMs: number): Promise<void>;
+}
+
+/**
+ * Starts a process in a group of its own: Ctrl-C in the terminal then reaches only the supervisor, which stops its
+ * children in order. Throws when the command cannot be started.
+ */
+export async function startChild(options: ChildOptions): Promise<Child> {
+  const log = openLog(options.logFile);
+  const child = spawn(options.command, options.args, {
+    env: options.env,
+    detached: true,
+    stdio: ["ignore", log, log],
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    ...(options.uid === undefined ? {} : { uid: options.uid }),
+    ...(options.gid === undefined ? {} : { gid: options.gid }),
+  });
+  closeSync(log);
+  let running = true;
+  const ended = new Promise<string>((resolve) => {
+    child.once("exit", (code, signal) => {
+      running = false;
+      resolve(signal === null ? `exit code ${code}` : `signal ${signal}`);
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", reject);
+  });
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    running: () => running,
+    async stop(signal, graceMs) {
+      if (!running) return;
+      child.kill(signal);
+      const timer = setTimeout(() => child.kill("SIGKILL"), graceMs);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Whether a process with this id exists (a zombie counts as gone where that can be told). */
+export function isAlive(pid: number): boolean {
+  if (!Number.isInteger(pid) || pid <= 0) return false;
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    // EPERM: it exists and is another user's.
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+  return !isZombie(pid);
+}
+
+function isZombie(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3) === "Z";
+  } catch {
+    return false;
+  }
+}
+
+/** The command line of a process, or "" when it cannot be told: a process id alone may long be somebody else's. */
+export function commandLine(pid: number): string {
+  if (!isAlive(pid)) return "";
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+  } catch {
+    return spawnSync("ps", ["-o", "args=", "-p", String(pid)], { encoding: "utf8" }).stdout?.trim() ?? "";
+  }
+}
+
+/** What tells a process from a later one with the same id: when it started, as its system says it. "" when there is none. */
+export function identity(pid: number): string {
+  if (!isAlive(pid)) return "";
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // Field 22, counted from behind the name, which may hold spaces: ticks since this boot.
+    const ticks = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+    return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}/${ticks}`;
+  } catch {
+    return spawnSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" }).stdout?.trim() ?? "";
+  }
+}
+
+/** Ends a process that another, now dead, process started. Resolves when it is gone; throws when it will not go. */
+export async function endStray(pid: number, signal: NodeJS.Signals, graceMs: number): Promise<void> {
+  for (const [attempt, wait] of [
+    [signal, graceMs],
+    ["SIGKILL", 5000],
+  ] as const) {
+    if (!isAlive(pid)) return;
+    process.kill(pid, attempt);
+    for (const until = Date.now() + wait; Date.now() < until && isAlive(pid);) await delay(20);
+  }
+  if (isAlive(pid)) throw new Error(`Process ${pid} does not end, not even on SIGKILL.`);
+}
+
+/** The last lines of a log file, for messages about a process that did not start. */
+export function tail(file: string, lines = 15): string {
+  if (!existsSync(file)) return "";
+  return readFileSync(file, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
+}
+
+function openLog(file: string): number {
+  mkdirSync(dirname(file), { recursive: true });
+  if (existsSync(file) && statSync(file).size > LOG_KEPT_BYTES) renameSync(file, `${file}.1`);
+  return openSync(file, "a", 0o600);
+}

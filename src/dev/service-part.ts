@@ -1,0 +1,44 @@
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { PACKAGE_ROOT } from "./package-root.ts";
+import { startChild, tail } from "./processes.ts";
+import type { Part } from "./supervisor.ts";
+
+const START_TIMEOUT_MS = 60_000;
+
+export interface ServicePartOptions {
+  readonly name: "api" | "worker";
+  readonly env: NodeJS.ProcessEnv;
+  /** Answers 200 when the process is ready. */
+  readonly readyUrl: string;
+  readonly logFile: string;
+  /** Time the process gets to finish what it does when it is stopped. */
+  readonly graceMs: number;
+}
+
+/** Starts an api or worker of the compiled code, as production does, and waits until it is ready. */
+export async function startServicePart(options: ServicePartOptions): Promise<Part> {
+  const { name, env, readyUrl, logFile, graceMs } = options;
+  const program = join(PACKAGE_ROOT, `dist/src/${name}-main.js`);
+  const child = await startChild({ command: process.execPath, args: ["--enable-source-maps", program], env, logFile });
+  const problem = await Promise.race([untilReady(readyUrl, () => child.running()), child.ended]);
+  if (problem !== undefined) {
+    await child.stop("SIGKILL", 0);
+    throw new Error(`The ${name} did not start (${problem}). Its log, ${logFile}, ends:\n${tail(logFile)}`);
+  }
+  return { pid: child.pid, ended: child.ended, stop: () => child.stop("SIGTERM", graceMs) };
+}
+
+async function untilReady(url: string, running: () => boolean): Promise<string | undefined> {
+  let last = "nothing listens";
+  for (const until = Date.now() + START_TIMEOUT_MS; Date.now() < until && running(); await delay(30)) {
+    try {
+      const response = await fetch(url);
+      if (response.ok) return undefined;
+      last = `${url} answers ${response.status}: ${(await response.text()).slice(0, 300)}`;
+    } catch {
+      // It does not listen yet.
+    }
+  }
+  return last;
+}

@@ -1,0 +1,88 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** What is stopped together, in this order: services before the servers they need, the lock last. */
+const STAGES = ["services", "servers", "lock"] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** Undoes what a start has done, once: on a signal, or when the start fails. */
+export interface Stopper {
+  /** Registers what undoes a step. */
+  add(stage: Stage, undo: () => Promise<void> | void): void;
+  /** Notes a step that is under way: a stop waits for it, so that nothing is started behind its back. */
+  starting<T>(step: Promise<T>): Promise<T>;
+  stop(reason: string): Promise<void>;
+  stopping(): boolean;
+  /** Resolves when everything has been undone. */
+  readonly stopped: Promise<void>;
+}
+
+/** Time that steps under way get to come to an end before the stop goes on without them. */
+const STARTING_MS = 5000;
+
+/** Under npm one Ctrl-C arrives twice: from the terminal, and passed on by npm. */
+const SAME_SIGNAL_MS = 500;
+
+/** Makes a stopper that SIGINT, SIGTERM and SIGHUP set off. A second signal calls `force` and ends the process at once. */
+export function createStopper(say: (line: string) => void, force: () => void): Stopper {
+  const undos: { stage: Stage; undo: () => Promise<void> | void }[] = [];
+  const underWay = new Set<Promise<unknown>>();
+  let running: Promise<void> | undefined;
+  let done = (): void => undefined;
+  const stopped = new Promise<void>((resolve) => (done = resolve));
+
+  async function undoAll(reason: string): Promise<void> {
+    const since = Date.now();
+    say(`\nStopping (${reason}) ...`);
+    await Promise.race([Promise.allSettled(underWay), delay(STARTING_MS, undefined, { ref: false })]);
+    for (const stage of STAGES) {
+      const results = await Promise.allSettled(
+        undos.filter((each) => each.stage === stage).map(async ({ undo }) => undo()),
+      );
+      for (const result of results)
+        if (result.status === "rejected") say(`A part did not stop: ${String(result.reason)}`);
+    }
+    say(`Stopped after ${((Date.now() - since) / 1000).toFixed(1)} s.`);
+    done();
+  }
+
+  const stopper: Stopper = {
+    add: (stage, undo) => void undos.push({ stage, undo }),
+    async starting(step) {
+      underWay.add(step);
+      try {
+        return await step;
+      } finally {
+        underWay.delete(step);
+      }
+    },
+    stop: (reason) => (running ??= undoAll(reason)),
+    stopping: () => running !== undefined,
+    stopped,
+  };
+  let firstSignal = 0;
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(signal, () => {
+      if (running !== undefined) {
+        if (Date.now() - firstSignal < SAME_SIGNAL_MS) return;
+        force();
+        process.exit(130);
+      }
+      firstSignal = Date.now();
+      // What still runs then (a download, a compiler) ends with the process.
+      void stopper.stop(signal).then(() => process.exit(0));
+    });
+  }
+  if (process.env["npm_lifecycle_event"] !== undefined) stopWithParent(stopper);
+  return stopper;
+}
+
+/** npm runs us through a shell, which passes no signal on: when npm is told to end, only the shell's end shows it. */
+function stopWithParent(stopper: Stopper): void {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    void stopper.stop("npm has ended").then(() => process.exit(0));
+  }, 300);
+  timer.unref();
+}

@@ -1,0 +1,87 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** A process as the supervisor sees it. */
+export interface Part {
+  readonly pid: number;
+  /** Resolves with the cause when it has ended. */
+  readonly ended: Promise<string>;
+  stop(): Promise<void>;
+}
+
+export interface SuperviseOptions<P extends Part> {
+  /** What people call it. */
+  readonly name: string;
+  /** Starts it and resolves when it is ready. Gets the last one when it is started again. */
+  readonly start: (last: P | undefined) => Promise<P>;
+  readonly say: (line: string) => void;
+  /** Told each new process. */
+  readonly onStart?: (part: P) => void;
+  /** First wait before a restart; doubles up to `maxDelayMs`. Default 200. */
+  readonly delayMs?: number;
+  /** Default 10 000. */
+  readonly maxDelayMs?: number;
+  /** A process that lived this long starts again without a longer wait. Default 30 000. */
+  readonly stableMs?: number;
+}
+
+export interface Supervised<P extends Part> {
+  /** The first incarnation: its addresses hold for the later ones. */
+  readonly first: P;
+  /** Stops it for good; also while it is being started again. */
+  stop(): Promise<void>;
+}
+
+/** Starts a part and, whenever it ends by itself, starts it again. Throws when the first start fails. */
+export async function supervise<P extends Part>(options: SuperviseOptions<P>): Promise<Supervised<P>> {
+  const { name, start, say, delayMs = 200, maxDelayMs = 10_000, stableMs = 30_000 } = options;
+  const stopping = new AbortController();
+  let current: P;
+
+  async function begin(last: P | undefined): Promise<P> {
+    const part = await start(last);
+    options.onStart?.(part);
+    return part;
+  }
+
+  async function watch(): Promise<void> {
+    let wait = delayMs;
+    for (;;) {
+      const since = Date.now();
+      const cause = await current.ended;
+      if (stopping.signal.aborted) return;
+      if (Date.now() - since > stableMs) wait = delayMs;
+      say(`${name} (process ${current.pid}) ended: ${cause}. Starting it again in ${wait / 1000} s.`);
+      current = await again(wait);
+      if (stopping.signal.aborted) return;
+      say(`${name} runs again (process ${current.pid}).`);
+      wait = Math.min(wait * 2, maxDelayMs);
+    }
+  }
+
+  /** Tries until it starts, or until it is no longer wanted; then answers the ended one. */
+  async function again(firstWait: number): Promise<P> {
+    for (let wait = firstWait; ; wait = Math.min(wait * 2, maxDelayMs)) {
+      try {
+        await delay(wait, undefined, { signal: stopping.signal });
+        return await begin(current);
+      } catch (error) {
+        if (stopping.signal.aborted) return current;
+        say(`${name} did not start again: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+  }
+
+  current = await begin(undefined);
+  const first = current;
+  const watching = watch();
+  return {
+    first,
+    async stop() {
+      stopping.abort();
+      await current.stop();
+      await watching;
+      // A start that was under way when the stop came has an outcome by now.
+      await current.stop();
+    },
+  };
+}

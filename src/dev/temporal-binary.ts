@@ -1,0 +1,195 @@
+import { spawn, spawnSync } from "node:child_process";
+import { access, constants, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { isAlive } from "./processes.ts";
+
+/** Folder of what is fetched once a machine, for every checkout. */
+const CACHE_DIR = join(homedir(), ".cache/millrace");
+
+/** The last version that `go install` can build: later ones carry replace directives. */
+const GO_PACKAGE = "github.com/temporalio/cli/cmd/temporal@v1.5.1";
+const HEARTBEAT_MS = 15_000;
+const DOWNLOAD_TIMEOUT_MS = 180_000;
+
+/** One way to come by the server program: where it is, or a sentence why not. */
+type Answer = { readonly path: string } | { readonly no: string };
+
+export interface FindOptions {
+  /** Told what takes long. */
+  readonly say: (line: string) => void;
+  readonly searchPath?: string;
+  readonly cacheDir?: string;
+  /** Fetches the program into a folder; answers why not, or undefined. Default: the SDK's own downloader. */
+  readonly download?: (folder: string) => Promise<string | undefined>;
+}
+
+/**
+ * Finds the `temporal` program: on PATH, in the cache, by download, or built from source. The last two put it into
+ * the cache. Throws an error that names each way and what it answered.
+ */
+export async function findTemporal(options: FindOptions): Promise<string> {
+  const bin = join(options.cacheDir ?? CACHE_DIR, "bin");
+  const cached = join(bin, "temporal");
+  const searchPath = options.searchPath ?? process.env["PATH"] ?? "";
+  const ways: [string, () => Promise<Answer>][] = [
+    ["temporal on PATH", () => onPath(searchPath)],
+    [cached, () => inCache(cached)],
+    ["download with @temporalio/testing", () => installOnce(bin, options.say, () => download(bin, options))],
+    [`go install ${GO_PACKAGE}`, () => installOnce(bin, options.say, () => build(bin, searchPath, options.say))],
+  ];
+  const answers: string[] = [];
+  for (const [name, way] of ways) {
+    const answer = await way();
+    if ("path" in answer) return answer.path;
+    answers.push(`  - ${name}: ${answer.no}`);
+  }
+  throw new Error(
+    "No Temporal server is at hand. What was tried:\n" +
+      `  - TEMPORAL_ADDRESS: not set\n${answers.join("\n")}\n` +
+      "Any one of these helps: set TEMPORAL_ADDRESS to a server that runs, put the temporal CLI on PATH, " +
+      "allow the download, or install Go 1.24 or later.",
+  );
+}
+
+async function onPath(searchPath: string): Promise<Answer> {
+  const path = await firstExecutable(searchPath, "temporal");
+  if (path === undefined) return { no: "not there" };
+  // Another program may have the name, and an old CLI has no development server.
+  const { status, error, stderr } = spawnSync(path, ["server", "start-dev", "--help"], {
+    encoding: "utf8",
+    timeout: 20_000,
+  });
+  return status === 0 ? { path } : { no: `${path} has no "server start-dev": ${lastLine(error?.message ?? stderr)}` };
+}
+
+async function inCache(file: string): Promise<Answer> {
+  return (await isExecutable(file)) ? { path: file } : { no: "not there" };
+}
+
+/** Runs one installation a machine at a time; whoever waited finds the result of the other. */
+async function installOnce(bin: string, say: (line: string) => void, install: () => Promise<Answer>): Promise<Answer> {
+  await mkdir(bin, { recursive: true });
+  const lock = join(bin, ".install.lock");
+  const waiting = heartbeat(say, (seconds) => `  waiting for another process that installs Temporal (${seconds} s)`);
+  try {
+    while (!(await takeLock(lock))) await delay(500);
+  } finally {
+    waiting.stop();
+  }
+  try {
+    const cached = await inCache(join(bin, "temporal"));
+    return "path" in cached ? cached : await install();
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+async function takeLock(lock: string): Promise<boolean> {
+  try {
+    const file = await open(lock, "wx");
+    await file.writeFile(String(process.pid));
+    await file.close();
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    const text = await readFile(lock, "utf8").catch(() => "");
+    // Empty: its owner is just writing it.
+    if (text !== "" && !isAlive(Number(text))) await rm(lock, { force: true });
+    return false;
+  }
+}
+
+async function download(bin: string, { say, download: fetchInto = downloadWithSdk }: FindOptions): Promise<Answer> {
+  const folder = join(bin, `download-${process.pid}`);
+  await mkdir(folder, { recursive: true });
+  say("  looking for a Temporal server to download ...");
+  const beat = heartbeat(say, (seconds) => `  still downloading the Temporal server (${seconds} s)`);
+  try {
+    const problem = await fetchInto(folder);
+    const [file] = (await readdir(folder)).filter((name) => name.startsWith("temporal"));
+    if (problem !== undefined || file === undefined) return { no: problem ?? "nothing arrived" };
+    await rename(join(folder, file), join(bin, "temporal"));
+    return { path: join(bin, "temporal") };
+  } finally {
+    beat.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs the downloader as a process of its own, so that a download which hangs can be ended. */
+async function downloadWithSdk(folder: string): Promise<string | undefined> {
+  const program = fileURLToPath(import.meta.url).replace(/temporal-binary(\.[jt]s)$/, "download-temporal$1");
+  return (await runTool(process.execPath, [program, folder], process.env, DOWNLOAD_TIMEOUT_MS)).problem;
+}
+
+async function build(bin: string, searchPath: string, say: (line: string) => void): Promise<Answer> {
+  const go = await firstExecutable(searchPath, "go");
+  if (go === undefined) return { no: "go is not on PATH" };
+  const folder = join(bin, `build-${process.pid}`);
+  await mkdir(folder, { recursive: true });
+  say("  building the Temporal server from source, once: this takes 3 to 4 minutes ...");
+  const beat = heartbeat(say, (seconds) => `  still building the Temporal server (${seconds} s)`);
+  try {
+    const environment = { ...process.env, GOBIN: folder, CGO_ENABLED: "0" };
+    const result = await runTool(go, ["install", "-ldflags=-s -w", GO_PACKAGE], environment, undefined);
+    if (result.problem !== undefined) return { no: result.problem };
+    await rename(join(folder, "temporal"), join(bin, "temporal"));
+    say("  the Temporal server is built");
+    return { path: join(bin, "temporal") };
+  } finally {
+    beat.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function runTool(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  timeout: number | undefined,
+): Promise<{ problem?: string }> {
+  const child = spawn(command, args, {
+    env,
+    stdio: ["ignore", "ignore", "pipe"],
+    killSignal: "SIGKILL",
+    ...(timeout === undefined ? {} : { timeout }),
+  });
+  // An interrupted start must not leave a compiler running.
+  const endChild = (): void => void child.kill("SIGKILL");
+  process.once("exit", endChild);
+  let errors = "";
+  child.stderr.on("data", (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-4000)));
+  return new Promise((resolve) => {
+    child.once("error", (error) => resolve({ problem: error.message }));
+    child.once("close", (code, signal) => {
+      process.off("exit", endChild);
+      if (code === 0) resolve({});
+      else resolve({ problem: lastLine(errors) || (signal === null ? `exit code ${code}` : `ended by ${signal}`) });
+    });
+  });
+}
+
+function heartbeat(say: (line: string) => void, line: (seconds: number) => string): { stop(): void } {
+  const since = Date.now();
+  const timer = setInterval(() => say(line(Math.round((Date.now() - since) / 1000))), HEARTBEAT_MS);
+  return { stop: () => clearInterval(timer) };
+}
+
+async function firstExecutable(searchPath: string, name: string): Promise<string | undefined> {
+  for (const folder of searchPath.split(delimiter).filter((entry) => entry !== "")) {
+    if (await isExecutable(join(folder, name))) return join(folder, name);
+  }
+  return undefined;
+}
+
+async function isExecutable(file: string): Promise<boolean> {
+  return access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+const lastLine = (text: string): string => text.trim().split("\n").at(-1)?.trim() ?? "";

@@ -1,0 +1,8 @@
+/** What the ingestion of an uploaded document is started with. */
+export interface IngestInput {
+  readonly org_id: string;
+  readonly file_id: string;
+}
+
+export const DOCUMENT_STATUSES = ["pending", "indexed", "error"] as const;
+export type DocumentStatus = (typeof DOCUMENT_STATUSES)[number];

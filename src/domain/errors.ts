@@ -1,0 +1,90 @@
+/** Every error code a response can carry, with its HTTP status and title. The list is closed: a new code is a line here. */
+export const PROBLEMS = {
+  bad_request: { status: 400, title: "Bad request" },
+  invalid_json: { status: 400, title: "The body is not valid JSON" },
+  invalid_cursor: { status: 400, title: "The cursor is not one of ours" },
+  cursor_mismatch: { status: 400, title: "The cursor belongs to other filters" },
+  unauthorized: { status: 401, title: "A valid credential is needed" },
+  forbidden: { status: 403, title: "The credential does not allow this" },
+  not_found: { status: 404, title: "Not found" },
+  flow_version_not_found: { status: 404, title: "The flow has no such version" },
+  method_not_allowed: { status: 405, title: "The method is not allowed here" },
+  not_acceptable: { status: 406, title: "No representation matches the Accept header" },
+  conflict: { status: 409, title: "The request conflicts with the present state" },
+  idempotency_conflict: { status: 409, title: "The Idempotency-Key was used with another request" },
+  idempotency_in_progress: { status: 409, title: "The first request with this Idempotency-Key is still in progress" },
+  run_already_finished: { status: 409, title: "The run has already finished" },
+  run_cancelled: { status: 409, title: "The run was cancelled" },
+  run_not_resumable: { status: 409, title: "The run cannot be resumed" },
+  pause_already_resolved: { status: 409, title: "The pause is already resolved" },
+  pause_already_answered: { status: 409, title: "This principal has already answered the pause" },
+  project_in_use: { status: 409, title: "The project is in use" },
+  name_taken: { status: 409, title: "The name is taken" },
+  pause_expired: { status: 410, title: "The pause has expired" },
+  precondition_failed: { status: 412, title: "The resource has changed since it was read" },
+  payload_too_large: { status: 413, title: "The request is too large" },
+  unsupported_media_type: { status: 415, title: "The content type is not supported" },
+  range_not_satisfiable: { status: 416, title: "The range cannot be satisfied" },
+  validation_error: { status: 422, title: "The request is not valid" },
+  rate_limited: { status: 429, title: "Too many requests" },
+  too_many_concurrent_runs: { status: 429, title: "Too many runs at once" },
+  internal_error: { status: 500, title: "Internal error" },
+  run_failed: { status: 500, title: "The run failed" },
+  upstream_failed: { status: 502, title: "An upstream service failed" },
+  service_unavailable: { status: 503, title: "The service is temporarily unavailable" },
+  run_timeout: { status: 504, title: "The run took longer than its time limit" },
+} as const satisfies Record<string, { status: number; title: string }>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** One offending place of a request, in the shape of interface.md's ValidationError. */
+export interface ValidationIssue {
+  readonly loc: ReadonlyArray<string | number>;
+  readonly msg: string;
+  readonly type: string;
+}
+
+/** Thrown when a request cannot be served for a reason the client may know. Its message reaches the client. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  /** Members added to the problem document, beside the standard ones. */
+  readonly extra: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: ProblemCode,
+    detail: string,
+    options: { extra?: Record<string, unknown>; headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
+    super(detail, { cause: options.cause });
+    this.name = "Problem";
+    this.code = code;
+    this.extra = options.extra ?? {};
+    this.headers = options.headers ?? {};
+  }
+
+  get status(): number {
+    return PROBLEMS[this.code].status;
+  }
+}
+
+/** Thrown when parts of a request are invalid; carries every offending place at once. */
+export class ValidationProblem extends Problem {
+  readonly issues: readonly ValidationIssue[];
+
+  constructor(issues: readonly ValidationIssue[], extra: Record<string, unknown> = {}) {
+    super("validation_error", issues.map((issue) => `${issue.loc.join(".")}: ${issue.msg}`).join("; "), { extra });
+    this.name = "ValidationProblem";
+    this.issues = issues;
+  }
+}
+
+/** A 422 for one place. */
+export function invalid(loc: ReadonlyArray<string | number>, msg: string, type = "value_error"): ValidationProblem {
+  return new ValidationProblem([{ loc, msg, type }]);
+}
+
+/** The 404 for an id that does not exist and, in the same bytes, for one of another organisation. */
+export function notFound(what: string): Problem {
+  return new Problem("not_found", `No such ${what}.`);
+}

@@ -1,0 +1,24 @@
+/** Thrown where a node fails for a reason of its own; becomes the `error` of the node and, unless handled, of the run. */
+export class NodeFailure extends Error {
+  /** Stable snake_case word, e.g. "http_status", "node_timeout", "expression_failed". */
+  readonly code: string;
+  /** Whether trying again could help; only then does the node's retry policy apply. */
+  readonly retryable: boolean;
+  /** Whether an upstream service is to blame (a sync caller sees 502 instead of 500). */
+  readonly upstream: boolean;
+  /** How long the upstream service asks to be left alone (milliseconds); a retry waits at least that long. */
+  readonly retry_after_ms: number | undefined;
+
+  constructor(
+    code: string,
+    message: string,
+    options: { retryable?: boolean; upstream?: boolean; retry_after_ms?: number | undefined; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.name = "NodeFailure";
+    this.code = code;
+    this.retryable = options.retryable ?? false;
+    this.upstream = options.upstream ?? false;
+    this.retry_after_ms = options.retry_after_ms;
+  }
+}

@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { jsonValueSchema, nodeIdSchema } from "../definition.ts";
+import { repeated } from "./repeated.ts";
+import { cel, liquid, NO_RETRY, type ConfigFault, type NodeSpec } from "./spec.ts";
+
+/** Names an action cannot have: they are handles, or words of on_timeout, of their own. */
+const RESERVED_ACTIONS = ["timeout", "error", "out", "fail", "branch"];
+
+export const approvalConfig = z.strictObject({
+  message: z.string().describe("Liquid: what people are asked"),
+  data: z.string().exactOptional().describe("CEL: what they are shown"),
+  form: z
+    .record(z.string(), jsonValueSchema)
+    .exactOptional()
+    .describe("JSON Schema 2020-12 of the data an answer carries"),
+  actions: z
+    .array(
+      z.strictObject({
+        id: nodeIdSchema.refine((id) => !RESERVED_ACTIONS.includes(id), `Not one of ${RESERVED_ACTIONS.join(", ")}`),
+        label: z.string().max(200).exactOptional(),
+      }),
+    )
+    .min(1)
+    .max(20)
+    .default([{ id: "approve" }, { id: "reject" }])
+    .describe("What they can choose; each is a handle"),
+  required_approvals: z
+    .int()
+    .min(1)
+    .max(100)
+    .default(1)
+    .describe("Different people who must choose the same action; one reject is enough"),
+  expires_in_seconds: z
+    .int()
+    .min(1)
+    .max(2_592_000)
+    .exactOptional()
+    .describe("Without it the pause stays open as long as the run may"),
+  on_timeout: z
+    .string()
+    .default("fail")
+    .describe("When it expires: fail, branch (the handle timeout), or the id of the action that is taken"),
+});
+export type ApprovalConfig = z.infer<typeof approvalConfig>;
+
+export const approvalSpec: NodeSpec<ApprovalConfig> = {
+  description: "Pauses the run until people have decided",
+  config: approvalConfig,
+  effect: true,
+  execution: () => "workflow",
+  handles: ({ actions }) => [...actions.map(({ id }) => id), "timeout"],
+  expressions: ({ message, data }) => [liquid(message, "message"), ...(data === undefined ? [] : [cel(data, "data")])],
+  faults: (config) => [...repeated(config.actions, "actions"), ...timeoutFaults(config)],
+  retry: NO_RETRY,
+  io: {
+    output: ({ actions }) => ({
+      type: "object",
+      properties: {
+        action: { enum: [...actions.map(({ id }) => id), "timeout"] },
+        data: {},
+        by: { type: ["string", "null"] },
+        at: { type: "string", format: "date-time" },
+      },
+      required: ["action", "data", "by", "at"],
+    }),
+    pause: ({ form, actions }) => ({ form: form ?? null, actions }),
+  },
+};
+
+function timeoutFaults({ on_timeout: choice, actions, expires_in_seconds: expires }: ApprovalConfig): ConfigFault[] {
+  const choices = ["fail", "branch", ...actions.map(({ id }) => id)];
+  if (!choices.includes(choice)) {
+    return [{ path: ["on_timeout"], severity: "error", message: `on_timeout is one of ${choices.join(", ")}` }];
+  }
+  return choice !== "fail" && expires === undefined
+    ? [{ path: ["on_timeout"], severity: "warning", message: "Without expires_in_seconds the pause never expires" }]
+    : [];
+}

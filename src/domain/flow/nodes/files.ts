@@ -1,0 +1,55 @@
+import { z } from "zod";
+import type { JsonObject } from "../../json.ts";
+import { NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+
+const MIME_TYPE = /^[A-Za-z0-9!#$&^_.+-]{1,127}\/([A-Za-z0-9!#$&^_.+-]{1,127}|\*)$/;
+
+export const filesConfig = z.strictObject({
+  required: z.boolean().default(false).describe("Whether the node fails where nothing was uploaded"),
+  accept: z
+    .array(z.string().regex(MIME_TYPE, "A media type such as application/pdf or text/*"))
+    .min(1)
+    .max(50)
+    .exactOptional()
+    .describe("Media types an upload may have; without it, every type that can be read"),
+  description: z.string().max(2000).exactOptional().describe("What to upload, for people"),
+});
+export type FilesConfig = z.infer<typeof filesConfig>;
+
+const documentSchema: JsonObject = {
+  type: "object",
+  properties: {
+    file_id: { type: "string" },
+    filename: { type: "string" },
+    mime_type: { type: "string" },
+    text: { type: "string" },
+    pages: { type: ["integer", "null"] },
+  },
+  required: ["file_id", "filename"],
+};
+
+export const filesSpec: NodeSpec<FilesConfig> = {
+  description: "The documents uploaded to this node under the run's user_id, with their text",
+  config: filesConfig,
+  input: true,
+  execution: () => "local",
+  handles: () => ONLY_OUT,
+  expressions: () => [],
+  retry: NO_RETRY,
+  io: {
+    output: () => ({
+      type: "object",
+      properties: { documents: { type: "array", items: documentSchema }, text: { type: "string" } },
+      required: ["documents", "text"],
+    }),
+    input: (config) => ({
+      schema: {
+        description: `${config.description ?? "Documents"} (uploaded with POST /upload_to_storage_user before the run, not sent in its body)`,
+        "x-upload": true,
+        ...(config.accept === undefined ? {} : { "x-accept": config.accept }),
+      },
+      // What was uploaded is known to the run, not to its body: `required` is checked when the node runs.
+      required: false,
+    }),
+  },
+};

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { cel, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+
+export const loopConfig = z.strictObject({
+  while: z.string().describe("CEL, evaluated before each round; sees last and index"),
+  max_iterations: z.int().min(1).default(100).describe("Rounds after which the loop ends, whatever `while` says"),
+  initial: z.string().exactOptional().describe("CEL: what `last` is in the first round; null without it"),
+});
+/** Without `flow`: the nested flow is in `PlanNode.nested`. */
+export type LoopConfig = z.infer<typeof loopConfig>;
+
+export const loopSpec: NodeSpec<LoopConfig> = {
+  description: "Runs a nested flow again and again; inside, expressions see last and index",
+  config: loopConfig,
+  nested: true,
+  effect: true,
+  execution: () => "workflow",
+  handles: () => ONLY_OUT,
+  expressions: (config) => [
+    cel(config.while, "while"),
+    ...(config.initial === undefined ? [] : [cel(config.initial, "initial")]),
+  ],
+  faults: ({ max_iterations: rounds }, limits) =>
+    rounds > limits.max_iterations
+      ? [
+          {
+            path: ["max_iterations"],
+            severity: "error",
+            message: `A loop may have ${limits.max_iterations} iterations at most`,
+          },
+        ]
+      : [],
+  retry: NO_RETRY,
+  io: { output: () => ({}) },
+};

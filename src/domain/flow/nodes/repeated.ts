@@ -1,0 +1,13 @@
+import type { ConfigFault } from "./spec.ts";
+
+/** A fault for every entry whose id an earlier one has. */
+export function repeated(entries: ReadonlyArray<{ readonly id: string }>, member: string): ConfigFault[] {
+  const seen = new Set<string>();
+  return entries.flatMap(({ id }, index) => {
+    if (!seen.has(id)) {
+      seen.add(id);
+      return [];
+    }
+    return [{ path: [member, index, "id"], severity: "error" as const, message: `The id "${id}" is used twice` }];
+  });
+}

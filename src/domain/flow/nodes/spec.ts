@@ -1,0 +1,93 @@
+import type { z } from "zod";
+import type { Json, JsonObject } from "../../json.ts";
+import type { FlowLimits } from "../limits.ts";
+import type { Execution, RetryPolicy } from "../types.ts";
+
+/** A place in a node's configuration that is evaluated when the node runs. */
+export interface Expression {
+  readonly language: "cel" | "liquid";
+  readonly source: string;
+  /** Where it stands, below `config`. */
+  readonly path: ReadonlyArray<string | number>;
+}
+
+/** What a pause asks of people, for whoever builds a page for it. */
+export interface PauseShape {
+  readonly form: JsonObject | null;
+  readonly actions: ReadonlyArray<{ readonly id: string; readonly label?: string | undefined }>;
+}
+
+/** A fault of a configuration that its schema cannot express. */
+export interface ConfigFault {
+  readonly path: ReadonlyArray<string | number>;
+  readonly severity: "error" | "warning";
+  readonly message: string;
+  readonly hint?: string;
+}
+
+export type NodeConfig = Readonly<Record<string, unknown>>;
+
+/**
+ * Everything about a kind of node that can be told without running it. Members that take a configuration take it
+ * parsed by `config`; they are methods so that a table of all kinds has one type.
+ */
+export interface NodeSpec<Config = NodeConfig> {
+  readonly description: string;
+  readonly config: z.ZodType<Config>;
+  /** Whether a run's inputs give it its value; such kinds stand at the top level only. */
+  readonly input?: true;
+  /** Whether it carries a flow of its own in `config.flow` (which `config` then leaves out). */
+  readonly nested?: true;
+  /** Whether running it matters even when nobody reads its value. */
+  readonly effect?: true;
+  execution(config: Config): Execution;
+  /** The handles edges may leave by, without `error` (see `handlesOf`). */
+  handles(config: Config): readonly string[];
+  expressions(config: Config): readonly Expression[];
+  /** Faults beyond the schema, e.g. two cases of the same id. */
+  faults?(config: Config, limits: FlowLimits): readonly ConfigFault[];
+  /** The policy where a node says nothing; members a node leaves out come from here. */
+  readonly retry: RetryPolicy;
+  /** The time-out where a node says nothing. */
+  readonly timeout_ms?: number;
+  readonly io: NodeIo<Config>;
+}
+
+/** The kind's part of a flow's input/output schema. All schemas are JSON Schema 2020-12. */
+export interface NodeIo<Config = NodeConfig> {
+  /** The value other nodes see. */
+  output(config: Config): JsonObject;
+  /** What a run may give; `required` tells whether it must. */
+  input?(config: Config, limits: Pick<FlowLimits, "max_input_bytes">): { schema: JsonObject; required: boolean };
+  pause?(config: Config): PauseShape;
+}
+
+/** The policy of kinds whose failures would only repeat themselves. */
+export const NO_RETRY: RetryPolicy = {
+  max_attempts: 1,
+  initial_interval_ms: 1000,
+  backoff: 2,
+  max_interval_ms: 30_000,
+};
+
+/** The policy of kinds that ask another service. */
+export const NETWORK_RETRY: RetryPolicy = { ...NO_RETRY, max_attempts: 3 };
+
+export const ONLY_OUT: readonly string[] = ["out"];
+
+export function cel(source: string, ...path: Array<string | number>): Expression {
+  return { language: "cel", source, path };
+}
+
+export function liquid(source: string, ...path: Array<string | number>): Expression {
+  return { language: "liquid", source, path };
+}
+
+/** The templates in a value: each of its strings, however deep, keys excepted. */
+export function liquidInside(value: Json, ...path: Array<string | number>): Expression[] {
+  if (typeof value === "string") return [liquid(value, ...path)];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) =>
+    liquidInside(member, ...path, Array.isArray(value) ? Number(key) : key),
+  );
+}

@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { nodeIdSchema } from "../definition.ts";
+import { cel, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+
+export const subflowConfig = z.strictObject({
+  project_id: z.string().min(1).max(64).describe("The project whose flow is run"),
+  version: z
+    .int()
+    .min(-1)
+    .refine((version) => version !== 0, "Versions count from 1; -1 is the published one")
+    .default(-1)
+    .describe("A version of that flow; -1 is the one published when the node runs"),
+  inputs: z.record(nodeIdSchema, z.string()).default({}).describe("Input node of that flow to CEL"),
+});
+export type SubflowConfig = z.infer<typeof subflowConfig>;
+
+export const subflowSpec: NodeSpec<SubflowConfig> = {
+  description: "Runs another project's flow and waits for its outputs",
+  config: subflowConfig,
+  effect: true,
+  execution: () => "workflow",
+  handles: () => ONLY_OUT,
+  expressions: ({ inputs }) => Object.entries(inputs).map(([id, source]) => cel(source, "inputs", id)),
+  retry: NO_RETRY,
+  io: { output: () => ({ type: "object" }) },
+};

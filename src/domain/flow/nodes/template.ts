@@ -1,0 +1,25 @@
+import { z } from "zod";
+import { checkTemplate } from "../liquid.ts";
+import type { Execution } from "../types.ts";
+import { liquid, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+
+export const templateConfig = z.strictObject({
+  template: z.string().describe('Liquid: {{in-0}}, {{nodes["http-0"].body.title}}, {% for doc in doc-0.documents %}'),
+});
+export type TemplateConfig = z.infer<typeof templateConfig>;
+
+/** Inline where the text bounds what rendering costs; otherwise rendering must not happen inside the workflow. */
+export function executionOfTemplate(source: string): Execution {
+  const check = checkTemplate(source);
+  return check.ok && check.bounded ? "inline" : "local";
+}
+
+export const templateSpec: NodeSpec<TemplateConfig> = {
+  description: "Text made from other nodes' values",
+  config: templateConfig,
+  execution: ({ template }) => executionOfTemplate(template),
+  handles: () => ONLY_OUT,
+  expressions: ({ template }) => [liquid(template, "template")],
+  retry: NO_RETRY,
+  io: { output: () => ({ type: "string" }) },
+};

@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { NETWORK_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+
+/** Longest address a url input takes (characters). */
+const MAX_URL_CHARS = 8192;
+
+/** Whether a text is an absolute http or https address. */
+export function isWebAddress(text: string): boolean {
+  if (text.length > MAX_URL_CHARS || !URL.canParse(text)) return false;
+  const { protocol } = new URL(text);
+  return protocol === "http:" || protocol === "https:";
+}
+
+export const urlConfig = z.strictObject({
+  required: z.boolean().default(true).describe("Whether a run without it is refused; never so where it has a default"),
+  default: z
+    .string()
+    .refine(isWebAddress, "An address starts with http:// or https://")
+    .exactOptional()
+    .describe("The address where a run gives none"),
+  description: z.string().max(2000).exactOptional().describe("What to give, for people and models that fill it in"),
+});
+export type UrlConfig = z.infer<typeof urlConfig>;
+
+export const urlSpec: NodeSpec<UrlConfig> = {
+  description: "A web address that the run is given: the page or file is loaded and its text extracted",
+  config: urlConfig,
+  input: true,
+  execution: () => "activity",
+  handles: () => ONLY_OUT,
+  expressions: () => [],
+  retry: NETWORK_RETRY,
+  timeout_ms: 60_000,
+  io: {
+    output: () => ({
+      type: "object",
+      properties: {
+        url: { type: ["string", "null"] },
+        title: { type: ["string", "null"] },
+        text: { type: "string" },
+        content_type: { type: ["string", "null"] },
+      },
+      required: ["url", "title", "text", "content_type"],
+    }),
+    input: (config) => ({
+      schema: {
+        type: "string",
+        format: "uri",
+        pattern: "^[hH][tT][tT][pP][sS]?://",
+        maxLength: MAX_URL_CHARS,
+        ...(config.description === undefined ? {} : { description: config.description }),
+        ...(config.default === undefined ? {} : { default: config.default }),
+      },
+      required: config.required && config.default === undefined,
+    }),
+  },
+};

@@ -1,0 +1,127 @@
+import type { Plan, PlanEdge, PlanNode } from "./types.ts";
+
+export type WalkState = "waiting" | "ready" | "running" | "settled" | "skipped";
+
+/** The lookup tables of a plan, built once and shared by every walk over it (each iteration of a map is a walk). */
+export interface PlanIndex {
+  readonly nodes: ReadonlyMap<string, PlanNode>;
+  readonly outgoing: ReadonlyMap<string, readonly PlanEdge[]>;
+  readonly incoming: ReadonlyMap<string, readonly PlanEdge[]>;
+  readonly roots: readonly string[];
+}
+
+const indexes = new WeakMap<Plan, PlanIndex>();
+
+export function indexPlan(plan: Plan): PlanIndex {
+  const known = indexes.get(plan);
+  if (known) return known;
+  const outgoing = new Map<string, PlanEdge[]>(plan.nodes.map((node) => [node.id, []]));
+  const incoming = new Map<string, PlanEdge[]>(plan.nodes.map((node) => [node.id, []]));
+  for (const edge of plan.edges) {
+    outgoing.get(edge.source)?.push(edge);
+    incoming.get(edge.target)?.push(edge);
+  }
+  const index: PlanIndex = {
+    nodes: new Map(plan.nodes.map((node) => [node.id, node])),
+    outgoing,
+    incoming,
+    roots: plan.nodes.filter((node) => incoming.get(node.id)?.length === 0).map((node) => node.id),
+  };
+  indexes.set(plan, index);
+  return index;
+}
+
+/**
+ * One walk over a plan: tells which nodes are ready, and spreads what becomes of them. A node is ready once all its
+ * incoming edges are settled and at least one is live; with none live it is skipped, and so on down its edges. A join
+ * therefore never waits for a branch that was not taken. Pure: the caller executes nodes and reports with `settle`.
+ */
+export class Walk {
+  readonly #index: PlanIndex;
+  /** Per node with incoming edges: how many are unsettled, and whether one of the settled ones is live. */
+  readonly #open = new Map<string, { unsettled: number; live: boolean }>();
+  readonly #states = new Map<string, WalkState>();
+  readonly #handles = new Map<string, readonly string[]>();
+  #ready: string[];
+  #left: number;
+
+  constructor(plan: Plan) {
+    this.#index = indexPlan(plan);
+    for (const [id, edges] of this.#index.incoming) {
+      this.#states.set(id, edges.length === 0 ? "ready" : "waiting");
+      if (edges.length > 0) this.#open.set(id, { unsettled: edges.length, live: false });
+    }
+    this.#ready = [...this.#index.roots];
+    this.#left = plan.nodes.length;
+  }
+
+  /** The nodes that became ready since the last call; they count as running from now on. */
+  takeReady(): PlanNode[] {
+    const taken = this.#ready;
+    this.#ready = [];
+    return taken.map((id) => {
+      this.#states.set(id, "running");
+      return this.#node(id);
+    });
+  }
+
+  /** Reports that a running node ended with these handles live ([] for a node that was skipped or led nowhere). */
+  settle(id: string, handles: readonly string[]): PlanNode[] {
+    if (this.#states.get(id) !== "running")
+      throw new Error(`node ${id} is ${this.#states.get(id) ?? "unknown"}, not running`);
+    this.#states.set(id, "settled");
+    this.#handles.set(id, handles);
+    this.#left -= 1;
+    const skipped: PlanNode[] = [];
+    // Spread without recursion: a chain of skipped nodes may be a thousand long.
+    const edges = (this.#index.outgoing.get(id) ?? []).map((edge) => ({
+      edge,
+      live: handles.includes(edge.source_handle),
+    }));
+    for (let next = edges.pop(); next; next = edges.pop()) {
+      const { target } = next.edge;
+      const open = this.#open.get(target);
+      if (!open) continue;
+      open.unsettled -= 1;
+      open.live ||= next.live;
+      if (open.unsettled > 0) continue;
+      if (open.live) {
+        this.#states.set(target, "ready");
+        this.#ready.push(target);
+      } else {
+        this.#states.set(target, "skipped");
+        this.#left -= 1;
+        skipped.push(this.#node(target));
+        for (const edge of this.#index.outgoing.get(target) ?? []) edges.push({ edge, live: false });
+      }
+    }
+    return skipped;
+  }
+
+  /** Whether every node is settled or skipped. */
+  get done(): boolean {
+    return this.#left === 0;
+  }
+
+  stateOf(id: string): WalkState | undefined {
+    return this.#states.get(id);
+  }
+
+  handlesOf(id: string): readonly string[] {
+    return this.#handles.get(id) ?? [];
+  }
+
+  /** The nodes a live edge leads from to `id`, in the order of the flow's edges. */
+  liveSources(id: string): string[] {
+    const edges = this.#index.incoming.get(id) ?? [];
+    return edges
+      .filter((edge) => this.#handles.get(edge.source)?.includes(edge.source_handle))
+      .map((edge) => edge.source);
+  }
+
+  #node(id: string): PlanNode {
+    const node = this.#index.nodes.get(id);
+    if (!node) throw new Error(`no node ${id} in the plan`);
+    return node;
+  }
+}

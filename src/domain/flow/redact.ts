@@ -1,0 +1,137 @@
+import type { Json } from "../json.ts";
+
+/** What stands where something was masked. */
+export const REDACTED = "[redacted]";
+
+/** One step of a path: a member or position, any of them, or (`deep`) the step at any depth below. */
+interface Step {
+  readonly key: string | number;
+  readonly any: boolean;
+  readonly deep: boolean;
+}
+
+export type RedactPath = readonly Step[];
+
+export type ParsedRedactPaths =
+  | { readonly ok: true; readonly paths: readonly RedactPath[] }
+  | { readonly ok: false; readonly problems: ReadonlyArray<{ readonly index: number; readonly message: string }> };
+
+/** Longest path (characters) and most steps of one: matching costs steps times values. */
+const MAX_CHARS = 500;
+const MAX_STEPS = 32;
+
+// Sticky and anchored by hand; every alternative starts differently, so matching is linear.
+const STEP = /(\.\.|\.)?(?:([A-Za-z0-9_-]+)|(\*)|\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(\*)|([0-9]{1,9}))\])/y;
+
+/**
+ * Reads the JSON paths of `settings.redact`: `$.inputs.in-0`, `$.nodes["http-0"].output.body.token`, `$..password`,
+ * `$.nodes.*.output.items[0]`. Filters and slices are not understood. Two names of one value are masked together: an
+ * input is also its node's output, and an output of the run its node's.
+ */
+export function parseRedactPaths(sources: readonly string[]): ParsedRedactPaths {
+  const paths: RedactPath[] = [];
+  const problems: Array<{ index: number; message: string }> = [];
+  for (const [index, source] of sources.entries()) {
+    const parsed = parsePath(source);
+    if (typeof parsed === "string") problems.push({ index, message: parsed });
+    else paths.push(parsed, ...aliases(parsed));
+  }
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, paths };
+}
+
+function parsePath(source: string): RedactPath | string {
+  if (source.length > MAX_CHARS) return `A path is at most ${MAX_CHARS} characters long`;
+  if (!source.startsWith("$")) return 'A path starts with "$"';
+  const steps: Step[] = [];
+  for (let at = 1; at < source.length;) {
+    STEP.lastIndex = at;
+    const match = STEP.exec(source);
+    const bracket = match?.[0].endsWith("]") ?? false;
+    // `.` goes with a name, nothing with a bracket, `..` with both.
+    if (!match || (bracket ? match[1] === "." : match[1] === undefined))
+      return `Not a path from character ${at + 1} on`;
+    const quoted = match[4] ?? match[5];
+    const any = match[3] !== undefined || match[6] !== undefined;
+    const name = match[2] ?? (quoted === undefined ? undefined : quoted.replaceAll(/\\(.)/g, "$1"));
+    const key = any ? "*" : (name ?? Number(match[7]));
+    steps.push({ key, any, deep: match[1] === ".." });
+    at = STEP.lastIndex;
+  }
+  if (steps.length === 0) return "A path names something below $";
+  return steps.length > MAX_STEPS ? `A path has at most ${MAX_STEPS} steps` : steps;
+}
+
+/** `$.inputs.X` is also `$.nodes.X.output`, and `$.nodes.X.output` also `$.outputs.X`; both the other way, too. */
+function aliases([first, second, third, ...rest]: RedactPath): RedactPath[] {
+  const step = (key: string): Step => ({ key, any: false, deep: false });
+  if (!first || !second || first.any || first.deep || second.deep) return [];
+  const tail = third ? [third, ...rest] : rest;
+  if (first.key === "inputs") return [[step("nodes"), second, step("output"), ...tail]];
+  if (first.key === "outputs") return [[step("nodes"), second, step("output"), ...tail]];
+  if (first.key === "nodes" && third?.key === "output" && !third.any && !third.deep) {
+    return [
+      [step("inputs"), second, ...rest],
+      [step("outputs"), second, ...rest],
+    ];
+  }
+  return [];
+}
+
+/** How deep a value is looked through; what lies deeper is masked whole wherever a path could still reach it. */
+const MAX_DEPTH = 500;
+
+/** How far each path has matched: its position in `paths`, and the steps it has behind it. */
+type Reached = ReadonlyArray<readonly [path: number, steps: number]>;
+
+/**
+ * A copy of `value` with what the paths name masked; `value` itself where they name nothing in it. `root` tells where
+ * it stands under `$`: `["nodes", "http-0", "output"]`, `["inputs"]`, `["outputs", "out-0"]`.
+ */
+export function redact(value: Json, paths: readonly RedactPath[], root: ReadonlyArray<string | number>): Json {
+  let reached: Reached = paths.map((_, index) => [index, 0] as const);
+  for (const key of root) {
+    if (isWhole(paths, reached)) break;
+    reached = advance(paths, reached, key);
+  }
+  return mask(value, paths, reached, 0);
+}
+
+function mask(value: Json, paths: readonly RedactPath[], reached: Reached, depth: number): Json {
+  if (reached.length === 0) return value;
+  if (isWhole(paths, reached)) return REDACTED;
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= MAX_DEPTH) return REDACTED;
+  if (Array.isArray(value)) {
+    const copy = (value as readonly Json[]).map((item, index) =>
+      mask(item, paths, advance(paths, reached, index), depth + 1),
+    );
+    return copy.some((item, index) => item !== value[index]) ? copy : value;
+  }
+  const entries = Object.entries(value as Readonly<Record<string, Json>>).map(
+    ([key, item]) => [key, mask(item, paths, advance(paths, reached, key), depth + 1), item] as const,
+  );
+  // fromEntries defines members, so that a key "__proto__" stays a key.
+  return entries.some(([, now, before]) => now !== before)
+    ? Object.fromEntries(entries.map(([key, now]) => [key, now]))
+    : value;
+}
+
+function isWhole(paths: readonly RedactPath[], reached: Reached): boolean {
+  return reached.some(([path, steps]) => steps === paths[path]?.length);
+}
+
+function advance(paths: readonly RedactPath[], reached: Reached, key: string | number): Reached {
+  const next: Array<readonly [number, number]> = [];
+  // `reached` is in ascending order and stays so, hence what could come twice comes in succession.
+  const add = (path: number, steps: number) => {
+    const last = next.at(-1);
+    if (last?.[0] !== path || last[1] !== steps) next.push([path, steps]);
+  };
+  for (const [path, steps] of reached) {
+    const step = paths[path]?.[steps];
+    if (!step) continue;
+    if (step.deep) add(path, steps);
+    if (step.any || step.key === key) add(path, steps + 1);
+  }
+  return next;
+}

@@ -1,0 +1,18 @@
+/** Any JSON value. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
+
+/** A JSON value kept in the blob store; `size` is the length of its JSON text in bytes. */
+export interface BlobRef {
+  readonly $blob: string;
+  readonly size: number;
+}
+
+/** A value as a run carries it: itself, or where it is kept. */
+export type StoredValue = { readonly v: Json } | { readonly ref: BlobRef };
+
+/** JSON text longer than this (bytes) travels by reference, never through a workflow history. */
+export const INLINE_VALUE_BYTES = 64 * 1024;
+
+/** The longest value a node may yield, as JSON text (bytes). */
+export const MAX_VALUE_BYTES = 25 * 1024 * 1024;

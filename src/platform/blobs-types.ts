@@ -1,0 +1,68 @@
+import type { Readable } from "node:stream";
+
+/** Thrown when a blob is longer than the caller accepts; nothing of it is kept. */
+export class BlobTooLarge extends Error {
+  readonly maxBytes: number;
+
+  constructor(maxBytes: number) {
+    super(`The content is longer than ${maxBytes} bytes.`);
+    this.name = "BlobTooLarge";
+    this.maxBytes = maxBytes;
+  }
+}
+
+/** Thrown when no blob has the key, or the key is not one the store could have made. */
+export class BlobNotFound extends Error {
+  constructor() {
+    super("There is no blob with this key.");
+    this.name = "BlobNotFound";
+  }
+}
+
+/** Thrown when the first byte asked for lies behind the end of the blob. */
+export class BlobRangeError extends Error {
+  /** Length of the whole blob, in bytes. */
+  readonly size: number;
+
+  constructor(size: number) {
+    super(`The range lies outside the blob's ${size} bytes.`);
+    this.name = "BlobRangeError";
+    this.size = size;
+  }
+}
+
+/** What a stored blob is known by. */
+export interface StoredBlob {
+  /** `<organisation's uuid>/<uuidv7>`, made by the store. */
+  readonly key: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Hex digest of the content. */
+  readonly sha256: string;
+}
+
+/** Bytes from `start` to `end`, both counted from 0 and included; without `end`, to the last one. */
+export interface BlobRange {
+  readonly start: number;
+  readonly end?: number;
+}
+
+/** Keeps bytes under keys it makes itself. Every method but `put` throws BlobNotFound for an unknown or malformed key. */
+export interface BlobStore {
+  /** Stores the content, durably once it resolves. Throws BlobTooLarge, after which (as after any failure) nothing is left. */
+  put(
+    orgId: string,
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    limits: { readonly maxBytes: number },
+  ): Promise<StoredBlob>;
+  /** Opens a blob, or a range of it, for streaming; `size` is the length of the whole blob. Throws BlobRangeError. */
+  openRead(key: string, range?: BlobRange): Promise<{ stream: Readable; size: number }>;
+  /** Reads a whole blob. Throws BlobTooLarge. */
+  read(key: string, maxBytes: number): Promise<Buffer>;
+  /** Length of a blob, in bytes. */
+  size(key: string): Promise<number>;
+  /** Removes a blob; one that is gone already is no error. */
+  delete(key: string): Promise<void>;
+  /** Whether there is such a blob; false for a malformed key. */
+  exists(key: string): Promise<boolean>;
+}

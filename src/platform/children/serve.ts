@@ -1,0 +1,44 @@
+import { Socket } from "node:net";
+import type { Frame } from "./frames.ts";
+import { createFrameReader, frameStart } from "./frames.ts";
+
+/** File descriptor of the socket between a child and the process that started it. */
+export const CHANNEL_FD = 3;
+
+const MAX_INPUT_BYTES = 1024 * 1024 * 1024;
+
+/** How a child answers. */
+export interface Service {
+  /** One that throws ends the process: what state it would leave behind is unknown. */
+  readonly handle: (request: Frame) => Promise<Frame>;
+  /** Called once an answer is on its way, to prepare for the next request. */
+  readonly afterReply?: () => void;
+  /** Resident memory (MiB) above which the child asks to be replaced: garbage of one call must not fail the next. */
+  readonly wornAtMib: number;
+}
+
+/** Runs in a child: says that it is ready, then answers one request after the other until the parent goes away. */
+export function serveRequests({ handle, afterReply, wornAtMib }: Service): void {
+  // Whoever stops the service signals its whole process group; a child lives until its parent is done with it.
+  process.on("SIGINT", () => undefined);
+  process.on("SIGTERM", () => undefined);
+
+  const channel = new Socket({ fd: CHANNEL_FD, readable: true, writable: true });
+  const send = ({ header, body }: Frame): void => {
+    channel.write(frameStart(header, body.byteLength));
+    channel.write(body);
+  };
+  channel.on("error", () => process.exit(1));
+  channel.on("close", () => process.exit(0));
+  channel.on(
+    "data",
+    createFrameReader(MAX_INPUT_BYTES, (request) => {
+      void handle(request).then(({ header, body }) => {
+        const worn = process.memoryUsage.rss() > wornAtMib * 1024 * 1024;
+        send({ header: { ...header, worn }, body });
+        afterReply?.();
+      });
+    }),
+  );
+  send({ header: { ready: true }, body: Buffer.alloc(0) });
+}

@@ -1,0 +1,216 @@
+import type { ChildProcess } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import type { Duplex } from "node:stream";
+import type { Frame } from "./frames.ts";
+import { createFrameReader, frameStart, FrameTooLarge } from "./frames.ts";
+import type { JsonObject } from "../../domain/json.ts";
+
+/** How a child is started and what it may use. */
+export interface ChildOptions {
+  /** Path of the compiled entry file. */
+  readonly entry: string;
+  /** V8 and Node flags beside the ones every child gets. */
+  readonly nodeFlags: readonly string[];
+  /** Files and folders it may read. Nothing may be written. */
+  readonly readable: readonly string[];
+  /** JavaScript heap, MiB. */
+  readonly heapMib: number;
+  /** Writable memory of any kind (heap, buffers, WebAssembly, stacks) beyond a Node process that does nothing, MiB. */
+  readonly dataMib: number;
+  /** What measureIdleMib has found; where it is undefined, `dataMib` cannot be enforced. */
+  readonly idleMib: number | undefined;
+  /** Processor time over its whole life, seconds: ends a child whose parent was killed while it was in a loop. */
+  readonly cpuSeconds: number;
+  /** Longest body of an answer, bytes. */
+  readonly maxOutputBytes: number;
+}
+
+/** What is sent to a child: a header and bytes, given whole or as a stream of known length. */
+export interface ChildRequest {
+  readonly header: JsonObject;
+  readonly body: Uint8Array | { readonly stream: AsyncIterable<Uint8Array>; readonly size: number };
+}
+
+/**
+ * Why a child gave no answer. `memory`: it ran out of it, or broke down as programs do that get none. `crashed`: it ended
+ * for any other reason; it may have been killed from outside, so trying again is worth it.
+ */
+export type ChildEnd = "memory" | "crashed" | "output_too_large";
+
+/** Thrown when a child ends, or has to be ended, instead of answering. */
+export class ChildEnded extends Error {
+  readonly end: ChildEnd;
+
+  constructor(end: ChildEnd, message: string) {
+    super(message);
+    this.name = "ChildEnded";
+    this.end = end;
+  }
+}
+
+/** A running child: one request at a time. */
+export interface Child {
+  /** Undefined where it could not even be started. */
+  readonly pid: number | undefined;
+  /** Resolves once it accepts requests; throws ChildEnded. */
+  readonly ready: Promise<void>;
+  /** Resolves when the process is gone. */
+  readonly exited: Promise<void>;
+  /** Throws ChildEnded; a failure of the body's stream is passed on, and ends the child. */
+  request(request: ChildRequest): Promise<Frame>;
+  kill(): void;
+  isAlive(): boolean;
+}
+
+const STDERR_BYTES = 8192;
+const OUT_OF_MEMORY = /out of memory|bad_alloc|allocation failed|allocate memory|ERR_MEMORY_ALLOCATION/i;
+const BREAKDOWN: ReadonlySet<NodeJS.Signals | null> = new Set(["SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP"]);
+const SHELL = "/bin/sh";
+/** Node 20 and 22.0-22.12 know the permission model by its first name only. */
+const PERMISSION = process.allowedNodeEnvironmentFlags.has("--permission")
+  ? "--permission"
+  : "--experimental-permission";
+
+/**
+ * The writable memory of a Node process that does nothing, as the kernel counts it (MiB): between 50 and 600, by Node
+ * version. Blocks for ~50 ms. Undefined where there is no Linux to ask.
+ */
+export function measureIdleMib(): number | undefined {
+  const { stdout } = spawnSync(process.execPath, ["-p", "fs.readFileSync('/proc/self/status', 'latin1')"], { env: {} });
+  const kib = /^VmData:\s+(\d+) kB$/m.exec(stdout?.toString("latin1") ?? "")?.[1];
+  return kib === undefined ? undefined : Math.ceil(Number(kib) / 1024);
+}
+
+/** Starts a child with an empty environment, its own session, no standard input and no standard output. */
+export function spawnChild(options: ChildOptions): Child {
+  const [command, ...args] = commandLine(options);
+  const child = spawn(command, args, {
+    cwd: tmpdir(),
+    env: { TZ: "UTC" },
+    // A terminal's interrupt goes to the foreground group: the service drains, and its children must last until then.
+    detached: true,
+    stdio: ["ignore", "ignore", "pipe", "pipe"],
+  });
+  const channel = child.stdio[3] as Duplex;
+  let alive = true;
+  let waiting: { resolve(frame: Frame): void; reject(error: unknown): void } | undefined;
+  let failure: unknown;
+
+  const kill = (): void => {
+    if (alive) child.kill("SIGKILL");
+  };
+  const fail = (error: unknown): void => {
+    failure ??= error;
+    kill();
+  };
+  const nextFrame = async (): Promise<Frame> =>
+    await new Promise<Frame>((resolve, reject) => {
+      if (alive) waiting = { resolve, reject };
+      else reject(failure ?? new ChildEnded("crashed", "The child process has ended."));
+    });
+
+  const read = createFrameReader(options.maxOutputBytes, (frame) => {
+    const receiver = waiting;
+    waiting = undefined;
+    // Nobody asked: the child does not keep to the protocol, so nothing it says can be relied on.
+    if (receiver === undefined) fail(new ChildEnded("crashed", "The child process sent an unexpected message."));
+    else receiver.resolve(frame);
+  });
+  channel.on("data", (chunk: Buffer) => {
+    try {
+      if (failure === undefined) read(chunk);
+    } catch (error) {
+      fail(
+        error instanceof FrameTooLarge
+          ? new ChildEnded("output_too_large", "The child process answered with more than is accepted.")
+          : new ChildEnded("crashed", "The child process sent a malformed message."),
+      );
+    }
+  });
+  // Writing to a child that has just died: its exit tells the caller.
+  channel.on("error", () => undefined);
+
+  const exited = describeEnd(child).then((end) => {
+    alive = false;
+    failure ??= end;
+    waiting?.reject(failure);
+    waiting = undefined;
+    channel.destroy();
+  });
+
+  return {
+    pid: child.pid,
+    ready: nextFrame().then(() => undefined),
+    exited,
+    async request({ header, body }) {
+      const reply = nextFrame();
+      const sent = send(channel, header, body, exited).catch(fail);
+      const frame = await reply;
+      await sent;
+      return frame;
+    },
+    kill,
+    isAlive: () => alive && failure === undefined,
+  };
+}
+
+/** Limits that Node has no flag for are set by the shell, which then becomes the child: same process id, ~1 ms. */
+function commandLine(options: ChildOptions): [string, ...string[]] {
+  const node: [string, ...string[]] = [
+    process.execPath,
+    `--max-old-space-size=${options.heapMib}`,
+    "--no-addons",
+    "--no-warnings",
+    PERMISSION,
+    ...options.readable.map((path) => `--allow-fs-read=${path}`),
+    ...options.nodeFlags,
+    options.entry,
+  ];
+  if (!existsSync(SHELL)) return node;
+  const limits = ["-c 0", `-t ${Math.ceil(options.cpuSeconds)}`];
+  if (options.idleMib !== undefined) limits.push(`-d ${(options.idleMib + options.dataMib) * 1024}`);
+  // A limit above the one that holds already cannot be set, and need not be.
+  const script = limits.map((limit) => `ulimit ${limit} 2>/dev/null; `).join("");
+  // A shell exports names of its own; the environment is to be empty.
+  return [SHELL, "-c", `${script}unset PWD OLDPWD SHLVL _; exec "$@"`, "sh", ...node];
+}
+
+async function send(
+  channel: Duplex,
+  header: JsonObject,
+  body: ChildRequest["body"],
+  exited: Promise<void>,
+): Promise<void> {
+  if (body instanceof Uint8Array) {
+    channel.write(frameStart(header, body.byteLength));
+    channel.write(body);
+    return;
+  }
+  channel.write(frameStart(header, body.size));
+  let size = 0;
+  for await (const chunk of body.stream) {
+    size += chunk.byteLength;
+    if (size > body.size || channel.destroyed) break;
+    if (!channel.write(chunk)) await Promise.race([once(channel, "drain").catch(() => undefined), exited]);
+  }
+  if (size !== body.size && !channel.destroyed) throw new Error("The content does not have the length it should have.");
+}
+
+async function describeEnd(child: ChildProcess): Promise<ChildEnded> {
+  let errors = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    errors = (errors + text).slice(-STDERR_BYTES);
+  });
+  return await new Promise((resolve) => {
+    child.once("error", (error) => resolve(new ChildEnded("crashed", `No child process: ${error.message}`)));
+    child.once("close", (code, signal) => {
+      const memory = BREAKDOWN.has(signal) || OUT_OF_MEMORY.test(errors);
+      const how = signal === null ? `exit code ${code}` : signal;
+      const detail = errors.split("\n").find((line) => /error|fatal|what\(\)/i.test(line)) ?? "";
+      resolve(new ChildEnded(memory ? "memory" : "crashed", `The child process ended with ${how}. ${detail}`.trim()));
+    });
+  });
+}

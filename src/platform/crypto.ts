@@ -1,0 +1,134 @@
+import { createHash, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
+
+const PREFIXES = { public: "mr_pub_", secret: "mr_sec_", access: "mr_at_", refresh: "mr_rt_" } as const;
+
+/** `public`: inference and upload only. `secret`: everything its organisation may do. */
+export type ApiKeyKind = "public" | "secret";
+/** The two tokens of an OAuth session. */
+export type TokenKind = "access" | "refresh";
+type SecretKind = ApiKeyKind | TokenKind;
+
+/** A secret on the day it is made: the value is handed out once, hash and prefix are stored. */
+export interface NewSecret {
+  readonly value: string;
+  readonly hash: Buffer;
+  /** Enough to recognise the secret in a list. */
+  readonly prefix: string;
+}
+
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** 62^43 is just above 2^256. */
+const RANDOM_CHARS = 43;
+const CHECKSUM_CHARS = 6;
+const SHOWN_CHARS = 6;
+const SHAPE = new RegExp(`^mr_(?:pub|sec|at|rt)_[0-9A-Za-z]{${RANDOM_CHARS + CHECKSUM_CHARS}}$`);
+
+/** Makes an API key: prefix, 32 random bytes and a checksum in base 62. */
+export function generateApiKey(kind: ApiKeyKind): NewSecret {
+  return generate(kind);
+}
+
+/** Makes an opaque token of the same build. */
+export function generateToken(kind: TokenKind): NewSecret {
+  return generate(kind);
+}
+
+/** The kind of an API key, or null when it is none or mistyped: such a one is refused without asking the database. */
+export function parseApiKey(value: string): ApiKeyKind | null {
+  const kind = parse(value);
+  return kind === "public" || kind === "secret" ? kind : null;
+}
+
+/** The kind of a token, or null; see parseApiKey. */
+export function parseToken(value: string): TokenKind | null {
+  const kind = parse(value);
+  return kind === "access" || kind === "refresh" ? kind : null;
+}
+
+/** The SHA-256 under which a secret of ours is stored and found. 32 random bytes need no slow hash. */
+export function hashSecret(value: string): Buffer {
+  return createHash("sha256").update(value).digest();
+}
+
+function generate(kind: SecretKind): NewSecret {
+  const body = PREFIXES[kind] + base62(randomBytes(32), RANDOM_CHARS);
+  const value = body + checksum(body);
+  return { value, hash: hashSecret(value), prefix: value.slice(0, PREFIXES[kind].length + SHOWN_CHARS) };
+}
+
+function parse(value: string): SecretKind | null {
+  if (!SHAPE.test(value)) return null;
+  const body = value.slice(0, -CHECKSUM_CHARS);
+  if (value.slice(-CHECKSUM_CHARS) !== checksum(body)) return null;
+  return (Object.keys(PREFIXES) as SecretKind[]).find((kind) => value.startsWith(PREFIXES[kind])) ?? null;
+}
+
+function checksum(body: string): string {
+  return base62(hashSecret(body).subarray(0, 4), CHECKSUM_CHARS);
+}
+
+function base62(bytes: Buffer, chars: number): string {
+  let rest = BigInt(`0x${bytes.toString("hex")}`);
+  let text = "";
+  for (let i = 0; i < chars; i += 1, rest /= 62n) text = ALPHABET.charAt(Number(rest % 62n)) + text;
+  return text;
+}
+
+/** 32 MiB a password; three passes weigh as much as 128 MiB in one (OWASP), without four log-ins filling half a GiB. */
+const COST: ScryptCost = { ln: 15, r: 8, p: 3 };
+const HASH_BYTES = 32;
+const NOBODY = Buffer.alloc(16);
+
+interface ScryptCost {
+  /** Binary logarithm of N. */
+  readonly ln: number;
+  readonly r: number;
+  readonly p: number;
+}
+
+/** A salted scrypt hash with its parameters: `$scrypt$ln=15,r=8,p=3$salt$hash`. Takes some 200 ms of a pool thread. */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(16);
+  const hash = await derive(password, salt, COST);
+  return `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${salt.toString("base64url")}$${hash.toString("base64url")}`;
+}
+
+/**
+ * Whether the password is the one that was hashed. With `stored` null (there is no such user) it takes as long and
+ * answers false, so that time does not tell which users exist. False, too, for what is no hash of ours.
+ */
+export async function verifyPassword(password: string, stored: string | null): Promise<boolean> {
+  const known = readHash(stored ?? "");
+  const actual = await derive(password, known?.salt ?? NOBODY, known?.cost ?? COST);
+  return known !== null && timingSafeEqual(actual, known.hash);
+}
+
+/** Whether a hash was made with other parameters than today's; a log-in that succeeds then stores a new one. */
+export function needsRehash(stored: string): boolean {
+  const cost = readHash(stored)?.cost;
+  return cost === undefined || cost.ln !== COST.ln || cost.r !== COST.r || cost.p !== COST.p;
+}
+
+function readHash(stored: string): { cost: ScryptCost; salt: Buffer; hash: Buffer } | null {
+  const match = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w-]{16,64})\$([\w-]{43})$/.exec(stored);
+  if (match === null) return null;
+  const [ln, r, p] = [Number(match[1]), Number(match[2]), Number(match[3])];
+  // A row someone tampered with must not make a log-in take gigabytes.
+  if (ln < 10 || ln > 18 || r < 1 || r > 16 || p < 1 || p > 16) return null;
+  return {
+    cost: { ln, r, p },
+    salt: Buffer.from(match[4] ?? "", "base64url"),
+    hash: Buffer.from(match[5] ?? "", "base64url"),
+  };
+}
+
+function derive(password: string, salt: Buffer, cost: ScryptCost): Promise<Buffer> {
+  const N = 2 ** cost.ln;
+  const maxmem = 256 * N * cost.r;
+  return new Promise((resolve, reject) => {
+    // Normalised, as the same password is typed in different code points on different systems.
+    scrypt(password.normalize("NFKC"), salt, HASH_BYTES, { N, r: cost.r, p: cost.p, maxmem }, (error, key) =>
+      error === null ? resolve(key) : reject(error),
+    );
+  });
+}

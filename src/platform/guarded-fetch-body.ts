@@ -1,0 +1,100 @@
+import { pipeline } from "node:stream";
+import type { Duplex } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
+import { FetchFailed } from "./guarded-fetch-errors.ts";
+
+/** What the guarded fetch can undo; sent as Accept-Encoding. */
+export const ACCEPTED_ENCODINGS = "gzip, deflate, br";
+
+export interface BodyOptions {
+  /** For messages. */
+  readonly origin: string;
+  readonly contentEncoding: string | undefined;
+  /** Bytes allowed on the wire and, counted apart, after decompression. */
+  readonly limit: number;
+  /** What happens beyond the limit: reject with response_too_large, or keep what fits. */
+  readonly overflow: "fail" | "truncate";
+}
+
+/**
+ * Reads a body to its end, decompressing on the way. Never holds more than the limit and a few chunks, whatever the
+ * compression ratio. Rejects with FetchFailed, or with what the source rejects with.
+ */
+export async function readBody(
+  source: AsyncIterable<Uint8Array>,
+  options: BodyOptions,
+): Promise<{ body: Buffer; truncated: boolean }> {
+  const wire: Cut = { reached: false };
+  const plain: Cut = { reached: false };
+  const kept: Uint8Array[] = [];
+  for await (const chunk of cutAt(decoded(cutAt(source, options, wire), options, wire), options, plain))
+    kept.push(chunk);
+  return { body: Buffer.concat(kept), truncated: wire.reached || plain.reached };
+}
+
+/** The error of a body beyond its limit. */
+export function tooLarge(options: { readonly origin: string; readonly limit: number }): FetchFailed {
+  return new FetchFailed(
+    "response_too_large",
+    `The answer of ${options.origin} is larger than ${options.limit} bytes.`,
+  );
+}
+
+/** Whether a stream was longer than what is let through. */
+interface Cut {
+  reached: boolean;
+}
+
+async function* cutAt(source: AsyncIterable<Uint8Array>, options: BodyOptions, cut: Cut): AsyncGenerator<Uint8Array> {
+  let room = options.limit;
+  for await (const chunk of source) {
+    if (chunk.byteLength > room) {
+      cut.reached = true;
+      if (options.overflow === "fail") throw tooLarge(options);
+      yield chunk.subarray(0, room);
+      return;
+    }
+    room -= chunk.byteLength;
+    yield chunk;
+  }
+}
+
+async function* decoded(
+  source: AsyncGenerator<Uint8Array>,
+  options: BodyOptions,
+  wire: Cut,
+): AsyncGenerator<Uint8Array> {
+  const coding = (options.contentEncoding ?? "").trim().toLowerCase();
+  if (coding === "" || coding === "identity") return yield* source;
+  if (!["gzip", "x-gzip", "deflate", "br"].includes(coding)) {
+    await source.return(undefined);
+    // Several codings in a row land here too: nobody serves them, and each would multiply the work a bomb can cause.
+    throw new FetchFailed("unsupported_encoding", `${options.origin} answers in an encoding that is not supported.`);
+  }
+  const first = await source.next();
+  if (first.done === true) return;
+  const decoder = decoderFor(coding, first.value);
+  // What goes wrong on the way destroys the decoder with it, and so is thrown by the loop below.
+  pipeline(prepend(first.value, source), decoder, () => undefined);
+  try {
+    for await (const chunk of decoder) yield chunk as Buffer;
+  } catch (error) {
+    // Cut off in the middle, compressed data never ends as it should.
+    if (!wire.reached || options.overflow === "fail") throw error;
+  } finally {
+    // Ends the pipeline, and through it the source, when the reader stops early.
+    decoder.destroy();
+  }
+}
+
+async function* prepend(first: Uint8Array, rest: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first;
+  yield* rest;
+}
+
+function decoderFor(coding: string, first: Uint8Array): Duplex {
+  if (coding === "br") return createBrotliDecompress();
+  if (coding !== "deflate") return createGunzip();
+  // Half of the world's "deflate" has a zlib header, the other half has none; its low bits tell.
+  return ((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw();
+}

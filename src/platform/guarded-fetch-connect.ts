@@ -1,0 +1,114 @@
+import { lookup as dnsLookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
+import { buildConnector } from "undici";
+import { plainHost } from "./address-policy.ts";
+import type { AddressPolicy } from "./address-policy.ts";
+import { FetchFailed, FetchRefused } from "./guarded-fetch-errors.ts";
+
+/** Answers every address of a host name. Rejects where there is none. */
+export type Resolver = (hostname: string) => Promise<readonly string[]>;
+
+/** Resolves as the machine does: hosts file, then DNS. */
+export const systemResolver: Resolver = async (hostname) => {
+  const answers = await dnsLookup(hostname, { all: true });
+  return answers.map((answer) => answer.address);
+};
+
+/**
+ * The connector of the guarded fetch. It resolves the host once, drops the addresses that the policy does not allow,
+ * and dials what is left: there is no second look-up whose answer could differ (DNS rebinding). TLS verifies the name.
+ */
+export function createGuardedConnector(
+  policy: AddressPolicy,
+  resolve: Resolver,
+  connectMs: number,
+): buildConnector.connector {
+  return (options, callback) => {
+    const host = plainHost(options.hostname);
+    const port = Number(options.port) || (options.protocol === "https:" ? 443 : 80);
+    checkedAddresses(policy, resolve, host, port, connectMs).then(
+      (addresses) => {
+        // A connector a connection, since each closes over the addresses it may dial. The price is TLS session reuse.
+        const connect = buildConnector({
+          timeout: connectMs,
+          maxCachedSessions: 0,
+          lookup: fixedLookup(addresses),
+          autoSelectFamily: true,
+          autoSelectFamilyAttemptTimeout: 1000,
+        });
+        connect({ ...options, hostname: host }, (error, socket) => {
+          if (error !== null) return callback(error, null);
+          if (!dialled(socket, addresses)) {
+            socket.destroy();
+            return callback(refusal(host), null);
+          }
+          return callback(null, socket);
+        });
+      },
+      (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null),
+    );
+  };
+}
+
+async function checkedAddresses(
+  policy: AddressPolicy,
+  resolve: Resolver,
+  host: string,
+  port: number,
+  connectMs: number,
+): Promise<readonly string[]> {
+  // Net skips the look-up for a literal, so it has to be checked here.
+  const addresses = isIP(host) === 0 ? await resolveInTime(resolve, host, connectMs) : [host];
+  const allowed = addresses.filter((address) => policy.allows(host, port, address));
+  if (allowed.length === 0) throw refusal(host);
+  return allowed;
+}
+
+async function resolveInTime(resolve: Resolver, host: string, ms: number): Promise<readonly string[]> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new FetchFailed("timeout", `The name ${host} was not resolved in time.`)), ms);
+  });
+  try {
+    const addresses = await Promise.race([resolve(host), late]);
+    if (addresses.length === 0) throw new FetchFailed("dns_failed", `The name ${host} has no address.`);
+    return addresses;
+  } catch (error) {
+    if (error instanceof FetchFailed) throw error;
+    throw new FetchFailed("dns_failed", `The name ${host} cannot be resolved.`, { cause: error });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function fixedLookup(addresses: readonly string[]): LookupFunction {
+  const answers = addresses.map((address) => ({ address, family: isIP(address) }));
+  return (_hostname, options, callback) => {
+    const first = answers[0];
+    if (first === undefined) return callback(new Error("no address"), "");
+    return options.all === true ? callback(null, answers) : callback(null, first.address, first.family);
+  };
+}
+
+// Holds by construction. It stays so if a later Node or undici finds another way to an address.
+function dialled(socket: Socket, addresses: readonly string[]): boolean {
+  const remote = socket.remoteAddress;
+  return remote === undefined || addresses.some((address) => sameAddress(address, remote));
+}
+
+function sameAddress(left: string, right: string): boolean {
+  return left === right || canonical(left) === canonical(right);
+}
+
+function canonical(address: string): string {
+  const bare = address.replace(/%.*$/, "");
+  return isIP(bare) === 6 ? new URL(`http://[${bare}]/`).hostname : bare;
+}
+
+function refusal(host: string): FetchRefused {
+  return new FetchRefused(
+    "address_not_allowed",
+    `${host} is not at a public address. Private hosts are reached only when the operator allows them (MILLRACE_PRIVATE_HOSTS).`,
+  );
+}

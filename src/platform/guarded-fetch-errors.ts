@@ -1,0 +1,90 @@
+/** Why a request was not sent (or a redirect not followed): a rule of ours says no, and trying again will not help. */
+export type RefusalCode =
+  | "invalid_url"
+  | "invalid_method"
+  | "invalid_header"
+  | "scheme_not_allowed"
+  | "credentials_in_url"
+  | "address_not_allowed"
+  | "insecure_redirect"
+  | "too_many_redirects";
+
+/** What went wrong with a request that was allowed. */
+export type FetchFailureCode =
+  | "dns_failed"
+  | "connection_failed"
+  | "tls_failed"
+  | "timeout"
+  | "response_too_large"
+  | "headers_too_large"
+  | "unsupported_encoding"
+  | "invalid_encoding";
+
+/** Thrown when the guard does not let a request out. The message may be shown to users: it has no path, query or credential. */
+export class FetchRefused extends Error {
+  readonly code: RefusalCode;
+  readonly retryable = false;
+
+  constructor(code: RefusalCode, message: string) {
+    super(message);
+    this.name = "FetchRefused";
+    this.code = code;
+  }
+}
+
+/** Thrown when a request was let out and brought no usable answer. The message may be shown to users, as of FetchRefused. */
+export class FetchFailed extends Error {
+  readonly code: FetchFailureCode;
+  /** Whether trying again could help. */
+  readonly retryable: boolean;
+
+  constructor(code: FetchFailureCode, message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    this.name = "FetchFailed";
+    this.code = code;
+    this.retryable = options.retryable ?? RETRYABLE.has(code);
+  }
+}
+
+const RETRYABLE: ReadonlySet<FetchFailureCode> = new Set(["dns_failed", "connection_failed", "timeout"]);
+
+const TIMEOUTS: Readonly<Record<string, string>> = {
+  UND_ERR_CONNECT_TIMEOUT: "no connection was made in time",
+  UND_ERR_HEADERS_TIMEOUT: "no answer came in time",
+  UND_ERR_BODY_TIMEOUT: "the answer stopped coming",
+  ETIMEDOUT: "no connection was made in time",
+};
+
+/**
+ * Turns what undici, the sockets and zlib throw into our own errors; ours and the caller's abort reason pass through.
+ * Only error codes reach the message: texts of the system name the resolved address.
+ */
+export function toFetchError(error: unknown, origin: string): unknown {
+  if (error instanceof FetchRefused || error instanceof FetchFailed) return error;
+  const code = errorCode(error);
+  if (code === undefined) return error;
+  const late = TIMEOUTS[code];
+  if (late !== undefined) return new FetchFailed("timeout", `${origin}: ${late}.`);
+  if (code === "UND_ERR_HEADERS_OVERFLOW" || code === "HPE_HEADER_OVERFLOW") {
+    return new FetchFailed("headers_too_large", `The headers of ${origin} are too large.`);
+  }
+  if (code.startsWith("Z_") || code.startsWith("ERR__ERROR_") || code.startsWith("ERR_PADDING")) {
+    return new FetchFailed("invalid_encoding", `The answer of ${origin} cannot be decompressed (${code}).`);
+  }
+  if (isTlsCode(code)) {
+    return new FetchFailed("tls_failed", `No secure connection to ${origin} (${code}).`, { cause: error });
+  }
+  return new FetchFailed("connection_failed", `The connection to ${origin} failed (${code}).`, { cause: error });
+}
+
+function isTlsCode(code: string): boolean {
+  return /^(ERR_(TLS|SSL)_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$|HOSTNAME_MISMATCH)/.test(code);
+}
+
+function errorCode(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  if ("code" in error && typeof error.code === "string") return error.code;
+  // All addresses of a host were tried: Node then throws an AggregateError without a code of its own.
+  if (error instanceof AggregateError) return errorCode(error.errors[0]);
+  return error.cause === undefined ? undefined : errorCode(error.cause);
+}

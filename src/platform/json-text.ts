@@ -1,0 +1,12 @@
+import { NodeFailure } from "../domain/failure.ts";
+import type { Json } from "../domain/json.ts";
+
+/** The JSON text of a value. Throws NodeFailure `value_too_deep` where it is nested deeper (some 4000 levels) than can be written. */
+export function jsonText(value: Json): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new NodeFailure("value_too_deep", "The value is nested too deeply.", { cause: error });
+  }
+}

@@ -1,0 +1,108 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+
+/** Seconds; from an inline node to a run that waits for people. */
+const SHORT = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+const LONG = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 21_600, 86_400];
+
+/** What the service counts. Labels come from closed lists only: a label a user can choose would grow without limit. */
+export interface Metrics {
+  /** One HTTP request served; `operation` is its operation id, or "unmatched". */
+  httpRequest(labels: { operation: string; status: number }, seconds: number): void;
+  runStarted(): void;
+  /** A run reached a terminal state, so many seconds after its creation. */
+  runFinished(state: string, seconds: number): void;
+  nodeFinished(labels: { kind: string; state: string }, seconds: number): void;
+  /** An activity attempt threw; `code` is a NodeFailure's code, or "infrastructure". */
+  activityFailed(labels: { activity: string; code: string }): void;
+  /** What a sweeper or the reconciler did: `sweeper` its name, `outcome` such as "started", "signalled", "settled", "error". */
+  swept(labels: { sweeper: string; outcome: string }, count?: number): void;
+  /** Age of the oldest outbox row not yet relayed (seconds; 0 when there is none), and how many wait. */
+  outbox(lagSeconds: number, pending: number): void;
+  /** An outbound request ended: "ok", or the code of FetchRefused or FetchFailed. */
+  outboundRequest(outcome: string): void;
+  /** A gauge whose value is read when metrics are asked for: pool sizes, slots, cached workflows. Name without prefix. */
+  gauge(name: string, help: string, read: () => number): void;
+  /** The exposition text. */
+  render(): Promise<string>;
+  readonly contentType: string;
+}
+
+/** Creates a registry of its own, with the process's default metrics. `service` labels everything in it. */
+export function createMetrics(options: { readonly service: string; readonly processMetrics?: boolean }): Metrics {
+  const registry = new Registry();
+  registry.setDefaultLabels({ service: options.service });
+  if (options.processMetrics !== false) collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+
+  const httpRequests = new Histogram({
+    name: "millrace_http_request_duration_seconds",
+    help: "Time from a request's arrival to the end of its response",
+    labelNames: ["operation", "status"] as const,
+    buckets: SHORT,
+    registers,
+  });
+  const runsStarted = new Counter({ name: "millrace_runs_started_total", help: "Runs started", registers });
+  // Its _count by state also is the number of runs finished.
+  const runsFinished = new Histogram({
+    name: "millrace_run_duration_seconds",
+    help: "Time from a run's creation to its terminal state",
+    labelNames: ["state"] as const,
+    buckets: LONG,
+    registers,
+  });
+  const nodes = new Histogram({
+    name: "millrace_node_duration_seconds",
+    help: "Time of one evaluation of a node",
+    labelNames: ["kind", "state"] as const,
+    buckets: SHORT,
+    registers,
+  });
+  const activityFailures = new Counter({
+    name: "millrace_activity_failures_total",
+    help: "Activity attempts that failed",
+    labelNames: ["activity", "code"] as const,
+    registers,
+  });
+  const sweeps = new Counter({
+    name: "millrace_sweeper_actions_total",
+    help: "What sweepers and the reconciler did",
+    labelNames: ["sweeper", "outcome"] as const,
+    registers,
+  });
+  const outboxLag = new Gauge({
+    name: "millrace_outbox_lag_seconds",
+    help: "Age of the oldest outbox row that is not relayed",
+    registers,
+  });
+  const outboxPending = new Gauge({
+    name: "millrace_outbox_pending",
+    help: "Outbox rows that are not relayed",
+    registers,
+  });
+  const outbound = new Counter({
+    name: "millrace_outbound_requests_total",
+    help: "Requests to hosts outside, by how they ended",
+    labelNames: ["outcome"] as const,
+    registers,
+  });
+
+  return {
+    httpRequest: ({ operation, status }, seconds) =>
+      httpRequests.observe({ operation, status: String(status) }, seconds),
+    runStarted: () => runsStarted.inc(),
+    runFinished: (state, seconds) => runsFinished.observe({ state }, seconds),
+    nodeFinished: (labels, seconds) => nodes.observe(labels, seconds),
+    activityFailed: (labels) => activityFailures.inc(labels),
+    swept: (labels, count = 1) => sweeps.inc(labels, count),
+    outbox(lagSeconds, pending) {
+      outboxLag.set(lagSeconds);
+      outboxPending.set(pending);
+    },
+    outboundRequest: (outcome) => outbound.inc({ outcome }),
+    gauge(name, help, read) {
+      const gauge: Gauge = new Gauge({ name: `millrace_${name}`, help, registers, collect: () => gauge.set(read()) });
+    },
+    render: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}

@@ -1,0 +1,168 @@
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import type { ChildPool } from "../child-pool.ts";
+import { ChildPoolError, createChildPool } from "../child-pool.ts";
+import { readableByChild } from "../children/entry.ts";
+import type { Frame } from "../children/frames.ts";
+import type { ChildRequest } from "../children/spawn.ts";
+import { charsetIn } from "./decode-text.ts";
+import { DocumentError } from "./errors.ts";
+import { DOCUMENT_LIMITS, mib } from "./limits.ts";
+import type { SupportedMimeType } from "./mime.ts";
+import { detectMime, isSupportedMime, MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES } from "./mime.ts";
+import type { DocumentPage, ParseReply, ParseRequest } from "./protocol.ts";
+
+/** Options of the document parser. */
+export interface DocumentParserOptions {
+  /** Path of the compiled child: a file that calls `serveParser`. */
+  readonly entry: string;
+  /** Documents parsed at once; default 2. Each may take ~600 MiB. */
+  readonly size?: number;
+  /** Longest time of a document in milliseconds; default 60 000. */
+  readonly timeoutMs?: number;
+}
+
+/** Where a document's bytes are. A stream (all of it, or bytes `start` to `end`) is opened anew for each attempt. */
+export type DocumentSource =
+  | { readonly bytes: Uint8Array }
+  | { readonly path: string }
+  | {
+      readonly size: number;
+      readonly open: (range?: { readonly start: number; readonly end: number }) => Promise<AsyncIterable<Uint8Array>>;
+    };
+
+/** A document to read. */
+export interface DocumentRequest {
+  /** Processes that have read one organisation's documents never read another's. */
+  readonly orgId: string;
+  readonly source: DocumentSource;
+  /** Null for what a web server sent: its `declared` type says more than its address. */
+  readonly filename: string | null;
+  /** The Content-Type it came with. */
+  readonly declared: string | null;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A document as text. */
+export interface ParsedDocument {
+  readonly mime: SupportedMimeType;
+  /** Well-formed, without control characters but tabs and line feeds; at most 25 MiB in UTF-8. */
+  readonly text: string;
+  readonly title: string | null;
+  /** Null for types without pages. */
+  readonly pages: readonly DocumentPage[] | null;
+  readonly page_count: number | null;
+  /** What was left out, for people; e.g. pages that cannot be read. */
+  readonly warnings: readonly string[];
+}
+
+/** Reads documents in child processes that hostile files cannot leave. */
+export interface DocumentParser {
+  /**
+   * Throws DocumentError for a document that cannot be read; the reason of `signal`; or ChildPoolError `queue_full`,
+   * `start_failed` or `closed`, which are no fault of the document.
+   */
+  parse(request: DocumentRequest): Promise<ParsedDocument>;
+  warm(): Promise<void>;
+  stats: ChildPool["stats"];
+  close(): Promise<void>;
+}
+
+/** A parser with its own pool of processes; `close` must be called. */
+export function createDocumentParser(options: DocumentParserOptions): DocumentParser {
+  const pool = createChildPool({
+    entry: options.entry,
+    nodeFlags: [],
+    readable: readableByChild(options.entry, ["pdfjs-dist/package.json"]),
+    heapMib: 448,
+    dataMib: 600,
+    size: options.size ?? 2,
+    spares: 1,
+    keep: 1,
+    maxQueue: 1000,
+    maxCalls: 50,
+    timeoutMs: options.timeoutMs ?? DOCUMENT_LIMITS.timeoutMs,
+    maxOutputBytes: DOCUMENT_LIMITS.textBytes,
+  });
+  return {
+    async parse(request) {
+      const source = await resolve(request.source);
+      if (source.size === 0) throw new DocumentError("document_empty", "The file is empty.");
+      const mime = detectMime(request.filename, request.declared, await source.firstBytes(MIME_PROBE_BYTES));
+      if (!isSupportedMime(mime)) {
+        const message = `Files of type ${mime} cannot be read. Supported: ${SUPPORTED_MIME_TYPES.join(", ")}.`;
+        throw new DocumentError("unsupported_type", message);
+      }
+      if (source.size > DOCUMENT_LIMITS.inputBytes) {
+        const message = `The file is larger than ${mib(DOCUMENT_LIMITS.inputBytes)}.`;
+        throw new DocumentError("document_too_large", message);
+      }
+      const header: ParseRequest = { mime, charset: charsetIn(request.declared ?? "") };
+      const body = async (): Promise<ChildRequest> => ({ header, body: await source.body() });
+      const frame = await callWithRetry(pool, { key: request.orgId, request: body, signal: request.signal });
+      const reply = frame.header as ParseReply;
+      if (!reply.ok) throw new DocumentError(reply.code, reply.message, { cause: reply.detail });
+      const { title, pages, warnings } = reply;
+      return { mime, text: frame.body.toString("utf8"), title, pages, page_count: pages?.length ?? null, warnings };
+    },
+    warm: () => pool.warm(),
+    stats: () => pool.stats(),
+    close: () => pool.close(),
+  };
+}
+
+interface ResolvedSource {
+  readonly size: number;
+  firstBytes(count: number): Promise<Uint8Array>;
+  body(): Promise<ChildRequest["body"]>;
+}
+
+async function resolve(source: DocumentSource): Promise<ResolvedSource> {
+  if ("bytes" in source) {
+    const { bytes } = source;
+    return { size: bytes.byteLength, firstBytes: async (count) => bytes.subarray(0, count), body: async () => bytes };
+  }
+  if ("path" in source) {
+    const { path } = source;
+    const { size } = await stat(path);
+    return await resolve({ size, open: async (range) => createReadStream(path, range) });
+  }
+  const { size } = source;
+  return {
+    size,
+    async firstBytes(count) {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of await source.open({ start: 0, end: Math.min(count, size) - 1 })) chunks.push(chunk);
+      return Buffer.concat(chunks);
+    },
+    body: async () => ({ stream: await source.open(), size }),
+  };
+}
+
+/** Reading has no effects, so a document whose process was killed from outside is read again, once. */
+async function callWithRetry(pool: ChildPool, call: Parameters<ChildPool["call"]>[0], retries = 1): Promise<Frame> {
+  try {
+    return await pool.call(call);
+  } catch (error) {
+    if (!(error instanceof ChildPoolError)) throw error;
+    if (error.failure === "crashed" && retries > 0) return await callWithRetry(pool, call, retries - 1);
+    throw asDocumentError(error);
+  }
+}
+
+function asDocumentError(error: ChildPoolError): Error {
+  switch (error.failure) {
+    case "timeout":
+      return new DocumentError("document_timeout", "Reading the document takes too long.");
+    case "memory":
+      return new DocumentError("document_too_large", "Reading the document needs more memory than it may use.");
+    case "output_too_large":
+      return new DocumentError("document_too_large", "The document's text is too long.");
+    case "crashed":
+      return new DocumentError("document_broken", "The document ends the process that reads it.");
+    case "queue_full":
+    case "start_failed":
+    case "closed":
+      return error;
+  }
+}

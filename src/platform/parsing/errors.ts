@@ -1,0 +1,19 @@
+/** Why a document has no text for us. */
+export type DocumentErrorCode =
+  | "document_broken"
+  | "document_encrypted"
+  | "document_too_large"
+  | "document_timeout"
+  | "document_empty"
+  | "unsupported_type";
+
+/** Thrown when a document cannot be read; code and message are for the person who uploaded it. */
+export class DocumentError extends Error {
+  readonly code: DocumentErrorCode;
+
+  constructor(code: DocumentErrorCode, message: string, options?: { cause: unknown }) {
+    super(message, options);
+    this.name = "DocumentError";
+    this.code = code;
+  }
+}

@@ -1,0 +1,14 @@
+/** What a document may cost. */
+export const DOCUMENT_LIMITS = {
+  /** The file itself, bytes. */
+  inputBytes: 128 * 1024 * 1024,
+  pages: 2000,
+  /** Its text in UTF-8, bytes. */
+  textBytes: 25 * 1024 * 1024,
+  timeoutMs: 60_000,
+} as const;
+
+/** A whole number of MiB, for messages. */
+export function mib(bytes: number): string {
+  return `${Math.round(bytes / (1024 * 1024))} MiB`;
+}

@@ -1,0 +1,26 @@
+import type { DocumentErrorCode } from "./errors.ts";
+import type { SupportedMimeType } from "./mime.ts";
+
+/** Where a page's text lies in the document's text (UTF-16 units, end excluded). Pages count from 1. */
+export type DocumentPage = {
+  readonly page: number;
+  readonly char_start: number;
+  readonly char_end: number;
+};
+
+/** What the parsing child is asked to do; the file is the request's body. */
+export type ParseRequest = {
+  readonly mime: SupportedMimeType;
+  /** Charset that was declared with the file. */
+  readonly charset: string | null;
+};
+
+/** What came of it (`detail` is for logs); the text is the answer's body, in UTF-8. */
+export type ParseReply =
+  | {
+      readonly ok: true;
+      readonly title: string | null;
+      readonly pages: readonly DocumentPage[] | null;
+      readonly warnings: readonly string[];
+    }
+  | { readonly ok: false; readonly code: DocumentErrorCode; readonly message: string; readonly detail: string };

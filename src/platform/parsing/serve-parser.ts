@@ -1,0 +1,59 @@
+import { serveRequests } from "../children/serve.ts";
+import { DocumentError } from "./errors.ts";
+import type { ParseReply, ParseRequest } from "./protocol.ts";
+import type { HtmlToText } from "./read-document.ts";
+import { readDocument } from "./read-document.ts";
+
+/** Makes this process a parsing child: to be called by the entry that a document parser is given. */
+export function serveParser(parts: { readonly htmlToText: HtmlToText }): void {
+  refuseEval();
+  serveRequests({
+    async handle({ header, body }) {
+      const { reply, text } = await answer(header as ParseRequest, body, parts.htmlToText);
+      return { header: reply, body: Buffer.from(text) };
+    },
+    wornAtMib: 250,
+  });
+}
+
+/**
+ * Makes code from strings impossible from here on: parsers have been talked into it before (CVE-2024-4367). V8's own
+ * flag for this cannot be used, as Node 22 needs `eval` to load CommonJS packages.
+ */
+function refuseEval(): void {
+  const refuse = (): never => {
+    throw new EvalError("Code from strings is not allowed here.");
+  };
+  const makers = [() => 1, async () => 1, function* () {}, async function* () {}];
+  for (const maker of makers) {
+    Object.defineProperty(Object.getPrototypeOf(maker), "constructor", {
+      value: refuse,
+      writable: false,
+      configurable: false,
+    });
+  }
+  Object.assign(globalThis, { eval: refuse, Function: refuse });
+}
+
+async function answer(
+  request: ParseRequest,
+  body: Buffer,
+  htmlToText: HtmlToText,
+): Promise<{ reply: ParseReply; text: string }> {
+  try {
+    const { text, title, pages, warnings } = await readDocument(request, body, htmlToText);
+    return { reply: { ok: true, title, pages, warnings }, text };
+  } catch (error) {
+    const { code, message, cause } = error instanceof DocumentError ? error : unreadable(error);
+    const detail = cause instanceof Error ? `${cause.name}: ${cause.message}`.slice(0, 500) : "";
+    return { reply: { ok: false, code, message, detail }, text: "" };
+  }
+}
+
+/** A parser that fails in a way of its own has met a file it was not made for; what it says is not for the uploader. */
+function unreadable(error: unknown): DocumentError {
+  if (error instanceof RangeError && /allocation failed|allocate memory|Invalid string length/i.test(error.message)) {
+    return new DocumentError("document_too_large", "Reading the document needs more memory than it may use.");
+  }
+  return new DocumentError("document_broken", "The document cannot be read.", { cause: error });
+}

@@ -1,0 +1,56 @@
+import { SCRIPT_LIMITS } from "./protocol.ts";
+
+/** File name of the user's script in stack traces. */
+export const SCRIPT_NAME = "code.js";
+
+/**
+ * Evaluated in the sandbox before the script: `(emit) => ({ call, stringify, describe })`. Everything it needs later
+ * is taken now, so that a script that replaces JSON.parse or String changes its own behaviour only. `emit` (the one
+ * function of ours that the sandbox holds) is reachable through the console's closure alone, takes a string and answers whether more is wanted.
+ */
+export const BOOTSTRAP = `(emit) => {
+  "use strict";
+  const { parse, stringify } = JSON;
+  const text = String;
+  const cut = Function.prototype.call.bind(String.prototype.slice);
+  const isString = (value) => typeof value === "string";
+
+  const show = (value) => {
+    if (isString(value)) return value;
+    try {
+      const json = value instanceof Error ? undefined : stringify(value);
+      return isString(json) ? json : text(value);
+    } catch {
+      return "[unprintable]";
+    }
+  };
+  let open = true;
+  const log = (...values) => {
+    if (!open) return;
+    let line = "";
+    for (let index = 0; index < values.length && line.length < ${SCRIPT_LIMITS.logLineCharacters}; index += 1) {
+      line += (index === 0 ? "" : " ") + cut(show(values[index]), 0, ${SCRIPT_LIMITS.logLineCharacters});
+    }
+    open = emit(stringify(cut(line, 0, ${SCRIPT_LIMITS.logLineCharacters})));
+  };
+  globalThis.console = { log, info: log, warn: log, error: log, debug: log, trace: log };
+
+  const read = (object, name) => {
+    try {
+      const value = object[name];
+      return isString(value) ? cut(value, 0, ${SCRIPT_LIMITS.messageCharacters}) : "";
+    } catch {
+      return "";
+    }
+  };
+  return {
+    call: async (main, json) => ({ value: await main(parse(json)) }),
+    stringify: (box) => (box.value === undefined ? "null" : stringify(box.value)),
+    describe: (thrown) =>
+      stringify(
+        typeof thrown === "object" && thrown !== null
+          ? { name: read(thrown, "name"), message: read(thrown, "message") || cut(show(thrown), 0, 200), stack: read(thrown, "stack") }
+          : { name: "", message: cut(show(thrown), 0, ${SCRIPT_LIMITS.messageCharacters}), stack: "" },
+      ),
+  };
+}`;

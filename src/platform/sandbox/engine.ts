@@ -1,0 +1,172 @@
+import type { QuickJSContext, QuickJSHandle, QuickJSRuntime, QuickJSWASMModule } from "quickjs-emscripten";
+import { MAX_VALUE_BYTES } from "../../domain/json.ts";
+import { BOOTSTRAP, SCRIPT_NAME } from "./bootstrap.ts";
+import type { ScriptError, ScriptReply } from "./protocol.ts";
+import { SCRIPT_LIMITS } from "./protocol.ts";
+
+/** Thrown within this file to end a script with an error. */
+class ScriptStop extends Error {
+  readonly error: ScriptError;
+
+  constructor(error: ScriptError) {
+    super(error.message);
+    this.error = error;
+  }
+}
+
+/**
+ * Executes a script's `main` in a QuickJS module that nothing else has used, and that must not be used again: its
+ * memory is the script's. Never throws for what a script does.
+ */
+export function runScript(
+  quickjs: QuickJSWASMModule,
+  { source, args, timeoutMs }: { readonly source: string; readonly args: string; readonly timeoutMs: number },
+): { readonly reply: ScriptReply; readonly value: Buffer } {
+  const logs = createLog();
+  const runtime = quickjs.newRuntime();
+  const deadline = Date.now() + timeoutMs;
+  let late = false;
+  runtime.setInterruptHandler(() => (late ||= Date.now() > deadline));
+  runtime.setMaxStackSize(SCRIPT_LIMITS.stackBytes);
+  // Parsed JSON takes a few times the length of its text. That is not the script's doing, so it has that in addition.
+  const allowance = SCRIPT_LIMITS.memoryBytes + 4 * args.length;
+  runtime.setMemoryLimit(allowance);
+  try {
+    const value = evaluate(runtime, source, args, logs.add, () => {
+      runtime.setMemoryLimit(allowance + 4 * MAX_VALUE_BYTES);
+    });
+    return { reply: { error: null, logs: logs.lines }, value };
+  } catch (thrown) {
+    const error = late
+      ? { code: "code_timeout" as const, message: `The code ran longer than ${timeoutMs} ms.` }
+      : errorOf(thrown);
+    return { reply: { error, logs: logs.lines }, value: Buffer.alloc(0) };
+  }
+}
+
+function evaluate(
+  runtime: QuickJSRuntime,
+  source: string,
+  args: string,
+  emit: (line: string) => boolean,
+  beforeResult: () => void,
+): Buffer {
+  const context = runtime.newContext();
+  const emitter = context.newFunction("emit", (line) => (emit(context.getString(line)) ? context.true : context.false));
+  const kit = unwrap(context, context.callFunction(valueOf(context, BOOTSTRAP, "boot"), context.undefined, emitter));
+  const describe = (thrown: QuickJSHandle): ScriptStop => describeThrown(context, kit, thrown);
+
+  const defined = context.evalCode(source, SCRIPT_NAME, { type: "global" });
+  if (defined.error) throw describe(defined.error);
+  const main = valueOf(context, "typeof main === 'function' ? main : undefined", "boot");
+  if (context.typeof(main) !== "function") {
+    throw new ScriptStop({ code: "code_failed", message: "The code defines no function main(args)." });
+  }
+
+  const called = call(context, kit, "call", main, context.newString(args));
+  if (called.error) throw describe(called.error);
+  settle(runtime, describe);
+  const state = context.getPromiseState(called.value);
+  if (state.type === "rejected") throw describe(state.error);
+  if (state.type === "pending") {
+    const message = "main returned a promise that nothing settles: there are no timers and no network here.";
+    throw new ScriptStop({ code: "code_failed", message });
+  }
+
+  beforeResult();
+  const result = call(context, kit, "stringify", state.value);
+  if (result.error) {
+    const { error } = describe(result.error);
+    if (error.code !== "code_failed") throw new ScriptStop(error);
+    throw new ScriptStop({ ...error, code: "code_output_invalid", message: `No JSON: ${error.message}` });
+  }
+  if (context.typeof(result.value) !== "string") {
+    throw new ScriptStop({ code: "code_output_invalid", message: "main returned what JSON cannot hold." });
+  }
+  const tooLarge = new ScriptStop({ code: "value_too_large", message: "The result is longer than 25 MiB as JSON." });
+  if (context.getNumber(context.getProp(result.value, "length")) > MAX_VALUE_BYTES) throw tooLarge;
+  const text = Buffer.from(context.getString(result.value));
+  if (text.byteLength > MAX_VALUE_BYTES) throw tooLarge;
+  if (nestsDeeperThan(SCRIPT_LIMITS.resultDepth, text)) {
+    const message = `The result is nested deeper than ${SCRIPT_LIMITS.resultDepth} levels.`;
+    throw new ScriptStop({ code: "code_output_invalid", message });
+  }
+  return text;
+}
+
+/** Whether a valid JSON text opens more brackets at once. */
+function nestsDeeperThan(levels: number, text: Buffer): boolean {
+  const [quote, backslash, brace, bracket, closingBrace, closingBracket] = Buffer.from('"\\{[}]');
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const byte = text[at];
+    if (inString && byte === backslash) at += 1;
+    else if (byte === quote) inString = !inString;
+    else if (!inString && (byte === brace || byte === bracket) && ++depth > levels) return true;
+    else if (!inString && (byte === closingBrace || byte === closingBracket)) depth -= 1;
+  }
+  return false;
+}
+
+/** Runs promise jobs until there are none; the interrupt handler ends those that never do. */
+function settle(runtime: QuickJSRuntime, describe: (thrown: QuickJSHandle) => ScriptStop): void {
+  while (runtime.hasPendingJob()) {
+    const ran = runtime.executePendingJobs(1000);
+    if (ran.error) throw describe(ran.error);
+  }
+}
+
+function call(context: QuickJSContext, kit: QuickJSHandle, name: string, ...args: QuickJSHandle[]) {
+  return context.callFunction(context.getProp(kit, name), context.undefined, ...args);
+}
+
+function valueOf(context: QuickJSContext, code: string, file: string): QuickJSHandle {
+  return unwrap(context, context.evalCode(code, file, { type: "global", strict: true }));
+}
+
+function unwrap(context: QuickJSContext, result: ReturnType<QuickJSContext["evalCode"]>): QuickJSHandle {
+  if (result.error) throw new Error(context.getString(result.error));
+  return result.value;
+}
+
+function describeThrown(context: QuickJSContext, kit: QuickJSHandle, thrown: QuickJSHandle): ScriptStop {
+  const described = call(context, kit, "describe", thrown);
+  if (described.error) return new ScriptStop({ code: "code_memory", message: outOfMemory() });
+  const { name, message, stack } = JSON.parse(context.getString(described.value)) as Record<string, string>;
+  if (name === "InternalError" && message === "out of memory") {
+    return new ScriptStop({ code: "code_memory", message: outOfMemory() });
+  }
+  const line = new RegExp(`\\b${SCRIPT_NAME.replace(".", "\\.")}:(\\d+)`).exec(stack ?? "")?.[1];
+  const text = [name, message].filter((part) => part !== undefined && part !== "").join(": ");
+  return new ScriptStop({ code: "code_failed", message: text, ...(line !== undefined && { line: Number(line) }) });
+}
+
+/** What is thrown by WebAssembly itself has left the module in an undefined state; each is used once only. */
+function errorOf(thrown: unknown): ScriptError {
+  if (thrown instanceof ScriptStop) return thrown.error;
+  if (thrown instanceof RangeError) return { code: "code_failed", message: "InternalError: stack overflow" };
+  return { code: "code_memory", message: outOfMemory() };
+}
+
+function outOfMemory(): string {
+  return `The code needs more than ${SCRIPT_LIMITS.memoryBytes / (1024 * 1024)} MiB of memory.`;
+}
+
+/** Collects console output up to the limits: `add` answers whether it takes more. The last line says if there was more. */
+function createLog(): { readonly lines: string[]; readonly add: (json: string) => boolean } {
+  const lines: string[] = [];
+  let characters = 0;
+  let full = false;
+  return {
+    lines,
+    add: (json) => {
+      if (full) return false;
+      const line = JSON.parse(json) as string;
+      characters += line.length;
+      full = lines.length >= SCRIPT_LIMITS.logLines || characters > SCRIPT_LIMITS.logCharacters;
+      lines.push(full ? "(more output was dropped)" : line);
+      return !full;
+    },
+  };
+}

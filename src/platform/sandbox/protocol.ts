@@ -1,0 +1,34 @@
+/** What the sandbox's child is asked to do. The request's body is the script and then the arguments' JSON text. */
+export type ScriptRequest = {
+  /** Where in the body the script ends. */
+  readonly source_bytes: number;
+  readonly timeout_ms: number;
+};
+
+/** Why a script gave no value. The codes are those of the node's failure. */
+export type ScriptError = {
+  readonly code: "code_failed" | "code_timeout" | "code_memory" | "code_output_invalid" | "value_too_large";
+  readonly message: string;
+  /** Line of the script, from 1, where that is known. */
+  readonly line?: number;
+};
+
+/** What became of a script; the value's JSON text is the answer's body. */
+export type ScriptReply = {
+  readonly error: ScriptError | null;
+  readonly logs: readonly string[];
+};
+
+/** Limits that do not depend on the call. */
+export const SCRIPT_LIMITS = {
+  /** What a script may allocate, beside its arguments and its result. */
+  memoryBytes: 64 * 1024 * 1024,
+  /** Enough for JSON nested 8000 deep; more would overflow the host's own stack before QuickJS notices. */
+  stackBytes: 256 * 1024,
+  /** Levels of the result: whoever handles it later may do so recursively. */
+  resultDepth: 500,
+  logLines: 200,
+  logLineCharacters: 4000,
+  logCharacters: 64 * 1024,
+  messageCharacters: 2000,
+} as const;

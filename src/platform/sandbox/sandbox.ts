@@ -1,0 +1,124 @@
+import { availableParallelism } from "node:os";
+import { NodeFailure } from "../../domain/failure.ts";
+import type { Json, JsonObject } from "../../domain/json.ts";
+import { MAX_VALUE_BYTES } from "../../domain/json.ts";
+import type { ChildPool } from "../child-pool.ts";
+import { ChildPoolError, createChildPool } from "../child-pool.ts";
+import type { Frame } from "../children/frames.ts";
+import { compiledEntry, readableByChild } from "../children/entry.ts";
+import { jsonText } from "../json-text.ts";
+import type { ScriptReply, ScriptRequest } from "./protocol.ts";
+
+/** Options of the code sandbox. */
+export interface SandboxOptions {
+  /** Scripts executed at once; by default one per processor, at least 2. */
+  readonly size?: number;
+  /** Longest time of a script in milliseconds; default 60 000. */
+  readonly timeoutMs?: number;
+}
+
+/** One execution of a script. */
+export interface SandboxCall {
+  /** Processes that have executed code of one organisation never execute another's. */
+  readonly orgId: string;
+  /** JavaScript that defines `main(args)`, which may be async. A plain script: no import, no export. */
+  readonly source: string;
+  readonly args: JsonObject;
+  /** Shortens the sandbox's own limit. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** What `main` returned (null for undefined), and what it wrote to the console. */
+export interface SandboxResult {
+  readonly value: Json;
+  readonly logs: readonly string[];
+}
+
+/** Executes JavaScript written by users, away from everything. */
+export interface Sandbox {
+  /**
+   * Throws NodeFailure `code_failed`, `code_timeout`, `code_memory`, `code_output_invalid`, `value_too_large` or `value_too_deep`;
+   * the reason of `signal`; or ChildPoolError `queue_full`, `start_failed` or `closed`, which are no fault of the script.
+   */
+  run(call: SandboxCall): Promise<SandboxResult>;
+  /** Starts the processes ahead of the first call. */
+  warm(): Promise<void>;
+  stats: ChildPool["stats"];
+  close(): Promise<void>;
+}
+
+/** The child looks at the clock itself; it is killed only where it does not get to that. */
+const KILL_AFTER_MS = 1000;
+
+/** A sandbox with its own pool of processes; `close` must be called. */
+export function createSandbox({ size, timeoutMs = 60_000 }: SandboxOptions = {}): Sandbox {
+  const entry = compiledEntry(new URL("./child.ts", import.meta.url));
+  const pool = createChildPool({
+    entry,
+    nodeFlags: ["--stack-size=2000", "--disable-proto=throw", "--disallow-code-generation-from-strings"],
+    readable: readableByChild(entry, ["quickjs-emscripten"]),
+    heapMib: 128,
+    // Arguments, result and the script's own 64 MiB, each also as text.
+    dataMib: 640,
+    size: size ?? Math.max(2, availableParallelism()),
+    spares: 1,
+    keep: 6,
+    maxQueue: 1000,
+    maxCalls: 500,
+    timeoutMs: timeoutMs + KILL_AFTER_MS,
+    maxOutputBytes: MAX_VALUE_BYTES,
+  });
+
+  return {
+    async run(call) {
+      const limit = Math.min(call.timeoutMs ?? timeoutMs, timeoutMs);
+      const { header, body } = await callWithRetry(pool, call, limit);
+      const { error, logs } = header as ScriptReply;
+      if (error === null) return { value: JSON.parse(body.toString("utf8")) as Json, logs };
+      throw new NodeFailure(
+        error.code,
+        error.line === undefined ? error.message : `${error.message} (line ${error.line})`,
+      );
+    },
+    warm: () => pool.warm(),
+    stats: () => pool.stats(),
+    close: () => pool.close(),
+  };
+}
+
+/** A script has no effects, so one whose process was killed from outside (the kernel, an operator) simply runs again. */
+async function callWithRetry(pool: ChildPool, call: SandboxCall, timeoutMs: number, retries = 1): Promise<Frame> {
+  const source = Buffer.from(call.source);
+  const body = Buffer.concat([source, Buffer.from(jsonText(call.args))]);
+  const header: ScriptRequest = { source_bytes: source.byteLength, timeout_ms: timeoutMs };
+  try {
+    return await pool.call({
+      key: call.orgId,
+      request: () => ({ header, body }),
+      timeoutMs: timeoutMs + KILL_AFTER_MS,
+      signal: call.signal,
+    });
+  } catch (error) {
+    if (!(error instanceof ChildPoolError)) throw error;
+    if (error.failure === "crashed" && retries > 0) return await callWithRetry(pool, call, timeoutMs, retries - 1);
+    throw asNodeFailure(error, timeoutMs);
+  }
+}
+
+function asNodeFailure(error: ChildPoolError, timeoutMs: number): Error {
+  switch (error.failure) {
+    case "timeout":
+      return new NodeFailure("code_timeout", `The code ran longer than ${timeoutMs} ms.`);
+    case "memory":
+      return new NodeFailure("code_memory", "The code needs more memory than it may use.");
+    case "output_too_large":
+      return new NodeFailure("value_too_large", "The result is longer than 25 MiB as JSON.");
+    case "crashed":
+      return new NodeFailure("code_failed", "The process that executed the code was ended.", { retryable: true });
+    case "queue_full":
+    case "start_failed":
+    case "closed":
+      return error;
+  }
+}

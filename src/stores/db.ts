@@ -1,0 +1,217 @@
+import { Client, Pool, types } from "pg";
+import type { PoolClient, QueryResult, QueryResultRow } from "pg";
+
+// Times leave the database as RFC 3339 text and stay text: a Date loses microseconds and tempts to local time.
+const TIMESTAMPTZ = 1184;
+const INT8 = 20;
+const parsers: typeof types.getTypeParser = ((oid: number, format: never) => {
+  if (oid === TIMESTAMPTZ) return (value: string) => new Date(value).toISOString();
+  if (oid === INT8) return Number;
+  return types.getTypeParser(oid, format);
+}) as typeof types.getTypeParser;
+
+/** A named, prepared statement: parsed and planned once a connection. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** What store functions take: a way to run statements, inside or outside a transaction. */
+export interface Db {
+  query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+/** The database as the service sees it. */
+export interface Database {
+  /** Runs `work` with the rows of one organisation in view; every statement commits by itself. */
+  org<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
+  /** The same in one transaction: all of it or nothing. */
+  orgTransaction<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
+  /** Runs `work` over all organisations: credentials, sweepers, relays, the command line. Nothing a request names directly. */
+  system<T>(work: (db: Db) => Promise<T>): Promise<T>;
+  systemTransaction<T>(work: (db: Db) => Promise<T>): Promise<T>;
+  /** Calls `onNotify` for each notification on `channel` and reconnects for ever; `onReconnect` tells that some may be lost. */
+  listen(channel: string, onNotify: (payload: string) => void, onReconnect: () => void): { close(): Promise<void> };
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly poolSize: number;
+  /** Shown in pg_stat_activity. */
+  readonly applicationName: string;
+  readonly onError: (error: Error) => void;
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Opens the two pools: one as role `millrace_app`, held to an organisation's rows, one as the login role for the rest. */
+export function openDatabase(options: DatabaseOptions): Database {
+  const common = {
+    connectionString: options.url,
+    application_name: options.applicationName,
+    // A dead server must be noticed: without these a request would wait for the kernel's own time-outs.
+    connectionTimeoutMillis: 5000,
+    keepAlive: true,
+    types: { getTypeParser: parsers },
+  };
+  // The server ends a statement by its time limit; a server that has fallen silent does not, so a little later we do.
+  const orgPool = new Pool({
+    ...common,
+    max: options.poolSize,
+    options: "-c role=millrace_app -c statement_timeout=30000",
+    query_timeout: 32_000,
+  });
+  const systemPool = new Pool({
+    ...common,
+    max: Math.max(2, Math.ceil(options.poolSize / 3)),
+    options: "-c statement_timeout=60000",
+    query_timeout: 62_000,
+  });
+  for (const pool of [orgPool, systemPool]) {
+    pool.on("error", options.onError);
+    pool.on("connect", (client) => client.on("error", options.onError));
+  }
+  // The organisation a connection was last set to: most statements then need no extra round trip.
+  const setTo = new WeakMap<PoolClient, string>();
+
+  async function enterOrg(client: PoolClient, orgId: string): Promise<void> {
+    if (!UUID.test(orgId)) throw new Error("an organisation id must be a UUID");
+    if (setTo.get(client) === orgId) return;
+    setTo.delete(client);
+    await client.query({ name: "enter_org", text: "select set_config('millrace.org_id', $1, false)", values: [orgId] });
+    setTo.set(client, orgId);
+  }
+
+  async function borrow<T>(
+    pool: Pool,
+    enter: ((client: PoolClient) => Promise<void>) | null,
+    work: (client: PoolClient) => Promise<T>,
+  ): Promise<T> {
+    const client = await pool.connect();
+    let broken: Error | undefined;
+    try {
+      if (enter) await enter(client);
+      return await work(client);
+    } catch (error) {
+      if (isConnectionError(error)) broken = error as Error;
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  const plain =
+    <T>(work: (db: Db) => Promise<T>) =>
+    (client: PoolClient) =>
+      work(asDb(client));
+  const inTransaction =
+    <T>(work: (db: Db) => Promise<T>) =>
+    async (client: PoolClient): Promise<T> => {
+      await client.query("begin");
+      try {
+        const result = await work(asDb(client));
+        await client.query("commit");
+        return result;
+      } catch (error) {
+        // Where the connection is gone, so is the transaction; a failed rollback means the same, and the first error tells more.
+        if (!isConnectionError(error)) await client.query("rollback").catch(() => undefined);
+        throw error;
+      }
+    };
+
+  return {
+    org: (orgId, work) => borrow(orgPool, (client) => enterOrg(client, orgId), plain(work)),
+    orgTransaction: (orgId, work) => borrow(orgPool, (client) => enterOrg(client, orgId), inTransaction(work)),
+    system: (work) => borrow(systemPool, null, plain(work)),
+    systemTransaction: (work) => borrow(systemPool, null, inTransaction(work)),
+    listen: (channel, onNotify, onReconnect) => listen(common, channel, onNotify, onReconnect, options.onError),
+    ping: () => borrow(systemPool, null, async (client) => void (await client.query("select 1"))),
+    close: async () => {
+      await Promise.all([orgPool.end(), systemPool.end()]);
+    },
+  };
+}
+
+function asDb(client: PoolClient | Client): Db {
+  return {
+    async query<Row extends QueryResultRow>(
+      statement: Statement | string,
+      values: readonly unknown[] = [],
+    ): Promise<Row[]> {
+      const config = typeof statement === "string" ? { text: statement } : statement;
+      const result: QueryResult<Row> = await client.query<Row>({ ...config, values: [...values] });
+      return result.rows;
+    },
+  };
+}
+
+function listen(
+  connection: object,
+  channel: string,
+  onNotify: (payload: string) => void,
+  onReconnect: () => void,
+  onError: (error: Error) => void,
+): { close(): Promise<void> } {
+  let closed = false;
+  let client: Client | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  const connect = async (): Promise<void> => {
+    const next = new Client(connection);
+    client = next;
+    next.on("notification", (message) => onNotify(message.payload ?? ""));
+    const lost = (error?: Error): void => {
+      if (closed || client !== next) return;
+      if (error) onError(error);
+      client = undefined;
+      next.end().catch(() => undefined);
+      retry = setTimeout(() => void connect(), 500);
+    };
+    next.on("error", lost);
+    next.on("end", () => lost());
+    try {
+      await next.connect();
+      await next.query(`listen ${next.escapeIdentifier(channel)}`);
+      onReconnect();
+    } catch (error) {
+      lost(error as Error);
+    }
+  };
+  void connect();
+  return {
+    async close() {
+      closed = true;
+      clearTimeout(retry);
+      await client?.end().catch(() => undefined);
+    },
+  };
+}
+
+/** Whether the error tells that Postgres could not be reached or is going away (and not that a statement was wrong). */
+export function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === "string") {
+    // Class 08: connection exception; 57P0x: shutdown, crash, starting up; 53300: no connection slot.
+    if (code.startsWith("08") || code.startsWith("57P0") || code === "53300") return true;
+    if (["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EHOSTUNREACH", "ENOENT"].includes(code))
+      return true;
+  }
+  // pg reports these without a code.
+  return /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout)/.test(
+    error.message,
+  );
+}
+
+/** Whether the error is a violation of the named unique constraint or index. */
+export function isUniqueViolation(error: unknown, constraint: string): boolean {
+  const { code, constraint: name } = error as { code?: unknown; constraint?: unknown };
+  return code === "23505" && name === constraint;
+}
+
+/** Whether SQL refused a run's change of state. */
+export function isTransitionRefused(error: unknown): boolean {
+  const { code, constraint } = error as { code?: unknown; constraint?: unknown };
+  return code === "23514" && constraint === "run_transition";
+}

@@ -1,0 +1,47 @@
+import { readdir, readFile } from "node:fs/promises";
+import { Client } from "pg";
+
+/** Any number, the same for every process: migrators of one database wait for each other. */
+const LOCK = 5_217_730_001;
+
+/**
+ * Applies the migrations of `directory` that the database does not have yet, in order, each in its own transaction.
+ * Returns the names applied. Throws when the database has a migration this program does not know: it is newer.
+ */
+export async function migrate(url: string, directory: string): Promise<string[]> {
+  const files = (await readdir(directory)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).toSorted();
+  const client = new Client({ connectionString: url, application_name: "millrace-migrate" });
+  // A connection that is cut fails the statement under way; as an event nobody hears it would end the process.
+  client.on("error", () => undefined);
+  await client.connect();
+  try {
+    await client.query("select pg_advisory_lock($1)", [LOCK]);
+    await client.query(
+      "create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())",
+    );
+    const { rows } = await client.query<{ name: string }>("select name from migrations");
+    const applied = new Set(rows.map((row) => row.name));
+    const unknown = [...applied].filter((name) => !files.includes(name));
+    if (unknown.length > 0) {
+      throw new Error(
+        `The database was migrated by a newer Millrace (${unknown.join(", ")}). Run that version, or restore a backup.`,
+      );
+    }
+    const todo = files.filter((name) => !applied.has(name));
+    for (const name of todo) {
+      const sql = await readFile(`${directory}/${name}`, "utf8");
+      await client.query("begin");
+      try {
+        await client.query("insert into migrations (name) values ($1)", [name]);
+        await client.query(sql);
+        await client.query("commit");
+      } catch (error) {
+        await client.query("rollback");
+        throw new Error(`Migration ${name} failed; the database is as it was before it.`, { cause: error });
+      }
+    }
+    return todo;
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,135 @@
+import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@temporalio/client";
+import type { Client } from "@temporalio/client";
+import type { PauseResolution, RunInput } from "../domain/run.ts";
+import type { IngestInput } from "../domain/document.ts";
+import type { ingestDocument, runFlow } from "../../workflows/index.ts";
+import { ingestWorkflowId, runQueue, runWorkflowId } from "./ids.ts";
+
+/** Temporal's view of a run's workflow. */
+export type WorkflowView = "running" | "completed" | "failed" | "cancelled" | "terminated" | "timed_out" | "not_found";
+
+/** Time Temporal has to answer a call (ms). The SDK's own patience is 10 s, too long for a request that waits for it. */
+const ANSWER_MS = 3000;
+
+/** Thrown when Temporal has not answered in time; the call may still take effect. */
+class TemporalSilent extends Error {
+  /** gRPC's UNAVAILABLE. */
+  readonly code = 14;
+
+  constructor() {
+    super(`Temporal has not answered within ${ANSWER_MS} ms`);
+    this.name = "TemporalSilent";
+  }
+}
+
+/** The service's own view of Temporal: start, signal, look. Every call is idempotent, and answered or given up in seconds. */
+export interface RunStarter {
+  /** Starts the run's workflow unless it exists. `startDelayMs` puts the first step off. */
+  start(input: RunInput, startDelayMs?: number): Promise<void>;
+  /** False when there is no such workflow under way. */
+  signalCancel(runId: string, reason: string | null): Promise<boolean>;
+  signalResume(workflowId: string, pauseId: string, resolution: PauseResolution): Promise<boolean>;
+  /** Kills the workflow without letting it clean up. */
+  terminate(runId: string, reason: string): Promise<void>;
+  look(runId: string): Promise<WorkflowView>;
+  startIngest(input: IngestInput): Promise<void>;
+}
+
+export interface RunStarterOptions {
+  readonly client: Client;
+  readonly taskQueuePrefix: string;
+  /** Ask for the first workflow task with the start's own answer: needs a worker of the run queue in this process. */
+  readonly eager: boolean;
+}
+
+export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterOptions): RunStarter {
+  const taskQueue = runQueue(taskQueuePrefix);
+
+  async function signal(workflowId: string, name: string, argument: unknown): Promise<boolean> {
+    try {
+      await inTime(client.workflow.getHandle(workflowId).signal(name, argument));
+      return true;
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return false;
+      throw error;
+    }
+  }
+
+  async function ignoringStarted(start: Promise<unknown>): Promise<void> {
+    try {
+      await inTime(start);
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+  }
+
+  return {
+    start: (input, startDelayMs) =>
+      ignoringStarted(
+        client.workflow.start<typeof runFlow>("runFlow", {
+          args: [input],
+          taskQueue,
+          workflowId: runWorkflowId(input.run_id),
+          workflowIdReusePolicy: "REJECT_DUPLICATE",
+          workflowIdConflictPolicy: "FAIL",
+          // The run ends itself at its time-out and says so in its record; this is the net under it.
+          workflowExecutionTimeout: (input.timeout_seconds + 600) * 1000 + (startDelayMs ?? 0),
+          ...(startDelayMs === undefined ? { requestEagerStart: eager } : { startDelay: startDelayMs }),
+        }),
+      ),
+    signalCancel: (runId, reason) => signal(runWorkflowId(runId), "cancel", { reason }),
+    signalResume: (workflowId, pause_id, resolution) => signal(workflowId, "resume", { pause_id, resolution }),
+    async terminate(runId, reason) {
+      try {
+        await inTime(client.workflow.getHandle(runWorkflowId(runId)).terminate(reason));
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      }
+    },
+    async look(runId) {
+      try {
+        const { status } = await inTime(client.workflow.getHandle(runWorkflowId(runId)).describe());
+        switch (status.name) {
+          case "COMPLETED":
+            return "completed";
+          case "FAILED":
+            return "failed";
+          case "CANCELLED":
+            return "cancelled";
+          case "TERMINATED":
+            return "terminated";
+          case "TIMED_OUT":
+            return "timed_out";
+          default:
+            return "running";
+        }
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return "not_found";
+        throw error;
+      }
+    },
+    startIngest: (input) =>
+      ignoringStarted(
+        client.workflow.start<typeof ingestDocument>("ingestDocument", {
+          args: [input],
+          taskQueue,
+          workflowId: ingestWorkflowId(input.file_id),
+          // One that has ended and left its document unread (terminated by somebody, say) is followed by another.
+          workflowIdReusePolicy: "ALLOW_DUPLICATE",
+          workflowIdConflictPolicy: "FAIL",
+        }),
+      ),
+  };
+}
+
+async function inTime<T>(call: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new TemporalSilent()), ANSWER_MS);
+  });
+  try {
+    return await Promise.race([call, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

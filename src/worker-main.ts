@@ -1,0 +1,128 @@
+import { createServer } from "node:http";
+import { createRunWorkerParts, createRegularActivities } from "../activities/create.ts";
+import { createActivityDocumentParser, createParseDocument } from "../activities/ingest/parse-document.ts";
+import { createCodeExecutor } from "../activities/nodes/code.ts";
+import { createHttpExecutor } from "../activities/nodes/http.ts";
+import { createUrlExecutor } from "../activities/nodes/url.ts";
+import { loadConfig } from "./config.ts";
+import type { RunReport } from "./domain/run-report.ts";
+import { createFileBlobStore } from "./platform/blobs.ts";
+import { createGuardedFetch } from "./platform/guarded-fetch.ts";
+import { createLogger } from "./platform/logger.ts";
+import { createMetrics } from "./platform/metrics.ts";
+import { createSandbox } from "./platform/sandbox/sandbox.ts";
+import { startHousekeeping } from "./runs/housekeeping.ts";
+import { startSweeper } from "./runs/sweeper.ts";
+import { createShutdown } from "./shutdown.ts";
+import { openDatabase } from "./stores/db.ts";
+import { openRunFeed } from "./stores/run-feed.ts";
+import { connectTemporal } from "./temporal/connection.ts";
+import { createRunStarter } from "./temporal/runs.ts";
+import { installTemporalRuntime } from "./temporal/runtime.ts";
+import { createActivityWorker, createRunWorker, runWorkers } from "./temporal/workers.ts";
+import { VERSION } from "./version.ts";
+
+const config = loadConfig();
+const logger = createLogger({ level: config.LOG_LEVEL, service: "worker" });
+const metrics = createMetrics({ service: "worker" });
+installTemporalRuntime(logger);
+const shutdown = createShutdown(logger, config.MILLRACE_SHUTDOWN_GRACE_MS + 10_000);
+
+const db = openDatabase({
+  url: config.DATABASE_URL,
+  poolSize: config.DATABASE_POOL_SIZE,
+  applicationName: "millrace-worker",
+  onError: (err) => logger.warn({ err }, "database connection"),
+});
+shutdown.add("database", () => db.close());
+const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
+shutdown.add("run feed", () => feed.close());
+const blobs = await createFileBlobStore(config.MILLRACE_BLOB_DIR);
+shutdown.add("blobs", () => blobs.close());
+const temporal = await connectTemporal(config);
+shutdown.add("temporal", () => temporal.close());
+
+const guardedFetch = createGuardedFetch({ allow: config.MILLRACE_PRIVATE_HOSTS });
+shutdown.add("outbound connections", () => guardedFetch.close());
+// A code node ends at its own time-out, which is shorter; this is the net under it.
+const sandbox = createSandbox({ timeoutMs: 900_000 });
+shutdown.add("code sandbox", () => sandbox.close());
+const parser = createActivityDocumentParser();
+shutdown.add("document parser", () => parser.close());
+const parse = createParseDocument({ parser, blobs });
+
+const deps = {
+  config,
+  db,
+  blobs,
+  feed,
+  onState: observeState,
+  onFault: (err: unknown, { run }: RunReport) =>
+    logger.warn({ err, run_id: run.run_id }, "the end of a run could not be written yet"),
+};
+const regular = createRegularActivities({
+  ...deps,
+  parse,
+  executors: {
+    http: createHttpExecutor({ guardedFetch, version: VERSION }),
+    code: createCodeExecutor({ sandbox }),
+    url: createUrlExecutor({
+      guardedFetch,
+      version: VERSION,
+      parseDocument: (bytes, mime, { org_id, charset, signal }) =>
+        parse({
+          org_id,
+          content: { bytes },
+          filename: null,
+          declared: charset ? `${mime}; charset=${charset}` : mime,
+          signal,
+        }),
+    }),
+  },
+  onNode: (kind, state, seconds) => metrics.nodeFinished({ kind, state }, seconds),
+});
+const workers = runWorkers([
+  await createRunWorker(config, temporal.connection, createRunWorkerParts(deps)),
+  await createActivityWorker(config, temporal.connection, regular),
+]);
+shutdown.add("workers", () => workers.stop());
+workers.done.catch((err: unknown) => {
+  logger.fatal({ err }, "a worker has died");
+  void shutdown.run("worker died").then(() => process.exit(1));
+});
+
+const sweeper = startSweeper({
+  db,
+  feed,
+  starter: createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false }),
+  intervalMs: config.MILLRACE_SWEEP_INTERVAL_MS,
+  stuckAfterMs: config.MILLRACE_STUCK_AFTER_MS,
+  onSwept(outcome, run_id, err) {
+    metrics.swept({ sweeper: "runs", outcome });
+    if (err) logger.warn({ run_id, err }, "sweeper");
+    else logger.info({ run_id, outcome }, "sweeper");
+  },
+});
+shutdown.add("sweeper", () => sweeper.close());
+const housekeeping = startHousekeeping(db, blobs, (err) => logger.warn({ err }, "housekeeping"));
+shutdown.add("housekeeping", () => housekeeping.close());
+
+if (config.MILLRACE_WORKER_PORT !== undefined) {
+  const server = createServer((request, response) => {
+    if (request.url === "/healthz") response.end("ok\n");
+    else if (request.url === "/metrics") {
+      void metrics.render().then((text) => response.setHeader("content-type", metrics.contentType).end(text));
+    } else response.writeHead(404).end();
+  });
+  server.listen(config.MILLRACE_WORKER_PORT, config.HOST);
+  shutdown.add("health server", () => void server.close());
+}
+// Ahead of the first run: a process takes a tenth of a second to start.
+await Promise.all([sandbox.warm(), parser.warm()]);
+logger.info({ queue: config.MILLRACE_TASK_QUEUE }, "worker ready");
+
+function observeState(state: string, report: { readonly run: { readonly started_at: string } }): void {
+  if (state === "COMPLETED" || state === "FAILED" || state === "CANCELLED") {
+    metrics.runFinished(state, (Date.now() - Date.parse(report.run.started_at)) / 1000);
+  }
+}

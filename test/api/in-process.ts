@@ -1,0 +1,81 @@
+import { mkdtempSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { inject } from "vitest";
+import { createApp } from "../../src/api/app.ts";
+import type { ApiDeps } from "../../src/api/deps.ts";
+import { loadConfig } from "../../src/config.ts";
+import { createFileBlobStore } from "../../src/platform/blobs.ts";
+import { createLogger } from "../../src/platform/logger.ts";
+import { createMetrics } from "../../src/platform/metrics.ts";
+import { openDatabase } from "../../src/stores/db.ts";
+import type { Database } from "../../src/stores/db.ts";
+import { openRunFeed } from "../../src/stores/run-feed.ts";
+import { connectTemporal } from "../../src/temporal/connection.ts";
+import { createRunStarter } from "../../src/temporal/runs.ts";
+import { cloneDatabase } from "../support/database.ts";
+
+/** An API inside the test's own process, for tests that look behind it or configure it. */
+export interface InProcessApi {
+  readonly url: string;
+  readonly databaseUrl: string;
+  readonly db: Database;
+  readonly logs: () => string;
+  close(): Promise<void>;
+}
+
+export interface InProcessOptions {
+  /** See src/config.ts. */
+  readonly env?: Record<string, string>;
+  /** Another API's database, to stand beside it as a second process does. */
+  readonly databaseUrl?: string;
+  readonly readiness?: Partial<ApiDeps["readiness"]>;
+}
+
+/** Starts an API on a database of its own, with the shared Temporal server behind it. */
+export async function startInProcess(options: InProcessOptions = {}): Promise<InProcessApi> {
+  const clone = options.databaseUrl === undefined ? await cloneDatabase() : null;
+  const databaseUrl = options.databaseUrl ?? clone?.url ?? "";
+  const { temporalAddress, stateDir } = inject("millrace");
+  const config = loadConfig({ DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporalAddress, ...options.env });
+  const lines: string[] = [];
+  const destination = new Writable({
+    write(chunk, _, done) {
+      lines.push(String(chunk));
+      done();
+    },
+  });
+  const logger = createLogger({ level: "info", service: "api", destination });
+  const db = openDatabase({
+    url: databaseUrl,
+    poolSize: 5,
+    applicationName: "millrace-test",
+    onError: () => undefined,
+  });
+  const blobs = await createFileBlobStore(mkdtempSync(join(stateDir, "blobs-")));
+  const feed = openRunFeed(db, () => undefined);
+  const temporal = await connectTemporal(config);
+  const runs = createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false });
+  const readiness = { postgres: () => db.ping(), temporal: () => temporal.ping(), ...options.readiness };
+  const metrics = createMetrics({ service: "api", processMetrics: false });
+  const api = createApp({ config, db, blobs, feed, runs, logger, metrics, readiness });
+  const server = createServer(api.app.callback());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    databaseUrl,
+    db,
+    logs: () => lines.join(""),
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await api.close();
+      await Promise.all([feed.close(), temporal.close()]);
+      blobs.close();
+      await db.close();
+      await clone?.drop();
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { flow } from "../engine/support.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+import { asking, echo, failing, openTenant, slow } from "./tenant.ts";
+import { eventsOf, linesOf } from "./streams.ts";
+import type { ApiTenant } from "./tenant.ts";
+
+let tenant: ApiTenant;
+let target: HttpTarget;
+beforeAll(async () => {
+  tenant = await openTenant();
+  target = await startHttpTarget();
+});
+afterAll(() => target.close());
+const address = (flowId: string): string => `/inference/v0/stream/${tenant.org_id}/${flowId}`;
+
+/** Two outputs, with a slow request in between. */
+const stepwise = () =>
+  flow(
+    [
+      { id: "in-0", type: "input" },
+      { id: "early", type: "output" },
+      { id: "http-0", type: "http", config: { method: "GET", url: `${target.url}/delay?ms=600` } },
+      { id: "late", type: "output", config: { value: "done" } },
+    ],
+    ["in-0>early", "early>http-0", "http-0>late"],
+  );
+
+describe("streaming a deployed flow", () => {
+  it("answers lines of the eight members, the first at once and the last when it has ended", async () => {
+    const response = await tenant.public.raw("POST", address(await tenant.deploy(stepwise())), {
+      "in-0": "Ada",
+      more: 1,
+    });
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/x-ndjson"]);
+    const frames: Array<Record<string, unknown>> = [];
+    for await (const line of linesOf(response)) frames.push(JSON.parse(line));
+    expect(frames.length).toBeGreaterThanOrEqual(3);
+    for (const frame of frames) {
+      expect(Object.keys(frame)).toEqual([
+        "outputs",
+        "citations",
+        "run_id",
+        "metadata",
+        "progress_data",
+        "state",
+        "pause",
+        "error",
+      ]);
+    }
+    expect(frames.at(0)).toMatchObject({ outputs: {}, state: "PENDING", metadata: { ignored_inputs: ["more"] } });
+    expect(frames).toContainEqual(expect.objectContaining({ outputs: { early: "Ada" }, state: "RUNNING" }));
+    expect(frames.at(-1)).toMatchObject({ outputs: { early: "Ada", late: "done" }, state: "COMPLETED" });
+    const address2 = response.headers.get("content-location") ?? "";
+    expect((await tenant.public.get(address2)).body).toMatchObject({
+      run_id: frames[0]?.["run_id"],
+      state: "COMPLETED",
+    });
+  });
+
+  it("with delta=true tells each output once", async () => {
+    const response = await tenant.public.raw("POST", `${address(await tenant.deploy(stepwise()))}?delta=true`, {
+      "in-0": "Ada",
+    });
+    const outputs: object[] = [];
+    for await (const line of linesOf(response)) outputs.push(JSON.parse(line).outputs);
+    const told = outputs.flatMap((each) => Object.entries(each));
+    expect(told).toHaveLength(2);
+    expect(Object.fromEntries(told)).toEqual({ early: "Ada", late: "done" });
+  });
+
+  it.each([
+    ["sse=true", "?sse=true", {}],
+    ["Accept: text/event-stream", "", { accept: "text/event-stream" }],
+  ])("answers server-sent events with %s", async (_, query, headers) => {
+    const response = await tenant.public.raw(
+      "POST",
+      address(await tenant.deploy(echo())) + query,
+      { "in-0": "Ada" },
+      { headers },
+    );
+    expect([response.status, response.headers.get("content-type"), response.headers.get("cache-control")]).toEqual([
+      200,
+      "text/event-stream",
+      "no-store",
+    ]);
+    const events = [];
+    for await (const event of eventsOf(response)) events.push(event);
+    expect(JSON.parse(events.at(-1)?.data ?? "")).toMatchObject({ outputs: { "out-0": "Ada" }, state: "COMPLETED" });
+    expect(events.map(({ id }) => Number(id))).toEqual(events.map(({ id }) => Number(id)).toSorted((a, b) => a - b));
+  });
+
+  it("ends with the frame of a failure", async () => {
+    const response = await tenant.public.raw("POST", address(await tenant.deploy(failing())), {});
+    const lines = [];
+    for await (const line of linesOf(response)) lines.push(line);
+    expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ state: "FAILED", error: { code: "guard_failed" } });
+  });
+
+  it("tells of a pause and of what comes after it", async () => {
+    const response = await tenant.public.raw("POST", address(await tenant.deploy(asking())), {});
+    const states: string[] = [];
+    for await (const line of linesOf(response)) {
+      const frame = JSON.parse(line);
+      states.push(frame.state);
+      if (frame.state === "PAUSED") {
+        expect(frame.pause).toMatchObject({ message: "Go on?", status: "waiting" });
+        void tenant.secret.post(`/v2/runs/${frame.run_id}/resume`, { action: "approve" });
+      }
+    }
+    expect(states).toContain("PAUSED");
+    expect(states.at(-1)).toBe("COMPLETED");
+  });
+
+  it("goes on with the run when the client goes away, and finds it again by its Idempotency-Key", async () => {
+    const flowId = await tenant.deploy(slow(1));
+    const options = { headers: { "idempotency-key": crypto.randomUUID() } };
+    const gone = new AbortController();
+    const first = await tenant.public.raw("POST", address(flowId), {}, { ...options, signal: gone.signal });
+    const frames = linesOf(first);
+    const { value } = await frames.next();
+    gone.abort();
+    await frames.return().catch(() => undefined);
+    await delay(100);
+    const again = await tenant.public.raw("POST", address(flowId), {}, options);
+    let last = "{}";
+    for await (const line of linesOf(again)) last = line;
+    expect(JSON.parse(last)).toMatchObject({ run_id: JSON.parse(value ?? "{}").run_id, state: "COMPLETED" });
+    expect((await tenant.secret.get("/v2/runs", { query: { project_id: flowId } })).body.data).toHaveLength(1);
+  });
+
+  it("answers an ordinary problem where no run was made", async () => {
+    const flowId = await tenant.deploy(echo());
+    expect((await tenant.public.post(address(flowId), {})).status).toBe(422);
+    expect((await tenant.public.post(address(flowId), { "in-0": "x" }, { query: { version: 9 } })).body.code).toBe(
+      "flow_version_not_found",
+    );
+    expect((await tenant.public.post(address(crypto.randomUUID()), { "in-0": "x" })).status).toBe(404);
+    expect(
+      (await tenant.public.post(`/inference/v0/stream/${crypto.randomUUID()}/${flowId}`, { "in-0": "x" })).status,
+    ).toBe(404);
+    const viewer = await tenant.user("viewer");
+    expect((await viewer.post(address(flowId), { "in-0": "x" })).status).toBe(403);
+    expect((await tenant.secret.get("/v2/runs", { query: { project_id: flowId } })).body.data).toEqual([]);
+  });
+});

@@ -1,0 +1,125 @@
+import { randomBytes } from "node:crypto";
+import { createUser } from "../../src/cli/accounts.ts";
+import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
+import { openDatabase } from "../../src/stores/db.ts";
+import type { Database } from "../../src/stores/db.ts";
+import type { Answer, TestClient } from "../support/client.ts";
+import { createOrganisation, service } from "../support/service.ts";
+import type { Service } from "../support/service.ts";
+import { flow } from "../engine/support.ts";
+import { checkedClient } from "./conformance.ts";
+
+/** An organisation of one's own on a running service; every answer is held against the OpenAPI document. */
+export interface ApiTenant {
+  readonly target: Service;
+  readonly org_id: string;
+  readonly secret: TestClient;
+  readonly secretKey: string;
+  readonly public: TestClient;
+  readonly publicKey: string;
+  /** A new user, signed in. */
+  user(role: "viewer" | "editor" | "admin"): Promise<TestClient>;
+  deploy(definition: FlowDefinition): Promise<string>;
+  /** Waits until a run is in this state; fails when it ends in another. */
+  until(runId: string, state: string): Promise<Answer["body"]>;
+  /** What `work` does with the service's own database. */
+  withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T>;
+}
+
+const ENDS = ["COMPLETED", "FAILED", "CANCELLED"];
+
+export async function openTenant(target: Service = service()): Promise<ApiTenant> {
+  const { org_id, secretKey, publicKey } = await createOrganisation(target);
+  const secret = checkedClient(target, secretKey);
+  async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
+    const options = {
+      url: target.databaseUrl,
+      poolSize: 2,
+      applicationName: "millrace-test",
+      onError: () => undefined,
+    };
+    const database = openDatabase(options);
+    try {
+      return await work(database);
+    } finally {
+      await database.close();
+    }
+  }
+  return {
+    target,
+    org_id,
+    secret,
+    secretKey,
+    public: checkedClient(target, publicKey),
+    publicKey,
+    withDatabase,
+    async user(role) {
+      const email = `${role}-${randomBytes(6).toString("hex")}@example.test`;
+      const { password } = await withDatabase((database) => createUser(database, { org_id, email, role }));
+      const form = new URLSearchParams({ grant_type: "password", username: email, password });
+      const headers = { "content-type": "application/x-www-form-urlencoded" };
+      const { body } = await checkedClient(target).post("/token", form, { headers });
+      return checkedClient(target, body.access_token);
+    },
+    async deploy(definition) {
+      const { status, body } = await secret.post("/v2/projects", { name: "test", flow: definition });
+      if (status !== 201) throw new Error(`not deployed: ${JSON.stringify(body)}`);
+      return body.project_id;
+    },
+    async until(runId, state) {
+      for (const deadline = Date.now() + 25_000; ;) {
+        const { body } = await secret.get(`/v2/runs/${runId}`);
+        if (body.state === state) return body;
+        if (ENDS.includes(body.state) || Date.now() > deadline) {
+          throw new Error(`run ${runId} is ${body.state}, not ${state}: ${JSON.stringify(body)}`);
+        }
+        await new Promise((resolve) => setTimeout(resolve, 25));
+      }
+    },
+  };
+}
+
+/** The text of a problem, without what is the request's own. */
+export function problemText(answer: Answer): string {
+  return JSON.stringify({ ...answer.body, request_id: undefined });
+}
+
+const input = { id: "in-0", type: "input" };
+const out = { id: "out-0", type: "output" };
+
+/** Answers what it is given. */
+export const echo = (): FlowDefinition => flow([input, out], ["in-0>out-0"]);
+/** Takes so many seconds. */
+export const slow = (seconds: number): FlowDefinition =>
+  flow(
+    [
+      { ...input, config: { required: false, default: "x" } },
+      { id: "delay-0", type: "delay", config: { seconds } },
+      out,
+    ],
+    ["in-0>delay-0", "in-0>out-0", "delay-0>out-0"],
+  );
+/** Waits for people. */
+export const asking = (config: Record<string, unknown> = {}): FlowDefinition =>
+  flow(
+    [
+      { ...input, config: { required: false, default: "it" } },
+      { id: "approval-0", type: "approval", config: { message: "Go on?", ...config } },
+      { id: "yes", type: "template", config: { template: "yes {{ approval-0.data | json }}" } },
+      { id: "no", type: "template", config: { template: "no" } },
+      out,
+    ],
+    ["in-0>approval-0", "approval-0:approve>yes", "approval-0:reject>no", "yes>out-0", "no>out-0"],
+  );
+/** Fails by its own check, after a first output has been made. */
+export const failing = (check = "false"): FlowDefinition =>
+  flow(
+    [
+      { ...input, config: { required: false, default: "x" } },
+      { id: "first", type: "output", config: { value: "first {{in-0}}" } },
+      { id: "delay-0", type: "delay", config: { seconds: 0.1 } },
+      { id: "guard-0", type: "guard", config: { check, message: "It is not allowed" } },
+      out,
+    ],
+    ["in-0>first", "in-0>delay-0", "delay-0>guard-0", "guard-0>out-0"],
+  );

@@ -1,0 +1,157 @@
+import { describe, expect, it } from "vitest";
+import { codeOf, importsOf, sourceFiles } from "./support/imports.ts";
+import type { Import } from "./support/imports.ts";
+
+/** What a layer may import; everything else is refused. Patterns match packages, or files from the root. */
+interface Layer {
+  readonly files: RegExp;
+  readonly packages: RegExp;
+  readonly layers: RegExp;
+  /** Allowed for types only, in addition. */
+  readonly typesOf?: RegExp;
+}
+
+const PURE = /^(zod|liquidjs|@marcbachmann\/cel-js|re2js|ajv|ajv-formats|node:crypto)$/;
+const LOCAL_NODE =
+  "node:(assert|buffer|child_process|crypto|events|fs|fs\\/promises|module|os|path|perf_hooks|stream|stream\\/promises|timers|timers\\/promises|url|util|v8|zlib)";
+
+/** The dependency table of the architecture. A new layer is a line here; a file in no layer fails. */
+const LAYERS: Readonly<Record<string, Layer>> = {
+  domain: { files: /^src\/domain\//, packages: PURE, layers: /^src\/domain\// },
+  stores: {
+    files: /^src\/stores\//,
+    packages: new RegExp(`^(pg|pg-.*|uuidv7|${LOCAL_NODE})$`),
+    layers: /^src\/(stores|domain)\//,
+  },
+  temporal: {
+    files: /^src\/temporal\//,
+    packages: new RegExp(`^(@temporalio\\/(client|common|worker|proto)|pino|${LOCAL_NODE})$`),
+    layers: /^(src\/(temporal|domain)\/|workflows\/messages\.ts$)/,
+    typesOf: /^(workflows\/|src\/config\.ts$|src\/platform\/|activities\/|pino$)/,
+  },
+  platform: {
+    files: /^src\/platform\//,
+    packages: new RegExp(
+      `^(undici|ipaddr\\.js|pino|prom-client|re2js|quickjs-emscripten.*|pdfjs-dist|linkedom|@mozilla\\/readability|csv-parse|zod|uuidv7|node:(dns|dns\\/promises|net|tls|http)|${LOCAL_NODE})$`,
+    ),
+    layers: /^src\/(platform|domain)\//,
+    typesOf: /^src\/config\.ts$/,
+  },
+  api: {
+    files: /^src\/api\//,
+    packages: new RegExp(
+      `^(koa|@koa\\/router|koa-.*|@fastify\\/busboy|zod|ajv|ipaddr\\.js|uuidv7|pino|prom-client|rate-limiter-flexible|swagger-ui-dist|node:(http|net)|${LOCAL_NODE})$`,
+    ),
+    layers: /^src\/(api|domain|stores|temporal|platform|runs)\/|^src\/version\.ts$/,
+    typesOf: /^src\/config\.ts$/,
+  },
+  // What happens to runs and events outside of workflows: creation, sweeping.
+  runs: {
+    files: /^src\/runs\//,
+    packages: new RegExp(`^(uuidv7|${LOCAL_NODE})$`),
+    layers: /^src\/(runs|domain|stores|platform|temporal)\//,
+    typesOf: /^src\/config\.ts$/,
+  },
+  workflows: {
+    files: /^workflows\//,
+    packages: /^@temporalio\/(workflow|common)$/,
+    layers: /^(workflows\/|src\/domain\/|src\/temporal\/ids\.ts$)/,
+    typesOf: /^activities\//,
+  },
+  activities: {
+    files: /^activities\//,
+    packages: new RegExp(
+      `^(@temporalio\\/(activity|common)|pino|uuidv7|ajv|linkedom|@mozilla\\/readability|${LOCAL_NODE})$`,
+    ),
+    layers: /^(activities\/|src\/(domain|stores|platform|runs)\/|src\/temporal\/ids\.ts$)/,
+    typesOf: /^src\/config\.ts$/,
+  },
+  config: { files: /^src\/config\.ts$/, packages: /^zod$/, layers: /^src\/domain\// },
+  // Parts of the mains: how a process ends, and what version it is.
+  process: { files: /^src\/(shutdown|version)\.ts$/, packages: /^$/, layers: /^src\/platform\/logger\.ts$/ },
+  // The command line and the development servers put everything together, as the mains do.
+  cli: {
+    files: /^src\/cli\//,
+    packages: new RegExp(`^(commander|uuidv7|zod|${LOCAL_NODE})$`),
+    layers: /^src\/(cli|dev|domain|stores|platform|api)\/|^src\/config\.ts$/,
+  },
+  dev: {
+    files: /^src\/dev\//,
+    packages: new RegExp(`^(@temporalio\\/(client|testing)|node:net|${LOCAL_NODE})$`),
+    layers: /^src\/(dev|cli|domain|stores|platform)\/|^src\/config\.ts$/,
+  },
+  version: { files: /^src\/version\.ts$/, packages: /^$/, layers: /^$/ },
+  mains: { files: /^src\/([a-z]+-main|shutdown)\.ts$/, packages: /.*/, layers: /.*/ },
+};
+
+const files = sourceFiles("src", "workflows", "activities");
+const imports = files.flatMap(importsOf);
+const valueImports = imports.filter((each) => !each.typeOnly);
+const layerOf = (file: string): Layer | undefined => Object.values(LAYERS).find((layer) => layer.files.test(file));
+const lines = (found: readonly Import[]): string[] => found.map((each) => `${each.from} → ${each.to}`);
+
+describe("layer boundaries", () => {
+  it("puts every file into one layer", () => {
+    expect(files.filter((file) => layerOf(file) === undefined)).toEqual([]);
+    expect(files.length).toBeGreaterThan(50);
+  });
+
+  for (const [name, layer] of Object.entries(LAYERS)) {
+    it(`lets ${name} import what the architecture allows and nothing else`, () => {
+      const refused = imports.filter((each) => {
+        if (!layer.files.test(each.from)) return false;
+        if (each.typeOnly && layer.typesOf?.test(each.to) === true) return false;
+        return !(each.isFile ? layer.layers : layer.packages).test(each.to);
+      });
+      expect(lines(refused)).toEqual([]);
+    });
+  }
+
+  it("lets nobody import a main", () => {
+    const everywhere = sourceFiles("src", "workflows", "activities", "test", "bench").flatMap(importsOf);
+    expect(lines(everywhere.filter((each) => each.isFile && each.to.endsWith("-main.ts")))).toEqual([]);
+  });
+
+  it("keeps SQL's driver in the stores", () => {
+    expect(lines(imports.filter((each) => each.to === "pg" && !each.from.startsWith("src/stores/")))).toEqual([]);
+  });
+
+  it("opens outbound connections in the guarded fetch only", () => {
+    const GUARDED = /^src\/platform\/guarded-fetch/;
+    const clients = /^(undici|node:(http|https|http2|net|tls|dgram|dns|dns\/promises))$/;
+    // Listening, and telling an address from a name, are no connections. The command line and `npm start` speak to our
+    // own API and servers.
+    const exempt = /^(src\/(dev|cli)\/|src\/[a-z]+-main\.ts$)/;
+    const listens = /^(src\/api\/|src\/platform\/(metrics|health|probe)[a-z-]*\.ts$)/;
+    const names = (each: Import): boolean =>
+      (listens.test(each.from) && each.to === "node:http") ||
+      (/^(src\/api|src\/platform)\//.test(each.from) && each.to === "node:net");
+    const refused = valueImports.filter(
+      (each) => clients.test(each.to) && !GUARDED.test(each.from) && !exempt.test(each.from) && !names(each),
+    );
+    expect(lines(refused)).toEqual([]);
+    // The global fetch; a parameter of that name is something else.
+    const callsFetch = (code: string): boolean => /(?<![\w.])fetch\(/.test(code) && !/\bfetch\??:/.test(code);
+    expect(files.filter((file) => !GUARDED.test(file) && !exempt.test(file) && callsFetch(codeOf(file)))).toEqual([]);
+  });
+
+  it("reads the environment in config.ts only", () => {
+    const readers = files.filter((file) => /\bprocess\.env\b/.test(codeOf(file)));
+    expect(readers.filter((file) => !/^src\/(config\.ts|cli\/.*|dev\/.*)$/.test(file))).toEqual([]);
+  });
+
+  it("keeps zod, Node and every client out of what the workflows reach", () => {
+    const reached = new Map<string, string>();
+    const visit = (file: string, by: string): void => {
+      if (reached.has(file)) return;
+      reached.set(file, by);
+      for (const each of importsOf(file)) if (each.isFile && !each.typeOnly) visit(each.to, file);
+    };
+    visit("workflows/index.ts", "");
+    const allowed = /^(@temporalio\/(workflow|common)|liquidjs|@marcbachmann\/cel-js|re2js)$/;
+    const refused = [...reached.keys()]
+      .flatMap(importsOf)
+      .filter((each) => !each.isFile && !each.typeOnly && !allowed.test(each.to));
+    expect(lines(refused)).toEqual([]);
+  });
+});

@@ -1,0 +1,185 @@
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it } from "vitest";
+import { scratchDirectory } from "../support/scratch.ts";
+import { client, createOrganisation, service } from "../support/service.ts";
+import type { TestOrganisation } from "../support/service.ts";
+
+const program = fileURLToPath(new URL("../../dist/src/cli-main.js", import.meta.url));
+
+interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the command line in a folder without any state of `npm start`. */
+async function millrace(args: readonly string[], environment: Record<string, string> = {}): Promise<Outcome> {
+  const env = { PATH: process.env["PATH"], ...environment };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [program, ...args], { env, cwd: "/" }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
+    });
+  });
+}
+
+const GREETER = {
+  schema_version: 1,
+  name: "greeter",
+  nodes: [
+    { id: "in-0", type: "input", config: {} },
+    { id: "tpl-0", type: "template", config: { template: "Hello, {{in-0}}!" } },
+    { id: "out-0", type: "output", config: {} },
+  ],
+  edges: [
+    { source: "in-0", target: "tpl-0" },
+    { source: "tpl-0", target: "out-0" },
+  ],
+};
+
+function flowFile(flow: object): string {
+  const file = join(scratchDirectory(), "flow.json");
+  writeFileSync(file, JSON.stringify(flow));
+  return file;
+}
+
+describe("the command line", () => {
+  let organisation: TestOrganisation;
+  let environment: Record<string, string>;
+  beforeAll(async () => {
+    organisation = await createOrganisation(service());
+    environment = { MILLRACE_URL: service().url, MILLRACE_API_KEY: organisation.secretKey };
+  });
+
+  it("makes an organisation, a user and keys in the database, and the key works", async () => {
+    const database = { DATABASE_URL: service().databaseUrl };
+    const made = await millrace(["orgs", "create", "from the terminal", "--json"], database);
+    const { org_id } = JSON.parse(made.stdout) as { org_id: string };
+    const user = await millrace(
+      ["users", "create", `${org_id}@example.test`, "--role", "admin", "--org", org_id, "--json"],
+      database,
+    );
+    expect(JSON.parse(user.stdout)).toMatchObject({ org_id, role: "admin", password: expect.any(String) });
+    const key = await millrace(["keys", "create", "--kind", "secret", "--org", org_id], database);
+    const value = key.stdout.trim();
+    expect((await client(service(), value).get("/v2/projects")).status).toBe(200);
+
+    const list = await millrace(["keys", "list", "--org", org_id, "--json"], database);
+    const [listed] = JSON.parse(list.stdout) as { key_id: string; kind: string }[];
+    expect(listed).toMatchObject({ kind: "secret" });
+    expect(list.stdout).not.toContain(value);
+    const revoked = await millrace(["keys", "revoke", listed?.key_id ?? "", "--org", org_id], database);
+    expect(revoked.code).toBe(0);
+    expect((await millrace(["keys", "list", "--org", org_id, "--json"], database)).stdout.trim()).toBe("[]");
+  });
+
+  it("deploys a flow, deploys nothing new the second time, and runs it node by node", async () => {
+    const file = flowFile(GREETER);
+    const first = await millrace(["deploy", file, "--project", "greeter-1", "--json"], environment);
+    expect(JSON.parse(first.stdout)).toMatchObject({ version: 1, created: true });
+    const second = await millrace(["deploy", file, "--project", "greeter-1", "--json"], environment);
+    expect(JSON.parse(second.stdout)).toMatchObject({ version: 1, created: false });
+
+    const run = await millrace(["run", "greeter-1", "--input", "in-0=Ada=Lovelace"], environment);
+    expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello, Ada=Lovelace!") });
+    expect(run.stderr).toMatch(/✓ tpl-0 \(template\)/);
+
+    const runs = await millrace(["runs", "list", "--project", "greeter-1", "--json"], environment);
+    const [listed] = JSON.parse(runs.stdout) as { run_id: string; state: string }[];
+    expect(listed).toMatchObject({ state: "COMPLETED" });
+    const got = await millrace(["runs", "get", listed?.run_id ?? "", "--json"], environment);
+    expect(JSON.parse(got.stdout)).toMatchObject({ outputs: { "out-0": "Hello, Ada=Lovelace!" } });
+  });
+
+  it("ends with 1 when the run fails, and says at which node", async () => {
+    const guard = { id: "guard-0", type: "guard", config: { check: "false", message: "Not today." } };
+    const flow = { ...GREETER, name: "refuser", nodes: [GREETER.nodes[0], guard, GREETER.nodes[2]] };
+    const edges = [
+      { source: "in-0", target: "guard-0" },
+      { source: "guard-0", target: "out-0" },
+    ];
+    await millrace(["deploy", flowFile({ ...flow, edges })], environment);
+    const run = await millrace(["run", "refuser", "--input", "in-0=x"], environment);
+    expect(run.code).toBe(1);
+    expect(run.stdout).toContain("FAILED");
+    expect(run.stdout).toContain("guard-0: Not today.");
+  });
+
+  it("shows a pause with the command that resumes it, and resumes", async () => {
+    const approval = { id: "approval-0", type: "approval", config: { message: "May it go?" } };
+    const flow = { ...GREETER, name: "asker", nodes: [GREETER.nodes[0], approval, GREETER.nodes[2]] };
+    const edges = [
+      { source: "in-0", target: "approval-0" },
+      { source: "approval-0", source_handle: "approve", target: "out-0" },
+    ];
+    await millrace(["deploy", flowFile({ ...flow, edges })], environment);
+    const run = await millrace(["run", "asker", "--input", "in-0=x", "--json"], environment);
+    const { run_id, state, pauses } = JSON.parse(run.stdout) as {
+      run_id: string;
+      state: string;
+      pauses: { pause_id: string }[];
+    };
+    expect({ code: run.code, state }).toEqual({ code: 0, state: "PAUSED" });
+    const resumed = await millrace(
+      ["runs", "resume", run_id, "--pause", pauses[0]?.pause_id ?? "", "--action", "approve"],
+      environment,
+    );
+    expect(resumed).toMatchObject({ code: 0 });
+    const done = await client(service(), organisation.secretKey).get(`/v2/runs/${run_id}`, {
+      query: { wait_seconds: 20 },
+    });
+    expect(done.body).toMatchObject({ state: "COMPLETED" });
+  });
+
+  it("cancels a run", async () => {
+    const flow = {
+      ...GREETER,
+      name: "sleeper",
+      nodes: [GREETER.nodes[0], { id: "delay-0", type: "delay", config: { seconds: 600 } }, GREETER.nodes[2]],
+    };
+    const edges = [
+      { source: "in-0", target: "delay-0" },
+      { source: "delay-0", target: "out-0" },
+    ];
+    const deployed = await millrace(["deploy", flowFile({ ...flow, edges }), "--json"], environment);
+    const { project_id } = JSON.parse(deployed.stdout) as { project_id: string };
+    const api = client(service(), organisation.secretKey);
+    const { body } = await api.post("/v2/runs", { project_id, inputs: { "in-0": "x" } });
+    expect(await millrace(["runs", "cancel", body.run_id, "--reason", "enough"], environment)).toMatchObject({
+      code: 0,
+    });
+    const done = await api.get(`/v2/runs/${body.run_id}`, { query: { wait_seconds: 20 } });
+    expect(done.body).toMatchObject({ state: "CANCELLED" });
+  });
+
+  it("lists the problems of a flow that is not valid, and ends with 1", async () => {
+    const flow = { ...GREETER, edges: [...GREETER.edges, { source: "nobody", target: "out-0" }] };
+    const outcome = await millrace(["validate", flowFile(flow)], environment);
+    expect(outcome.code).toBe(1);
+    expect(outcome.stdout).toContain("nobody");
+    expect(await millrace(["validate", flowFile(GREETER)], environment)).toMatchObject({ code: 0 });
+  });
+
+  it.each([
+    ["an unknown command", ["frobnicate"]],
+    ["a missing argument", ["deploy"]],
+    ["a file that is not there", ["validate", "/no/such/flow.json"]],
+    ["an input without a value", ["run", "greeter", "--input", "in-0"]],
+    ["a role that does not exist", ["users", "create", "a@example.test", "--role", "king"]],
+  ])("ends with 2 for %s", async (_, args) => {
+    expect(await millrace(args, environment)).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/\S/),
+    });
+  });
+
+  it("says where it looked when nothing answers, and shows no stack", async () => {
+    const outcome = await millrace(["runs", "list"], { MILLRACE_URL: "http://127.0.0.1:9", MILLRACE_API_KEY: "x" });
+    expect(outcome.code).toBe(1);
+    expect(outcome.stderr).toContain("Nothing answers at http://127.0.0.1:9");
+    expect(outcome.stderr).not.toContain("    at ");
+  });
+});

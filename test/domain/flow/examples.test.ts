@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { describe, expect, it } from "vitest";
+import { compileFlow } from "../../../src/domain/flow/compile.ts";
+import { contentHash } from "../../../src/domain/flow/content-hash.ts";
+import type { FlowDefinition } from "../../../src/domain/flow/definition.ts";
+import { flowJsonSchema } from "../../../src/domain/flow/flow-schema.ts";
+import { describeFlow } from "../../../src/domain/flow/io-schema.ts";
+import { DEFAULT_FLOW_LIMITS } from "../../../src/domain/flow/limits.ts";
+import { validateRunInputs } from "../../../src/domain/flow/run-inputs.ts";
+import { NODE_KINDS } from "../../../src/domain/flow/types.ts";
+import { validateFlow } from "../../../src/domain/flow/validate.ts";
+
+const folder = new URL("../../../examples/flows/", import.meta.url);
+const flows = readdirSync(folder).map((file): [string, FlowDefinition] => [
+  file.replace(/\.json$/, ""),
+  JSON.parse(readFileSync(new URL(file, folder), "utf8")) as FlowDefinition,
+]);
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+const published = ajv.compile(flowJsonSchema());
+
+describe.each(flows)("the example %s", (name, flow) => {
+  it("is valid, without even a warning, and keeps to the published schema", () => {
+    expect(validateFlow(flow, DEFAULT_FLOW_LIMITS)).toEqual({ valid: true, problems: [] });
+    expect(published(flow) || published.errors).toBe(true);
+  });
+
+  it("is called as its file is", () => {
+    expect(flow.name).toBe(name);
+    expect(contentHash(flow)).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it("has examples that its own schema and its runs accept", () => {
+    const io = describeFlow(flow, { project_id: "p", name, version: 1, content_hash: "x" }, DEFAULT_FLOW_LIMITS);
+    const accepts = ajv.compile(io.inputs);
+    const plan = compileFlow(flow);
+    expect(io.examples.length).toBeGreaterThan(0);
+    for (const { inputs } of io.examples) {
+      expect(accepts(inputs) || accepts.errors).toBe(true);
+      expect(validateRunInputs(plan, inputs, DEFAULT_FLOW_LIMITS)).toMatchObject({ ignored: [], issues: [] });
+    }
+    expect(() => ajv.compile(io.outputs)).not.toThrow();
+  });
+
+  it("calls only flows that are examples as well", () => {
+    const called = [...JSON.stringify(flow).matchAll(/"project_id":"([^"]*)"/g)].map(([, id]) => id);
+    expect(called.filter((id) => !flows.some(([other]) => other === id))).toEqual([]);
+  });
+});
+
+describe("the examples", () => {
+  it("use every kind of node", () => {
+    const text = flows.map(([, flow]) => JSON.stringify(flow)).join();
+    expect(NODE_KINDS.filter((kind) => !text.includes(`"type":"${kind}"`))).toEqual([]);
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, it } from "vitest";
+import { DEFAULT_FLOW_LIMITS } from "../../../src/domain/flow/limits.ts";
+import { validateFlow, type FlowValidation } from "../../../src/domain/flow/validate.ts";
+import { edges, flow, node } from "../../support/flows.ts";
+
+/** Validates and sees that it took no more than `ms`, generously: these sizes take minutes where a step is quadratic. */
+function within(ms: number, input: unknown, limits = DEFAULT_FLOW_LIMITS): FlowValidation & { codes: string[] } {
+  const start = performance.now();
+  const result = validateFlow(input, limits);
+  expect(performance.now() - start).toBeLessThan(ms);
+  return { ...result, codes: result.problems.map(({ code }) => code) };
+}
+
+const many = <Item>(count: number, make: (index: number) => Item) =>
+  Array.from({ length: count }, (_, index) => make(index));
+const roomy = { ...DEFAULT_FLOW_LIMITS, max_nodes: 10_000 };
+
+describe("wide-flow", () => {
+  it("refuses 100 000 nodes without looking at them", () => {
+    const nodes = many(100_000, (index) => node(`n-${index}`, "set", { values: { a: "1 + 1" } }));
+    expect(within(5000, flow({ nodes })).codes).toEqual(["too_many_nodes"]);
+  });
+
+  it("counts nodes inside maps", () => {
+    const inner = { nodes: many(600, (index) => node(`n-${index}`, "set", { values: {} })), edges: [] };
+    const nodes = [node("a", "map", { items: "[]", flow: inner }), node("b", "map", { items: "[]", flow: inner })];
+    expect(within(5000, flow({ nodes, edges: [] })).codes).toEqual(["too_many_nodes"]);
+  });
+
+  it("checks a chain of 10 000 nodes", () => {
+    const nodes = many(9_998, (index) =>
+      node(`n-${index}`, "set", { values: { a: index === 0 ? 'nodes["in-0"]' : `nodes["n-${index - 1}"].a` } }),
+    );
+    const chain = many(9_997, (index) => ({ source: `n-${index}`, target: `n-${index + 1}` }));
+    const input = flow({
+      nodes: [...flow().nodes, ...nodes],
+      edges: [...chain, ...edges("in-0 > n-0", "n-9997 > out-0")],
+    });
+    expect(within(15_000, input, { ...roomy, max_plan_bytes: 10 ** 8 })).toMatchObject({ valid: true, codes: [] });
+  });
+
+  it("checks a graph of many edges", () => {
+    const layers = many(20, (layer) => many(50, (index) => node(`n-${layer}-${index}`, "set", { values: {} })));
+    const all = layers
+      .slice(1)
+      .flatMap((layer, index) =>
+        layer.flatMap(({ id }) => (layers[index] ?? []).map((from) => ({ source: from.id, target: id }))),
+      );
+    const result = within(
+      5000,
+      flow({ nodes: [...flow().nodes, ...layers.flat()], edges: [...all, ...edges("in-0 > out-0")] }),
+      roomy,
+    );
+    expect(new Set(result.codes)).toEqual(new Set(["unused_node", "too_many_problems"]));
+  });
+});
+
+describe("huge-list", () => {
+  it("refuses a million values", () => {
+    expect(
+      within(
+        3000,
+        flow({
+          nodes: [node("x", "set", { values: Object.fromEntries(many(1_000_000, (index) => [`k${index}`, "1"])) })],
+        }),
+      ).codes,
+    ).toContain("too_large");
+  });
+
+  it("lists at most a thousand problems", () => {
+    const result = within(5000, flow({ edges: many(5000, () => ({ source: "a", target: "b" })) }));
+    expect(result.problems).toHaveLength(1001);
+    expect(result.problems.at(-1)).toMatchObject({
+      code: "too_many_problems",
+      message: "9002 more problems are not listed",
+    });
+  });
+});
+
+describe("deep-json", () => {
+  const deep = (depth: number) => JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`) as unknown;
+
+  it("refuses nesting that would exhaust a stack", () => {
+    expect(within(5000, deep(100_000)).codes).toEqual(["too_deep"]);
+    expect(within(5000, { ...flow(), ui: deep(100_000) }).codes).toEqual(["too_deep"]);
+    expect(
+      within(5000, flow({ nodes: [node("h", "http", { url: "https://a.example", body: deep(100_000) })] })).codes,
+    ).toEqual(["too_deep"]);
+  });
+
+  it("refuses maps in maps in maps", () => {
+    let inner: object = { nodes: [], edges: [] };
+    for (let depth = 0; depth < 15; depth += 1)
+      inner = { nodes: [node("m", "map", { items: "[]", flow: inner })], edges: [] };
+    expect(within(5000, flow({ nodes: (inner as ReturnType<typeof flow>).nodes })).codes).toContain("nesting_too_deep");
+  });
+
+  it("refuses objects that contain themselves", () => {
+    const round: Record<string, unknown> = { ...flow() };
+    round["ui"] = round;
+    expect(within(5000, round).codes).toEqual(["too_deep"]);
+  });
+});
+
+describe("proto-pollution", () => {
+  it.each([
+    '{"__proto__": {"valid": true}}',
+    '{"schema_version":1,"name":"x","nodes":[{"id":"a","type":"set","config":{"values":{"__proto__":"1"}}}],"edges":[]}',
+    '{"schema_version":1,"name":"x","nodes":[{"id":"a","type":"input","__proto__":{"id":"b"}}],"edges":[]}',
+    '{"schema_version":1,"name":"x","nodes":[],"edges":[],"settings":{"__proto__":{"timeout_seconds":1}}}',
+  ])("refuses the key __proto__ in %s", (text) => {
+    expect(within(5000, JSON.parse(text)).codes).toContain("forbidden_key");
+    expect(({} as Record<string, unknown>)["valid"]).toBeUndefined();
+  });
+
+  it("knows no node by the name of what every object inherits", () => {
+    const names = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf"];
+    const input = flow({
+      nodes: [
+        ...flow().nodes,
+        node("set-0", "set", { values: Object.fromEntries(names.slice(1).map((name) => [name, `nodes["${name}"]`])) }),
+      ],
+      edges: [...flow().edges, ...names.map((target) => ({ source: "in-0", target }))],
+    });
+    const { codes } = within(5000, input);
+    expect(codes.filter((code) => code === "unknown_node")).toHaveLength(names.length);
+    expect(codes.filter((code) => code === "reads_unknown_node")).toHaveLength(names.length - 1);
+    expect(within(5000, flow({ nodes: [node("x", "constructor"), node("y", "toString")] })).codes).toContain(
+      "unknown_kind",
+    );
+  });
+});
+
+describe("hostile text", () => {
+  it.each(["(", "[", "!", "-", "{{", "{% if a %}", "nodes[", "a.", "1+", "'", "\\", "a?b:", "x.map(x,"])(
+    "stays a problem however often %j is repeated",
+    (part) => {
+      const source = part.repeat(Math.floor(9_999 / part.length));
+      const nodes = [
+        node("in-0", "input"),
+        node("a", "set", { values: { a: source } }),
+        node("b", "template", { template: source }),
+        node("out-0", "output"),
+      ];
+      within(5000, flow({ nodes, edges: edges("in-0 > a > b > out-0") }));
+    },
+  );
+
+  it("reads redaction paths in linear time", () => {
+    for (const part of ["..*", "[*]", '["', "..", ".a", '\\"', "['"]) {
+      within(5000, flow({ settings: { redact: many(100, () => `$${part.repeat(160)}`) } }));
+    }
+  });
+});
+
+describe("what is not JSON", () => {
+  it.each([
+    ["a function", () => 1],
+    ["a bigint", 1n],
+    ["NaN", Number.NaN],
+    ["a date", new Date()],
+    ["a symbol", Symbol("x")],
+    ["a map", new Map()],
+  ])("refuses %s", (_, value) => {
+    expect(within(5000, { ...flow(), ui: { value } }).codes).toEqual(["not_json"]);
+  });
+});

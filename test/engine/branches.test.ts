@@ -1,0 +1,164 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { flow, nodesOf, openBench } from "./support.ts";
+import type { Bench } from "./support.ts";
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await openBench();
+});
+
+const triage = flow(
+  [
+    { id: "in-0", type: "input" },
+    {
+      id: "if-0",
+      type: "condition",
+      config: {
+        cases: [
+          { id: "long", when: 'size(nodes["in-0"]) > 3' },
+          { id: "a", when: 'nodes["in-0"] == "a"' },
+        ],
+      },
+    },
+    { id: "long", type: "template", config: { template: "long {{in-0}}" } },
+    { id: "long2", type: "template", config: { template: "{{long}}!" } },
+    { id: "a", type: "template", config: { template: "it is a" } },
+    { id: "other", type: "template", config: { template: "other" } },
+    { id: "out-0", type: "output" },
+    { id: "out-1", type: "output", config: { value: "{{long2}}{{a}}{{other}}" } },
+    { id: "out-2", type: "output" },
+  ],
+  [
+    "in-0>if-0",
+    "if-0:case:long>long",
+    "long>long2",
+    "if-0:case:a>a",
+    "if-0:else>other",
+    "long2>out-0",
+    "a>out-0",
+    "other>out-0",
+    "long2>out-1",
+    "a>out-1",
+    "other>out-1",
+    "long2>out-2",
+  ],
+);
+
+describe("branches", () => {
+  it.concurrent.each([
+    ["hello", { "out-0": "long hello!", "out-1": "long hello!", "out-2": "long hello!" }, ["a", "other"]],
+    ["a", { "out-0": "it is a", "out-1": "it is a", "out-2": null }, ["long", "long2", "other", "out-2"]],
+    ["b", { "out-0": "other", "out-1": "other", "out-2": null }, ["a", "long", "long2", "out-2"]],
+  ])("takes one case for %s and skips what only the others lead to", async (input, outputs, skipped) => {
+    const run = await bench.run(triage, { "in-0": input });
+    expect(run.state).toBe("COMPLETED");
+    expect(run.outputs).toEqual(outputs);
+    expect(
+      run.nodes
+        .filter(({ state }) => state === "SKIPPED")
+        .map(({ node_id }) => node_id)
+        .toSorted(),
+    ).toEqual(skipped);
+    expect(run.progress_data).toMatchObject({
+      total_nodes: 9,
+      completed_nodes: 9 - skipped.length,
+      skipped_nodes: skipped.length,
+    });
+  });
+
+  it("a join waits for every live branch, and only for those", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          { id: "slow", type: "delay", config: { seconds: 0.3 } },
+          { id: "fast", type: "template", config: { template: "f" } },
+          { id: "never", type: "template", config: { template: "n" }, skip_if: "true" },
+          { id: "join", type: "template", config: { template: "{{fast}}{{never}}{% if slow %}s{% endif %}" } },
+          { id: "out-0", type: "output" },
+        ],
+        ["in-0>slow", "in-0>fast", "in-0>never", "slow>join", "fast>join", "never>join", "join>out-0"],
+      ),
+      { "in-0": "x" },
+    );
+    expect(run.outputs).toEqual({ "out-0": "fs" });
+    expect(nodesOf(run)["never"]?.state).toBe("SKIPPED");
+  });
+
+  it("skip_if skips a node and what only it leads to, by what the expression says", async () => {
+    const definition = flow(
+      [
+        { id: "in-0", type: "input" },
+        { id: "tpl-0", type: "template", config: { template: "made" }, skip_if: 'nodes["in-0"] == "no"' },
+        { id: "tpl-1", type: "template", config: { template: "{{tpl-0}}!" } },
+        { id: "out-0", type: "output" },
+        { id: "out-1", type: "output" },
+      ],
+      ["in-0>tpl-0", "tpl-0>tpl-1", "tpl-1>out-0", "in-0>out-1"],
+    );
+    expect((await bench.run(definition, { "in-0": "yes" })).outputs).toEqual({ "out-0": "made!", "out-1": "yes" });
+    expect((await bench.run(definition, { "in-0": "no" })).outputs).toEqual({ "out-0": null, "out-1": "no" });
+  });
+
+  it("an output without a value hands on the type of its source", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          {
+            id: "set-0",
+            type: "set",
+            config: {
+              values: {
+                n: "1 + 2",
+                half: "3 / 2.0",
+                list: '[1, "two", null]',
+                flag: "true",
+                text: 'nodes["in-0"].upperAscii()',
+              },
+            },
+          },
+          { id: "out-0", type: "output" },
+        ],
+        ["in-0>set-0", "set-0>out-0"],
+      ),
+      { "in-0": "abc" },
+    );
+    expect(run.outputs).toEqual({ "out-0": { n: 3, half: 1.5, list: [1, "two", null], flag: true, text: "ABC" } });
+  });
+
+  it("double-render: what an input carries is data", async () => {
+    const input = '{{7*7}} {{in-0}} {% for i in (1..3) %}x{% endfor %} nodes["in-0"]';
+    const run = await bench.run(
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          { id: "tpl-0", type: "template", config: { template: "[{{in-0}}]" } },
+          { id: "tpl-1", type: "template", config: { template: "<{{tpl-0}}>" } },
+          { id: "out-0", type: "output" },
+        ],
+        ["in-0>tpl-0", "tpl-0>tpl-1", "tpl-1>out-0"],
+      ),
+      { "in-0": input },
+    );
+    expect(run.outputs).toEqual({ "out-0": `<[${input}]>` });
+  });
+
+  it("a guard lets pass what holds and fails the run with its message otherwise", async () => {
+    const definition = flow(
+      [
+        { id: "in-0", type: "input" },
+        { id: "guard-0", type: "guard", config: { check: 'size(nodes["in-0"]) < 5', message: "{{in-0}} is too long" } },
+        { id: "out-0", type: "output", config: { value: "ok {{in-0}}" } },
+      ],
+      ["in-0>guard-0", "guard-0>out-0"],
+    );
+    expect((await bench.run(definition, { "in-0": "abc" })).outputs).toEqual({ "out-0": "ok abc" });
+    const failed = await bench.run(definition, { "in-0": "abcdef" });
+    expect(failed).toMatchObject({
+      state: "FAILED",
+      error: { code: "guard_failed", message: "abcdef is too long", node_id: "guard-0" },
+    });
+    expect(nodesOf(failed)["out-0"]).toBeUndefined();
+  });
+});

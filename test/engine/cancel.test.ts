@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+import { flow, nested, nodesOf, openBench } from "./support.ts";
+import type { Bench } from "./support.ts";
+
+let bench: Bench;
+let target: HttpTarget;
+beforeAll(async () => {
+  [bench, target] = await Promise.all([openBench(), startHttpTarget()]);
+});
+afterAll(() => target.close());
+
+const after = [
+  { id: "after", type: "http", config: { method: "POST", url: "http://127.0.0.1:9/never" } },
+  { id: "out-0", type: "output" },
+];
+
+describe("cancel", () => {
+  it.concurrent.each([
+    ["http", () => ({ method: "GET", url: `${target.url}/hang` })],
+    ["code", () => ({ source: "function main() { for (;;) {} }", args: {} })],
+    ["delay", () => ({ seconds: 600 })],
+    ["approval", () => ({ message: "?" })],
+    [
+      "map",
+      () => ({
+        items: "[1, 2]",
+        flow: nested(
+          [
+            { id: "delay-1", type: "delay", config: { seconds: 600 } },
+            { id: "o", type: "output" },
+          ],
+          ["delay-1>o"],
+        ),
+      }),
+    ],
+    [
+      "loop",
+      () => ({
+        while: "true",
+        flow: nested(
+          [
+            { id: "delay-1", type: "delay", config: { seconds: 600 } },
+            { id: "o", type: "output" },
+          ],
+          ["delay-1>o"],
+        ),
+      }),
+    ],
+  ])("reaches a running %s node within 5 s, and no later node starts", async (type, config) => {
+    const first = {
+      id: "first",
+      type,
+      config: config(),
+      ...(type === "http" || type === "code" ? { timeout_ms: 60_000 } : {}),
+    };
+    const { run_id } = await bench.start(
+      await bench.deploy(
+        flow([first, ...after], [type === "approval" ? "first:approve>after" : "first>after", "after>out-0"]),
+      ),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    const asked = Date.now();
+    const { status, body } = await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "not needed" });
+    expect(status, JSON.stringify(body)).toBe(202);
+    const run = await bench.until(run_id);
+    expect(Date.now() - asked).toBeLessThan(5000);
+    expect(run).toMatchObject({ state: "CANCELLED", state_reason: "not needed" });
+    expect(nodesOf(run)["after"]).toBeUndefined();
+    expect(run.nodes.every(({ state }) => state !== "RUNNING" && state !== "PAUSED")).toBe(true);
+    const again = await bench.api.post(`/v2/runs/${run_id}/cancel`, {});
+    expect(again.status).toBe(200);
+  });
+
+  it("stops what an http node was waiting for", async () => {
+    const before = target.active();
+    const { run_id } = await bench.start(
+      await bench.deploy(
+        flow(
+          [
+            { id: "http-0", type: "http", config: { method: "GET", url: `${target.url}/hang` } },
+            { id: "out-0", type: "output" },
+          ],
+          ["http-0>out-0"],
+        ),
+      ),
+    );
+    await expect.poll(() => target.active()).toBeGreaterThan(before);
+    await bench.api.post(`/v2/runs/${run_id}/cancel`, {});
+    await expect.poll(() => target.active(), { timeout: 5000 }).toBe(before);
+  });
+
+  it("cancels the runs of sub-flows, however deep", async () => {
+    const leaf = await bench.deploy(
+      flow(
+        [
+          { id: "delay-0", type: "delay", config: { seconds: 600 } },
+          { id: "out-0", type: "output" },
+        ],
+        ["delay-0>out-0"],
+      ),
+    );
+    const middle = await bench.deploy(
+      flow(
+        [
+          { id: "sub-0", type: "subflow", config: { project_id: leaf } },
+          { id: "out-0", type: "output" },
+        ],
+        ["sub-0>out-0"],
+      ),
+    );
+    const { run_id } = await bench.start(
+      await bench.deploy(
+        flow(
+          [
+            { id: "sub-0", type: "subflow", config: { project_id: middle } },
+            { id: "out-0", type: "output" },
+          ],
+          ["sub-0>out-0"],
+        ),
+      ),
+    );
+    const children = async (parent: string) =>
+      (await bench.api.get("/v2/runs", { query: { parent_run_id: parent } })).body.data;
+    await expect.poll(() => children(run_id)).toHaveLength(1);
+    const [child] = await children(run_id);
+    await expect.poll(() => children(child.run_id)).toHaveLength(1);
+    await bench.api.post(`/v2/runs/${run_id}/cancel`, {});
+    expect((await bench.until(run_id)).state).toBe("CANCELLED");
+    await expect.poll(async () => (await children(run_id))[0].state, { timeout: 5000 }).toBe("CANCELLED");
+    await expect.poll(async () => (await children(child.run_id))[0].state, { timeout: 5000 }).toBe("CANCELLED");
+  });
+
+  it("before its time to start, a run never starts", async () => {
+    const projectId = await bench.deploy(
+      flow(
+        [
+          { id: "tpl-0", type: "template", config: { template: "x" } },
+          { id: "out-0", type: "output" },
+        ],
+        ["tpl-0>out-0"],
+      ),
+    );
+    const { run_id, state } = await bench.start(projectId, {}, { run_at: new Date(Date.now() + 60_000).toISOString() });
+    expect(state).toBe("PENDING");
+    await bench.api.post(`/v2/runs/${run_id}/cancel`, {});
+    const run = await bench.until(run_id);
+    expect(run).toMatchObject({ state: "CANCELLED", nodes: [] });
+  });
+
+  it("terminate ends a run at once", async () => {
+    const { run_id } = await bench.start(
+      await bench.deploy(
+        flow(
+          [
+            { id: "delay-0", type: "delay", config: { seconds: 600 } },
+            { id: "out-0", type: "output" },
+          ],
+          ["delay-0>out-0"],
+        ),
+      ),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const { status, body } = await bench.api.post(`/v2/runs/${run_id}/cancel`, { mode: "terminate", reason: "now" });
+    expect([200, 202]).toContain(status);
+    expect(body.state).toBe("CANCELLED");
+  });
+
+  it("a finished run cannot be cancelled", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          { id: "tpl-0", type: "template", config: { template: "x" } },
+          { id: "out-0", type: "output" },
+        ],
+        ["tpl-0>out-0"],
+      ),
+    );
+    const { status, body } = await bench.api.post(`/v2/runs/${run.run_id}/cancel`, {});
+    expect([status, body.code]).toEqual([409, "run_already_finished"]);
+  });
+});

@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+import { flow, nodesOf, openBench } from "./support.ts";
+import type { Bench } from "./support.ts";
+
+let bench: Bench;
+let target: HttpTarget;
+beforeAll(async () => {
+  [bench, target] = await Promise.all([openBench(), startHttpTarget()]);
+});
+afterAll(() => target.close());
+
+const quick = { max_attempts: 3, initial_interval_ms: 10, backoff: 1, max_interval_ms: 10 };
+
+describe("failures", () => {
+  it("retries by the node's policy, with one Idempotency-Key, and records the attempts", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          {
+            id: "http-0",
+            type: "http",
+            config: { method: "POST", url: `${target.url}/flaky?times=2`, body: { a: 1 } },
+            retry: quick,
+          },
+          { id: "out-0", type: "output" },
+        ],
+        ["http-0>out-0"],
+      ),
+    );
+    expect(run.state).toBe("COMPLETED");
+    expect(nodesOf(run)["http-0"]).toMatchObject({ state: "COMPLETED", attempts: 3 });
+    expect(target.counts().get(`${run.run_id}:http-0`)).toBe(3);
+  });
+
+  it("gives up after max_attempts and fails the run as an upstream failure", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          { id: "http-0", type: "http", config: { method: "GET", url: `${target.url}/status?code=503` }, retry: quick },
+          { id: "out-0", type: "output" },
+        ],
+        ["http-0>out-0"],
+      ),
+    );
+    expect(run).toMatchObject({ state: "FAILED", error: { code: "http_status", node_id: "http-0", attempt: 3 } });
+    expect(nodesOf(run)["http-0"]).toMatchObject({ state: "FAILED", attempts: 3 });
+  });
+
+  it("does not retry what cannot get better", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          {
+            id: "http-0",
+            type: "http",
+            config: { method: "GET", url: `${target.url}/status?code=404&body=never` },
+            retry: quick,
+          },
+          { id: "out-0", type: "output" },
+        ],
+        ["http-0>out-0"],
+      ),
+    );
+    expect(run).toMatchObject({ state: "FAILED", error: { code: "http_status", attempt: 1 } });
+  });
+
+  it("on_error continue goes on with the default output", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          {
+            id: "guard-0",
+            type: "guard",
+            config: { check: "false", message: "no" },
+            on_error: "continue",
+            default_output: { stand_in: [1, 2] },
+          },
+          { id: "out-0", type: "output" },
+        ],
+        ["guard-0>out-0"],
+      ),
+    );
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": { stand_in: [1, 2] } } });
+    expect(nodesOf(run)["guard-0"]).toMatchObject({ state: "FAILED", error: { code: "guard_failed" } });
+  });
+
+  it("on_error branch takes the error handle and not the other", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          {
+            id: "code-0",
+            type: "code",
+            config: { source: "function main() { throw new Error('boom') }", args: {} },
+            on_error: "branch",
+          },
+          { id: "fine", type: "template", config: { template: "fine" } },
+          { id: "sorry", type: "template", config: { template: "sorry: {{ code-0.error.code }}" } },
+          { id: "out-0", type: "output" },
+        ],
+        ["code-0>fine", "code-0:error>sorry", "fine>out-0", "sorry>out-0"],
+      ),
+    );
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "sorry: code_failed" } });
+    expect(nodesOf(run)["fine"]?.state).toBe("SKIPPED");
+  });
+
+  it("a failure cancels the branches beside it and no later node starts", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          { id: "slow", type: "delay", config: { seconds: 60 } },
+          { id: "short", type: "delay", config: { seconds: 0.2 } },
+          { id: "guard-0", type: "guard", config: { check: "false", message: "stop" } },
+          { id: "late", type: "template", config: { template: "late" } },
+          { id: "out-0", type: "output" },
+        ],
+        ["in-0>slow", "in-0>short", "short>guard-0", "slow>late", "late>out-0", "guard-0>out-0"],
+      ),
+      { "in-0": "x" },
+    );
+    expect(run).toMatchObject({ state: "FAILED", error: { node_id: "guard-0" } });
+    expect(nodesOf(run)["slow"]?.state).toBe("CANCELLED");
+    expect(nodesOf(run)["late"]).toBeUndefined();
+  });
+
+  it("a node that exceeds its time-out fails with node_timeout", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          {
+            id: "http-0",
+            type: "http",
+            config: { method: "GET", url: `${target.url}/hang` },
+            timeout_ms: 300,
+            retry: { ...quick, max_attempts: 1 },
+          },
+          { id: "out-0", type: "output" },
+        ],
+        ["http-0>out-0"],
+      ),
+    );
+    expect(run).toMatchObject({ state: "FAILED", error: { code: "node_timeout", node_id: "http-0" } });
+  });
+
+  it("a run that exceeds its time limit fails with run_timeout and says which nodes were stopped", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          { id: "delay-0", type: "delay", config: { seconds: 60 } },
+          { id: "out-0", type: "output" },
+        ],
+        ["delay-0>out-0"],
+        { settings: { timeout_seconds: 1 } },
+      ),
+    );
+    expect(run).toMatchObject({
+      state: "FAILED",
+      state_reason: "run_timeout",
+      error: { code: "run_timeout", node_id: null },
+    });
+    expect(nodesOf(run)["delay-0"]?.state).toBe("CANCELLED");
+  });
+
+  it("an expression that fails names the node and what is wrong", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          { id: "set-0", type: "set", config: { values: { x: 'nodes["in-0"].no.such' } } },
+          { id: "out-0", type: "output" },
+        ],
+        ["in-0>set-0", "set-0>out-0"],
+      ),
+      { "in-0": "text" },
+    );
+    expect(run).toMatchObject({ state: "FAILED", error: { code: "expression_failed", node_id: "set-0" } });
+  });
+});
+
+describe("values Postgres cannot hold", () => {
+  it("do not keep a run from ending", async () => {
+    const run = await bench.run(
+      flow(
+        [
+          { id: "code-0", type: "code", config: { source: 'function main() { return "a\\u0000b\\ud800" }', args: {} } },
+          { id: "out-0", type: "output" },
+        ],
+        ["code-0>out-0"],
+      ),
+    );
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "a\ufffdb\ufffd" } });
+  });
+});

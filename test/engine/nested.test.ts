@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+import { flow, nested, nodesOf, openBench } from "./support.ts";
+import type { Bench } from "./support.ts";
+
+let bench: Bench;
+let target: HttpTarget;
+beforeAll(async () => {
+  [bench, target] = await Promise.all([openBench(), startHttpTarget()]);
+});
+afterAll(() => target.close());
+
+const out = { id: "out-0", type: "output" };
+const mapOf = (items: string, inner: unknown, config: Record<string, unknown> = {}) =>
+  flow(
+    [
+      { id: "in-0", type: "input", config: { required: false, default: "x" } },
+      { id: "map-0", type: "map", config: { items, flow: inner, ...config } },
+      out,
+    ],
+    ["in-0>map-0", "map-0>out-0"],
+  );
+
+describe("map", () => {
+  it("yields one value an item, in the items' order, and sees item, index and the flow around it", async () => {
+    const inner = nested(
+      [
+        { id: "tpl-0", type: "template", config: { template: "{{in-0}}:{{index}}:{{item.name}}" } },
+        { id: "o", type: "output" },
+      ],
+      ["tpl-0>o"],
+    );
+    const run = await bench.run(mapOf('[{"name": "a"}, {"name": "b"}, {"name": "c"}]', inner));
+    expect(run.outputs).toEqual({ "out-0": ["x:0:a", "x:1:b", "x:2:c"] });
+    expect(nodesOf(run)["map-0[1]/tpl-0"]).toMatchObject({ node_id: "tpl-0", state: "COMPLETED", output: "x:1:b" });
+  });
+
+  it("yields an object an item where the nested flow has several outputs, and nothing for no items", async () => {
+    const inner = nested(
+      [
+        { id: "set-0", type: "set", config: { values: { v: "item * 2" } } },
+        { id: "o", type: "output" },
+        { id: "p", type: "output", config: { value: "{{item}}" } },
+      ],
+      ["set-0>o", "set-0>p"],
+    );
+    expect((await bench.run(mapOf("[1, 2]", inner))).outputs).toEqual({
+      "out-0": [
+        { o: { v: 2 }, p: "1" },
+        { o: { v: 4 }, p: "2" },
+      ],
+    });
+    expect((await bench.run(mapOf("[]", inner))).outputs).toEqual({ "out-0": [] });
+  });
+
+  it("runs at most max_concurrency items at once", async () => {
+    let most = 0;
+    target.on("/watched", async (_request, response) => {
+      most = Math.max(most, target.active());
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      response.end("{}");
+    });
+    const inner = nested(
+      [
+        { id: "http-0", type: "http", config: { method: "GET", url: `${target.url}/watched` } },
+        { id: "o", type: "output", config: { value: "{{index}}" } },
+      ],
+      ["http-0>o"],
+    );
+    const run = await bench.run(mapOf("[0,1,2,3,4,5,6,7]", inner, { max_concurrency: 3 }));
+    expect(run.outputs).toEqual({ "out-0": ["0", "1", "2", "3", "4", "5", "6", "7"] });
+    expect(most).toBeLessThanOrEqual(3);
+    expect(most).toBeGreaterThan(1);
+  });
+
+  const picky = nested(
+    [
+      { id: "guard-0", type: "guard", config: { check: "item != 2", message: "two" } },
+      { id: "o", type: "output", config: { value: "{{item}}" } },
+    ],
+    ["guard-0>o"],
+  );
+  it.concurrent.each([
+    ["fail", { state: "FAILED", error: { code: "guard_failed", node_id: "guard-0" } }],
+    ["skip", { state: "COMPLETED", outputs: { "out-0": ["1", "3"] } }],
+    [
+      "collect",
+      { state: "COMPLETED", outputs: { "out-0": ["1", { error: { code: "guard_failed", node_id: "guard-0" } }, "3"] } },
+    ],
+  ])("on_item_error %s", async (on_item_error, expected) => {
+    expect(await bench.run(mapOf("[1, 2, 3]", picky, { on_item_error }))).toMatchObject(expected);
+  });
+
+  it("nests, with paths that tell where a node stands", async () => {
+    const inmost = nested(
+      [
+        {
+          id: "code-0",
+          type: "code",
+          config: { source: "function main({a, b}) { return a * b }", args: { a: "item", b: "index" } },
+        },
+        { id: "p", type: "output" },
+      ],
+      ["code-0>p"],
+    );
+    const inner = nested(
+      [
+        { id: "map-1", type: "map", config: { items: "item", flow: inmost } },
+        { id: "o", type: "output" },
+      ],
+      ["map-1>o"],
+    );
+    const run = await bench.run(mapOf("[[1, 2], [3, 4]]", inner));
+    expect(run.outputs).toEqual({
+      "out-0": [
+        [0, 2],
+        [0, 4],
+      ],
+    });
+    expect(nodesOf(run)["map-0[1]/map-1[1]/code-0"]).toMatchObject({ state: "COMPLETED", output: 4 });
+  });
+
+  it("runs 1000 inline items", async () => {
+    const items = `[${Array.from({ length: 1000 }, (_, at) => at).join(",")}]`;
+    const inner = nested(
+      [
+        { id: "tpl-0", type: "template", config: { template: "n{{item}}" } },
+        { id: "o", type: "output" },
+      ],
+      ["tpl-0>o"],
+    );
+    const run = await bench.run(mapOf(items, inner));
+    expect(run.state).toBe("COMPLETED");
+    expect(run.outputs["out-0"]).toHaveLength(1000);
+    expect(run.outputs["out-0"][999]).toBe("n999");
+    // Two nodes an item and two around them: more than are shown at once, which the answer says.
+    expect(run).toMatchObject({ nodes_truncated: true });
+    expect(run.nodes).toHaveLength(2000);
+  });
+
+  it("cuts a long map of nodes that take time into slices, with the same outcome", async () => {
+    const inner = nested(
+      [
+        { id: "delay-0", type: "delay", config: { seconds: 0 } },
+        { id: "o", type: "output", config: { value: "{{item.n}}" } },
+      ],
+      ["delay-0>o"],
+    );
+    const definition = flow(
+      [
+        { id: "in-0", type: "input" },
+        { id: "set-0", type: "set", config: { values: { list: 'json(nodes["in-0"])' } } },
+        { id: "map-0", type: "map", config: { items: 'nodes["set-0"].list', flow: inner, max_concurrency: 100 } },
+        out,
+      ],
+      ["in-0>set-0", "set-0>map-0", "map-0>out-0"],
+    );
+    const list = Array.from({ length: 600 }, (_, n) => ({ n, padding: "p".repeat(200) }));
+    const run = await bench.run(definition, { "in-0": JSON.stringify(list) });
+    expect(run.state, JSON.stringify(run.error)).toBe("COMPLETED");
+    expect(run.outputs["out-0"]).toEqual(list.map(({ n }) => String(n)));
+  });
+
+  it("refuses what is no list, and more iterations than a run may have", async () => {
+    const inner = nested([{ id: "o", type: "output", config: { value: "x" } }], []);
+    expect(await bench.run(mapOf('"text"', inner))).toMatchObject({
+      state: "FAILED",
+      error: { code: "items_not_a_list", node_id: "map-0" },
+    });
+    const many = await bench.run(mapOf('json(nodes["in-0"])', inner), {
+      "in-0": JSON.stringify(Array.from({ length: 10_001 }, () => 0)),
+    });
+    expect(many).toMatchObject({ state: "FAILED", error: { code: "iteration_limit_reached", node_id: "map-0" } });
+  });
+});
+
+describe("loop", () => {
+  const loopOf = (config: Record<string, unknown>) =>
+    flow([{ id: "loop-0", type: "loop", config }, out], ["loop-0>out-0"]);
+  const double = nested(
+    [
+      { id: "set-0", type: "set", config: { values: { n: "last.n * 2", rounds: "index + 1" } } },
+      { id: "o", type: "output" },
+    ],
+    ["set-0>o"],
+  );
+
+  it("goes on while the condition holds and yields the last round's value", async () => {
+    const run = await bench.run(loopOf({ while: "last.n < 100", initial: '{"n": 1}', flow: double }));
+    expect(run.outputs).toEqual({ "out-0": { n: 128, rounds: 7 } });
+    expect(nodesOf(run)["loop-0[6]/set-0"]?.state).toBe("COMPLETED");
+  });
+
+  it("ends after max_iterations, and yields its initial value when it never runs", async () => {
+    expect(
+      (await bench.run(loopOf({ while: "true", initial: '{"n": 1}', max_iterations: 3, flow: double }))).outputs,
+    ).toEqual({ "out-0": { n: 8, rounds: 3 } });
+    expect((await bench.run(loopOf({ while: "false", initial: '{"n": 1}', flow: double }))).outputs).toEqual({
+      "out-0": { n: 1 },
+    });
+  });
+
+  it("a long loop of nodes that take time goes on in slices", async () => {
+    const inner = nested(
+      [
+        { id: "delay-0", type: "delay", config: { seconds: 0 } },
+        { id: "set-0", type: "set", config: { values: { n: "last.n + 1" } } },
+        { id: "o", type: "output" },
+      ],
+      ["delay-0>set-0", "set-0>o"],
+    );
+    const run = await bench.run(
+      loopOf({ while: "last.n < 270", initial: '{"n": 0}', max_iterations: 400, flow: inner }),
+    );
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": { n: 270 } } });
+  });
+});
+
+describe("subflow", () => {
+  const child = flow(
+    [{ id: "in-0", type: "input" }, { id: "tpl-0", type: "template", config: { template: "hello {{in-0}}" } }, out],
+    ["in-0>tpl-0", "tpl-0>out-0"],
+  );
+  const call = (project_id: string, inputs: Record<string, string>) =>
+    flow(
+      [
+        { id: "in-0", type: "input", config: { required: false } },
+        { id: "sub-0", type: "subflow", config: { project_id, inputs } },
+        out,
+      ],
+      ["in-0>sub-0", "sub-0>out-0"],
+    );
+
+  it("runs another flow as a run of its own and yields its outputs", async () => {
+    const projectId = await bench.deploy(child);
+    const run = await bench.run(call(projectId, { "in-0": 'nodes["in-0"] + "!"' }), { "in-0": "you" });
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": { "out-0": "hello you!" } } });
+    const { body } = await bench.api.get("/v2/runs", { query: { parent_run_id: run.run_id } });
+    expect(body.data).toMatchObject([
+      { project_id: projectId, run_type: "sub_workflow", state: "COMPLETED", parent_run_id: run.run_id },
+    ]);
+  });
+
+  it("fails with the reason of the flow it called", async () => {
+    const projectId = await bench.deploy(
+      flow(
+        [{ id: "guard-0", type: "guard", config: { check: "false", message: "inner reason" } }, out],
+        ["guard-0>out-0"],
+      ),
+    );
+    const run = await bench.run(call(projectId, {}));
+    expect(run).toMatchObject({ state: "FAILED", error: { code: "subflow_failed", node_id: "sub-0" } });
+    expect(run.error?.message).toContain("inner reason");
+  });
+
+  it("says which inputs the called flow does not take", async () => {
+    const run = await bench.run(call(await bench.deploy(child), {}));
+    expect(run).toMatchObject({ state: "FAILED", error: { code: "subflow_inputs_invalid" } });
+    expect(run.error?.message).toContain("in-0");
+  });
+
+  it("a flow that calls itself ends with a clear failure", async () => {
+    const projectId = await bench.deploy(child);
+    const recursive = call(projectId, { "in-0": '"x"' });
+    const { status } = await bench.api.post(`/v2/projects/${projectId}/versions`, { flow: recursive, publish: true });
+    expect(status).toBe(201);
+    const { run_id } = await bench.start(projectId, { "in-0": "x" });
+    const run = await bench.until(run_id);
+    expect(run).toMatchObject({ state: "FAILED", error: { code: "subflow_failed" } });
+    expect(run.error?.message).toMatch(/nested 10 deep/);
+  });
+});

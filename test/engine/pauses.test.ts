@@ -1,0 +1,149 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { flow, nested, nodesOf, openBench } from "./support.ts";
+import type { Bench, Run } from "./support.ts";
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await openBench();
+});
+
+const out = { id: "out-0", type: "output" };
+const ask = (config: Record<string, unknown> = {}) => ({
+  id: "approval-0",
+  type: "approval",
+  config: { message: "Go on with {{in-0}}?", ...config },
+});
+const asking = (config?: Record<string, unknown>) =>
+  flow(
+    [
+      { id: "in-0", type: "input", config: { required: false, default: "it" } },
+      ask(config),
+      { id: "yes", type: "template", config: { template: "yes, {{ approval-0.data | json }}" } },
+      { id: "no", type: "template", config: { template: "no" } },
+      { id: "late", type: "template", config: { template: "late" } },
+      out,
+    ],
+    [
+      "in-0>approval-0",
+      "approval-0:approve>yes",
+      "approval-0:reject>no",
+      "approval-0:timeout>late",
+      "yes>out-0",
+      "no>out-0",
+      "late>out-0",
+    ],
+  );
+
+async function paused(definition: Parameters<Bench["deploy"]>[0]): Promise<Run> {
+  const { run_id } = await bench.start(await bench.deploy(definition));
+  return bench.until(run_id, "PAUSED");
+}
+
+describe("approval", () => {
+  it.concurrent.each([
+    ["approve", 'yes, {"signed":"me"}'],
+    ["reject", "no"],
+  ])("goes on by the handle of the action %s", async (action, expected) => {
+    const run = await paused(asking());
+    expect(run.pauses).toMatchObject([
+      { node_id: "approval-0", kind: "approval", status: "waiting", message: "Go on with it?" },
+    ]);
+    const { status, body } = await bench.api.post(`/v2/runs/${run.run_id}/resume`, { action, data: { signed: "me" } });
+    expect(status, JSON.stringify(body)).toBe(202);
+    const ended = await bench.until(run.run_id);
+    expect(ended).toMatchObject({ state: "COMPLETED", outputs: { "out-0": expected } });
+    expect(ended.pauses).toMatchObject([{ status: "resolved" }]);
+    expect(nodesOf(ended)["approval-0"]).toMatchObject({ state: "COMPLETED" });
+  });
+
+  it.concurrent.each([
+    ["fail", { state: "FAILED", error: { code: "pause_expired", node_id: "approval-0" } }],
+    ["branch", { state: "COMPLETED", outputs: { "out-0": "late" } }],
+    ["approve", { state: "COMPLETED", outputs: { "out-0": "yes, null" } }],
+  ])("that nobody answers ends by on_timeout: %s", async (on_timeout, expected) => {
+    const run = await bench.run(asking({ expires_in_seconds: 1, on_timeout }));
+    expect(run).toMatchObject(expected);
+    expect(run.pauses).toMatchObject([{ status: "expired" }]);
+  });
+
+  it("is PAUSED only while no node is running", async () => {
+    const { run_id } = await bench.start(
+      await bench.deploy(
+        flow(
+          [
+            { id: "in-0", type: "input", config: { required: false } },
+            ask(),
+            { id: "delay-0", type: "delay", config: { seconds: 1.5 } },
+            out,
+          ],
+          ["in-0>approval-0", "in-0>delay-0", "approval-0:approve>out-0", "delay-0>out-0"],
+        ),
+      ),
+    );
+    for (let look = 0; look < 100; look += 1) {
+      const { body } = await bench.api.get(`/v2/runs/${run_id}`);
+      if (body.pauses.length > 0) {
+        expect(body.state).toBe("RUNNING");
+        break;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    const run = await bench.until(run_id, "PAUSED");
+    expect(nodesOf(run)["delay-0"]?.state).toBe("COMPLETED");
+    await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve" });
+    expect((await bench.until(run_id)).state).toBe("COMPLETED");
+  });
+
+  it("several pauses of a map are answered one by one", async () => {
+    const inner = nested(
+      [
+        { id: "approval-0", type: "approval", config: { message: "{{item}}?" } },
+        { id: "o", type: "output", config: { value: "{{item}} {{ approval-0.action }}" } },
+      ],
+      ["approval-0:approve>o", "approval-0:reject>o"],
+    );
+    const run = await paused(
+      flow([{ id: "map-0", type: "map", config: { items: '["a", "b", "c"]', flow: inner } }, out], ["map-0>out-0"]),
+    );
+    expect(run.pauses.map(({ path }) => path).toSorted()).toEqual([
+      "map-0[0]/approval-0",
+      "map-0[1]/approval-0",
+      "map-0[2]/approval-0",
+    ]);
+    const unnamed = await bench.api.post(`/v2/runs/${run.run_id}/resume`, { action: "approve" });
+    expect(unnamed.status).toBe(422);
+    for (const [at, { pause_id }] of run.pauses.toSorted((a, b) => a.path.localeCompare(b.path)).entries()) {
+      const { status } = await bench.api.post(`/v2/runs/${run.run_id}/resume`, {
+        pause_id,
+        action: at === 1 ? "reject" : "approve",
+      });
+      expect(status).toBe(202);
+      if (at < 2) await bench.until(run.run_id, "PAUSED");
+    }
+    expect(await bench.until(run.run_id)).toMatchObject({
+      state: "COMPLETED",
+      outputs: { "out-0": ["a approve", "b reject", "c approve"] },
+    });
+  });
+
+  it("pauses inside the slices of a long map are reached, too", async () => {
+    const inner = nested(
+      [
+        { id: "if-0", type: "condition", config: { cases: [{ id: "ask", when: "item == 280" }] } },
+        { id: "approval-0", type: "approval", config: { message: "really?" } },
+        { id: "delay-0", type: "delay", config: { seconds: 0 } },
+        { id: "o", type: "output", config: { value: "{{item}}" } },
+      ],
+      ["if-0:case:ask>approval-0", "if-0:else>delay-0", "approval-0:approve>o", "delay-0>o"],
+    );
+    const items = `[${Array.from({ length: 300 }, (_, at) => at).join(",")}]`;
+    const run = await paused(
+      flow([{ id: "map-0", type: "map", config: { items, flow: inner, max_concurrency: 50 } }, out], ["map-0>out-0"]),
+    );
+    expect(run.pauses).toMatchObject([{ path: "map-0[280]/approval-0" }]);
+    await bench.api.post(`/v2/runs/${run.run_id}/resume`, { action: "approve" });
+    const ended = await bench.until(run.run_id);
+    expect(ended.state, JSON.stringify(ended.error)).toBe("COMPLETED");
+    expect(ended.outputs["out-0"]).toHaveLength(300);
+  });
+});

@@ -1,0 +1,131 @@
+import { expect } from "vitest";
+import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
+import { client, createOrganisation, service } from "../support/service.ts";
+import type { Service } from "../support/service.ts";
+import type { TestClient } from "../support/client.ts";
+
+type Node = Record<string, unknown> & { readonly id: string; readonly type: string };
+
+/** A flow of these nodes; an edge is "a>b", or "a:handle>b". */
+export function flow(
+  nodes: readonly Node[],
+  edges: readonly string[],
+  more: Record<string, unknown> = {},
+): FlowDefinition {
+  const whole = {
+    schema_version: 1,
+    name: "test",
+    nodes: nodes.map((node) => ({ config: {}, ...node })),
+    edges: edges.map(edge),
+    ...more,
+  };
+  return whole as unknown as FlowDefinition;
+}
+
+/** The nodes and edges of a nested flow. */
+export function nested(nodes: readonly Node[], edges: readonly string[]): unknown {
+  return { nodes: nodes.map((node) => ({ config: {}, ...node })), edges: edges.map(edge) };
+}
+
+function edge(text: string): Record<string, string> {
+  const [from = "", target = ""] = text.split(">");
+  const at = from.indexOf(":");
+  return at < 0 ? { source: from, target } : { source: from.slice(0, at), source_handle: from.slice(at + 1), target };
+}
+
+export interface NodeRun {
+  readonly node_id: string;
+  readonly path: string;
+  readonly state: string;
+  readonly attempts: number;
+  readonly inputs: unknown;
+  readonly output: unknown;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
+export interface Run {
+  readonly run_id: string;
+  readonly state: string;
+  readonly state_reason: string | null;
+  // Outputs have every shape.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly outputs: any;
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly node_id: string | null;
+    readonly attempt: number;
+  } | null;
+  readonly pauses: ReadonlyArray<{
+    readonly pause_id: string;
+    readonly node_id: string;
+    readonly path: string;
+    readonly status: string;
+    readonly kind: string;
+  }>;
+  readonly progress_data: Record<string, unknown>;
+  readonly nodes: readonly NodeRun[];
+}
+
+/** An organisation of one's own on a running service, and what tests of flows do with it. */
+export interface Bench {
+  readonly org_id: string;
+  readonly secretKey: string;
+  readonly api: TestClient;
+  deploy(definition: FlowDefinition): Promise<string>;
+  /** Starts a run and answers at once. */
+  start(projectId: string, inputs?: Record<string, unknown>, more?: Record<string, unknown>): Promise<Run>;
+  /** Waits until the run has ended or `state` is reached; with its nodes. */
+  until(runId: string, state?: string): Promise<Run>;
+  /** Deploys, runs and waits for the end. */
+  run(definition: FlowDefinition, inputs?: Record<string, unknown>, more?: Record<string, unknown>): Promise<Run>;
+}
+
+const ENDS = ["COMPLETED", "FAILED", "CANCELLED"];
+
+export async function openBench(target: Service = service()): Promise<Bench> {
+  const { org_id, secretKey } = await createOrganisation(target);
+  const api = client(target, secretKey);
+  const bench: Bench = {
+    org_id,
+    secretKey,
+    api,
+    async deploy(definition) {
+      const { status, body } = await api.post("/v2/projects", { name: "test", flow: definition, publish: true });
+      expect(status, JSON.stringify(body)).toBe(201);
+      return body.project_id as string;
+    },
+    async start(project_id, inputs = {}, more = {}) {
+      const { status, body } = await api.post("/v2/runs", { project_id, inputs, ...more });
+      expect(status, JSON.stringify(body)).toBe(201);
+      return body as Run;
+    },
+    async until(runId, state) {
+      const deadline = Date.now() + 25_000;
+      for (;;) {
+        const { body } = await api.get(`/v2/runs/${runId}`, {
+          query: { expand: "nodes", wait_seconds: state ? 0 : 10 },
+        });
+        const run = body as Run;
+        if (run.state === state || (ENDS.includes(run.state) && (state === undefined || ENDS.includes(state))))
+          return run;
+        if (ENDS.includes(run.state) || Date.now() > deadline) {
+          throw new Error(`run ${runId} is ${run.state}, not ${state ?? "ended"}: ${JSON.stringify(run)}`);
+        }
+        await new Promise((resolve) => setTimeout(resolve, 30));
+      }
+    },
+    async run(definition, inputs, more) {
+      const { run_id } = await bench.start(await bench.deploy(definition), inputs, more);
+      return bench.until(run_id);
+    },
+  };
+  return bench;
+}
+
+/** The records of a run's nodes by path. */
+export function nodesOf(run: Run): Record<string, NodeRun> {
+  return Object.fromEntries(run.nodes.map((node) => [node.path, node]));
+}

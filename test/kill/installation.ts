@@ -1,0 +1,142 @@
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Client as Postgres } from "pg";
+import { inject } from "vitest";
+import { startPostgres } from "../../src/dev/postgres.ts";
+import { findTemporal } from "../../src/dev/temporal-binary.ts";
+import { startTemporal } from "../../src/dev/temporal.ts";
+import { migrate } from "../../src/stores/migrate.ts";
+import { administer } from "../support/database.ts";
+import { recordPid } from "../support/service-processes.ts";
+import { startService } from "../support/service.ts";
+import type { OwnService, ServiceOptions } from "../support/service.ts";
+
+const TEMPLATE = "millrace_template";
+const migrations = fileURLToPath(new URL("../../migrations", import.meta.url));
+let installations = 0;
+
+/** Postgres or Temporal, as something that dies and comes back on the same data and port. */
+export interface KillableServer {
+  pid(): number;
+  running(): boolean;
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+  /** Starts it again; resolves when it answers. */
+  restart(): Promise<void>;
+  /** Stops (or continues) all its processes: connections stay, and nobody answers, as behind a network that is broken. */
+  freeze(frozen: boolean): void;
+}
+
+/** A whole Millrace of one test: every part of it may be killed without harm to other tests. */
+export interface Installation extends OwnService {
+  readonly postgres: KillableServer;
+  /** Where Temporal keeps its database. */
+  readonly temporal: KillableServer & { readonly dir: string };
+  /** Rows of a statement in the service's database, past all row-level security. */
+  sql<Row>(statement: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+interface Running {
+  readonly pid: number;
+  readonly port: number;
+  readonly ended: Promise<string>;
+}
+
+/** Starts servers and processes of one's own. About five seconds. */
+export async function install(options: ServiceOptions = {}): Promise<Installation> {
+  const shared = inject("millrace");
+  const stateDir = join(shared.stateDir, `installation-${process.pid}-${++installations}`);
+  mkdirSync(stateDir, { recursive: true });
+  // Under root, Postgres runs as another user, who has to pass through.
+  chmodSync(stateDir, 0o711);
+  const binary = await findTemporal({ say: () => undefined });
+  const temporalDir = join(stateDir, "temporal");
+  let url = "";
+  const [postgres, temporal] = await Promise.all([
+    killable(shared.stateDir, async (port) => {
+      const running = await startPostgres({ dir: join(stateDir, "postgres"), durable: false, ...port });
+      ({ url } = running);
+      return running;
+    }),
+    killable(shared.stateDir, (port) => startTemporal({ binary, dir: temporalDir, uiPort: null, ...port })),
+  ]);
+  await administer(url, `create database ${TEMPLATE}`);
+  const template = new URL(url);
+  template.pathname = `/${TEMPLATE}`;
+  await migrate(template.href, migrations);
+  const service = await startService(options, {
+    adminUrl: url,
+    template: TEMPLATE,
+    temporalAddress: `127.0.0.1:${temporal.port}`,
+    stateDir: shared.stateDir,
+  });
+  return {
+    ...service,
+    postgres,
+    temporal: { ...temporal, dir: temporalDir },
+    async sql<Row>(statement: string, values: readonly unknown[] = []) {
+      const client = new Postgres({ connectionString: service.databaseUrl });
+      await client.connect();
+      try {
+        return (await client.query(statement, [...values])).rows as Row[];
+      } finally {
+        await client.end();
+      }
+    },
+    async close() {
+      // The database goes with its server.
+      await Promise.all([...service.api, ...service.worker].map((each) => each.kill()));
+      await Promise.all([postgres.kill(), temporal.kill()]);
+    },
+  };
+}
+
+async function killable(
+  stateDir: string,
+  start: (port: { port?: number }) => Promise<Running>,
+): Promise<KillableServer & { readonly port: number }> {
+  let running = true;
+  const begin = async (port: { port?: number }): Promise<Running> => {
+    const server = await start(port);
+    running = true;
+    recordPid(stateDir, server.pid);
+    void server.ended.then(() => {
+      if (current === server || current === undefined) running = false;
+    });
+    return server;
+  };
+  let current: Running | undefined;
+  const first = await begin({});
+  current = first;
+  const { port } = first;
+  return {
+    port,
+    pid: () => current?.pid ?? 0,
+    running: () => running,
+    async kill() {
+      if (!running || current === undefined) return;
+      process.kill(current.pid, "SIGKILL");
+      await current.ended;
+    },
+    freeze(frozen) {
+      const pid = current?.pid ?? 0;
+      for (const each of [pid, ...childrenOf(pid)]) process.kill(each, frozen ? "SIGSTOP" : "SIGCONT");
+    },
+    async restart() {
+      const server = await begin({ port });
+      if (server.port !== port) throw new Error(`port ${port} was taken by somebody else`);
+      current = server;
+    },
+  };
+}
+
+function childrenOf(pid: number): number[] {
+  const { stdout } = spawnSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" });
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .flatMap(([child = 0, parent]) => (parent === pid ? [child] : []));
+}

@@ -1,0 +1,188 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runQueue, runWorkflowId } from "../../src/temporal/ids.ts";
+import { flow, nodesOf, openBench } from "../engine/support.ts";
+import type { Bench, Run } from "../engine/support.ts";
+import { historiesOf, withTemporal } from "../support/histories.ts";
+import { eventually } from "../support/scratch.ts";
+import { install } from "./installation.ts";
+import type { Installation } from "./installation.ts";
+import { tell } from "./table.ts";
+
+let installation: Installation;
+let bench: Bench;
+beforeAll(async () => {
+  installation = await install();
+  bench = await openBench(installation);
+});
+afterAll(() => installation?.close());
+
+const out = { id: "out-0", type: "output" };
+const slow = flow(
+  [{ id: "in-0", type: "input" }, { id: "delay-0", type: "delay", config: { seconds: 600 } }, out],
+  ["in-0>delay-0", "delay-0>out-0"],
+);
+
+/** A run that is at its delay. */
+async function waiting(): Promise<string> {
+  const { run_id } = await bench.start(await bench.deploy(slow), { "in-0": "x" });
+  await eventually("the delay has begun", async () => {
+    const { body } = await bench.api.get(`/v2/runs/${run_id}`, { query: { expand: "nodes" } });
+    return nodesOf(body as Run)["delay-0"]?.state === "RUNNING";
+  });
+  return run_id;
+}
+
+const temporal = <T>(work: Parameters<typeof withTemporal<T>>[1]): Promise<T> =>
+  withTemporal(installation.temporalAddress, work);
+
+/** A run that its workflow did not end: it says why, and nothing of it looks as if it still ran. */
+async function expectFailed(runId: string, code: string): Promise<Run> {
+  const run = await bench.until(runId);
+  expect(run).toMatchObject({ state: "FAILED", state_reason: code, error: { code } });
+  expect(run.nodes.filter(({ state }) => ["RUNNING", "RETRYING", "PAUSED"].includes(state))).toEqual([]);
+  return run;
+}
+
+describe("a workflow that ends without a word", () => {
+  it("terminated by an operator: the run is FAILED, its child is cancelled", async () => {
+    const child = await bench.deploy(slow);
+    const parent = flow(
+      [{ id: "sub-0", type: "subflow", config: { project_id: child, inputs: { "in-0": '"x"' } } }, out],
+      ["sub-0>out-0"],
+    );
+    const { run_id } = await bench.start(await bench.deploy(parent));
+    const childId = await eventually("the child runs", async () => {
+      const { body } = await bench.api.get("/v2/runs", { query: { parent_run_id: run_id, state: "RUNNING" } });
+      return body.data[0]?.run_id as string | undefined;
+    });
+    await temporal((client) => client.workflow.getHandle(runWorkflowId(run_id)).terminate("by an operator"));
+    const run = await expectFailed(run_id, "workflow_terminated");
+    expect(nodesOf(run)["sub-0"]).toMatchObject({ state: "CANCELLED" });
+    expect((await bench.until(childId)).state).toBe("CANCELLED");
+    tell({
+      killed: "the workflow, terminated at Temporal",
+      when: "in a sub-flow's delay",
+      runs: 2,
+      outcome: "FAILED workflow_terminated; the child CANCELLED",
+    });
+  });
+
+  it("a terminated child fails its parent with a word", async () => {
+    const child = await bench.deploy(slow);
+    const parent = flow(
+      [{ id: "sub-0", type: "subflow", config: { project_id: child, inputs: { "in-0": '"x"' } } }, out],
+      ["sub-0>out-0"],
+    );
+    const { run_id } = await bench.start(await bench.deploy(parent));
+    const childId = await eventually("the child runs", async () => {
+      const { body } = await bench.api.get("/v2/runs", { query: { parent_run_id: run_id, state: "RUNNING" } });
+      return body.data[0]?.run_id as string | undefined;
+    });
+    await temporal((client) => client.workflow.getHandle(runWorkflowId(childId)).terminate("by an operator"));
+    await expectFailed(childId, "workflow_terminated");
+    expect(await bench.until(run_id)).toMatchObject({ state: "FAILED", error: { code: "subflow_failed" } });
+  });
+
+  it("cancelled by an operator at Temporal, it is CANCELLED", async () => {
+    const run_id = await waiting();
+    await temporal((client) => client.workflow.getHandle(runWorkflowId(run_id)).cancel());
+    expect((await bench.until(run_id)).state).toBe("CANCELLED");
+  });
+
+  it("deleted from Temporal: the run is FAILED", async () => {
+    const run_id = await waiting();
+    await temporal(async (client) => {
+      const workflowId = runWorkflowId(run_id);
+      const { runId } = await client.workflow.getHandle(workflowId).describe();
+      await client.workflowService.deleteWorkflowExecution({
+        namespace: "default",
+        workflowExecution: { workflowId, runId },
+      });
+    });
+    await expectFailed(run_id, "workflow_lost");
+    tell({
+      killed: "the workflow, deleted at Temporal",
+      when: "in a delay",
+      runs: 1,
+      outcome: "FAILED workflow_lost",
+    });
+  });
+
+  it("timed out by Temporal: the run is FAILED", async () => {
+    // The workflow of a run as it would be, but with a time limit that Temporal enforces before the run does.
+    const run_id = await waiting();
+    await temporal(async (client) => {
+      const [{ history } = { history: undefined }] = await historiesOf(client, run_id);
+      const started = history?.events?.[0]?.workflowExecutionStartedEventAttributes;
+      const handle = client.workflow.getHandle(runWorkflowId(run_id));
+      await handle.terminate("to be started again");
+      const [input] = started?.input?.payloads ?? [];
+      await client.workflow.start("runFlow", {
+        workflowId: runWorkflowId(run_id),
+        taskQueue: runQueue(installation.taskQueue),
+        args: [JSON.parse(Buffer.from(input?.data ?? []).toString())],
+        workflowExecutionTimeout: "2 seconds",
+      });
+    });
+    await expectFailed(run_id, "run_timeout");
+    tell({
+      killed: "the workflow, timed out at Temporal",
+      when: "in a delay",
+      runs: 1,
+      outcome: "FAILED run_timeout",
+    });
+  });
+
+  it("ended, but the record of its end is lost: the run is FAILED and says so", async () => {
+    const quick = flow([{ id: "in-0", type: "input" }, out], ["in-0>out-0"]);
+    const { run_id } = await bench.run(quick, { "in-0": "x" });
+    // As after a database that was restored from a backup.
+    await installation.sql("alter table runs disable trigger runs_transition");
+    await installation.sql(
+      "update runs set state = 'RUNNING', finished_at = null, check_at = now() where run_id = $1",
+      [run_id],
+    );
+    await installation.sql("alter table runs enable trigger runs_transition");
+    await expectFailed(run_id, "record_lost");
+    tell({
+      killed: "the record of the end (a restored database)",
+      when: "after the workflow's end",
+      runs: 1,
+      outcome: "FAILED record_lost",
+    });
+  });
+});
+
+describe("Temporal's database lost altogether", () => {
+  it("what ran is FAILED, what waited to start starts, and new runs run", async () => {
+    const approval = await bench.deploy(
+      flow([{ id: "approval-0", type: "approval", config: { message: "?" } }, out], ["approval-0:approve>out-0"]),
+    );
+    const quick = await bench.deploy(flow([{ id: "in-0", type: "input" }, out], ["in-0>out-0"]));
+    const [running, paused] = [await waiting(), (await bench.start(approval)).run_id];
+    await bench.until(paused, "PAUSED");
+    await installation.temporal.kill();
+    const { run_id: accepted } = await bench.start(quick, { "in-0": "later" });
+    for (const end of ["", "-wal", "-shm"])
+      rmSync(join(installation.temporal.dir, `temporal.db${end}`), { force: true });
+    await installation.temporal.restart();
+    const since = Date.now();
+
+    await expectFailed(running, "workflow_lost");
+    const lost = await expectFailed(paused, "workflow_lost");
+    expect(lost.pauses).toMatchObject([{ status: "cancelled" }]);
+    expect(await bench.until(accepted)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "later" } });
+    const settledMs = Date.now() - since;
+    const { run_id: fresh } = await bench.start(quick, { "in-0": "new" });
+    expect(await bench.until(fresh)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "new" } });
+    for (const each of [...installation.api, ...installation.worker]) expect(each.running()).toBe(true);
+    tell({
+      killed: "temporal, and its database removed",
+      when: "a delay, an open approval, a run accepted and not started",
+      runs: 3,
+      outcome: `FAILED workflow_lost, FAILED workflow_lost, COMPLETED, within ${(settledMs / 1000).toFixed(1)} s; new runs run; no process ended`,
+    });
+  });
+});

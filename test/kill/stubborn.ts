@@ -1,0 +1,76 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Answer, RequestOptions, TestClient } from "../support/client.ts";
+
+/** What a client met on its way to an answer. */
+export interface Refusals {
+  /** Answers by status; "broken" stands for a connection that was refused or cut. */
+  readonly counts: Map<string, number>;
+  /** 503s without a Retry-After: there must be none. */
+  withoutRetryAfter: number;
+  /** Longest time one request took to be answered at all (ms). */
+  slowest: number;
+}
+
+export const noRefusals = (): Refusals => ({ counts: new Map(), withoutRetryAfter: 0, slowest: 0 });
+
+/** What they met, for people. */
+export function refused({ counts }: Refusals): string {
+  const met = [...counts].filter(([status]) => !status.startsWith("2")).map(([status, n]) => `${n} x ${status}`);
+  return met.length === 0 ? "no refusal" : met.join(", ");
+}
+
+/**
+ * Sends a POST with one Idempotency-Key until it is answered for good, as a careful client does: a broken connection, a
+ * 503 and "still in progress" are tried again. Throws after `timeoutMs`.
+ */
+export async function postStubbornly(
+  api: TestClient,
+  path: string,
+  body: () => unknown,
+  refusals: Refusals,
+  options: RequestOptions & { timeoutMs?: number; key?: string } = {},
+): Promise<Answer> {
+  const { timeoutMs = 100_000, key = randomUUID(), ...rest } = options;
+  for (const until = Date.now() + timeoutMs; Date.now() < until; await delay(100)) {
+    const since = Date.now();
+    const answer = await api
+      .post(path, body(), { ...rest, headers: { ...rest.headers, "idempotency-key": key } })
+      .catch((error: unknown) => (error instanceof TypeError || isAborted(error) ? null : Promise.reject(error)));
+    const status = answer === null ? "broken" : String(answer.status);
+    refusals.counts.set(status, (refusals.counts.get(status) ?? 0) + 1);
+    if (answer) refusals.slowest = Math.max(refusals.slowest, Date.now() - since);
+    if (answer?.status === 503 && answer.headers.get("retry-after") === null) refusals.withoutRetryAfter += 1;
+    const again = answer === null || answer.status === 503 || answer.body?.code === "idempotency_in_progress";
+    if (!again) return answer;
+  }
+  throw new Error(`${path} was not answered within ${timeoutMs} ms; met ${JSON.stringify([...refusals.counts])}`);
+}
+
+/** Posts something again and again, each under a key of its own, until it is stopped; answers what was accepted. */
+export function postConstantly(
+  api: TestClient,
+  path: string,
+  body: (n: number) => unknown,
+  everyMs: number,
+): { stop(): Promise<{ answers: Answer[]; refusals: Refusals }> } {
+  const refusals = noRefusals();
+  const under: Array<Promise<Answer>> = [];
+  const timer = setInterval(() => {
+    const n = under.length;
+    const post = postStubbornly(api, path, () => body(n), refusals);
+    // Told by stop().
+    post.catch(() => undefined);
+    under.push(post);
+  }, everyMs);
+  return {
+    async stop() {
+      clearInterval(timer);
+      return { answers: await Promise.all(under), refusals };
+    },
+  };
+}
+
+function isAborted(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
+}

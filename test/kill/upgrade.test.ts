@@ -1,0 +1,122 @@
+import { execFile } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { flow, nodesOf, openBench } from "../engine/support.ts";
+import { historiesOf, replay, withTemporal } from "../support/histories.ts";
+import { eventually } from "../support/scratch.ts";
+import { startServiceProcess } from "../support/service-processes.ts";
+import type { ServiceProcess } from "../support/service-processes.ts";
+import { client, startService } from "../support/service.ts";
+import type { OwnService } from "../support/service.ts";
+import { tell } from "./table.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** A build whose delays set one timer more, in runs that know of it. What it yields says so. */
+const PATCHED = 'patched("delay-with-a-timer-more")';
+/** The same change as somebody makes it who does not think of runs under way. */
+const CARELESS = "true";
+
+let service: OwnService;
+let builds: { readonly patched: string; readonly careless: string };
+const newer: ServiceProcess[] = [];
+beforeAll(async () => {
+  service = await startService();
+  const [patched, careless] = await Promise.all([changedBuild(PATCHED), changedBuild(CARELESS)]);
+  builds = { patched, careless };
+});
+afterAll(async () => {
+  await Promise.all(newer.map((each) => each.kill()));
+  await service?.close();
+});
+
+/** A copy of the build in which `delay` does more when `condition` holds. */
+async function changedBuild(condition: string): Promise<string> {
+  const folder = mkdtempSync(join(inject("millrace").stateDir, "build-"));
+  const dist = join(folder, "dist");
+  cpSync(join(root, "dist"), dist, { recursive: true });
+  cpSync(join(root, "package.json"), join(folder, "package.json"));
+  cpSync(join(root, "migrations"), join(folder, "migrations"), { recursive: true });
+  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  const file = join(dist, "workflows/engine/nodes/delay.js");
+  const source = readFileSync(file, "utf8");
+  const changed = source
+    .replace("import { sleep }", "import { patched, sleep }")
+    .replace("if (wait > 0)", `if (${condition}) { more = "newer code, "; await sleep(10); }\n        if (wait > 0)`)
+    .replace("{ v: new Date", "{ v: more + new Date")
+    .replace("let wait", 'let more = "";\n    let wait');
+  expect(changed.length).toBeGreaterThan(source.length + 80);
+  writeFileSync(file, changed);
+  await promisify(execFile)(process.execPath, [join(root, "scripts/build-workflows.mjs"), dist], { cwd: root });
+  return dist;
+}
+
+const out = (from: string) => ({ id: "out-0", type: "output", config: { value: `{{${from}}}` } });
+const waits = flow(
+  [
+    { id: "in-0", type: "input" },
+    { id: "delay-0", type: "delay", config: { seconds: 3 } },
+    { id: "approval-0", type: "approval", config: { message: "?" } },
+    { id: "delay-1", type: "delay", config: { seconds: 0.1 } },
+    out("delay-1"),
+  ],
+  ["in-0>delay-0", "delay-0>approval-0", "approval-0:approve>delay-1", "delay-1>out-0"],
+);
+const quick = flow([{ id: "delay-0", type: "delay", config: { seconds: 0.1 } }, out("delay-0")], ["delay-0>out-0"]);
+
+describe("an upgrade whose workflows do something else", () => {
+  it("goes on with runs that older code began, while new runs take the new way", async () => {
+    const before = await openBench(service);
+    const [waiting, short] = await Promise.all([before.deploy(waits), before.deploy(quick)]);
+    const { run_id: inPause } = await before.start(waiting, { "in-0": "a" });
+    await before.until(inPause, "PAUSED");
+    const { run_id: inDelay } = await before.start(waiting, { "in-0": "b" });
+    await eventually("the other one waits", async () => {
+      const { body } = await before.api.get(`/v2/runs/${inDelay}`, { query: { expand: "nodes" } });
+      return nodesOf(body)["delay-0"]?.state === "RUNNING";
+    });
+    const old = await before.run(quick);
+    expect(old.outputs["out-0"]).toMatch(/^\d{4}-/);
+
+    // The old processes die; the new ones take over what they held.
+    await Promise.all([...service.api, ...service.worker].map((each) => each.kill()));
+    const { stateDir } = inject("millrace");
+    newer.push(await startServiceProcess("worker", service.env, stateDir, builds.patched));
+    newer.push(await startServiceProcess("api", service.env, stateDir, builds.patched));
+    const api = client({ url: newer[1]?.url ?? "" }, before.secretKey);
+    const get = async (id: string) => (await api.get(`/v2/runs/${id}`, { query: { wait_seconds: 20 } })).body;
+
+    const { body: fresh } = await api.post("/v2/runs", { project_id: short, inputs: {}, mode: "sync" });
+    expect(fresh).toMatchObject({ state: "COMPLETED", outputs: { "out-0": expect.stringMatching(/^newer code, /) } });
+
+    for (const id of [inPause, inDelay]) {
+      await eventually("it asks", async () => (await get(id)).state === "PAUSED");
+      expect((await api.post(`/v2/runs/${id}/resume`, { action: "approve" })).status).toBe(202);
+      // Its first delay was begun by the old code, the second by the new.
+      expect(await get(id)).toMatchObject({
+        state: "COMPLETED",
+        outputs: { "out-0": expect.stringMatching(/^newer code, /) },
+      });
+      const { body } = await api.get(`/v2/runs/${id}`, { query: { expand: "nodes" } });
+      expect(nodesOf(body)["delay-0"]?.output).toMatch(/^\d{4}-/);
+    }
+
+    // The test has teeth: without the patch these very runs could not have gone on.
+    const histories = await withTemporal(service.temporalAddress, async (each) =>
+      (await Promise.all([inDelay, inPause].map((id) => historiesOf(each, id)))).flat(),
+    );
+    expect(await replay(histories, join(builds.patched, "workflow-bundle.js"))).toEqual({});
+    const failures = await replay(histories, join(builds.careless, "workflow-bundle.js"));
+    expect(Object.values(failures)).toEqual(histories.map(() => expect.stringMatching(/determinis/i)));
+    tell({
+      killed: "every api and worker, replaced by newer code",
+      when: "a delay and an open approval begun by older code",
+      runs: 4,
+      outcome:
+        "runs of the older code COMPLETED by the newer, which serves new runs its own way; without the patch their replay fails",
+    });
+  });
+});

@@ -1,0 +1,189 @@
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createGuardedFetch } from "../../src/platform/guarded-fetch.ts";
+import type { GuardedFetch } from "../../src/platform/guarded-fetch.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+
+const MIB = 1024 * 1024;
+let target: HttpTarget;
+let guarded: GuardedFetch;
+
+beforeAll(async () => {
+  target = await startHttpTarget();
+  guarded = createGuardedFetch({ allow: ["loopback"], limits: { responseBytes: MIB, totalMs: 10_000 } });
+});
+afterEach(() => target.reset());
+afterAll(async () => {
+  await guarded.close();
+  await target.close();
+});
+
+function serve(body: Buffer, encoding: string): string {
+  target.on("/packed", (_request, response) => {
+    response.writeHead(200, { "content-encoding": encoding, "content-type": "text/plain" }).end(body);
+  });
+  return `${target.url}/packed`;
+}
+
+describe("oversize", () => {
+  it("takes a body of exactly the limit and refuses one byte more", async () => {
+    await expect(guarded.fetch({ url: `${target.url}/bytes?n=${MIB}` })).resolves.toMatchObject({ truncated: false });
+    await expect(guarded.fetch({ url: `${target.url}/bytes?n=${MIB + 1}` })).rejects.toMatchObject({
+      name: "FetchFailed",
+      code: "response_too_large",
+      retryable: false,
+    });
+  });
+
+  it("stops an endless stream at the limit and closes its connection", async () => {
+    await expect(guarded.fetch({ url: `${target.url}/stream` })).rejects.toMatchObject({ code: "response_too_large" });
+    await expect.poll(() => target.active()).toBe(0);
+  });
+
+  it("keeps the beginning when asked to", async () => {
+    const answer = await guarded.fetch({
+      url: `${target.url}/stream`,
+      overflow: "truncate",
+      limits: { responseBytes: 1000 },
+    });
+    expect(answer.truncated).toBe(true);
+    expect(answer.body.toString()).toBe("x".repeat(1000));
+    const whole = await guarded.fetch({ url: `${target.url}/bytes?n=10`, overflow: "truncate" });
+    expect(whole).toMatchObject({ truncated: false });
+  });
+
+  it("refuses a header block that is too large", async () => {
+    target.on("/headers", (_request, response) => void response.setHeader("x-large", "x".repeat(100_000)).end());
+    await expect(guarded.fetch({ url: `${target.url}/headers` })).rejects.toMatchObject({ code: "headers_too_large" });
+  });
+
+  it("does not take the announced length of a HEAD for a body", async () => {
+    target.on("/head", (_request, response) => void response.setHeader("content-length", 10 * MIB).end());
+    await expect(guarded.fetch({ url: `${target.url}/head`, method: "HEAD" })).resolves.toMatchObject({ status: 200 });
+  });
+});
+
+describe("compressed answers", () => {
+  const text = "millrace ".repeat(10_000);
+
+  it.each([
+    ["gzip", gzipSync(text)],
+    ["x-gzip", gzipSync(text)],
+    ["GZIP", gzipSync(text)],
+    ["deflate", deflateSync(text)],
+    ["deflate", deflateRawSync(text)],
+    ["br", brotliCompressSync(text)],
+    ["identity", Buffer.from(text)],
+  ])("are read when they are %s", async (encoding, body) => {
+    const answer = await guarded.fetch({ url: serve(body, encoding) });
+    expect(answer.body.toString()).toBe(text);
+  });
+
+  it.each([
+    ["gzip", gzipSync(Buffer.alloc(64 * MIB))],
+    ["deflate", deflateSync(Buffer.alloc(64 * MIB))],
+    ["br", brotliCompressSync(Buffer.alloc(64 * MIB))],
+  ])("zip-bomb: are refused when they grow beyond the limit (%s)", async (encoding, body) => {
+    expect(body.length).toBeLessThan(MIB);
+    const before = process.memoryUsage().arrayBuffers;
+    await expect(guarded.fetch({ url: serve(body, encoding) })).rejects.toMatchObject({ code: "response_too_large" });
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * MIB);
+  });
+
+  it("zip-bomb: are cut when asked to", async () => {
+    const url = serve(gzipSync(Buffer.alloc(64 * MIB)), "gzip");
+    const answer = await guarded.fetch({ url, overflow: "truncate", limits: { responseBytes: 5000 } });
+    expect(answer).toMatchObject({ truncated: true });
+    expect(answer.body).toHaveLength(5000);
+  });
+
+  it.each(["gzip, gzip", "zstd", "compress", "exi"])("are refused in the encoding %s", async (encoding) => {
+    await expect(guarded.fetch({ url: serve(gzipSync("x"), encoding) })).rejects.toMatchObject({
+      code: "unsupported_encoding",
+    });
+  });
+
+  it.each([
+    ["rubbish", Buffer.from("this is not gzip")],
+    ["cut short", gzipSync(text).subarray(0, 60)],
+  ])("fail cleanly when they are %s", async (_name, body) => {
+    await expect(guarded.fetch({ url: serve(body, "gzip") })).rejects.toMatchObject({ code: "invalid_encoding" });
+  });
+
+  it("may be empty", async () => {
+    const answer = await guarded.fetch({ url: serve(Buffer.alloc(0), "gzip") });
+    expect(answer.body).toHaveLength(0);
+  });
+});
+
+describe("time limits", () => {
+  it("end a request that never gets an answer", async () => {
+    const started = Date.now();
+    await expect(
+      guarded.fetch({ url: `${target.url}/hang?token=abc`, limits: { totalMs: 100 } }),
+    ).rejects.toMatchObject({
+      code: "timeout",
+      retryable: true,
+      message: expect.not.stringContaining("abc"),
+    });
+    expect(Date.now() - started).toBeLessThan(2000);
+  });
+
+  it("end a body that only drips", async () => {
+    const url = `${target.url}/stream?chunk=1&every=20`;
+    await expect(guarded.fetch({ url, limits: { totalMs: 200 } })).rejects.toMatchObject({ code: "timeout" });
+    await expect.poll(() => target.active()).toBe(0);
+  });
+
+  it("end the wait for headers and the silence in a body", async () => {
+    target.on("/silent", (_request, response) => void response.writeHead(200).write("a"));
+    await expect(guarded.fetch({ url: `${target.url}/hang`, limits: { headersMs: 50 } })).rejects.toMatchObject({
+      code: "timeout",
+      message: expect.stringContaining("no answer"),
+    });
+    await expect(guarded.fetch({ url: `${target.url}/silent`, limits: { bodyMs: 50 } })).rejects.toMatchObject({
+      code: "timeout",
+      message: expect.stringContaining("stopped"),
+    });
+  });
+
+  it("count over all redirects together", async () => {
+    target.on("/loop", async (_request, response) => {
+      await new Promise((resolve) => setTimeout(resolve, 80));
+      response.writeHead(302, { location: "/loop" }).end();
+    });
+    await expect(guarded.fetch({ url: `${target.url}/loop`, limits: { totalMs: 200 } })).rejects.toMatchObject({
+      code: "timeout",
+    });
+  });
+});
+
+describe("cancellation", () => {
+  it("rejects with the caller's reason and closes the connection", async () => {
+    const controller = new AbortController();
+    const reason = Object.assign(new Error("the node took too long"), { code: "node_timeout" });
+    setTimeout(() => controller.abort(reason), 50);
+    await expect(guarded.fetch({ url: `${target.url}/hang`, signal: controller.signal })).rejects.toBe(reason);
+    await expect.poll(() => target.active()).toBe(0);
+  });
+
+  it("does so in the middle of a body, and before anything was sent", async () => {
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 50);
+    const url = `${target.url}/stream?chunk=1&every=5`;
+    await expect(guarded.fetch({ url, signal: controller.signal })).rejects.toThrow(/aborted/);
+    target.reset();
+    await expect(guarded.fetch({ url, signal: controller.signal })).rejects.toThrow(/aborted/);
+    expect(target.requests).toHaveLength(0);
+  });
+});
+
+describe("a connection that breaks", () => {
+  it.each([0, 100])("fails and may be retried (after %i bytes)", async (after) => {
+    await expect(guarded.fetch({ url: `${target.url}/reset?after=${after}` })).rejects.toMatchObject({
+      code: "connection_failed",
+      retryable: true,
+    });
+  });
+});

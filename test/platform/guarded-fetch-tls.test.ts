@@ -1,0 +1,62 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createGuardedFetch } from "../../src/platform/guarded-fetch.ts";
+import type { GuardedFetch } from "../../src/platform/guarded-fetch.ts";
+
+// Certificates are made when the test runs: a private key in the repository would trip every secret scanner.
+const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
+
+describe.skipIf(!hasOpenssl)("https", () => {
+  const names: string[] = [];
+  let server: ReturnType<typeof createServer>;
+  let guarded: GuardedFetch;
+  let port = 0;
+  let requests = 0;
+
+  beforeAll(async () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-tls-"));
+    const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+    const subject = ["-subj", "/CN=secure.example", "-addext", "subjectAltName=DNS:secure.example"];
+    const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"];
+    execFileSync("openssl", ["req", "-x509", ...curve, "-keyout", key, "-out", cert, ...subject], { stdio: "ignore" });
+    server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (_request, response) => {
+      requests += 1;
+      response.end("secret");
+    });
+    rmSync(folder, { recursive: true });
+    server.on("tlsClientError", () => undefined);
+    server.on("connection", (socket) => socket.on("error", () => undefined));
+    server.on("secureConnection", (socket) => names.push(String(socket.servername)));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    port = (server.address() as AddressInfo).port;
+    guarded = createGuardedFetch({ allow: ["loopback"], resolve: async () => ["127.0.0.1"] });
+  });
+  afterAll(async () => {
+    await guarded.close();
+    server.close();
+  });
+
+  it("verifies the certificate although it dials an address, and asks for the name of the URL", async () => {
+    await expect(guarded.fetch({ url: `https://secure.example:${port}/` })).rejects.toMatchObject({
+      name: "FetchFailed",
+      code: "tls_failed",
+      retryable: false,
+    });
+    expect(requests).toBe(0);
+    expect(names.every((name) => name === "secure.example")).toBe(true);
+  });
+
+  it("fails on a server that does not speak TLS", async () => {
+    const plain = createServer();
+    plain.on("connection", (socket) => socket.on("error", () => undefined).end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));
+    const url = `https://plain.example:${(plain.address() as AddressInfo).port}/`;
+    await expect(guarded.fetch({ url })).rejects.toMatchObject({ name: "FetchFailed" });
+    plain.close();
+  });
+});

@@ -1,0 +1,420 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
+import { createDeflate } from "node:zlib";
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import { createActivityDocumentParser, createParseDocument } from "../../activities/ingest/parse-document.ts";
+import { createFileBlobStore } from "../../src/platform/blobs.ts";
+import type { DocumentParser, DocumentRequest, ParsedDocument } from "../../src/platform/parsing/document-parser.ts";
+import { DocumentError } from "../../src/platform/parsing/errors.ts";
+import { detectMime, isSupportedMime, SUPPORTED_MIME_TYPES } from "../../src/platform/parsing/mime.ts";
+import { buildPdf, deflated } from "../fixtures/documents/pdf.ts";
+
+const ORG = "018f0000-0000-7000-8000-000000000001";
+const MIB = 1024 * 1024;
+
+let parser: DocumentParser;
+
+beforeAll(async () => {
+  parser = createActivityDocumentParser();
+  await parser.warm();
+  return () => parser.close();
+});
+
+async function parse(
+  filename: string | null,
+  bytes: Uint8Array | string,
+  more: Partial<DocumentRequest> = {},
+): Promise<ParsedDocument> {
+  const source = { bytes: typeof bytes === "string" ? Buffer.from(bytes) : bytes };
+  return await parser.parse({ orgId: ORG, source, filename, declared: null, ...more });
+}
+
+async function codeOf(filename: string | null, bytes: Uint8Array | string): Promise<string> {
+  const error: unknown = await parse(filename, bytes).then(
+    ({ text }) => expect.unreachable(`was read: ${text.slice(0, 100)}`),
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(DocumentError);
+  // What a person reads: a sentence, and nothing of ours.
+  expect((error as Error).message).toMatch(/^[A-Z].*\.$/s);
+  expect((error as Error).message).not.toMatch(/node_modules|dist\/|\.js|\.mjs|at \w+ \(/);
+  return (error as DocumentError).code;
+}
+
+/** A compressed content stream of blanks, made without holding them. */
+async function blanks(bytes: number, layers: number): Promise<{ stream: Buffer; filter: string }> {
+  const chunk = Buffer.alloc(MIB, " ");
+  const squeezed = await buffer(
+    Readable.from(Array.from({ length: bytes / MIB }, () => chunk)).pipe(createDeflate({ level: 1 })),
+  );
+  const { stream } = deflated(squeezed, layers - 1);
+  return { stream, filter: `[${"/FlateDecode ".repeat(layers)}]` };
+}
+
+const fixture = (name: string): Promise<Buffer> => readFile(new URL(`../fixtures/documents/${name}`, import.meta.url));
+
+describe("documents: text", () => {
+  it.each([
+    ["UTF-8", Buffer.from("naïve ☃")],
+    ["UTF-8 with a mark", Buffer.from("\ufeffnaïve ☃")],
+    ["UTF-16 little endian", Buffer.from("\ufeffnaïve ☃", "utf16le")],
+    ["UTF-16 big endian", Buffer.from("\ufeffnaïve ☃", "utf16le").swap16()],
+  ])("reads %s", async (_, bytes) => {
+    expect(await parse("a.txt", bytes)).toEqual({
+      mime: "text/plain",
+      text: "naïve ☃",
+      title: null,
+      pages: null,
+      page_count: null,
+      warnings: [],
+    });
+  });
+
+  it("reads what is no UTF-8 as Latin-1, or as what was declared", async () => {
+    expect((await parse("a.txt", Buffer.from("na\u00efve", "latin1"))).text).toBe("naïve");
+    const japanese = Buffer.from([0x83, 0x65, 0x83, 0x58, 0x83, 0x67]);
+    expect((await parse("a.txt", japanese, { declared: "text/plain; charset=Shift_JIS" })).text).toBe("テスト");
+    expect((await parse("a.txt", japanese, { declared: "text/plain; charset=nonsense" })).text).not.toBe("");
+  });
+
+  it("gives text that JSON and Postgres can hold", async () => {
+    const { text } = await parse("a.txt", "a\u0001b\r\nc\rd\te\u007f");
+    expect(text).toBe("ab\nc\nd\te");
+    expect((await parse("a.txt", Buffer.from("\ufeffx\ud800y", "utf16le"))).text).toBe("x\ufffdy");
+  });
+
+  it("takes the title of Markdown from its first heading", async () => {
+    expect(await parse("README.md", "intro\n\n# The *title*\n\n## Not this")).toMatchObject({
+      mime: "text/markdown",
+      title: "The *title*",
+    });
+  });
+
+  it("leaves CSV as it is, however odd its quotes", async () => {
+    const table = 'a;b,"c ""quoted"" \n two lines",\t"unclosed\n,,,"";"\n=1+1,@x';
+    expect(await parse("table.csv", table)).toMatchObject({ mime: "text/csv", text: table });
+  });
+
+  it("proto-pollution: reads JSON with __proto__ as text", async () => {
+    const text = '{"__proto__":{"polluted":1}}';
+    expect((await parse("a.json", text)).text).toBe(text);
+    expect({}).not.toHaveProperty("polluted");
+  });
+
+  it("takes the words of HTML, without scripts and styles", async () => {
+    const page =
+      "<html><head><title>The &amp; title</title><style>p{color:red}</style><script>alert('no')</script></head>" +
+      "<body onload=\"fetch('x')\"><h1>Heading</h1><p>First<br>second</p><script>document.write('no')</script><noscript></noscript></body></html>";
+    const { mime, title, text } = await parse("a.html", page);
+    expect([mime, title]).toEqual(["text/html", "The & title"]);
+    expect(text).toContain("Heading");
+    expect(text).toContain("First");
+    expect(text).not.toMatch(/alert|no'|color|fetch|</);
+  });
+
+  it("decodes HTML as its meta tag says", async () => {
+    const page = Buffer.from(
+      "<html><head><meta charset='windows-1251'></head><body><p>\u00cf\u00f0\u00e8\u00e2\u00e5\u00f2</p></body></html>",
+      "latin1",
+    );
+    expect((await parse("a.html", page)).text).toContain("Привет");
+  });
+
+  it.each([
+    ["a.txt", ""],
+    ["a.txt", " \n\t\r\n"],
+    ["a.html", "<html><script>1</script></html>"],
+    ["a.pdf", buildPdf([{ stream: Buffer.from("0 0 10 10 re f") }])],
+  ])("says that %s is empty where there are no words in it", async (name, bytes) => {
+    expect(await codeOf(name, bytes)).toBe("document_empty");
+  });
+
+  it.each(["a.txt", "a.md", "a.csv", "a.html", "a.json", "a.pdf"])("says that random bytes are no %s", async (name) => {
+    // Begun so that no magic number is met by chance.
+    expect(await codeOf(name, Buffer.concat([Buffer.from([1, 0]), randomBytes(100_000)]))).toBe("document_broken");
+  });
+
+  it.each(['{"a":', "[1,2", "{'a':1}", "nul"])("says that %s is no JSON", async (text) => {
+    expect(await codeOf("a.json", text)).toBe("document_broken");
+  });
+
+  it("refuses 30 MB of text, and takes 24 MB", async () => {
+    expect(await codeOf("a.txt", Buffer.alloc(30e6, "word "))).toBe("document_too_large");
+    expect((await parse("a.txt", Buffer.alloc(24e6, "word "))).text.length).toBe(24e6);
+    // Every Latin-1 letter above ASCII takes two bytes of UTF-8.
+    expect(await codeOf("a.txt", Buffer.alloc(20 * MIB, 0xe9))).toBe("document_too_large");
+  });
+
+  it("deep-json: survives nesting", async () => {
+    expect(["document_too_large", "document_broken"]).toContain(await codeOf("a.json", "[".repeat(8e6)));
+    expect(await parse("a.html", "<div>".repeat(300_000) + "deep")).toMatchObject({
+      text: expect.stringContaining("deep"),
+    });
+  });
+});
+
+describe("documents: PDF", () => {
+  it("reads pages, their places in the text and the title", async () => {
+    const pdf = buildPdf(["Hello (one) of \\050two\\051", "Second page"], { title: "The title" });
+    const { text, pages, ...rest } = await parse("a.pdf", pdf);
+    expect(rest).toEqual({ mime: "application/pdf", title: "The title", page_count: 2, warnings: [] });
+    expect(text).toBe("Hello (one) of (two)\n\nSecond page");
+    expect(pages?.map(({ page, char_start, char_end }) => [page, text.slice(char_start, char_end)])).toEqual([
+      [1, "Hello (one) of (two)"],
+      [2, "Second page"],
+    ]);
+  });
+
+  it("puts lines on lines of their own", async () => {
+    const stream = Buffer.from(
+      "BT /F1 12 Tf 72 700 Td (first line) Tj 0 -14 Td (second line) Tj 0 -40 Td (third) Tj ET",
+    );
+    expect((await parse("a.pdf", buildPdf([{ stream }]))).text).toMatch(/^first line\nsecond line\n+third$/);
+  });
+
+  it("reads compressed content, and fonts of Chinese and Japanese", async () => {
+    const content = Buffer.from("BT /F1 12 Tf 72 700 Td (squeezed) Tj ET");
+    expect((await parse("a.pdf", buildPdf([deflated(content, 3)]))).text).toBe("squeezed");
+    const { text, title } = await parse("japanese.pdf", await fixture("japanese.pdf"));
+    expect(text).toContain("こんにちは世界");
+    expect(text).toContain("中文文本");
+    expect(title).toBe("日本 title");
+  });
+
+  it("knows a PDF by its bytes, not by its name", async () => {
+    expect((await parse("a.txt", buildPdf(["by magic"]))).text).toBe("by magic");
+    expect((await parse(null, buildPdf(["by magic"]), { declared: "text/html" })).mime).toBe("application/pdf");
+    expect((await parse("a.pdf", Buffer.concat([Buffer.from("junk\n".repeat(50)), buildPdf(["late"])]))).text).toBe(
+      "late",
+    );
+  });
+
+  it("says that a PDF is encrypted", async () => {
+    expect(await codeOf("encrypted.pdf", await fixture("encrypted.pdf"))).toBe("document_encrypted");
+    const hex = (byte: string): string => `<${byte.repeat(32)}>`;
+    const trailer = `/ID [${hex("00")} ${hex("00")}] /Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -4 /O ${hex("ab")} /U ${hex("cd")} >>`;
+    expect(await codeOf("a.pdf", buildPdf(["secret"], { trailer }))).toBe("document_encrypted");
+  });
+
+  it("reads a truncated PDF in part or not at all", async () => {
+    const whole = buildPdf(["One", "Two", "Three"]);
+    for (const share of [0.02, 0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99]) {
+      const cut = whole.subarray(0, Math.floor(whole.length * share));
+      const result = await parse("a.pdf", cut).catch((error: unknown) => error);
+      if (result instanceof DocumentError) expect(["document_broken", "document_empty"]).toContain(result.code);
+      else expect((result as ParsedDocument).text).toContain("One");
+    }
+    expect(await codeOf("a.pdf", whole.subarray(0, whole.length / 2))).toBe("document_broken");
+    expect(await codeOf("a.pdf", "%PDF-1.7\n")).toBe("document_broken");
+  });
+
+  it("reads the other pages where one is broken, and says which is not", async () => {
+    const pageTree = "<< /Type /Pages /Count 3 /Kids [5 0 R 99 0 R 7 0 R] >>";
+    const result = await parse("a.pdf", buildPdf(["One", "Three"], { pageTree })).catch((error: unknown) => error);
+    if (result instanceof DocumentError) expect(result.code).toBe("document_broken");
+    else expect(result).toMatchObject({ text: expect.stringContaining("One"), warnings: expect.any(Array) });
+  });
+
+  it.each([
+    ["pages that are not there", { pageTree: "<< /Type /Pages /Count 2000000000 /Kids [5 0 R] >>" }],
+    ["a tree of pages that contains itself", { pageTree: "<< /Type /Pages /Count 5 /Kids [2 0 R 2 0 R] >>" }],
+    ["no pages", { pageTree: "<< /Type /Pages /Count 0 /Kids [] >>" }],
+    ["a tree that is a number", { pageTree: "7" }],
+    ["a negative count", { pageTree: "<< /Type /Pages /Count -1 /Kids [5 0 R] >>" }],
+  ])("survives %s", async (_, options) => {
+    const result = await parse("a.pdf", buildPdf(["One"], options)).catch((error: unknown) => error);
+    if (result instanceof DocumentError) expect(result.code).toMatch(/^document_(broken|too_large|empty|timeout)$/);
+    else expect((result as ParsedDocument).text).toContain("One");
+  });
+
+  it("reads 2000 pages and no more", async () => {
+    const pages = Array.from({ length: 2001 }, (_, index) => `page ${index + 1}`);
+    expect(await codeOf("a.pdf", buildPdf(pages))).toBe("document_too_large");
+    const { page_count, text } = await parse("a.pdf", buildPdf(pages.slice(1)));
+    expect(page_count).toBe(2000);
+    expect(text.endsWith("page 2001")).toBe(true);
+  });
+
+  it("executes nothing that a PDF carries", async () => {
+    const catalog =
+      "/OpenAction << /S /JavaScript /JS (this.constructor.constructor\\('process.exit\\(\\)'\\)\\(\\)) >>";
+    expect((await parse("a.pdf", buildPdf(["Still here"], { catalog }))).text).toBe("Still here");
+    const resources = "/XObject << /X 7 0 R >>";
+    const form =
+      "<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /XObject << /X 7 0 R >> >> /Length 5 >>\nstream\n/X Do\nendstream";
+    const stream = Buffer.from("BT /F1 12 Tf 72 700 Td (before) Tj ET /X Do");
+    const result = await parse("a.pdf", buildPdf([{ stream, resources }], { objects: [form] })).catch(
+      (error: unknown) => error,
+    );
+    if (result instanceof DocumentError) expect(result.code).toMatch(/^document_(broken|too_large|timeout)$/);
+    else expect((result as ParsedDocument).text).toContain("before");
+  });
+});
+
+describe("pdf-bomb", () => {
+  it.each([
+    ["one layer", 1],
+    ["three layers", 3],
+  ])("refuses most of a gigabyte squeezed into a small file: %s", { timeout: 90_000 }, async (_, layers) => {
+    const pdf = buildPdf([await blanks(700 * MIB, layers)]);
+    expect(pdf.length).toBeLessThan(4 * MIB);
+    // On a machine that is very busy, its time may be over before its memory is.
+    expect(["document_too_large", "document_timeout"]).toContain(await codeOf("a.pdf", pdf));
+    expect((await parse("a.txt", "the parser lives")).text).toBe("the parser lives");
+  });
+
+  it("ends a document that takes too long", async () => {
+    const hasty = createActivityDocumentParser({ timeoutMs: 300, size: 1 });
+    try {
+      await hasty.warm();
+      const pdf = buildPdf([deflated(Buffer.from(`BT /F1 1 Tf ${"1 0 0 1 9 9 Tm (abc) Tj ".repeat(2e6)} ET`))]);
+      const request = { orgId: ORG, filename: "a.pdf", declared: null };
+      await expect(hasty.parse({ ...request, source: { bytes: pdf } })).rejects.toMatchObject({
+        code: "document_timeout",
+      });
+      expect((await hasty.parse({ ...request, source: { bytes: buildPdf(["quick"]) } })).text).toBe("quick");
+    } finally {
+      await hasty.close();
+    }
+  });
+});
+
+describe("document parser", () => {
+  it("reads files and blobs as streams", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "millrace-parsing-"));
+    const blobs = await createFileBlobStore(join(folder, "blobs"));
+    try {
+      const pdf = buildPdf(["From a file"]);
+      await writeFile(join(folder, "a.pdf"), pdf);
+      const read = await parser.parse({
+        orgId: ORG,
+        source: { path: join(folder, "a.pdf") },
+        filename: "a.pdf",
+        declared: null,
+      });
+      expect(read.text).toBe("From a file");
+
+      const parseDocument = createParseDocument({ parser, blobs });
+      const { key } = await blobs.put(ORG, Buffer.concat([pdf, Buffer.alloc(20 * MIB, "%padding\n")]), {
+        maxBytes: 30 * MIB,
+      });
+      const document = { org_id: ORG, filename: "a.pdf", declared: null };
+      expect((await parseDocument({ ...document, content: { blob: key } })).text).toBe("From a file");
+      await expect(parseDocument({ ...document, content: { bytes: Buffer.from("%PDF-") } })).rejects.toMatchObject({
+        name: "NodeFailure",
+        code: "document_broken",
+        retryable: false,
+      });
+      const empty = await blobs.put(ORG, Buffer.alloc(0), { maxBytes: 1 });
+      await expect(parseDocument({ ...document, content: { blob: empty.key } })).rejects.toMatchObject({
+        code: "document_empty",
+      });
+      await blobs.delete(key);
+      await expect(parseDocument({ ...document, content: { blob: key } })).rejects.toMatchObject({
+        name: "BlobNotFound",
+      });
+    } finally {
+      blobs.close();
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it("refuses types it cannot read, and says which it can", async () => {
+    const error = await parse("a.docx", Buffer.from("PK\u0003\u0004rest")).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "unsupported_type", message: expect.stringContaining("application/pdf") });
+    expect(await codeOf("a.png", Buffer.from("\u0089PNG\r\n\u001a\n", "latin1"))).toBe("unsupported_type");
+    expect(await codeOf("a.bin", randomBytes(10).fill(0))).toBe("unsupported_type");
+  });
+
+  it("refuses files above its limit without reading them", async () => {
+    const source = {
+      size: 129 * MIB,
+      open: async () => [Buffer.from("%PDF-1.4")] as unknown as AsyncIterable<Uint8Array>,
+    };
+    await expect(parse("a.pdf", "", { source })).rejects.toMatchObject({ code: "document_too_large" });
+  });
+
+  it("reads again what it was reading when its process was killed from outside, once", async () => {
+    const own = createActivityDocumentParser({ size: 1 });
+    try {
+      await own.warm();
+      const kill = (): void => {
+        for (const pid of own.stats().busy) process.kill(pid, "SIGKILL");
+      };
+      const slow = buildPdf(Array.from({ length: 1500 }, () => "a page"));
+      const request = { orgId: ORG, source: { bytes: slow }, filename: "a.pdf", declared: null };
+      const reading = own.parse(request);
+      await vi.waitFor(() => expect(own.stats().busy.length).toBe(1));
+      await delay(20);
+      kill();
+      expect((await reading).page_count).toBe(1500);
+
+      const killing = setInterval(kill, 5);
+      const again = own.parse(request).finally(() => clearInterval(killing));
+      await expect(again).rejects.toMatchObject({ code: "document_broken" });
+      expect((await own.parse({ ...request, source: { bytes: buildPdf(["fine"]) } })).text).toBe("fine");
+    } finally {
+      await own.close();
+    }
+  });
+
+  it("stops when its signal fires", async () => {
+    const stop = new AbortController();
+    const reason = new Error("cancelled");
+    const pdf = buildPdf([await blanks(200 * MIB, 1)]);
+    const reading = parse("a.pdf", pdf, { signal: stop.signal });
+    setTimeout(() => stop.abort(reason), 50);
+    await expect(reading).rejects.toBe(reason);
+  });
+
+  it("reads 50 documents at once", async () => {
+    const texts = await Promise.all(
+      Array.from({ length: 50 }, async (_, index) => (await parse("a.pdf", buildPdf([`Document ${index}`]))).text),
+    );
+    expect(texts).toEqual(Array.from({ length: 50 }, (_, index) => `Document ${index}`));
+  });
+});
+
+describe("type of a file", () => {
+  const text = Buffer.from("some words");
+  it.each<[string | null, string | null, Buffer, string]>([
+    ["a.PDF", null, text, "application/pdf"],
+    ["a.txt", "application/pdf", text, "text/plain"],
+    ["a.md", "text/plain", text, "text/markdown"],
+    ["a.csv", "application/vnd.ms-excel", text, "text/csv"],
+    ["a.htm", null, text, "text/html"],
+    ["a.json", "text/html", text, "application/json"],
+    ["a.jsonl", null, text, "text/plain"],
+    ["a.b.c.txt", null, text, "text/plain"],
+    [
+      "a.docx",
+      "application/pdf",
+      Buffer.from("PK\u0003\u0004"),
+      "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ],
+    ["a.txt", null, Buffer.from("PK\u0003\u0004"), "application/zip"],
+    ["a.pdf", "application/pdf", Buffer.from("\u00ff\u00d8\u00ff\u00e0", "latin1"), "image/jpeg"],
+    ["a.exe", "text/plain", Buffer.from("MZ\u0090\u0000", "latin1"), "application/x-executable"],
+    ["README", null, text, "text/plain"],
+    ["README", "text/markdown; charset=utf-8", text, "text/markdown"],
+    ["__proto__", null, text, "text/plain"],
+    ["a.unknown", null, text, "application/octet-stream"],
+    ["a.unknown", "text/plain", text, "text/plain"],
+    [null, "application/pdf", text, "text/plain"],
+    [null, "application/xhtml+xml", text, "text/html"],
+    [null, "application/json", text, "application/json"],
+    [null, "image/png", text, "text/plain"],
+    [null, "text/plain", Buffer.from("a\u0000b"), "application/octet-stream"],
+    [null, "text/plain", Buffer.from("\ufeffab", "utf16le"), "text/plain"],
+    [null, null, Buffer.from("\ufeff \n<!DOCTYPE HTML><p>x"), "text/html"],
+    [null, null, Buffer.alloc(0), "application/octet-stream"],
+  ])("%j declared as %j", (filename, declared, bytes, expected) => {
+    expect(detectMime(filename, declared, bytes)).toBe(expected);
+    expect(isSupportedMime(expected)).toBe((SUPPORTED_MIME_TYPES as readonly string[]).includes(expected));
+  });
+});

@@ -1,0 +1,151 @@
+import { randomUUID } from "node:crypto";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Operation } from "../../src/api/operation.ts";
+import { operations } from "../api/conformance.ts";
+import { openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import type { Answer, TestClient } from "../support/client.ts";
+import { idFor, idsOf, isOwned, makeEverything } from "./foreign-ids.ts";
+import type { Ids } from "./foreign-ids.ts";
+
+let victim: ApiTenant;
+let stranger: ApiTenant;
+let callers: Record<string, TestClient>;
+/** Ids of the victim. */
+let theirs: Ids;
+
+beforeAll(async () => {
+  victim = await openTenant();
+  stranger = await openTenant();
+  theirs = await makeEverything(victim);
+  callers = { secret: stranger.secret, admin: await stranger.user("admin"), public: stranger.public };
+});
+
+const guarded = operations.filter((operation) => operation.auth !== "none");
+const withIds = guarded.filter((operation) => idsOf(operation).some(({ name }) => isOwned(operation, name)));
+
+/** Other ids that are as good as none: a new one for each of the victim's. */
+const unknown = (ids: Ids): Ids => Object.fromEntries(Object.keys(ids).map((name) => [name, randomUUID()]));
+
+/** A body that fits: the first example, with these ids where it has ids. */
+function bodyOf(operation: Operation, ids: Ids): unknown {
+  if (operation.multipart) {
+    const form = new FormData();
+    form.set("file", new Blob(["by a stranger"]), "theirs.txt");
+    return form;
+  }
+  if (!operation.body) return undefined;
+  const example = (Object.values(operation.examples ?? {})[0] ?? {}) as Record<string, unknown>;
+  const members = idsOf(operation).filter((each) => each.in === "body" && each.name in example);
+  return { ...example, ...Object.fromEntries(members.map(({ name }) => [name, idFor(ids, operation, name)])) };
+}
+
+async function call(api: TestClient, operation: Operation, ids: Ids): Promise<Answer & { readonly text: string }> {
+  const parameters = idsOf(operation);
+  const value = (name: string): string => encodeURIComponent(idFor(ids, operation, name) ?? "");
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => value(name));
+  const query = parameters.filter((each) => each.in === "query").map(({ name }) => `${name}=${value(name)}`);
+  const address = query.length > 0 ? `${path}?${query.join("&")}` : path;
+  const response = await api.raw(operation.method, address, bodyOf(operation, ids), {
+    headers: { "x-request-id": "same" },
+    signal: AbortSignal.timeout(20_000),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text, text };
+}
+
+/** Everything the database holds of an organisation, a text per row and table; without what changes by itself. */
+async function holdings(tenant: ApiTenant): Promise<Record<string, string[]>> {
+  return tenant.withDatabase((database) =>
+    database.system(async (connection) => {
+      const tables = await connection.query<{ table_name: string }>(
+        "select table_name from information_schema.columns where table_schema = 'public' and column_name = 'org_id'",
+      );
+      const held: Record<string, string[]> = {};
+      for (const { table_name } of tables) {
+        const rows = await connection.query<{ row: string }>(
+          `select (to_jsonb(t) - 'last_used_at' - 'check_at')::text as row from ${table_name} t where org_id = $1::uuid order by 1`,
+          [tenant.org_id],
+        );
+        held[table_name] = rows.map(({ row }) => row);
+      }
+      return held;
+    }),
+  );
+}
+
+describe("cross-tenant: another organisation's ids, in every operation of the document", () => {
+  it("knows an id for every parameter that is one (a new operation needs a line in test/security/foreign-ids.ts)", () => {
+    const missing = guarded.flatMap((operation) =>
+      idsOf(operation)
+        .filter(({ name }) => idFor(theirs, operation, name) === undefined)
+        .map(({ name }) => `${operation.id}.${name}`),
+    );
+    expect(missing).toEqual([]);
+    expect(withIds.length).toBeGreaterThan(20);
+  });
+
+  it.each(withIds.map((operation) => [operation.id, operation] as const))(
+    "%s answers them as ids that do not exist, in the same bytes, and changes nothing",
+    async (_, operation) => {
+      const before = await holdings(victim);
+      const nothing: Ids = { ...theirs, ...unknown(theirs) };
+      const plain = Object.fromEntries(Object.entries(theirs).filter(([name]) => !isOwnedName(operation, name)));
+      const mine = { org: stranger.org_id, org_id: stranger.org_id };
+      for (const [caller, api] of Object.entries(callers)) {
+        if (caller === "public" && operation.auth !== "public") continue;
+        const expected = await call(api, operation, { ...nothing, ...plain, ...mine });
+        // With the victim's address, and with the stranger's own where the operation takes an organisation.
+        for (const ids of [theirs, { ...theirs, ...mine }]) {
+          const answer = await call(api, operation, ids);
+          expect([answer.status, answer.text], caller).toEqual([expected.status, expected.text]);
+        }
+        // A list is narrowed down to nothing; whatever else there is, is not there.
+        if (expected.status === 200)
+          expect(JSON.parse(expected.text)).toEqual({ data: [], cursor: null, has_more: false });
+        else expect([expected.status, JSON.parse(expected.text).code], expected.text).toEqual([404, "not_found"]);
+      }
+      expect(await holdings(victim)).toEqual(before);
+    },
+  );
+
+  it("an Idempotency-Key of another organisation replays nothing of its", async () => {
+    const options = { headers: { "idempotency-key": randomUUID() } };
+    const first = await victim.secret.post("/v2/projects", { name: "kept" }, options);
+    const second = await stranger.secret.post("/v2/projects", { name: "kept" }, options);
+    expect([first.status, second.status, second.headers.get("idempotent-replayed")]).toEqual([201, 201, null]);
+    expect(second.body.project_id).not.toBe(first.body.project_id);
+  });
+
+  it("a cursor of another organisation is refused, and lists hold one's own only", async () => {
+    for (const operation of guarded.filter((each) => each.path.startsWith("/v2/") && each.query?.shape["cursor"])) {
+      if (operation.path.includes("{")) continue;
+      const page = await victim.secret.get(operation.path, { query: { page_size: 1 } });
+      expect(page.status).toBe(200);
+      const own = await stranger.secret.get(operation.path, { query: { page_size: 200 } });
+      for (const id of Object.values(theirs)) expect(JSON.stringify(own.body.data)).not.toContain(`"${id}"`);
+      if (page.body.cursor === null) continue;
+      const answer = await stranger.secret.get(operation.path, { query: { cursor: page.body.cursor } });
+      const shown = answer.status === 200 ? JSON.stringify(answer.body.data) : "";
+      for (const id of Object.values(theirs)) expect(shown).not.toContain(`"${id}"`);
+    }
+  });
+
+  it("finds each of them for their owner: the requests above failed for no other reason", async () => {
+    // What removes something comes last.
+    const inOrder = [...withIds].sort((a, b) => Number(a.method === "DELETE") - Number(b.method === "DELETE"));
+    const notFound: string[] = [];
+    for (const operation of inOrder) {
+      const { status, text } = await call(victim.secret, operation, theirs);
+      if (status === 404 || status >= 500 || text.includes('"data":[]'))
+        notFound.push(`${operation.id}: ${status} ${text}`);
+    }
+    expect(notFound).toEqual([]);
+  });
+});
+
+/** Whether an entry of the ids, `name` or `operationId.name`, is an id of somebody's for this operation. */
+function isOwnedName(operation: Operation, entry: string): boolean {
+  const [id, name] = entry.includes(".") ? entry.split(".") : [operation.id, entry];
+  return id !== operation.id || isOwned(operation, name ?? "");
+}

@@ -1,0 +1,107 @@
+import { expect } from "vitest";
+import type { Operation } from "../../src/api/operation.ts";
+import { asking, echo, failing } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { edges, flow, node } from "../support/flows.ts";
+
+/** Ids by the name of their parameter or member; `operationId.name` where a name means several things. */
+export type Ids = Readonly<Record<string, string>>;
+
+/** The handle under which the organisation has a document. */
+const HANDLE = "ada-1";
+
+/** Names of parameters that are no secret of anybody's: the same in each call. */
+const PLAIN: Ids = {
+  version: "1",
+  node: "doc-0",
+  node_id: "doc-0",
+  "listDocuments.user_id": HANDLE,
+  "deleteDocuments.user_id": HANDLE,
+  "uploadDocument.user_id": HANDLE,
+  "uploadDocumentOlderName.user_id": HANDLE,
+  // Handles: they belong to whoever asks, and narrow a list of one's own or are noted with a run.
+  "listRuns.user_id": HANDLE,
+  "createRun.user_id": HANDLE,
+  "runDeployedFlow.user_id": HANDLE,
+  "streamDeployedFlow.user_id": HANDLE,
+};
+
+/** Makes one of everything, through the API, and tells its ids. A new operation with an id of another kind needs its line here. */
+export async function makeEverything(tenant: ApiTenant): Promise<Ids> {
+  const { secret, org_id } = tenant;
+  const reading = flow({ nodes: [node("doc-0", "files"), node("out-0", "output")], edges: edges("doc-0 > out-0") });
+  const documents = await tenant.deploy(reading);
+  const pausing = await tenant.deploy(asking());
+  const form = new FormData();
+  form.set("file", new Blob(["theirs"]), "theirs.txt");
+  const query = { org: org_id, user_id: HANDLE, flow_id: documents, node_id: "doc-0" };
+  expect((await secret.post("/upload_to_storage_user", form, { query })).status).toBe(200);
+  // A run waits until its documents have been read: nothing of them changes by itself from then on.
+  const read = await secret.post("/v2/runs", { project_id: documents, inputs: {}, user_id: HANDLE, mode: "sync" });
+  expect(read.body.state).toBe("COMPLETED");
+  const start = async (project_id: string): Promise<string> =>
+    (await secret.post("/v2/runs", { project_id, inputs: {} })).body.run_id;
+  const failed = await start(await tenant.deploy(failing()));
+  const paused = await start(pausing);
+  await tenant.until(failed, "FAILED");
+  const echoing = await tenant.deploy(echo());
+  const calling = flow({
+    nodes: [node("sub-0", "subflow", { project_id: echoing, inputs: { "in-0": "'x'" } }), node("out-0", "output")],
+    edges: edges("sub-0 > out-0"),
+  });
+  const parent = await secret.post("/v2/runs", {
+    project_id: await tenant.deploy(calling),
+    inputs: {},
+    user_id: HANDLE,
+    mode: "sync",
+  });
+  expect(parent.body.state, JSON.stringify(parent.body)).toBe("COMPLETED");
+  const { pauses } = await tenant.until(paused, "PAUSED");
+  const { body: key } = await secret.post("/v2/api-keys", { name: "theirs", kind: "secret" });
+  const { body: user } = await secret.post("/v2/users", {
+    email: `theirs-${org_id}@example.test`,
+    password: "a long enough password",
+    role: "viewer",
+  });
+  return {
+    ...PLAIN,
+    org: org_id,
+    org_id,
+    project_id: pausing,
+    flow_id: echoing,
+    "listRuns.project_id": echoing,
+    parent_run_id: parent.body.run_id,
+    "getDeployedFlowRun.flow_id": pausing,
+    flow: documents,
+    "uploadDocument.flow_id": documents,
+    "uploadDocumentOlderName.flow_id": documents,
+    run_id: paused,
+    "resumeRun.run_id": failed,
+    pause_id: pauses[0].pause_id,
+    key_id: key.key_id,
+    user_id: user.user_id,
+  };
+}
+
+/** Which of an operation's parameters and top-level body members are ids, or names beside ids. */
+export function idsOf(operation: Operation): { readonly name: string; readonly in: "path" | "query" | "body" }[] {
+  const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({ name, in: "path" as const }));
+  const inQuery = Object.keys(operation.query?.shape ?? {}).map((name) => ({ name, in: "query" as const }));
+  const shape = operation.body !== undefined && "shape" in operation.body ? operation.body.shape : {};
+  const inBody = Object.keys(shape as object).map((name) => ({ name, in: "body" as const }));
+  const isId = ({ name }: { name: string }): boolean => /(^|_)ids?$|^(org|flow|node)$/.test(name);
+  return [...inPath, ...[...inQuery, ...inBody].filter(isId)].filter(
+    // The definition of a flow is no id.
+    (each) => !(each.in === "body" && each.name === "flow"),
+  );
+}
+
+/** The value for a parameter of an operation, or undefined where nobody has said what it is. */
+export function idFor(ids: Ids, operation: Operation, name: string): string | undefined {
+  return ids[`${operation.id}.${name}`] ?? ids[name];
+}
+
+/** Whether a parameter names something that one organisation has and another has not. */
+export function isOwned(operation: Operation, name: string): boolean {
+  return idFor(PLAIN, operation, name) === undefined;
+}

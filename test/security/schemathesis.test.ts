@@ -1,0 +1,77 @@
+import { mkdtempSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { client, createOrganisation, startService } from "../support/service.ts";
+import type { OwnService } from "../support/service.ts";
+import { asking, echo } from "../api/tenant.ts";
+import { edges, flow, node } from "../support/flows.ts";
+import { installSchemathesis, runSchemathesis } from "./schemathesis.ts";
+import type { KnownIds } from "./schemathesis.ts";
+
+// `npm run schemathesis` is the long form: every phase, other examples every time, some ten minutes.
+const long = process.env["MILLRACE_SCHEMATHESIS"] === "long";
+const FORMS = {
+  short: ["--phases", "examples,fuzzing,stateful", "--max-examples", "8", "--seed", "1", "--generation-deterministic"],
+  long: ["--phases", "examples,coverage,fuzzing,stateful", "--max-examples", "30", "--generation-database", "none"],
+};
+
+const installed = installSchemathesis();
+if ("skipped" in installed) process.stderr.write(`schemathesis is skipped: ${installed.skipped}\n`);
+
+let service: OwnService;
+beforeAll(async () => {
+  if ("skipped" in installed) return;
+  // No request waits longer than schemathesis does.
+  service = await startService({ env: { MILLRACE_SYNC_WAIT_MS: "5000" } });
+}, 240_000);
+afterAll(() => service?.close());
+
+/** Something of each kind to be found. */
+async function seed(org: string, secretKey: string): Promise<KnownIds> {
+  const api = client(service, secretKey);
+  const documents = flow({ nodes: [node("doc-0", "files"), node("out-0", "output")], edges: edges("doc-0 > out-0") });
+  const project = async (definition?: object): Promise<string> => {
+    const { body } = await api.post("/v2/projects", { name: "s", ...(definition && { flow: definition }) });
+    return body.project_id;
+  };
+  const run = async (project_id: string): Promise<string> => {
+    const { body } = await api.post("/v2/runs", { project_id, inputs: { "in-0": "x" }, mode: "sync" });
+    return body.run_id;
+  };
+  const echoing = await project(echo());
+  const pausing = await project(asking({ required_approvals: 2 }));
+  const reading = await project(documents);
+  const form = new FormData();
+  form.set("file", new Blob(["some text"]), "a.txt");
+  const query = { org, user_id: "u-1", flow_id: reading, node_id: "doc-0" };
+  expect((await api.post("/upload_to_storage_user", form, { query })).status).toBe(200);
+  return {
+    org,
+    projects: [echoing, pausing],
+    flows: [echoing, reading],
+    runs: [await run(echoing), await run(pausing)],
+    disposable: [await project(), await project(echo())],
+  };
+}
+
+it.skipIf("skipped" in installed)(
+  "schemathesis finds nothing wrong with what the document says and the service does",
+  { timeout: long ? 3_600_000 : 240_000 },
+  async () => {
+    if ("skipped" in installed) return;
+    const { org_id, secretKey } = await createOrganisation(service);
+    const ids = await seed(org_id, secretKey);
+    const { code, output } = await runSchemathesis({
+      command: installed.command,
+      url: service.url,
+      credential: secretKey,
+      ids,
+      dir: mkdtempSync(join(inject("millrace").stateDir, "schemathesis-")),
+      args: long ? FORMS.long : FORMS.short,
+    });
+    if (long) process.stderr.write(output);
+    expect(code, output).toBe(0);
+    // Nothing that the service itself takes for a mistake of its own.
+    expect(service.logs()).not.toContain('"level":"error"');
+  },
+);

@@ -1,0 +1,229 @@
+import { uuidv7 } from "uuidv7";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { PauseOpening, RunState } from "../../src/domain/run.ts";
+import { COALESCED_TRANSITIONS, RUN_STATES, RUN_TRANSITIONS } from "../../src/domain/run.ts";
+import { isTransitionRefused } from "../../src/stores/db.ts";
+import { listNodeRuns, outputsSoFar } from "../../src/stores/node-runs.ts";
+import { closePause, listPauses, lockPause } from "../../src/stores/pauses.ts";
+import { listRunEvents } from "../../src/stores/run-events.ts";
+import { getRunBeyond, getSettledRun, listPausesOf, runPositions } from "../../src/stores/run-reads.ts";
+import { lockRun, recordRun } from "../../src/stores/run-record.ts";
+import { getRun, insertRun } from "../../src/stores/runs.ts";
+import { buildRun, buildTenant, moveRun, ownDatabase, update } from "./rows.ts";
+import type { Tenant } from "./rows.ts";
+
+const own = ownDatabase();
+let tenant: Tenant;
+
+beforeAll(async () => {
+  tenant = await buildTenant(own.database);
+});
+
+const inOrg: <T>(work: Parameters<typeof own.database.org<T>>[1]) => Promise<T> = (work) =>
+  own.database.org(tenant.org_id, work);
+const stateOf = async (runId: string): Promise<RunState | undefined> => (await inOrg((db) => getRun(db, runId)))?.state;
+const eventsOf = async (runId: string): Promise<string[]> =>
+  (await inOrg((db) => listRunEvents(db, runId, 0, 1000))).map((event) => `${event.seq} ${event.type}`);
+const node = (id: string, overrides: object = {}) =>
+  ({
+    node_id: id,
+    type: "set",
+    path: id,
+    state: "COMPLETED",
+    attempts: 1,
+    started_at: null,
+    finished_at: null,
+    ...overrides,
+  }) as const;
+const pause = (overrides: Partial<PauseOpening> = {}): PauseOpening => ({
+  pause_id: uuidv7(),
+  workflow_id: "w",
+  node_id: "approval-0",
+  path: "approval-0",
+  kind: "approval",
+  message: "?",
+  data: null,
+  form: null,
+  actions: [{ id: "approve" }],
+  required_approvals: 1,
+  expires_at: null,
+  on_timeout: "fail",
+  ...overrides,
+});
+
+describe("the state of a run", () => {
+  it("moves as the table says, and SQL refuses every other change", async () => {
+    const coalesced = COALESCED_TRANSITIONS.map((pair) => pair.join(">"));
+    for (const from of RUN_STATES) {
+      for (const to of RUN_STATES) {
+        if (from === to) continue;
+        const runId = await buildRun(own.database, tenant);
+        await own.database.system((db) => db.query("alter table runs disable trigger runs_transition"));
+        await own.database.system((db) => db.query("update runs set state = $2 where run_id = $1", [runId, from]));
+        await own.database.system((db) => db.query("alter table runs enable trigger runs_transition"));
+        const allowed =
+          (RUN_TRANSITIONS[from] as readonly string[]).includes(to) || coalesced.includes(`${from}>${to}`);
+        const change = inOrg((db) => db.query("update runs set state = $2 where run_id = $1", [runId, to]));
+        if (allowed) await change;
+        else await expect(change).rejects.toSatisfy(isTransitionRefused);
+      }
+    }
+  });
+
+  it("stays what it is once it is terminal, whoever writes later", async () => {
+    const runId = await buildRun(own.database, tenant);
+    await moveRun(own.database, tenant, runId, "RUNNING", "FAILED");
+    const late = await inOrg((db) =>
+      recordRun(db, update(tenant, runId, { state: "COMPLETED", outputs: { "out-0": { v: 1 } } }), []),
+    );
+    expect(late).toEqual({ old_state: "FAILED", state: "FAILED" });
+    expect(await inOrg((db) => getRun(db, runId))).toMatchObject({ state: "FAILED", outputs: null });
+  });
+
+  it("of many who end it at once, one decides", async () => {
+    const runId = await buildRun(own.database, tenant);
+    await moveRun(own.database, tenant, runId, "RUNNING");
+    const ends = ["COMPLETED", "FAILED", "CANCELLED"] as const;
+    const results = await Promise.all(
+      Array.from({ length: 15 }, (_, i) =>
+        inOrg((db) => recordRun(db, update(tenant, runId, { state: ends[i % 3] ?? "FAILED" }), [])),
+      ),
+    );
+    expect(results.filter((result) => result?.old_state === "RUNNING")).toHaveLength(1);
+    expect((await eventsOf(runId)).filter((event) => event.endsWith("run.finished"))).toHaveLength(1);
+    const outbox = await inOrg((db) =>
+      db.query("select type from outbox where data->>'run_id' = $1 order by seq", [runId]),
+    );
+    expect(outbox).toHaveLength(2);
+  });
+
+  it("is not PAUSED by a write that comes after the last answer", async () => {
+    const runId = await buildRun(own.database, tenant);
+    const opened = pause();
+    await inOrg((db) => recordRun(db, update(tenant, runId, { state: "PAUSED", pauses_opened: [opened] }), []));
+    expect(await stateOf(runId)).toBe("PAUSED");
+    await own.database.orgTransaction(tenant.org_id, async (db) => {
+      await lockRun(db, runId);
+      await closePause(
+        db,
+        opened.pause_id,
+        "resolved",
+        { action: "approve", data: null, comment: null, by: "x", at: new Date().toISOString() },
+        [],
+      );
+      await recordRun(db, update(tenant, runId, { state: "RESUMED", temporal_run_id: "" }), []);
+    });
+    await inOrg((db) => recordRun(db, update(tenant, runId, { state: "PAUSED" }), []));
+    expect(await stateOf(runId)).toBe("RESUMED");
+  });
+
+  it("ends its pauses with it", async () => {
+    const runId = await buildRun(own.database, tenant);
+    const opened = pause();
+    await inOrg((db) => recordRun(db, update(tenant, runId, { state: "PAUSED", pauses_opened: [opened] }), []));
+    await moveRun(own.database, tenant, runId, "CANCELLED");
+    expect(await inOrg((db) => listPauses(db, runId))).toMatchObject([{ status: "cancelled" }]);
+    expect(await inOrg((db) => closePause(db, opened.pause_id, "resolved", null, null))).toBe(false);
+    expect(await inOrg((db) => lockPause(db, opened.pause_id))).toMatchObject({ status: "cancelled" });
+  });
+});
+
+describe("the events of a run", () => {
+  it("are numbered without gaps, also when branches write at once", async () => {
+    const runId = await buildRun(own.database, tenant);
+    await moveRun(own.database, tenant, runId, "RUNNING");
+    const draft = { type: "node.finished", at: new Date().toISOString(), data: {} } as const;
+    await Promise.all(
+      Array.from({ length: 20 }, () => inOrg((db) => recordRun(db, update(tenant, runId), [draft, draft]))),
+    );
+    await moveRun(own.database, tenant, runId, "COMPLETED");
+    const events = await inOrg((db) => listRunEvents(db, runId, 0, 1000));
+    expect(events.map((event) => event.seq)).toEqual(Array.from({ length: 43 }, (_, i) => i + 1));
+    expect(events.at(0)).toMatchObject({ type: "run.state", data: { state: "RUNNING" } });
+    expect(events.at(-1)).toMatchObject({ type: "run.finished", data: { state: "COMPLETED" } });
+    expect((await inOrg((db) => getRun(db, runId)))?.event_seq).toBe(43);
+  });
+
+  it("are read on from a number, a page at a time", async () => {
+    const runId = await buildRun(own.database, tenant);
+    await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
+    expect(await eventsOf(runId)).toEqual(["1 run.state", "2 run.state", "3 run.finished"]);
+    expect(await inOrg((db) => listRunEvents(db, runId, 1, 1))).toMatchObject([{ seq: 2 }]);
+    expect(await inOrg((db) => listRunEvents(db, runId, 3, 10))).toEqual([]);
+  });
+});
+
+describe("the nodes of a run", () => {
+  it("are listed with the top level first, and keep their end", async () => {
+    const runId = await buildRun(own.database, tenant);
+    await inOrg((db) =>
+      recordRun(
+        db,
+        update(tenant, runId, {
+          nodes: [
+            node("set-0", { path: "map-0[0]/set-0", started_at: "2026-01-01T00:00:00.000Z" }),
+            node("map-0", { type: "map", state: "RUNNING", started_at: "2026-01-01T00:00:01.000Z" }),
+            node("out-0", { type: "output", output: "done", started_at: "2026-01-01T00:00:02.000Z" }),
+            node("out-1", { type: "output", output: "cut", truncated: true }),
+          ],
+        }),
+        [],
+      ),
+    );
+    await inOrg((db) => recordRun(db, update(tenant, runId, { nodes: [node("out-0", { state: "CANCELLED" })] }), []));
+    const rows = await inOrg((db) => listNodeRuns(db, runId, 10));
+    expect(rows.map((row) => row.path)).toEqual(["map-0", "out-0", "out-1", "map-0[0]/set-0"]);
+    expect(rows[1]).toMatchObject({ state: "COMPLETED", output: "done" });
+    expect(await inOrg((db) => listNodeRuns(db, runId, 2))).toHaveLength(2);
+    expect(await inOrg((db) => outputsSoFar(db, runId))).toEqual({ "out-0": "done" });
+  });
+});
+
+describe("who waits for a run", () => {
+  it("gets its row only once it is terminal or paused", async () => {
+    const runId = await buildRun(own.database, tenant);
+    expect(await inOrg((db) => getSettledRun(db, runId))).toBeNull();
+    await moveRun(own.database, tenant, runId, "RUNNING");
+    expect(await inOrg((db) => getSettledRun(db, runId))).toBeNull();
+    await moveRun(own.database, tenant, runId, "FAILED");
+    expect(await inOrg((db) => getSettledRun(db, runId))).toMatchObject({ run_id: runId, state: "FAILED" });
+  });
+
+  it("gets its row once it is beyond where he saw it", async () => {
+    const runId = await buildRun(own.database, tenant);
+    const position = { run_id: runId, state: "PENDING", event_seq: 0 } as const;
+    expect(await inOrg((db) => getRunBeyond(db, position))).toBeNull();
+    await moveRun(own.database, tenant, runId, "RUNNING");
+    expect(await inOrg((db) => getRunBeyond(db, position))).toMatchObject({ state: "RUNNING", event_seq: 1 });
+    expect(await own.database.system((db) => runPositions(db, [runId, uuidv7()]))).toEqual([
+      { run_id: runId, state: "RUNNING", event_seq: 1 },
+    ]);
+  });
+});
+
+describe("pauses of many runs", () => {
+  it("come with at most so many of each", async () => {
+    const runs = [await buildRun(own.database, tenant), await buildRun(own.database, tenant)];
+    for (const [index, runId] of runs.entries()) {
+      const opened = Array.from({ length: index + 2 }, (_, i) => pause({ path: `map-0[${i}]/approval-0` }));
+      await inOrg((db) => recordRun(db, update(tenant, runId, { state: "PAUSED", pauses_opened: opened }), []));
+    }
+    const found = await inOrg((db) => listPausesOf(db, runs, 2));
+    expect(found.map((each) => each.run_id)).toEqual([runs[0], runs[0], runs[1], runs[1]]);
+  });
+});
+
+describe("insertRun", () => {
+  it("makes one run of an id, however many try at once", async () => {
+    const run_id = uuidv7();
+    const made = await Promise.all(
+      Array.from({ length: 10 }, () => buildRun(own.database, tenant, { run_id, tags: ["a", "a"] })),
+    );
+    expect(new Set(made)).toEqual(new Set([run_id]));
+    expect(await inOrg((db) => db.query("select tag from run_tags where run_id = $1", [run_id]))).toEqual([
+      { tag: "a" },
+    ]);
+    const row = await inOrg((db) => getRun(db, run_id));
+    expect(row && (await inOrg((db) => insertRun(db, row)))).toBe(false);
+  });
+});

@@ -1,0 +1,12 @@
+import { NodeFailure } from "../../src/domain/failure.ts";
+
+/** The NodeFailure that `run` throws; anything else it throws, or nothing, fails the test. */
+export const failureOf = (run: () => unknown): NodeFailure => {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof NodeFailure) return error;
+    throw error;
+  }
+  throw new Error("it did not fail");
+};

@@ -1,0 +1,119 @@
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { TestProject } from "vitest/node";
+import { startPostgres } from "../../src/dev/postgres.ts";
+import { isAlive } from "../../src/dev/processes.ts";
+import { findTemporal } from "../../src/dev/temporal-binary.ts";
+import { startTemporal } from "../../src/dev/temporal.ts";
+import { migrate } from "../../src/stores/migrate.ts";
+import { administer } from "./database.ts";
+import { endRecorded, recordPid } from "./service-processes.ts";
+import { startService } from "./service.ts";
+import type { SharedParts } from "./shared-parts.ts";
+
+const PREFIX = "millrace-test-";
+const TEMPLATE = "millrace_template";
+/** Projects whose files share a service, with what it is started with. */
+const SHARED_SERVICES: Readonly<Record<string, Record<string, string>>> = {
+  service: {},
+  uncached: { MILLRACE_WORKER_CACHED_WORKFLOWS: "0" },
+};
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+type Servers = Omit<SharedParts, "service">;
+
+interface Shared {
+  users: number;
+  readonly servers: Promise<Servers>;
+  /** Why there is no usable dist/; tests that start no service run all the same. */
+  readonly build: Promise<string | undefined>;
+}
+
+// Vitest loads this file once a project; the servers are shared between projects all the same.
+const shared = globalThis as typeof globalThis & { millrace?: Shared | undefined };
+
+/** Starts, on throw-away state, what the tests of a project need, and stops it after the last project. */
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  shared.millrace ??= { users: 0, servers: startServers(), build: build() };
+  const state = shared.millrace;
+  state.users++;
+  const servers = await state.servers;
+  const problem = await state.build;
+  if (problem !== undefined) console.error(problem);
+  const env = SHARED_SERVICES[project.name];
+  const service = env ? await startShared(servers, problem, env) : null;
+  project.provide("millrace", { ...servers, service });
+  return async () => {
+    if (--state.users > 0) return;
+    shared.millrace = undefined;
+    cleanUp(servers.stateDir);
+  };
+}
+
+async function startServers(): Promise<Servers> {
+  removeLeftovers();
+  const stateDir = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
+  // Under root, Postgres runs as another user, who has to pass through.
+  chmodSync(stateDir, 0o711);
+  const started = await Promise.allSettled([
+    startPostgres({ dir: join(stateDir, "postgres"), durable: false }),
+    findTemporal({ say: (line) => console.error(line) }).then((binary) =>
+      startTemporal({ binary, dir: join(stateDir, "temporal"), uiPort: null }),
+    ),
+  ]);
+  for (const server of started) if (server.status === "fulfilled") recordPid(stateDir, server.value.pid);
+  const [postgres, temporal] = started;
+  if (postgres.status === "rejected" || temporal.status === "rejected") {
+    cleanUp(stateDir);
+    throw postgres.status === "rejected" ? postgres.reason : (temporal as PromiseRejectedResult).reason;
+  }
+  const { url } = postgres.value;
+  await administer(url, `create database ${TEMPLATE}`);
+  const template = new URL(url);
+  template.pathname = `/${TEMPLATE}`;
+  await migrate(template.href, join(root, "migrations"));
+  return { adminUrl: url, template: TEMPLATE, temporalAddress: temporal.value.address, stateDir };
+}
+
+async function build(): Promise<string | undefined> {
+  const { prepare } = (await import(new URL("../../scripts/prepare.mjs", import.meta.url).href)) as {
+    prepare: () => Promise<void>;
+  };
+  return prepare().then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
+}
+
+async function startShared(
+  servers: Servers,
+  problem: string | undefined,
+  env: Record<string, string>,
+): Promise<SharedParts["service"]> {
+  if (problem !== undefined) return { problem };
+  try {
+    const { url, databaseUrl } = await startService({ env }, servers);
+    return { url, databaseUrl };
+  } catch (error) {
+    // Told by every test that asks for it: those that do not can still run.
+    return { problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Ends every process of a test run and removes what it wrote. All of it is throw-away, so nothing is asked to stop nicely. */
+function cleanUp(stateDir: string): void {
+  const pids = join(stateDir, "pids");
+  for (const pid of existsSync(pids) ? readdirSync(pids) : []) endRecorded(stateDir, Number(pid));
+  if (process.env["MILLRACE_KEEP_TEST_STATE"] !== "1")
+    rmSync(stateDir, { recursive: true, force: true, maxRetries: 5 });
+}
+
+/** Test runs that were killed could not clean up: the next one does. */
+function removeLeftovers(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const owner = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
+    if (owner !== undefined && !isAlive(Number(owner))) cleanUp(join(tmpdir(), name));
+  }
+}

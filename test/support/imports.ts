@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+export interface Import {
+  /** The importing file, from the root. */
+  readonly from: string;
+  /** A package ("@temporalio/client", "node:fs"), or a file from the root. */
+  readonly to: string;
+  readonly isFile: boolean;
+  /** Gone after compilation. */
+  readonly typeOnly: boolean;
+}
+
+/** Every TypeScript file below the folders, from the root. */
+export function sourceFiles(...folders: string[]): string[] {
+  return folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => join(folder, name)),
+  );
+}
+
+const STATIC = /^(?:import|export)\s+(type\s+)?(?:([\w*\s{},$]*?)\s+from\s+)?"([^"]+)"/gm;
+const DYNAMIC = /\bimport\(\s*"([^"]+)"\s*\)/g;
+
+/** The imports and re-exports of a file. Types are spelled as such here (verbatimModuleSyntax), so text tells them apart. */
+export function importsOf(file: string): Import[] {
+  const text = readFileSync(join(root, file), "utf8");
+  const made = (specifier: string, typeOnly: boolean): Import => {
+    const isFile = specifier.startsWith(".");
+    const to = isFile ? relative(root, join(root, dirname(file), specifier)) : packageOf(specifier);
+    return { from: file, to, isFile, typeOnly };
+  };
+  return [
+    ...[...text.matchAll(STATIC)].map((match) =>
+      made(match[3] ?? "", match[1] !== undefined || onlyTypes(match[2] ?? "")),
+    ),
+    ...[...text.matchAll(DYNAMIC)].map((match) => made(match[1] ?? "", false)),
+  ];
+}
+
+/** Whether every name in `{ type A, type B }` is a type. */
+function onlyTypes(clause: string): boolean {
+  const names = /^\{([^}]*)\}$/.exec(clause.trim())?.[1]?.split(",") ?? [];
+  const given = names.map((name) => name.trim()).filter((name) => name !== "");
+  return given.length > 0 && given.every((name) => name.startsWith("type "));
+}
+
+function packageOf(specifier: string): string {
+  if (specifier.startsWith("node:")) return specifier;
+  const parts = specifier.split("/");
+  return parts.slice(0, specifier.startsWith("@") ? 2 : 1).join("/");
+}
+
+/** A file's text without comments, strings and templates: what is left is code. */
+export function codeOf(file: string): string {
+  const text = readFileSync(join(root, file), "utf8");
+  return text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/[^\n]*|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g, " ");
+}

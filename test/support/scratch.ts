@@ -1,0 +1,26 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+
+/** An empty folder for one test, removed afterwards. Other users may pass through: a Postgres of root's runs as one. */
+export function scratchDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "millrace-scratch-"));
+  chmodSync(directory, 0o711);
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }));
+  return directory;
+}
+
+/** Waits until `probe` answers something other than undefined or false. Throws after `timeoutMs`, saying for what it waited. */
+export async function eventually<T>(
+  what: string,
+  probe: () => T | undefined | false | Promise<T | undefined | false>,
+  timeoutMs = 30_000,
+): Promise<T> {
+  for (const until = Date.now() + timeoutMs; Date.now() < until;) {
+    const answer = await probe();
+    if (answer !== undefined && answer !== false) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`not within ${timeoutMs} ms: ${what}`);
+}

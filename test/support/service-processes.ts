@@ -1,0 +1,107 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { claimPort } from "../../src/dev/ports.ts";
+import { identity, startChild, tail } from "../../src/dev/processes.ts";
+import type { Child } from "../../src/dev/processes.ts";
+
+const START_TIMEOUT_MS = 60_000;
+const built = fileURLToPath(new URL("../../dist", import.meta.url));
+
+export interface ServiceProcess {
+  readonly kind: "api" | "worker";
+  /** Address of its HTTP server: the API's, or the worker's /healthz and /metrics. Kept across restarts. */
+  readonly url: string;
+  /** Process id of the present incarnation. */
+  pid(): number;
+  running(): boolean;
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+  /** SIGTERM, as an orchestrator would; resolves with "exit code 0" or the like. */
+  terminate(graceMs?: number): Promise<string>;
+  /** Any signal, without waiting (SIGSTOP and SIGCONT, say). */
+  signal(signal: NodeJS.Signals): void;
+  /** Starts it again on the same port (ending it first if it runs) and waits until it is ready. */
+  restart(): Promise<void>;
+  /** Everything it has printed, over all incarnations. */
+  logs(): string;
+}
+
+/** Starts an api or worker process of the compiled code (in `dist`) and waits until it says it is ready. */
+export async function startServiceProcess(
+  kind: "api" | "worker",
+  env: Record<string, string>,
+  stateDir: string,
+  dist = built,
+): Promise<ServiceProcess> {
+  const port = await claimPort();
+  const logFile = join(stateDir, "logs", `${kind}-${port}.log`);
+  const environment = {
+    PATH: process.env["PATH"],
+    NODE_ENV: "test",
+    HOST: "127.0.0.1",
+    ...(kind === "api" ? { PORT: String(port) } : { MILLRACE_WORKER_PORT: String(port) }),
+    ...env,
+  };
+  const url = `http://127.0.0.1:${port}`;
+
+  async function start(): Promise<Child> {
+    const started = await startChild({
+      command: process.execPath,
+      args: [join(dist, "src", `${kind}-main.js`)],
+      env: environment,
+      logFile,
+    });
+    recordPid(stateDir, started.pid);
+    const problem = await Promise.race([untilReady(`${url}/${kind === "api" ? "readyz" : "healthz"}`), started.ended]);
+    if (problem === undefined) return started;
+    await started.stop("SIGKILL", 0);
+    throw new Error(`The ${kind} process did not become ready (${problem}). Its log ends:\n${tail(logFile, 30)}`);
+  }
+
+  let child = await start();
+  return {
+    kind,
+    url,
+    pid: () => child.pid,
+    running: () => child.running(),
+    kill: () => child.stop("SIGKILL", 0),
+    async terminate(graceMs = 20_000) {
+      await child.stop("SIGTERM", graceMs);
+      return child.ended;
+    },
+    signal: (signal) => void process.kill(child.pid, signal),
+    async restart() {
+      await child.stop("SIGKILL", 0);
+      child = await start();
+    },
+    logs: () => readFileSync(logFile, "utf8"),
+  };
+}
+
+async function untilReady(url: string): Promise<string | undefined> {
+  let last = "no answer";
+  for (const until = Date.now() + START_TIMEOUT_MS; Date.now() < until; await delay(30)) {
+    try {
+      const response = await fetch(url);
+      if (response.ok) return undefined;
+      last = `${response.status} ${await response.text()}`;
+    } catch {
+      // Not listening yet.
+    }
+  }
+  return `${url}: ${last}`;
+}
+
+/** Notes a process for the end of the run, which ends those that a test file, or a killed vitest, left behind. */
+export function recordPid(stateDir: string, pid: number): void {
+  mkdirSync(join(stateDir, "pids"), { recursive: true });
+  writeFileSync(join(stateDir, "pids", String(pid)), identity(pid));
+}
+
+/** Ends a recorded process if it is still the one that was recorded. */
+export function endRecorded(stateDir: string, pid: number): void {
+  const recorded = readFileSync(join(stateDir, "pids", String(pid)), "utf8");
+  if (recorded !== "" && identity(pid) === recorded) process.kill(pid, "SIGKILL");
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { inject } from "vitest";
+import { createKey, createOrganisation as createOrganisationRow, createUser } from "../../src/cli/accounts.ts";
+import { openDatabase } from "../../src/stores/db.ts";
+import { cloneDatabase } from "./database.ts";
+import { startServiceProcess } from "./service-processes.ts";
+import type { ServiceProcess } from "./service-processes.ts";
+import type { SharedParts } from "./shared-parts.ts";
+
+export { client } from "./client.ts";
+
+export interface Service {
+  readonly url: string;
+  readonly databaseUrl: string;
+  readonly temporalAddress: string;
+}
+
+/** The api and worker that all test files share. Use organisations of your own; change nothing global. */
+export function service(): Service {
+  const { service: shared, temporalAddress } = inject("millrace");
+  if (shared === null) throw new Error("This vitest project has no shared service; use startService().");
+  if ("problem" in shared) throw new Error(`The shared service did not start: ${shared.problem}`);
+  return { ...shared, temporalAddress };
+}
+
+export interface OwnService extends Service {
+  readonly api: readonly ServiceProcess[];
+  readonly worker: readonly ServiceProcess[];
+  readonly blobDir: string;
+  readonly taskQueue: string;
+  /** What every process of it was started with. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The output of all its processes. */
+  logs(): string;
+  /** Ends its processes at once and removes its database. */
+  close(): Promise<void>;
+}
+
+export interface ServiceOptions {
+  /** Overrides of the environment of every process; see src/config.ts. An empty string unsets. */
+  readonly env?: Record<string, string>;
+  /** How many api processes; default 1. */
+  readonly apis?: number;
+  /** How many worker processes; default 1. */
+  readonly workers?: number;
+}
+
+/** Starts api and worker processes of one's own: fresh database, blobs and task queue, on the shared servers. */
+export async function startService(
+  options: ServiceOptions = {},
+  parts: Omit<SharedParts, "service"> = inject("millrace"),
+): Promise<OwnService> {
+  const { apis = 1, workers = 1 } = options;
+  const database = await cloneDatabase(parts);
+  const blobDir = mkdtempSync(join(parts.stateDir, "blobs-"));
+  const taskQueue = `test-${randomBytes(6).toString("hex")}`;
+  const env = {
+    DATABASE_URL: database.url,
+    DATABASE_POOL_SIZE: "6",
+    TEMPORAL_ADDRESS: parts.temporalAddress,
+    MILLRACE_TASK_QUEUE: taskQueue,
+    MILLRACE_BLOB_DIR: blobDir,
+    // The targets that tests build listen on loopback; tests of the guard set this to "".
+    MILLRACE_PRIVATE_HOSTS: "loopback",
+    // Repairs that take minutes in production should show within a test.
+    MILLRACE_SWEEP_INTERVAL_MS: "300",
+    MILLRACE_STUCK_AFTER_MS: "3000",
+    MILLRACE_SHUTDOWN_GRACE_MS: "5000",
+    ...options.env,
+  };
+  const kinds = [...Array<"api">(apis).fill("api"), ...Array<"worker">(workers).fill("worker")];
+  const started = await Promise.allSettled(kinds.map((kind) => startServiceProcess(kind, env, parts.stateDir)));
+  const processes = started.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const close = async (): Promise<void> => {
+    await Promise.all(processes.map((each) => each.kill()));
+    await database.drop();
+    rmSync(blobDir, { recursive: true, force: true });
+  };
+  const failed = started.find((result) => result.status === "rejected");
+  if (failed !== undefined) {
+    await close();
+    throw failed.reason;
+  }
+  const api = processes.filter((each) => each.kind === "api");
+  return {
+    url: api[0]?.url ?? "",
+    databaseUrl: database.url,
+    temporalAddress: parts.temporalAddress,
+    api,
+    worker: processes.filter((each) => each.kind === "worker"),
+    blobDir,
+    taskQueue,
+    env,
+    logs: () => processes.map((each) => each.logs()).join(""),
+    close,
+  };
+}
+
+export interface TestOrganisation {
+  readonly org_id: string;
+  readonly publicKey: string;
+  readonly secretKey: string;
+  readonly admin: { readonly email: string; readonly password: string };
+}
+
+/** Creates an organisation with an admin user and one key of each kind, as the command line does. */
+export async function createOrganisation(
+  target: Pick<Service, "databaseUrl">,
+  name = "test",
+): Promise<TestOrganisation> {
+  const database = openDatabase({
+    url: target.databaseUrl,
+    poolSize: 2,
+    applicationName: "millrace-test",
+    onError: () => undefined,
+  });
+  try {
+    const { org_id } = await createOrganisationRow(database, name);
+    const email = `admin-${randomBytes(6).toString("hex")}@example.test`;
+    const admin = await createUser(database, { org_id, email, role: "admin" });
+    const publicKey = await createKey(database, { org_id, name: "public", kind: "public" });
+    const secretKey = await createKey(database, { org_id, name: "secret", kind: "secret" });
+    return {
+      org_id,
+      publicKey: publicKey.value,
+      secretKey: secretKey.value,
+      admin: { email, password: admin.password },
+    };
+  } finally {
+    await database.close();
+  }
+}

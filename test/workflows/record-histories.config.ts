@@ -1,0 +1,18 @@
+import { defineConfig } from "vitest/config";
+
+// `npm run histories:record`: writes what Temporal holds of the example flows' runs, for replay.test.ts.
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "service",
+          include: ["test/workflows/record-histories.ts"],
+          globalSetup: ["test/support/global-setup.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});

@@ -1,0 +1,92 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
+import { VERSION } from "../../src/version.ts";
+import { openBench } from "../engine/support.ts";
+import type { Bench } from "../engine/support.ts";
+import { historiesOf, toJson, withTemporal } from "../support/histories.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+import { service } from "../support/service.ts";
+import { engineScenarios } from "./recorded-scenarios.ts";
+
+const examples = fileURLToPath(new URL("../../examples", import.meta.url));
+// Those of earlier versions stay: runs that began under them may still be waiting somewhere.
+const folder = fileURLToPath(new URL(`../histories/${VERSION}/`, import.meta.url));
+
+let bench: Bench;
+let target: HttpTarget;
+beforeAll(async () => {
+  [bench, target] = await Promise.all([openBench(), startHttpTarget()]);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+});
+afterAll(() => target.close());
+
+type Example = FlowDefinition & { examples: Array<{ inputs: Record<string, unknown> }> };
+const names = readdirSync(join(examples, "flows")).map((file) => file.replace(/\.json$/, ""));
+const read = (name: string): Example =>
+  JSON.parse(readFileSync(join(examples, "flows", `${name}.json`), "utf8")) as Example;
+
+describe("the histories", () => {
+  it.each(names)("of example %s", async (name) => {
+    const projectId = await bench.deploy(await withProjectIds(read(name)));
+    for (const [at, { inputs }] of read(name).examples.entries()) {
+      const { user_id, ...rest } = inputs;
+      if (typeof user_id === "string") await upload(projectId, user_id);
+      // The server that the example asks is the one under test.
+      const here = JSON.parse(JSON.stringify(rest).replaceAll("http://127.0.0.1:8080", service().url)) as object;
+      const { run_id } = await bench.start(projectId, { ...here }, user_id === undefined ? {} : { user_id });
+      const first = await settled(run_id);
+      if (first.state === "PAUSED") {
+        const data = { signature: "Ada" };
+        const { status } = await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve", data });
+        expect(status).toBe(202);
+      }
+      await bench.until(run_id);
+      await keep(`example-${name}-${at}`, run_id);
+    }
+  });
+
+  it("of what the engine does besides", async () => {
+    for (const { name, definition, inputs, meanwhile } of engineScenarios(target.url)) {
+      const { run_id } = await bench.start(await bench.deploy(definition), inputs);
+      await meanwhile?.(bench, run_id);
+      await bench.until(run_id);
+      await keep(`engine-${name}`, run_id);
+    }
+  });
+});
+
+async function settled(runId: string): Promise<{ state: string }> {
+  const { body } = await bench.api.get(`/v2/runs/${runId}`, { query: { wait_seconds: 30 } });
+  return body as { state: string };
+}
+
+/** In the examples a subflow names the flow it calls. */
+async function withProjectIds(definition: Example): Promise<FlowDefinition> {
+  let text = JSON.stringify(definition);
+  for (const [whole, name = ""] of text.matchAll(/"project_id":"([a-z-]+)"/g))
+    text = text.replace(whole, `"project_id":"${await bench.deploy(read(name))}"`);
+  return JSON.parse(text) as FlowDefinition;
+}
+
+async function upload(projectId: string, user_id: string): Promise<void> {
+  for (const file of readdirSync(join(examples, "documents"))) {
+    const form = new FormData();
+    form.set("file", new File([readFileSync(join(examples, "documents", file))], file));
+    const query = { org: bench.org_id, user_id, flow_id: projectId };
+    expect((await bench.api.post("/upload_to_storage_user", form, { query })).status).toBe(200);
+  }
+}
+
+/** One file a workflow; the run's own first. */
+async function keep(name: string, runId: string): Promise<void> {
+  const histories = await withTemporal(service().temporalAddress, (client) => historiesOf(client, runId));
+  for (const [at, history] of histories.entries()) {
+    const file = at === 0 ? `${name}.json` : `${name}.child-${at}.json`;
+    writeFileSync(join(folder, file), `${JSON.stringify(toJson(history))}\n`);
+  }
+}

@@ -1,0 +1,141 @@
+import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
+import type { Bench } from "../engine/support.ts";
+import { flow, nested } from "../engine/support.ts";
+
+/** A run whose history is kept: beside the examples, the ways of the engine that none of them takes. */
+export interface Scenario {
+  readonly name: string;
+  readonly definition: FlowDefinition;
+  readonly inputs?: Record<string, unknown>;
+  /** What happens to it once it runs. */
+  readonly meanwhile?: (bench: Bench, runId: string) => Promise<void>;
+}
+
+const out = { id: "out-0", type: "output" };
+
+/** `target` is the address of an HTTP target. */
+export function engineScenarios(target: string): Scenario[] {
+  const flaky = { id: "http-0", type: "http", config: { url: `${target}/flaky?times=1` } };
+  const ask = { id: "approval-0", type: "approval", config: { message: "?", expires_in_seconds: 1 } };
+  return [
+    {
+      name: "retries",
+      definition: flow([{ ...flaky, retry: { max_attempts: 3, initial_interval_ms: 10 } }, out], ["http-0>out-0"]),
+    },
+    {
+      name: "failure",
+      definition: flow(
+        [{ id: "guard-0", type: "guard", config: { check: "false", message: "no" } }, out],
+        ["guard-0>out-0"],
+      ),
+    },
+    {
+      name: "cancelled",
+      definition: flow([{ id: "delay-0", type: "delay", config: { seconds: 60 } }, out], ["delay-0>out-0"]),
+      async meanwhile(bench, runId) {
+        await bench.until(runId, "RUNNING");
+        await bench.api.post(`/v2/runs/${runId}/cancel`, { reason: "for the record" });
+      },
+    },
+    {
+      name: "run-timeout",
+      definition: flow([{ id: "delay-0", type: "delay", config: { seconds: 60 } }, out], ["delay-0>out-0"], {
+        settings: { timeout_seconds: 1 },
+      }),
+    },
+    {
+      name: "pause-expired",
+      definition: flow(
+        [{ ...ask, config: { ...ask.config, on_timeout: "branch" } }, out],
+        ["approval-0:timeout>out-0"],
+      ),
+    },
+    {
+      name: "two-pauses-of-a-map",
+      definition: flow(
+        [
+          {
+            id: "map-0",
+            type: "map",
+            config: {
+              items: '["a", "b"]',
+              on_item_error: "collect",
+              flow: nested(
+                [
+                  { id: "approval-0", type: "approval", config: { message: "{{item}}?" } },
+                  { id: "o", type: "output", config: { value: "{{approval-0.action}}" } },
+                ],
+                ["approval-0:approve>o"],
+              ),
+            },
+          },
+          out,
+        ],
+        ["map-0>out-0"],
+      ),
+      async meanwhile(bench, runId) {
+        const { pauses } = await bench.until(runId, "PAUSED");
+        for (const { pause_id } of pauses)
+          await bench.api.post(`/v2/runs/${runId}/resume`, { pause_id, action: "approve" });
+      },
+    },
+    {
+      name: "long-value",
+      definition: flow(
+        [
+          {
+            id: "code-0",
+            type: "code",
+            config: { source: 'function main() { return ["x".repeat(200000), "y"]; }' },
+          },
+          {
+            id: "map-0",
+            type: "map",
+            config: {
+              items: 'nodes["code-0"]',
+              flow: nested(
+                [
+                  { id: "tpl-0", type: "template", config: { template: "{{item | size}}" } },
+                  { id: "o", type: "output" },
+                ],
+                ["tpl-0>o"],
+              ),
+            },
+          },
+          out,
+        ],
+        ["code-0>map-0", "map-0>out-0"],
+      ),
+    },
+    {
+      name: "slices",
+      definition: flow(
+        [
+          {
+            id: "loop-0",
+            type: "loop",
+            config: {
+              while: "index < 252",
+              max_iterations: 300,
+              initial: "0",
+              flow: nested(
+                [
+                  { id: "delay-0", type: "delay", config: { seconds: 0 } },
+                  {
+                    id: "tpl-0",
+                    type: "template",
+                    config: { template: "{{index}}{% for n in (1..2) %}{{ n }}{% endfor %}" },
+                  },
+                  { id: "o", type: "output" },
+                ],
+                ["delay-0>tpl-0", "tpl-0>o"],
+              ),
+            },
+          },
+          out,
+        ],
+        ["loop-0>out-0"],
+      ),
+    },
+  ];
+}

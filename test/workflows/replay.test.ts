@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { fromJson, replay } from "../support/histories.ts";
+import type { HistoryJson } from "../support/histories.ts";
+
+// A run that began under older code goes on under this one, from its history. Where a change of the workflows breaks a
+// replay here, it breaks runs under way: give it a patch (README, "Upgrading"), and record what it does from now on.
+
+const folder = fileURLToPath(new URL("../histories/", import.meta.url));
+const examples = readdirSync(fileURLToPath(new URL("../../examples/flows", import.meta.url)));
+const versions = readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+  entry.isDirectory() ? [entry.name] : [],
+);
+const filesOf = (version: string): string[] => readdirSync(join(folder, version));
+const read = (version: string, file: string): HistoryJson =>
+  JSON.parse(readFileSync(join(folder, version, file), "utf8")) as HistoryJson;
+
+describe.each(versions)("histories recorded under version %s", (version) => {
+  it("are replayed by today's code, step by step", async () => {
+    const kept = filesOf(version).map((file) => fromJson(read(version, file)));
+    expect(await replay(kept)).toEqual({});
+  });
+
+  it("are there of each example flow", () => {
+    for (const example of examples)
+      expect(filesOf(version)).toContain(example.replace(/^(.*)\.json$/, "example-$1-0.json"));
+  });
+});
+
+describe("a history that is not of this code", () => {
+  const version = versions.at(-1) ?? "";
+
+  it.each([
+    ["another activity", "example-fetch-0.json", /"name":"executeNode"/, '"name":"ingestDocument"'],
+    ["another child", "example-review-0.json", /(Child.*?"workflowType":{"name":")runFlow/, "$1runSlice"],
+    ["no timer where the code sets one", "engine-cancelled.json", /_TIMER_STARTED/, "_TIMER_CANCELED"],
+  ])("is told apart: %s", async (_what, file, is, becomes) => {
+    const kept = read(version, file);
+    const text = JSON.stringify(kept.events);
+    expect(text).toMatch(is);
+    const tampered = { ...kept, events: JSON.parse(text.replace(is, becomes)) as HistoryJson["events"] };
+    const failures = await replay([fromJson(tampered)]);
+    expect(failures[kept.workflowId]).toMatch(/determinis|Fatal error in workflow machines/i);
+  });
+});

@@ -1,0 +1,45 @@
+import {
+  ActivityCancellationType,
+  proxyActivities,
+  proxyLocalActivities,
+  proxySinks,
+  workflowInfo,
+} from "@temporalio/workflow";
+import type { LocalActivities, RegularActivities } from "../activities/index.ts";
+import type { RecordSinks } from "../src/domain/record-sinks.ts";
+
+/**
+ * Local activities write the record and evaluate what needs values from the blob store. What fails in them is either a
+ * node's own failure (never retried) or infrastructure, such as a database that is gone: that is waited for without limit,
+ * since giving up would lose an accepted run.
+ */
+export const local = proxyLocalActivities<LocalActivities>({
+  startToCloseTimeout: "60 seconds",
+  retry: { initialInterval: "100 milliseconds", backoffCoefficient: 2, maximumInterval: "5 seconds" },
+  localRetryThreshold: "30 seconds",
+  cancellationType: ActivityCancellationType.TRY_CANCEL,
+});
+
+/** What is done at the end of a step, before Temporal learns of the step; see activities/record-sink.ts. */
+export const { record } = proxySinks<RecordSinks>();
+
+/**
+ * Time a worker has, after a node's own time-out, to say so. Long, for it may have to wait until the database is there to
+ * write it down; a worker that is gone is noticed by its heartbeats.
+ */
+const GRACE_MS = 900_000;
+
+/**
+ * Regular activities. Their retry policy is for workers that die and databases that are gone, hence without limit; a node's
+ * own failures are never retried by Temporal, because the workflow does that by the node's policy.
+ */
+export function regular(timeoutMs: number): RegularActivities {
+  return proxyActivities<RegularActivities>({
+    taskQueue: workflowInfo().taskQueue.replace(/-runs$/, "-activities"),
+    startToCloseTimeout: timeoutMs + GRACE_MS,
+    // A worker that is gone is noticed after this time; cancellation reaches an activity with its next heartbeat.
+    heartbeatTimeout: "10 seconds",
+    retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" },
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+  });
+}

@@ -1,0 +1,149 @@
+import type { Json, StoredValue } from "../../src/domain/json.ts";
+import { Walk } from "../../src/domain/flow/planner.ts";
+import type { Plan, PlanNode, Scope } from "../../src/domain/flow/types.ts";
+import type { CheckpointNode } from "../../src/domain/run.ts";
+import type { NodeAddress, StoredScope } from "../../src/domain/run-report.ts";
+import type { RunContext } from "./context.ts";
+
+/** How a node ended, for the nodes after it. */
+export interface Settled {
+  readonly value: StoredValue;
+  readonly handles: readonly string[];
+  readonly state: "COMPLETED" | "FAILED" | "SKIPPED";
+}
+
+/** What an iteration adds to what its expressions see. */
+export interface Iteration {
+  readonly item?: StoredValue;
+  readonly index?: number;
+  readonly last?: StoredValue;
+}
+
+/** One flow being walked: the run's own, or one iteration of a map or loop inside it. */
+export interface Frame {
+  readonly ctx: RunContext;
+  readonly plan: Plan;
+  readonly walk: Walk;
+  /** "" at the top, "map-0[3]/" in an iteration. */
+  readonly prefix: string;
+  /** The same without iterations: "map-0/". */
+  readonly planPrefix: string;
+  readonly values: Map<string, Settled>;
+  readonly outer: Frame | null;
+  readonly iteration: Iteration;
+  readonly reuse: Readonly<Record<string, CheckpointNode>> | undefined;
+}
+
+export function topFrame(ctx: RunContext, plan: Plan): Frame {
+  return {
+    ctx,
+    plan,
+    walk: new Walk(plan),
+    prefix: "",
+    planPrefix: "",
+    values: new Map(),
+    outer: null,
+    iteration: {},
+    reuse: ctx.input.reuse,
+  };
+}
+
+/** The frame of one iteration of `node`, whose nested flow it walks. */
+export function iterationFrame(outer: Frame, node: PlanNode, index: number, iteration: Iteration): Frame {
+  if (!node.nested) throw new Error(`node ${node.id} has no flow inside`);
+  return {
+    ctx: outer.ctx,
+    plan: node.nested,
+    walk: new Walk(node.nested),
+    prefix: `${outer.prefix}${node.id}[${index}]/`,
+    planPrefix: `${outer.planPrefix}${node.id}/`,
+    values: new Map(),
+    outer,
+    iteration: { ...iteration, index },
+    reuse: undefined,
+  };
+}
+
+export function address(frame: Frame, node: PlanNode): NodeAddress {
+  return { plan_path: frame.planPrefix + node.id, path: frame.prefix + node.id };
+}
+
+const inputReaders = new WeakMap<PlanNode, boolean>();
+
+/** Whether any expression of the node can read the run's inputs: told from its text, in doubt yes. */
+function readsInputs(node: PlanNode): boolean {
+  let known = inputReaders.get(node);
+  if (known === undefined) {
+    known =
+      node.type === "url" ||
+      `${JSON.stringify([node.config, node.nested ?? null])}${node.skip_if ?? ""}`.includes("inputs");
+    inputReaders.set(node, known);
+  }
+  return known;
+}
+
+/** What the node's expressions may read, by value or by reference; nothing it cannot read travels with it. */
+export function storedScope(frame: Frame, node: PlanNode): StoredScope {
+  const nodes: Record<string, StoredValue> = {};
+  if (node.reads === "*") {
+    for (let at: Frame | null = frame; at; at = at.outer) {
+      for (const [id, settled] of at.values)
+        if (!Object.hasOwn(nodes, id) && settled.state !== "SKIPPED") nodes[id] = settled.value;
+    }
+  } else {
+    for (const id of node.reads) {
+      const value = lookUp(frame, id);
+      if (value) nodes[id] = value;
+    }
+  }
+  const { item, index, last } = innermost(frame);
+  return {
+    nodes,
+    inputs: readsInputs(node) ? frame.ctx.input.inputs : {},
+    user_id: frame.ctx.input.user_id,
+    metadata: frame.ctx.input.metadata,
+    ...(item === undefined ? {} : { item }),
+    ...(index === undefined ? {} : { index }),
+    ...(last === undefined ? {} : { last }),
+  };
+}
+
+function lookUp(frame: Frame, id: string): StoredValue | undefined {
+  for (let at: Frame | null = frame; at; at = at.outer) {
+    const settled = at.values.get(id);
+    if (settled) return settled.state === "SKIPPED" ? undefined : settled.value;
+  }
+  return undefined;
+}
+
+/** `item`, `index` and `last` of the innermost map or loop that has them. */
+function innermost(frame: Frame): Iteration {
+  for (let at: Frame | null = frame; at; at = at.outer) if (at.iteration.index !== undefined) return at.iteration;
+  return {};
+}
+
+/** The scope with every value at hand, or null when some are in the blob store. */
+export function inlineScope(stored: StoredScope, runId: string): Scope | null {
+  const nodes = inlineAll(stored.nodes);
+  const inputs = inlineAll(stored.inputs);
+  if (!nodes || !inputs) return null;
+  const { item, last } = stored;
+  if ((item && !("v" in item)) || (last && !("v" in last))) return null;
+  return {
+    nodes,
+    inputs,
+    run: { id: runId, user_id: stored.user_id, metadata: stored.metadata },
+    ...(item ? { item: item.v } : {}),
+    ...(stored.index === undefined ? {} : { index: stored.index }),
+    ...(last ? { last: last.v } : {}),
+  };
+}
+
+function inlineAll(values: Readonly<Record<string, StoredValue>>): Record<string, Json> | null {
+  const all: Record<string, Json> = {};
+  for (const [id, value] of Object.entries(values)) {
+    if (!("v" in value)) return null;
+    all[id] = value.v;
+  }
+  return all;
+}

@@ -1,0 +1,224 @@
+import { CancellationScope, isCancellation } from "@temporalio/workflow";
+import { INLINE_VALUE_BYTES } from "../../src/domain/json.ts";
+import type { StoredValue } from "../../src/domain/json.ts";
+import { evaluatePart } from "../../src/domain/flow/evaluate.ts";
+import type { PlanNode } from "../../src/domain/flow/types.ts";
+import type { RunError } from "../../src/domain/run.ts";
+import type { NodeReport } from "../../src/domain/run-report.ts";
+import { jsonLength } from "./context.ts";
+import { NodeFailed, toRunError } from "./failure.ts";
+import { address, inlineScope, storedScope } from "./frame.ts";
+import type { Frame, Settled } from "./frame.ts";
+import { EXECUTORS } from "./nodes/index.ts";
+import { evaluate, passedOn, passesOn } from "./values.ts";
+import type { Evaluated } from "./values.ts";
+
+/**
+ * Walks a frame's flow to its end. Inline nodes settle on the spot; the others run side by side. Resolves when no node is
+ * left; rejects with NodeFailed when a node failed for good (after the others were cancelled), or with the cancellation.
+ */
+export async function runFrame(frame: Frame): Promise<void> {
+  const scope = new CancellationScope();
+  const underWay = new Set<Promise<void>>();
+  let failure: { readonly error: unknown } | undefined;
+
+  const fail = (error: unknown): void => {
+    failure ??= { error };
+    scope.cancel();
+  };
+  const pump = (): void => {
+    for (let ready = frame.walk.takeReady(); ready.length > 0 && !failure; ready = frame.walk.takeReady()) {
+      for (const node of ready) {
+        if (failure || frame.ctx.cancelled) return;
+        const outcome = begin(frame, node);
+        if (!(outcome instanceof Promise)) {
+          settle(frame, node, outcome);
+          continue;
+        }
+        const done: Promise<void> = outcome
+          .then((settled) => {
+            settle(frame, node, settled);
+            pump();
+          })
+          .catch(fail)
+          .finally(() => {
+            underWay.delete(done);
+            frame.ctx.checkIdle();
+          });
+        underWay.add(done);
+      }
+    }
+  };
+
+  await scope.run(async () => {
+    try {
+      pump();
+    } catch (error) {
+      fail(error);
+    }
+    while (underWay.size > 0) await Promise.race(underWay);
+  });
+  if (failure) throw failure.error;
+}
+
+function settle(frame: Frame, node: PlanNode, settled: Settled): void {
+  frame.values.set(node.id, settled);
+  frame.ctx.ended(frame.outer === null, settled.state === "SKIPPED");
+  for (const skipped of frame.walk.settle(node.id, settled.handles)) {
+    frame.values.set(skipped.id, { value: { v: null }, handles: [], state: "SKIPPED" });
+    frame.ctx.ended(frame.outer === null, true);
+    note(frame, skipped, { ...NOT_STARTED, state: "SKIPPED" });
+  }
+}
+
+/** Starts a node: settles it at once where that is possible, else says when it has settled. */
+function begin(frame: Frame, node: PlanNode): Settled | Promise<Settled> {
+  const startedAt = now();
+  const reused = frame.reuse && Object.hasOwn(frame.reuse, node.id) ? frame.reuse[node.id] : undefined;
+  if (reused) {
+    note(frame, node, {
+      ...NOT_STARTED,
+      state: reused.state,
+      ...(reused.state === "SKIPPED" ? {} : { value: reused.value }),
+    });
+    return { value: reused.value, handles: reused.handles, state: reused.state };
+  }
+  frame.ctx.started(node, frame.outer === null);
+  try {
+    const result = node.execution === "inline" ? inline(frame, node) : undefined;
+    if (result === undefined) return execute(frame, node, startedAt);
+    if (result === "skip") return skipped(frame, node);
+    completed(frame, node, firstSeen(startedAt), result.value);
+    return { value: result.value, handles: result.handles ?? ["out"], state: "COMPLETED" };
+  } catch (error) {
+    return failed(frame, node, firstSeen(startedAt), error);
+  }
+}
+
+/** An inline node in one go; undefined when it needs what is not at hand, or its value is too long to carry. */
+function inline(frame: Frame, node: PlanNode): Evaluated | "skip" | undefined {
+  const needsScope = node.skip_if !== undefined || !passesOn(node);
+  const scope = needsScope ? inlineScope(storedScope(frame, node), frame.ctx.input.run_id) : undefined;
+  if (scope === null) return undefined;
+  if (scope && node.skip_if !== undefined && evaluatePart(node, "skip_if", scope).output === true) return "skip";
+  if (!scope || passesOn(node)) return { value: passedOn(frame, node) };
+  const result = evaluatePart(node, "node", scope);
+  if (jsonLength(result.output) > INLINE_VALUE_BYTES) return undefined;
+  return { value: { v: result.output }, ...(result.handles ? { handles: result.handles } : {}) };
+}
+
+/** The way of every node that takes time. */
+async function execute(frame: Frame, node: PlanNode, startedAt: string): Promise<Settled> {
+  const { path } = address(frame, node);
+  frame.ctx.running.add(path);
+  const seen = firstSeen(startedAt);
+  try {
+    if (node.skip_if !== undefined) {
+      const { value } = await evaluate(frame, node, "skip_if");
+      if ("v" in value && value.v === true) return skipped(frame, node);
+    }
+    const result = await EXECUTORS[node.type](frame, node, {
+      runFrame,
+      onAttempt(attempt) {
+        seen.attempts = attempt;
+      },
+      announce(state = "RUNNING") {
+        note(frame, node, { ...seen, state });
+        seen.announced = true;
+      },
+      complete: (value) => completed(frame, node, seen, value),
+    });
+    if (!result.recorded) completed(frame, node, seen, result.value);
+    return { value: result.value, handles: result.handles ?? ["out"], state: "COMPLETED" };
+  } catch (error) {
+    if (isCancellation(error)) {
+      note(frame, node, { ...seen, state: "CANCELLED" });
+      throw error;
+    }
+    return failed(frame, node, seen, error);
+  } finally {
+    frame.ctx.running.delete(path);
+  }
+}
+
+/** What has become of a node so far. */
+interface Seen {
+  readonly startedAt: string | null;
+  attempts: number;
+  /** Whether its start is in a report already. */
+  announced: boolean;
+}
+
+const firstSeen = (startedAt: string): Seen => ({ startedAt, attempts: 1, announced: false });
+const NOT_STARTED: Seen = { startedAt: null, attempts: 0, announced: false };
+
+function completed(frame: Frame, node: PlanNode, seen: Seen, value: StoredValue): void {
+  note(frame, node, { ...seen, state: "COMPLETED", value });
+}
+
+function skipped(frame: Frame, node: PlanNode): Settled {
+  note(frame, node, { ...NOT_STARTED, state: "SKIPPED" });
+  return { value: { v: null }, handles: [], state: "SKIPPED" };
+}
+
+/** What a failure means for the flow: its end, a default value, or the error branch. */
+function failed(frame: Frame, node: PlanNode, seen: Seen, thrown: unknown): Settled {
+  const attempt = seen.attempts;
+  const known = toRunError(thrown, node.id, attempt);
+  if (!known && isCancellation(thrown)) throw thrown;
+  // A fault of ours must end the run with a word, not hang it in a workflow task that is retried for ever.
+  const error: RunError = known?.error ?? {
+    code: "internal_error",
+    message: `The node could not be executed: ${thrown instanceof Error ? thrown.name : "unknown error"}.`,
+    node_id: node.id,
+    attempt,
+    retryable: false,
+  };
+  const recorded = thrown instanceof NodeFailed && thrown.recordedAt === address(frame, node).path;
+  if (!recorded) note(frame, node, { ...seen, state: "FAILED", error });
+  switch (node.on_error) {
+    case "continue":
+      return { value: { v: node.default_output ?? null }, handles: ["out"], state: "FAILED" };
+    case "branch":
+      return {
+        value: {
+          v: {
+            error: {
+              code: error.code,
+              message: error.message,
+              node_id: error.node_id,
+              attempt: error.attempt,
+              retryable: error.retryable,
+            },
+          },
+        },
+        handles: ["error"],
+        state: "FAILED",
+      };
+    case "fail":
+      throw new NodeFailed(error);
+    default:
+      return node.on_error satisfies never;
+  }
+}
+
+function note(
+  frame: Frame,
+  node: PlanNode,
+  { startedAt, announced, ...what }: Seen & Pick<NodeReport, "state" | "value" | "error">,
+): void {
+  const running = what.state === "RUNNING" || what.state === "PAUSED";
+  frame.ctx.note({
+    node_id: node.id,
+    type: node.type,
+    path: frame.prefix + node.id,
+    started_at: startedAt,
+    finished_at: running ? null : now(),
+    ...what,
+    ...(announced ? { announced } : {}),
+  });
+}
+
+function now(): string {
+  return new Date(Date.now()).toISOString();
+}

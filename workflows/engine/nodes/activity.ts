@@ -1,0 +1,49 @@
+import { sleep } from "@temporalio/workflow";
+import type { PlanNode } from "../../../src/domain/flow/types.ts";
+import { regular } from "../../activities.ts";
+import { NodeFailed, toRunError } from "../failure.ts";
+import { address, storedScope } from "../frame.ts";
+import type { Executor } from "./executor.ts";
+
+/** Longest time of one attempt where neither node nor kind says (ms). */
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+/**
+ * A node executed by a regular activity. The node's own failures are retried here, by the node's policy; Temporal retries
+ * only what is no fault of the node. The attempts share one idempotency key.
+ */
+export const executeActivity: Executor = async (frame, node, interpreter) => {
+  const { ctx } = frame;
+  for (let attempt = 1; ; attempt += 1) {
+    interpreter.onAttempt(attempt);
+    try {
+      const value = await ctx.whileBusy(() =>
+        ctx.withSlot(() =>
+          ctx.carryReports((flush) =>
+            regular(node.timeout_ms ?? DEFAULT_TIMEOUT_MS).executeNode({
+              ...address(frame, node),
+              run: ctx.identity,
+              progress: ctx.progress,
+              attempt,
+              scope: storedScope(frame, node),
+              flush,
+            }),
+          ),
+        ),
+      );
+      return { value, recorded: true };
+    } catch (thrown) {
+      const failure = toRunError(thrown, node.id, attempt);
+      if (!failure) throw thrown;
+      if (!failure.error.retryable || attempt >= node.retry.max_attempts)
+        throw new NodeFailed(failure.error, address(frame, node).path);
+      await ctx.whileBusy(() => sleep(Math.max(waitBefore(node, attempt), failure.retryAfterMs ?? 0)));
+    }
+  }
+};
+
+/** Exponential from the policy's first interval up to its longest (ms). */
+function waitBefore(node: PlanNode, failedAttempts: number): number {
+  const { initial_interval_ms: first, backoff, max_interval_ms: longest } = node.retry;
+  return Math.min(longest, first * backoff ** (failedAttempts - 1));
+}

@@ -1,0 +1,75 @@
+import { workflowInfo } from "@temporalio/workflow";
+import type { ApprovalConfig } from "../../../src/domain/flow/nodes/approval.ts";
+import { NodeFailure } from "../../../src/domain/failure.ts";
+import type { Json } from "../../../src/domain/json.ts";
+import type { PauseKind, PauseResolution } from "../../../src/domain/run.ts";
+import { local } from "../../activities.ts";
+import { evaluate } from "../values.ts";
+import { nodeUuid7 } from "../ids.ts";
+import type { Executor } from "./executor.ts";
+
+/** Opens a pause and goes on by what people decide, or by what the flow says for the case that nobody does. */
+export const executeApproval: Executor = async (frame, node, interpreter) => {
+  const { ctx } = frame;
+  const config = node.config as unknown as ApprovalConfig;
+  const { value } = await evaluate(frame, node, "approval");
+  if (!("v" in value)) {
+    throw new NodeFailure(
+      "pause_too_large",
+      "The message and data of an approval may have 64 KiB together. Show less, or a link.",
+    );
+  }
+  const { message, data } = value.v as { message: string; data: Json };
+  const startedAt = Date.now();
+  const expiresInMs = config.expires_in_seconds === undefined ? null : config.expires_in_seconds * 1000;
+  const path = frame.prefix + node.id;
+  const pause_id = nodeUuid7(ctx.identity.run_id, path);
+  interpreter.announce("PAUSED");
+  const answer = await ctx.pause(
+    {
+      pause_id,
+      workflow_id: workflowInfo().workflowId,
+      node_id: node.id,
+      path,
+      kind: pauseKind(config),
+      message,
+      data,
+      form: (config.form as Json | undefined) ?? null,
+      actions: config.actions.map(({ id, label }) => ({ id, ...(label === undefined ? {} : { label }) })),
+      required_approvals: config.required_approvals,
+      expires_at: expiresInMs === null ? null : new Date(startedAt + expiresInMs).toISOString(),
+      on_timeout: config.on_timeout,
+    },
+    expiresInMs,
+  );
+  const resolution = answer ?? (await ctx.whileBusy(() => expire(pause_id), false));
+  ctx.taken(pause_id);
+  if (resolution.action === "timeout" && config.on_timeout === "fail") {
+    throw new NodeFailure("pause_expired", `Nobody decided within ${config.expires_in_seconds} seconds.`);
+  }
+  const decided = { v: { action: resolution.action, data: resolution.data, by: resolution.by, at: resolution.at } };
+  interpreter.complete(decided);
+  // Written at once: until a pause is seen to be taken, the sweeper sends its answer again.
+  await ctx.whileBusy(() => ctx.write({}), false);
+  return { value: decided, handles: [resolution.action], recorded: true };
+
+  /** The pause has run out, unless an answer was there first: the row decides. */
+  async function expire(pauseId: string): Promise<PauseResolution> {
+    const at = new Date(Date.now()).toISOString();
+    const action = config.on_timeout === "fail" || config.on_timeout === "branch" ? "timeout" : config.on_timeout;
+    const byDefault: PauseResolution = { action, data: null, comment: null, by: null, at };
+    const result = await local.expirePause({
+      run: ctx.identity,
+      progress: ctx.progress,
+      pause_id: pauseId,
+      resolution: byDefault,
+    });
+    return result.resolution ?? byDefault;
+  }
+};
+
+function pauseKind(config: ApprovalConfig): PauseKind {
+  if (config.form) return "form";
+  const ids = config.actions.map(({ id }) => id);
+  return ids.length === 2 && ids.includes("approve") && ids.includes("reject") ? "approval" : "choice";
+}

@@ -1,0 +1,28 @@
+import { sleep } from "@temporalio/workflow";
+import { local } from "../../activities.ts";
+import { address, storedScope } from "../frame.ts";
+import type { Executor } from "./executor.ts";
+
+/** Waits between looks at documents that are still being read (ms). */
+const FIRST_LOOK_MS = 100;
+const LONGEST_LOOK_MS = 2000;
+
+/** The documents uploaded under the run's handle; waits for those that are still being read. */
+export const executeFiles: Executor = (frame, node, interpreter) =>
+  frame.ctx.whileBusy(async () => {
+    const input = {
+      ...address(frame, node),
+      run: frame.ctx.identity,
+      part: "node" as const,
+      scope: storedScope(frame, node),
+    };
+    for (let wait = FIRST_LOOK_MS; ; wait = Math.min(wait * 2, LONGEST_LOOK_MS)) {
+      const { pending, value } = await local.loadDocuments(input);
+      if (pending === 0 && value) return { value };
+      if (wait === FIRST_LOOK_MS) {
+        interpreter.announce();
+        await frame.ctx.write({});
+      }
+      await sleep(wait);
+    }
+  });

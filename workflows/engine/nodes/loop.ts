@@ -1,0 +1,54 @@
+import type { LoopConfig } from "../../../src/domain/flow/nodes/loop.ts";
+import type { PlanNode } from "../../../src/domain/flow/types.ts";
+import type { StoredValue } from "../../../src/domain/json.ts";
+import { iterationFrame } from "../frame.ts";
+import type { Frame } from "../frame.ts";
+import { evaluate, outputsOf } from "../values.ts";
+import type { Executor, Interpreter } from "./executor.ts";
+import { isInline, SLICE_SIZE } from "./map.ts";
+import { yieldOf } from "./results.ts";
+import { runLoopSlice } from "./slices.ts";
+
+/** Runs the nested flow as long as `while` holds, at most `max_iterations` times; the value is what the last round yields. */
+export const executeLoop: Executor = async (frame, node, interpreter) => {
+  const { max_iterations } = node.config as unknown as LoopConfig;
+  const { value: initial } = await evaluate(frame, node, "initial");
+  if (!isInline(node.nested)) interpreter.announce();
+  // The first rounds run here; a long loop goes on in child workflows, whose histories start empty.
+  const here = isInline(node.nested) ? max_iterations : Math.min(SLICE_SIZE, max_iterations);
+  let state: LoopState = await runRounds(frame, node, { index: 0, last: initial, finished: false }, here, interpreter);
+  while (!state.finished && state.index < max_iterations) {
+    state = await runLoopSlice(frame, node, state, Math.min(state.index + SLICE_SIZE, max_iterations));
+  }
+  return { value: state.last };
+};
+
+export interface LoopState {
+  /** The round that comes next, from 0. */
+  readonly index: number;
+  readonly last: StoredValue;
+  /** Whether `while` was seen not to hold. */
+  readonly finished: boolean;
+}
+
+/** Runs rounds until `while` does not hold or the round `until` is reached. */
+export async function runRounds(
+  frame: Frame,
+  node: PlanNode,
+  from: LoopState,
+  until: number,
+  interpreter: Interpreter,
+): Promise<LoopState> {
+  let { index, last } = from;
+  for (; index < until; index += 1) {
+    const inner = iterationFrame(frame, node, index, { last });
+    // `while` belongs to the loop but sees the round to come.
+    const { value: goesOn } = await evaluate({ ...frame, iteration: inner.iteration }, node, "while");
+    if (!("v" in goesOn) || goesOn.v !== true || frame.ctx.cancelled) return { index, last, finished: true };
+    frame.ctx.spendIterations(1);
+    await interpreter.runFrame(inner);
+    last = await yieldOf(frame.ctx, outputsOf(inner));
+    await frame.ctx.writeIfMany();
+  }
+  return { index, last, finished: false };
+}

@@ -1,0 +1,115 @@
+import { CancellationScope, isCancellation } from "@temporalio/workflow";
+import type { MapConfig } from "../../../src/domain/flow/nodes/map.ts";
+import type { Plan, PlanNode } from "../../../src/domain/flow/types.ts";
+import type { StoredValue } from "../../../src/domain/json.ts";
+import { local } from "../../activities.ts";
+import { NodeFailed } from "../failure.ts";
+import { iterationFrame } from "../frame.ts";
+import type { Frame } from "../frame.ts";
+import { evaluate, outputsOf } from "../values.ts";
+import type { Executor, Interpreter } from "./executor.ts";
+import { assemble, yieldOf } from "./results.ts";
+import { runSlices } from "./slices.ts";
+
+/**
+ * Iterations whose activities one workflow runs; more of them are cut into slices, each a child workflow, so that no
+ * history comes near Temporal's limit of 50 000 events (an activity is three events and a part of a task's three).
+ */
+export const SLICE_SIZE = 250;
+
+/** Results held in the workflow before they are put together into one value. */
+const PART_SIZE = 500;
+
+/** Runs the nested flow for each item, some at a time; the value is the list of what they yield, in the items' order. */
+export const executeMap: Executor = async (frame, node, interpreter) => {
+  const { ctx } = frame;
+  const { value: items } = await evaluate(frame, node, "items");
+  const { count, list } = await unfold(frame, items);
+  ctx.spendIterations(count);
+  if (!isInline(node.nested)) interpreter.announce();
+  if (list && (count <= SLICE_SIZE || isInline(node.nested))) {
+    return { value: await mapItems(frame, node, list, 0, interpreter) };
+  }
+  // The slices write what is theirs; that the map has begun would stay unread until they end.
+  await ctx.write({});
+  return { value: await runSlices(frame, node, { items, count }) };
+};
+
+/** The items as values of their own, where they are few enough to be held here. */
+async function unfold(
+  frame: Frame,
+  items: StoredValue,
+): Promise<{ count: number; list: readonly StoredValue[] | null }> {
+  if ("v" in items) {
+    const list = (Array.isArray(items.v) ? items.v : []).map((v) => ({ v }));
+    return { count: list.length, list };
+  }
+  const { org_id } = frame.ctx.input;
+  const { count, items: first } = await frame.ctx.whileBusy(
+    () => local.splitItems({ org_id, items, from: 0, to: SLICE_SIZE }),
+    false,
+  );
+  return { count, list: count <= SLICE_SIZE ? first : null };
+}
+
+/** Whether a flow runs without any activity or timer, however deep. */
+export function isInline(plan: Plan | undefined): boolean {
+  return (
+    plan === undefined ||
+    plan.nodes.every(({ execution, type, nested }) => execution === "inline" || (type === "map" && isInline(nested)))
+  );
+}
+
+/** Runs the items that are at hand; `offset` is the index of the first. */
+export async function mapItems(
+  frame: Frame,
+  node: PlanNode,
+  items: readonly StoredValue[],
+  offset: number,
+  interpreter: Interpreter,
+): Promise<StoredValue> {
+  const { ctx } = frame;
+  const { max_concurrency, on_item_error } = node.config as unknown as MapConfig;
+  const results: Array<StoredValue | undefined> = Array.from({ length: items.length });
+  const scope = new CancellationScope();
+  let next = 0;
+  let failure: { readonly error: unknown } | undefined;
+
+  const runItem = async (at: number): Promise<void> => {
+    const inner = iterationFrame(frame, node, offset + at, { item: items[at] ?? { v: null } });
+    try {
+      await interpreter.runFrame(inner);
+      results[at] = await yieldOf(ctx, outputsOf(inner));
+    } catch (error) {
+      if (isCancellation(error) || !(error instanceof NodeFailed) || on_item_error === "fail") throw error;
+      const { code, message, node_id, attempt, retryable } = error.error;
+      if (on_item_error === "collect") results[at] = { v: { error: { code, message, node_id, attempt, retryable } } };
+    }
+    await ctx.writeIfMany();
+  };
+  const work = async (): Promise<void> => {
+    while (next < items.length && !failure && !ctx.cancelled) {
+      const at = next;
+      next += 1;
+      try {
+        await runItem(at);
+      } catch (error) {
+        failure ??= { error };
+        scope.cancel();
+      }
+    }
+  };
+  await scope.run(() => Promise.all(Array.from({ length: Math.min(max_concurrency, items.length) }, work)));
+  if (failure) throw failure.error;
+  return gather(frame, results);
+}
+
+/** One list of all results; long lists are put together in parts, so that the workflow never holds all of it twice. */
+async function gather(frame: Frame, results: ReadonlyArray<StoredValue | undefined>): Promise<StoredValue> {
+  const kept = results.filter((result) => result !== undefined);
+  if (kept.length <= PART_SIZE) return assemble(frame.ctx, "array", kept);
+  const parts: StoredValue[] = [];
+  for (let at = 0; at < kept.length; at += PART_SIZE)
+    parts.push(await assemble(frame.ctx, "array", kept.slice(at, at + PART_SIZE)));
+  return assemble(frame.ctx, "concat", parts);
+}

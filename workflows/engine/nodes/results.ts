@@ -1,0 +1,42 @@
+import { INLINE_VALUE_BYTES } from "../../../src/domain/json.ts";
+import type { Json, StoredValue } from "../../../src/domain/json.ts";
+import { local } from "../../activities.ts";
+import { jsonLength } from "../context.ts";
+import type { RunContext } from "../context.ts";
+
+/** One value of many: an object or a list of values, by reference when it is long or a part of it is. */
+export async function assemble(
+  ctx: RunContext,
+  kind: "array" | "concat" | "object",
+  parts: readonly StoredValue[],
+  names: readonly string[] = [],
+): Promise<StoredValue> {
+  const values = parts.flatMap((part) => ("v" in part ? [part.v] : []));
+  if (values.length === parts.length) {
+    const value = join(kind, values, names);
+    if (jsonLength(value) <= INLINE_VALUE_BYTES) return { v: value };
+  }
+  return ctx.whileBusy(() => local.assemble({ org_id: ctx.input.org_id, kind, parts, names }), false);
+}
+
+function join(kind: "array" | "concat" | "object", values: readonly Json[], names: readonly string[]): Json {
+  switch (kind) {
+    case "array":
+      return values;
+    case "concat":
+      return values.flatMap((list) => list as readonly Json[]);
+    case "object":
+      return Object.fromEntries(names.map((name, at) => [name, values[at] ?? null]));
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** What an iteration yields: the value of the nested flow's one output, or all of its outputs by name. */
+export async function yieldOf(ctx: RunContext, outputs: Readonly<Record<string, StoredValue>>): Promise<StoredValue> {
+  const names = Object.keys(outputs);
+  const [only] = names;
+  if (only === undefined) return { v: null };
+  if (names.length === 1) return outputs[only] ?? { v: null };
+  return assemble(ctx, "object", Object.values(outputs), names);
+}

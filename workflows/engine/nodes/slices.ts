@@ -1,0 +1,69 @@
+import { executeChild, ParentClosePolicy, ChildWorkflowCancellationType, workflowInfo } from "@temporalio/workflow";
+import { sliceWorkflowId } from "../../../src/temporal/ids.ts";
+import type { PlanNode } from "../../../src/domain/flow/types.ts";
+import type { StoredValue } from "../../../src/domain/json.ts";
+import type { SliceInput, SliceOutcome, SliceWork } from "../../run-slice.ts";
+import { address, storedScope } from "../frame.ts";
+import type { Frame } from "../frame.ts";
+import type { LoopState } from "./loop.ts";
+import { assemble } from "./results.ts";
+
+/** Items of a slice and slices side by side: together they bound both a history and the load of one run. */
+const ITEMS_A_SLICE = 250;
+const SLICES_AT_ONCE = 4;
+
+/** Runs a long map as child workflows, some at a time, and puts their lists together. */
+export async function runSlices(
+  frame: Frame,
+  node: PlanNode,
+  { items, count }: { items: StoredValue; count: number },
+): Promise<StoredValue> {
+  const starts = Array.from({ length: Math.ceil(count / ITEMS_A_SLICE) }, (_, at) => at * ITEMS_A_SLICE);
+  const parts: StoredValue[] = [];
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < starts.length) {
+      const at = next;
+      next += 1;
+      const from = starts[at] ?? 0;
+      const to = Math.min(from + ITEMS_A_SLICE, count);
+      const outcome = await runSlice(frame, node, { kind: "map", items, from, to });
+      parts[at] = outcome.value;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(SLICES_AT_ONCE, starts.length) }, work));
+  return assemble(frame.ctx, "concat", parts);
+}
+
+/** Runs the next rounds of a loop in a child workflow. */
+export async function runLoopSlice(frame: Frame, node: PlanNode, state: LoopState, until: number): Promise<LoopState> {
+  const outcome = await runSlice(frame, node, { kind: "loop", last: state.last, from: state.index, to: until });
+  return { index: outcome.index, last: outcome.value, finished: outcome.finished };
+}
+
+async function runSlice(frame: Frame, node: PlanNode, work: SliceWork): Promise<SliceOutcome> {
+  const { ctx } = frame;
+  const { plan: _plan, reuse: _reuse, inputs: _inputs, ...input } = ctx.input;
+  const scope = storedScope(frame, node);
+  const where = address(frame, node);
+  const workflowId = sliceWorkflowId(ctx.input.run_id, where.path, work.from);
+  const slice: SliceInput = {
+    input: { ...input, inputs: scope.inputs },
+    identity: ctx.identity,
+    parent_workflow_id: workflowInfo().workflowId,
+    ...where,
+    scope,
+    iterations_before: ctx.iterations,
+    work,
+  };
+  return ctx.whileSliceBusy(workflowId, async () => {
+    const outcome = await executeChild<(slice: SliceInput) => Promise<SliceOutcome>>("runSlice", {
+      workflowId,
+      args: [slice],
+      parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+      cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+    });
+    ctx.spendIterations(outcome.iterations);
+    return outcome;
+  });
+}

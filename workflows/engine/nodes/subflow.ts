@@ -1,0 +1,78 @@
+import {
+  CancellationScope,
+  CancelledFailure,
+  ChildWorkflowCancellationType,
+  ChildWorkflowFailure,
+  executeChild,
+  isCancellation,
+  ParentClosePolicy,
+  TerminatedFailure,
+} from "@temporalio/workflow";
+import { runWorkflowId } from "../../../src/temporal/ids.ts";
+import type { RunOutcome } from "../../../src/domain/run.ts";
+import { local } from "../../activities.ts";
+import type { RunStart } from "../context.ts";
+import { NodeFailed } from "../failure.ts";
+import { address } from "../frame.ts";
+import { evaluate } from "../values.ts";
+import type { Executor } from "./executor.ts";
+import { assemble } from "./results.ts";
+
+/** Runs another project's flow as a run of its own and waits for its outputs. */
+export const executeSubflow: Executor = async (frame, node, interpreter) => {
+  const { ctx } = frame;
+  const { value: inputs } = await evaluate(frame, node, "inputs");
+  interpreter.announce();
+  const start: RunStart = await ctx.whileBusy(
+    () =>
+      ctx.carryReports((flush) =>
+        local.createChildRun({
+          ...address(frame, node),
+          run: ctx.identity,
+          progress: ctx.progress,
+          flush,
+          inputs,
+          user_id: ctx.input.user_id,
+          metadata: ctx.input.metadata,
+          depth: ctx.input.depth + 1,
+        }),
+      ),
+    false,
+  );
+  const outcome = await ctx.whileBusy(() => outcomeOf(start));
+  if (outcome.state === "COMPLETED") {
+    return { value: await assemble(ctx, "object", Object.values(outcome.outputs), Object.keys(outcome.outputs)) };
+  }
+  // The child ends its own cancellation in an orderly way; that it was ours is told here.
+  if (outcome.state === "CANCELLED" && CancellationScope.current().consideredCancelled) {
+    throw new CancelledFailure("the run was cancelled");
+  }
+  const reason =
+    outcome.state === "CANCELLED" ? "was cancelled" : `failed: ${outcome.error?.message ?? "no reason is known"}`;
+  throw new NodeFailed({
+    code: outcome.state === "CANCELLED" ? "subflow_cancelled" : "subflow_failed",
+    message: `The sub-flow's run ${start.run_id} ${reason}`,
+    node_id: node.id,
+    attempt: 1,
+    retryable: false,
+    ...(outcome.error?.upstream ? { upstream: true } : {}),
+  });
+};
+
+/** Starts the child and waits for its end. A workflow that was ended from outside has no outcome of its own: it failed. */
+async function outcomeOf(start: RunStart): Promise<RunOutcome> {
+  try {
+    return await executeChild<(input: RunStart) => Promise<RunOutcome>>("runFlow", {
+      workflowId: runWorkflowId(start.run_id),
+      args: [start],
+      parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+      cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+    });
+  } catch (error) {
+    if (isCancellation(error) || !(error instanceof ChildWorkflowFailure)) throw error;
+    const how = error.cause instanceof TerminatedFailure ? "terminated" : "ended";
+    const message = `its workflow was ${how} from outside`;
+    const failure = { code: "workflow_terminated", message, node_id: null, attempt: 1, retryable: true };
+    return { state: "FAILED", outputs: {}, error: failure };
+  }
+}

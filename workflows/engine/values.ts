@@ -1,0 +1,76 @@
+import { INLINE_VALUE_BYTES } from "../../src/domain/json.ts";
+import type { Json, StoredValue } from "../../src/domain/json.ts";
+import { evaluatePart } from "../../src/domain/flow/evaluate.ts";
+import type { NodeResult, PlanNode } from "../../src/domain/flow/types.ts";
+import type { NodePart } from "../../src/domain/run-report.ts";
+import { local } from "../activities.ts";
+import { jsonLength } from "./context.ts";
+import { address, inlineScope, storedScope } from "./frame.ts";
+import type { Frame } from "./frame.ts";
+
+/** A value and, where the kind chooses, the live handles. */
+export interface Evaluated {
+  readonly value: StoredValue;
+  readonly handles?: readonly string[];
+}
+
+/** What the flow yields: the value of each output node; null where its branch was not taken. */
+export function outputsOf(frame: Frame): Record<string, StoredValue> {
+  const outputs: Record<string, StoredValue> = {};
+  for (const node of frame.plan.nodes) {
+    if (node.type === "output") outputs[node.id] = frame.values.get(node.id)?.value ?? { v: null };
+  }
+  return outputs;
+}
+
+/** The outputs that are there already, of a flow that did not get to its end. */
+export function outputsSoFar(frame: Frame): Record<string, StoredValue> {
+  return Object.fromEntries(
+    Object.entries(outputsOf(frame)).filter(([id]) => frame.values.get(id)?.state === "COMPLETED"),
+  );
+}
+
+/** Evaluates a part of a node's configuration: here, when all it reads is at hand; else where it can be loaded. */
+export async function evaluate(frame: Frame, node: PlanNode, part: NodePart): Promise<Evaluated> {
+  const stored = storedScope(frame, node);
+  const scope = inlineScope(stored, frame.ctx.input.run_id);
+  if (scope && !(part === "node" && node.execution === "local")) return fit(frame, evaluatePart(node, part, scope));
+  return frame.ctx.whileBusy(
+    () =>
+      frame.ctx.withSlot(() =>
+        local.evaluate({ ...address(frame, node), run: frame.ctx.identity, part, scope: stored }),
+      ),
+    false,
+  );
+}
+
+/** The value itself, or, when it is long, a reference to it. */
+async function fit(frame: Frame, result: NodeResult): Promise<Evaluated> {
+  const handles = result.handles ? { handles: result.handles } : {};
+  if (jsonLength(result.output) <= INLINE_VALUE_BYTES) return { value: { v: result.output }, ...handles };
+  const { org_id } = frame.ctx.input;
+  return {
+    value: await frame.ctx.whileBusy(() => local.storeValue({ org_id, value: { v: result.output } }), false),
+    ...handles,
+  };
+}
+
+/** Kinds that hand on a value as it is, be it by reference. */
+export function passesOn(node: PlanNode): boolean {
+  return (
+    node.type === "input" || node.type === "string" || (node.type === "output" && node.config["value"] === undefined)
+  );
+}
+
+export function passedOn(frame: Frame, node: PlanNode): StoredValue {
+  if (node.type === "output") {
+    const source = frame.walk.liveSources(node.id)[0];
+    return (source === undefined ? undefined : frame.values.get(source)?.value) ?? { v: null };
+  }
+  const { inputs } = frame.ctx.input;
+  return (
+    (Object.hasOwn(inputs, node.id) ? inputs[node.id] : undefined) ?? {
+      v: (node.config["default"] as Json | undefined) ?? null,
+    }
+  );
+}
