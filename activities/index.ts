@@ -15,6 +15,7 @@ import type {
   SplitItemsResult,
 } from "../src/domain/run-report.ts";
 import type { IngestInput } from "../src/domain/document.ts";
+import type { DeliveryInput, DeliveryStep } from "../src/domain/webhook.ts";
 
 /** Short activities that run beside the workflow, in whichever process holds it. */
 export interface LocalActivities {
@@ -35,4 +36,9 @@ export interface LocalActivities {
 export interface RegularActivities {
   executeNode(input: ExecuteInput): Promise<StoredValue>;
   ingestDocument(input: IngestInput): Promise<void>;
+}
+
+/** Attempts to deliver events: on the workers, apart from everything else. */
+export interface WebhookActivities {
+  attemptDelivery(input: DeliveryInput): Promise<DeliveryStep>;
 }

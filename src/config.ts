@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DEFAULT_WEBHOOK_SCHEDULE_MS } from "./domain/webhook.ts";
 
 const bool = z.enum(["true", "false", "1", "0"]).transform((value) => value === "true" || value === "1");
 const int = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
@@ -9,6 +10,15 @@ const list = z.string().transform((value) =>
     .filter((item) => item !== ""),
 );
 const MIB = 1024 * 1024;
+const DAY_MS = 86_400_000;
+/** Up to fifty times in ms. */
+const delays = list
+  .refine((items) => items.length > 0 && items.length <= 50 && items.every((item) => /^\d{1,10}$/.test(item)), {
+    error: "1 to 50 whole numbers with commas between are expected",
+  })
+  .transform((items) => items.map(Number));
+/** Base64 of 32 bytes. */
+const masterKey = z.string().regex(/^[A-Za-z0-9+/]{43}=$/, "base64 of 32 bytes is expected (openssl rand -base64 32)");
 
 /** Every environment variable the service reads. The README's configuration table is checked against it. */
 export const environmentSchema = z.object({
@@ -26,7 +36,7 @@ export const environmentSchema = z.object({
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/)
     .default("millrace")
-    .describe("Prefix of the two task queues, so that several installations can share a namespace"),
+    .describe("Prefix of the task queues, so that several installations can share a namespace"),
   HOST: z.string().default("0.0.0.0").describe("Address the api and the worker's health server listen on"),
   PORT: int(0, 65535).default(8080).describe("Port of the api; 0 chooses a free one"),
   MILLRACE_PUBLIC_URL: z
@@ -86,6 +96,35 @@ export const environmentSchema = z.object({
   MILLRACE_STUCK_AFTER_MS: int(100, 3_600_000)
     .default(60_000)
     .describe("Age from which a run that nobody moved is compared with Temporal's own view"),
+  MILLRACE_MASTER_KEY: list
+    .pipe(z.array(masterKey).min(1))
+    .optional()
+    .describe(
+      "Encrypts stored secrets: base64 of 32 bytes, the same in every process; earlier ones after a comma. Unset, a key is made in MILLRACE_BLOB_DIR",
+    ),
+  MILLRACE_WEBHOOK_SCHEDULE_MS: delays
+    .default([...DEFAULT_WEBHOOK_SCHEDULE_MS])
+    .describe("Delay before each attempt to deliver an event, from the failure of the one before it"),
+  MILLRACE_WEBHOOK_TIMEOUT_MS: int(10, 120_000).default(15_000).describe("Time a webhook's receiver has to answer"),
+  MILLRACE_WEBHOOK_CONCURRENCY: int(1, 1000)
+    .default(20)
+    .describe("Deliveries to one subscription that a worker has under way at once"),
+  MILLRACE_WEBHOOK_SLOTS: int(2, 10_000)
+    .default(200)
+    .describe("Deliveries to all subscriptions that a worker has under way at once; failing ones get at most half"),
+  MILLRACE_WEBHOOK_POLL_MS: int(5, 60_000)
+    .default(100)
+    .describe("How often a worker looks for new events and deliveries"),
+  MILLRACE_WEBHOOK_SECRET_GRACE_MS: int(0, 30 * DAY_MS)
+    .default(DAY_MS)
+    .describe("Time after a rotation during which deliveries are signed with the old secret as well"),
+  MILLRACE_WEBHOOK_DISABLE_AFTER_MS: int(0, 30 * DAY_MS)
+    .default(DAY_MS)
+    .describe("A subscription is disabled when every attempt has failed for this long,"),
+  MILLRACE_WEBHOOK_DISABLE_ATTEMPTS: int(1, 100_000).default(20).describe("and there were at least so many attempts"),
+  MILLRACE_EVENT_RETENTION_MS: int(1000, 365 * DAY_MS)
+    .default(30 * DAY_MS)
+    .describe("How long events and their deliveries are kept, for replays"),
   MILLRACE_SHUTDOWN_GRACE_MS: int(0, 600_000)
     .default(15_000)
     .describe("Time a stopping process gives to what it is doing"),

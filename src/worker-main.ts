@@ -4,23 +4,29 @@ import { createActivityDocumentParser, createParseDocument } from "../activities
 import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
 import { createUrlExecutor } from "../activities/nodes/url.ts";
+import { createWebhookActivities } from "../activities/webhooks.ts";
 import { loadConfig } from "./config.ts";
 import type { RunReport } from "./domain/run-report.ts";
 import { createFileBlobStore } from "./platform/blobs.ts";
 import { createGuardedFetch } from "./platform/guarded-fetch.ts";
 import { createLogger } from "./platform/logger.ts";
+import { masterKeys } from "./platform/master-key.ts";
 import { createMetrics } from "./platform/metrics.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
+import { createSecretBox } from "./platform/seal.ts";
 import { startHousekeeping } from "./runs/housekeeping.ts";
 import { startSweeper } from "./runs/sweeper.ts";
 import { createShutdown } from "./shutdown.ts";
 import { openDatabase } from "./stores/db.ts";
 import { openRunFeed } from "./stores/run-feed.ts";
 import { connectTemporal } from "./temporal/connection.ts";
+import { createDeliveryStarter } from "./temporal/deliveries.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { installTemporalRuntime } from "./temporal/runtime.ts";
-import { createActivityWorker, createRunWorker, runWorkers } from "./temporal/workers.ts";
+import { createActivityWorker, createRunWorker, createWebhookWorker, runWorkers } from "./temporal/workers.ts";
 import { VERSION } from "./version.ts";
+import { createSendDelivery } from "./webhooks/send.ts";
+import { startWebhooks } from "./webhooks/start-webhooks.ts";
 
 const config = loadConfig();
 const logger = createLogger({ level: config.LOG_LEVEL, service: "worker" });
@@ -81,9 +87,42 @@ const regular = createRegularActivities({
   },
   onNode: (kind, state, seconds) => metrics.nodeFinished({ kind, state }, seconds),
 });
+const webhooks = startWebhooks({
+  db,
+  send: createSendDelivery({
+    guardedFetch,
+    box: createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, config.MILLRACE_BLOB_DIR)),
+    timeoutMs: config.MILLRACE_WEBHOOK_TIMEOUT_MS,
+    publicUrl: config.MILLRACE_PUBLIC_URL ?? "",
+    version: VERSION,
+  }),
+  startRetries: createDeliveryStarter(temporal.client, config.MILLRACE_TASK_QUEUE).start,
+  schedule: config.MILLRACE_WEBHOOK_SCHEDULE_MS,
+  disableAfterMs: config.MILLRACE_WEBHOOK_DISABLE_AFTER_MS,
+  disableAttempts: config.MILLRACE_WEBHOOK_DISABLE_ATTEMPTS,
+  pollMs: config.MILLRACE_WEBHOOK_POLL_MS,
+  sweepMs: config.MILLRACE_SWEEP_INTERVAL_MS,
+  timeoutMs: config.MILLRACE_WEBHOOK_TIMEOUT_MS,
+  totalSlots: config.MILLRACE_WEBHOOK_SLOTS,
+  slotsPerSubscription: config.MILLRACE_WEBHOOK_CONCURRENCY,
+  onAttempt(job, result) {
+    metrics.deliveryAttempted(result.ok ? "delivered" : (result.error_code ?? "failed"));
+    if (result.ok && job.event) metrics.delivered((Date.now() - Date.parse(job.event.occurred_at)) / 1000);
+  },
+  onError: (err, job) => logger.warn({ err, delivery_id: job?.delivery_id }, "webhooks"),
+  onSwept: (count) => metrics.swept({ sweeper: "webhooks", outcome: "started" }, count),
+  onCounts({ lag_seconds, events, pending, retrying }) {
+    metrics.outbox(lag_seconds, events);
+    metrics.deliveriesWaiting(pending, retrying);
+  },
+});
+metrics.gauge("webhook_deliveries_under_way", "Deliveries this process is making", webhooks.inUse);
+// Added before the workers, so that it goes after them: their attempts need it.
+shutdown.add("webhooks", () => webhooks.close(config.MILLRACE_SHUTDOWN_GRACE_MS));
 const workers = runWorkers([
   await createRunWorker(config, temporal.connection, createRunWorkerParts(deps)),
   await createActivityWorker(config, temporal.connection, regular),
+  await createWebhookWorker(config, temporal.connection, createWebhookActivities(webhooks.retry)),
 ]);
 shutdown.add("workers", () => workers.stop());
 workers.done.catch((err: unknown) => {
@@ -104,7 +143,10 @@ const sweeper = startSweeper({
   },
 });
 shutdown.add("sweeper", () => sweeper.close());
-const housekeeping = startHousekeeping(db, blobs, (err) => logger.warn({ err }, "housekeeping"));
+const housekeeping = startHousekeeping(db, blobs, {
+  eventRetentionMs: config.MILLRACE_EVENT_RETENTION_MS,
+  onError: (err) => logger.warn({ err }, "housekeeping"),
+});
 shutdown.add("housekeeping", () => housekeeping.close());
 
 if (config.MILLRACE_WORKER_PORT !== undefined) {

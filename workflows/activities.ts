@@ -5,7 +5,7 @@ import {
   proxySinks,
   workflowInfo,
 } from "@temporalio/workflow";
-import type { LocalActivities, RegularActivities } from "../activities/index.ts";
+import type { LocalActivities, RegularActivities, WebhookActivities } from "../activities/index.ts";
 import type { RecordSinks } from "../src/domain/record-sinks.ts";
 
 /**
@@ -41,5 +41,19 @@ export function regular(timeoutMs: number): RegularActivities {
     heartbeatTimeout: "10 seconds",
     retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" },
     cancellationType: ActivityCancellationType.TRY_CANCEL,
+  });
+}
+
+/**
+ * Attempts to deliver an event. The row of the delivery decides what an attempt that is repeated does, so what fails here
+ * is infrastructure, and is tried until it is there again.
+ */
+export function webhooks(runQueue: string): WebhookActivities {
+  return proxyActivities<WebhookActivities>({
+    taskQueue: runQueue.replace(/-runs$/, "-webhooks"),
+    // The receiver's time to answer, and then some for a database that is away.
+    startToCloseTimeout: "5 minutes",
+    heartbeatTimeout: "20 seconds",
+    retry: { initialInterval: "1 second", backoffCoefficient: 2, maximumInterval: "1 minute" },
   });
 }

@@ -26,7 +26,7 @@ export function createGuardedConnector(
 ): buildConnector.connector {
   return (options, callback) => {
     const host = plainHost(options.hostname);
-    const port = Number(options.port) || (options.protocol === "https:" ? 443 : 80);
+    const port = portOf(options);
     checkedAddresses(policy, resolve, host, port, connectMs).then(
       (addresses) => {
         // A connector a connection, since each closes over the addresses it may dial. The price is TLS session reuse.
@@ -51,7 +51,13 @@ export function createGuardedConnector(
   };
 }
 
-async function checkedAddresses(
+/** The port of a URL, or of what undici makes of one. */
+export function portOf({ port, protocol }: { readonly port?: string | undefined; readonly protocol: string }): number {
+  return Number(port) || (protocol === "https:" ? 443 : 80);
+}
+
+/** Every address of the host that the policy allows. Throws FetchRefused where there is none, FetchFailed where it cannot be resolved. */
+export async function checkedAddresses(
   policy: AddressPolicy,
   resolve: Resolver,
   host: string,

@@ -1,8 +1,8 @@
 import { Agent } from "undici";
 import type { Dispatcher } from "undici";
-import { createAddressPolicy } from "./address-policy.ts";
+import { createAddressPolicy, plainHost } from "./address-policy.ts";
 import { ACCEPTED_ENCODINGS, readBody, tooLarge } from "./guarded-fetch-body.ts";
-import { createGuardedConnector, systemResolver } from "./guarded-fetch-connect.ts";
+import { checkedAddresses, createGuardedConnector, portOf, systemResolver } from "./guarded-fetch-connect.ts";
 import type { Resolver } from "./guarded-fetch-connect.ts";
 import { FetchFailed, FetchRefused, toFetchError } from "./guarded-fetch-errors.ts";
 import { outboundHeaders, outboundMethod, outboundUrl, redirectHop } from "./guarded-fetch-request.ts";
@@ -10,6 +10,8 @@ import type { Hop } from "./guarded-fetch-request.ts";
 
 const MIB = 1024 * 1024;
 const MAX_REDIRECTS = 5;
+/** Longest time for name resolution where an address is only checked. */
+const CHECK_MS = 3000;
 
 /** Limits of one request. */
 export interface FetchLimits {
@@ -67,6 +69,11 @@ export interface GuardedResponse {
 export interface GuardedFetch {
   /** Sends one request. Rejects with FetchRefused, FetchFailed, or the reason of the caller's signal. */
   fetch(request: GuardedRequest): Promise<GuardedResponse>;
+  /**
+   * Whether requests to this address would be let out as far as can be told now; what is told at each request counts.
+   * Rejects with FetchRefused. A name that cannot be resolved at the moment passes.
+   */
+  check(url: string): Promise<void>;
   /** Closes every connection; requests under way fail. */
   close(): Promise<void>;
 }
@@ -77,8 +84,10 @@ export interface GuardedFetch {
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const connectMs = options.connectMs ?? 10_000;
+  const policy = createAddressPolicy(options.allow);
+  const resolve = options.resolve ?? systemResolver;
   const agent = new Agent({
-    connect: createGuardedConnector(createAddressPolicy(options.allow), options.resolve ?? systemResolver, connectMs),
+    connect: createGuardedConnector(policy, resolve, connectMs),
     maxHeaderSize: options.headerBytes ?? 32 * 1024,
   });
 
@@ -109,7 +118,16 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     }
   }
 
-  return { fetch, close: () => agent.destroy() };
+  async function check(text: string): Promise<void> {
+    const url = outboundUrl(text);
+    try {
+      await checkedAddresses(policy, resolve, plainHost(url.hostname), portOf(url), CHECK_MS);
+    } catch (error) {
+      if (!(error instanceof FetchFailed)) throw error;
+    }
+  }
+
+  return { fetch, check, close: () => agent.destroy() };
 }
 
 function firstHop(request: GuardedRequest): Hop {

@@ -18,6 +18,12 @@ export interface Metrics {
   swept(labels: { sweeper: string; outcome: string }, count?: number): void;
   /** Age of the oldest outbox row not yet relayed (seconds; 0 when there is none), and how many wait. */
   outbox(lagSeconds: number, pending: number): void;
+  /** Deliveries of events that wait: for their first attempt, and for another one. */
+  deliveriesWaiting(pending: number, retrying: number): void;
+  /** An attempt to deliver an event ended: "delivered", or why not. */
+  deliveryAttempted(outcome: string): void;
+  /** An event was delivered, so many seconds after it happened. */
+  delivered(lagSeconds: number): void;
   /** An outbound request ended: "ok", or the code of FetchRefused or FetchFailed. */
   outboundRequest(outcome: string): void;
   /** A gauge whose value is read when metrics are asked for: pool sizes, slots, cached workflows. Name without prefix. */
@@ -79,6 +85,24 @@ export function createMetrics(options: { readonly service: string; readonly proc
     help: "Outbox rows that are not relayed",
     registers,
   });
+  const deliveries = new Gauge({
+    name: "millrace_webhook_deliveries_waiting",
+    help: "Deliveries that wait for their first attempt (pending) or for another one (retrying)",
+    labelNames: ["status"] as const,
+    registers,
+  });
+  const attempts = new Counter({
+    name: "millrace_webhook_attempts_total",
+    help: "Attempts to deliver an event, by how they ended",
+    labelNames: ["outcome"] as const,
+    registers,
+  });
+  const lag = new Histogram({
+    name: "millrace_webhook_delivery_lag_seconds",
+    help: "Time from an event to its delivery",
+    buckets: LONG,
+    registers,
+  });
   const outbound = new Counter({
     name: "millrace_outbound_requests_total",
     help: "Requests to hosts outside, by how they ended",
@@ -98,6 +122,12 @@ export function createMetrics(options: { readonly service: string; readonly proc
       outboxLag.set(lagSeconds);
       outboxPending.set(pending);
     },
+    deliveriesWaiting(pending, retrying) {
+      deliveries.set({ status: "pending" }, pending);
+      deliveries.set({ status: "retrying" }, retrying);
+    },
+    deliveryAttempted: (outcome) => attempts.inc({ outcome }),
+    delivered: (lagSeconds) => lag.observe(lagSeconds),
     outboundRequest: (outcome) => outbound.inc({ outcome }),
     gauge(name, help, read) {
       const gauge: Gauge = new Gauge({ name: `millrace_${name}`, help, registers, collect: () => gauge.set(read()) });

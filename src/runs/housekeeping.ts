@@ -2,15 +2,29 @@ import type { BlobStore } from "../platform/blobs.ts";
 import type { Database } from "../stores/db.ts";
 import { purgeIdempotencyKeys } from "../stores/idempotency.ts";
 import { purgeExpiredTokens } from "../stores/oauth-tokens.ts";
+import { purgeEvents } from "../stores/outbox.ts";
 import { purgeRateLimits } from "../stores/rate-limits.ts";
+import { purgeDeliveries } from "../stores/webhook-deliveries.ts";
 import { periodically } from "./periodically.ts";
 import type { Periodic } from "./periodically.ts";
 
 const EVERY_MS = 60_000;
 const BATCH = 1000;
+/** An event outlives its deliveries by longer than their schedule (ms): one replayed on its last day is still sent. */
+const EVENT_MARGIN_MS = 5 * 86_400_000;
 
-/** Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts. Any number of processes may do it. */
-export function startHousekeeping(db: Database, blobs: BlobStore, onError: (error: unknown) => void): Periodic {
+export interface HousekeepingOptions {
+  /** How long deliveries are kept, and at least that long the events they tell of (ms). */
+  readonly eventRetentionMs: number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts, old events. Any number of processes may do it. */
+export function startHousekeeping(
+  db: Database,
+  blobs: BlobStore,
+  { eventRetentionMs, onError }: HousekeepingOptions,
+): Periodic {
   return periodically(
     EVERY_MS,
     async () => {
@@ -21,6 +35,10 @@ export function startHousekeeping(db: Database, blobs: BlobStore, onError: (erro
       });
       await inBatches(() => db.system((connection) => purgeExpiredTokens(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeRateLimits(connection, BATCH)));
+      await inBatches(() => db.system((connection) => purgeDeliveries(connection, eventRetentionMs, BATCH)));
+      await inBatches(() =>
+        db.system((connection) => purgeEvents(connection, eventRetentionMs + EVENT_MARGIN_MS, BATCH)),
+      );
     },
     onError,
   );

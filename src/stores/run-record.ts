@@ -1,5 +1,6 @@
 import type { RunState, RunUpdate } from "../domain/run.ts";
 import { isTerminal } from "../domain/run.ts";
+import { MAX_EVENT_DATA_BYTES, OVERSIZE } from "../domain/events.ts";
 import { jsonb } from "./jsonb.ts";
 import type { Db, Statement } from "./db.ts";
 
@@ -114,12 +115,22 @@ put_outbox as (
   insert into outbox (event_id, org_id, type, project_id, data)
   select gen_random_uuid(), org_id, 'run.' || change.name, project_id, jsonb_build_object('run_id', run_id, 'project_id', project_id,
     'flow_version', flow_version, 'run_type', run_type, 'parent_run_id', parent_run_id, 'state', change.state, 'state_reason', $5::text, 'error', $12::jsonb)
+      || case when change.state = 'COMPLETED' then told.outputs else '{}' end
   from moved cross join lateral (
     select 'started' as name, 'RUNNING' as state, 0 as ord where moved.state = 'PENDING' and $2::text is not null
     union all
     select lower(moved.new_state), moved.new_state, 1 where moved.state <> moved.new_state and moved.new_state <> 'RUNNING'
     order by ord
   ) as change
+  cross join lateral (
+    -- Long outputs are not copied: the event says how long they are, and its receiver is told where to read them.
+    select case when sum(size) > ${MAX_EVENT_DATA_BYTES} or bool_or(value ? 'ref') then jsonb_build_object('${OVERSIZE}', sum(size))
+      else jsonb_build_object('outputs', coalesce(jsonb_object_agg(key, value -> 'v'), '{}')) end as outputs
+    from (
+      select key, value, coalesce((value -> 'ref' ->> 'size')::bigint, octet_length(value::text)) as size
+      from jsonb_each(coalesce($6::jsonb, '{}'))
+    ) as output
+  ) as told
 )
 update runs set
   state = moved.new_state,

@@ -1,26 +1,13 @@
-import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@temporalio/client";
+import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
 import type { PauseResolution, RunInput } from "../domain/run.ts";
 import type { IngestInput } from "../domain/document.ts";
 import type { ingestDocument, runFlow } from "../../workflows/index.ts";
+import { ignoringStarted, inTime } from "./calls.ts";
 import { ingestWorkflowId, runQueue, runWorkflowId } from "./ids.ts";
 
 /** Temporal's view of a run's workflow. */
 export type WorkflowView = "running" | "completed" | "failed" | "cancelled" | "terminated" | "timed_out" | "not_found";
-
-/** Time Temporal has to answer a call (ms). The SDK's own patience is 10 s, too long for a request that waits for it. */
-const ANSWER_MS = 3000;
-
-/** Thrown when Temporal has not answered in time; the call may still take effect. */
-class TemporalSilent extends Error {
-  /** gRPC's UNAVAILABLE. */
-  readonly code = 14;
-
-  constructor() {
-    super(`Temporal has not answered within ${ANSWER_MS} ms`);
-    this.name = "TemporalSilent";
-  }
-}
 
 /** The service's own view of Temporal: start, signal, look. Every call is idempotent, and answered or given up in seconds. */
 export interface RunStarter {
@@ -52,14 +39,6 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return false;
       throw error;
-    }
-  }
-
-  async function ignoringStarted(start: Promise<unknown>): Promise<void> {
-    try {
-      await inTime(start);
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     }
   }
 
@@ -120,16 +99,4 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
         }),
       ),
   };
-}
-
-async function inTime<T>(call: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TemporalSilent()), ANSWER_MS);
-  });
-  try {
-    return await Promise.race([call, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -3,7 +3,7 @@ import type { InjectedSinks, NativeConnection } from "@temporalio/worker";
 import { readFile } from "node:fs/promises";
 import type { Config } from "../config.ts";
 import type { RecordSinks } from "../domain/record-sinks.ts";
-import { activityQueue, runQueue } from "./ids.ts";
+import { activityQueue, runQueue, webhookQueue } from "./ids.ts";
 
 type Activities = object;
 
@@ -49,6 +49,22 @@ export function createActivityWorker(
     taskQueue: activityQueue(config.MILLRACE_TASK_QUEUE),
     activities: regular,
     maxConcurrentActivityTaskExecutions: config.MILLRACE_WORKER_ACTIVITIES,
+    maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
+    defaultHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
+  });
+}
+
+/** A worker that makes the further attempts of deliveries: its slots are for receivers that fail, and for nothing else. */
+export function createWebhookWorker(
+  config: Config,
+  connection: NativeConnection,
+  activities: Activities,
+): Promise<Worker> {
+  return Worker.create({
+    ...common(config, connection),
+    taskQueue: webhookQueue(config.MILLRACE_TASK_QUEUE),
+    activities,
+    maxConcurrentActivityTaskExecutions: config.MILLRACE_WEBHOOK_SLOTS,
     maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
     defaultHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
   });

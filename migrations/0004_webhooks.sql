@@ -1,0 +1,112 @@
+-- Webhook subscriptions and what is delivered to them. The events themselves are the rows of the outbox, kept for replays.
+
+create table webhook_subscriptions (
+  subscription_id        uuid primary key,
+  org_id                 uuid not null references organisations,
+  url                    text not null,
+  events                 text[] not null,
+  -- Null: events of every project, and those of none.
+  project_ids            uuid[],
+  description            text not null default '',
+  -- Sealed under the master key, as the headers are, which may carry credentials.
+  secret                 bytea not null,
+  previous_secret        bytea,
+  previous_secret_until  timestamptz,
+  headers                bytea,
+  header_names           text[] not null default '{}',
+  status                 text not null default 'enabled' check (status in ('enabled', 'disabled')),
+  disabled_reason        text check (disabled_reason in ('failing', 'gone', 'manual')),
+  disabled_at            timestamptz,
+  -- Since when every attempt has failed, and how many; null and 0 after a success.
+  failing_since          timestamptz,
+  failed_attempts        integer not null default 0,
+  -- To some seconds.
+  last_success_at        timestamptz,
+  last_failure_at        timestamptz,
+  -- The receiver asked to be left alone until then (Retry-After).
+  hold_until             timestamptz,
+  revision               integer not null default 1,
+  created_by             uuid,
+  created_at             timestamptz not null default now(),
+  updated_at             timestamptz not null default now(),
+  deleted_at             timestamptz
+);
+create index webhook_subscriptions_org_idx on webhook_subscriptions (org_id, subscription_id) where deleted_at is null;
+
+create table webhook_deliveries (
+  delivery_id       uuid primary key,
+  org_id            uuid not null references organisations,
+  subscription_id   uuid not null references webhook_subscriptions,
+  event_id          uuid not null,
+  event_type        text not null,
+  -- pending: waits for its first attempt. retrying: its workflow waits for the next one.
+  status            text not null default 'pending' check (status in ('pending', 'retrying', 'delivered', 'failed')),
+  failure_reason    text check (failure_reason in ('attempts_exhausted', 'gone', 'subscription_disabled', 'subscription_deleted')),
+  -- Sent again by hand or by a replay, a delivery goes through the schedule once more.
+  round             integer not null default 1,
+  -- Attempts of this round, and of all.
+  tries             integer not null default 0,
+  attempts          integer not null default 0,
+  next_attempt_at   timestamptz,
+  -- Until then the process that took a pending delivery is believed to be at it.
+  leased_until      timestamptz,
+  -- When the sweeper last made sure of the workflow of an overdue one.
+  swept_at          timestamptz,
+  last_status_code  integer,
+  last_error        text,
+  created_at        timestamptz not null default now(),
+  updated_at        timestamptz not null default now(),
+  finished_at       timestamptz,
+  -- What makes the relay's work repeatable: one delivery per event and subscription.
+  constraint webhook_deliveries_event_key unique (event_id, subscription_id)
+);
+create index webhook_deliveries_list_idx on webhook_deliveries (subscription_id, delivery_id);
+create index webhook_deliveries_open_idx on webhook_deliveries (subscription_id, status, delivery_id) where status <> 'delivered';
+create index webhook_deliveries_pending_idx on webhook_deliveries (subscription_id, delivery_id) where status = 'pending';
+create index webhook_deliveries_retrying_idx on webhook_deliveries (next_attempt_at) where status = 'retrying';
+create index webhook_deliveries_age_idx on webhook_deliveries (created_at);
+
+create table webhook_attempts (
+  delivery_id    uuid not null references webhook_deliveries on delete cascade,
+  attempt        integer not null,
+  org_id         uuid not null,
+  at             timestamptz not null,
+  duration_ms    integer not null,
+  url            text not null,
+  status_code    integer,
+  error_code     text,
+  error_message  text,
+  response_body  text,
+  primary key (delivery_id, attempt)
+);
+
+create table webhook_replays (
+  replay_id        uuid primary key,
+  org_id           uuid not null references organisations,
+  subscription_id  uuid not null references webhook_subscriptions,
+  since            timestamptz not null,
+  until            timestamptz not null,
+  events           text[] not null,
+  only_failed      boolean not null,
+  -- The outbox up to here has been looked through, and so many deliveries were queued.
+  position         bigint not null default 0,
+  queued           integer not null default 0,
+  created_at       timestamptz not null default now(),
+  finished_at      timestamptz
+);
+create index webhook_replays_open_idx on webhook_replays (created_at) where finished_at is null;
+
+-- Replays look for an organisation's events of some time; housekeeping for those past theirs.
+create index outbox_org_idx on outbox (org_id, seq);
+
+do $$
+declare
+  name text;
+begin
+  foreach name in array array['webhook_subscriptions', 'webhook_deliveries', 'webhook_attempts', 'webhook_replays'] loop
+    execute format('alter table %I enable row level security', name);
+    execute format('create policy org_rows on %I to millrace_app using (org_id = current_org()) with check (org_id = current_org())', name);
+    execute format('grant select, insert, update, delete on %I to millrace_app', name);
+  end loop;
+end
+$$;

@@ -1,0 +1,134 @@
+export const SUBSCRIPTION_STATUSES = ["enabled", "disabled"] as const;
+export type SubscriptionStatus = (typeof SUBSCRIPTION_STATUSES)[number];
+
+/** Why a subscription is disabled: it only failed, its receiver said 410, or somebody disabled it. */
+export const DISABLED_REASONS = ["failing", "gone", "manual"] as const;
+export type DisabledReason = (typeof DISABLED_REASONS)[number];
+
+/** `pending` waits for its first attempt; `retrying` has failed and will be tried again; the others are ends. */
+export const DELIVERY_STATUSES = ["pending", "retrying", "delivered", "failed"] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+export const FAILURE_REASONS = ["attempts_exhausted", "gone", "subscription_disabled", "subscription_deleted"] as const;
+export type FailureReason = (typeof FAILURE_REASONS)[number];
+
+/** Which delivery a workflow is for. `round` rises when the delivery is sent again by hand or by a replay. */
+export interface DeliveryAddress {
+  readonly org_id: string;
+  readonly delivery_id: string;
+  readonly round: number;
+}
+
+/** What a delivery's workflow is started with. */
+export interface DeliveryInput extends DeliveryAddress {
+  /** The attempt that is next, from 1. */
+  readonly attempt: number;
+  /** How often that attempt has been put off because there was no place for it. */
+  readonly postponed?: number;
+}
+
+/** What comes after a step of a delivery's workflow: nothing, or attempt number `attempt` in `delay_ms`. */
+export type DeliveryStep =
+  | { readonly done: true }
+  | { readonly done: false; readonly attempt: number; readonly delay_ms: number; readonly postponed: number };
+
+/** How one attempt ended. */
+export interface AttemptResult {
+  readonly at: string;
+  readonly duration_ms: number;
+  readonly url: string;
+  readonly ok: boolean;
+  readonly status_code: number | null;
+  readonly error_code: string | null;
+  readonly error_message: string | null;
+  /** The beginning of the answer, redacted. */
+  readonly response_body: string | null;
+  readonly retry_after_ms: number | null;
+}
+
+/** What becomes of a delivery after an attempt. */
+export interface DeliveryVerdict {
+  readonly status: Exclude<DeliveryStatus, "pending">;
+  readonly failure_reason: FailureReason | null;
+  /** Until the next attempt; only of `retrying`. */
+  readonly delay_ms: number | null;
+  /** How long the receiver wants to be left alone. */
+  readonly hold_ms: number | null;
+}
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+/** The schedule of Standard Webhooks: the delay (ms) before each attempt, from the failure of the one before it. */
+export const DEFAULT_WEBHOOK_SCHEDULE_MS: readonly number[] = [
+  0,
+  5 * SECOND,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
+];
+
+/** An attempt is put off by up to this share of its delay, so that what failed together does not come back together. */
+const JITTER = 0.2;
+/** A receiver that asks for more is asked again all the same. */
+const MAX_RETRY_AFTER_MS = 24 * HOUR;
+/** Other deliveries wait for at most this long because one was answered with Retry-After. */
+const MAX_HOLD_MS = HOUR;
+
+/**
+ * Decides what comes after attempt `tries` (from 1) of a round. `schedule` has a delay (ms) for each attempt, counted from
+ * the failure before it; `random` gives a number from 0 to 1.
+ */
+export function verdictOf(
+  result: AttemptResult,
+  tries: number,
+  schedule: readonly number[],
+  random: () => number,
+): DeliveryVerdict {
+  if (result.ok) return { status: "delivered", failure_reason: null, delay_ms: null, hold_ms: null };
+  if (result.status_code === 410) return { status: "failed", failure_reason: "gone", delay_ms: null, hold_ms: null };
+  const asked = result.retry_after_ms;
+  const overloaded = result.status_code === 429 || result.status_code === 503;
+  const hold_ms = asked !== null && asked > 0 && overloaded ? Math.min(asked, MAX_HOLD_MS) : null;
+  const planned = schedule[tries];
+  if (planned === undefined) return { status: "failed", failure_reason: "attempts_exhausted", delay_ms: null, hold_ms };
+  const wanted = Math.max(planned, Math.min(asked ?? 0, MAX_RETRY_AFTER_MS));
+  return {
+    status: "retrying",
+    failure_reason: null,
+    delay_ms: Math.round(wanted * (1 + JITTER * random())),
+    hold_ms,
+  };
+}
+
+/** Reads a Retry-After header, seconds or a date, as milliseconds from `now`; null when it is neither. */
+export function retryAfterMs(header: string | undefined, now: number): number | null {
+  const text = header?.trim() ?? "";
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  // Only HTTP's own form of a date: Date.parse reads far more.
+  if (!/^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text)) return null;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? null : Math.max(0, at - now);
+}
+
+const MAX_HEADERS = 20;
+const MAX_HEADER_CHARS = 4096;
+const OURS = /^(?:webhook-|content-|accept-encoding$|user-agent$|host$|forwarded$|x-forwarded-)/i;
+
+/** What is wrong with headers that a subscription wants sent along, by name; an entry "" is about all of them. */
+export function headerProblems(headers: Readonly<Record<string, string>>): Array<{ name: string; problem: string }> {
+  const entries = Object.entries(headers);
+  const problems = entries
+    .filter(([name]) => OURS.test(name))
+    .map(([name]) => ({ name, problem: "This header is set by the delivery itself" }));
+  if (entries.length > MAX_HEADERS) problems.push({ name: "", problem: `At most ${MAX_HEADERS} headers` });
+  const chars = entries.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  if (chars > MAX_HEADER_CHARS)
+    problems.push({ name: "", problem: `At most ${MAX_HEADER_CHARS} characters in all headers together` });
+  return problems;
+}

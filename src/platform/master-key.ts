@@ -1,0 +1,46 @@
+import { link, mkdir, open, readFile, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { uuidv7 } from "uuidv7";
+import { generateMasterKey, parseMasterKey } from "./seal.ts";
+
+const FILE = "master.key";
+
+/**
+ * The keys that seal stored secrets, the present one first: those configured, or one that lies in `directory`, which all
+ * processes share, and is made there by the first that needs it. Throws an Error when what lies there is no key.
+ */
+export async function masterKeys(configured: readonly string[] | undefined, directory: string): Promise<Buffer[]> {
+  const texts = configured ?? [await keyInFile(directory)];
+  return texts.map((text) => {
+    const key = parseMasterKey(text.trim());
+    if (!key) throw new Error(`${join(directory, FILE)} does not hold a master key (base64 of 32 bytes).`);
+    return key;
+  });
+}
+
+async function keyInFile(directory: string): Promise<string> {
+  const path = join(directory, FILE);
+  const found = await readFile(path, "utf8").catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (found !== undefined) return found;
+  await mkdir(directory, { recursive: true });
+  const draft = `${path}.${uuidv7()}`;
+  const file = await open(draft, "wx", 0o600);
+  try {
+    await file.writeFile(`${generateMasterKey()}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  try {
+    // A link, unlike a rename, leaves the key alone that another process has put there meanwhile.
+    await link(draft, path);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  } finally {
+    await unlink(draft);
+  }
+  return readFile(path, "utf8");
+}

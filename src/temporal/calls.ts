@@ -1,0 +1,37 @@
+import { WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
+
+/** Time Temporal has to answer a call (ms). The SDK's own patience is 10 s, too long for a request that waits for it. */
+const ANSWER_MS = 3000;
+
+/** Thrown when Temporal has not answered in time; the call may still take effect. */
+class TemporalSilent extends Error {
+  /** gRPC's UNAVAILABLE. */
+  readonly code = 14;
+
+  constructor() {
+    super(`Temporal has not answered within ${ANSWER_MS} ms`);
+    this.name = "TemporalSilent";
+  }
+}
+
+/** Waits for a call, but not longer than ANSWER_MS. Rejects with an error of gRPC's UNAVAILABLE then. */
+export async function inTime<T>(call: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new TemporalSilent()), ANSWER_MS);
+  });
+  try {
+    return await Promise.race([call, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Waits for a workflow's start; that it was started before is as good. */
+export async function ignoringStarted(start: Promise<unknown>): Promise<void> {
+  try {
+    await inTime(start);
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}

@@ -1,0 +1,75 @@
+import { uuidv7 } from "uuidv7";
+import { selects } from "../domain/events.ts";
+import type { DomainEvent } from "../domain/events.ts";
+import type { Database, Db } from "../stores/db.ts";
+import { eventsBetween, markRelayed, takeUnrelayed } from "../stores/outbox.ts";
+import { insertDeliveries, requeueDeliveries } from "../stores/webhook-deliveries.ts";
+import type { NewDelivery } from "../stores/webhook-deliveries.ts";
+import { advanceReplay, takeReplay } from "../stores/webhook-replays.ts";
+import { enabledSubscriptions } from "../stores/webhook-subscriptions.ts";
+
+const BATCH = 500;
+
+/**
+ * Turns the next events of the outbox into deliveries, one for each subscription that wants them, in one transaction:
+ * whatever dies, an event is either still waiting or all of its deliveries are there. True when there may be more.
+ */
+export function relayEvents(db: Database): Promise<boolean> {
+  return db.systemTransaction(async (connection) => {
+    const events = await takeUnrelayed(connection, BATCH);
+    if (events.length === 0) return false;
+    const orgIds = [...new Set(events.map((event) => event.org_id))];
+    const subscriptions = await enabledSubscriptions(connection, orgIds);
+    const deliveries = events.flatMap((event) =>
+      subscriptions
+        .filter(
+          (subscription) =>
+            subscription.org_id === event.org_id &&
+            // Nobody gets what happened before he asked.
+            subscription.created_at <= event.occurred_at &&
+            selects(subscription, event),
+        )
+        .map((subscription) => deliveryOf(event, subscription.subscription_id)),
+    );
+    if (deliveries.length > 0) await insertDeliveries(connection, deliveries);
+    await markRelayed(
+      connection,
+      events.map((event) => event.seq),
+    );
+    return events.length === BATCH;
+  });
+}
+
+/** Moves the oldest replay on by one batch of events, in one transaction. True when there may be more to do. */
+export function advanceReplays(db: Database): Promise<boolean> {
+  return db.systemTransaction(async (connection) => {
+    const replay = await takeReplay(connection);
+    if (replay === null) return false;
+    const events = await eventsBetween(connection, { ...replay, beyond: replay.position, limit: BATCH });
+    const finished = events.length < BATCH;
+    const [subscription] = await live(connection, replay.org_id, replay.subscription_id);
+    const deliveries =
+      subscription === undefined
+        ? []
+        : events
+            .filter((event) => selects(subscription, event) && selects({ ...replay, project_ids: null }, event))
+            .map((event) => deliveryOf(event, replay.subscription_id));
+    await advanceReplay(connection, replay.replay_id, {
+      position: events.at(-1)?.seq ?? replay.position,
+      queued: deliveries.length === 0 ? 0 : await requeueDeliveries(connection, deliveries, replay.only_failed),
+      // Of a subscription that was disabled or deleted meanwhile nothing more is asked.
+      finished: finished || subscription === undefined,
+    });
+    return true;
+  });
+}
+
+async function live(connection: Db, orgId: string, subscriptionId: string) {
+  const all = await enabledSubscriptions(connection, [orgId]);
+  return all.filter((each) => each.subscription_id === subscriptionId);
+}
+
+function deliveryOf(event: DomainEvent, subscription_id: string): NewDelivery {
+  const { org_id, event_id, type } = event;
+  return { delivery_id: uuidv7(), org_id, subscription_id, event_id, event_type: type };
+}

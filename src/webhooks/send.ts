@@ -1,0 +1,129 @@
+import { eventEnvelope, publicEventId } from "../domain/events.ts";
+import { retryAfterMs } from "../domain/webhook.ts";
+import type { AttemptResult } from "../domain/webhook.ts";
+import { signWebhook } from "../domain/webhook-signature.ts";
+import { FetchFailed, FetchRefused } from "../platform/guarded-fetch-errors.ts";
+import type { GuardedFetch, GuardedResponse } from "../platform/guarded-fetch.ts";
+import { redactSecrets, redactUrl } from "../platform/redaction.ts";
+import { SealBroken } from "../platform/seal.ts";
+import type { SecretBox } from "../platform/seal.ts";
+import type { DeliveryJob } from "../stores/webhook-deliveries.ts";
+import { openHeaders, openSecret } from "./subscription-secrets.ts";
+
+/** How much of an answer is read, and how much of that is kept (bytes, characters). */
+const READ_BYTES = 16 * 1024;
+const KEPT_CHARS = 1024;
+
+export interface SendDeps {
+  readonly guardedFetch: GuardedFetch;
+  readonly box: SecretBox;
+  /** Time a receiver has to answer (ms). */
+  readonly timeoutMs: number;
+  /** Makes references in events absolute; "" leaves them relative. */
+  readonly publicUrl: string;
+  readonly version: string;
+}
+
+/** Makes one attempt: the signed event as a POST, by the rules of Standard Webhooks. Rejects only when `signal` aborts. */
+export type SendDelivery = (job: DeliveryJob, signal: AbortSignal) => Promise<AttemptResult>;
+
+export function createSendDelivery({ guardedFetch, box, timeoutMs, publicUrl, version }: SendDeps): SendDelivery {
+  return async (job, signal) => {
+    const began = Date.now();
+    const ended = (rest: Partial<AttemptResult>): AttemptResult => ({
+      at: new Date(began).toISOString(),
+      duration_ms: Date.now() - began,
+      url: redactUrl(job.url),
+      ok: false,
+      status_code: null,
+      error_code: null,
+      error_message: null,
+      response_body: null,
+      retry_after_ms: null,
+      ...rest,
+    });
+    try {
+      const answer = await guardedFetch.fetch({
+        ...signedRequest(job, began),
+        // A redirect is an answer like any other, and not a good one: nobody else gets to say where events go.
+        redirects: 0,
+        overflow: "truncate",
+        limits: { responseBytes: READ_BYTES, headersMs: timeoutMs, bodyMs: timeoutMs, totalMs: timeoutMs },
+        signal,
+      });
+      return ended(reading(answer));
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return ended(problemOf(error));
+    }
+  };
+
+  function signedRequest(job: DeliveryJob, at: number) {
+    if (job.event === null) throw new EventGone();
+    const { event, org_id, event_id, subscription_id } = job;
+    const body = JSON.stringify(eventEnvelope({ ...event, org_id, event_id }, publicUrl));
+    const secrets = [job.secret, ...(job.previous_secret === null ? [] : [job.previous_secret])].map((sealed) =>
+      openSecret(box, subscription_id, sealed),
+    );
+    const id = publicEventId(event_id);
+    const timestamp = Math.floor(at / 1000);
+    return {
+      url: job.url,
+      method: "POST",
+      body,
+      headers: {
+        ...openHeaders(box, subscription_id, job.headers),
+        "content-type": "application/json",
+        "user-agent": `Millrace/${version} (webhooks)`,
+        "webhook-id": id,
+        "webhook-timestamp": String(timestamp),
+        "webhook-signature": signWebhook({ id, timestamp, body }, secrets),
+      },
+    };
+  }
+}
+
+/** Thrown when the event is not kept any more. */
+class EventGone extends Error {}
+
+function reading(answer: GuardedResponse): Partial<AttemptResult> {
+  const ok = answer.status >= 200 && answer.status < 300;
+  const redirected = answer.status >= 300 && answer.status < 400;
+  return {
+    ok,
+    status_code: answer.status,
+    ...(ok ? {} : { error_code: redirected ? "redirect" : "bad_status", error_message: told(answer.status) }),
+    response_body: shortened(answer.body),
+    retry_after_ms: retryAfterMs(answer.headers["retry-after"], Date.now()),
+  };
+}
+
+function told(status: number): string {
+  if (status >= 300 && status < 400) {
+    return `The receiver answered ${status}, a redirect: they are not followed. Change the subscription's url.`;
+  }
+  return `The receiver answered ${status}; anything but 2xx is a failure.`;
+}
+
+/** The beginning of an answer as text that Postgres can hold and nobody's secrets are in. */
+function shortened(body: Buffer): string | null {
+  if (body.length === 0) return null;
+  const text = redactSecrets(body.toString("utf8").replaceAll("\u0000", "\uFFFD"));
+  return [...text].slice(0, KEPT_CHARS).join("");
+}
+
+function problemOf(error: unknown): Partial<AttemptResult> {
+  if (error instanceof FetchRefused || error instanceof FetchFailed) {
+    return { error_code: error.code, error_message: error.message };
+  }
+  if (error instanceof EventGone) {
+    return { error_code: "event_gone", error_message: "The event is past the time for which events are kept." };
+  }
+  if (error instanceof SealBroken) {
+    return {
+      error_code: "secret_unreadable",
+      error_message: "The subscription's secret cannot be read with the configured master key (MILLRACE_MASTER_KEY).",
+    };
+  }
+  return { error_code: "internal_error", error_message: "The attempt failed for a reason of ours; the log has it." };
+}

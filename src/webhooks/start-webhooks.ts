@@ -1,0 +1,84 @@
+import type { DeliveryInput, DeliveryStep } from "../domain/webhook.ts";
+import { periodically } from "../runs/periodically.ts";
+import type { Database } from "../stores/db.ts";
+import { outboxLag } from "../stores/outbox.ts";
+import { countWaiting, overdueDeliveries } from "../stores/webhook-deliveries.ts";
+import type { DeliveryJob } from "../stores/webhook-deliveries.ts";
+import { createAttemptDelivery } from "./attempt.ts";
+import type { AttemptDeps } from "./attempt.ts";
+import { createDispatcher } from "./dispatcher.ts";
+import { advanceReplays, relayEvents } from "./relay.ts";
+import { createRetryDelivery } from "./retry.ts";
+import { createDeliverySlots } from "./slots.ts";
+import { wakeable } from "./wakeable.ts";
+
+/** A delivery this much past its next attempt has no workflow, or one that is slow; starting it again harms nothing (ms). */
+const OVERDUE_MS = 10_000;
+const BATCH = 100;
+const LEASE_MARGIN_MS = 90_000;
+
+export interface WebhooksDeps extends AttemptDeps {
+  readonly db: Database;
+  /** Starts the workflow of a delivery unless it is under way. */
+  readonly startRetries: (input: DeliveryInput, delayMs: number) => Promise<void>;
+  /** How often the outbox and the waiting deliveries are looked at (ms). */
+  readonly pollMs: number;
+  readonly sweepMs: number;
+  readonly timeoutMs: number;
+  /** Deliveries under way at once: in all, and to one subscription. */
+  readonly totalSlots: number;
+  readonly slotsPerSubscription: number;
+  readonly onError: (error: unknown, job?: DeliveryJob) => void;
+  readonly onSwept: (count: number) => void;
+  readonly onCounts: (counts: { lag_seconds: number; events: number; pending: number; retrying: number }) => void;
+}
+
+/** The delivery of events in this process. Any number of processes may do it beside each other. */
+export interface Webhooks {
+  /** One step of a delivery's workflow. */
+  retry(input: DeliveryInput, signal: AbortSignal): Promise<DeliveryStep>;
+  readonly inUse: () => number;
+  close(graceMs: number): Promise<void>;
+}
+
+export function startWebhooks(deps: WebhooksDeps): Webhooks {
+  const { db, startRetries, pollMs, sweepMs, timeoutMs, onError, onSwept, onCounts } = deps;
+  const slots = createDeliverySlots(deps.totalSlots, deps.slotsPerSubscription);
+  const attempt = createAttemptDelivery(deps);
+  const dispatcher = createDispatcher(
+    { db, slots, attempt, startRetries, leaseMs: timeoutMs + LEASE_MARGIN_MS, onError },
+    () => dispatching.wake(),
+  );
+
+  const dispatching = wakeable(pollMs, () => dispatcher.dispatch(), onError);
+  const relaying = wakeable(
+    pollMs,
+    async (isClosed) => {
+      let found = false;
+      while (!isClosed() && (await relayEvents(db))) found = true;
+      while (!isClosed() && (await advanceReplays(db))) found = true;
+      if (found) dispatching.wake();
+    },
+    onError,
+  );
+  const sweeping = periodically(
+    sweepMs,
+    async () => {
+      const overdue = await db.system((connection) => overdueDeliveries(connection, OVERDUE_MS, BATCH));
+      for (const { tries, ...delivery } of overdue) await startRetries({ ...delivery, attempt: tries + 1 }, 0);
+      if (overdue.length > 0) onSwept(overdue.length);
+      const { pending: events, lag_seconds } = await db.system(outboxLag);
+      onCounts({ events, lag_seconds, ...(await db.system(countWaiting)) });
+    },
+    onError,
+  );
+
+  return {
+    retry: createRetryDelivery({ db, slots, attempt, ...(deps.random ? { random: deps.random } : {}) }),
+    inUse: slots.inUse,
+    async close(graceMs) {
+      await Promise.all([sweeping.close(), relaying.close(), dispatching.close()]);
+      await dispatcher.close(graceMs);
+    },
+  };
+}
