@@ -1,7 +1,12 @@
 import { defineConfig } from "vitest/config";
 
 const globalSetup = ["test/support/global-setup.ts"];
-const pure = ["test/domain/**/*.test.ts", "test/platform/**/*.test.ts", "test/*.test.ts"];
+const pure = [
+  "test/domain/**/*.test.ts",
+  "test/platform/**/*.test.ts",
+  "test/webhooks/unit/**/*.test.ts",
+  "test/*.test.ts",
+];
 // What is waited for is there soon or not at all; a busy machine must not decide which.
 const poll = { expect: { poll: { timeout: 20_000 } } };
 const ownProcesses = ["test/kill/**/*.test.ts", "test/dev/**/*.test.ts"];

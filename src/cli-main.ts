@@ -7,6 +7,7 @@ import { addOpenApiCommand } from "./cli/openapi-command.ts";
 import { addProcessCommands } from "./cli/process-commands.ts";
 import { addRunCommand } from "./cli/run-command.ts";
 import { addRunsCommands } from "./cli/runs-commands.ts";
+import { addWebhookCommands } from "./cli/webhook-commands.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   version: string;
@@ -22,6 +23,7 @@ addAccountCommands(program);
 addFlowCommands(program);
 addRunCommand(program);
 addRunsCommands(program);
+addWebhookCommands(program);
 addOpenApiCommand(program);
 
 // `millrace ... | head` is no error.

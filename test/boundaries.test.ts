@@ -42,7 +42,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     packages: new RegExp(
       `^(koa|@koa\\/router|koa-.*|@fastify\\/busboy|zod|ajv|ipaddr\\.js|uuidv7|pino|prom-client|rate-limiter-flexible|swagger-ui-dist|node:(http|net)|${LOCAL_NODE})$`,
     ),
-    layers: /^src\/(api|domain|stores|temporal|platform|runs)\/|^src\/version\.ts$/,
+    layers: /^src\/(api|domain|stores|temporal|platform|runs)\/|^src\/(version|webhooks\/subscription-secrets)\.ts$/,
     typesOf: /^src\/config\.ts$/,
   },
   // What happens to runs and events outside of workflows: creation, sweeping.
@@ -50,6 +50,13 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     files: /^src\/runs\//,
     packages: new RegExp(`^(uuidv7|${LOCAL_NODE})$`),
     layers: /^src\/(runs|domain|stores|platform|temporal)\//,
+    typesOf: /^src\/config\.ts$/,
+  },
+  // The delivery of events to those who subscribed to them.
+  webhooks: {
+    files: /^src\/webhooks\//,
+    packages: new RegExp(`^(zod|uuidv7|${LOCAL_NODE})$`),
+    layers: /^src\/(webhooks|domain|stores|platform|runs)\//,
     typesOf: /^src\/config\.ts$/,
   },
   workflows: {
@@ -72,7 +79,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // The command line and the development servers put everything together, as the mains do.
   cli: {
     files: /^src\/cli\//,
-    packages: new RegExp(`^(commander|uuidv7|zod|${LOCAL_NODE})$`),
+    packages: new RegExp(`^(commander|uuidv7|zod|node:http|${LOCAL_NODE})$`),
     layers: /^src\/(cli|dev|domain|stores|platform|api)\/|^src\/config\.ts$/,
   },
   dev: {

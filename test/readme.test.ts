@@ -15,7 +15,8 @@ function configurationTable(): string {
 
 function shown(value: unknown): string {
   if (value === undefined) return "unset";
-  return Array.isArray(value) ? "empty" : `\`${JSON.stringify(value).replaceAll('"', "")}\``;
+  if (Array.isArray(value)) return value.length === 0 ? "empty" : `\`${value.join(",")}\``;
+  return `\`${JSON.stringify(value).replaceAll('"', "")}\``;
 }
 
 describe("README", () => {

@@ -15,7 +15,7 @@ export interface StreamEvent {
 }
 
 /** Thrown when the API refuses a request or a run fails. The message is fit for a terminal. */
-class ApiRefusal extends CommandFailure {
+export class ApiRefusal extends CommandFailure {
   readonly status: number;
   readonly body: unknown;
 
@@ -32,6 +32,7 @@ export type Query = Readonly<Record<string, string | number | undefined>>;
 export interface ApiClient {
   get<T>(path: string, query?: Query): Promise<T>;
   post<T>(path: string, body: unknown, query?: Query): Promise<T>;
+  delete(path: string): Promise<void>;
   /** Sends a file as the multipart part `file`. */
   upload<T>(path: string, query: Query, file: string): Promise<T>;
   /** The events of a stream until the server ends it. */
@@ -67,6 +68,9 @@ export function apiClient(target: ApiTarget): ApiClient {
           headers: { "content-type": "application/json" },
         }),
       ),
+    async delete(path) {
+      await send("DELETE", path, {}, {});
+    },
     async upload(path, query, file) {
       const form = new FormData();
       const content = await openAsBlob(file).catch((error: Error) => {

@@ -139,7 +139,7 @@ async function startServices(
     MILLRACE_BLOB_DIR: join(directory, "blobs"),
     MILLRACE_PUBLIC_URL: url,
     MILLRACE_SHUTDOWN_GRACE_MS: String(GRACE_MS),
-    // Here only: example flows call this very server.
+    // Here only: example flows call this very server, and receivers of webhooks are tried out on this machine.
     MILLRACE_PRIVATE_HOSTS: "loopback",
     HOST: "127.0.0.1",
     ...process.env,
@@ -168,7 +168,7 @@ async function startServices(
   const reach = shared["MILLRACE_PRIVATE_HOSTS"];
   if (reach)
     say(
-      `Flows may reach private addresses here: ${reach} (MILLRACE_PRIVATE_HOSTS). In production none, unless configured.`,
+      `Flows and webhooks may reach private addresses here: ${reach} (MILLRACE_PRIVATE_HOSTS). In production none, unless configured.`,
     );
   return { url };
 }

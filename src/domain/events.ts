@@ -102,7 +102,8 @@ export function eventEnvelope(event: DomainEvent, baseUrl = ""): EventEnvelope {
 function fitting({ type, data }: DomainEvent, baseUrl: string): JsonObject {
   const { [OVERSIZE]: noted, ...rest } = data;
   const size = typeof noted === "number" ? noted : bytes(rest);
-  if (size <= MAX_EVENT_DATA_BYTES) return rest;
+  // Members that were left out are referred to, however long they were.
+  if (typeof noted !== "number" && size <= MAX_EVENT_DATA_BYTES) return rest;
   const short = Object.entries(rest).filter(([, value]) => isShort(value));
   const path = pathOf(type, data);
   return {

@@ -42,5 +42,8 @@ async function keyInFile(directory: string): Promise<string> {
   } finally {
     await unlink(draft);
   }
+  // What it seals is kept by Postgres: after a power cut the key must be there as well.
+  const entries = await open(directory, "r");
+  await entries.sync().finally(() => entries.close());
   return readFile(path, "utf8");
 }

@@ -1,0 +1,284 @@
+import { Option } from "commander";
+import type { Command } from "commander";
+import { EVENT_TYPES, TEST_EVENT_TYPE, typesOfPattern } from "../domain/events.ts";
+import { DELIVERY_STATUSES } from "../domain/webhook.ts";
+import type { DeliveryStatus } from "../domain/webhook.ts";
+import { ApiRefusal } from "./api-client.ts";
+import type { ApiClient } from "./api-client.ts";
+import { CommandFailure } from "./failure.ts";
+import { isId, openApi, show, table, withApiOptions } from "./options.ts";
+import type { ApiOptions } from "./options.ts";
+import { startListener } from "./webhook-listener.ts";
+import type { ReceivedDelivery } from "./webhook-listener.ts";
+
+interface Options extends ApiOptions {
+  readonly json?: boolean;
+}
+
+interface DeliveriesOptions extends Options {
+  readonly status?: DeliveryStatus;
+  readonly event?: string;
+  readonly since?: string;
+  readonly limit: number;
+}
+
+interface ReplayOptions extends Options {
+  readonly since: string;
+  readonly until?: string;
+  readonly events?: readonly string[];
+  readonly onlyFailed?: boolean;
+}
+
+interface ListenOptions extends Options {
+  readonly port: number;
+  readonly events: readonly string[];
+  readonly forward?: string;
+}
+
+interface Subscription {
+  readonly subscription_id: string;
+  readonly url: string;
+  readonly events: readonly string[];
+  readonly status: string;
+  readonly disabled_reason: string | null;
+  readonly last_success_at: string | null;
+  readonly last_failure_at: string | null;
+}
+
+interface Delivery {
+  readonly delivery_id: string;
+  readonly event_id: string;
+  readonly event_type: string;
+  readonly status: string;
+  readonly failure_reason: string | null;
+  readonly attempts: number;
+  readonly next_attempt_at: string | null;
+  readonly last_status_code: number | null;
+  readonly last_error: string | null;
+  readonly created_at: string;
+}
+
+const SUBSCRIPTIONS = "/v2/webhooks/subscriptions";
+
+/** `webhooks list|deliveries|replay|listen`. */
+export function addWebhookCommands(program: Command): void {
+  const webhooks = program.command("webhooks").description("subscriptions, what they were sent, and a receiver to try");
+
+  withApiOptions(webhooks.command("list").description("list subscriptions, the newest first")).action(
+    async (options: Options) => {
+      const { api } = openApi(options);
+      const page = await api.get<{ data: Subscription[] }>(SUBSCRIPTIONS, { page_size: 200 });
+      show(options.json, page.data, () =>
+        table([
+          ["SUBSCRIPTION", "STATUS", "LAST SUCCESS", "LAST FAILURE", "EVENTS", "URL"],
+          ...page.data.map((each) => [
+            each.subscription_id,
+            withReason(each.status, each.disabled_reason),
+            each.last_success_at ?? "never",
+            each.last_failure_at ?? "never",
+            each.events.join(","),
+            each.url,
+          ]),
+        ]),
+      );
+    },
+  );
+
+  withApiOptions(
+    webhooks.command("deliveries <subscription_id>").description("list what a subscription was sent, the newest first"),
+  )
+    .addOption(new Option("--status <status>", "with this status only").choices(DELIVERY_STATUSES))
+    .option("--event <type|evt_id>", "of this type, or of this event", parseEvent)
+    .option("--since <time>", "made since then: RFC 3339, or how long ago (30m, 12h, 7d)", parseMoment)
+    .option("--limit <n>", "how many, up to 200", parseNumber(1, 200), 20)
+    .action(async (subscription: string, options: DeliveriesOptions) => {
+      const path = pathOf(subscription);
+      const { api } = openApi(options);
+      const { status, event, since, limit } = options;
+      const page = await api.get<{ data: Delivery[] }>(`${path}/deliveries`, {
+        status,
+        event,
+        since,
+        page_size: limit,
+      });
+      show(options.json, page.data, () =>
+        table([
+          ["DELIVERY", "EVENT", "STATUS", "ATTEMPTS", "CREATED", "LAST ANSWER", "NEXT ATTEMPT"],
+          ...page.data.map((each) => [
+            each.delivery_id,
+            each.event_type,
+            withReason(each.status, each.failure_reason),
+            String(each.attempts),
+            each.created_at,
+            String(each.last_status_code ?? each.last_error ?? ""),
+            each.next_attempt_at ?? "",
+          ]),
+        ]),
+      );
+    });
+
+  withApiOptions(
+    webhooks.command("replay <subscription_id>").description("send a subscription the events of some time once more"),
+  )
+    .requiredOption("--since <time>", "events since then: RFC 3339, or how long ago (30m, 12h, 7d)", parseMoment)
+    .option("--until <time>", "and before then; now, when left out", parseMoment)
+    .option("--events <patterns>", "of these types only, with commas between", parsePatterns)
+    .option("--only-failed", "nothing that was delivered already")
+    .action(async (subscription: string, options: ReplayOptions) => {
+      const path = pathOf(subscription);
+      const { since, until, events, onlyFailed } = options;
+      if (until !== undefined && until <= since) throw new CommandFailure("--until is not after --since.", 2);
+      const { api } = openApi(options);
+      const replay = await api.post<{ replay_id: string; since: string; until: string }>(`${path}/replay`, {
+        since,
+        ...(until === undefined ? {} : { until }),
+        ...(events === undefined ? {} : { events }),
+        ...(onlyFailed === true ? { only_failed: true } : {}),
+      });
+      show(options.json, replay, () => [
+        `replay ${replay.replay_id}: events from ${replay.since} to ${replay.until}`,
+        `millrace webhooks deliveries ${subscription}   # what becomes of them`,
+      ]);
+    });
+
+  withApiOptions(
+    webhooks.command("listen").description("subscribe this terminal: prints and verifies deliveries until Ctrl-C"),
+  )
+    .option("--port <n>", "port of 127.0.0.1; a free one, when left out", parseNumber(0, 65535), 0)
+    .option("--events <patterns>", "of these types only, with commas between", parsePatterns, ["*"])
+    .option("--forward <url>", "pass verified deliveries on to this address, and answer what it answers", parseAddress)
+    .action(listen);
+}
+
+async function listen(options: ListenOptions): Promise<void> {
+  const { api } = openApi(options);
+  // From here on, so that a subscription which is just being made is deleted, too. A second Ctrl-C ends at once.
+  const stopped = new Promise<void>((resolve) => {
+    process.once("SIGINT", resolve);
+    process.once("SIGTERM", resolve);
+  });
+  let tellSecret: (secret: string) => void = () => undefined;
+  const secret = new Promise<string>((resolve) => {
+    tellSecret = resolve;
+  });
+  const print = (delivery: ReceivedDelivery): void =>
+    console.log(options.json === true ? JSON.stringify(delivery) : describeDelivery(delivery));
+  const { port, forward } = options;
+  const listener = await startListener({ port, secret, forward, onDelivery: print });
+  try {
+    const made = await subscribe(api, listener.url, options.events);
+    tellSecret(made.secret);
+    console.error(`${listener.url} receives ${options.events.join(", ")} as subscription ${made.subscription_id}.`);
+    console.error(
+      `Ctrl-C deletes it. ${forward === undefined ? "" : `Verified deliveries go on to ${forward}.`}`.trim(),
+    );
+    await stopped;
+    await unsubscribe(api, made.subscription_id);
+  } finally {
+    await listener.close();
+  }
+}
+
+async function subscribe(
+  api: ApiClient,
+  url: string,
+  events: readonly string[],
+): Promise<{ subscription_id: string; secret: string }> {
+  try {
+    return await api.post(SUBSCRIPTIONS, { url, events, description: "millrace webhooks listen" });
+  } catch (error) {
+    if (!(error instanceof ApiRefusal) || !isAbout(error, "url")) throw error;
+    throw new CommandFailure(
+      `${error.message}\nThis server sends nothing to private addresses, and ${url} is one. Set MILLRACE_PRIVATE_HOSTS=loopback ` +
+        `for its api and worker (npm start does), or give it an address that it can reach.`,
+      1,
+      { cause: error },
+    );
+  }
+}
+
+async function unsubscribe(api: ApiClient, subscriptionId: string): Promise<void> {
+  try {
+    await api.delete(`${SUBSCRIPTIONS}/${subscriptionId}`);
+  } catch (error) {
+    // Somebody else has deleted it.
+    if (error instanceof ApiRefusal && error.status === 404) return;
+    throw new CommandFailure(
+      `${error instanceof Error ? error.message : String(error)}\nSubscription ${subscriptionId} is still there.`,
+      1,
+      { cause: error },
+    );
+  }
+  console.error(`\nSubscription ${subscriptionId} is deleted.`);
+}
+
+/** Whether a member of the body is what is wrong. */
+function isAbout({ status, body }: ApiRefusal, member: string): boolean {
+  if (status !== 422 || typeof body !== "object" || body === null) return false;
+  const { detail } = body as { detail?: unknown };
+  return Array.isArray(detail) && (detail as { loc?: unknown[] }[]).some(({ loc }) => loc?.[1] === member);
+}
+
+function describeDelivery({ received_at, verified, problem, status, headers, body }: ReceivedDelivery): string {
+  const time = received_at.slice(11, 23);
+  // Nothing of what does not verify is printed: anybody may have sent it.
+  if (!verified) return `${time} ✗ ${status} not verified: ${problem ?? ""}`;
+  const { type, data } = body as { type: string; data: { run_id?: unknown } };
+  const run = typeof data.run_id === "string" ? ` run ${data.run_id}` : "";
+  return `${time} ✓ ${status} ${type} ${headers["webhook-id"] ?? ""}${run}${problem === null ? "" : `: ${problem}`}`;
+}
+
+function withReason(status: string, reason: string | null): string {
+  return reason === null ? status : `${status} (${reason})`;
+}
+
+function pathOf(subscription: string): string {
+  if (!isId(subscription))
+    throw new CommandFailure(`${subscription} is not the id of a subscription (millrace webhooks list).`, 2);
+  return `${SUBSCRIPTIONS}/${subscription}`;
+}
+
+function parseEvent(text: string): string {
+  if (text === TEST_EVENT_TYPE || EVENT_TYPES.some((type) => type === text)) return text;
+  if (text.startsWith("evt_") && isId(text.slice(4))) return text;
+  throw new CommandFailure(`${text} is neither an event (evt_...) nor a type. ${types()}`, 2);
+}
+
+function parsePatterns(text: string): string[] {
+  const patterns = text.split(",").map((each) => each.trim());
+  const wrong = patterns.find((pattern) => typesOfPattern(pattern).length === 0);
+  if (wrong !== undefined) throw new CommandFailure(`No event is called ${wrong || "nothing"}. ${types()}`, 2);
+  return patterns;
+}
+
+const types = (): string => `There are ${EVENT_TYPES.join(", ")}; write prefix.* for several and * for all.`;
+
+const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A time, or a duration back from now, as RFC 3339. */
+function parseMoment(text: string): string {
+  const [, amount, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const at =
+    amount === undefined
+      ? Date.parse(/^\d{4}-\d{2}-\d{2}/.test(text) ? text : "")
+      : Date.now() - Number(amount) * (UNITS[unit] ?? 0);
+  if (Number.isNaN(at))
+    throw new CommandFailure(`${text} is not a time (write 2030-01-31T00:00:00Z, or 12h for twelve hours ago).`, 2);
+  return new Date(at).toISOString();
+}
+
+function parseNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const number = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw new CommandFailure(`${text} is not a whole number from ${min} to ${max}.`, 2);
+  };
+}
+
+function parseAddress(text: string): string {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
+    throw new CommandFailure(`${text} is not an address (write http://127.0.0.1:3000/webhooks).`, 2);
+  const { username, password } = new URL(text);
+  if (username !== "" || password !== "") throw new CommandFailure("Write the address without user and password.", 2);
+  return text;
+}

@@ -1,0 +1,130 @@
+import { createServer } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { webhookProblem } from "../domain/webhook-signature.ts";
+import { CommandFailure } from "./failure.ts";
+
+/** Events are far shorter: what is longer than 20 kB is referred to. */
+const MOST_BYTES = 1024 * 1024;
+const FORWARD_TIMEOUT_MS = 15_000;
+
+/** A delivery as it came. */
+export interface ReceivedDelivery {
+  readonly received_at: string;
+  readonly verified: boolean;
+  /** Why it must not be believed, or could not be passed on. */
+  readonly problem: string | null;
+  /** What was answered. */
+  readonly status: number;
+  /** Those that Standard Webhooks names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Text where it is no JSON. */
+  readonly body: unknown;
+}
+
+export interface ListenerOptions {
+  /** 0 chooses a free one. */
+  readonly port: number;
+  /** Deliveries wait for it: a subscription's secret is known only after the listener's address is. */
+  readonly secret: Promise<string>;
+  /** Where verified deliveries are passed on to; what comes back from there is answered. */
+  readonly forward: string | undefined;
+  readonly onDelivery: (delivery: ReceivedDelivery) => void;
+}
+
+export interface Listener {
+  /** Its address on this machine. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Receives deliveries on 127.0.0.1: 204 when one verifies, 400 when it does not. Throws CommandFailure when the port is taken. */
+export async function startListener({ port, secret, forward, onDelivery }: ListenerOptions): Promise<Listener> {
+  async function receive(request: IncomingMessage): Promise<number> {
+    const received_at = new Date().toISOString();
+    if (request.method !== "POST") return 405;
+    const text = await textOf(request);
+    if (text === undefined) return 413;
+    const headers = webhookHeaders(request.headers);
+    const refused = webhookProblem(headers, text, await secret);
+    const { status, problem } =
+      refused !== null
+        ? { status: 400, problem: refused }
+        : forward === undefined
+          ? { status: 204, problem: null }
+          : await passOn(forward, headers, text);
+    onDelivery({ received_at, verified: refused === null, problem, status, headers, body: jsonOr(text) });
+    return status;
+  }
+
+  const server = createServer((request, response) => {
+    receive(request).then(
+      (status) => response.writeHead(status).end(),
+      // The request broke off.
+      () => response.destroy(),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) =>
+      reject(new CommandFailure(`Cannot listen on port ${port} of 127.0.0.1 (${error.code ?? error.message}).`)),
+    );
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : port}/`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Undefined when it is too long. */
+async function textOf(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length <= MOST_BYTES) chunks.push(chunk);
+  }
+  return length > MOST_BYTES ? undefined : Buffer.concat(chunks).toString("utf8");
+}
+
+function webhookHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      name.startsWith("webhook-") && typeof value === "string" ? [[name, value]] : [],
+    ),
+  );
+}
+
+async function passOn(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+): Promise<{ status: number; problem: string | null }> {
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body,
+      redirect: "manual",
+      signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
+    });
+    await response.body?.cancel();
+    return { status: response.status, problem: response.ok ? null : `${url} answered ${response.status}` };
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const why = cause instanceof Error ? ((cause as NodeJS.ErrnoException).code ?? cause.message) : String(cause);
+    return { status: 502, problem: `${url} does not answer (${why})` };
+  }
+}
+
+function jsonOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

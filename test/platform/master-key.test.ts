@@ -1,0 +1,57 @@
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { masterKeys } from "../../src/platform/master-key.ts";
+import { createSecretBox, generateMasterKey } from "../../src/platform/seal.ts";
+import { scratchDirectory } from "../support/scratch.ts";
+
+describe("the master key", () => {
+  it("is made once, in a folder that need not be there, for its owner alone", async () => {
+    const directory = join(scratchDirectory(), "blobs", "here");
+    const [key] = await masterKeys(undefined, directory);
+    expect(key).toHaveLength(32);
+    const { mode } = await stat(join(directory, "master.key"));
+    expect(mode & 0o777).toBe(0o600);
+    expect(await masterKeys(undefined, directory)).toEqual([key]);
+  });
+
+  it("is the same for all that need the first one at once, and no draft is left", async () => {
+    const directory = scratchDirectory();
+    const all = await Promise.all(Array.from({ length: 20 }, () => masterKeys(undefined, directory)));
+    expect(new Set(all.flat().map((key) => key.toString("hex"))).size).toBe(1);
+    expect(await readdir(directory)).toEqual(["master.key"]);
+  });
+
+  it.each(["", "not a key\n", `${generateMasterKey()}\n${generateMasterKey()}\n`])(
+    "is refused when the file holds something else, which is left as it is (%#)",
+    async (content) => {
+      const directory = scratchDirectory();
+      const file = join(directory, "master.key");
+      await writeFile(file, content);
+      await expect(masterKeys(undefined, directory)).rejects.toThrow(`${file} does not hold a master key`);
+      expect(await readFile(file, "utf8")).toBe(content);
+    },
+  );
+
+  it("is not replaced because its file cannot be read", async () => {
+    const directory = scratchDirectory();
+    await mkdir(join(directory, "master.key"));
+    await expect(masterKeys(undefined, directory)).rejects.toThrow("EISDIR");
+  });
+
+  it("is the configured one where there is one, and then no file is made", async () => {
+    const directory = scratchDirectory();
+    const [fresh, old] = [generateMasterKey(), generateMasterKey()];
+    const keys = await masterKeys([fresh, old], directory);
+    expect(keys.map((key) => key.toString("base64"))).toEqual([fresh, old]);
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  it("can be replaced: what the key of the file sealed is opened with that key second", async () => {
+    const directory = scratchDirectory();
+    const sealed = createSecretBox(await masterKeys(undefined, directory)).seal("secret", "here");
+    const old = (await readFile(join(directory, "master.key"), "utf8")).trim();
+    const replaced = createSecretBox(await masterKeys([generateMasterKey(), old], directory));
+    expect(replaced.open(sealed, "here")).toBe("secret");
+  });
+});
