@@ -4,8 +4,11 @@ import { createRunWorkerParts } from "../activities/create.ts";
 import { createApp } from "./api/app.ts";
 import { loadConfig } from "./config.ts";
 import { createFileBlobStore } from "./platform/blobs.ts";
+import { createGuardedFetch } from "./platform/guarded-fetch.ts";
 import { createLogger } from "./platform/logger.ts";
+import { masterKeys } from "./platform/master-key.ts";
 import { createMetrics } from "./platform/metrics.ts";
+import { createSecretBox } from "./platform/seal.ts";
 import { createShutdown } from "./shutdown.ts";
 import { openDatabase } from "./stores/db.ts";
 import { openRunFeed } from "./stores/run-feed.ts";
@@ -31,7 +34,10 @@ const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
 shutdown.add("run feed", () => feed.close());
 const blobs = await createFileBlobStore(config.MILLRACE_BLOB_DIR);
 shutdown.add("blobs", () => blobs.close());
-const temporal = await connectTemporal(config);
+const guardedFetch = createGuardedFetch({ allow: config.MILLRACE_PRIVATE_HOSTS });
+shutdown.add("outbound connections", () => guardedFetch.close());
+const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, config.MILLRACE_BLOB_DIR));
+const temporal = await connectTemporal(config, (err, message) => logger.warn({ err }, message));
 shutdown.add("temporal", () => temporal.close());
 
 if (config.MILLRACE_API_WORKER) {
@@ -56,6 +62,8 @@ const { app, drain, close } = createApp({
   db,
   blobs,
   feed,
+  guardedFetch,
+  secrets,
   logger,
   metrics,
   runs: createRunStarter({

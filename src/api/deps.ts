@@ -1,7 +1,9 @@
 import type { Config } from "../config.ts";
 import type { BlobStore } from "../platform/blobs.ts";
+import type { GuardedFetch } from "../platform/guarded-fetch.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
+import type { SecretBox } from "../platform/seal.ts";
 import type { Database } from "../stores/db.ts";
 import type { RunFeed } from "../stores/run-feed.ts";
 import type { RunStarter } from "../temporal/runs.ts";
@@ -13,6 +15,10 @@ export interface ApiDeps {
   readonly blobs: BlobStore;
   readonly runs: RunStarter;
   readonly feed: RunFeed;
+  /** Tells which addresses may be called; the calls themselves are the workers'. */
+  readonly guardedFetch: GuardedFetch;
+  /** Seals what webhooks are signed and sent with. */
+  readonly secrets: SecretBox;
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** What /readyz asks, by the name it reports; each rejects when that part does not answer. */

@@ -21,6 +21,8 @@ import { createStreamOperations } from "./routes/stream.ts";
 import { createTokenOperations } from "./routes/token.ts";
 import { createUploadOperations } from "./routes/uploads.ts";
 import { createUserOperations } from "./routes/users.ts";
+import { createWebhookDeliveryOperations } from "./routes/webhook-deliveries.ts";
+import { createWebhookSubscriptionOperations } from "./routes/webhook-subscriptions.ts";
 
 /** What the operations share beside their dependencies. */
 export interface ApiServices {
@@ -42,6 +44,8 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createDocumentOperations(deps),
     ...createRunOperations(deps, services),
     ...createRunControlOperations(deps, services),
+    ...createWebhookSubscriptionOperations(deps),
+    ...createWebhookDeliveryOperations(deps),
     ...createApiKeyOperations(deps, services),
     ...createUserOperations(deps, services),
     ...createTokenOperations(deps, services),
@@ -55,9 +59,10 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
 /** The operations without anything behind them: enough to be described, of no use to serve a request. */
 export function describeOperations(config: Config): Operation[] {
   const nothing = inert() as Omit<ApiDeps, "config"> & ApiServices;
-  const { db, blobs, runs, feed, logger, metrics, readiness, authenticator, flows, runService } = nothing;
+  const { db, blobs, runs, feed, guardedFetch, secrets, logger, metrics, readiness } = nothing;
+  const { authenticator, flows, runService } = nothing;
   return createOperations(
-    { config, db, blobs, runs, feed, logger, metrics, readiness },
+    { config, db, blobs, runs, feed, guardedFetch, secrets, logger, metrics, readiness },
     { authenticator, flows, runService },
   );
 }

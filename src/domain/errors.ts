@@ -19,6 +19,7 @@ export const PROBLEMS = {
   pause_already_resolved: { status: 409, title: "The pause is already resolved" },
   pause_already_answered: { status: 409, title: "This principal has already answered the pause" },
   project_in_use: { status: 409, title: "The project is in use" },
+  subscription_disabled: { status: 409, title: "The subscription is disabled" },
   name_taken: { status: 409, title: "The name is taken" },
   pause_expired: { status: 410, title: "The pause has expired" },
   precondition_failed: { status: 412, title: "The resource has changed since it was read" },

@@ -45,6 +45,18 @@ export async function findProject(db: Db, projectId: string): Promise<Project | 
   return rows[0] ?? null;
 }
 
+/** Those of the ids that are projects of the organisation. */
+export async function existingProjects(db: Db, projectIds: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ project_id: string }>(
+    {
+      name: "existing_projects",
+      text: `select project_id from projects where project_id = any ($1::uuid[]) and ${LIVE}`,
+    },
+    [projectIds],
+  );
+  return rows.map((row) => row.project_id);
+}
+
 /** The same, and nobody else changes it until the transaction ends. */
 export async function lockProject(db: Db, projectId: string): Promise<Project | null> {
   const rows = await db.query<Project>(

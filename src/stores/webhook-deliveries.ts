@@ -303,8 +303,24 @@ export async function recordAttempt(
     {
       name: "record_webhook_attempt",
       text: `
-with before as (
-  select * from webhook_deliveries where delivery_id = $1::uuid for update
+with subscription as (
+  update webhook_subscriptions s set
+    failing_since = case when $14::boolean then null else coalesce(s.failing_since, now()) end,
+    failed_attempts = case when $14 then 0 else s.failed_attempts + 1 end,
+    last_success_at = case when $14 then now() else s.last_success_at end,
+    last_failure_at = case when $14 then s.last_failure_at else now() end,
+    hold_until = case when $13::float8 is null then s.hold_until
+      else greatest(s.hold_until, now() + make_interval(secs => $13::float8 / 1000)) end
+  where s.subscription_id = (select d.subscription_id from webhook_deliveries d where d.delivery_id = $1::uuid)
+    -- Successes are many, and a row written by each of them would put them in a queue.
+    and (not $14 or s.failing_since is not null or s.last_success_at is null or s.last_success_at < now() - interval '5 seconds')
+  returning s.failing_since, s.failed_attempts
+),
+before as (
+  select * from webhook_deliveries where delivery_id = $1::uuid
+    -- The subscription's row is locked first, as by those who end its deliveries: the other way round they would deadlock.
+    and (select count(*) from subscription) >= 0
+  for update
 ),
 moved as (
   update webhook_deliveries d set attempts = d.attempts + 1, last_status_code = $6::int, last_error = $8::text, updated_at = now(),
@@ -316,25 +332,11 @@ moved as (
     finished_at = case when current.it and $10 <> 'retrying' then now() else d.finished_at end
   from before cross join lateral (select before.round = $2::int and before.status in ('pending', 'retrying') as it) as current
   where d.delivery_id = before.delivery_id
-  returning d.org_id, d.subscription_id, d.attempts, current.it as applied
+  returning d.org_id, d.attempts, current.it as applied
 ),
 noted as (
   insert into webhook_attempts (delivery_id, attempt, org_id, at, duration_ms, url, status_code, error_code, error_message, response_body)
   select $1::uuid, attempts, org_id, $3::timestamptz, $4::int, $5::text, $6::int, $7::text, $8::text, $9::text from moved
-),
-subscription as (
-  update webhook_subscriptions s set
-    failing_since = case when $14::boolean then null else coalesce(s.failing_since, now()) end,
-    failed_attempts = case when $14 then 0 else s.failed_attempts + 1 end,
-    last_success_at = case when $14 then now() else s.last_success_at end,
-    last_failure_at = case when $14 then s.last_failure_at else now() end,
-    hold_until = case when $13::float8 is null then s.hold_until
-      else greatest(s.hold_until, now() + make_interval(secs => $13::float8 / 1000)) end
-  from moved
-  where s.subscription_id = moved.subscription_id
-    -- Successes are many, and a row written by each of them would put them in a queue.
-    and (not $14 or s.failing_since is not null or s.last_success_at is null or s.last_success_at < now() - interval '5 seconds')
-  returning s.failing_since, s.failed_attempts
 )
 select moved.applied, (extract(epoch from clock_timestamp() - subscription.failing_since) * 1000)::float8 as failing_ms,
   coalesce(subscription.failed_attempts, 0) as failed_attempts

@@ -46,11 +46,18 @@ export async function insertReplay(
   return rows[0] as WebhookReplay;
 }
 
-/** Takes the oldest replay that is not finished; others skip it until the transaction ends. System only. */
+/**
+ * Takes the oldest replay that is not finished, and with it its subscription: who disables or deletes that waits, since both
+ * change many deliveries. Others skip it until the transaction ends. System only.
+ */
 export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
   const rows = await db.query<WebhookReplay>({
     name: "take_webhook_replay",
-    text: `select ${COLUMNS} from webhook_replays where finished_at is null order by created_at limit 1 for update skip locked`,
+    text: `select ${COLUMNS.split(", ")
+      .map((column) => `r.${column}`)
+      .join(", ")}
+      from webhook_replays r join webhook_subscriptions s using (subscription_id)
+      where r.finished_at is null order by r.created_at limit 1 for no key update skip locked`,
   });
   return rows[0] ?? null;
 }

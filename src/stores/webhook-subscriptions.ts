@@ -47,8 +47,11 @@ const COLUMNS = `subscription_id, org_id, url, events, project_ids, description,
 /** Deleted subscriptions keep their rows, for the deliveries that name them; to everybody else they are gone. */
 const LIVE = "org_id = current_org() and deleted_at is null";
 
-/** Adds a subscription, or gives one of the same id a new secret: a repeated creation whose answer was lost shows a secret that holds. */
-export async function insertSubscription(db: Db, subscription: NewSubscription): Promise<WebhookSubscription> {
+/**
+ * Adds a subscription, or gives one of the same id a new secret: a repeated creation whose answer was lost shows a secret
+ * that holds. Null when it has been deleted since.
+ */
+export async function insertSubscription(db: Db, subscription: NewSubscription): Promise<WebhookSubscription | null> {
   const { subscription_id, org_id, url, events, project_ids, description } = subscription;
   const { secret, headers, header_names, created_by } = subscription;
   const rows = await db.query<WebhookSubscription>(
@@ -57,12 +60,12 @@ export async function insertSubscription(db: Db, subscription: NewSubscription):
       text: `insert into webhook_subscriptions
           (subscription_id, org_id, url, events, project_ids, description, secret, headers, header_names, created_by)
         values ($1::uuid, $2::uuid, $3::text, $4::text[], $5::uuid[], $6::text, $7::bytea, $8::bytea, $9::text[], $10::uuid)
-        on conflict (subscription_id) do update set secret = excluded.secret
+        on conflict (subscription_id) do update set secret = excluded.secret where webhook_subscriptions.deleted_at is null
         returning ${COLUMNS}`,
     },
     [subscription_id, org_id, url, events, project_ids, description, secret, headers, header_names, created_by],
   );
-  return rows[0] as WebhookSubscription;
+  return rows[0] ?? null;
 }
 
 export async function findSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
@@ -76,12 +79,15 @@ export async function findSubscription(db: Db, subscriptionId: string): Promise<
   return rows[0] ?? null;
 }
 
-/** The same, and nobody else changes it until the transaction ends. */
+/**
+ * The same, and nobody else changes it until the transaction ends. Deliveries may be added meanwhile: a stronger lock would
+ * keep out those whose rows refer to it.
+ */
 export async function lockSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
   const rows = await db.query<WebhookSubscription>(
     {
       name: "lock_webhook_subscription",
-      text: `select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE} for update`,
+      text: `select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE} for no key update`,
     },
     [subscriptionId],
   );
@@ -100,12 +106,20 @@ export async function listSubscriptions(db: Db, page: Keyset): Promise<WebhookSu
   );
 }
 
-/** How many live subscriptions the organisation has. */
-export async function countSubscriptions(db: Db): Promise<number> {
-  const rows = await db.query<{ count: number }>({
-    name: "count_webhook_subscriptions",
-    text: `select count(*) from webhook_subscriptions where ${LIVE}`,
+/** How many live subscriptions the organisation has, one with this id not counted. Until the transaction ends nobody else counts. */
+export async function countSubscriptions(db: Db, except: string): Promise<number> {
+  // A statement of its own: the count's must begin after the lock is there, or it does not see what the others added.
+  await db.query({
+    name: "lock_webhook_subscription_count",
+    text: "select pg_advisory_xact_lock(hashtextextended('webhook_subscriptions ' || current_org(), 0))",
   });
+  const rows = await db.query<{ count: number }>(
+    {
+      name: "count_webhook_subscriptions",
+      text: `select count(*) from webhook_subscriptions where ${LIVE} and subscription_id <> $1::uuid`,
+    },
+    [except],
+  );
   return rows[0]?.count ?? 0;
 }
 
@@ -234,10 +248,14 @@ select subscription_id from gone`,
   return rows.length > 0;
 }
 
-/** Puts a new secret in the place of the present one, which signs beside it until `graceMs` have passed. */
+/**
+ * Puts a new secret in the place of the present one, which signs beside it until `graceMs` have passed. `rotationId` is kept;
+ * the rotation that is repeated finds its secret by `rotatedSecret`.
+ */
 export async function rotateSecret(
   db: Db,
   subscriptionId: string,
+  rotationId: string,
   sealed: Buffer,
   graceMs: number,
 ): Promise<WebhookSubscription | null> {
@@ -245,13 +263,25 @@ export async function rotateSecret(
     {
       name: "rotate_webhook_secret",
       text: `update webhook_subscriptions set previous_secret = secret,
-          previous_secret_until = now() + make_interval(secs => $3::float8 / 1000), secret = $2::bytea,
+          previous_secret_until = now() + make_interval(secs => $4::float8 / 1000), secret = $3::bytea, rotation_id = $2::uuid,
           revision = revision + 1, updated_at = now()
         where subscription_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
     },
-    [subscriptionId, sealed, graceMs],
+    [subscriptionId, rotationId, sealed, graceMs],
   );
   return rows[0] ?? null;
+}
+
+/** The present secret when this rotation put it there: made again, it would drop the one that the receiver knows. */
+export async function rotatedSecret(db: Db, subscriptionId: string, rotationId: string): Promise<Buffer | null> {
+  const rows = await db.query<{ secret: Buffer }>(
+    {
+      name: "rotated_webhook_secret",
+      text: `select secret from webhook_subscriptions where subscription_id = $1::uuid and rotation_id = $2::uuid and ${LIVE}`,
+    },
+    [subscriptionId, rotationId],
+  );
+  return rows[0]?.secret ?? null;
 }
 
 /** What decides which events of these organisations go where. System only. */

@@ -8,8 +8,11 @@ import { createApp } from "../../src/api/app.ts";
 import type { ApiDeps } from "../../src/api/deps.ts";
 import { loadConfig } from "../../src/config.ts";
 import { createFileBlobStore } from "../../src/platform/blobs.ts";
+import { createGuardedFetch } from "../../src/platform/guarded-fetch.ts";
 import { createLogger } from "../../src/platform/logger.ts";
+import { masterKeys } from "../../src/platform/master-key.ts";
 import { createMetrics } from "../../src/platform/metrics.ts";
+import { createSecretBox } from "../../src/platform/seal.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { openRunFeed } from "../../src/stores/run-feed.ts";
@@ -54,13 +57,16 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     applicationName: "millrace-test",
     onError: () => undefined,
   });
-  const blobs = await createFileBlobStore(mkdtempSync(join(stateDir, "blobs-")));
+  const blobDir = mkdtempSync(join(stateDir, "blobs-"));
+  const blobs = await createFileBlobStore(blobDir);
+  const guardedFetch = createGuardedFetch({ allow: config.MILLRACE_PRIVATE_HOSTS });
+  const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, blobDir));
   const feed = openRunFeed(db, () => undefined);
   const temporal = await connectTemporal(config);
   const runs = createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false });
   const readiness = { postgres: () => db.ping(), temporal: () => temporal.ping(), ...options.readiness };
   const metrics = createMetrics({ service: "api", processMetrics: false });
-  const api = createApp({ config, db, blobs, feed, runs, logger, metrics, readiness });
+  const api = createApp({ config, db, blobs, feed, guardedFetch, secrets, runs, logger, metrics, readiness });
   const server = createServer(api.app.callback());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
@@ -72,7 +78,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await api.close();
-      await Promise.all([feed.close(), temporal.close()]);
+      await Promise.all([feed.close(), temporal.close(), guardedFetch.close()]);
       blobs.close();
       await db.close();
       await clone?.drop();

@@ -3,6 +3,7 @@ import type { ApiDeps } from "../deps.ts";
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../json-guard.ts";
 import { defineOperation } from "../operation.ts";
 import type { Operation } from "../operation.ts";
+import { MOST_SUBSCRIPTIONS } from "./webhook-subscriptions.ts";
 
 const limitsSchema = z
   .object({
@@ -19,6 +20,8 @@ const limitsSchema = z
     max_run_timeout_seconds: z.int(),
     requests_per_minute: z.int().nullable().describe("Per credential; null: unlimited."),
     concurrent_runs: z.int().nullable().describe("Per organisation; null: unlimited."),
+    webhook_subscriptions: z.int().describe("Per organisation."),
+    event_retention_seconds: z.int().describe("How long events are kept, for replays."),
     page_size: z.int(),
     idempotency_seconds: z.int().describe("How long the answer to an Idempotency-Key is kept."),
   })
@@ -40,6 +43,8 @@ export function createLimitsOperations({ config }: ApiDeps): Operation[] {
     max_run_timeout_seconds: config.MILLRACE_MAX_RUN_TIMEOUT_SECONDS,
     requests_per_minute: config.MILLRACE_RATE_LIMIT ?? null,
     concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS ?? null,
+    webhook_subscriptions: MOST_SUBSCRIPTIONS,
+    event_retention_seconds: Math.floor(config.MILLRACE_EVENT_RETENTION_MS / 1000),
     page_size: 200,
     idempotency_seconds: 86_400,
   };
