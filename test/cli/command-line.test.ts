@@ -1,29 +1,10 @@
-import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { scratchDirectory } from "../support/scratch.ts";
 import { client, createOrganisation, service } from "../support/service.ts";
 import type { TestOrganisation } from "../support/service.ts";
-
-const program = fileURLToPath(new URL("../../dist/src/cli-main.js", import.meta.url));
-
-interface Outcome {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs the command line in a folder without any state of `npm start`. */
-async function millrace(args: readonly string[], environment: Record<string, string> = {}): Promise<Outcome> {
-  const env = { PATH: process.env["PATH"], ...environment };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [program, ...args], { env, cwd: "/" }, (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
-    });
-  });
-}
+import { millrace } from "./millrace.ts";
 
 const GREETER = {
   schema_version: 1,

@@ -1,0 +1,220 @@
+import { spawn } from "node:child_process";
+import { createServer } from "node:http";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import type { EventEnvelope } from "../../src/domain/events.ts";
+import { echoFlow } from "../api/echo-flow.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import { eventually } from "../support/scratch.ts";
+import { client, createOrganisation, service, startService } from "../support/service.ts";
+import { millrace, program } from "./millrace.ts";
+
+interface Line {
+  readonly verified: boolean;
+  readonly problem: string | null;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: EventEnvelope;
+}
+
+let environment: Record<string, string>;
+let api: ReturnType<typeof client>;
+let projectId = "";
+beforeAll(async () => {
+  const organisation = await createOrganisation(service());
+  environment = { MILLRACE_URL: service().url, MILLRACE_API_KEY: organisation.secretKey };
+  api = client(service(), organisation.secretKey);
+  projectId = (await api.post("/v2/projects", { name: "echo", flow: echoFlow() })).body.project_id;
+});
+
+/** A run that has ended. */
+async function run(): Promise<string> {
+  const { body } = await api.post("/v2/runs", { project_id: projectId, inputs: { "in-0": "Ada" } });
+  await api.get(`/v2/runs/${body.run_id}`, { query: { wait_seconds: 20 } });
+  return body.run_id;
+}
+
+/** `millrace webhooks listen`, once it has subscribed. */
+async function listen(...args: string[]) {
+  const env = { PATH: process.env["PATH"], ...environment };
+  const child = spawn(process.execPath, [program, "webhooks", "listen", ...args], { env, cwd: "/" });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let [stdout, stderr] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  const [, url = "", subscription = ""] = await eventually(
+    "the listener has subscribed",
+    () => /(http:\S+) receives .* as subscription (\S+)\./.exec(stderr) ?? undefined,
+  );
+  return {
+    url,
+    subscription,
+    lines: () => stdout.split("\n").filter((line) => line !== ""),
+    stderr: () => stderr,
+    stop() {
+      child.kill("SIGINT");
+      return ended;
+    },
+  };
+}
+
+async function subscriptions(): Promise<Array<{ subscription_id: string; status: string; url: string }>> {
+  return JSON.parse((await millrace(["webhooks", "list", "--json"], environment)).stdout);
+}
+
+describe("millrace webhooks listen", () => {
+  it("subscribes, prints and verifies what comes, and unsubscribes at Ctrl-C", async () => {
+    const listener = await listen("--events", "run.started,run.completed", "--json");
+    expect(await subscriptions()).toMatchObject([
+      { subscription_id: listener.subscription, url: listener.url, status: "enabled" },
+    ]);
+    const runId = await run();
+    const lines = await eventually("both events", () => {
+      const all = listener.lines().map((line) => JSON.parse(line) as Line);
+      return all.length === 2 && all;
+    });
+    expect(lines.map(({ body }) => body.type).toSorted()).toEqual(["run.completed", "run.started"]);
+    for (const { headers, body, ...rest } of lines) {
+      expect(rest).toMatchObject({ verified: true, problem: null, status: 204 });
+      expect(body.data["run_id"]).toBe(runId);
+      expect(headers["webhook-id"]).toBe(body.id);
+    }
+    expect(await listener.stop()).toBe(0);
+    expect(listener.stderr()).toContain(`Subscription ${listener.subscription} is deleted.`);
+    expect(await subscriptions()).toEqual([]);
+  });
+
+  it("answers 400 to what is not signed, says why, and prints nothing of it", async () => {
+    const listener = await listen();
+    const forged = await fetch(listener.url, { method: "POST", body: '{"type":"run.forged"}' });
+    expect(forged.status).toBe(400);
+    const headers = {
+      "webhook-id": "evt_forged",
+      "webhook-timestamp": String(Math.floor(Date.now() / 1000)),
+      "webhook-signature": "v1,AAAA",
+    };
+    expect((await fetch(listener.url, { method: "POST", body: "{}", headers })).status).toBe(400);
+    expect((await fetch(listener.url)).status).toBe(405);
+    await run();
+    await eventually("two events", () => listener.lines().length === 4);
+    const [missing, wrong, ...good] = listener.lines();
+    expect(missing).toContain("✗ 400 not verified: a webhook header is missing");
+    expect(wrong).toContain("✗ 400 not verified: no signature matches the secret");
+    for (const line of good) expect(line).toMatch(/✓ 204 run\.(started|completed) evt_\S+ run \S+$/);
+    expect(listener.lines().join()).not.toContain("forged");
+    expect(await listener.stop()).toBe(0);
+  });
+
+  it("passes verified deliveries on, and answers what it is answered", async () => {
+    const target = await startHttpTarget();
+    onTestFinished(() => target.close());
+    target.on("/hooks", (_, response) => void response.writeHead(target.hits("/hooks") === 1 ? 200 : 503).end());
+    const listener = await listen("--forward", `${target.url}/hooks`);
+    expect((await fetch(listener.url, { method: "POST", body: "{}" })).status).toBe(400);
+    const test = `/v2/webhooks/subscriptions/${listener.subscription}/test`;
+    await api.post(test, {});
+    await eventually("the first", () => listener.lines().length === 2);
+    await api.post(test, {});
+    await eventually("the second", () => listener.lines().length === 3);
+    const [, first, second] = listener.lines();
+    expect(first).toContain("✓ 200 webhook.test");
+    expect(second).toMatch(/✓ 503 webhook\.test evt_\S+: \S+ answered 503$/);
+    expect(target.hits("/hooks")).toBe(2);
+    expect(target.requests[0]?.headers["webhook-signature"]).toMatch(/^v1,/);
+    expect(await listener.stop()).toBe(0);
+  });
+
+  it("says what to set where the server reaches no private addresses, and ends with 1", async () => {
+    const strict = await startService({ workers: 0, env: { MILLRACE_PRIVATE_HOSTS: "" } });
+    onTestFinished(() => strict.close());
+    const { secretKey } = await createOrganisation(strict);
+    const outcome = await millrace(["webhooks", "listen"], { MILLRACE_URL: strict.url, MILLRACE_API_KEY: secretKey });
+    expect(outcome).toMatchObject({ code: 1, stdout: "" });
+    expect(outcome.stderr).toContain("MILLRACE_PRIVATE_HOSTS=loopback");
+    expect(outcome.stderr).toContain("body.url");
+  }, 60_000);
+
+  it("says so when its port is taken, and subscribes nobody", async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const port = String(typeof address === "object" ? address?.port : 0);
+    const outcome = await millrace(["webhooks", "listen", "--port", port], environment);
+    expect(outcome).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("EADDRINUSE") });
+    expect(await subscriptions()).toEqual([]);
+  });
+});
+
+describe("millrace webhooks", () => {
+  /** A subscription to events of runs, once those of one run have been delivered. */
+  async function delivered() {
+    const target = await startHttpTarget();
+    onTestFinished(() => target.close());
+    const { body: made } = await api.post("/v2/webhooks/subscriptions", { url: target.url, events: ["run.*"] });
+    const path = `/v2/webhooks/subscriptions/${made.subscription_id}`;
+    onTestFinished(async () => void (await api.delete(path)));
+    const runId = await run();
+    const done = { query: { status: "delivered" } };
+    await eventually("both", async () => (await api.get(`${path}/deliveries`, done)).body.data.length === 2);
+    return { id: made.subscription_id as string, secret: made.secret as string, since: made.created_at, target, runId };
+  }
+
+  it("lists subscriptions and what they were sent", async () => {
+    const { id, secret, target } = await delivered();
+    const deliveries = async (...args: string[]): Promise<Array<{ event_id: string }>> =>
+      JSON.parse((await millrace(["webhooks", "deliveries", id, "--json", ...args], environment)).stdout);
+    const [completed, ...others] = await deliveries("--event", "run.completed", "--since", "1h");
+    expect(others).toEqual([]);
+    expect(completed).toMatchObject({ event_type: "run.completed", status: "delivered", attempts: 1 });
+    expect(await deliveries("--event", completed?.event_id ?? "", "--status", "delivered")).toEqual([completed]);
+    expect(await deliveries("--limit", "1")).toHaveLength(1);
+
+    const list = await millrace(["webhooks", "list"], environment);
+    expect(list.stdout).toMatch(new RegExp(`^SUBSCRIPTION .*\n${id} +enabled .* run\\.\\* +${target.url}`));
+    expect(list.stdout).not.toContain(secret);
+    const shown = await millrace(["webhooks", "deliveries", id], environment);
+    expect(shown.stdout).toMatch(/run\.completed +delivered +1 /);
+  });
+
+  it("replays", async () => {
+    const { id, since, target, runId } = await delivered();
+    // Not of an hour ago: a replay also sends what there was before the subscription.
+    const replay = ["webhooks", "replay", id, "--since", since];
+    const nothing = await millrace([...replay, "--only-failed"], environment);
+    expect(nothing).toMatchObject({ code: 0, stdout: expect.stringMatching(/^replay \S+: events from \S+ to \S+\n/) });
+    const again = await millrace([...replay, "--events", "run.completed", "--json"], environment);
+    expect(JSON.parse(again.stdout)).toMatchObject({ subscription_id: id, events: ["run.completed"] });
+    await eventually("it came again", () => target.requests.length === 3);
+    const events = target.requests.map(({ body }) => JSON.parse(body) as EventEnvelope);
+    expect(events.map(({ type }) => type).toSorted()).toEqual(["run.completed", "run.completed", "run.started"]);
+    expect(new Set(target.requests.map(({ headers }) => headers["webhook-id"])).size).toBe(2);
+    expect(events.every(({ data }) => data["run_id"] === runId)).toBe(true);
+  });
+
+  const id = "0197f0a0-0000-7000-8000-000000000001";
+  it.each([
+    ["an id that is none", ["deliveries", "mine"]],
+    ["a status that does not exist", ["deliveries", id, "--status", "lost"]],
+    ["an event that does not exist", ["deliveries", id, "--event", "run.exploded"]],
+    ["a limit that is none", ["deliveries", id, "--limit", "0"]],
+    ["a time that is none", ["deliveries", id, "--since", "yesterday"]],
+    ["a replay without a beginning", ["replay", id]],
+    ["a replay that ends before it begins", ["replay", id, "--since", "1h", "--until", "2h"]],
+    ["a replay of what does not exist", ["replay", id, "--since", "1h", "--events", "run.*,nothing"]],
+    ["a port that is none", ["listen", "--port", "70000"]],
+    ["an address that is none", ["listen", "--forward", "localhost:3000"]],
+    ["an address with a password", ["listen", "--forward", "http://a:b@localhost/"]],
+  ])("ends with 2 for %s", async (_, args) => {
+    expect(await millrace(["webhooks", ...args], environment)).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/\S/),
+    });
+  });
+
+  it("ends with 1 for a subscription that is not there", async () => {
+    const outcome = await millrace(["webhooks", "deliveries", id], environment);
+    expect(outcome).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("404") });
+  });
+});
