@@ -30,6 +30,8 @@ describe("limits", () => {
       max_run_timeout_seconds: 2_592_000,
       requests_per_minute: 600,
       concurrent_runs: null,
+      webhook_subscriptions: 100,
+      event_retention_seconds: 2_592_000,
       page_size: 200,
       idempotency_seconds: 86_400,
     });

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Operation } from "../../src/api/operation.ts";
 import { operations } from "../api/conformance.ts";
 import { openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import type { Answer, TestClient } from "../support/client.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
 import { idFor, idsOf, isOwned, makeEverything } from "./foreign-ids.ts";
 import type { Ids } from "./foreign-ids.ts";
 
@@ -13,13 +15,16 @@ let stranger: ApiTenant;
 let callers: Record<string, TestClient>;
 /** Ids of the victim. */
 let theirs: Ids;
+let receiver: HttpTarget;
 
 beforeAll(async () => {
+  receiver = await startHttpTarget();
   victim = await openTenant();
   stranger = await openTenant();
-  theirs = await makeEverything(victim);
+  theirs = await makeEverything(victim, receiver.url);
   callers = { secret: stranger.secret, admin: await stranger.user("admin"), public: stranger.public };
 });
+afterAll(() => receiver?.close());
 
 const guarded = operations.filter((operation) => operation.auth !== "none");
 const withIds = guarded.filter((operation) => idsOf(operation).some(({ name }) => isOwned(operation, name)));

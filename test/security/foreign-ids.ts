@@ -1,4 +1,4 @@
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import type { Operation } from "../../src/api/operation.ts";
 import { asking, echo, failing } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
@@ -26,8 +26,11 @@ const PLAIN: Ids = {
   "streamDeployedFlow.user_id": HANDLE,
 };
 
-/** Makes one of everything, through the API, and tells its ids. A new operation with an id of another kind needs its line here. */
-export async function makeEverything(tenant: ApiTenant): Promise<Ids> {
+/**
+ * Makes one of everything, through the API, and tells its ids. A new operation with an id of another kind needs its line
+ * here. `receiver` is an address that answers webhooks with 200.
+ */
+export async function makeEverything(tenant: ApiTenant, receiver: string): Promise<Ids> {
   const { secret, org_id } = tenant;
   const reading = flow({ nodes: [node("doc-0", "files"), node("out-0", "output")], edges: edges("doc-0 > out-0") });
   const documents = await tenant.deploy(reading);
@@ -63,6 +66,15 @@ export async function makeEverything(tenant: ApiTenant): Promise<Ids> {
     password: "a long enough password",
     role: "viewer",
   });
+  // Of an event that nothing here causes: once the test is delivered, nothing of it changes by itself.
+  const hook = { url: receiver, events: ["skill.version.created"] };
+  const { body: subscription } = await secret.post("/v2/webhooks/subscriptions", hook);
+  const path = `/v2/webhooks/subscriptions/${subscription.subscription_id}`;
+  const { body: delivery } = await secret.post(`${path}/test`);
+  await vi.waitFor(async () => {
+    const { body } = await secret.get(`${path}/deliveries/${delivery.delivery_id}`);
+    expect(body.status).toBe("delivered");
+  }, 20_000);
   return {
     ...PLAIN,
     org: org_id,
@@ -80,6 +92,8 @@ export async function makeEverything(tenant: ApiTenant): Promise<Ids> {
     pause_id: pauses[0].pause_id,
     key_id: key.key_id,
     user_id: user.user_id,
+    subscription_id: subscription.subscription_id,
+    delivery_id: delivery.delivery_id,
   };
 }
 

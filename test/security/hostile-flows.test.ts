@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow, openBench } from "../engine/support.ts";
 import type { Bench, Run } from "../engine/support.ts";
+import { openDatabase } from "../../src/stores/db.ts";
 import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 import { startHttpTarget } from "../support/http-target.ts";
@@ -180,6 +181,39 @@ describe("ssrf", () => {
       expect([address, (await bench.until(body.run_id)).state]).toEqual([address, "FAILED"]);
     }
     expect(target.requests).toEqual([]);
+  });
+
+  it("webhooks reach no private address either: neither when they are made nor when they are sent", async () => {
+    const subscriptions = "/v2/webhooks/subscriptions";
+    for (const url of addresses(target.port)) {
+      const { status, body } = await bench.api.post(subscriptions, { url, events: ["*"] });
+      expect([url, status, body.detail?.[0]?.loc]).toEqual([url, 422, ["body", "url"]]);
+    }
+    // As a name does whose address was public when it was checked, and is private when it is called.
+    const { body: made } = await bench.api.post(subscriptions, {
+      url: "https://receiver.invalid/",
+      events: ["skill.*"],
+    });
+    const path = `${subscriptions}/${made.subscription_id}`;
+    const database = openDatabase({
+      url: service.databaseUrl,
+      poolSize: 2,
+      applicationName: "millrace-test",
+      onError: () => undefined,
+    });
+    await database.system((db) =>
+      db.query("update webhook_subscriptions set url = $2 where subscription_id = $1", [
+        made.subscription_id,
+        `http://localhost:${target.port}/`,
+      ]),
+    );
+    await database.close();
+    const { body: delivery } = await bench.api.post(`${path}/test`);
+    await expect
+      .poll(async () => (await bench.api.get(`${path}/deliveries/${delivery.delivery_id}`)).body)
+      .toMatchObject({ status: "retrying", attempts_made: [{ error: { code: "address_not_allowed" } }] });
+    expect(target.requests).toEqual([]);
+    await bench.api.delete(path);
   });
 });
 

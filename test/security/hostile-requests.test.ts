@@ -3,8 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { asking, echo, openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { rawRequest } from "../api/raw-request.ts";
+import { places, subscribe, verifies } from "../api/webhooks.ts";
 import { buildPdf, deflated } from "../fixtures/documents/pdf.ts";
 import { edges, flow, node } from "../support/flows.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
 import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 
@@ -99,6 +102,80 @@ describe("path-traversal", () => {
       expect((await read(user_id)).map(({ text }) => text)).toEqual([`of ${user_id}`]);
     },
   );
+});
+
+describe("webhook-abuse", () => {
+  let target: HttpTarget;
+  beforeAll(async () => {
+    target = await startHttpTarget();
+  });
+  afterAll(() => target?.close());
+
+  /** Subscribes, sends a test and answers its first attempt. */
+  async function tried(path: string, members: Record<string, unknown> = {}) {
+    const subscription = await subscribe(tenant.secret, {
+      url: `${target.url}${path}`,
+      events: ["skill.*"],
+      ...members,
+    });
+    const { body } = await tenant.secret.post(`${subscription.path}/test`);
+    const address = `${subscription.path}/deliveries/${body.delivery_id}`;
+    await expect.poll(async () => (await tenant.secret.get(address)).body.attempts).toBeGreaterThan(0);
+    const [attempt] = (await tenant.secret.get(address)).body.attempts_made;
+    await tenant.secret.delete(subscription.path);
+    return { attempt, secret: subscription.secret };
+  }
+
+  it("a receiver sends the delivery nowhere else by a redirect", async () => {
+    const { attempt } = await tried(`/redirect?code=307&to=${encodeURIComponent(`${target.url}/elsewhere`)}`);
+    expect(attempt).toMatchObject({ status_code: 307, error: { code: "redirect" } });
+    expect(target.hits("/elsewhere")).toBe(0);
+  });
+
+  it("a port scanner learns little: of an answer only the beginning is kept, without secrets, and of no answer the code", async () => {
+    target.on("/chatty", (_, response) => {
+      response.end(`password=hunter2-and-more token: abcdef0123456789abcdef ${"x".repeat(5 * MIB)}`);
+    });
+    const { attempt } = await tried("/chatty?api_key=of-mine");
+    expect(attempt.response_body.length).toBeLessThanOrEqual(1024);
+    expect(JSON.stringify(attempt)).not.toMatch(/hunter2|abcdef0123456789|of-mine/);
+    const closed = await startHttpTarget();
+    await closed.close();
+    const refused = await tried("", { url: closed.url });
+    expect(refused.attempt).toMatchObject({
+      status_code: null,
+      error: { code: "connection_failed" },
+      response_body: null,
+    });
+  });
+
+  it("an endless answer and none at all hold nothing up", async () => {
+    await Promise.all([tried("/stream"), tried("/text?body=ok")]);
+  });
+
+  it("forged and replayed deliveries are told from real ones", async () => {
+    const { secret } = await tried("/signed");
+    const request = target.requests.find((each) => each.path === "/signed");
+    if (!request) throw new Error("nothing has arrived");
+    const { secret: other } = await tried("/other");
+    const changed = (more: Partial<typeof request>) => verifies({ ...request, ...more }, secret);
+    const stale = String(Number(request.headers["webhook-timestamp"]) - 3600);
+    expect([
+      verifies(request, secret),
+      verifies(request, other),
+      changed({ body: request.body.replace("test", "best") }),
+      changed({ headers: { ...request.headers, "webhook-id": "evt_other" } }),
+      changed({ headers: { ...request.headers, "webhook-timestamp": stale } }),
+    ]).toEqual([true, false, false, false, false]);
+  });
+
+  it("a subscription cannot sign or frame a delivery itself", async () => {
+    for (const name of ["webhook-signature", "Webhook-Id", "content-length", "Transfer-Encoding", "HOST"]) {
+      const body = { url: target.url, events: ["*"], headers: { [name]: "1" } };
+      const answer = await tenant.secret.post("/v2/webhooks/subscriptions", body);
+      expect(places(answer)).toContainEqual(["body", "headers", name]);
+    }
+  });
 });
 
 describe("deep-json, huge-list, wide-flow", () => {

@@ -9,6 +9,7 @@ const ROWS = [
   "code-escape",
   "proto-pollution",
   "ssrf",
+  "webhook-abuse",
   "path-traversal",
   "cross-tenant",
   "trusted-header",

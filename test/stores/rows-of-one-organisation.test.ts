@@ -2,6 +2,29 @@ import { uuidv7 } from "uuidv7";
 import { beforeAll, describe, expect, it } from "vitest";
 import { getRun, requestCancel } from "../../src/stores/runs.ts";
 import { recordRun } from "../../src/stores/run-record.ts";
+import {
+  failDelivery,
+  findDelivery,
+  insertDeliveries,
+  listAttempts,
+  listDeliveries,
+  recordAttempt,
+  retryDelivery,
+} from "../../src/stores/webhook-deliveries.ts";
+import { insertReplay } from "../../src/stores/webhook-replays.ts";
+import {
+  countSubscriptions,
+  deleteSubscription,
+  disableSubscription,
+  enableSubscription,
+  findSubscription,
+  insertSubscription,
+  listSubscriptions,
+  lockSubscription,
+  rotateSecret,
+  rotatedSecret,
+  updateSubscription,
+} from "../../src/stores/webhook-subscriptions.ts";
 import { buildRun, buildTenant, ownDatabase, update } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
 
@@ -9,6 +32,7 @@ const own = ownDatabase();
 let mine: Tenant;
 let theirs: Tenant;
 let theirRun: string;
+let theirWebhook: Webhook;
 
 beforeAll(async () => {
   mine = await buildTenant(own.database);
@@ -35,7 +59,52 @@ beforeAll(async () => {
       [],
     ),
   );
+  await buildWebhook(mine);
+  theirWebhook = await buildWebhook(theirs);
 });
+
+interface Webhook {
+  readonly subscription_id: string;
+  readonly delivery_id: string;
+}
+
+const FAILED = {
+  at: new Date().toISOString(),
+  duration_ms: 1,
+  url: "https://example.test/",
+  ok: false,
+  status_code: 500,
+  error_code: "bad_status",
+  error_message: "The receiver answered 500.",
+  response_body: null,
+  retry_after_ms: null,
+};
+const RETRYING = { status: "retrying", failure_reason: null, delay_ms: 60_000, hold_ms: null } as const;
+
+/** A subscription with a delivery that has failed once, and a replay under way. */
+async function buildWebhook({ org_id }: Tenant): Promise<Webhook> {
+  const [subscription_id, delivery_id, event_id] = [uuidv7(), uuidv7(), uuidv7()];
+  await own.database.orgTransaction(org_id, async (db) => {
+    await insertSubscription(db, {
+      subscription_id,
+      org_id,
+      url: "https://example.test/",
+      events: ["*"],
+      project_ids: null,
+      description: "",
+      secret: Buffer.from("sealed"),
+      headers: null,
+      header_names: [],
+      created_by: uuidv7(),
+    });
+    await insertDeliveries(db, [{ delivery_id, org_id, subscription_id, event_id, event_type: "run.started" }]);
+    await recordAttempt(db, { delivery_id, round: 1, result: FAILED, verdict: RETRYING });
+    const [since, until] = ["2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"];
+    const replay = { replay_id: uuidv7(), org_id, subscription_id, since, until, events: ["*"], only_failed: false };
+    await insertReplay(db, replay);
+  });
+  return { subscription_id, delivery_id };
+}
 
 function pause() {
   return {
@@ -115,6 +184,45 @@ describe("cross-tenant: row-level security", () => {
     const row = await own.database.org(theirs.org_id, (db) => getRun(db, theirRun));
     expect(row).toMatchObject({ state: "RUNNING", user_id: null, cancel_requested: null });
     expect(await own.database.org(theirs.org_id, (db) => db.query("select 1 from node_runs"))).toHaveLength(1);
+  });
+
+  it("finds and changes no webhook of another organisation's, by id or wholesale", async () => {
+    const { subscription_id: id, delivery_id } = theirWebhook;
+    const rows = (): Promise<unknown[][]> =>
+      own.database.org(theirs.org_id, async (db) => {
+        const found: unknown[][] = [];
+        for (const name of ["subscriptions", "deliveries", "attempts", "replays"])
+          found.push(await db.query(`select * from webhook_${name}`));
+        return found;
+      });
+    const before = await rows();
+    expect(before.map((each) => each.length)).toEqual([1, 1, 1, 1]);
+    const page = { beyond: null, ascending: true, limit: 10 };
+    const everything = { status: null, event_type: null, event_id: null, since: null };
+    await own.database.orgTransaction(mine.org_id, async (db) => {
+      expect(await findSubscription(db, id)).toBeNull();
+      expect(await lockSubscription(db, id)).toBeNull();
+      expect(await listSubscriptions(db, page)).toHaveLength(1);
+      expect(await countSubscriptions(db, uuidv7())).toBe(1);
+      expect(await updateSubscription(db, id, { description: "taken" })).toBeNull();
+      expect(await disableSubscription(db, id, "manual", { event_id: uuidv7(), detail: {} })).toBe(false);
+      expect(await enableSubscription(db, id)).toBeNull();
+      expect(await rotateSecret(db, id, uuidv7(), Buffer.from("mine"), 1000)).toBeNull();
+      expect(await rotatedSecret(db, id, uuidv7())).toBeNull();
+      expect(await deleteSubscription(db, id)).toBe(false);
+      expect(await findDelivery(db, id, delivery_id)).toBeNull();
+      expect(await listDeliveries(db, id, everything, page)).toEqual([]);
+      expect(await listAttempts(db, delivery_id)).toEqual([]);
+      expect(await retryDelivery(db, id, delivery_id)).toBeNull();
+      const attempt = { delivery_id, round: 1, result: FAILED, verdict: RETRYING };
+      expect(await recordAttempt(db, attempt)).toMatchObject({ applied: false });
+      await failDelivery(db, { delivery_id, round: 1 }, "gone");
+      await db.query("update webhook_subscriptions set url = 'https://taken.test/'");
+      await db.query("update webhook_deliveries set status = 'failed'");
+      await db.query("delete from webhook_attempts");
+      await db.query("delete from webhook_replays");
+    });
+    expect(await rows()).toEqual(before);
   });
 
   it("keeps one connection's organisation from the next borrower", async () => {

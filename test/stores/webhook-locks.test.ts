@@ -1,0 +1,119 @@
+import { uuidv7 } from "uuidv7";
+import { expect, it } from "vitest";
+import type { DeliveryVerdict } from "../../src/domain/webhook.ts";
+import {
+  insertDeliveries,
+  recordAttempt,
+  requeueDeliveries,
+  retryDelivery,
+} from "../../src/stores/webhook-deliveries.ts";
+import { advanceReplay, insertReplay, takeReplay } from "../../src/stores/webhook-replays.ts";
+import {
+  deleteSubscription,
+  disableSubscription,
+  enableSubscription,
+  insertSubscription,
+  lockSubscription,
+} from "../../src/stores/webhook-subscriptions.ts";
+import { buildTenant, ownDatabase } from "./rows.ts";
+
+const own = ownDatabase();
+
+const RESULT = {
+  at: new Date().toISOString(),
+  duration_ms: 1,
+  url: "https://example.test/",
+  ok: false,
+  status_code: 500,
+  error_code: "bad_status",
+  error_message: "The receiver answered 500.",
+  response_body: null,
+  retry_after_ms: null,
+};
+const RETRYING: DeliveryVerdict = { status: "retrying", failure_reason: null, delay_ms: 60_000, hold_ms: null };
+const DELIVERED: DeliveryVerdict = { status: "delivered", failure_reason: null, delay_ms: null, hold_ms: null };
+
+it("attempts, retries, replays, disabling and deleting beside each other never wait for each other in a circle", async () => {
+  const { database } = own;
+  const { org_id } = await buildTenant(database);
+  const subscription_id = uuidv7();
+  const deliveries = Array.from({ length: 60 }, () => ({
+    delivery_id: uuidv7(),
+    org_id,
+    subscription_id,
+    event_id: uuidv7(),
+    event_type: "run.started",
+  }));
+  await database.orgTransaction(org_id, async (db) => {
+    await insertSubscription(db, {
+      subscription_id,
+      org_id,
+      url: "https://example.test/",
+      events: ["*"],
+      project_ids: null,
+      description: "",
+      secret: Buffer.from("sealed"),
+      headers: null,
+      header_names: [],
+      created_by: uuidv7(),
+    });
+    await insertDeliveries(db, deliveries);
+    const [since, until] = ["2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"];
+    const replay = { replay_id: uuidv7(), org_id, subscription_id, since, until, events: ["*"], only_failed: false };
+    await insertReplay(db, replay);
+  });
+
+  let stopped = false;
+  /** Does it again and again, until all are done. */
+  const again = async (work: () => Promise<unknown>): Promise<void> => {
+    while (!stopped) await work();
+  };
+  const attempts = async (ok: boolean, ids: readonly { delivery_id: string }[]): Promise<void> => {
+    for (let n = 0; n < 4; n++) {
+      for (const { delivery_id } of ids) {
+        const record = { delivery_id, round: n, result: { ...RESULT, ok }, verdict: ok ? DELIVERED : RETRYING };
+        await database.org(org_id, (db) => recordAttempt(db, record));
+      }
+    }
+  };
+  const disabling = again(async () => {
+    const event = { event_id: uuidv7(), detail: {} };
+    await database.org(org_id, (db) => disableSubscription(db, subscription_id, "manual", event));
+    await database.org(org_id, (db) => enableSubscription(db, subscription_id));
+  });
+  const replaying = again(() =>
+    database.systemTransaction(async (db) => {
+      const replay = await takeReplay(db);
+      if (!replay) return;
+      await requeueDeliveries(db, deliveries.toReversed(), false);
+      await advanceReplay(db, replay.replay_id, { position: 1, queued: 1, finished: false });
+    }),
+  );
+  const retrying = again(async () => {
+    for (const { delivery_id } of deliveries.slice(0, 20)) {
+      await database.orgTransaction(org_id, async (db) => {
+        if (await lockSubscription(db, subscription_id)) await retryDelivery(db, subscription_id, delivery_id);
+      });
+    }
+  });
+  const work = Promise.all([
+    attempts(false, deliveries),
+    attempts(false, deliveries.toReversed()),
+    attempts(true, deliveries),
+  ]);
+  try {
+    // A circle shows as an error: Postgres breaks it after a second.
+    await Promise.race([work, disabling, replaying, retrying]);
+    await work;
+    expect(await database.org(org_id, (db) => deleteSubscription(db, subscription_id))).toBe(true);
+  } finally {
+    stopped = true;
+    await Promise.all([work, disabling, replaying, retrying]);
+  }
+  const statuses = await database.org(org_id, (db) =>
+    db.query<{ status: string }>(
+      "select distinct status from webhook_deliveries where status in ('pending', 'retrying')",
+    ),
+  );
+  expect(statuses).toEqual([]);
+});
