@@ -26,7 +26,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 export const TEST_EVENT_TYPE = "webhook.test";
 
 /** The version of the envelope, and of what the events carry. */
-export const EVENT_API_VERSION = "v2";
+const EVENT_API_VERSION = "v2";
 
 /** Data whose JSON is longer (bytes) is not sent but referred to. */
 export const MAX_EVENT_DATA_BYTES = 20_000;
