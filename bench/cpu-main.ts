@@ -22,7 +22,7 @@ function cpuMs(pid: number): number {
   return (Number(of[11]) + Number(of[12])) * TICK_MS;
 }
 
-const stage = await openStage();
+const stage = await openStage({ durable: false });
 try {
   await stage.twin("worker");
   const twin = await stage.twin("api");

@@ -43,11 +43,15 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-export async function openStage(): Promise<Stage> {
+/**
+ * `durable`: whether Postgres waits for the disk at each commit. Temporal's development server does not (its SQLite runs
+ * with synchronous=1: safe against kill -9, not against power loss), so like is compared with like when it does not either.
+ */
+export async function openStage({ durable }: { readonly durable: boolean }): Promise<Stage> {
   const dir = mkdtempSync(join(tmpdir(), "millrace-bench-"));
   chmodSync(dir, 0o711);
   const [postgres, temporal] = await Promise.all([
-    startPostgres({ dir: join(dir, "postgres") }),
+    startPostgres({ dir: join(dir, "postgres"), durable }),
     findTemporal({ say: (line) => console.error(line) }).then((binary) =>
       startTemporal({ binary, dir: join(dir, "temporal"), uiPort: null }),
     ),

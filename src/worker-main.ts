@@ -45,7 +45,7 @@ const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
 shutdown.add("run feed", () => feed.close());
 const blobs = await createFileBlobStore(config.MILLRACE_BLOB_DIR);
 shutdown.add("blobs", () => blobs.close());
-const temporal = await connectTemporal(config);
+const temporal = await connectTemporal(config, (err, message) => logger.warn({ err }, message));
 shutdown.add("temporal", () => temporal.close());
 
 const guardedFetch = createGuardedFetch({ allow: config.MILLRACE_PRIVATE_HOSTS });
@@ -102,7 +102,6 @@ const webhooks = startWebhooks({
   disableAttempts: config.MILLRACE_WEBHOOK_DISABLE_ATTEMPTS,
   pollMs: config.MILLRACE_WEBHOOK_POLL_MS,
   sweepMs: config.MILLRACE_SWEEP_INTERVAL_MS,
-  timeoutMs: config.MILLRACE_WEBHOOK_TIMEOUT_MS,
   totalSlots: config.MILLRACE_WEBHOOK_SLOTS,
   slotsPerSubscription: config.MILLRACE_WEBHOOK_CONCURRENCY,
   onAttempt(job, result) {

@@ -66,6 +66,8 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
     await child.stop("SIGINT", 2000);
     throw new Error(`The Temporal server did not start (${problem}). Its log, ${logFile}, ends:\n${tail(logFile)}`);
   }
+  const watch = whenStuck(address, () => void child.stop("SIGKILL", 0));
+  void child.ended.then(watch.close);
   return {
     address,
     ui: uiPort === null ? null : `http://127.0.0.1:${uiPort}`,
@@ -74,6 +76,49 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
     pid: child.pid,
     ended: child.ended,
     stop: () => child.stop("SIGINT", 10_000),
+  };
+}
+
+/** How often the server is asked, and after how many bad answers in a row it is believed stuck. */
+const WATCH_MS = 1000;
+const STUCK_AFTER = 3;
+
+/**
+ * Calls `onStuck` when the development server cannot get at its own database any more: a caller that goes away in the
+ * middle of a call (kill -9 of a worker is enough) can leave its only SQLite connection interrupted for good, and from
+ * then on it answers every call with "interrupted (9)". Killed and started again it goes on from where it was.
+ */
+function whenStuck(address: string, onStuck: () => void): { close(): void } {
+  // Without interceptors nothing is tried again behind our back, not even on a connection that was closed meanwhile.
+  const connection = Connection.lazy({ address, interceptors: [] });
+  let inARow = 0;
+  let closed = false;
+  let looking: Promise<void> = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  const later = (): void => {
+    timer = setTimeout(() => (looking = look()), WATCH_MS).unref();
+  };
+  const look = async (): Promise<void> => {
+    try {
+      await connection.withDeadline(Date.now() + 5000, () =>
+        connection.workflowService.describeNamespace({ namespace: "default" }),
+      );
+      inARow = 0;
+    } catch (error) {
+      // Anything else (it is frozen, say, or starting) passes.
+      inARow = error instanceof Error && error.message.includes("interrupted (9)") ? inARow + 1 : 0;
+    }
+    if (closed) return;
+    if (inARow >= STUCK_AFTER) onStuck();
+    else later();
+  };
+  later();
+  return {
+    close() {
+      closed = true;
+      clearTimeout(timer);
+      void looking.then(() => connection.close());
+    },
   };
 }
 

@@ -247,6 +247,7 @@ export function claimDeliveries(
 with taken as materialized (
   select picked.delivery_id
   from unnest($1::uuid[], $2::int[]) as wanted (subscription_id, count)
+  join webhook_subscriptions s on s.subscription_id = wanted.subscription_id and (s.hold_until is null or s.hold_until <= now())
   cross join lateral (
     select delivery_id from webhook_deliveries
     where subscription_id = wanted.subscription_id and status = 'pending' and (leased_until is null or leased_until < now())
@@ -262,6 +263,18 @@ select ${JOB} from d join webhook_subscriptions s using (subscription_id) left j
 order by d.delivery_id`,
     },
     [wanted.map((each) => each.subscription_id), wanted.map((each) => each.count), leaseMs],
+  );
+}
+
+/** Goes on with the leases of deliveries that are under way. System only. */
+export async function renewLeases(db: Db, deliveryIds: readonly string[], leaseMs: number): Promise<void> {
+  await db.query(
+    {
+      name: "renew_webhook_leases",
+      text: `update webhook_deliveries set leased_until = now() + make_interval(secs => $2::float8 / 1000)
+        where delivery_id = any ($1::uuid[]) and status = 'pending'`,
+    },
+    [deliveryIds, leaseMs],
   );
 }
 

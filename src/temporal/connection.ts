@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "@temporalio/client";
 import { NativeConnection } from "@temporalio/worker";
 import type { Config } from "../config.ts";
@@ -9,8 +10,41 @@ export interface TemporalConnection {
   close(): Promise<void>;
 }
 
-/** Connects to Temporal. Client and workers of a process share the connection: eager start needs that. */
-export async function connectTemporal(config: Config): Promise<TemporalConnection> {
+/** gRPC's codes for what waiting does not mend: NOT_FOUND (the namespace), PERMISSION_DENIED, UNAUTHENTICATED. */
+const FINAL_CODES: readonly unknown[] = [5, 7, 16];
+const MOST_WAIT_MS = 5000;
+
+/**
+ * Connects to Temporal, and waits until it is there; `onWait` is told why it has to. Throws where waiting is of no use.
+ * Client and workers of a process share the connection: eager start needs that.
+ */
+export async function connectTemporal(
+  config: Config,
+  onWait: (error: unknown, message: string) => void = () => undefined,
+): Promise<TemporalConnection> {
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
+  for (let wait = 250; ; wait = Math.min(wait * 2, MOST_WAIT_MS)) {
+    let connected: TemporalConnection | undefined;
+    try {
+      connected = await connect(config);
+      await connected.ping();
+      return connected;
+    } catch (error) {
+      await connected?.close();
+      if (FINAL_CODES.includes((error as { code?: unknown }).code))
+        throw new Error(
+          `Temporal at ${address} does not serve us namespace ${namespace}: ${(error as Error).message}`,
+          {
+            cause: error,
+          },
+        );
+      onWait(error, `Temporal at ${address} does not answer; waiting for it`);
+      await delay(wait);
+    }
+  }
+}
+
+async function connect(config: Config): Promise<TemporalConnection> {
   const connection = await NativeConnection.connect({
     address: config.TEMPORAL_ADDRESS,
     ...(config.TEMPORAL_TLS || config.TEMPORAL_API_KEY ? { tls: true } : {}),

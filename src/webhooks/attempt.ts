@@ -31,16 +31,20 @@ export function createAttemptDelivery(deps: AttemptDeps): AttemptDelivery {
   const { db, send, schedule, disableAfterMs, disableAttempts, random = Math.random, onAttempt } = deps;
 
   async function record(job: DeliveryJob, result: AttemptResult, verdict: DeliveryVerdict): Promise<void> {
-    const after = await db.org(job.org_id, (connection) =>
-      recordAttempt(connection, { delivery_id: job.delivery_id, round: job.round, result, verdict }),
-    );
-    const reason = !after.applied ? null : verdict.failure_reason === "gone" ? "gone" : onlyFails(after);
-    if (reason === null) return;
-    const event = {
-      event_id: uuidv7(),
-      detail: { last_status_code: result.status_code, last_error: result.error_message },
-    };
-    await db.org(job.org_id, (connection) => disableSubscription(connection, job.subscription_id, reason, event));
+    const attempt = { delivery_id: job.delivery_id, round: job.round, result, verdict };
+    if (result.ok) {
+      await db.org(job.org_id, (connection) => recordAttempt(connection, attempt));
+      return;
+    }
+    // Together: nobody sees a receiver that said it is gone, and a subscription that still counts on it.
+    await db.orgTransaction(job.org_id, async (connection) => {
+      const after = await recordAttempt(connection, attempt);
+      const reason = !after.applied ? null : verdict.failure_reason === "gone" ? "gone" : onlyFails(after);
+      if (reason === null) return;
+      const { status_code, error_message } = result;
+      const event = { event_id: uuidv7(), detail: { last_status_code: status_code, last_error: error_message } };
+      await disableSubscription(connection, job.subscription_id, reason, event);
+    });
   }
 
   function onlyFails(after: { failing_ms: number | null; failed_attempts: number }): "failing" | null {

@@ -1,6 +1,7 @@
 import type { DeliveryInput } from "../domain/webhook.ts";
+import { periodically } from "../runs/periodically.ts";
 import type { Database } from "../stores/db.ts";
-import { claimDeliveries, failDelivery, waitingSubscriptions } from "../stores/webhook-deliveries.ts";
+import { claimDeliveries, failDelivery, renewLeases, waitingSubscriptions } from "../stores/webhook-deliveries.ts";
 import type { DeliveryJob, WaitingSubscription } from "../stores/webhook-deliveries.ts";
 import type { AttemptDelivery } from "./attempt.ts";
 import type { DeliverySlots } from "./slots.ts";
@@ -8,6 +9,9 @@ import type { DeliverySlots } from "./slots.ts";
 /** Subscriptions looked at in one round, and deliveries taken at once. */
 const MOST_SUBSCRIPTIONS = 500;
 const MOST_CLAIMED = 100;
+/** A process that is gone is believed so after this time, and its deliveries are taken by others (ms). */
+const LEASE_MS = 10_000;
+const RENEW_MS = 3000;
 
 export interface DispatcherDeps {
   readonly db: Database;
@@ -15,8 +19,6 @@ export interface DispatcherDeps {
   readonly attempt: AttemptDelivery;
   /** Starts the workflow that makes the further attempts of a delivery. */
   readonly startRetries: (input: DeliveryInput, delayMs: number) => Promise<void>;
-  /** Longer than an attempt and its record may take (ms). */
-  readonly leaseMs: number;
   readonly onError: (error: unknown, job?: DeliveryJob) => void;
 }
 
@@ -34,8 +36,16 @@ export interface Dispatcher {
  * has become free.
  */
 export function createDispatcher(deps: DispatcherDeps, onFree: () => void): Dispatcher {
-  const { db, slots, attempt, startRetries, leaseMs, onError } = deps;
-  const underWay = new Set<Promise<void>>();
+  const { db, slots, attempt, startRetries, onError } = deps;
+  const underWay = new Map<string, Promise<void>>();
+  const renewing = periodically(
+    RENEW_MS,
+    async () => {
+      const ids = [...underWay.keys()];
+      if (ids.length > 0) await db.system((connection) => renewLeases(connection, ids, LEASE_MS));
+    },
+    onError,
+  );
   const breakOff = new AbortController();
   let closed = false;
 
@@ -52,34 +62,37 @@ export function createDispatcher(deps: DispatcherDeps, onFree: () => void): Disp
   }
 
   function begin(job: DeliveryJob): void {
+    // Its lease ended because the database was away, and what came of it is about to be written.
+    if (underWay.has(job.delivery_id)) return;
     const slot = slots.take(job.subscription_id, job.failing);
     // No place after all (another kind of delivery took it): the lease ends, and somebody takes it again.
     if (slot === null) return;
-    const work: Promise<void> = deliver(job)
+    const work = deliver(job)
       .catch((error: unknown) => {
         if (!breakOff.signal.aborted) onError(error, job);
       })
       .finally(() => {
         slot.release();
-        underWay.delete(work);
+        underWay.delete(job.delivery_id);
         onFree();
       });
-    underWay.add(work);
+    underWay.set(job.delivery_id, work);
   }
 
   return {
     async dispatch() {
-      if (closed || slots.free("", false) === 0) return;
+      if (closed || slots.left(false) === 0) return;
       const waiting = await db.system((connection) => waitingSubscriptions(connection, MOST_SUBSCRIPTIONS));
       const wanted = shares(waiting, slots);
       if (wanted.length === 0 || closed) return;
-      for (const job of await db.system((connection) => claimDeliveries(connection, wanted, leaseMs))) begin(job);
+      for (const job of await db.system((connection) => claimDeliveries(connection, wanted, LEASE_MS))) begin(job);
     },
     async close(graceMs) {
       closed = true;
       const force = setTimeout(() => breakOff.abort(new Error("the process is stopping")), graceMs);
-      while (underWay.size > 0) await Promise.allSettled(underWay);
+      while (underWay.size > 0) await Promise.allSettled(underWay.values());
       clearTimeout(force);
+      await renewing.close();
     },
   };
 }
@@ -87,11 +100,11 @@ export function createDispatcher(deps: DispatcherDeps, onFree: () => void): Disp
 /** How many deliveries to take of which subscription: one of each in turn, until the places are used up. */
 export function shares(
   waiting: readonly WaitingSubscription[],
-  slots: Pick<DeliverySlots, "free">,
+  slots: Pick<DeliverySlots, "free" | "left">,
 ): { subscription_id: string; count: number }[] {
-  let left = Math.min(MOST_CLAIMED, slots.free("", false));
+  let left = Math.min(MOST_CLAIMED, slots.left(false));
   // Those that fail share what is theirs among themselves.
-  let leftForFailing = Math.min(left, slots.free("", true));
+  let leftForFailing = Math.min(left, slots.left(true));
   const open = waiting.map((each) => ({ ...each, count: 0, most: slots.free(each.subscription_id, each.failing) }));
   for (let gave = true; gave && left > 0;) {
     gave = false;

@@ -62,9 +62,7 @@ export function createSendDelivery({ guardedFetch, box, timeoutMs, publicUrl, ve
     if (job.event === null) throw new EventGone();
     const { event, org_id, event_id, subscription_id } = job;
     const body = JSON.stringify(eventEnvelope({ ...event, org_id, event_id }, publicUrl));
-    const secrets = [job.secret, ...(job.previous_secret === null ? [] : [job.previous_secret])].map((sealed) =>
-      openSecret(box, subscription_id, sealed),
-    );
+    const secrets = [openSecret(box, subscription_id, job.secret), ...previousSecret(job)];
     const id = publicEventId(event_id);
     const timestamp = Math.floor(at / 1000);
     return {
@@ -80,6 +78,17 @@ export function createSendDelivery({ guardedFetch, box, timeoutMs, publicUrl, ve
         "webhook-signature": signWebhook({ id, timestamp, body }, secrets),
       },
     };
+  }
+
+  /** Of the secret that was replaced nobody needs to hear when it cannot be read: perhaps it was replaced for that. */
+  function previousSecret({ previous_secret, subscription_id }: DeliveryJob): string[] {
+    if (previous_secret === null) return [];
+    try {
+      return [openSecret(box, subscription_id, previous_secret)];
+    } catch (error) {
+      if (error instanceof SealBroken) return [];
+      throw error;
+    }
   }
 }
 

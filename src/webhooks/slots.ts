@@ -2,6 +2,8 @@
 export interface DeliverySlots {
   /** A place for a delivery to this subscription, or null when there is none. `failing`: its last attempts have failed. */
   take(subscriptionId: string, failing: boolean): DeliverySlot | null;
+  /** How many places there are in all; with `failing`, of those that subscriptions that fail may have. */
+  left(failing: boolean): number;
   /** How many places `take` would give for this subscription. */
   free(subscriptionId: string, failing: boolean): number;
   readonly inUse: () => number;
@@ -21,17 +23,13 @@ export function createDeliverySlots(total: number, perSubscription: number): Del
   let all = 0;
   let failingOnes = 0;
 
+  const left = (failing: boolean): number =>
+    Math.max(0, failing ? Math.min(most.healthy - all, most.failing - failingOnes) : most.healthy - all);
   const free = (subscriptionId: string, failing: boolean): number =>
-    Math.max(
-      0,
-      Math.min(
-        perSubscription - (underWay.get(subscriptionId) ?? 0),
-        most.healthy - all,
-        failing ? most.failing - failingOnes : Number.POSITIVE_INFINITY,
-      ),
-    );
+    Math.max(0, Math.min(perSubscription - (underWay.get(subscriptionId) ?? 0), left(failing)));
 
   return {
+    left,
     free,
     inUse: () => all,
     take(subscriptionId, failing) {
@@ -46,9 +44,9 @@ export function createDeliverySlots(total: number, perSubscription: number): Del
           held = false;
           all -= 1;
           if (failing) failingOnes -= 1;
-          const left = (underWay.get(subscriptionId) ?? 1) - 1;
-          if (left === 0) underWay.delete(subscriptionId);
-          else underWay.set(subscriptionId, left);
+          const others = (underWay.get(subscriptionId) ?? 1) - 1;
+          if (others === 0) underWay.delete(subscriptionId);
+          else underWay.set(subscriptionId, others);
         },
       };
     },

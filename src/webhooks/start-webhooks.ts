@@ -15,7 +15,6 @@ import { wakeable } from "./wakeable.ts";
 /** A delivery this much past its next attempt has no workflow, or one that is slow; starting it again harms nothing (ms). */
 const OVERDUE_MS = 10_000;
 const BATCH = 100;
-const LEASE_MARGIN_MS = 90_000;
 
 export interface WebhooksDeps extends AttemptDeps {
   readonly db: Database;
@@ -24,7 +23,6 @@ export interface WebhooksDeps extends AttemptDeps {
   /** How often the outbox and the waiting deliveries are looked at (ms). */
   readonly pollMs: number;
   readonly sweepMs: number;
-  readonly timeoutMs: number;
   /** Deliveries under way at once: in all, and to one subscription. */
   readonly totalSlots: number;
   readonly slotsPerSubscription: number;
@@ -42,13 +40,10 @@ export interface Webhooks {
 }
 
 export function startWebhooks(deps: WebhooksDeps): Webhooks {
-  const { db, startRetries, pollMs, sweepMs, timeoutMs, onError, onSwept, onCounts } = deps;
+  const { db, startRetries, pollMs, sweepMs, onError, onSwept, onCounts } = deps;
   const slots = createDeliverySlots(deps.totalSlots, deps.slotsPerSubscription);
   const attempt = createAttemptDelivery(deps);
-  const dispatcher = createDispatcher(
-    { db, slots, attempt, startRetries, leaseMs: timeoutMs + LEASE_MARGIN_MS, onError },
-    () => dispatching.wake(),
-  );
+  const dispatcher = createDispatcher({ db, slots, attempt, startRetries, onError }, () => dispatching.wake());
 
   const dispatching = wakeable(pollMs, () => dispatcher.dispatch(), onError);
   const relaying = wakeable(

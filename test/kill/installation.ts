@@ -103,10 +103,20 @@ async function killable(
     running = true;
     recordPid(stateDir, server.pid);
     void server.ended.then(() => {
-      if (current === server || current === undefined) running = false;
+      if (current !== server && current !== undefined) return;
+      running = false;
+      // Not killed by the test: by its own watch, because it was stuck. Whoever operates it would start it again.
+      if (!killed) restarting = restart();
     });
     return server;
   };
+  async function restart(): Promise<void> {
+    const server = await begin({ port });
+    if (server.port !== port) throw new Error(`port ${port} was taken by somebody else`);
+    current = server;
+  }
+  let killed = false;
+  let restarting: Promise<void> = Promise.resolve();
   let current: Running | undefined;
   const first = await begin({});
   current = first;
@@ -116,6 +126,8 @@ async function killable(
     pid: () => current?.pid ?? 0,
     running: () => running,
     async kill() {
+      killed = true;
+      await restarting;
       if (!running || current === undefined) return;
       process.kill(current.pid, "SIGKILL");
       await current.ended;
@@ -125,9 +137,8 @@ async function killable(
       for (const each of [pid, ...childrenOf(pid)]) process.kill(each, frozen ? "SIGSTOP" : "SIGCONT");
     },
     async restart() {
-      const server = await begin({ port });
-      if (server.port !== port) throw new Error(`port ${port} was taken by somebody else`);
-      current = server;
+      await restart();
+      killed = false;
     },
   };
 }

@@ -6,7 +6,9 @@ import type { TestProject } from "vitest/node";
 import { startPostgres } from "../../src/dev/postgres.ts";
 import { isAlive } from "../../src/dev/processes.ts";
 import { findTemporal } from "../../src/dev/temporal-binary.ts";
+import { supervise } from "../../src/dev/supervisor.ts";
 import { startTemporal } from "../../src/dev/temporal.ts";
+import type { RunningTemporal } from "../../src/dev/temporal.ts";
 import { migrate } from "../../src/stores/migrate.ts";
 import { administer } from "./database.ts";
 import { endRecorded, recordPid } from "./service-processes.ts";
@@ -23,10 +25,14 @@ const SHARED_SERVICES: Readonly<Record<string, Record<string, string>>> = {
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 type Servers = Omit<SharedParts, "service">;
+interface StartedServers {
+  readonly servers: Servers;
+  stop(): Promise<void>;
+}
 
 interface Shared {
   users: number;
-  readonly servers: Promise<Servers>;
+  readonly servers: Promise<StartedServers>;
   /** Why there is no usable dist/; tests that start no service run all the same. */
   readonly build: Promise<string | undefined>;
 }
@@ -39,7 +45,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   shared.millrace ??= { users: 0, servers: startServers(), build: build() };
   const state = shared.millrace;
   state.users++;
-  const servers = await state.servers;
+  const { servers, stop } = await state.servers;
   const problem = await state.build;
   if (problem !== undefined) console.error(problem);
   const env = SHARED_SERVICES[project.name];
@@ -48,11 +54,12 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   return async () => {
     if (--state.users > 0) return;
     shared.millrace = undefined;
+    await stop();
     cleanUp(servers.stateDir);
   };
 }
 
-async function startServers(): Promise<Servers> {
+async function startServers(): Promise<StartedServers> {
   removeLeftovers();
   const stateDir = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
   // Under root, Postgres runs as another user, who has to pass through.
@@ -60,11 +67,18 @@ async function startServers(): Promise<Servers> {
   const started = await Promise.allSettled([
     startPostgres({ dir: join(stateDir, "postgres"), durable: false }),
     findTemporal({ say: (line) => console.error(line) }).then((binary) =>
-      startTemporal({ binary, dir: join(stateDir, "temporal"), uiPort: null }),
+      // It is killed by its own watch when it gets stuck.
+      supervise<RunningTemporal>({
+        name: "Temporal",
+        say: (line) => console.error(line),
+        onStart: ({ pid }) => recordPid(stateDir, pid),
+        start: (last) =>
+          startTemporal({ binary, dir: join(stateDir, "temporal"), uiPort: null, ...(last ? { port: last.port } : {}) }),
+      }),
     ),
   ]);
-  for (const server of started) if (server.status === "fulfilled") recordPid(stateDir, server.value.pid);
   const [postgres, temporal] = started;
+  if (postgres.status === "fulfilled") recordPid(stateDir, postgres.value.pid);
   if (postgres.status === "rejected" || temporal.status === "rejected") {
     cleanUp(stateDir);
     throw postgres.status === "rejected" ? postgres.reason : (temporal as PromiseRejectedResult).reason;
@@ -74,7 +88,8 @@ async function startServers(): Promise<Servers> {
   const template = new URL(url);
   template.pathname = `/${TEMPLATE}`;
   await migrate(template.href, join(root, "migrations"));
-  return { adminUrl: url, template: TEMPLATE, temporalAddress: temporal.value.address, stateDir };
+  const { first, stop } = temporal.value;
+  return { servers: { adminUrl: url, template: TEMPLATE, temporalAddress: first.address, stateDir }, stop };
 }
 
 async function build(): Promise<string | undefined> {

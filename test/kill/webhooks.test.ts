@@ -1,0 +1,143 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { flow, openBench } from "../engine/support.ts";
+import type { Bench } from "../engine/support.ts";
+import { startReceiver } from "../webhooks/receiver.ts";
+import type { Receiver } from "../webhooks/receiver.ts";
+import { eventually } from "../support/scratch.ts";
+import { install } from "./installation.ts";
+import type { Installation } from "./installation.ts";
+import { postConstantly } from "./stubborn.ts";
+import { tell } from "./table.ts";
+
+/** Kills of each part, and the pause between them (ms). */
+const KILLS = 3;
+const PAUSE_MS = 700;
+
+let installation: Installation;
+const receivers: Array<() => Promise<void>> = [];
+beforeAll(async () => {
+  installation = await install({
+    workers: 2,
+    env: { MILLRACE_WEBHOOK_SCHEDULE_MS: "0,200,400,800,1600,1600,1600,1600", MILLRACE_WEBHOOK_TIMEOUT_MS: "2000" },
+  });
+});
+afterAll(async () => {
+  await installation?.close();
+  await Promise.all(receivers.map((close) => close()));
+});
+
+const echo = () =>
+  flow(
+    [
+      { id: "in-0", type: "input" },
+      { id: "out-0", type: "output", config: { value: "{{in-0}}" } },
+    ],
+    ["in-0>out-0"],
+  );
+
+interface Setting {
+  readonly bench: Bench;
+  readonly project_id: string;
+  /** One that takes everything, and one that fails now and then. */
+  readonly steady: Receiver;
+  readonly moody: Receiver;
+  readonly secrets: string[];
+}
+
+async function setUp(): Promise<Setting> {
+  const bench = await openBench(installation);
+  const project_id = await bench.deploy(echo());
+  const open = () => startReceiver((close) => void receivers.push(close));
+  const [steady, moody] = await Promise.all([open(), open()]);
+  let calls = 0;
+  moody.answer((_, response) => void response.writeHead((calls += 1) % 3 === 0 ? 500 : 204).end());
+  const secrets: string[] = [];
+  for (const { url } of [steady, moody]) {
+    const { status, body } = await bench.api.post("/v2/webhooks/subscriptions", { url, events: ["run.*"] });
+    expect(status, JSON.stringify(body)).toBe(201);
+    secrets.push(body.secret);
+  }
+  return { bench, project_id, steady, moody, secrets };
+}
+
+/** Kills each of these `KILLS` times while runs are posted, then waits until all is quiet and counts. */
+async function countWhile(what: string, kills: () => Promise<void>): Promise<void> {
+  const { bench, project_id, steady, moody, secrets } = await setUp();
+  const posting = postConstantly(bench.api, "/v2/runs", (n) => ({ project_id, inputs: { "in-0": `n${n}` } }), 60);
+  await eventually("deliveries are under way", () => steady.received().length > 5);
+  for (let n = 0; n < KILLS; n += 1) {
+    await kills();
+    await delay(PAUSE_MS);
+  }
+  const { answers } = await posting.stop();
+  const sql = <Row>(statement: string): Promise<Row[]> => installation.sql<Row>(statement, [bench.org_id]);
+  const count = async (statement: string): Promise<number> => (await sql<{ n: number }>(statement))[0]?.n ?? -1;
+  await eventually(
+    "every run has ended and every delivery, too",
+    async () =>
+      (await count("select count(*)::integer as n from runs where org_id = $1 and finished_at is null")) === 0 &&
+      (await count("select count(*)::integer as n from outbox where org_id = $1 and relayed_at is null")) === 0 &&
+      (await count(
+        "select count(*)::integer as n from webhook_deliveries where org_id = $1 and finished_at is null",
+      )) === 0,
+    90_000,
+  );
+  const events = await sql<{ id: string }>("select 'evt_' || event_id as id from outbox where org_id = $1 order by 1");
+  const ids = events.map(({ id }) => id);
+  // Two for each run: neither is one lost, nor one invented.
+  expect(ids).toHaveLength(answers.length * 2);
+  for (const receiver of [steady, moody]) expect([...receiver.counts().keys()].toSorted()).toEqual(ids);
+  expect(steady.forged(...secrets)).toEqual([]);
+  expect(moody.forged(...secrets)).toEqual([]);
+  const failed = await count(
+    "select count(*)::integer as n from webhook_deliveries where org_id = $1 and status <> 'delivered'",
+  );
+  expect(failed).toBe(0);
+  const doubles = [...steady.counts().values()].filter((n) => n > 1).length;
+  tell({
+    killed: `${what}, ${KILLS} times`,
+    when: "while runs are posted and their events delivered to two receivers, one of which refuses every third",
+    runs: answers.length,
+    outcome: `${ids.length} events written, each delivered to both; ${doubles} came to the steady one more than once, with the same webhook-id`,
+  });
+}
+
+describe("events while a part is killed", () => {
+  it("workers: none is lost, none invented", async () => {
+    let next = 0;
+    await countWhile("a worker", async () => {
+      const worker = installation.worker[next++ % installation.worker.length];
+      await worker?.kill();
+      await worker?.restart();
+    });
+  });
+
+  it("all workers at once: none is lost, none invented", async () => {
+    await countWhile("both workers at once", async () => {
+      await Promise.all(installation.worker.map((worker) => worker.kill()));
+      await Promise.all(installation.worker.map((worker) => worker.restart()));
+    });
+  });
+
+  it("api: none is lost, none invented", async () => {
+    await countWhile("the api", async () => {
+      await installation.api[0]?.kill();
+      await installation.api[0]?.restart();
+    });
+  });
+
+  it("Postgres: none is lost, none invented", async () => {
+    await countWhile("Postgres", async () => {
+      await installation.postgres.kill();
+      await installation.postgres.restart();
+    });
+  });
+
+  it("Temporal: none is lost, none invented", async () => {
+    await countWhile("Temporal", async () => {
+      await installation.temporal.kill();
+      await installation.temporal.restart();
+    });
+  });
+});
