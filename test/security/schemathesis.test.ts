@@ -38,6 +38,13 @@ async function seed(org: string, secretKey: string): Promise<KnownIds> {
     const { body } = await api.post("/v2/runs", { project_id, inputs: { "in-0": "x" }, mode: "sync" });
     return body.run_id;
   };
+  // Nobody answers there: what is sent fails, and stays to be looked at.
+  const subscribe = async (): Promise<string> => {
+    const { body } = await api.post("/v2/webhooks/subscriptions", { url: "https://nobody.invalid/", events: ["*"] });
+    return body.subscription_id;
+  };
+  const subscription = await subscribe();
+  const { body: delivery } = await api.post(`/v2/webhooks/subscriptions/${subscription}/test`);
   const echoing = await project(echo());
   const pausing = await project(asking({ required_approvals: 2 }));
   const reading = await project(documents);
@@ -50,6 +57,9 @@ async function seed(org: string, secretKey: string): Promise<KnownIds> {
     projects: [echoing, pausing],
     flows: [echoing, reading],
     runs: [await run(echoing), await run(pausing)],
+    subscriptions: [subscription],
+    deliveries: [delivery.delivery_id],
+    spare: [await subscribe(), await subscribe()],
     disposable: [await project(), await project(echo())],
   };
 }

@@ -13,8 +13,12 @@ export interface KnownIds {
   readonly projects: readonly string[];
   readonly flows: readonly string[];
   readonly runs: readonly string[];
+  readonly subscriptions: readonly string[];
+  readonly deliveries: readonly string[];
   /** Projects that may be deleted. */
   readonly disposable: readonly string[];
+  /** Subscriptions that may be. */
+  readonly spare: readonly string[];
 }
 
 export interface SchemathesisOptions {
@@ -89,7 +93,10 @@ function parameters(ids: KnownIds): string {
     project: ids.projects,
     flow: ids.flows,
     run: ids.runs,
+    subscription: ids.subscriptions,
+    delivery: ids.deliveries,
     disposable: ids.disposable,
+    spare: ids.spare,
     node: ["doc-0"],
   };
   const uses = {
@@ -97,6 +104,8 @@ function parameters(ids: KnownIds): string {
     run: ["path.run_id", "query.run_id"],
     org: ["path.org_id", "path.org", "query.org"],
     flow: ["path.flow_id", "path.flow", "query.flow_id"],
+    subscription: ["path.subscription_id"],
+    delivery: ["path.delivery_id"],
     node: ["path.node", "query.node_id"],
   };
   const use = (dictionary: string): string => `{ dictionary = "${dictionary}", probability = 0.8 }`;
@@ -108,6 +117,9 @@ function parameters(ids: KnownIds): string {
     "[[operations]]",
     'include-operation-id = "deleteProject"',
     `parameters = { "path.project_id" = ${use("disposable")} }`,
+    "[[operations]]",
+    'include-operation-id = "deleteWebhookSubscription"',
+    `parameters = { "path.subscription_id" = ${use("spare")} }`,
     "",
   ].join("\n");
 }
