@@ -120,6 +120,32 @@ describe("webhook subscriptions", () => {
       expect(body.data.filter((each: { description: string }) => each.description === "once")).toHaveLength(1);
     });
 
+    it("whose answer was lost is found by the repeated request, with a secret that holds, unless it was deleted", async () => {
+      const headers = { "Idempotency-Key": "lost" };
+      const create = () => mine.secret.post(SUBSCRIPTIONS, fitting({ description: "lost" }), { headers });
+      const lose = () =>
+        mine.withDatabase((database) =>
+          database.system((db) =>
+            db.query(
+              "update idempotency_keys set response = null, locked_until = now() where org_id = $1::uuid and key = 'lost'",
+              [mine.org_id],
+            ),
+          ),
+        );
+      const first = await create();
+      await lose();
+      const again = await create();
+      const { subscription_id: id } = first.body;
+      expect([again.status, again.body]).toEqual([201, { ...first.body, secret: expect.stringMatching(SECRET) }]);
+      const { body: test } = await mine.secret.post(`${SUBSCRIPTIONS}/${id}/test`);
+      await delivered(mine.secret, `${SUBSCRIPTIONS}/${id}`, test.delivery_id);
+      const request = receiver.requests.find((each) => each.headers["webhook-id"] === test.event_id);
+      expect(request && verifies(request, again.body.secret)).toBe(true);
+      await mine.secret.delete(`${SUBSCRIPTIONS}/${id}`);
+      await lose();
+      expect(await create()).toMatchObject({ status: 404, body: { detail: "No such webhook subscription." } });
+    });
+
     it.each(
       titled([
         [{}, [["url"], ["events"]]],
