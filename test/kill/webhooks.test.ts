@@ -64,7 +64,7 @@ async function setUp(): Promise<Setting> {
 /** Kills each of these `KILLS` times while runs are posted, then waits until all is quiet and counts. */
 async function countWhile(what: string, kills: () => Promise<void>): Promise<void> {
   const { bench, project_id, steady, moody, secrets } = await setUp();
-  const posting = postConstantly(bench.api, "/v2/runs", (n) => ({ project_id, inputs: { "in-0": `n${n}` } }), 60);
+  const posting = postConstantly(bench.api, "/v2/runs", (n) => ({ project_id, inputs: { "in-0": `n${n}` } }), 120);
   await eventually("deliveries are under way", () => steady.received().length > 5);
   for (let n = 0; n < KILLS; n += 1) {
     await kills();

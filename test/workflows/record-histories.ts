@@ -6,14 +6,18 @@ import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
 import { VERSION } from "../../src/version.ts";
 import { openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
+import { deliveryWorkflowId } from "../../src/temporal/ids.ts";
 import { historiesOf, toJson, withTemporal } from "../support/histories.ts";
+import type { WorkflowHistory } from "../support/histories.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
+import { eventually } from "../support/scratch.ts";
 import { service } from "../support/service.ts";
 import { engineScenarios } from "./recorded-scenarios.ts";
 
 const examples = fileURLToPath(new URL("../../examples", import.meta.url));
 // Those of earlier versions stay: runs that began under them may still be waiting somewhere.
+const root = fileURLToPath(new URL("../../", import.meta.url));
 const folder = fileURLToPath(new URL(`../histories/${VERSION}/`, import.meta.url));
 
 let bench: Bench;
@@ -31,6 +35,8 @@ const read = (name: string): Example =>
   JSON.parse(readFileSync(join(examples, "flows", `${name}.json`), "utf8")) as Example;
 
 describe("the histories", () => {
+  it("of a delivery that is tried again", webhookRetried);
+
   it.each(names)("of example %s", async (name) => {
     const projectId = await bench.deploy(await withProjectIds(read(name)));
     for (const [at, { inputs }] of read(name).examples.entries()) {
@@ -60,6 +66,27 @@ describe("the histories", () => {
   });
 });
 
+/** A delivery whose first attempts fail: the workflow of the others. */
+async function webhookRetried(): Promise<void> {
+  const hook = `${target.url}/flaky?times=2`;
+  const { body } = await bench.api.post("/v2/webhooks/subscriptions", { url: hook, events: ["run.completed"] });
+  const path = `/v2/webhooks/subscriptions/${body.subscription_id}`;
+  const sent = await bench.api.post(`${path}/test`);
+  expect(sent.status, JSON.stringify(sent.body)).toBe(202);
+  const { delivery_id } = sent.body;
+  const workflowId = deliveryWorkflowId(delivery_id, 1);
+  await withTemporal(service().temporalAddress, async (client) => {
+    const retried = await eventually("it is tried again", async () => {
+      const { body: delivery } = await bench.api.get(`${path}/deliveries/${delivery_id}`);
+      return delivery.attempts >= 2;
+    });
+    expect(retried).toBe(true);
+    // Its end is minutes away; what it has done by then is every step there is.
+    const history = await client.workflow.getHandle(workflowId).fetchHistory();
+    write("webhook-retried.json", { workflowId, history });
+  });
+}
+
 async function settled(runId: string): Promise<{ state: string }> {
   const { body } = await bench.api.get(`/v2/runs/${runId}`, { query: { wait_seconds: 30 } });
   return body as { state: string };
@@ -87,6 +114,14 @@ async function keep(name: string, runId: string): Promise<void> {
   const histories = await withTemporal(service().temporalAddress, (client) => historiesOf(client, runId));
   for (const [at, history] of histories.entries()) {
     const file = at === 0 ? `${name}.json` : `${name}.child-${at}.json`;
-    writeFileSync(join(folder, file), `${JSON.stringify(toJson(history))}\n`);
+    write(file, history);
   }
+}
+
+/** Without the addresses of this machine that failures carry in their stack traces. */
+function write(file: string, history: WorkflowHistory): void {
+  const text = JSON.stringify(toJson(history), (_key, value: unknown) =>
+    typeof value === "string" ? value.replaceAll(root, "/app/") : value,
+  );
+  writeFileSync(join(folder, file), `${text}\n`);
 }
