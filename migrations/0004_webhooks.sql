@@ -12,6 +12,8 @@ create table webhook_subscriptions (
   secret                 bytea not null,
   previous_secret        bytea,
   previous_secret_until  timestamptz,
+  -- The rotation that put the present secret there: when its answer was lost, the repeated request finds it made.
+  rotation_id            uuid,
   headers                bytea,
   header_names           text[] not null default '{}',
   status                 text not null default 'enabled' check (status in ('enabled', 'disabled')),

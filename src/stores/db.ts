@@ -57,16 +57,19 @@ export function openDatabase(options: DatabaseOptions): Database {
     types: { getTypeParser: parsers },
   };
   // The server ends a statement by its time limit; a server that has fallen silent does not, so a little later we do.
+  // Statements are planned once a connection and kept: planning the longest takes more than executing it. A plan made while
+  // its table was small would go on reading all of it as it grows, so whole tables are read only where no index serves.
+  const planning = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off";
   const orgPool = new Pool({
     ...common,
     max: options.poolSize,
-    options: "-c role=millrace_app -c statement_timeout=30000",
+    options: `-c role=millrace_app -c statement_timeout=30000 ${planning}`,
     query_timeout: 32_000,
   });
   const systemPool = new Pool({
     ...common,
     max: Math.max(2, Math.ceil(options.poolSize / 3)),
-    options: "-c statement_timeout=60000",
+    options: `-c statement_timeout=60000 ${planning}`,
     query_timeout: 62_000,
   });
   for (const pool of [orgPool, systemPool]) {

@@ -33,7 +33,7 @@ waiting as (
   select (exists (
     -- Opened by a write that is repeated, a pause may have been answered in between.
     select from jsonb_to_recordset($9::jsonb) as p (pause_id uuid)
-    where not exists (select from run_pauses as known where known.pause_id = p.pause_id and known.status <> 'waiting')
+    where coalesce((select known.status from run_pauses as known where known.pause_id = p.pause_id limit 1), 'waiting') = 'waiting'
   ) or exists (
     select from run_pauses where run_id = $1::uuid and status = 'waiting' and not (pause_id = any ($10::uuid[]))
   )) as any
@@ -90,7 +90,10 @@ events as (
   from before
   cross join rows from (jsonb_to_recordset($8::jsonb) as (type text, at timestamptz, data jsonb)) with ordinality as e (type, at, data, ord)
   -- A write that is repeated, because its first success was not heard of, tells nothing twice.
-  left join node_runs as told on told.run_id = before.run_id and told.path = e.data->>'path'
+  -- One look-up a node, through the index: planned on a small table, a join would read all of it, and go on so as it grows.
+  left join lateral (
+    select path, state, attempts, error from node_runs where run_id = before.run_id and path = e.data->>'path' limit 1
+  ) as told on true
   where told.path is null
     or told.state not in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED') and case e.type
       when 'node.started' then false

@@ -184,8 +184,8 @@ export async function enableSubscription(db: Db, subscriptionId: string): Promis
 
 /**
  * Disables a subscription, ends the deliveries that are under way and tells of it by an event; false when it was not
- * enabled. What it did not get can be replayed once it is enabled again. Takes the row's lock: call it in a transaction of
- * the organisation or of the system.
+ * enabled. What it did not get can be replayed once it is enabled again. Call it in a transaction
+ * that has locked the subscription: what others queued before must be seen.
  */
 export async function disableSubscription(
   db: Db,
@@ -221,8 +221,11 @@ select subscription_id from disabled`,
   return rows.length > 0;
 }
 
-/** Hides a subscription for ever and ends its deliveries; false when there is none. */
+/** Hides a subscription for ever and ends its deliveries; false when there is none. Call it in a transaction. */
 export async function deleteSubscription(db: Db, subscriptionId: string): Promise<boolean> {
+  // A statement of its own: the next one must begin after the lock is there, or it does not see the deliveries that whoever
+  // held it has queued.
+  if ((await lockSubscription(db, subscriptionId)) === null) return false;
   const rows = await db.query(
     {
       name: "delete_webhook_subscription",
@@ -284,17 +287,37 @@ export async function rotatedSecret(db: Db, subscriptionId: string, rotationId: 
   return rows[0]?.secret ?? null;
 }
 
-/** What decides which events of these organisations go where. System only. */
-export function enabledSubscriptions(
-  db: Db,
-  orgIds: readonly string[],
-): Promise<Pick<WebhookSubscription, "subscription_id" | "org_id" | "events" | "project_ids" | "created_at">[]> {
+/** What decides which events a subscription gets. */
+export type SubscriptionSelection = Pick<
+  WebhookSubscription,
+  "subscription_id" | "org_id" | "events" | "project_ids" | "created_at"
+>;
+
+/**
+ * What decides which events of these organisations go where. Nobody disables or deletes one of them until the transaction
+ * ends: who does so afterwards finds the deliveries that were queued. System only.
+ */
+export function enabledSubscriptions(db: Db, orgIds: readonly string[]): Promise<SubscriptionSelection[]> {
   return db.query(
     {
       name: "enabled_webhook_subscriptions",
       text: `select subscription_id, org_id, events, project_ids, created_at from webhook_subscriptions
-        where org_id = any ($1::uuid[]) and deleted_at is null and status = 'enabled'`,
+        where org_id = any ($1::uuid[]) and deleted_at is null and status = 'enabled'
+        order by subscription_id for share`,
     },
     [orgIds],
   );
+}
+
+/** The same of one subscription, for a transaction that has locked it; null unless it is enabled. System only. */
+export async function findEnabledSubscription(db: Db, subscriptionId: string): Promise<SubscriptionSelection | null> {
+  const rows = await db.query<SubscriptionSelection>(
+    {
+      name: "find_enabled_webhook_subscription",
+      text: `select subscription_id, org_id, events, project_ids, created_at from webhook_subscriptions
+        where subscription_id = $1::uuid and deleted_at is null and status = 'enabled'`,
+    },
+    [subscriptionId],
+  );
+  return rows[0] ?? null;
 }

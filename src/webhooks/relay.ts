@@ -1,12 +1,12 @@
 import { uuidv7 } from "uuidv7";
 import { selects } from "../domain/events.ts";
 import type { DomainEvent } from "../domain/events.ts";
-import type { Database, Db } from "../stores/db.ts";
+import type { Database } from "../stores/db.ts";
 import { eventsBetween, markRelayed, takeUnrelayed } from "../stores/outbox.ts";
 import { insertDeliveries, requeueDeliveries } from "../stores/webhook-deliveries.ts";
 import type { NewDelivery } from "../stores/webhook-deliveries.ts";
 import { advanceReplay, takeReplay } from "../stores/webhook-replays.ts";
-import { enabledSubscriptions } from "../stores/webhook-subscriptions.ts";
+import { enabledSubscriptions, findEnabledSubscription } from "../stores/webhook-subscriptions.ts";
 
 const BATCH = 500;
 
@@ -47,9 +47,9 @@ export function advanceReplays(db: Database): Promise<boolean> {
     if (replay === null) return false;
     const events = await eventsBetween(connection, { ...replay, beyond: replay.position, limit: BATCH });
     const finished = events.length < BATCH;
-    const [subscription] = await live(connection, replay.org_id, replay.subscription_id);
+    const subscription = await findEnabledSubscription(connection, replay.subscription_id);
     const deliveries =
-      subscription === undefined
+      subscription === null
         ? []
         : events
             .filter((event) => selects(subscription, event) && selects({ ...replay, project_ids: null }, event))
@@ -58,15 +58,10 @@ export function advanceReplays(db: Database): Promise<boolean> {
       position: events.at(-1)?.seq ?? replay.position,
       queued: deliveries.length === 0 ? 0 : await requeueDeliveries(connection, deliveries, replay.only_failed),
       // Of a subscription that was disabled or deleted meanwhile nothing more is asked.
-      finished: finished || subscription === undefined,
+      finished: finished || subscription === null,
     });
     return true;
   });
-}
-
-async function live(connection: Db, orgId: string, subscriptionId: string) {
-  const all = await enabledSubscriptions(connection, [orgId]);
-  return all.filter((each) => each.subscription_id === subscriptionId);
 }
 
 function deliveryOf(event: DomainEvent, subscription_id: string): NewDelivery {

@@ -78,7 +78,9 @@ it("attempts, retries, replays, disabling and deleting beside each other never w
   };
   const disabling = again(async () => {
     const event = { event_id: uuidv7(), detail: {} };
-    await database.org(org_id, (db) => disableSubscription(db, subscription_id, "manual", event));
+    await database.orgTransaction(org_id, async (db) => {
+      if (await lockSubscription(db, subscription_id)) await disableSubscription(db, subscription_id, "manual", event);
+    });
     await database.org(org_id, (db) => enableSubscription(db, subscription_id));
   });
   const replaying = again(() =>
@@ -105,7 +107,7 @@ it("attempts, retries, replays, disabling and deleting beside each other never w
     // A circle shows as an error: Postgres breaks it after a second.
     await Promise.race([work, disabling, replaying, retrying]);
     await work;
-    expect(await database.org(org_id, (db) => deleteSubscription(db, subscription_id))).toBe(true);
+    expect(await database.orgTransaction(org_id, (db) => deleteSubscription(db, subscription_id))).toBe(true);
   } finally {
     stopped = true;
     await Promise.all([work, disabling, replaying, retrying]);

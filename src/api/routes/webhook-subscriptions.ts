@@ -282,7 +282,9 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
       params: subscriptionParams,
       success: { 204: { description: "It is gone." } },
       async handler({ params: { subscription_id }, principal }) {
-        const deleted = await db.org(principal.org_id, (connection) => deleteSubscription(connection, subscription_id));
+        const deleted = await db.orgTransaction(principal.org_id, (connection) =>
+          deleteSubscription(connection, subscription_id),
+        );
         if (!deleted) throw notFound(SUBSCRIPTION);
         return { status: 204 };
       },
