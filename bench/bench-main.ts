@@ -17,7 +17,7 @@ import { webhookBench } from "./webhook-bench.ts";
 const quick = process.argv.includes("--quick");
 const EFFORT = quick
   ? { rounds: 1, calls: 40, concurrency: 30, load: 150 }
-  : { rounds: 5, calls: 100, concurrency: 30, load: 400 };
+  : { rounds: 3, calls: 60, concurrency: 30, load: 300 };
 const report: string[] = [];
 const say = (line: string): void => {
   console.log(line);
@@ -202,11 +202,11 @@ async function workers(): Promise<void> {
     const env = { MILLRACE_WORKER_ACTIVITIES: "4" };
     const api = await stage.api(env);
     const processes = await Promise.all(Array.from({ length: count }, () => stage.worker(env)));
-    const id = await stage.deploy(api, httpFlow(`${targetUrl}/?ms=500`));
+    const id = await stage.deploy(api, httpFlow(`${targetUrl}/?ms=1000`));
     const perSecond = await throughput(stage.call(api, id, {}), 60, quick ? 24 : 20 * count + 20);
     one ??= perSecond;
     say(`| ${count} | ${perSecond.toFixed(2)} | ${(perSecond / one).toFixed(2)} |`);
     await Promise.all([api, ...processes].map((each) => each.stop()));
   }
-  say("\nEach worker executes 4 activities at once, each of which waits 500 ms for its target.\n");
+  say("\nEach worker executes 4 activities at once, each of which waits 1 s for its target.\n");
 }

@@ -25,7 +25,7 @@ export async function webhookBench(stage: Stage, withService: WithService, quick
     "## Webhooks\n",
     ...(await burst(stage, api, count)),
     ...(await beside(stage, api, quick ? 5 : 15)),
-    ...(await cost(stage, api, quick ? { rounds: 1, load: 150 } : { rounds: 5, load: 400 })),
+    ...(await cost(stage, api, quick ? { rounds: 1, load: 150 } : { rounds: 3, load: 300 })),
     "",
   ]);
 }

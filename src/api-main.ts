@@ -16,6 +16,7 @@ import { connectTemporal } from "./temporal/connection.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { installTemporalRuntime } from "./temporal/runtime.ts";
 import { createRunWorker, runWorkers } from "./temporal/workers.ts";
+import { watchEvents } from "./webhooks/watch-events.ts";
 
 const config = loadConfig();
 const logger = createLogger({ level: config.LOG_LEVEL, service: "api" });
@@ -56,6 +57,9 @@ if (config.MILLRACE_API_WORKER) {
     void shutdown.run("worker died").then(() => process.exit(1));
   });
 }
+
+const watch = watchEvents(db, metrics, (err) => logger.warn({ err }, "metrics of events"));
+shutdown.add("metrics of events", () => watch.close());
 
 const { app, drain, close } = createApp({
   config,

@@ -27,6 +27,7 @@ import { createActivityWorker, createRunWorker, createWebhookWorker, runWorkers 
 import { VERSION } from "./version.ts";
 import { createSendDelivery } from "./webhooks/send.ts";
 import { startWebhooks } from "./webhooks/start-webhooks.ts";
+import { watchEvents } from "./webhooks/watch-events.ts";
 
 const config = loadConfig();
 const logger = createLogger({ level: config.LOG_LEVEL, service: "worker" });
@@ -110,10 +111,6 @@ const webhooks = startWebhooks({
   },
   onError: (err, job) => logger.warn({ err, delivery_id: job?.delivery_id }, "webhooks"),
   onSwept: (count) => metrics.swept({ sweeper: "webhooks", outcome: "started" }, count),
-  onCounts({ lag_seconds, events, pending, retrying }) {
-    metrics.outbox(lag_seconds, events);
-    metrics.deliveriesWaiting(pending, retrying);
-  },
 });
 metrics.gauge("webhook_deliveries_under_way", "Deliveries this process is making", webhooks.inUse);
 // Added before the workers, so that it goes after them: their attempts need it.
@@ -142,6 +139,8 @@ const sweeper = startSweeper({
   },
 });
 shutdown.add("sweeper", () => sweeper.close());
+const watch = watchEvents(db, metrics, (err) => logger.warn({ err }, "metrics of events"));
+shutdown.add("metrics of events", () => watch.close());
 const housekeeping = startHousekeeping(db, blobs, {
   eventRetentionMs: config.MILLRACE_EVENT_RETENTION_MS,
   onError: (err) => logger.warn({ err }, "housekeeping"),

@@ -20,6 +20,8 @@ export interface Metrics {
   outbox(lagSeconds: number, pending: number): void;
   /** Deliveries of events that wait: for their first attempt, and for another one. */
   deliveriesWaiting(pending: number, retrying: number): void;
+  /** Webhook subscriptions whose attempts fail at present, and those that were disabled because of it. */
+  subscriptionsInTrouble(failing: number, disabled: number): void;
   /** An attempt to deliver an event ended: "delivered", or why not. */
   deliveryAttempted(outcome: string): void;
   /** An event was delivered, so many seconds after it happened. */
@@ -91,6 +93,12 @@ export function createMetrics(options: { readonly service: string; readonly proc
     labelNames: ["status"] as const,
     registers,
   });
+  const subscriptions = new Gauge({
+    name: "millrace_webhook_subscriptions",
+    help: "Subscriptions whose attempts fail (failing), or that were disabled because of it (disabled)",
+    labelNames: ["status"] as const,
+    registers,
+  });
   const attempts = new Counter({
     name: "millrace_webhook_attempts_total",
     help: "Attempts to deliver an event, by how they ended",
@@ -125,6 +133,10 @@ export function createMetrics(options: { readonly service: string; readonly proc
     deliveriesWaiting(pending, retrying) {
       deliveries.set({ status: "pending" }, pending);
       deliveries.set({ status: "retrying" }, retrying);
+    },
+    subscriptionsInTrouble(failing, disabled) {
+      subscriptions.set({ status: "failing" }, failing);
+      subscriptions.set({ status: "disabled" }, disabled);
     },
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
     delivered: (lagSeconds) => lag.observe(lagSeconds),

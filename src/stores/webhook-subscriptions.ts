@@ -321,3 +321,14 @@ export async function findEnabledSubscription(db: Db, subscriptionId: string): P
   );
   return rows[0] ?? null;
 }
+
+/** How many subscriptions fail at present, and how many were disabled because of it. System only. */
+export async function countTroubled(db: Db): Promise<{ failing: number; disabled: number }> {
+  const rows = await db.query<{ failing: number; disabled: number }>({
+    name: "count_troubled_webhook_subscriptions",
+    text: `select count(*) filter (where status = 'enabled' and failing_since is not null) as failing,
+        count(*) filter (where status = 'disabled' and disabled_reason in ('failing', 'gone')) as disabled
+      from webhook_subscriptions where deleted_at is null`,
+  });
+  return rows[0] ?? { failing: 0, disabled: 0 };
+}

@@ -1,8 +1,7 @@
 import type { DeliveryInput, DeliveryStep } from "../domain/webhook.ts";
 import { periodically } from "../runs/periodically.ts";
 import type { Database } from "../stores/db.ts";
-import { outboxLag } from "../stores/outbox.ts";
-import { countWaiting, overdueDeliveries } from "../stores/webhook-deliveries.ts";
+import { overdueDeliveries } from "../stores/webhook-deliveries.ts";
 import type { DeliveryJob } from "../stores/webhook-deliveries.ts";
 import { createAttemptDelivery } from "./attempt.ts";
 import type { AttemptDeps } from "./attempt.ts";
@@ -28,7 +27,6 @@ export interface WebhooksDeps extends AttemptDeps {
   readonly slotsPerSubscription: number;
   readonly onError: (error: unknown, job?: DeliveryJob) => void;
   readonly onSwept: (count: number) => void;
-  readonly onCounts: (counts: { lag_seconds: number; events: number; pending: number; retrying: number }) => void;
 }
 
 /** The delivery of events in this process. Any number of processes may do it beside each other. */
@@ -40,7 +38,7 @@ export interface Webhooks {
 }
 
 export function startWebhooks(deps: WebhooksDeps): Webhooks {
-  const { db, startRetries, pollMs, sweepMs, onError, onSwept, onCounts } = deps;
+  const { db, startRetries, pollMs, sweepMs, onError, onSwept } = deps;
   const slots = createDeliverySlots(deps.totalSlots, deps.slotsPerSubscription);
   const attempt = createAttemptDelivery(deps);
   const dispatcher = createDispatcher({ db, slots, attempt, startRetries, onError }, () => dispatching.wake());
@@ -62,8 +60,6 @@ export function startWebhooks(deps: WebhooksDeps): Webhooks {
       const overdue = await db.system((connection) => overdueDeliveries(connection, OVERDUE_MS, BATCH));
       for (const { tries, ...delivery } of overdue) await startRetries({ ...delivery, attempt: tries + 1 }, 0);
       if (overdue.length > 0) onSwept(overdue.length);
-      const { pending: events, lag_seconds } = await db.system(outboxLag);
-      onCounts({ events, lag_seconds, ...(await db.system(countWaiting)) });
     },
     onError,
   );

@@ -9,7 +9,7 @@ import { postConstantly, refused } from "./stubborn.ts";
 import { tell } from "./table.ts";
 
 /** How long a server is gone (ms), and how: `npm run soak` has the longer form. */
-const GONE_MS = Number(process.env["MILLRACE_OUTAGE_MS"] ?? 8000);
+const GONE_MS = Number(process.env["MILLRACE_OUTAGE_MS"] ?? 20_000);
 const HOW = process.env["MILLRACE_OUTAGE_MS"] ? (["killed", "frozen"] as const) : (["killed"] as const);
 
 let installation: Installation;
@@ -118,5 +118,33 @@ describe.each(
       outcome: `all COMPLETED ${(recoveredMs / 1000).toFixed(1)} s after the restart; ${all * 3} http effects, ${repeated} asked for twice; posts met ${refused(posted.refusals)}, sync ones ${refused(waited.refusals)}; slowest answer ${posted.refusals.slowest} ms; no process ended`,
     });
     await target.close();
+  });
+});
+
+describe("processes that are started while Temporal is gone", () => {
+  it("wait for it, and then do their work", async () => {
+    const bench = await openBench(installation);
+    const [api, worker] = [installation.api[1], installation.worker[0]];
+    await Promise.all([api?.kill(), worker?.kill(), installation.temporal.kill()]);
+    const since = Date.now();
+    let ready = 0;
+    const starting = Promise.all([api, worker].map((each) => each?.restart().then(() => (ready = Date.now()))));
+    starting.catch(() => undefined);
+    await delay(4000);
+    expect(ready).toBe(0);
+    expect(installation.logs()).toContain("does not answer; waiting for it");
+    await installation.temporal.restart();
+    await starting;
+    expect(ready - since).toBeGreaterThan(4000);
+    const target = await startHttpTarget();
+    const run = await bench.run(threeRequests(`${target.url}/`), { "in-0": "late" });
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "200 late" } });
+    await target.close();
+    tell({
+      killed: "temporal, an api and the worker, the latter two started again first",
+      when: "before anything was posted",
+      runs: 1,
+      outcome: "they waited for Temporal, then the run COMPLETED",
+    });
   });
 });

@@ -73,7 +73,12 @@ async function startServers(): Promise<StartedServers> {
         say: (line) => console.error(line),
         onStart: ({ pid }) => recordPid(stateDir, pid),
         start: (last) =>
-          startTemporal({ binary, dir: join(stateDir, "temporal"), uiPort: null, ...(last ? { port: last.port } : {}) }),
+          startTemporal({
+            binary,
+            dir: join(stateDir, "temporal"),
+            uiPort: null,
+            ...(last ? { port: last.port } : {}),
+          }),
       }),
     ),
   ]);

@@ -1,3 +1,4 @@
+import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow, openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
@@ -340,7 +341,7 @@ describe("a receiver that fails", () => {
       data: { subscription_id: subscription.subscription_id, reason: "failing", failed_attempts: DISABLE_ATTEMPTS },
     });
     await run(undefined, mine, project);
-    await eventually("the event has been seen to", async () => (await waitingEvents()) === 0);
+    await eventually("the event has been seen to", async () => (await unrelayed()) === 0);
     expect(receiver.received()).toHaveLength(calls);
   });
 
@@ -378,9 +379,48 @@ describe("a secret", () => {
   });
 });
 
-async function waitingEvents(): Promise<number> {
-  const text = await (await fetch(`${service.worker[0]?.url}/metrics`)).text();
-  const waiting = (name: string): number =>
-    [...text.matchAll(new RegExp(`^${name}\\b[^ ]* (\\S+)$`, "gm"))].reduce((sum, [, n]) => sum + Number(n), 0);
-  return waiting("millrace_outbox_pending") + waiting("millrace_webhook_deliveries_waiting");
+describe("what is told of it", () => {
+  it("by the metrics: what waits by every process, what came of attempts by the workers", async () => {
+    const receiver = await startReceiver();
+    const mine = await openBench(service);
+    const project = await mine.deploy(echo());
+    receiver.answer(inTurn(status(503, { "retry-after": "30" }), status(204)));
+    const subscription = await subscribe(receiver, {}, mine);
+    await run(undefined, mine, project);
+    for (const { url } of [...service.api, ...service.worker]) {
+      await eventually(
+        "its delivery is counted",
+        async () =>
+          (await metric(url, 'millrace_webhook_deliveries_waiting{status="retrying"')) >= 1 &&
+          (await metric(url, 'millrace_webhook_subscriptions{status="failing"')) >= 1,
+      );
+      expect(await metric(url, "millrace_outbox_lag_seconds")).toBeGreaterThanOrEqual(0);
+      expect(await metric(url, "millrace_outbox_pending")).toBeGreaterThanOrEqual(0);
+    }
+    const [worker] = service.worker;
+    expect(await metric(worker?.url, 'millrace_webhook_attempts_total{outcome="bad_status"')).toBeGreaterThanOrEqual(1);
+    expect(await metric(worker?.url, "millrace_webhook_delivery_lag_seconds_count")).toBeGreaterThanOrEqual(1);
+    await mine.api.delete(subscription.path);
+  });
+});
+
+/** The value of a metric whose line begins so; NaN where there is none. */
+async function metric(url: string | undefined, beginning: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const line = text.split("\n").find((each) => each.startsWith(beginning));
+  return Number(line?.split(" ").at(-1) ?? Number.NaN);
+}
+
+/** Events that no worker has turned into deliveries yet. */
+async function unrelayed(): Promise<number> {
+  const client = new Client({ connectionString: service.databaseUrl });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ n: number }>(
+      "select count(*)::integer as n from outbox where relayed_at is null",
+    );
+    return rows[0]?.n ?? -1;
+  } finally {
+    await client.end();
+  }
 }
