@@ -128,7 +128,12 @@ describe("processes that are started while Temporal is gone", () => {
     await Promise.all([api?.kill(), worker?.kill(), installation.temporal.kill()]);
     const since = Date.now();
     let ready = 0;
-    const starting = Promise.all([api, worker].map((each) => each?.restart().then(() => (ready = Date.now()))));
+    const starting = Promise.all(
+      [api, worker].map(async (each) => {
+        await each?.restart();
+        ready = Date.now();
+      }),
+    );
     starting.catch(() => undefined);
     await delay(4000);
     expect(ready).toBe(0);
