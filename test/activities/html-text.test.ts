@@ -85,6 +85,7 @@ describe("zip-bomb: hostile pages take no longer than their length", () => {
   ])("%s", (_name, html) => {
     const started = performance.now();
     htmlToText(html);
-    expect(performance.now() - started).toBeLessThan(8000);
+    // What is not linear takes minutes; what is takes seconds, on a machine that has other things to do.
+    expect(performance.now() - started).toBeLessThan(25_000);
   });
 });

@@ -111,7 +111,7 @@ describe("secret-in-error: redactSecrets", () => {
   ])("regex-dos: takes linear time on %j over and over", (piece) => {
     const started = performance.now();
     redactSecrets(piece.repeat(Math.ceil(300_000 / piece.length)));
-    expect(performance.now() - started).toBeLessThan(3000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 });
 

@@ -55,7 +55,7 @@ describe("an expression that would take too long", () => {
     const failure = failureOf(() => evaluateCel(source, costly));
     expect(["expression_too_costly", "value_too_large"]).toContain(failure.code);
     // Without a budget these take from many seconds to for ever.
-    expect(performance.now() - start).toBeLessThan(10_000);
+    expect(performance.now() - start).toBeLessThan(25_000);
   });
 
   it("costs the same however often it ran before", () => {

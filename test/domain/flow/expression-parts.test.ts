@@ -109,7 +109,7 @@ describe("searching for a long text", () => {
       expect(lastIndexOf(long, part)).toBe(-1);
     }
     // The native search of the same takes minutes.
-    expect(performance.now() - start).toBeLessThan(10_000);
+    expect(performance.now() - start).toBeLessThan(25_000);
   });
 });
 

@@ -81,7 +81,7 @@ describe("redaction", () => {
     const value = Array.from({ length: 20_000 }, (_, index) => ({ id: index, user: { name: "x", password: "s" } }));
     const start = performance.now();
     redact(value, paths(...Array.from({ length: 100 }, (_, index) => `$..a${index}..*..password`)), []);
-    expect(performance.now() - start).toBeLessThan(10_000);
+    expect(performance.now() - start).toBeLessThan(25_000);
   });
 });
 
