@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { flow, openBench } from "../engine/support.ts";
+import { echo } from "../api/tenant.ts";
+import { openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
 import { startReceiver } from "../webhooks/receiver.ts";
 import type { Receiver } from "../webhooks/receiver.ts";
@@ -26,15 +27,6 @@ afterAll(async () => {
   await installation?.close();
   await Promise.all(receivers.map((close) => close()));
 });
-
-const echo = () =>
-  flow(
-    [
-      { id: "in-0", type: "input" },
-      { id: "out-0", type: "output", config: { value: "{{in-0}}" } },
-    ],
-    ["in-0>out-0"],
-  );
 
 interface Setting {
   readonly bench: Bench;

@@ -18,14 +18,13 @@ import {
   disableSubscription,
   enableSubscription,
   findSubscription,
-  insertSubscription,
   listSubscriptions,
   lockSubscription,
   rotateSecret,
   rotatedSecret,
   updateSubscription,
 } from "../../src/stores/webhook-subscriptions.ts";
-import { buildRun, buildTenant, ownDatabase, update } from "./rows.ts";
+import { buildRun, buildTenant, ownDatabase, putSubscription, update } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
 
 const own = ownDatabase();
@@ -85,18 +84,7 @@ const RETRYING = { status: "retrying", failure_reason: null, delay_ms: 60_000, h
 async function buildWebhook({ org_id }: Tenant): Promise<Webhook> {
   const [subscription_id, delivery_id, event_id] = [uuidv7(), uuidv7(), uuidv7()];
   await own.database.orgTransaction(org_id, async (db) => {
-    await insertSubscription(db, {
-      subscription_id,
-      org_id,
-      url: "https://example.test/",
-      events: ["*"],
-      project_ids: null,
-      description: "",
-      secret: Buffer.from("sealed"),
-      headers: null,
-      header_names: [],
-      created_by: uuidv7(),
-    });
+    await putSubscription(db, org_id, subscription_id);
     await insertDeliveries(db, [{ delivery_id, org_id, subscription_id, event_id, event_type: "run.started" }]);
     await recordAttempt(db, { delivery_id, round: 1, result: FAILED, verdict: RETRYING });
     const [since, until] = ["2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"];

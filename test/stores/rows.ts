@@ -1,9 +1,10 @@
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll } from "vitest";
-import type { Database } from "../../src/stores/db.ts";
+import type { Database, Db } from "../../src/stores/db.ts";
 import { insertRun } from "../../src/stores/runs.ts";
 import type { NewRun } from "../../src/stores/runs.ts";
 import { recordRun } from "../../src/stores/run-record.ts";
+import { insertSubscription } from "../../src/stores/webhook-subscriptions.ts";
 import type { Progress, RunState, RunUpdate } from "../../src/domain/run.ts";
 import { testDatabase } from "../support/database.ts";
 
@@ -94,4 +95,20 @@ export async function moveRun(database: Database, tenant: Tenant, runId: string,
   for (const state of states) {
     await database.org(tenant.org_id, (db) => recordRun(db, update(tenant, runId, { state }), []));
   }
+}
+
+/** A webhook subscription to all events. */
+export async function putSubscription(db: Db, org_id: string, subscription_id: string): Promise<void> {
+  await insertSubscription(db, {
+    subscription_id,
+    org_id,
+    url: "https://example.test/",
+    events: ["*"],
+    project_ids: null,
+    description: "",
+    secret: Buffer.from("sealed"),
+    headers: null,
+    header_names: [],
+    created_by: uuidv7(),
+  });
 }

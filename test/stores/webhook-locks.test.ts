@@ -12,10 +12,9 @@ import {
   deleteSubscription,
   disableSubscription,
   enableSubscription,
-  insertSubscription,
   lockSubscription,
 } from "../../src/stores/webhook-subscriptions.ts";
-import { buildTenant, ownDatabase } from "./rows.ts";
+import { buildTenant, ownDatabase, putSubscription } from "./rows.ts";
 
 const own = ownDatabase();
 
@@ -45,18 +44,7 @@ it("attempts, retries, replays, disabling and deleting beside each other never w
     event_type: "run.started",
   }));
   await database.orgTransaction(org_id, async (db) => {
-    await insertSubscription(db, {
-      subscription_id,
-      org_id,
-      url: "https://example.test/",
-      events: ["*"],
-      project_ids: null,
-      description: "",
-      secret: Buffer.from("sealed"),
-      headers: null,
-      header_names: [],
-      created_by: uuidv7(),
-    });
+    await putSubscription(db, org_id, subscription_id);
     await insertDeliveries(db, deliveries);
     const [since, until] = ["2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"];
     const replay = { replay_id: uuidv7(), org_id, subscription_id, since, until, events: ["*"], only_failed: false };

@@ -1,5 +1,6 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { echo } from "../api/tenant.ts";
 import { flow, openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
 import type { TargetHandler } from "../support/http-target.ts";
@@ -30,15 +31,6 @@ beforeAll(async () => {
   project_id = await bench.deploy(echo());
 });
 afterAll(() => service?.close());
-
-const echo = () =>
-  flow(
-    [
-      { id: "in-0", type: "input" },
-      { id: "out-0", type: "output", config: { value: "{{in-0}}" } },
-    ],
-    ["in-0>out-0"],
-  );
 
 interface Subscription {
   readonly subscription_id: string;

@@ -88,10 +88,16 @@ export async function requireSubscription(db: Db, subscriptionId: string): Promi
   return subscription;
 }
 
-/** The same, unchanged until the transaction ends. Throws 409 when it is disabled. */
-export async function lockEnabled(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
+/** The same, unchanged until the transaction ends. */
+async function requireLocked(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
   const subscription = await lockSubscription(db, subscriptionId);
   if (!subscription) throw notFound(SUBSCRIPTION);
+  return subscription;
+}
+
+/** The same. Throws 409 when it is disabled. */
+export async function lockEnabled(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
+  const subscription = await requireLocked(db, subscriptionId);
   if (subscription.status === "disabled") {
     throw new Problem("subscription_disabled", "The subscription is disabled: it is sent nothing until it is enabled.");
   }
@@ -259,8 +265,7 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
               : { sealed: sealHeaders(secrets, subscription_id, sent), names: Object.keys(sent) },
         };
         const subscription = await db.orgTransaction(org_id, async (connection) => {
-          const found = await lockSubscription(connection, subscription_id);
-          if (!found) throw notFound(SUBSCRIPTION);
+          const found = await requireLocked(connection, subscription_id);
           requireMatch(headers["if-match"], revisionTag(found.revision));
           if (Object.values(change).some((member) => member !== undefined))
             await updateSubscription(connection, subscription_id, change);
@@ -305,8 +310,7 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
         const rotationId = newId();
         const grace = config.MILLRACE_WEBHOOK_SECRET_GRACE_MS;
         return db.orgTransaction(org_id, async (connection) => {
-          const found = await lockSubscription(connection, subscription_id);
-          if (!found) throw notFound(SUBSCRIPTION);
+          const found = await requireLocked(connection, subscription_id);
           const sealed = await rotatedSecret(connection, subscription_id, rotationId);
           if (sealed) return { status: 200, body: presentSecret(found, openSecret(secrets, subscription_id, sealed)) };
           const secret = newWebhookSecret();
