@@ -16,6 +16,8 @@ import { loadScope } from "./values.ts";
 
 /** A node that takes longer than this is recorded as running; a shorter one is recorded once, when it has ended (ms). */
 const ANNOUNCE_AFTER_MS = 1000;
+/** The same for a node that has the ends of others to tell along with its own: outputs among them, which streams wait for. */
+const TELL_OTHERS_AFTER_MS = 250;
 const HEARTBEAT_MS = 1000;
 const MOST_FAULTS = 6;
 /** Longest wait for a database that is gone, to write what a node has done (ms). The activity's own time limit is longer. */
@@ -67,6 +69,7 @@ export function createExecuteNode({ blobs, plans, recorder, executors, onNode }:
     context.cancellationSignal.addEventListener("abort", onCancel, { once: true });
     const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
     let announcing: Promise<void> | undefined;
+    const announceAfterMs = flush.length > 0 ? TELL_OTHERS_AFTER_MS : ANNOUNCE_AFTER_MS;
     const announce = setTimeout(() => {
       announcing = write({ ...base, state: attempt > 1 ? "RETRYING" : "RUNNING", finished_at: null }, 0).then(
         () => {
@@ -75,7 +78,7 @@ export function createExecuteNode({ blobs, plans, recorder, executors, onNode }:
         // The record lags then; the node's end is written all the same, or the attempt is repeated.
         () => undefined,
       );
-    }, ANNOUNCE_AFTER_MS);
+    }, announceAfterMs);
 
     const executed = async (): Promise<void> => {
       clearTimeout(timeLimit);

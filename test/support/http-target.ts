@@ -43,6 +43,8 @@ export interface HttpTarget {
   active(): number;
   /** Answers a path from now on, before any built-in one. */
   on(path: string, handler: TargetHandler): void;
+  /** Holds the answers of a path back until the function it returns is called. */
+  hold(path: string): () => void;
   /** Forgets requests, counts and handlers. */
   reset(): void;
   close(): Promise<void>;
@@ -110,6 +112,15 @@ export async function startHttpTarget(options: { host?: string; port?: number } 
     connections: () => sockets.size,
     active: () => active,
     on: (path, handler) => void handlers.set(path, handler),
+    hold(path) {
+      let release = (): void => undefined;
+      const released = new Promise<void>((resolve) => (release = resolve));
+      handlers.set(path, async (request, response) => {
+        await released;
+        echo(request, response);
+      });
+      return release;
+    },
     reset() {
       requests.length = 0;
       byKey.clear();
