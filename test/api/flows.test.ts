@@ -159,7 +159,7 @@ describe("flow versions", () => {
       flow: { schema_version: 1, name: "Wide", nodes, edges: [] },
     });
     expect(answer.body).toMatchObject({ valid: false, problems: [{ code: "too_many_nodes" }] });
-    expect(performance.now() - start).toBeLessThan(5000);
+    expect(performance.now() - start).toBeLessThan(15_000);
   });
 });
 

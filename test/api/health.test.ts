@@ -47,7 +47,7 @@ describe("health", () => {
       status: 503,
       body: { postgres: "ok", temporal: "unavailable" },
     });
-    expect(performance.now() - start).toBeLessThan(4000);
+    expect(performance.now() - start).toBeLessThan(15_000);
     await hanging.close();
   });
 

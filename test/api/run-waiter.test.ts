@@ -110,6 +110,7 @@ describe("a run waiter", () => {
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const wait = slow.until(runId, read, patience(5000));
     for (let i = 0; i < 100; i++) feed.changed(runId);
+    await expect.poll(() => asked).toBe(2);
     await delay(200);
     expect(asked).toBe(2);
     feed.changed(runId);

@@ -16,7 +16,7 @@ afterAll(() => own.close());
 
 describe("an api process that is asked to stop", () => {
   it("answers who waits, ends streams cleanly, and the runs go on", async () => {
-    const flowId = await tenant.deploy(slow(2));
+    const flowId = await tenant.deploy(slow(10));
     const call = tenant.public.post(`/inference/v0/run/${tenant.org_id}/${flowId}`, {});
     const stream = await tenant.public.raw("POST", `/inference/v0/stream/${tenant.org_id}/${flowId}`, {});
     await delay(400);
@@ -26,7 +26,7 @@ describe("an api process that is asked to stop", () => {
     expect([status, body.state]).toEqual([202, "PENDING"]);
     // Ends between two lines: `linesOf` fails on half a line.
     for await (const line of linesOf(stream)) JSON.parse(line);
-    expect(Date.now() - asked).toBeLessThan(1500);
+    expect(Date.now() - asked).toBeLessThan(8000);
     expect(await ended).toBe("exit code 0");
     await own.api[0]?.restart();
     const later = await tenant.public.get(headers.get("location") ?? "", { query: { wait_seconds: 20 } });

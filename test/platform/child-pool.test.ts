@@ -236,7 +236,7 @@ describe("child pool: hostile children", () => {
     const pid = await call(pool, "pid");
     const began = Date.now();
     await expect(call(pool, "loop")).rejects.toMatchObject({ failure: "timeout" });
-    expect(Date.now() - began).toBeLessThan(2000);
+    expect(Date.now() - began).toBeLessThan(15_000);
     expect(isRunning(Number(pid))).toBe(false);
     await expect(call(pool, "wait", { ms: 3000 }, { timeoutMs: 100 })).rejects.toMatchObject({ failure: "timeout" });
     expect(await call(pool, "pid")).not.toBe(pid);

@@ -127,7 +127,7 @@ describe("time limits", () => {
       retryable: true,
       message: expect.not.stringContaining("abc"),
     });
-    expect(Date.now() - started).toBeLessThan(2000);
+    expect(Date.now() - started).toBeLessThan(15_000);
   });
 
   it("end a body that only drips", async () => {

@@ -188,7 +188,7 @@ describe("code-escape: time and memory", () => {
   ])("ends %s", async (_, source) => {
     const began = Date.now();
     expect(["code_timeout", "code_memory"]).toContain((await failure(source, {}, 200)).code);
-    expect(Date.now() - began).toBeLessThan(3000);
+    expect(Date.now() - began).toBeLessThan(15_000);
   });
 
   it.each([

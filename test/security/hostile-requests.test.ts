@@ -274,7 +274,7 @@ describe("redos-in-path, crlf", () => {
       const answer = await rawRequest(service, { method: "GET", path, headers: { authorization } });
       expect([400, 404, 405, 414]).toContain(answer.status);
       expect(Object.keys(answer.headers)).not.toContain("x-injected");
-      expect(performance.now() - begun).toBeLessThan(8000);
+      expect(performance.now() - begun).toBeLessThan(15_000);
     }
     for (const name of ["accept", "prefer", "if-match", "idempotency-key", "content-type", "x-forwarded-for"]) {
       const headers = { authorization, [name]: `${"a,".repeat(3000)}=;` };

