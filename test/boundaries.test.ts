@@ -56,7 +56,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   webhooks: {
     files: /^src\/webhooks\//,
     packages: new RegExp(`^(zod|uuidv7|${LOCAL_NODE})$`),
-    layers: /^src\/(webhooks|domain|stores|platform|runs)\//,
+    layers: /^src\/(webhooks|domain|stores|platform)\//,
     typesOf: /^src\/config\.ts$/,
   },
   workflows: {

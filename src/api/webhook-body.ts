@@ -8,8 +8,8 @@ import { outboundHeaders, outboundUrl } from "../platform/guarded-fetch-request.
 export const receiverUrl = z
   .string()
   .trim()
-  .min(1)
-  .max(2048)
+  .min(1, { abort: true })
+  .max(2048, { abort: true })
   .superRefine((text, context) => {
     const problem =
       refusalOf(() => outboundUrl(text)) ?? (text.includes("#") ? "A fragment (#...) is never sent." : null);
@@ -41,14 +41,18 @@ export const sentHeaders = z
   .superRefine((headers, context) => {
     const add = (name: string, message: string): void =>
       context.addIssue({ code: "custom", message, path: name === "" ? [] : [name] });
+    const ours = headerProblems(headers);
+    for (const { name, problem } of ours) add(name, problem);
+    const told = new Set(ours.map(({ name }) => name));
     const seen = new Set<string>();
     for (const [name, value] of Object.entries(headers)) {
-      const problem = refusalOf(() => outboundHeaders({ [name]: value }));
-      if (problem !== null) add(name, problem);
-      else if (seen.has(name.toLowerCase())) add(name, `The header ${name.toLowerCase()} is given twice.`);
-      seen.add(name.toLowerCase());
+      const lower = name.toLowerCase();
+      const problem = seen.has(lower)
+        ? `The header ${lower} is given twice.`
+        : refusalOf(() => outboundHeaders({ [name]: value }));
+      if (problem !== null && !told.has(name)) add(name, problem);
+      seen.add(lower);
     }
-    for (const { name, problem } of headerProblems(headers)) add(name, problem);
   })
   .describe("Sent along with each event, e.g. for a gateway's own credential. At most 20.");
 

@@ -5,8 +5,8 @@ import { purgeExpiredTokens } from "../stores/oauth-tokens.ts";
 import { purgeEvents } from "../stores/outbox.ts";
 import { purgeRateLimits } from "../stores/rate-limits.ts";
 import { purgeDeliveries } from "../stores/webhook-deliveries.ts";
-import { periodically } from "./periodically.ts";
-import type { Periodic } from "./periodically.ts";
+import { periodically } from "../platform/periodically.ts";
+import type { Periodic } from "../platform/periodically.ts";
 
 const EVERY_MS = 60_000;
 const BATCH = 1000;

@@ -8,8 +8,8 @@ import { getRun, takeRunsToCheck } from "../stores/runs.ts";
 import type { RunRow } from "../stores/runs.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 import { startInput } from "./create-run.ts";
-import { periodically } from "./periodically.ts";
-import type { Periodic } from "./periodically.ts";
+import { periodically } from "../platform/periodically.ts";
+import type { Periodic } from "../platform/periodically.ts";
 import { settleRun } from "./settle-run.ts";
 
 export interface SweeperDeps {

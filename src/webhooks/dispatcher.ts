@@ -1,5 +1,5 @@
 import type { DeliveryInput } from "../domain/webhook.ts";
-import { periodically } from "../runs/periodically.ts";
+import { periodically } from "../platform/periodically.ts";
 import type { Database } from "../stores/db.ts";
 import { claimDeliveries, failDelivery, renewLeases, waitingSubscriptions } from "../stores/webhook-deliveries.ts";
 import type { DeliveryJob, WaitingSubscription } from "../stores/webhook-deliveries.ts";

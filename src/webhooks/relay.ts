@@ -12,12 +12,12 @@ const BATCH = 500;
 
 /**
  * Turns the next events of the outbox into deliveries, one for each subscription that wants them, in one transaction:
- * whatever dies, an event is either still waiting or all of its deliveries are there. True when there may be more.
+ * whatever dies, an event is either still waiting or all of its deliveries are there.
  */
-export function relayEvents(db: Database): Promise<boolean> {
+export function relayEvents(db: Database): Promise<{ deliveries: number; more: boolean }> {
   return db.systemTransaction(async (connection) => {
     const events = await takeUnrelayed(connection, BATCH);
-    if (events.length === 0) return false;
+    if (events.length === 0) return { deliveries: 0, more: false };
     const orgIds = [...new Set(events.map((event) => event.org_id))];
     const subscriptions = await enabledSubscriptions(connection, orgIds);
     const deliveries = events.flatMap((event) =>
@@ -36,7 +36,7 @@ export function relayEvents(db: Database): Promise<boolean> {
       connection,
       events.map((event) => event.seq),
     );
-    return events.length === BATCH;
+    return { deliveries: deliveries.length, more: events.length === BATCH };
   });
 }
 

@@ -1,5 +1,5 @@
 import type { DeliveryInput, DeliveryStep } from "../domain/webhook.ts";
-import { periodically } from "../runs/periodically.ts";
+import { periodically } from "../platform/periodically.ts";
 import type { Database } from "../stores/db.ts";
 import { overdueDeliveries } from "../stores/webhook-deliveries.ts";
 import type { DeliveryJob } from "../stores/webhook-deliveries.ts";
@@ -9,11 +9,12 @@ import { createDispatcher } from "./dispatcher.ts";
 import { advanceReplays, relayEvents } from "./relay.ts";
 import { createRetryDelivery } from "./retry.ts";
 import { createDeliverySlots } from "./slots.ts";
-import { wakeable } from "./wakeable.ts";
 
 /** A delivery this much past its next attempt has no workflow, or one that is slow; starting it again harms nothing (ms). */
 const OVERDUE_MS = 10_000;
 const BATCH = 100;
+/** How often ordered replays are looked for (ms). */
+const REPLAY_MS = 1000;
 
 export interface WebhooksDeps extends AttemptDeps {
   readonly db: Database;
@@ -43,14 +44,23 @@ export function startWebhooks(deps: WebhooksDeps): Webhooks {
   const attempt = createAttemptDelivery(deps);
   const dispatcher = createDispatcher({ db, slots, attempt, startRetries, onError }, () => dispatching.wake());
 
-  const dispatching = wakeable(pollMs, () => dispatcher.dispatch(), onError);
-  const relaying = wakeable(
+  const dispatching = periodically(pollMs, () => dispatcher.dispatch(), onError);
+  const relaying = periodically(
     pollMs,
     async (isClosed) => {
-      let found = false;
-      while (!isClosed() && (await relayEvents(db))) found = true;
-      while (!isClosed() && (await advanceReplays(db))) found = true;
-      if (found) dispatching.wake();
+      for (let more = true; more && !isClosed();) {
+        const relayed = await relayEvents(db);
+        if (relayed.deliveries > 0) dispatching.wake();
+        more = relayed.more;
+      }
+    },
+    onError,
+  );
+  // Somebody asked for these by hand: no event waits for them, and an idle service has no use for looking often.
+  const replaying = periodically(
+    Math.max(pollMs, REPLAY_MS),
+    async (isClosed) => {
+      while (!isClosed() && (await advanceReplays(db))) dispatching.wake();
     },
     onError,
   );
@@ -68,7 +78,7 @@ export function startWebhooks(deps: WebhooksDeps): Webhooks {
     retry: createRetryDelivery({ db, slots, attempt, ...(deps.random ? { random: deps.random } : {}) }),
     inUse: slots.inUse,
     async close(graceMs) {
-      await Promise.all([sweeping.close(), relaying.close(), dispatching.close()]);
+      await Promise.all([sweeping.close(), relaying.close(), replaying.close(), dispatching.close()]);
       await dispatcher.close(graceMs);
     },
   };

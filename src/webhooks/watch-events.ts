@@ -1,6 +1,6 @@
 import type { Metrics } from "../platform/metrics.ts";
-import { periodically } from "../runs/periodically.ts";
-import type { Periodic } from "../runs/periodically.ts";
+import { periodically } from "../platform/periodically.ts";
+import type { Periodic } from "../platform/periodically.ts";
 import type { Database } from "../stores/db.ts";
 import { outboxLag } from "../stores/outbox.ts";
 import { countWaiting } from "../stores/webhook-deliveries.ts";

@@ -190,7 +190,6 @@ describe("webhook subscriptions", () => {
             ["headers", "x-a"],
             ["headers", "Host"],
             ["headers", "x-c"],
-            ["headers", "Host"],
           ],
         ],
         [
@@ -205,12 +204,10 @@ describe("webhook subscriptions", () => {
         [{ headers: { "x-a": "x".repeat(5000) } }, [["headers"]]],
         [{ headers: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`x-${n}`, "v"])) }, [["headers"]]],
       ]),
-    )("refuses %s at its place", async (_, members, expected) => {
+    )("refuses %s at its place, once", async (_, members, expected) => {
       const complete = Object.keys(members).length === 0 ? {} : fitting(members);
-      const found = new Set(places(await mine.secret.post(SUBSCRIPTIONS, complete)).map((loc) => JSON.stringify(loc)));
-      expect([...found].toSorted()).toEqual(
-        [...new Set(expected.map((loc) => JSON.stringify(["body", ...loc])))].toSorted(),
-      );
+      const found = places(await mine.secret.post(SUBSCRIPTIONS, complete)).map((loc) => JSON.stringify(loc));
+      expect(found.toSorted()).toEqual(expected.map((loc) => JSON.stringify(["body", ...loc])).toSorted());
     });
 
     it("says which events there are", async () => {

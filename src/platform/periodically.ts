@@ -1,18 +1,23 @@
-/** A task that repeats, sooner when it is woken. */
-export interface Wakeable {
+/** A task that repeats until it is closed. */
+export interface Periodic {
   /** Another round as soon as the one under way has ended. */
   wake(): void;
   /** Waits for the round under way and starts no other. */
   close(): Promise<void>;
 }
 
-/** Runs `round` every `pollMs`, and whenever it is woken; never twice at once. After a failure it waits a little longer each time. */
-export function wakeable(
-  pollMs: number,
+/** Short intervals are drawn out to this while rounds fail (ms). */
+const MOST_BACKOFF_MS = 5000;
+
+/**
+ * Runs `round` again and again, `intervalMs` after the last one ended, or sooner when it is woken; never twice at once. A
+ * round that fails is told of, and while they fail short intervals grow.
+ */
+export function periodically(
+  intervalMs: number,
   round: (isClosed: () => boolean) => Promise<void>,
   onError: (error: unknown) => void,
-): Wakeable {
-  const MOST_MS = 5000;
+): Periodic {
   let closed = false;
   let woken = false;
   let failures = 0;
@@ -38,16 +43,17 @@ export function wakeable(
       )
       .finally(() => {
         current = undefined;
-        if (failures > 0) schedule(Math.min(MOST_MS, pollMs * 2 ** Math.min(failures, 10)));
-        else schedule(woken ? 0 : pollMs);
+        const backoffMs = failures === 0 ? 0 : Math.min(MOST_BACKOFF_MS, intervalMs * 2 ** Math.min(failures, 10));
+        schedule(woken && failures === 0 ? 0 : Math.max(intervalMs, backoffMs));
       });
   }
-  schedule(0);
+  schedule(intervalMs);
 
   return {
     wake() {
       if (woken || closed) return;
       woken = true;
+      // Waking does not cut short what is waited after a failure.
       if (current === undefined && failures === 0) schedule(0);
     },
     async close() {

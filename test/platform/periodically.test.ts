@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { periodically } from "../../src/platform/periodically.ts";
+import type { Periodic } from "../../src/platform/periodically.ts";
+
+let task: Periodic | undefined;
+beforeEach(() => void vi.useFakeTimers());
+afterEach(async () => {
+  await task?.close();
+  vi.useRealTimers();
+});
+
+/** A task whose rounds end when they are told to. */
+function begin(intervalMs: number) {
+  const ends: Array<{ succeed: () => void; fail: () => void }> = [];
+  const errors: unknown[] = [];
+  const started = periodically(
+    intervalMs,
+    () =>
+      new Promise<void>((resolve, reject) => ends.push({ succeed: resolve, fail: () => reject(new Error("away")) })),
+    (error) => errors.push(error),
+  );
+  task = started;
+  return {
+    task: started,
+    errors,
+    rounds: () => ends.length,
+    succeed: () => ends.at(-1)?.succeed(),
+    fail: () => ends.at(-1)?.fail(),
+    pass: (ms: number) => vi.advanceTimersByTimeAsync(ms),
+  };
+}
+
+describe("a task that repeats", () => {
+  it("begins after its interval, and again that long after each end", async () => {
+    const { rounds, succeed, pass } = begin(1000);
+    await pass(999);
+    expect(rounds()).toBe(0);
+    await pass(1);
+    expect(rounds()).toBe(1);
+    await pass(10_000);
+    expect(rounds()).toBe(1);
+    succeed();
+    await pass(999);
+    expect(rounds()).toBe(1);
+    await pass(1);
+    expect(rounds()).toBe(2);
+    succeed();
+  });
+
+  it("begins at once when it is woken, and once more when it is woken during a round", async () => {
+    const { task: woken, rounds, succeed, pass } = begin(1000);
+    woken.wake();
+    await pass(0);
+    expect(rounds()).toBe(1);
+    woken.wake();
+    woken.wake();
+    await pass(0);
+    expect(rounds()).toBe(1);
+    succeed();
+    await pass(0);
+    expect(rounds()).toBe(2);
+    succeed();
+    await pass(0);
+    expect(rounds()).toBe(2);
+  });
+
+  it("waits longer while it fails, woken or not, and not after that", async () => {
+    const { task: woken, errors, rounds, succeed, fail, pass } = begin(100);
+    await pass(100);
+    fail();
+    await pass(0);
+    woken.wake();
+    await pass(199);
+    expect(rounds()).toBe(1);
+    await pass(1);
+    expect([rounds(), errors.length]).toEqual([2, 1]);
+    for (let round = 2; round < 12; round += 1) {
+      fail();
+      await pass(5000);
+      expect(rounds()).toBe(round + 1);
+    }
+    succeed();
+    await pass(100);
+    expect(rounds()).toBe(13);
+    succeed();
+  });
+
+  it("never waits less than its interval after a failure", async () => {
+    const { rounds, succeed, fail, pass } = begin(60_000);
+    await pass(60_000);
+    fail();
+    await pass(59_999);
+    expect(rounds()).toBe(1);
+    await pass(1);
+    expect(rounds()).toBe(2);
+    succeed();
+  });
+
+  it("is closed when the round under way has ended, and begins no other", async () => {
+    const { task: closing, rounds, succeed, pass } = begin(100);
+    await pass(100);
+    closing.wake();
+    let closed = false;
+    const close = closing.close().then(() => (closed = true));
+    await pass(1000);
+    expect(closed).toBe(false);
+    succeed();
+    await close;
+    closing.wake();
+    await pass(10_000);
+    expect(rounds()).toBe(1);
+  });
+});
