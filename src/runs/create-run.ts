@@ -6,7 +6,8 @@ import type { CheckpointNode, RanByType, RunInput, RunType } from "../domain/run
 import { storeValue } from "../platform/blobs.ts";
 import type { BlobStore } from "../platform/blobs.ts";
 import type { Database } from "../stores/db.ts";
-import { countLiveRuns, getRun, insertRun } from "../stores/runs.ts";
+import type { Db } from "../stores/db.ts";
+import { countLiveRuns, getRun, insertRun, lockRunCounts } from "../stores/runs.ts";
 import type { NewRun, RunRow } from "../stores/runs.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 
@@ -57,13 +58,32 @@ const INLINE_INPUTS_BYTES = 256 * 1024;
  */
 export async function createRun(deps: CreateRunDeps, request: RunRequest): Promise<RunRow> {
   const { db, starter } = deps;
-  await checkConcurrency(deps, request);
-  const inputs = await storeInputs(deps.blobs, request.org_id, request.inputs);
+  const { org_id, run_id } = request;
+  const caps = concurrencyCaps(deps, request);
+  if (caps.length > 0) {
+    // Before anything is stored: most of what is too much ends here, at the price of a look.
+    const full = await db.org(org_id, (connection) => firstFull(connection, org_id, caps, 0));
+    if (full) {
+      const known = await db.org(org_id, (connection) => getRun(connection, run_id));
+      if (known) return known;
+      throw tooMany(full);
+    }
+  }
+  const inputs = await storeInputs(deps.blobs, org_id, request.inputs);
   const row = newRunRow(request, inputs, deps.limits, 0);
-  const run = await db.org(request.org_id, async (connection) => {
-    const inserted = await insertRun(connection, row);
-    return inserted ? asRow(row) : await getRun(connection, request.run_id);
-  });
+  const insert = async (connection: Db, within: readonly ConcurrencyCap[]): Promise<RunRow | null> => {
+    if (!(await insertRun(connection, row))) return getRun(connection, run_id);
+    const full = await firstFull(connection, org_id, within, 1);
+    // Takes back the row: the caps are checked in a transaction.
+    if (full) throw tooMany(full);
+    return asRow(row);
+  };
+  const run = await (caps.length === 0
+    ? db.org(org_id, (connection) => insert(connection, []))
+    : db.orgTransaction(org_id, async (connection) => {
+        await lockRunCounts(connection, org_id);
+        return insert(connection, caps);
+      }));
   if (!run) throw new Error(`run ${request.run_id} is there and is not`);
   const delay = request.run_at === undefined ? undefined : Math.max(0, Date.parse(request.run_at) - Date.now());
   try {
@@ -182,27 +202,44 @@ function withoutRedacted(
   return changed ? Object.fromEntries(readable) : inputs;
 }
 
-async function checkConcurrency(
-  { db, limits }: CreateRunDeps,
-  { org_id, project_id, plan }: RunRequest,
-): Promise<void> {
-  const most: Array<[string | null, number | undefined, string]> = [
-    [null, limits.max_concurrent_runs, "organisation"],
-    [project_id, plan.settings.max_concurrent_runs, "flow"],
+/** How many runs may be under way at once. */
+interface ConcurrencyCap {
+  readonly what: "organisation" | "flow";
+  /** Null: in the whole organisation. */
+  readonly project_id: string | null;
+  readonly most: number;
+}
+
+function concurrencyCaps({ limits }: CreateRunDeps, { project_id, plan }: RunRequest): ConcurrencyCap[] {
+  const ofFlow = plan.settings.max_concurrent_runs;
+  return [
+    ...(limits.max_concurrent_runs === undefined
+      ? []
+      : [{ what: "organisation" as const, project_id: null, most: limits.max_concurrent_runs }]),
+    ...(ofFlow === undefined ? [] : [{ what: "flow" as const, project_id, most: ofFlow }]),
   ];
-  for (const [project, limit, what] of most) {
-    if (limit === undefined) continue;
-    const live = await db.org(org_id, (connection) => countLiveRuns(connection, org_id, project, limit));
-    if (live >= limit) {
-      throw new Problem(
-        "too_many_concurrent_runs",
-        `This ${what} may have ${limit} runs under way; try again when one has ended.`,
-        {
-          headers: { "Retry-After": "5" },
-        },
-      );
-    }
+}
+
+/** The first cap that leaves no place, where `own` runs of those under way are the caller's. */
+async function firstFull(
+  connection: Db,
+  orgId: string,
+  caps: readonly ConcurrencyCap[],
+  own: 0 | 1,
+): Promise<ConcurrencyCap | undefined> {
+  for (const cap of caps) {
+    const live = await countLiveRuns(connection, orgId, cap.project_id, cap.most + own);
+    if (live - own >= cap.most) return cap;
   }
+  return undefined;
+}
+
+function tooMany({ what, most }: ConcurrencyCap): Problem {
+  return new Problem(
+    "too_many_concurrent_runs",
+    `This ${what} may have ${most} runs under way; try again when one has ended.`,
+    { headers: { "Retry-After": "5" } },
+  );
 }
 
 /** The row as it is right after its insertion, without reading it again. */

@@ -129,6 +129,18 @@ export async function findChildRun(db: Db, parentRunId: string, idEnd: string): 
   return rows[0] ?? null;
 }
 
+/** Until the transaction ends nobody else counts the organisation's runs to add one. */
+export async function lockRunCounts(db: Db, orgId: string): Promise<void> {
+  // A statement of its own: the count's must begin after the lock is there, or it does not see what the others added.
+  await db.query(
+    {
+      name: "lock_run_counts",
+      text: "select pg_advisory_xact_lock(hashtextextended('live runs ' || $1::uuid, 0))",
+    },
+    [orgId],
+  );
+}
+
 /** How many runs are under way: in the organisation, or in one project of it. Counts no further than `most`. */
 export async function countLiveRuns(db: Db, orgId: string, projectId: string | null, most: number): Promise<number> {
   const rows = await db.query<{ n: number }>(

@@ -174,6 +174,25 @@ describe("creating a run", () => {
     for (const { body } of first) await tenant.secret.post(`/v2/runs/${body.run_id}/cancel`, { mode: "terminate" });
     expect((await tenant.secret.post("/v2/runs", given)).status).toBe(201);
   });
+
+  it("counts those that come at the same moment, and finds a run again where there is no place left", async () => {
+    const limited = await tenant.deploy({ ...slow(60), settings: { max_concurrent_runs: 3 } });
+    const given = { project_id: limited, inputs: {} };
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        tenant.secret.post("/v2/runs", given, { headers: { "idempotency-key": `at-once-${n}` } }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 201, ...Array(27).fill(429)]);
+    const { body } = await tenant.secret.get("/v2/runs", { query: { project_id: limited } });
+    expect(body.data).toHaveLength(3);
+    for (const [n, answer] of answers.entries()) {
+      if (answer.status !== 201) continue;
+      const again = await tenant.secret.post("/v2/runs", given, { headers: { "idempotency-key": `at-once-${n}` } });
+      expect([again.status, again.body.run_id]).toEqual([201, answer.body.run_id]);
+    }
+    for (const { run_id } of body.data) await tenant.secret.post(`/v2/runs/${run_id}/cancel`, { mode: "terminate" });
+  });
 });
 
 describe("getting a run", () => {
