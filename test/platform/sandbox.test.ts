@@ -1,6 +1,10 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Json } from "../../src/domain/json.ts";
 import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
+import { compiledEntry } from "../../src/platform/children/entry.ts";
 import type { Sandbox, SandboxCall } from "../../src/platform/sandbox/sandbox.ts";
 import { createSandbox } from "../../src/platform/sandbox/sandbox.ts";
 
@@ -407,3 +411,31 @@ describe("code sandbox: processes", () => {
     expect(pids.size).toBeGreaterThanOrEqual(2);
   });
 });
+
+describe("code sandbox: when its own process is killed", () => {
+  it("leaves no script behind, whatever time it had left", async () => {
+    const url = pathToFileURL(compiledEntry(new URL("../../src/platform/sandbox/sandbox.ts", import.meta.url))).href;
+    const program = `
+      import { createSandbox } from ${JSON.stringify(url)};
+      const sandbox = createSandbox({ size: 1, timeoutMs: 900_000 });
+      await sandbox.warm();
+      sandbox.run({ orgId: "a", source: "function main() { for (;;); }", args: {} });
+      setInterval(() => { if (sandbox.stats().busy.length > 0) console.log(sandbox.stats().pids.join(" ")); }, 200);`;
+    const owner = spawn(process.execPath, ["--input-type=module", "-e", program], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [output] = (await once(owner.stdout, "data")) as [Buffer];
+    const pids = output.toString().trim().split(/\s/).map(Number);
+    expect(pids.filter(isRunning)).toEqual(pids);
+    owner.kill("SIGKILL");
+    await vi.waitFor(() => expect(pids.filter(isRunning)).toEqual([]), 20_000);
+  });
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

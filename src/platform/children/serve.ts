@@ -17,6 +17,13 @@ export interface Service {
   readonly wornAtMib: number;
 }
 
+const PARENT = process.ppid;
+
+/** Ends a process whose parent was killed. For work that blocks the event loop, which so does not see the channel close. */
+export function exitWithoutParent(): void {
+  if (process.ppid !== PARENT) process.exit(0);
+}
+
 /** Runs in a child: says that it is ready, then answers one request after the other until the parent goes away. */
 export function serveRequests({ handle, afterReply, wornAtMib }: Service): void {
   // Whoever stops the service signals its whole process group; a child lives until its parent is done with it.

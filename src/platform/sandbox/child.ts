@@ -1,6 +1,6 @@
 // Entry of the sandbox's child process: QuickJS in WebAssembly, and nothing else that a script could reach.
 import { newQuickJSWASMModuleFromVariant, RELEASE_SYNC } from "quickjs-emscripten";
-import { serveRequests } from "../children/serve.ts";
+import { exitWithoutParent, serveRequests } from "../children/serve.ts";
 import { runScript } from "./engine.ts";
 import type { ScriptRequest } from "./protocol.ts";
 
@@ -13,7 +13,12 @@ serveRequests({
     const { source_bytes, timeout_ms } = header as ScriptRequest;
     const source = body.toString("utf8", 0, source_bytes);
     const args = body.toString("utf8", source_bytes);
-    const { reply, value } = runScript(await next, { source, args, timeoutMs: timeout_ms });
+    const { reply, value } = runScript(await next, {
+      source,
+      args,
+      timeoutMs: timeout_ms,
+      meanwhile: exitWithoutParent,
+    });
     return { header: reply, body: value };
   },
   afterReply() {

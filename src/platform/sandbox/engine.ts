@@ -14,19 +14,41 @@ class ScriptStop extends Error {
   }
 }
 
+/** A script to be executed. */
+export interface Script {
+  readonly source: string;
+  /** JSON text. */
+  readonly args: string;
+  readonly timeoutMs: number;
+  /** Called now and then while it is executed, when nothing else of the process is. */
+  readonly meanwhile: () => void;
+}
+
+/** How often `meanwhile` is called (ms). */
+const MEANWHILE_MS = 100;
+
 /**
  * Executes a script's `main` in a QuickJS module that nothing else has used, and that must not be used again: its
  * memory is the script's. Never throws for what a script does.
  */
 export function runScript(
   quickjs: QuickJSWASMModule,
-  { source, args, timeoutMs }: { readonly source: string; readonly args: string; readonly timeoutMs: number },
+  { source, args, timeoutMs, meanwhile }: Script,
 ): { readonly reply: ScriptReply; readonly value: Buffer } {
   const logs = createLog();
   const runtime = quickjs.newRuntime();
   const deadline = Date.now() + timeoutMs;
   let late = false;
-  runtime.setInterruptHandler(() => (late ||= Date.now() > deadline));
+  let looked = Date.now();
+  runtime.setInterruptHandler(() => {
+    const now = Date.now();
+    if (now - looked >= MEANWHILE_MS) {
+      looked = now;
+      meanwhile();
+    }
+    late ||= now > deadline;
+    return late;
+  });
   runtime.setMaxStackSize(SCRIPT_LIMITS.stackBytes);
   // Parsed JSON takes a few times the length of its text. That is not the script's doing, so it has that in addition.
   const allowance = SCRIPT_LIMITS.memoryBytes + 4 * args.length;
