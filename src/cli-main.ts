@@ -7,6 +7,7 @@ import { addOpenApiCommand } from "./cli/openapi-command.ts";
 import { addProcessCommands } from "./cli/process-commands.ts";
 import { addRunCommand } from "./cli/run-command.ts";
 import { addRunsCommands } from "./cli/runs-commands.ts";
+import { addSecretsCommands } from "./cli/secrets-commands.ts";
 import { addWebhookCommands } from "./cli/webhook-commands.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
@@ -24,6 +25,7 @@ addFlowCommands(program);
 addRunCommand(program);
 addRunsCommands(program);
 addWebhookCommands(program);
+addSecretsCommands(program);
 addOpenApiCommand(program);
 
 // `millrace ... | head` is no error.

@@ -132,15 +132,29 @@ export const environmentSchema = z.object({
 
 export type Config = Readonly<z.infer<typeof environmentSchema>>;
 
+/** What says where the master keys are. */
+const sealingSchema = environmentSchema.pick({ MILLRACE_BLOB_DIR: true, MILLRACE_MASTER_KEY: true });
+
+export type SealingConfig = Readonly<z.infer<typeof sealingSchema>>;
+
 /** Reads the environment once. Throws an Error that lists every problem. */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+  return read(environmentSchema, environment);
+}
+
+/** The same of the master keys alone, for the command line: nothing else has to be set where it runs. */
+export function loadSealingConfig(environment: NodeJS.ProcessEnv = process.env): SealingConfig {
+  return read(sealingSchema, environment);
+}
+
+function read<Schema extends z.ZodObject>(schema: Schema, environment: NodeJS.ProcessEnv): z.infer<Schema> {
   const known = Object.fromEntries(
-    Object.keys(environmentSchema.shape).flatMap((name) => {
+    Object.keys(schema.shape).flatMap((name) => {
       const value = environment[name];
       return value === undefined || value === "" ? [] : [[name, value]];
     }),
   );
-  const result = environmentSchema.safeParse(known);
+  const result = schema.safeParse(known);
   if (result.success) return result.data;
   const problems = result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
   throw new Error(`The configuration is not usable:\n${problems.join("\n")}`);

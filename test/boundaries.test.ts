@@ -80,7 +80,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   cli: {
     files: /^src\/cli\//,
     packages: new RegExp(`^(commander|uuidv7|zod|node:http|${LOCAL_NODE})$`),
-    layers: /^src\/(cli|dev|domain|stores|platform|api)\/|^src\/config\.ts$/,
+    layers: /^src\/(cli|dev|domain|stores|platform|api)\/|^src\/(config|webhooks\/reseal)\.ts$/,
   },
   dev: {
     files: /^src\/dev\//,

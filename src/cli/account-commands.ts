@@ -2,19 +2,15 @@ import { Option } from "commander";
 import type { Command } from "commander";
 import { API_KEY_KINDS, listApiKeys, revokeApiKey } from "../stores/api-keys.ts";
 import type { ApiKey, ApiKeyKind } from "../stores/api-keys.ts";
-import { openDatabase } from "../stores/db.ts";
 import type { Database } from "../stores/db.ts";
 import { findOrganisation, listOrganisations } from "../stores/organisations.ts";
 import { USER_ROLES } from "../stores/users.ts";
 import type { UserRole } from "../stores/users.ts";
 import { createKey, createOrganisation, createUser } from "./accounts.ts";
-import { readDevState } from "./dev-state.ts";
 import { CommandFailure } from "./failure.ts";
-import { isId, show, table } from "./options.ts";
+import { isId, show, table, withDatabase } from "./options.ts";
 
-interface Options {
-  readonly databaseUrl?: string;
-  readonly json?: boolean;
+interface OfOrganisation {
   readonly org?: string;
 }
 
@@ -33,7 +29,7 @@ export function addAccountCommands(program: Command): void {
   });
 
   const users = program.command("users").description("users of an organisation");
-  withDatabase<{ role: UserRole; password?: string }>(
+  withDatabase<OfOrganisation & { role: UserRole; password?: string }>(
     withOrganisation(users.command("create <email>").description("create a user"))
       .addOption(new Option("--role <role>", "what the user may do").choices(USER_ROLES).default("viewer"))
       .option("--password <password>", "made up, and printed, when left out"),
@@ -49,7 +45,7 @@ export function addAccountCommands(program: Command): void {
   );
 
   const keys = program.command("keys").description("API keys of an organisation");
-  withDatabase<{ kind: ApiKeyKind; name: string; expiresAt?: string }>(
+  withDatabase<OfOrganisation & { kind: ApiKeyKind; name: string; expiresAt?: string }>(
     withOrganisation(keys.command("create").description("create an API key; its value is shown once"))
       .addOption(new Option("--kind <kind>", "public: run and upload only").choices(API_KEY_KINDS).default("secret"))
       .option("--name <name>", "what it is for", "command line")
@@ -66,7 +62,7 @@ export function addAccountCommands(program: Command): void {
       show(options.json, made, () => [made.value]);
     },
   );
-  withDatabase(
+  withDatabase<OfOrganisation>(
     withOrganisation(keys.command("list").description("list the keys that hold")),
     async (database, options) => {
       const all = await allKeys(database, await organisationOf(database, options.org));
@@ -78,7 +74,7 @@ export function addAccountCommands(program: Command): void {
       );
     },
   );
-  withDatabase(
+  withDatabase<OfOrganisation>(
     withOrganisation(keys.command("revoke <key_id>").description("revoke an API key")),
     async (database, options, keyId) => {
       const org_id = await organisationOf(database, options.org);
@@ -88,31 +84,6 @@ export function addAccountCommands(program: Command): void {
       show(options.json, { key_id: keyId, revoked: true }, () => [`key ${keyId} is revoked`]);
     },
   );
-}
-
-function withDatabase<Extra extends object = object>(
-  command: Command,
-  action: (database: Database, options: Options & Extra, argument: string) => Promise<void>,
-): void {
-  command
-    .option("--database-url <url>", "Postgres (DATABASE_URL, else .millrace/dev.json)")
-    .option("--json", "print JSON")
-    .action(async (...given: unknown[]) => {
-      // Commander passes the arguments, the options and the command.
-      const options = given.at(-2) as Options & Extra;
-      const url = options.databaseUrl ?? process.env["DATABASE_URL"] ?? readDevState()?.database_url;
-      if (url === undefined)
-        throw new CommandFailure(
-          "Which database? Give --database-url, set DATABASE_URL, or run `npm start` in this folder.",
-          2,
-        );
-      const database = openDatabase({ url, poolSize: 2, applicationName: "millrace-cli", onError: () => undefined });
-      try {
-        await action(database, options, typeof given[0] === "string" ? given[0] : "");
-      } finally {
-        await database.close();
-      }
-    });
 }
 
 function withOrganisation(command: Command): Command {

@@ -1,4 +1,6 @@
 import type { Command } from "commander";
+import { openDatabase } from "../stores/db.ts";
+import type { Database } from "../stores/db.ts";
 import { apiClient } from "./api-client.ts";
 import type { ApiClient } from "./api-client.ts";
 import { readDevState } from "./dev-state.ts";
@@ -28,6 +30,37 @@ export function openApi(options: ApiOptions): { api: ApiClient; dev: DevState | 
     throw new CommandFailure("Which Millrace? Give --url, set MILLRACE_URL, or run `npm start` in this folder.", 2);
   if (key === undefined) throw new CommandFailure("No API key: give --key or set MILLRACE_API_KEY.", 2);
   return { api: apiClient({ url, key }), dev: url === dev?.url ? dev : undefined };
+}
+
+interface DatabaseOptions {
+  readonly databaseUrl?: string;
+  readonly json?: boolean;
+}
+
+/** Adds the options and the action of a command that acts on the database itself, which is open while the action runs. */
+export function withDatabase<Extra extends object = object>(
+  command: Command,
+  action: (database: Database, options: DatabaseOptions & Extra, argument: string) => Promise<void>,
+): void {
+  command
+    .option("--database-url <url>", "Postgres (DATABASE_URL, else .millrace/dev.json)")
+    .option("--json", "print JSON")
+    .action(async (...given: unknown[]) => {
+      // Commander passes the arguments, the options and the command.
+      const options = given.at(-2) as DatabaseOptions & Extra;
+      const url = options.databaseUrl ?? process.env["DATABASE_URL"] ?? readDevState()?.database_url;
+      if (url === undefined)
+        throw new CommandFailure(
+          "Which database? Give --database-url, set DATABASE_URL, or run `npm start` in this folder.",
+          2,
+        );
+      const database = openDatabase({ url, poolSize: 2, applicationName: "millrace-cli", onError: () => undefined });
+      try {
+        await action(database, options, typeof given[0] === "string" ? given[0] : "");
+      } finally {
+        await database.close();
+      }
+    });
 }
 
 /** Prints the JSON document a script wants, or the lines a person wants. */

@@ -10,7 +10,21 @@ const FILE = "master.key";
  * processes share, and is made there by the first that needs it. Throws an Error when what lies there is no key.
  */
 export async function masterKeys(configured: readonly string[] | undefined, directory: string): Promise<Buffer[]> {
-  const texts = configured ?? [await keyInFile(directory)];
+  const texts = configured ?? [(await keyInFile(directory)) ?? (await makeKey(directory))];
+  return parsed(texts, directory);
+}
+
+/** The same for those that only open what others sealed, and make no key: undefined when there is none. */
+export async function existingMasterKeys(
+  configured: readonly string[] | undefined,
+  directory: string,
+): Promise<Buffer[] | undefined> {
+  if (configured) return parsed(configured, directory);
+  const text = await keyInFile(directory);
+  return text === undefined ? undefined : parsed([text], directory);
+}
+
+function parsed(texts: readonly string[], directory: string): Buffer[] {
   return texts.map((text) => {
     const key = parseMasterKey(text.trim());
     if (!key) throw new Error(`${join(directory, FILE)} does not hold a master key (base64 of 32 bytes).`);
@@ -18,13 +32,15 @@ export async function masterKeys(configured: readonly string[] | undefined, dire
   });
 }
 
-async function keyInFile(directory: string): Promise<string> {
-  const path = join(directory, FILE);
-  const found = await readFile(path, "utf8").catch((error: unknown) => {
+async function keyInFile(directory: string): Promise<string | undefined> {
+  return readFile(join(directory, FILE), "utf8").catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
     throw error;
   });
-  if (found !== undefined) return found;
+}
+
+async function makeKey(directory: string): Promise<string> {
+  const path = join(directory, FILE);
   await mkdir(directory, { recursive: true });
   const draft = `${path}.${uuidv7()}`;
   const file = await open(draft, "wx", 0o600);

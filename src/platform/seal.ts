@@ -22,6 +22,8 @@ export interface SecretBox {
   seal(text: string, context: string): Buffer;
   /** Throws SealBroken. */
   open(sealed: Buffer, context: string): string;
+  /** Whether it says of itself that it is under the key that seals now; only opening it tells that this is so. */
+  isCurrent(sealed: Buffer): boolean;
 }
 
 /** Reads a master key as the configuration has it: 32 bytes in base64. Undefined for anything else. */
@@ -59,6 +61,7 @@ export function createSecretBox(masterKeys: readonly Buffer[]): SecretBox {
       const dataKey = decrypt(sealed.subarray(1 + ID_BYTES, HEAD_BYTES), masterKey, `data key of ${context}`);
       return decrypt(sealed.subarray(HEAD_BYTES), dataKey, context).toString("utf8");
     },
+    isCurrent: (sealed) => sealed[0] === VERSION && sealed.subarray(1, 1 + ID_BYTES).equals(idOf(current)),
   };
 }
 

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { masterKeys } from "../../src/platform/master-key.ts";
+import { existingMasterKeys, masterKeys } from "../../src/platform/master-key.ts";
 import { createSecretBox, generateMasterKey } from "../../src/platform/seal.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 
@@ -45,6 +45,19 @@ describe("the master key", () => {
     const keys = await masterKeys([fresh, old], directory);
     expect(keys.map((key) => key.toString("base64"))).toEqual([fresh, old]);
     expect(await readdir(directory)).toEqual([]);
+  });
+
+  it("is not made where it is only looked for", async () => {
+    const directory = scratchDirectory();
+    expect(await existingMasterKeys(undefined, directory)).toBeUndefined();
+    expect(await existingMasterKeys(undefined, join(directory, "nowhere"))).toBeUndefined();
+    expect(await readdir(directory)).toEqual([]);
+    const made = await masterKeys(undefined, directory);
+    expect(await existingMasterKeys(undefined, directory)).toEqual(made);
+    const configured = generateMasterKey();
+    expect(await existingMasterKeys([configured], directory)).toEqual([Buffer.from(configured, "base64")]);
+    await writeFile(join(directory, "master.key"), "not a key\n");
+    await expect(existingMasterKeys(undefined, directory)).rejects.toThrow("does not hold a master key");
   });
 
   it("can be replaced: what the key of the file sealed is opened with that key second", async () => {

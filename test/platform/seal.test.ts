@@ -62,6 +62,17 @@ describe("a sealed secret", () => {
     expect(() => box.open(fresh, PLACE)).toThrow(SealBroken);
   });
 
+  it("says whether it is under the key that seals, whatever others there are", () => {
+    const old = box.seal("old", PLACE);
+    const replaced = createSecretBox([otherKey, key]);
+    expect(box.isCurrent(old)).toBe(true);
+    expect(replaced.isCurrent(old)).toBe(false);
+    expect(replaced.isCurrent(replaced.seal("fresh", PLACE))).toBe(true);
+    expect(createSecretBox([key, otherKey]).isCurrent(old)).toBe(true);
+    for (const other of [Buffer.alloc(0), Buffer.from("sealed"), old.subarray(0, 4), old.subarray(1)])
+      expect(box.isCurrent(other)).toBe(false);
+  });
+
   it("cannot be made without a key", () => {
     expect(() => createSecretBox([])).toThrow("needs a master key");
   });

@@ -5,6 +5,7 @@ import { insertRun } from "../../src/stores/runs.ts";
 import type { NewRun } from "../../src/stores/runs.ts";
 import { recordRun } from "../../src/stores/run-record.ts";
 import { insertSubscription } from "../../src/stores/webhook-subscriptions.ts";
+import type { NewSubscription } from "../../src/stores/webhook-subscriptions.ts";
 import type { Progress, RunState, RunUpdate } from "../../src/domain/run.ts";
 import { testDatabase } from "../support/database.ts";
 
@@ -98,7 +99,12 @@ export async function moveRun(database: Database, tenant: Tenant, runId: string,
 }
 
 /** A webhook subscription to all events. */
-export async function putSubscription(db: Db, org_id: string, subscription_id: string): Promise<void> {
+export async function putSubscription(
+  db: Db,
+  org_id: string,
+  subscription_id: string,
+  overrides: Partial<NewSubscription> = {},
+): Promise<void> {
   await insertSubscription(db, {
     subscription_id,
     org_id,
@@ -110,5 +116,6 @@ export async function putSubscription(db: Db, org_id: string, subscription_id: s
     headers: null,
     header_names: [],
     created_by: uuidv7(),
+    ...overrides,
   });
 }

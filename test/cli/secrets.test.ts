@@ -1,0 +1,129 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { masterKeys } from "../../src/platform/master-key.ts";
+import { createSecretBox, generateMasterKey, SealBroken } from "../../src/platform/seal.ts";
+import type { SecretBox } from "../../src/platform/seal.ts";
+import { openHeaders, openSecret, sealHeaders, sealSecret } from "../../src/webhooks/subscription-secrets.ts";
+import { buildTenant, putSubscription } from "../stores/rows.ts";
+import { testDatabase } from "../support/database.ts";
+import { scratchDirectory } from "../support/scratch.ts";
+import { millrace } from "./millrace.ts";
+import type { Outcome } from "./millrace.ts";
+
+const SECRET = "whsec_of the subscription";
+const HEADERS = { authorization: "Bearer of the receiver" };
+const [oldKey, newKey] = [generateMasterKey(), generateMasterKey()];
+const boxOf = (...keys: string[]): SecretBox => createSecretBox(keys.map((key) => Buffer.from(key, "base64")));
+
+describe("millrace secrets reseal", () => {
+  let test: Awaited<ReturnType<typeof testDatabase>>;
+  beforeAll(async () => {
+    test = await testDatabase();
+  });
+  afterAll(() => test.close());
+
+  /** A subscription whose secret and headers are sealed by `box`; the only one there is, but for `others`. */
+  async function subscribe(box: SecretBox, ...others: string[]): Promise<string> {
+    const { org_id } = await buildTenant(test.database);
+    const id = uuidv7();
+    const sealed = { secret: sealSecret(box, id, SECRET), headers: sealHeaders(box, id, HEADERS) };
+    await test.database.system(async (db) => {
+      await db.query("delete from webhook_subscriptions where subscription_id <> all ($1::uuid[])", [others]);
+      await putSubscription(db, org_id, id, sealed);
+    });
+    return id;
+  }
+
+  async function stored(id: string): Promise<{ secret: Buffer; headers: Buffer }> {
+    const rows = await test.database.system((db) =>
+      db.query<{ secret: Buffer; headers: Buffer }>(
+        "select secret, headers from webhook_subscriptions where subscription_id = $1::uuid",
+        [id],
+      ),
+    );
+    if (!rows[0]) throw new Error(`no subscription ${id}`);
+    return rows[0];
+  }
+
+  /** Runs the command; nothing it prints is a secret or a key. */
+  async function reseal(environment: Readonly<Record<string, string>>, ...args: string[]): Promise<Outcome> {
+    const outcome = await millrace(["secrets", "reseal", "--database-url", test.url, ...args], environment);
+    for (const secret of [SECRET, HEADERS.authorization, oldKey, newKey])
+      expect(outcome.stdout + outcome.stderr).not.toContain(secret);
+    return outcome;
+  }
+
+  it("encrypts anew what is under the earlier key, says that it can go, and has nothing to do the second time", async () => {
+    const id = await subscribe(boxOf(oldKey));
+    const keys = { MILLRACE_MASTER_KEY: `${newKey},${oldKey}` };
+    const removable = "none is left under an earlier key: it can be removed from the configuration\n";
+    expect(await reseal(keys)).toEqual({
+      code: 0,
+      stdout: `2 encrypted anew, 2 under the present key now\n${removable}`,
+      stderr: "",
+    });
+    const { secret, headers } = await stored(id);
+    expect(openSecret(boxOf(newKey), id, secret)).toBe(SECRET);
+    expect(openHeaders(boxOf(newKey), id, headers)).toEqual(HEADERS);
+    expect(() => openSecret(boxOf(oldKey), id, secret)).toThrow(SealBroken);
+    expect(() => openHeaders(boxOf(oldKey), id, headers)).toThrow(SealBroken);
+
+    expect((await reseal(keys)).stdout).toBe(`0 encrypted anew, 2 under the present key now\n${removable}`);
+    expect(await stored(id)).toEqual({ secret, headers });
+    // Where the earlier key has been removed already, nobody is told to remove one.
+    const alone = await reseal({ MILLRACE_MASTER_KEY: newKey });
+    expect(alone).toEqual({ code: 0, stdout: "0 encrypted anew, 2 under the present key now\n", stderr: "" });
+  });
+
+  it("names what it cannot open, does the others, and ends with 1", async () => {
+    const lost = await subscribe(boxOf(generateMasterKey()));
+    const good = await subscribe(boxOf(oldKey), lost);
+    const keys = { MILLRACE_MASTER_KEY: `${newKey},${oldKey}` };
+    const outcome = await reseal(keys);
+    expect(outcome.code).toBe(1);
+    expect(outcome.stdout).toContain("2 encrypted anew, 2 under the present key now");
+    expect(outcome.stdout).toContain(`subscription ${lost}, secret: `);
+    expect(outcome.stdout).toContain(`subscription ${lost}, headers: `);
+    expect(outcome.stdout).not.toContain("can be removed from");
+    expect(outcome.stderr).toContain("MILLRACE_MASTER_KEY");
+    expect(openSecret(boxOf(newKey), good, (await stored(good)).secret)).toBe(SECRET);
+
+    const again = await reseal(keys, "--json");
+    expect(again.code).toBe(1);
+    const reason = "The secret was sealed under a master key that is not configured.";
+    expect(JSON.parse(again.stdout)).toEqual({
+      resealed: 0,
+      current: 2,
+      unreadable: [
+        { subscription_id: lost, column: "secret", reason },
+        { subscription_id: lost, column: "headers", reason },
+      ],
+    });
+  });
+
+  it("takes the key that lies in the blob directory", async () => {
+    const directory = scratchDirectory();
+    const id = await subscribe(createSecretBox(await masterKeys(undefined, directory)));
+    const inFile = readFileSync(join(directory, "master.key"), "utf8").trim();
+    const same = await reseal({ MILLRACE_BLOB_DIR: directory });
+    expect(same).toMatchObject({ code: 0, stdout: "0 encrypted anew, 2 under the present key now\n" });
+    const replaced = await reseal({ MILLRACE_BLOB_DIR: directory, MILLRACE_MASTER_KEY: `${newKey},${inFile}` });
+    expect(replaced).toMatchObject({ code: 0, stdout: expect.stringContaining("2 encrypted anew") });
+    expect(openSecret(boxOf(newKey), id, (await stored(id)).secret)).toBe(SECRET);
+  });
+
+  it("makes no key where there is none, and ends with 2", async () => {
+    const directory = join(scratchDirectory(), "blobs");
+    const outcome = await reseal({ MILLRACE_BLOB_DIR: directory });
+    expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("MILLRACE_MASTER_KEY") });
+    expect(() => readFileSync(join(directory, "master.key"))).toThrow("ENOENT");
+  });
+
+  it("tells no key that is written wrongly", async () => {
+    const outcome = await reseal({ MILLRACE_MASTER_KEY: `${newKey},${oldKey.slice(1)}` });
+    expect(outcome).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("base64 of 32 bytes") });
+    expect(outcome.stderr).not.toContain(oldKey.slice(1));
+  });
+});
