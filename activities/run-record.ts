@@ -1,16 +1,19 @@
 import { redact } from "../src/domain/flow/redact.ts";
 import type { Json, StoredValue } from "../src/domain/json.ts";
-import type { CheckpointNode, NodeRecord, RunError, RunState, RunUpdate } from "../src/domain/run.ts";
+import { isNodeEnd } from "../src/domain/run.ts";
+import type { CheckpointNode, NodeRecord, Progress, RunError, RunState, RunUpdate } from "../src/domain/run.ts";
 import type { NodeReport, RunIdentity, RunReport } from "../src/domain/run-report.ts";
 import { loadValue, storeValue } from "../src/platform/blobs.ts";
 import type { BlobStore } from "../src/platform/blobs.ts";
 import { redactSecrets } from "../src/platform/redaction.ts";
+import { isConnectionError } from "../src/stores/db.ts";
 import type { Database } from "../src/stores/db.ts";
 import type { RunFeed } from "../src/stores/run-feed.ts";
 import { getNodeRun } from "../src/stores/node-runs.ts";
 import { keepsCheckpoint, lockRun, recordRun } from "../src/stores/run-record.ts";
 import type { RunEventDraft } from "../src/stores/run-record.ts";
 import type { LoadedPlan, PlanCache } from "./plans.ts";
+import { shareWrites } from "./shared-writes.ts";
 
 /** A node's value is kept for reading up to this length (characters of JSON); beyond it, the record says so. */
 const RECORDED_CHARS = 16 * 1024;
@@ -40,30 +43,63 @@ export interface RunRecorderDeps {
 
 /** The one way into a run's record: what is redacted by the flow or secret by its look never gets there. */
 export function createRunRecorder({ db, blobs, feed, plans, onState, checkAfterMs }: RunRecorderDeps): RunRecorder {
+  const recordNodes = shareWrites((reports: readonly RunReport[]) => write(joined(reports)), isConnectionError);
+
+  async function write(report: RunReport): Promise<RunState> {
+    const plan = await plans.get(report.run);
+    const update = await toUpdate(report, plan, blobs);
+    const events = toldOnce(report.nodes.flatMap(nodeEvents));
+    const { org_id, run_id } = report.run;
+    const result =
+      report.state === "PAUSED"
+        ? await db.orgTransaction(org_id, async (connection) => {
+            await lockRun(connection, run_id);
+            return recordRun(connection, update, events, checkAfterMs);
+          })
+        : await db.org(org_id, (connection) => recordRun(connection, update, events, checkAfterMs));
+    if (!result) throw new Error(`run ${run_id} has no row`);
+    feed.changed(run_id);
+    if (result.state !== result.old_state) onState?.(result.state, report);
+    return result.state;
+  }
+
   return {
-    async record(report) {
-      const plan = await plans.get(report.run);
-      const update = await toUpdate(report, plan, blobs);
-      const events = report.nodes.flatMap(nodeEvents);
-      const { org_id, run_id } = report.run;
-      const result =
-        report.state === "PAUSED"
-          ? await db.orgTransaction(org_id, async (connection) => {
-              await lockRun(connection, run_id);
-              return recordRun(connection, update, events, checkAfterMs);
-            })
-          : await db.org(org_id, (connection) => recordRun(connection, update, events, checkAfterMs));
-      if (!result) throw new Error(`run ${run_id} has no row`);
-      feed.changed(run_id);
-      if (result.state !== result.old_state) onState?.(result.state, report);
-      return result.state;
-    },
+    record: (report) => (tellsNodesOnly(report) ? recordNodes(report.run.run_id, report) : write(report)),
     async ended(run, path) {
       const node = await db.org(run.org_id, (connection) => getNodeRun(connection, run.run_id, path));
       if (node?.state === "FAILED" && node.error) return { state: "FAILED", error: node.error };
       const whole = node?.state === "COMPLETED" && !node.truncated && (await plans.get(run)).redact.length === 0;
       return whole ? { state: "COMPLETED", value: { v: node.output } } : null;
     },
+  };
+}
+
+/** Whether a report has nothing but nodes and progress: such reports of a run can be one. */
+function tellsNodesOnly({ run: _run, progress: _progress, nodes: _nodes, ...more }: RunReport): boolean {
+  return Object.values(more).every((value) => value === undefined);
+}
+
+/** Reports of one run in one, in their order. */
+function joined(reports: readonly RunReport[]): RunReport {
+  const [first, ...others] = reports;
+  if (!first) throw new Error("there is no report");
+  return others.reduce(
+    (all, { progress, nodes }) => ({
+      run: all.run,
+      progress: furthest(all.progress, progress),
+      nodes: [...all.nodes, ...nodes],
+    }),
+    first,
+  );
+}
+
+function furthest(one: Progress, other: Progress): Progress {
+  return {
+    total_nodes: Math.max(one.total_nodes, other.total_nodes),
+    started_nodes: Math.max(one.started_nodes, other.started_nodes),
+    completed_nodes: Math.max(one.completed_nodes, other.completed_nodes),
+    skipped_nodes: Math.max(one.skipped_nodes, other.skipped_nodes),
+    current_node: other.current_node ?? one.current_node,
   };
 }
 
@@ -84,9 +120,30 @@ async function toUpdate(report: RunReport, plan: LoadedPlan, blobs: BlobStore): 
   };
 }
 
-/** The last report of each node: one statement cannot write a row twice. */
+/** One report of each node, since one statement cannot write a row twice: its end where that is told, else the last. */
 function latest(reports: readonly NodeReport[]): NodeReport[] {
-  return [...new Map(reports.map((report) => [report.path, report])).values()];
+  const byPath = new Map<string, NodeReport>();
+  for (const report of reports) {
+    const known = byPath.get(report.path);
+    if (!known || !isNodeEnd(known.state)) byPath.set(report.path, report);
+  }
+  return [...byPath.values()];
+}
+
+/**
+ * Events without repetitions, and nothing of a node after its end: an attempt whose worker was thought dead may report
+ * beside the one that took its place. Of what earlier writes told, the statement itself takes care.
+ */
+function toldOnce(events: readonly RunEventDraft[]): RunEventDraft[] {
+  const ended = new Set<unknown>();
+  const told = new Set<string>();
+  return events.filter(({ type, data: { path, attempt, error } }) => {
+    const key = JSON.stringify([type, path, attempt, error !== undefined && error !== null]);
+    if (ended.has(path) || told.has(key)) return false;
+    told.add(key);
+    if (type === "node.finished") ended.add(path);
+    return true;
+  });
 }
 
 async function toRecord(

@@ -41,6 +41,11 @@ export type RanByType = (typeof RAN_BY_TYPES)[number];
 export const NODE_STATES = ["RUNNING", "RETRYING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED", "SKIPPED"] as const;
 export type NodeState = (typeof NODE_STATES)[number];
 
+/** Whether a node in this state stays in it. */
+export function isNodeEnd(state: NodeState): boolean {
+  return state !== "RUNNING" && state !== "RETRYING" && state !== "PAUSED";
+}
+
 export interface RunError {
   readonly code: string;
   readonly message: string;
