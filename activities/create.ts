@@ -15,17 +15,40 @@ import { createIngestDocument } from "./ingest/ingest-document.ts";
 import type { ParseDocument } from "./ingest/parse-document.ts";
 import { createExpirePause } from "./pauses.ts";
 import { createPlanCache } from "./plans.ts";
+import type { PlanCache } from "./plans.ts";
 import { createRecordSink } from "./record-sink.ts";
 import { createRunRecorder } from "./run-record.ts";
-import type { RunRecorderDeps } from "./run-record.ts";
+import type { RunRecorder, RunRecorderDeps } from "./run-record.ts";
 import { assemble, splitItems } from "./values.ts";
 
-export interface ActivityDeps {
+export interface RecordingDeps {
   readonly config: Config;
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly feed: RunFeed;
   readonly onState?: RunRecorderDeps["onState"];
+}
+
+/** The plans a process knows, and its way into the runs' records; all of its activities share them. */
+export interface Recording {
+  readonly plans: PlanCache;
+  readonly recorder: RunRecorder;
+}
+
+export function createRecording({ config, db, blobs, feed, onState }: RecordingDeps): Recording {
+  const plans = createPlanCache(db);
+  const checkAfterMs = config.MILLRACE_STUCK_AFTER_MS;
+  return {
+    plans,
+    recorder: createRunRecorder({ db, blobs, feed, plans, checkAfterMs, ...(onState ? { onState } : {}) }),
+  };
+}
+
+export interface ActivityDeps extends Recording {
+  readonly config: Config;
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly feed: RunFeed;
   /** Told of each write of a run's end that failed and is tried again. */
   readonly onFault: (error: unknown, report: RunReport) => void;
 }
@@ -37,16 +60,15 @@ export interface RunWorkerParts {
 }
 
 /** What every process that holds run workflows registers. */
-export function createRunWorkerParts({ config, db, blobs, feed, onState, onFault }: ActivityDeps): RunWorkerParts {
-  const plans = createPlanCache(db);
-  const recorder = createRunRecorder({
-    db,
-    blobs,
-    feed,
-    plans,
-    checkAfterMs: config.MILLRACE_STUCK_AFTER_MS,
-    ...(onState ? { onState } : {}),
-  });
+export function createRunWorkerParts({
+  config,
+  db,
+  blobs,
+  feed,
+  plans,
+  recorder,
+  onFault,
+}: ActivityDeps): RunWorkerParts {
   const evaluate = createEvaluate(blobs, plans);
   const loadDocuments = createLoadDocuments(db, blobs, plans);
   const createChildRun = createChildRuns({
@@ -79,16 +101,7 @@ export interface RegularActivityDeps extends ActivityDeps {
 
 /** What only the workers register. */
 export function createRegularActivities(deps: RegularActivityDeps): RegularActivities {
-  const { config, db, blobs, feed, executors, parse, onNode, onState } = deps;
-  const plans = createPlanCache(db);
-  const recorder = createRunRecorder({
-    db,
-    blobs,
-    feed,
-    plans,
-    checkAfterMs: config.MILLRACE_STUCK_AFTER_MS,
-    ...(onState ? { onState } : {}),
-  });
+  const { db, blobs, plans, recorder, executors, parse, onNode } = deps;
   return {
     executeNode: createExecuteNode({ blobs, plans, recorder, executors, ...(onNode ? { onNode } : {}) }),
     ingestDocument: createIngestDocument({ db, blobs, parse }),

@@ -1,45 +1,13 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createRunWorkerParts } from "../activities/create.ts";
+import { createRecording, createRunWorkerParts } from "../activities/create.ts";
 import { createApp } from "./api/app.ts";
-import { loadConfig } from "./config.ts";
-import { createFileBlobStore } from "./platform/blobs.ts";
-import { createGuardedFetch } from "./platform/guarded-fetch.ts";
-import { createLogger } from "./platform/logger.ts";
-import { masterKeys } from "./platform/master-key.ts";
-import { createMetrics } from "./platform/metrics.ts";
-import { createSecretBox } from "./platform/seal.ts";
-import { createShutdown } from "./shutdown.ts";
-import { openDatabase } from "./stores/db.ts";
-import { openRunFeed } from "./stores/run-feed.ts";
-import { connectTemporal } from "./temporal/connection.ts";
+import { openProcess } from "./open-process.ts";
 import { createRunStarter } from "./temporal/runs.ts";
-import { installTemporalRuntime } from "./temporal/runtime.ts";
 import { createRunWorker, runWorkers } from "./temporal/workers.ts";
-import { watchEvents } from "./webhooks/watch-events.ts";
 
-const config = loadConfig();
-const logger = createLogger({ level: config.LOG_LEVEL, service: "api" });
-const metrics = createMetrics({ service: "api" });
-installTemporalRuntime(logger);
-const shutdown = createShutdown(logger, config.MILLRACE_SHUTDOWN_GRACE_MS + 10_000);
-
-const db = openDatabase({
-  url: config.DATABASE_URL,
-  poolSize: config.DATABASE_POOL_SIZE,
-  applicationName: "millrace-api",
-  onError: (err) => logger.warn({ err }, "database connection"),
-});
-shutdown.add("database", () => db.close());
-const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
-shutdown.add("run feed", () => feed.close());
-const blobs = await createFileBlobStore(config.MILLRACE_BLOB_DIR);
-shutdown.add("blobs", () => blobs.close());
-const guardedFetch = createGuardedFetch({ allow: config.MILLRACE_PRIVATE_HOSTS });
-shutdown.add("outbound connections", () => guardedFetch.close());
-const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, config.MILLRACE_BLOB_DIR));
-const temporal = await connectTemporal(config, (err, message) => logger.warn({ err }, message));
-shutdown.add("temporal", () => temporal.close());
+const { config, logger, metrics, shutdown, db, feed, blobs, secrets, guardedFetch, temporal } =
+  await openProcess("api");
 
 if (config.MILLRACE_API_WORKER) {
   // Run workflows start here without a round trip through a task queue; the workers take over what this process leaves.
@@ -48,6 +16,7 @@ if (config.MILLRACE_API_WORKER) {
     db,
     blobs,
     feed,
+    ...createRecording({ config, db, blobs, feed }),
     onFault: (err, { run }) => logger.warn({ err, run_id: run.run_id }, "the end of a run could not be written yet"),
   });
   const workers = runWorkers([await createRunWorker(config, temporal.connection, parts)]);
@@ -57,9 +26,6 @@ if (config.MILLRACE_API_WORKER) {
     void shutdown.run("worker died").then(() => process.exit(1));
   });
 }
-
-const watch = watchEvents(db, metrics, (err) => logger.warn({ err }, "metrics of events"));
-shutdown.add("metrics of events", () => watch.close());
 
 const { app, drain, close } = createApp({
   config,

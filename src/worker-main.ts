@@ -1,56 +1,25 @@
 import { createServer } from "node:http";
-import { createRunWorkerParts, createRegularActivities } from "../activities/create.ts";
+import { createRecording, createRegularActivities, createRunWorkerParts } from "../activities/create.ts";
 import { createActivityDocumentParser, createParseDocument } from "../activities/ingest/parse-document.ts";
 import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
 import { createUrlExecutor } from "../activities/nodes/url.ts";
 import { createWebhookActivities } from "../activities/webhooks.ts";
-import { loadConfig } from "./config.ts";
 import type { RunReport } from "./domain/run-report.ts";
-import { createFileBlobStore } from "./platform/blobs.ts";
-import { createGuardedFetch } from "./platform/guarded-fetch.ts";
-import { createLogger } from "./platform/logger.ts";
-import { masterKeys } from "./platform/master-key.ts";
-import { createMetrics } from "./platform/metrics.ts";
+import { openProcess } from "./open-process.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
-import { createSecretBox } from "./platform/seal.ts";
 import { startHousekeeping } from "./runs/housekeeping.ts";
 import { startSweeper } from "./runs/sweeper.ts";
-import { createShutdown } from "./shutdown.ts";
-import { openDatabase } from "./stores/db.ts";
-import { openRunFeed } from "./stores/run-feed.ts";
-import { connectTemporal } from "./temporal/connection.ts";
 import { createDeliveryStarter } from "./temporal/deliveries.ts";
 import { createRunStarter } from "./temporal/runs.ts";
-import { installTemporalRuntime } from "./temporal/runtime.ts";
 import { createActivityWorker, createRunWorker, createWebhookWorker, runWorkers } from "./temporal/workers.ts";
 import { VERSION } from "./version.ts";
 import { createSendDelivery } from "./webhooks/send.ts";
 import { startWebhooks } from "./webhooks/start-webhooks.ts";
-import { watchEvents } from "./webhooks/watch-events.ts";
 
-const config = loadConfig();
-const logger = createLogger({ level: config.LOG_LEVEL, service: "worker" });
-const metrics = createMetrics({ service: "worker" });
-installTemporalRuntime(logger);
-const shutdown = createShutdown(logger, config.MILLRACE_SHUTDOWN_GRACE_MS + 10_000);
+const { config, logger, metrics, shutdown, db, feed, blobs, secrets, guardedFetch, temporal } =
+  await openProcess("worker");
 
-const db = openDatabase({
-  url: config.DATABASE_URL,
-  poolSize: config.DATABASE_POOL_SIZE,
-  applicationName: "millrace-worker",
-  onError: (err) => logger.warn({ err }, "database connection"),
-});
-shutdown.add("database", () => db.close());
-const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
-shutdown.add("run feed", () => feed.close());
-const blobs = await createFileBlobStore(config.MILLRACE_BLOB_DIR);
-shutdown.add("blobs", () => blobs.close());
-const temporal = await connectTemporal(config, (err, message) => logger.warn({ err }, message));
-shutdown.add("temporal", () => temporal.close());
-
-const guardedFetch = createGuardedFetch({ allow: config.MILLRACE_PRIVATE_HOSTS });
-shutdown.add("outbound connections", () => guardedFetch.close());
 // A code node ends at its own time-out, which is shorter; this is the net under it.
 const sandbox = createSandbox({ timeoutMs: 900_000 });
 shutdown.add("code sandbox", () => sandbox.close());
@@ -63,7 +32,7 @@ const deps = {
   db,
   blobs,
   feed,
-  onState: observeState,
+  ...createRecording({ config, db, blobs, feed, onState: observeState }),
   onFault: (err: unknown, { run }: RunReport) =>
     logger.warn({ err, run_id: run.run_id }, "the end of a run could not be written yet"),
 };
@@ -92,7 +61,7 @@ const webhooks = startWebhooks({
   db,
   send: createSendDelivery({
     guardedFetch,
-    box: createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, config.MILLRACE_BLOB_DIR)),
+    box: secrets,
     timeoutMs: config.MILLRACE_WEBHOOK_TIMEOUT_MS,
     publicUrl: config.MILLRACE_PUBLIC_URL ?? "",
     version: VERSION,
@@ -139,8 +108,6 @@ const sweeper = startSweeper({
   },
 });
 shutdown.add("sweeper", () => sweeper.close());
-const watch = watchEvents(db, metrics, (err) => logger.warn({ err }, "metrics of events"));
-shutdown.add("metrics of events", () => watch.close());
 const housekeeping = startHousekeeping(db, blobs, {
   eventRetentionMs: config.MILLRACE_EVENT_RETENTION_MS,
   onError: (err) => logger.warn({ err }, "housekeeping"),

@@ -88,7 +88,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     layers: /^src\/(dev|cli|domain|stores|platform)\/|^src\/config\.ts$/,
   },
   version: { files: /^src\/version\.ts$/, packages: /^$/, layers: /^$/ },
-  mains: { files: /^src\/([a-z]+-main|shutdown)\.ts$/, packages: /.*/, layers: /.*/ },
+  mains: { files: /^src\/([a-z]+-main|open-process|shutdown)\.ts$/, packages: /.*/, layers: /.*/ },
 };
 
 const files = sourceFiles("src", "workflows", "activities");

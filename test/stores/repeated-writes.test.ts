@@ -1,13 +1,11 @@
-import { uuidv7 } from "uuidv7";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { PauseOpening } from "../../src/domain/run.ts";
 import { listNodeRuns } from "../../src/stores/node-runs.ts";
 import { closePause, listPauses } from "../../src/stores/pauses.ts";
 import { listRunEvents } from "../../src/stores/run-events.ts";
 import { lockRun, recordRun } from "../../src/stores/run-record.ts";
 import type { RunEventDraft } from "../../src/stores/run-record.ts";
 import { getRun } from "../../src/stores/runs.ts";
-import { buildRun, buildTenant, moveRun, ownDatabase, update } from "./rows.ts";
+import { buildRun, buildTenant, moveRun, ownDatabase, pauseOpening, update } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
 
 // A worker that dies after a write and before Temporal knows of it leaves a step that is done again, write and all.
@@ -74,20 +72,7 @@ describe("a write that is repeated", () => {
 
   it("does not pause a run again whose pause has been answered in between", async () => {
     const runId = await buildRun(own.database, tenant);
-    const pause: PauseOpening = {
-      pause_id: uuidv7(),
-      workflow_id: "w",
-      node_id: "approval-0",
-      path: "approval-0",
-      kind: "approval",
-      message: "?",
-      data: null,
-      form: null,
-      actions: [{ id: "approve" }],
-      required_approvals: 1,
-      expires_at: null,
-      on_timeout: "fail",
-    };
+    const pause = pauseOpening();
     const open = () =>
       own.database.orgTransaction(tenant.org_id, async (db) => {
         await lockRun(db, runId);

@@ -24,7 +24,7 @@ import {
   rotatedSecret,
   updateSubscription,
 } from "../../src/stores/webhook-subscriptions.ts";
-import { buildRun, buildTenant, ownDatabase, putSubscription, update } from "./rows.ts";
+import { buildRun, buildTenant, ownDatabase, pauseOpening, putSubscription, update } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
 
 const own = ownDatabase();
@@ -53,7 +53,7 @@ beforeAll(async () => {
             finished_at: null,
           },
         ],
-        pauses_opened: [pause()],
+        pauses_opened: [pauseOpening()],
       }),
       [],
     ),
@@ -92,23 +92,6 @@ async function buildWebhook({ org_id }: Tenant): Promise<Webhook> {
     await insertReplay(db, replay);
   });
   return { subscription_id, delivery_id };
-}
-
-function pause() {
-  return {
-    pause_id: uuidv7(),
-    workflow_id: "w",
-    node_id: "approval-0",
-    path: "approval-0",
-    kind: "approval",
-    message: "?",
-    data: null,
-    form: null,
-    actions: [{ id: "approve" }],
-    required_approvals: 1,
-    expires_at: null,
-    on_timeout: "fail",
-  } as const;
 }
 
 /** The tables with row-level security, as the database knows them. */

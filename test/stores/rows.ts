@@ -6,7 +6,7 @@ import type { NewRun } from "../../src/stores/runs.ts";
 import { recordRun } from "../../src/stores/run-record.ts";
 import { insertSubscription } from "../../src/stores/webhook-subscriptions.ts";
 import type { NewSubscription } from "../../src/stores/webhook-subscriptions.ts";
-import type { Progress, RunState, RunUpdate } from "../../src/domain/run.ts";
+import type { PauseOpening, Progress, RunState, RunUpdate } from "../../src/domain/run.ts";
 import { testDatabase } from "../support/database.ts";
 
 /** A migrated database for the calling test file, removed after its last test. */
@@ -87,6 +87,25 @@ export function update(tenant: Tenant, runId: string, overrides: Partial<RunUpda
     started_at: new Date().toISOString(),
     progress: NO_PROGRESS,
     nodes: [],
+    ...overrides,
+  };
+}
+
+/** A pause as its workflow opens it. */
+export function pauseOpening(overrides: Partial<PauseOpening> = {}): PauseOpening {
+  return {
+    pause_id: uuidv7(),
+    workflow_id: "w",
+    node_id: "approval-0",
+    path: "approval-0",
+    kind: "approval",
+    message: "?",
+    data: null,
+    form: null,
+    actions: [{ id: "approve" }],
+    required_approvals: 1,
+    expires_at: null,
+    on_timeout: "fail",
     ...overrides,
   };
 }

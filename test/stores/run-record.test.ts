@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { PauseOpening, RunState } from "../../src/domain/run.ts";
+import type { RunState } from "../../src/domain/run.ts";
 import { COALESCED_TRANSITIONS, RUN_STATES, RUN_TRANSITIONS } from "../../src/domain/run.ts";
 import { isTransitionRefused } from "../../src/stores/db.ts";
 import { listNodeRuns, outputsSoFar } from "../../src/stores/node-runs.ts";
@@ -9,7 +9,7 @@ import { listRunEvents } from "../../src/stores/run-events.ts";
 import { getRunBeyond, getSettledRun, listPausesOf, runPositions } from "../../src/stores/run-reads.ts";
 import { lockRun, recordRun } from "../../src/stores/run-record.ts";
 import { getRun, insertRun } from "../../src/stores/runs.ts";
-import { buildRun, buildTenant, moveRun, ownDatabase, update } from "./rows.ts";
+import { buildRun, buildTenant, moveRun, ownDatabase, pauseOpening, update } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
 
 const own = ownDatabase();
@@ -35,21 +35,6 @@ const node = (id: string, overrides: object = {}) =>
     finished_at: null,
     ...overrides,
   }) as const;
-const pause = (overrides: Partial<PauseOpening> = {}): PauseOpening => ({
-  pause_id: uuidv7(),
-  workflow_id: "w",
-  node_id: "approval-0",
-  path: "approval-0",
-  kind: "approval",
-  message: "?",
-  data: null,
-  form: null,
-  actions: [{ id: "approve" }],
-  required_approvals: 1,
-  expires_at: null,
-  on_timeout: "fail",
-  ...overrides,
-});
 
 describe("the state of a run", () => {
   it("moves as the table says, and SQL refuses every other change", async () => {
@@ -99,7 +84,7 @@ describe("the state of a run", () => {
 
   it("is not PAUSED by a write that comes after the last answer", async () => {
     const runId = await buildRun(own.database, tenant);
-    const opened = pause();
+    const opened = pauseOpening();
     await inOrg((db) => recordRun(db, update(tenant, runId, { state: "PAUSED", pauses_opened: [opened] }), []));
     expect(await stateOf(runId)).toBe("PAUSED");
     await own.database.orgTransaction(tenant.org_id, async (db) => {
@@ -119,7 +104,7 @@ describe("the state of a run", () => {
 
   it("ends its pauses with it", async () => {
     const runId = await buildRun(own.database, tenant);
-    const opened = pause();
+    const opened = pauseOpening();
     await inOrg((db) => recordRun(db, update(tenant, runId, { state: "PAUSED", pauses_opened: [opened] }), []));
     await moveRun(own.database, tenant, runId, "CANCELLED");
     expect(await inOrg((db) => listPauses(db, runId))).toMatchObject([{ status: "cancelled" }]);
@@ -205,7 +190,7 @@ describe("pauses of many runs", () => {
   it("come with at most so many of each", async () => {
     const runs = [await buildRun(own.database, tenant), await buildRun(own.database, tenant)];
     for (const [index, runId] of runs.entries()) {
-      const opened = Array.from({ length: index + 2 }, (_, i) => pause({ path: `map-0[${i}]/approval-0` }));
+      const opened = Array.from({ length: index + 2 }, (_, i) => pauseOpening({ path: `map-0[${i}]/approval-0` }));
       await inOrg((db) => recordRun(db, update(tenant, runId, { state: "PAUSED", pauses_opened: opened }), []));
     }
     const found = await inOrg((db) => listPausesOf(db, runs, 2));

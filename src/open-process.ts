@@ -1,0 +1,46 @@
+import { loadConfig } from "./config.ts";
+import { createFileBlobStore } from "./platform/blobs.ts";
+import { createGuardedFetch } from "./platform/guarded-fetch.ts";
+import { createLogger } from "./platform/logger.ts";
+import { masterKeys } from "./platform/master-key.ts";
+import { createMetrics } from "./platform/metrics.ts";
+import { createSecretBox } from "./platform/seal.ts";
+import { createShutdown } from "./shutdown.ts";
+import { openDatabase } from "./stores/db.ts";
+import { openRunFeed } from "./stores/run-feed.ts";
+import { connectTemporal } from "./temporal/connection.ts";
+import { installTemporalRuntime } from "./temporal/runtime.ts";
+import { watchEvents } from "./webhooks/watch-events.ts";
+
+/**
+ * Opens what api and worker have in common, by the configuration in the environment. All of it is closed by `shutdown`,
+ * after whatever is added there later. Waits until Temporal is there.
+ */
+export async function openProcess(service: "api" | "worker") {
+  const config = loadConfig();
+  const logger = createLogger({ level: config.LOG_LEVEL, service });
+  const metrics = createMetrics({ service });
+  installTemporalRuntime(logger);
+  const shutdown = createShutdown(logger, config.MILLRACE_SHUTDOWN_GRACE_MS + 10_000);
+
+  const db = openDatabase({
+    url: config.DATABASE_URL,
+    poolSize: config.DATABASE_POOL_SIZE,
+    applicationName: `millrace-${service}`,
+    onError: (err) => logger.warn({ err }, "database connection"),
+  });
+  shutdown.add("database", () => db.close());
+  const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
+  shutdown.add("run feed", () => feed.close());
+  const blobs = await createFileBlobStore(config.MILLRACE_BLOB_DIR);
+  shutdown.add("blobs", () => blobs.close());
+  const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, config.MILLRACE_BLOB_DIR));
+  const guardedFetch = createGuardedFetch({ allow: config.MILLRACE_PRIVATE_HOSTS });
+  shutdown.add("outbound connections", () => guardedFetch.close());
+  const watch = watchEvents(db, metrics, (err) => logger.warn({ err }, "metrics of events"));
+  shutdown.add("metrics of events", () => watch.close());
+  const temporal = await connectTemporal(config, (err, message) => logger.warn({ err }, message));
+  shutdown.add("temporal", () => temporal.close());
+
+  return { config, logger, metrics, shutdown, db, feed, blobs, secrets, guardedFetch, temporal };
+}
