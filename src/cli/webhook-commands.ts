@@ -154,8 +154,9 @@ async function listen(options: ListenOptions): Promise<void> {
   const { api } = openApi(options);
   // From here on, so that a subscription which is just being made is deleted, too. A second Ctrl-C ends at once.
   const stopped = new Promise<void>((resolve) => {
-    process.once("SIGINT", resolve);
-    process.once("SIGTERM", resolve);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
+    // Nobody reads any more, as after `| head`: elsewhere the process just ends then, here something is to be deleted.
+    process.stdout.removeAllListeners("error").on("error", () => resolve());
   });
   let tellSecret: (secret: string) => void = () => undefined;
   const secret = new Promise<string>((resolve) => {

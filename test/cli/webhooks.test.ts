@@ -51,8 +51,13 @@ async function listen(...args: string[]) {
     subscription,
     lines: () => stdout.split("\n").filter((line) => line !== ""),
     stderr: () => stderr,
-    stop() {
-      child.kill("SIGINT");
+    stop(signal: NodeJS.Signals = "SIGINT") {
+      child.kill(signal);
+      return ended;
+    },
+    /** What `| head` does when it has enough. */
+    stopReading() {
+      child.stdout.destroy();
       return ended;
     },
   };
@@ -103,6 +108,16 @@ describe("millrace webhooks listen", () => {
     for (const line of good) expect(line).toMatch(/✓ 204 run\.(started|completed) evt_\S+ run \S+$/);
     expect(listener.lines().join()).not.toContain("forged");
     expect(await listener.stop()).toBe(0);
+  });
+
+  it("unsubscribes when its terminal is closed, and when nobody reads any more", async () => {
+    const closed = await listen();
+    expect(await closed.stop("SIGHUP")).toBe(0);
+    const piped = await listen("--events", "run.started");
+    const ended = piped.stopReading();
+    await run();
+    expect(await ended).toBe(0);
+    expect(await subscriptions()).toEqual([]);
   });
 
   it("passes verified deliveries on, and answers what it is answered", async () => {
