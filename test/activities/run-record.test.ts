@@ -66,6 +66,8 @@ const node = (path: string, more: Partial<NodeReport> = {}): NodeReport => ({
 });
 const running = (path: string): NodeReport => node(path, { state: "RUNNING", finished_at: null });
 
+const text = (json: unknown): string => (typeof json === "string" ? json : JSON.stringify(json));
+
 async function begin() {
   const run_id = await buildRun(own.database, tenant, { total_nodes: 30 });
   const report = (...nodes: NodeReport[]): RunReport => ({
@@ -82,7 +84,7 @@ async function begin() {
     events: async () => {
       const events = await inOrg("", (db) => listRunEvents(db, run_id, 0, 1000));
       expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));
-      return events.flatMap(({ type, data }) => (type.startsWith("node.") ? [`${type} ${data["path"]}`] : []));
+      return events.flatMap(({ type, data }) => (type.startsWith("node.") ? [`${type} ${text(data["path"])}`] : []));
     },
   };
 }

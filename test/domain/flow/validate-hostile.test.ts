@@ -92,7 +92,9 @@ describe("deep-json", () => {
     let inner: object = { nodes: [], edges: [] };
     for (let depth = 0; depth < 15; depth += 1)
       inner = { nodes: [node("m", "map", { items: "[]", flow: inner })], edges: [] };
-    expect(within(15_000, flow({ nodes: (inner as ReturnType<typeof flow>).nodes })).codes).toContain("nesting_too_deep");
+    expect(within(15_000, flow({ nodes: (inner as ReturnType<typeof flow>).nodes })).codes).toContain(
+      "nesting_too_deep",
+    );
   });
 
   it("refuses objects that contain themselves", () => {
