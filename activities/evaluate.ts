@@ -1,3 +1,4 @@
+import { celMeterOfNode } from "../src/domain/flow/expressions/cel-limits.ts";
 import { evaluatePart } from "../src/domain/flow/evaluate.ts";
 import type { EvaluateInput, EvaluateResult } from "../src/domain/run-report.ts";
 import { storeValue } from "../src/platform/blobs.ts";
@@ -12,7 +13,10 @@ const RENDER_MS = 1000;
 export function createEvaluate(blobs: BlobStore, plans: PlanCache) {
   return async function evaluate({ run, plan_path, part, scope }: EvaluateInput): Promise<EvaluateResult> {
     const node = (await plans.get(run)).node(plan_path);
-    const result = evaluatePart(node, part, await loadScope(blobs, scope, run.run_id), { renderMs: RENDER_MS });
+    const result = evaluatePart(node, part, await loadScope(blobs, scope, run.run_id), {
+      renderMs: RENDER_MS,
+      meter: celMeterOfNode(),
+    });
     return {
       value: await storeValue(blobs, run.org_id, result.output),
       ...(result.handles ? { handles: result.handles } : {}),

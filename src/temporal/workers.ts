@@ -7,6 +7,13 @@ import { activityQueue, runQueue, webhookQueue } from "./ids.ts";
 
 type Activities = object;
 
+/**
+ * How long a step of a workflow may take in its thread. Steps are short, because the engine sees to it; on a machine that
+ * stalls, the SDK's own 5 s would pass all the same, and what they end is the process, with all other runs in it (Node's
+ * async hooks do not survive a time-out of node:vm). Not among the SDK's declared options.
+ */
+const NO_PANIC = { isolateExecutionTimeout: "60 seconds" };
+
 /** Longest time between two heartbeats that reach Temporal, and with it, until a cancellation reaches an activity. */
 const HEARTBEAT_THROTTLE = "2 seconds";
 
@@ -30,6 +37,7 @@ export async function createRunWorker(
     workflowBundle: { code },
     activities,
     sinks,
+    ...NO_PANIC,
     maxCachedWorkflows: config.MILLRACE_WORKER_CACHED_WORKFLOWS,
     // Slots are cheap, and one is held by each poller, too: without enough of them starts would not be eager.
     maxConcurrentWorkflowTaskExecutions: 200,

@@ -1,4 +1,5 @@
-import { CancellationScope, isCancellation, sleep, workflowInfo } from "@temporalio/workflow";
+import { CancellationScope, isCancellation, patched, sleep, workflowInfo } from "@temporalio/workflow";
+import { Meter } from "../../src/domain/flow/expressions/meter.ts";
 import { NodeFailure } from "../../src/domain/failure.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { Plan, PlanNode } from "../../src/domain/flow/types.ts";
@@ -15,10 +16,33 @@ const PIGGYBACK_CHARS = 16 * 1024;
 const FLUSH_AT = 200;
 /** Activities one workflow has under way at once; Temporal refuses 2000. */
 const MOST_ACTIVITIES = 200;
+/**
+ * Units of work that a workflow does itself: in one evaluation, and in all of its life, since a process that takes it over
+ * does all of it again in one go. Measured on a slow machine: 5 million steps of expressions take half a second to two, and
+ * so do 128 million characters of templates in the worst of their filters.
+ */
+const WORK_AT_ONCE = 500_000;
+const WORK_IN_ALL = 5_000_000;
+const TEMPLATE_UNITS = 32;
+/** Iterations of inline flows that one workflow runs, for the same reason; maps with fewer than the second are not moved. */
+const INLINE_ITEMS = 1000;
+const FEW_ITEMS = 50;
 /** Microtask turns after which whatever follows from an event has begun (chains of awaits are a few turns long). */
 const QUIET_TURNS = 20;
 
 type ReportedState = Pick<RunReport, "state" | "state_reason" | "outputs" | "error" | "pauses_opened" | "checkpoint">;
+
+export interface WorkBudget {
+  readonly meter: Meter;
+  readonly templateMeter: Meter;
+}
+
+/** An evaluation is more work than a workflow may do itself. Nobody but the engine sees it. */
+export class TooMuchWork extends NodeFailure {
+  constructor() {
+    super("expression_too_costly", "The evaluation is more work than a workflow may do itself.");
+  }
+}
 
 /** What one workflow of a run knows and shares among its nodes: the record to be written, pauses, budgets, the end. */
 export class RunContext {
@@ -46,6 +70,9 @@ export class RunContext {
   readonly #busySlices = new Map<string, boolean>();
   #iterations = 0;
   #slots = MOST_ACTIVITIES;
+  #workLeft = WORK_IN_ALL;
+  #inlineItems = 0;
+  #flushing: Promise<void> | undefined;
   #waitingForSlot: Array<() => void> = [];
   #timer: CancellationScope | undefined;
   #writing = new Set<Promise<unknown>>();
@@ -113,8 +140,14 @@ export class RunContext {
     }
   }
 
+  /** Called between items: many reports are written, and everybody waits until they are, so that a step of the workflow stays short. */
   async writeIfMany(): Promise<void> {
-    if (this.#reports.length >= FLUSH_AT) await this.write({});
+    if (this.#reports.length >= FLUSH_AT) {
+      this.#flushing = this.write({}).finally(() => {
+        this.#flushing = undefined;
+      });
+      await this.#flushing;
+    } else if (this.#flushing && patched("one-flush-at-a-time")) await this.#flushing;
   }
 
   /** Writes what has been gathered, and `more`, into the run's record. */
@@ -217,6 +250,24 @@ export class RunContext {
         `The run would have more than ${most} iterations of its maps and loops. Give them less, or split the run.`,
       );
     }
+  }
+
+  /** Whether this workflow may run so many more items of inline flows itself. */
+  takesInline(items: number): boolean {
+    if (items > FEW_ITEMS && this.#inlineItems + items > INLINE_ITEMS) return false;
+    this.#inlineItems += items;
+    return true;
+  }
+
+  /** The budget of an evaluation in the workflow itself, which ends with TooMuchWork beyond it; to be told with `worked`. */
+  workBudget(): WorkBudget {
+    const units = Math.min(WORK_AT_ONCE, this.#workLeft);
+    const exceeded = (): TooMuchWork => new TooMuchWork();
+    return { meter: new Meter(units, exceeded), templateMeter: new Meter(units * TEMPLATE_UNITS, exceeded) };
+  }
+
+  worked({ meter, templateMeter }: WorkBudget): void {
+    this.#workLeft = Math.max(0, this.#workLeft - meter.used - templateMeter.used / TEMPLATE_UNITS);
   }
 
   get iterations(): number {

@@ -1,7 +1,6 @@
 import { CancellationScope, isCancellation } from "@temporalio/workflow";
 import { INLINE_VALUE_BYTES } from "../../src/domain/json.ts";
 import type { StoredValue } from "../../src/domain/json.ts";
-import { evaluatePart } from "../../src/domain/flow/evaluate.ts";
 import type { PlanNode } from "../../src/domain/flow/types.ts";
 import type { RunError } from "../../src/domain/run.ts";
 import type { NodeReport } from "../../src/domain/run-report.ts";
@@ -10,7 +9,7 @@ import { NodeFailed, toRunError } from "./failure.ts";
 import { address, inlineScope, storedScope } from "./frame.ts";
 import type { Frame, Settled } from "./frame.ts";
 import { EXECUTORS } from "./nodes/index.ts";
-import { evaluate, passedOn, passesOn } from "./values.ts";
+import { evaluate, evaluateHere, passedOn, passesOn } from "./values.ts";
 import type { Evaluated } from "./values.ts";
 
 /**
@@ -95,14 +94,19 @@ function begin(frame: Frame, node: PlanNode): Settled | Promise<Settled> {
   }
 }
 
-/** An inline node in one go; undefined when it needs what is not at hand, or its value is too long to carry. */
+/** An inline node in one go; undefined when it needs what is not at hand, is too much work, or its value is too long to carry. */
 function inline(frame: Frame, node: PlanNode): Evaluated | "skip" | undefined {
   const needsScope = node.skip_if !== undefined || !passesOn(node);
   const scope = needsScope ? inlineScope(storedScope(frame, node), frame.ctx.input.run_id) : undefined;
   if (scope === null) return undefined;
-  if (scope && node.skip_if !== undefined && evaluatePart(node, "skip_if", scope).output === true) return "skip";
+  if (scope && node.skip_if !== undefined) {
+    const skip = evaluateHere(frame, node, "skip_if", scope);
+    if (!skip) return undefined;
+    if (skip.output === true) return "skip";
+  }
   if (!scope || passesOn(node)) return { value: passedOn(frame, node) };
-  const result = evaluatePart(node, "node", scope);
+  const result = evaluateHere(frame, node, "node", scope);
+  if (!result) return undefined;
   if (jsonLength(result.output) > INLINE_VALUE_BYTES) return undefined;
   return { value: { v: result.output }, ...(result.handles ? { handles: result.handles } : {}) };
 }

@@ -1,10 +1,11 @@
+import { patched } from "@temporalio/workflow";
 import { INLINE_VALUE_BYTES } from "../../src/domain/json.ts";
 import type { Json, StoredValue } from "../../src/domain/json.ts";
 import { evaluatePart } from "../../src/domain/flow/evaluate.ts";
-import type { NodeResult, PlanNode } from "../../src/domain/flow/types.ts";
+import type { NodeResult, PlanNode, Scope } from "../../src/domain/flow/types.ts";
 import type { NodePart } from "../../src/domain/run-report.ts";
 import { local } from "../activities.ts";
-import { jsonLength } from "./context.ts";
+import { jsonLength, TooMuchWork } from "./context.ts";
 import { address, inlineScope, storedScope } from "./frame.ts";
 import type { Frame } from "./frame.ts";
 
@@ -30,11 +31,32 @@ export function outputsSoFar(frame: Frame): Record<string, StoredValue> {
   );
 }
 
-/** Evaluates a part of a node's configuration: here, when all it reads is at hand; else where it can be loaded. */
+/**
+ * Evaluates a part of a node's configuration in the workflow itself; undefined when that is more work than a workflow may
+ * do. A step of a workflow that takes seconds is taken for dead, and repeated, by Temporal, and the SDK ends its process.
+ */
+export function evaluateHere(frame: Frame, node: PlanNode, part: NodePart, scope: Scope): NodeResult | undefined {
+  const { ctx } = frame;
+  const budget = ctx.workBudget();
+  try {
+    return evaluatePart(node, part, scope, budget);
+  } catch (error) {
+    if (!(error instanceof TooMuchWork)) throw error;
+    if (patched("costly-evaluations-outside")) return undefined;
+    return evaluatePart(node, part, scope);
+  } finally {
+    ctx.worked(budget);
+  }
+}
+
+/** Evaluates a part of a node's configuration: here, when all it reads is at hand and it is little work; else outside. */
 export async function evaluate(frame: Frame, node: PlanNode, part: NodePart): Promise<Evaluated> {
   const stored = storedScope(frame, node);
   const scope = inlineScope(stored, frame.ctx.input.run_id);
-  if (scope && !(part === "node" && node.execution === "local")) return fit(frame, evaluatePart(node, part, scope));
+  if (scope && !(part === "node" && node.execution === "local")) {
+    const result = evaluateHere(frame, node, part, scope);
+    if (result) return fit(frame, result);
+  }
   return frame.ctx.whileBusy(
     () =>
       frame.ctx.withSlot(() =>

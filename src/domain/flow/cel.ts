@@ -9,6 +9,7 @@ import { parseCel } from "./expressions/cel-parser.ts";
 import { toJson } from "./expressions/cel-result.ts";
 import { describe, type Value } from "./expressions/cel-values.ts";
 import { isLongerThan } from "./expressions/json-size.ts";
+import type { Meter } from "./expressions/meter.ts";
 import type { Reads, Scope } from "./types.ts";
 
 /*
@@ -71,13 +72,13 @@ const run = (source: string, program: Program, frame: Frame): Value => {
 
 /**
  * Evaluates an expression; the result is JSON. Deterministic, and bounded by a budget of work instead of time (some
- * tenth of a second). Throws NodeFailure: "expression_failed" with the reason and the place, "expression_too_costly",
+ * tenth of a second, or what `meter` has left). Throws NodeFailure: "expression_failed" with the reason and the place, "expression_too_costly",
  * or "value_too_large" where the result is longer than 25 MiB.
  */
-export const evaluateCel = (source: string, scope: Scope): Json => {
+export const evaluateCel = (source: string, scope: Scope, meter: Meter = celMeter()): Json => {
   const program = compileCached(source);
   if ("message" in program) throw new NodeFailure("expression_failed", `Not a valid expression: ${program.message}`);
-  const frame: Frame = { scope, meter: celMeter(), locals: [], at: 0 };
+  const frame: Frame = { scope, meter, locals: [], at: 0 };
   const value = run(source, program, frame);
   if (program.isPart) return value as Json;
   const json = toJson(value, frame.meter);
@@ -88,8 +89,8 @@ export const evaluateCel = (source: string, scope: Scope): Json => {
 };
 
 /** Evaluates an expression that decides something. Throws as `evaluateCel` does, and where it gives no boolean. */
-export const evaluateCondition = (source: string, scope: Scope): boolean => {
-  const result = evaluateCel(source, scope);
+export const evaluateCondition = (source: string, scope: Scope, meter?: Meter): boolean => {
+  const result = evaluateCel(source, scope, meter);
   if (typeof result === "boolean") return result;
   const hint = result === null ? "" : ", for example by comparing it";
   throw new NodeFailure(

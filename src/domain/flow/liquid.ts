@@ -23,6 +23,8 @@ export type CheckedTemplate =
 export interface RenderLimits {
   /** Longest time (ms of the clock) of a template that has loops; without it only the work is limited. */
   readonly renderMs?: number;
+  /** Work that is left to it, where that is less than a rendering's own budget. */
+  readonly meter?: Meter;
 }
 
 interface Parsed {
@@ -127,7 +129,7 @@ export const renderTemplate = (source: string, scope: Scope, limits: RenderLimit
   const parsed = parseCached(source);
   if ("message" in parsed) throw new NodeFailure("template_failed", `Not a valid template: ${parsed.message}`);
   type Limiters = NonNullable<ConstructorParameters<typeof Context>[3]>;
-  const limiters = { memoryLimit: liquidMeter(), renderLimit: renderClock(limits.renderMs), liquid };
+  const limiters = { memoryLimit: limits.meter ?? liquidMeter(), renderLimit: renderClock(limits.renderMs), liquid };
   const context = new Context(
     variables(scope, parsed.analysis),
     liquid.options,

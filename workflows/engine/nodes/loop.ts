@@ -1,3 +1,4 @@
+import { patched } from "@temporalio/workflow";
 import type { LoopConfig } from "../../../src/domain/flow/nodes/loop.ts";
 import type { PlanNode } from "../../../src/domain/flow/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
@@ -5,18 +6,25 @@ import { iterationFrame } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import { evaluate, outputsOf } from "../values.ts";
 import type { Executor, Interpreter } from "./executor.ts";
-import { isInline, SLICE_SIZE } from "./map.ts";
+import { INLINE_IN_SLICES, isInline, SLICE_SIZE } from "./map.ts";
 import { yieldOf } from "./results.ts";
 import { runLoopSlice } from "./slices.ts";
+
+/** Rounds of an inline flow that one workflow runs: whoever takes it over has to run them all again in one go. */
+const INLINE_ROUNDS = 1000;
 
 /** Runs the nested flow as long as `while` holds, at most `max_iterations` times; the value is what the last round yields. */
 export const executeLoop: Executor = async (frame, node, interpreter) => {
   const { max_iterations } = node.config as unknown as LoopConfig;
   const { value: initial } = await evaluate(frame, node, "initial");
-  if (!isInline(node.nested)) interpreter.announce();
+  const inline = isInline(node.nested);
+  if (!inline) interpreter.announce();
   // The first rounds run here; a long loop goes on in child workflows, whose histories start empty.
-  const here = isInline(node.nested) ? max_iterations : Math.min(SLICE_SIZE, max_iterations);
+  const here = Math.min(inline ? INLINE_ROUNDS : SLICE_SIZE, max_iterations);
   let state: LoopState = await runRounds(frame, node, { index: 0, last: initial, finished: false }, here, interpreter);
+  if (inline && !state.finished && state.index < max_iterations && !patched(INLINE_IN_SLICES)) {
+    state = await runRounds(frame, node, state, max_iterations, interpreter);
+  }
   while (!state.finished && state.index < max_iterations) {
     state = await runLoopSlice(frame, node, state, Math.min(state.index + SLICE_SIZE, max_iterations));
   }

@@ -18,6 +18,9 @@ export const tooCostly = (): NodeFailure =>
 /** A fresh budget for one evaluation. */
 export const celMeter = (): Meter => new Meter(MAX_UNITS, tooCostly);
 
+/** A fresh budget for all expressions of a node together: they are evaluated in one go. */
+export const celMeterOfNode = (): Meter => new Meter(2 * MAX_UNITS, tooCostly);
+
 /** Takes the cost of making a text of `chars` characters; throws where it is longer than any value may be. */
 export const limitText = (chars: number, meter: Meter, unitsPerChar = 1 / 16): void => {
   if (chars > MAX_VALUE_BYTES) throw new NodeFailure("value_too_large", "The expression makes a text that is too long");

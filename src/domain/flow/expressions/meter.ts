@@ -6,16 +6,23 @@ import type { NodeFailure } from "../../failure.ts";
  */
 export class Meter {
   #left: number;
+  readonly #units: number;
   readonly #exceeded: () => NodeFailure;
 
   constructor(units: number, exceeded: () => NodeFailure) {
     this.#left = units;
+    this.#units = units;
     this.#exceeded = exceeded;
   }
 
   /** What can still be used. */
   get left(): number {
     return this.#left;
+  }
+
+  /** What has been used, at most what there was. */
+  get used(): number {
+    return this.#units - this.#left;
   }
 
   /** Takes `units` off what is left; throws once that is less than nothing. NaN and negative numbers take nothing off. */

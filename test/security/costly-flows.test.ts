@@ -1,0 +1,118 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { flow, nested, openBench } from "../engine/support.ts";
+import type { Bench } from "../engine/support.ts";
+import { client, service } from "../support/service.ts";
+
+let bench: Bench;
+let startedAt: string;
+beforeAll(async () => {
+  bench = await openBench();
+});
+
+/** Changes with the api's process, which holds run workflows as the workers do. */
+async function apiStarted(): Promise<string> {
+  const { body } = await client(service()).get("/metrics");
+  return /^process_start_time_seconds\S* (\S+)$/m.exec(body)?.[1] ?? "";
+}
+beforeEach(async () => {
+  startedAt = await apiStarted();
+  expect(startedAt).not.toBe("");
+});
+afterEach(async () => {
+  expect(await apiStarted()).toBe(startedAt);
+});
+
+/** The run when it has ended, however long that takes on a busy machine. */
+async function ended(runId: string): Promise<unknown> {
+  for (;;) {
+    const { body } = await bench.api.get(`/v2/runs/${runId}`, { query: { wait_seconds: 25 } });
+    if (body.finished_at !== null) return body;
+  }
+}
+
+const echoItem = nested([{ id: "o", type: "output", config: { value: "{{item}}" } }], []);
+const numbers = (count: number): string => JSON.stringify(Array.from({ length: count }, (_, n) => n));
+const map = (items: string, inner: unknown, more: object = {}) => ({
+  id: "map-0",
+  type: "map",
+  config: { items, flow: inner, ...more },
+});
+const out = (from: string) => ({ id: "out-0", type: "output", config: { value: `{{${from} | size}}` } });
+
+// As many as a run may have, in one list. None of it may take a workflow's step, or its process, with it.
+describe("huge-list", { timeout: 180_000 }, () => {
+  it.each([
+    ["a map of 10 000 inline items, a hundred at once", "json(nodes['in-0'])", echoItem, 10_000],
+    [
+      "a map of 99 maps of 100 inline items",
+      "json(nodes['in-0'])",
+      nested(
+        [
+          { id: "map-1", type: "map", config: { items: numbers(100), flow: echoItem, max_concurrency: 100 } },
+          { id: "o", type: "output", config: { value: "{{map-1 | size}}" } },
+        ],
+        ["map-1>o"],
+      ),
+      99,
+    ],
+  ])("runs %s", async (_, items, inner, count) => {
+    const definition = flow(
+      [{ id: "in-0", type: "input" }, map(items, inner, { max_concurrency: 100 }), out("map-0")],
+      ["in-0>map-0", "map-0>out-0"],
+    );
+    const { run_id } = await bench.start(await bench.deploy(definition), { "in-0": numbers(count) });
+    expect(await ended(run_id)).toMatchObject({ outputs: { "out-0": String(count) } });
+  });
+
+  it("runs a loop of 5000 inline rounds", async () => {
+    const definition = flow(
+      [
+        {
+          id: "loop-0",
+          type: "loop",
+          config: {
+            while: "index < 5000",
+            max_iterations: 6000,
+            flow: nested([{ id: "o", type: "output", config: { value: "{{index}}" } }], []),
+          },
+        },
+        { id: "out-0", type: "output", config: { value: "{{loop-0}}" } },
+      ],
+      ["loop-0>out-0"],
+    );
+    const { run_id } = await bench.start(await bench.deploy(definition), {});
+    expect(await ended(run_id)).toMatchObject({ outputs: { "out-0": "4999" } });
+  });
+});
+
+describe("regex-dos", { timeout: 180_000 }, () => {
+  /** Nearly all that one expression may do. */
+  const costly = 'nodes["in-0"].split(",").map(x, nodes["in-0"].split(",").filter(y, y == x).size()).size()';
+
+  it("ends a node whose expressions are costly one by one", async () => {
+    const values = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`v${n}`, costly]));
+    const definition = flow(
+      [{ id: "in-0", type: "input" }, { id: "set-0", type: "set", config: { values } }, out("set-0")],
+      ["in-0>set-0", "set-0>out-0"],
+    );
+    const run = await bench.run(definition, { "in-0": Array.from({ length: 1000 }, (_, n) => n).join(",") });
+    expect(run).toMatchObject({ state: "FAILED", error: { code: "expression_too_costly", node_id: "set-0" } });
+  });
+
+  it("runs many nodes that are costly one by one", async () => {
+    const inner = nested(
+      [
+        { id: "s", type: "set", config: { values: { n: costly } } },
+        { id: "o", type: "output", config: { value: "{{s.n}}" } },
+      ],
+      ["s>o"],
+    );
+    const definition = flow(
+      [{ id: "in-0", type: "input" }, map(numbers(40), inner, { max_concurrency: 100 }), out("map-0")],
+      ["in-0>map-0", "map-0>out-0"],
+    );
+    const inputs = { "in-0": Array.from({ length: 700 }, (_, n) => n).join(",") };
+    const { run_id } = await bench.start(await bench.deploy(definition), inputs);
+    expect(await ended(run_id)).toMatchObject({ outputs: { "out-0": "40" } });
+  });
+});
