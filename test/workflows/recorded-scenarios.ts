@@ -80,6 +80,46 @@ export function engineScenarios(target: string): Scenario[] {
       },
     },
     {
+      // Recorded before such work left the workflow's own steps: runs of that time still do it there.
+      name: "long-steps",
+      definition: flow(
+        [
+          { id: "in-0", type: "input" },
+          {
+            id: "map-0",
+            type: "map",
+            config: {
+              items: 'nodes["in-0"].split("")',
+              max_concurrency: 20,
+              flow: nested([{ id: "o", type: "output", config: { value: "{{item}}" } }], []),
+            },
+          },
+          {
+            id: "loop-0",
+            type: "loop",
+            config: {
+              while: "index < 1100",
+              max_iterations: 1200,
+              flow: nested([{ id: "o", type: "output", config: { value: "{{index}}" } }], []),
+            },
+          },
+          {
+            id: "set-0",
+            type: "set",
+            config: {
+              values: {
+                n: 'nodes["map-0"].map(x, nodes["map-0"].filter(y, y == x).size()).size()',
+                last: 'nodes["loop-0"]',
+              },
+            },
+          },
+          out,
+        ],
+        ["in-0>map-0", "map-0>loop-0", "loop-0>set-0", "set-0>out-0"],
+      ),
+      inputs: { "in-0": "x".repeat(1200) },
+    },
+    {
       name: "long-value",
       definition: flow(
         [
