@@ -194,7 +194,8 @@ async function redactOutputs(
       if (paths.length === 0) return [id, value];
       const json = await loadValue(blobs, value);
       const kept = redact(json, paths, ["outputs", id]);
-      return [id, kept === json ? value : await storeValue(blobs, orgId, kept)];
+      // No longer than what it was made of, which may be an input: those are measured as text.
+      return [id, kept === json ? value : await storeValue(blobs, orgId, kept, Number.MAX_SAFE_INTEGER)];
     }),
   );
   return Object.fromEntries(masked);

@@ -10,24 +10,29 @@ export { BlobNotFound, BlobRangeError, BlobTooLarge } from "./blobs-types.ts";
 
 /**
  * Turns a value into the form a run carries: itself while its JSON is short, otherwise a reference to the blob store.
- * Throws NodeFailure `value_too_large` above MAX_VALUE_BYTES (such a value fails its node once and is not retried), and
+ * Throws NodeFailure `value_too_large` above `maxBytes` (such a value fails its node once and is not retried), and
  * `value_too_deep`.
  */
-export async function storeValue(blobs: BlobStore, orgId: string, value: Json): Promise<StoredValue> {
+export async function storeValue(
+  blobs: BlobStore,
+  orgId: string,
+  value: Json,
+  maxBytes = MAX_VALUE_BYTES,
+): Promise<StoredValue> {
   const text = jsonText(value);
   // No character takes more than three bytes of UTF-8 for each of its UTF-16 units: short texts need no counting.
   if (text.length * 3 <= INLINE_VALUE_BYTES) return { v: value };
   const size = Buffer.byteLength(text);
   if (size <= INLINE_VALUE_BYTES) return { v: value };
-  if (size > MAX_VALUE_BYTES) throw valueTooLarge(size);
-  const { key } = await blobs.put(orgId, Buffer.from(text), { maxBytes: MAX_VALUE_BYTES });
+  if (size > maxBytes) throw valueTooLarge(size);
+  const { key } = await blobs.put(orgId, Buffer.from(text), { maxBytes });
   return { ref: { $blob: key, size } };
 }
 
 /** The value behind a stored form. Throws BlobNotFound where the blob is gone. */
 export async function loadValue(blobs: BlobStore, stored: StoredValue): Promise<Json> {
   if ("v" in stored) return stored.v;
-  const bytes = await blobs.read(stored.ref.$blob, MAX_VALUE_BYTES);
+  const bytes = await blobs.read(stored.ref.$blob, stored.ref.size);
   return JSON.parse(bytes.toString("utf8")) as Json;
 }
 

@@ -51,6 +51,9 @@ export interface RunRequest {
 /** Inputs together longer than this (bytes) go to the blob store even where each by itself would not. */
 const INLINE_INPUTS_BYTES = 256 * 1024;
 
+/** How long an input may be was checked at the door: as text, while its JSON may be a few times as long. */
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
+
 /**
  * Inserts a run and starts its workflow. Once the row is there the run will happen: when Temporal does not answer, the
  * sweeper starts it later. The same `run_id` again answers the existing run. Throws Problem `too_many_concurrent_runs`.
@@ -171,12 +174,10 @@ export async function storeInputs(
   let carried = 0;
   const stored: Record<string, StoredValue> = {};
   for (const [id, input] of Object.entries(inputs)) {
-    const value = await storeValue(blobs, orgId, input);
+    const value = await storeValue(blobs, orgId, input, UNLIMITED);
     if ("v" in value) carried += JSON.stringify(value.v).length;
     if ("v" in value && carried > INLINE_INPUTS_BYTES) {
-      const { key, size } = await blobs.put(orgId, Buffer.from(JSON.stringify(input)), {
-        maxBytes: Number.MAX_SAFE_INTEGER,
-      });
+      const { key, size } = await blobs.put(orgId, Buffer.from(JSON.stringify(input)), { maxBytes: UNLIMITED });
       stored[id] = { ref: { $blob: key, size } };
     } else stored[id] = value;
   }

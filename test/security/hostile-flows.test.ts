@@ -292,6 +292,27 @@ describe("regex-dos", () => {
 });
 
 describe("oversized value", () => {
+  it.each([
+    ["exactly as long as it may be", "x".repeat(25 * 1024 * 1024)],
+    ["whose JSON is twice as long", '"'.repeat(14 * 1024 * 1024)],
+  ])("an input %s goes through whole", { timeout: 60_000 }, async (_, text) => {
+    const project = await bench.deploy(
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          { id: "out-0", type: "output" },
+        ],
+        ["in-0>out-0"],
+      ),
+    );
+    const { status, body } = await bench.api.post("/v2/runs", { project_id: project, inputs: { "in-0": text } });
+    expect([status, body.code]).toEqual([201, undefined]);
+    const { run_id } = body;
+    const run = await bench.until(run_id, "COMPLETED");
+    expect(run.outputs["out-0"].length).toBe(text.length);
+    expect(run.outputs["out-0"] === text).toBe(true);
+  });
+
   it(
     "of some megabytes is carried by reference, one above the limit is refused once",
     { timeout: 60_000 },
