@@ -217,6 +217,80 @@ describe("loop", () => {
   });
 });
 
+describe("what an expression inside sees", () => {
+  const shows = (...names: string[]) => [
+    { id: "s", type: "set", config: { values: Object.fromEntries(names.map((name) => [name, name])) } },
+    { id: "o", type: "output" },
+  ];
+
+  it("is the item of the map around a loop", async () => {
+    const loop = {
+      id: "loop-0",
+      type: "loop",
+      config: { while: "index < 2 && item > 0", flow: nested(shows("item", "index"), ["s>o"]) },
+    };
+    const inner = nested([loop, { id: "o", type: "output" }], ["loop-0>o"]);
+    const run = await bench.run(
+      flow([{ id: "map-0", type: "map", config: { items: "[7, 8]", flow: inner } }, out], ["map-0>out-0"]),
+    );
+    expect(run.outputs).toEqual({
+      "out-0": [
+        { item: 7, index: 1 },
+        { item: 8, index: 1 },
+      ],
+    });
+  });
+
+  it("is what the loop around a map had last", async () => {
+    const map = { id: "map-0", type: "map", config: { items: "[1, 2]", flow: nested(shows("item", "last"), ["s>o"]) } };
+    const inner = nested([map, { id: "o", type: "output" }], ["map-0>o"]);
+    const run = await bench.run(
+      flow(
+        [{ id: "loop-0", type: "loop", config: { initial: "'first'", while: "index < 1", flow: inner } }, out],
+        ["loop-0>out-0"],
+      ),
+    );
+    expect(run.outputs).toEqual({
+      "out-0": [
+        { item: 1, last: "first" },
+        { item: 2, last: "first" },
+      ],
+    });
+  });
+});
+
+describe("timeout_ms", () => {
+  const slow = { id: "delay-0", type: "delay", config: { seconds: 60 } };
+  const inner = nested([slow, { id: "o", type: "output" }], ["delay-0>o"]);
+
+  it.each([
+    ["delay", { seconds: 60 }],
+    ["map", { items: "[1, 2]", flow: inner }],
+    ["loop", { while: "true", flow: inner }],
+  ])("ends a %s", async (type, config) => {
+    const run = await bench.run(flow([{ id: "x", type, config, timeout_ms: 200 }, out], ["x>out-0"]));
+    expect(run).toMatchObject({ state: "FAILED", error: { code: "node_timeout", node_id: "x", attempt: 1 } });
+  });
+
+  it("ends a subflow and its run, and the flow goes on as on_error says", async () => {
+    const project_id = await bench.deploy(flow([slow, out], ["delay-0>out-0"]));
+    const sub = { id: "sub-0", type: "subflow", config: { project_id, inputs: {} } };
+    const run = await bench.run(
+      flow([{ ...sub, timeout_ms: 300, on_error: "continue", default_output: "late" }, out], ["sub-0>out-0"]),
+    );
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "late" } });
+    const { body } = await bench.api.get("/v2/runs", { query: { parent_run_id: run.run_id } });
+    expect(body.data).toMatchObject([{ state: "CANCELLED" }]);
+  });
+
+  it("changes nothing of what ends in time", async () => {
+    const run = await bench.run(
+      flow([{ id: "delay-0", type: "delay", config: { seconds: 0.1 }, timeout_ms: 60_000 }, out], ["delay-0>out-0"]),
+    );
+    expect(run.state).toBe("COMPLETED");
+  });
+});
+
 describe("subflow", () => {
   const child = flow(
     [{ id: "in-0", type: "input" }, { id: "tpl-0", type: "template", config: { template: "hello {{in-0}}" } }, out],

@@ -1,3 +1,4 @@
+import { patched } from "@temporalio/workflow";
 import type { Json, StoredValue } from "../../src/domain/json.ts";
 import { Walk } from "../../src/domain/flow/planner.ts";
 import type { Plan, PlanNode, Scope } from "../../src/domain/flow/types.ts";
@@ -116,10 +117,21 @@ function lookUp(frame: Frame, id: string): StoredValue | undefined {
   return undefined;
 }
 
-/** `item`, `index` and `last` of the innermost map or loop that has them. */
+/** `item`, `index` and `last`, each of the innermost map or loop that has it. */
 function innermost(frame: Frame): Iteration {
-  for (let at: Frame | null = frame; at; at = at.outer) if (at.iteration.index !== undefined) return at.iteration;
-  return {};
+  let seen: Iteration = {};
+  for (let at: Frame | null = frame; at; at = at.outer) {
+    const { item, index, last } = at.iteration;
+    if (seen.index === undefined) seen = at.iteration;
+    const more = {
+      ...(seen.item === undefined && item !== undefined ? { item } : {}),
+      ...(seen.last === undefined && last !== undefined ? { last } : {}),
+    };
+    // Older code saw nothing of the map around a loop, nor of the loop around a map.
+    if (index !== undefined && Object.keys(more).length > 0 && patched("outer-item-and-last"))
+      seen = { ...seen, ...more };
+  }
+  return seen;
 }
 
 /** The scope with every value at hand, or null when some are in the blob store. */

@@ -9,6 +9,7 @@ import { NodeFailed, toRunError } from "./failure.ts";
 import { address, inlineScope, storedScope } from "./frame.ts";
 import type { Frame, Settled } from "./frame.ts";
 import { EXECUTORS } from "./nodes/index.ts";
+import { withinTimeLimit } from "./time-limit.ts";
 import { evaluate, evaluateHere, passedOn, passesOn } from "./values.ts";
 import type { Evaluated } from "./values.ts";
 
@@ -121,17 +122,19 @@ async function execute(frame: Frame, node: PlanNode, startedAt: string): Promise
       const { value } = await evaluate(frame, node, "skip_if");
       if ("v" in value && value.v === true) return skipped(frame, node);
     }
-    const result = await EXECUTORS[node.type](frame, node, {
-      runFrame,
-      onAttempt(attempt) {
-        seen.attempts = attempt;
-      },
-      announce(state = "RUNNING") {
-        note(frame, node, { ...seen, state });
-        seen.announced = true;
-      },
-      complete: (value) => completed(frame, node, seen, value),
-    });
+    const result = await withinTimeLimit(node, () =>
+      EXECUTORS[node.type](frame, node, {
+        runFrame,
+        onAttempt(attempt) {
+          seen.attempts = attempt;
+        },
+        announce(state = "RUNNING") {
+          note(frame, node, { ...seen, state });
+          seen.announced = true;
+        },
+        complete: (value) => completed(frame, node, seen, value),
+      }),
+    );
     if (!result.recorded) completed(frame, node, seen, result.value);
     return { value: result.value, handles: result.handles ?? ["out"], state: "COMPLETED" };
   } catch (error) {

@@ -168,9 +168,26 @@ function reportSettings(node: FlowNode, spec: NodeSpec, config: NodeConfig, path
     const hint = "Say what it should be in default_output";
     problems.add({ ...warning, code: "missing_default_output", path: [...path, "on_error"], message, hint });
   }
-  if (node.timeout_ms !== undefined && spec.execution(config) === "inline") {
+  const execution = spec.execution(config);
+  if (node.timeout_ms !== undefined && (execution === "inline" || execution === "local")) {
     const message = "This node takes no time of its own: timeout_ms has no effect";
     problems.add({ ...warning, code: "setting_ignored", path: [...path, "timeout_ms"], message });
+  }
+  if (node.timeout_ms !== undefined && spec.io.pause) {
+    const message = "A node that waits for people has no time-out of its own: timeout_ms has no effect";
+    const hint = "Say how long it waits in config.expires_in_seconds";
+    problems.add({ ...warning, code: "setting_ignored", path: [...path, "timeout_ms"], message, hint });
+  }
+  if ((node.retry?.max_attempts ?? 1) > 1 && execution !== "activity") {
+    const message = "This node is attempted once: retry has no effect";
+    const hint = spec.nested || node.type === "subflow" ? "Give the nodes inside it a retry of their own" : undefined;
+    problems.add({
+      ...warning,
+      code: "setting_ignored",
+      path: [...path, "retry"],
+      message,
+      ...(hint === undefined ? {} : { hint }),
+    });
   }
   if (node.default_output !== undefined && node.on_error !== "continue") {
     const message = "default_output has no effect unless on_error is continue";

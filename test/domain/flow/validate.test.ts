@@ -134,6 +134,22 @@ describe("nodes", () => {
     expect(find(input, "out_of_range")?.path.join(".")).toBe(`nodes.1.${path}`);
   });
 
+  it.each([
+    ["timeout_ms", node("x", "set", { values: { a: "1" } }, { timeout_ms: 1000 })],
+    ["timeout_ms", node("x", "template", { template: "{% for i in in-0 %}{{i}}{% endfor %}" }, { timeout_ms: 1000 })],
+    ["timeout_ms", node("x", "approval", { message: "?" }, { timeout_ms: 1000 })],
+    ["retry", node("x", "delay", { seconds: 1 }, { retry: { max_attempts: 3 } })],
+    ["retry", node("x", "map", { items: "[1]", flow: flow() }, { retry: { max_attempts: 3 } })],
+    ["default_output", node("x", "delay", { seconds: 1 }, { default_output: 1 })],
+  ])("warn of %s where it has no effect", (setting, ignored) => {
+    const handle = ignored.type === "approval" ? "x:approve" : "x";
+    const input = flow({
+      nodes: [node("in-0", "input"), ignored, node("out-0", "output")],
+      edges: [...edges("in-0 > x"), ...edges(`${handle} > out-0`)],
+    });
+    expect(find(input, "setting_ignored")).toMatchObject({ severity: "warning", path: ["nodes", 1, setting] });
+  });
+
   it("warn of a failure whose value is null, and of a branch nobody takes", () => {
     const nodes = [
       node("in-0", "input"),

@@ -51,7 +51,7 @@ export async function runRounds(
   for (; index < until; index += 1) {
     const inner = iterationFrame(frame, node, index, { last });
     // `while` belongs to the loop but sees the round to come.
-    const { value: goesOn } = await evaluate({ ...frame, iteration: inner.iteration }, node, "while");
+    const { value: goesOn } = await evaluate({ ...frame, iteration: inner.iteration, outer: frame }, node, "while");
     if (!("v" in goesOn) || goesOn.v !== true || frame.ctx.cancelled) return { index, last, finished: true };
     frame.ctx.spendIterations(1);
     await interpreter.runFrame(inner);
