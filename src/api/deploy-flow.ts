@@ -65,7 +65,8 @@ export async function deployFlow(
   const content_hash = contentHash(flow.definition);
   const same = await findFlowVersionByContent(db, projectId, content_hash);
   if (!same) {
-    await requireSubflows(db, flow.definition);
+    const problems = await subflowProblems(db, flow.definition);
+    if (problems.length > 0) throw invalidFlow(problems);
     const version = await takeNextVersion(db, projectId);
     await insertFlowVersion(db, {
       project_id: projectId,
@@ -94,7 +95,8 @@ interface Reference {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-async function requireSubflows(db: Db, definition: FlowDefinition): Promise<void> {
+/** What only the database can tell of a flow: which of the flows it calls are not there. */
+export async function subflowProblems(db: Db, definition: FlowDefinition): Promise<FlowProblem[]> {
   const references = referencesOf(definition, []);
   const askable = references.filter((reference) => UUID.test(reference.project_id));
   const dead = new Set(references.filter((reference) => !UUID.test(reference.project_id)));
@@ -102,18 +104,14 @@ async function requireSubflows(db: Db, definition: FlowDefinition): Promise<void
     const reference = askable[position];
     if (reference) dead.add(reference);
   }
-  if (dead.size === 0) return;
-  throw invalidFlow(
-    [...dead].map(({ path, node_id, version }) => ({
-      code: "unknown_project",
-      severity: "error",
-      node_id,
-      path: [...path, "config", "project_id"],
-      message:
-        version === -1 ? "There is no such project" : `There is no such project, or it has no version ${version}`,
-      hint: null,
-    })),
-  );
+  return [...dead].map(({ path, node_id, version }) => ({
+    code: "unknown_project",
+    severity: "error",
+    node_id,
+    path: [...path, "config", "project_id"],
+    message: version === -1 ? "There is no such project" : `There is no such project, or it has no version ${version}`,
+    hint: null,
+  }));
 }
 
 function referencesOf(

@@ -242,6 +242,26 @@ describe("checking a flow", () => {
     );
   });
 
+  it("tells of flows it calls that are not there, another organisation's among them, as a deployment does", async () => {
+    const stranger = checkedClient(api, (await createOrganisation(api)).secretKey);
+    const { body: foreign } = await stranger.post("/v2/projects", { name: "Foreign", flow: echoFlow() });
+    for (const project_id of [org.org_id, foreign.project_id, "p"]) {
+      const flow = {
+        ...echoFlow(),
+        nodes: [
+          { id: "sub-0", type: "subflow", config: { project_id } },
+          { id: "out-0", type: "output", config: {} },
+        ],
+        edges: [{ source: "sub-0", target: "out-0" }],
+      };
+      const { body } = await mine.post("/v2/flows/validate", { flow });
+      const deployed = await mine.post("/v2/projects", { name: "Calls", flow });
+      expect([body.valid, deployed.status]).toEqual([false, 422]);
+      expect(deployed.body.problems).toMatchObject([{ code: "unknown_project", node_id: "sub-0" }]);
+      expect(body.problems).toEqual(expect.arrayContaining(deployed.body.problems));
+    }
+  });
+
   it("publishes the format's schema", async () => {
     const answer = await mine.get("/v2/flows/schema");
     expect(answer.headers.get("content-type")).toBe("application/schema+json");

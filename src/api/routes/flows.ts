@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { flowJsonSchema } from "../../domain/flow/flow-schema.ts";
-import { validateFlow } from "../../domain/flow/validate.ts";
-import { flowLimits } from "../deploy-flow.ts";
+import { checkFlow } from "../../domain/flow/validate.ts";
+import { flowLimits, subflowProblems } from "../deploy-flow.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../operation.ts";
 import type { Operation } from "../operation.ts";
@@ -10,7 +10,7 @@ import { flowSchema } from "../present/flow-version.ts";
 import { EXAMPLE_FLOW } from "./example-flow.ts";
 
 /** `/v2/flows`: checking a flow before it is deployed. Nothing is executed or stored. */
-export function createFlowOperations({ config }: ApiDeps): Operation[] {
+export function createFlowOperations({ config, db }: ApiDeps): Operation[] {
   const limits = flowLimits(config);
   const schema = flowJsonSchema();
   return [
@@ -26,8 +26,13 @@ export function createFlowOperations({ config }: ApiDeps): Operation[] {
       body: z.strictObject({ flow: flowSchema }).meta({ id: "FlowValidate" }),
       examples: { flow: { flow: EXAMPLE_FLOW } },
       success: { 200: { description: "Whether it can be deployed, and why not.", schema: flowValidationSchema } },
-      async handler({ body }) {
-        return { status: 200, body: validateFlow(body.flow, limits) };
+      async handler({ body, principal: { org_id } }) {
+        const checked = checkFlow(body.flow, limits);
+        const unknown = checked.valid
+          ? await db.org(org_id, (connection) => subflowProblems(connection, checked.definition))
+          : [];
+        const valid = checked.valid && unknown.length === 0;
+        return { status: 200, body: { valid, problems: [...checked.problems, ...unknown] } };
       },
     }),
     defineOperation({
