@@ -17,6 +17,9 @@ const costly = scope({
   blank: " ".repeat(8 * 1024 * 1024),
   members: Object.fromEntries(numbers.map((n) => [`m${n}`, n])),
   one: [{ n: 1 }],
+  huge: 130_000_000,
+  low: "1",
+  high: "130000000",
 });
 
 const INHERITED = [
@@ -34,6 +37,25 @@ describe("a template that would take too long", () => {
     ["nested loops", "{% for i in l %}{% for j in l %}x{% endfor %}{% endfor %}"],
     ["nested loops that write nothing", "{% for i in l %}{% for j in l %}{% endfor %}{% endfor %}"],
     ["a long range", "{% for i in (1..1000000000) %}x{% endfor %}"],
+    ["a range that is one too long", "{{ (1..100001) | size }}"],
+    ["a long range of which little is taken", "{% for i in (1..130000000) limit: 1 %}x{% endfor %}"],
+    ["a long range of values", "{% for i in (1..huge) %}x{% endfor %}"],
+    ["a long range of texts", "{% for i in (low..high) %}x{% endfor %}"],
+    ["a long range, backwards", "{% for i in (1..huge) reversed limit: 1 offset: 2 %}x{% endfor %}"],
+    ["a long range that is assigned", "{% assign x = (1..huge) %}"],
+    ["a long range below zero", "{% assign x = -1 | times: huge %}{{ (x..0.5) | first }}"],
+    ["a range without end", "{% assign x = 1 | divided_by: 0 %}{{ (0..x) | size }}"],
+    ["a range from nowhere", "{% assign x = -1 | divided_by: 0 %}{{ (x..0) | size }}"],
+    ["a long range in a filter", "{{ l | concat: (1..huge) | size }}"],
+    ["a long range as a bound", "{% for i in (1..(1..huge).size) %}x{% endfor %}"],
+    ["a long range in brackets", "{{ l[(1..huge).first] }}"],
+    ["a long range in a condition", "{% if (1..huge) contains 5 %}{% endif %}"],
+    ["a long range in a table", "{% tablerow i in (1..huge) cols: 2 limit: 1 %}x{% endtablerow %}"],
+    ["a long range in a cycle", "{% cycle (1..huge), 2 %}"],
+    ["a long range in a case", "{% case 1 %}{% when (1..huge) %}{% endcase %}"],
+    ["a long range in a path", "{{ one | map: 'n' }}{{ one | where: '[(1..130000000)]' }}"],
+    ["ranges in ranges", "{% for i in (1..100000) %}{% for j in (1..100000) %}{% endfor %}{% endfor %}"],
+    ["range after range", often("{% assign x = (1..100000) %}", 10_000)],
     ["captured output", "{% capture x %}{% for i in l %}{{ big }}{% endfor %}{% endcapture %}"],
     ["text that doubles", `{% assign x = 'aa' %}${often("{% assign x = x | append: x %}", 60)}{{ x }}`],
     ["replacing every character by a long text", "{{ big | replace: 'a', big }}"],
@@ -65,7 +87,7 @@ describe("a template that would take too long", () => {
     const start = performance.now();
     const failure = failureOf(() => renderTemplate(source, costly));
     expect(["template_failed", "value_too_large"]).toContain(failure.code);
-    expect(failure.message).toMatch(/too much work|too many rounds|longer than|too long/);
+    expect(failure.message).toMatch(/too much work|too many rounds|longer than|too long|at most 100000 elements/);
     // Without limits these take from many seconds to for ever, or all memory.
     expect(performance.now() - start).toBeLessThan(25_000);
   });
@@ -77,6 +99,16 @@ describe("a template that would take too long", () => {
     expect(failure.code).toBe("template_failed");
     expect(failure.message).toMatch(/longer than 50 ms/);
     expect(performance.now() - start).toBeLessThan(25_000);
+  });
+
+  it.each([
+    ["{{ (1..100000) | size }} {{ (1..3) | join }}", "100000 1 2 3"],
+    ["{% for i in (1..n) reversed %}{{ i }}{% endfor %}", "321"],
+    ["{{ (3..1) | size }}{{ (a..3) | size }}{{ (1..l) | size }}{{ (1..o) | size }}", "0000"],
+    ["{{ (1.5..3) | join }} {{ (0.5..0) | join }} {{ ('2'..'3') | join }}", "1.5 2.5 3.5 0.5 2 3"],
+    ["{{ (9007199254740992..9007199254740994) | size }}", "3"],
+  ])("gives ranges what they need: %s", (source, text) => {
+    expect(renderTemplate(source, scope({ n: 3, l: [1, 2], o: {} }))).toBe(text);
   });
 
   it("leaves room for the longest value", () => {
@@ -101,6 +133,8 @@ describe("a template of hostile size", () => {
     ["nested tags", often("{% if 1 %}", 65) + often("{% endif %}", 65), /nested deeper than 64/],
     ["deeply nested tags", often("{% if 1 %}", 5_000) + often("{% endif %}", 5_000), /nested/],
     ["nested brackets", `{{ ${often("a[", 9_000)}`, /not closed|nested|too long/],
+    ["a range", "{% if x %}{% for i in (1..100001) %}x{% endfor %}{% endif %}", /A range has at most 100000 elements/],
+    ["a range in brackets", "{{ l[(-5000000..5000000).size] }}", /A range has at most 100000 elements/],
     ["an open quote", `{{ "${"a".repeat(100_000)}`, /not closed/],
   ])("is refused: %s", (_, source, reason) => {
     const start = performance.now();

@@ -1,5 +1,6 @@
 import { toValueSync, TypeGuards, Value, type Tag, type Template, type Token } from "liquidjs/dist/liquid.browser.mjs";
 import { NodeFailure } from "../../failure.ts";
+import { RangeExpression } from "./liquid-ranges.ts";
 
 /** What a template's text says of it. */
 export interface TemplateAnalysis {
@@ -19,8 +20,7 @@ const MAX_NESTING = 64;
 /** Members that every object has in Liquid. */
 const PSEUDO_MEMBERS: ReadonlySet<string> = new Set(["size", "first", "last"]);
 
-const { isFilteredValueToken, isNumberToken, isPropertyAccessToken, isQuotedToken, isRangeToken, isWordToken } =
-  TypeGuards;
+const { isFilteredValueToken, isNumberToken, isPropertyAccessToken, isQuotedToken, isWordToken } = TypeGuards;
 
 const nameOf = (token: Token | undefined): string | undefined => {
   if (isWordToken(token) || isQuotedToken(token)) return token.content;
@@ -71,11 +71,9 @@ class Analyst {
   }
 
   #token(token: Token | undefined): void {
-    if (isFilteredValueToken(token)) this.#value(token.initial.postfix, token.filters);
-    else if (isRangeToken(token)) {
-      this.#isBounded = false;
-      this.#token(token.lhs);
-      this.#token(token.rhs);
+    if (isFilteredValueToken(token)) {
+      if (token.initial instanceof RangeExpression) this.#isBounded = false;
+      this.#value(token.initial.postfix, token.filters);
     } else if (isPropertyAccessToken(token)) {
       this.#token(token.variable);
       for (const part of token.props) if (!isWordToken(part)) this.#token(part);

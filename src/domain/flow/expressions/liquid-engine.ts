@@ -1,12 +1,14 @@
 import { Liquid } from "liquidjs/dist/liquid.browser.mjs";
 import { FILTERS } from "./liquid-filters.ts";
 import { MeteredCapture, MeteredCase, OPERATORS, RemarkTag } from "./liquid-operators.ts";
+import { limitRanges } from "./liquid-ranges.ts";
 
 /** Tags that load or extend other templates: there are none, and nothing must ever look for them in a file system. */
 const LOADING_TAGS = ["include", "render", "layout", "block"];
 
 /** A Liquid that reaches nothing but the values it is given, and takes all it does from a budget. */
 export const createLiquid = (): Liquid => {
+  limitRanges();
   const liquid = new Liquid({
     templates: {},
     ownPropertyOnly: true,
