@@ -65,6 +65,7 @@ const webhooks = startWebhooks({
     timeoutMs: config.MILLRACE_WEBHOOK_TIMEOUT_MS,
     publicUrl: config.MILLRACE_PUBLIC_URL ?? "",
     version: VERSION,
+    onFault: (err, { delivery_id }) => logger.error({ err, delivery_id }, "a delivery failed for a reason of ours"),
   }),
   startRetries: createDeliveryStarter(temporal.client, config.MILLRACE_TASK_QUEUE).start,
   schedule: config.MILLRACE_WEBHOOK_SCHEDULE_MS,

@@ -1,3 +1,5 @@
+import { errors } from "undici";
+
 /** Why a request was not sent (or a redirect not followed): a rule of ours says no, and trying again will not help. */
 export type RefusalCode =
   | "invalid_url"
@@ -17,6 +19,7 @@ export type FetchFailureCode =
   | "timeout"
   | "response_too_large"
   | "headers_too_large"
+  | "invalid_response"
   | "unsupported_encoding"
   | "invalid_encoding";
 
@@ -46,7 +49,12 @@ export class FetchFailed extends Error {
   }
 }
 
-const RETRYABLE: ReadonlySet<FetchFailureCode> = new Set(["dns_failed", "connection_failed", "timeout"]);
+const RETRYABLE: ReadonlySet<FetchFailureCode> = new Set([
+  "dns_failed",
+  "connection_failed",
+  "timeout",
+  "invalid_response",
+]);
 
 const TIMEOUTS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: "no connection was made in time",
@@ -55,18 +63,29 @@ const TIMEOUTS: Readonly<Record<string, string>> = {
   ETIMEDOUT: "no connection was made in time",
 };
 
+/** What undici calls an answer that breaks the rules of HTTP; some it only notices by an assertion of its own. */
+const INVALID = /^(?:HPE_|UND_ERR_RES_CONTENT_LENGTH_MISMATCH$|ERR_ASSERTION$)/;
+
 /**
- * Turns what undici, the sockets and zlib throw into our own errors; ours and the caller's abort reason pass through.
+ * Turns whatever undici, the sockets and zlib throw into our own errors, with a code of theirs or without: what is left
+ * over would count as a fault of ours, and the request be sent again. Ours and plain mistakes in a program pass through.
  * Only error codes reach the message: texts of the system name the resolved address.
  */
 export function toFetchError(error: unknown, origin: string): unknown {
   if (error instanceof FetchRefused || error instanceof FetchFailed) return error;
   const code = errorCode(error);
-  if (code === undefined) return error;
-  const late = TIMEOUTS[code];
+  const late = code === undefined ? undefined : TIMEOUTS[code];
   if (late !== undefined) return new FetchFailed("timeout", `${origin}: ${late}.`);
   if (code === "UND_ERR_HEADERS_OVERFLOW" || code === "HPE_HEADER_OVERFLOW") {
     return new FetchFailed("headers_too_large", `The headers of ${origin} are too large.`);
+  }
+  // Without a cause: the parser's error carries the bytes it stopped at.
+  if (isParserError(error) || (code !== undefined && INVALID.test(code))) {
+    return new FetchFailed("invalid_response", `The answer of ${origin} is not valid HTTP.`);
+  }
+  if (code === undefined) {
+    if (isMistake(error)) return error;
+    return new FetchFailed("connection_failed", `The connection to ${origin} failed.`, { cause: error });
   }
   if (code.startsWith("Z_") || code.startsWith("ERR__ERROR_") || code.startsWith("ERR_PADDING")) {
     return new FetchFailed("invalid_encoding", `The answer of ${origin} cannot be decompressed (${code}).`);
@@ -75,6 +94,16 @@ export function toFetchError(error: unknown, origin: string): unknown {
     return new FetchFailed("tls_failed", `No secure connection to ${origin} (${code}).`, { cause: error });
   }
   return new FetchFailed("connection_failed", `The connection to ${origin} failed (${code}).`, { cause: error });
+}
+
+// Most parser errors of undici have no code.
+function isParserError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return error instanceof errors.HTTPParserError || isParserError(error.cause);
+}
+
+function isMistake(error: unknown): boolean {
+  return [TypeError, RangeError, ReferenceError, SyntaxError].some((kind) => error instanceof kind);
 }
 
 function isTlsCode(code: string): boolean {

@@ -15,19 +15,28 @@ const READ_BYTES = 16 * 1024;
 const KEPT_CHARS = 1024;
 
 export interface SendDeps {
-  readonly guardedFetch: GuardedFetch;
+  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
   readonly box: SecretBox;
   /** Time a receiver has to answer (ms). */
   readonly timeoutMs: number;
   /** Makes references in events absolute; "" leaves them relative. */
   readonly publicUrl: string;
   readonly version: string;
+  /** Told of what failed an attempt and is nobody's fault but ours. */
+  readonly onFault: (error: unknown, job: DeliveryJob) => void;
 }
 
 /** Makes one attempt: the signed event as a POST, by the rules of Standard Webhooks. Rejects only when `signal` aborts. */
 export type SendDelivery = (job: DeliveryJob, signal: AbortSignal) => Promise<AttemptResult>;
 
-export function createSendDelivery({ guardedFetch, box, timeoutMs, publicUrl, version }: SendDeps): SendDelivery {
+export function createSendDelivery({
+  guardedFetch,
+  box,
+  timeoutMs,
+  publicUrl,
+  version,
+  onFault,
+}: SendDeps): SendDelivery {
   return async (job, signal) => {
     const began = Date.now();
     const ended = (rest: Partial<AttemptResult>): AttemptResult => ({
@@ -54,7 +63,9 @@ export function createSendDelivery({ guardedFetch, box, timeoutMs, publicUrl, ve
       return ended(reading(answer));
     } catch (error) {
       if (signal.aborted) throw error;
-      return ended(problemOf(error));
+      const problem = problemOf(error);
+      if (problem === null) onFault(error, job);
+      return ended(problem ?? OUR_FAULT);
     }
   };
 
@@ -121,7 +132,13 @@ function shortened(body: Buffer): string | null {
   return [...text].slice(0, KEPT_CHARS).join("");
 }
 
-function problemOf(error: unknown): Partial<AttemptResult> {
+const OUR_FAULT: Partial<AttemptResult> = {
+  error_code: "internal_error",
+  error_message: "The attempt failed for a reason of ours; the log has it.",
+};
+
+/** What to tell of a failure, or null for one that cannot be explained. */
+function problemOf(error: unknown): Partial<AttemptResult> | null {
   if (error instanceof FetchRefused || error instanceof FetchFailed) {
     return { error_code: error.code, error_message: error.message };
   }
@@ -134,5 +151,5 @@ function problemOf(error: unknown): Partial<AttemptResult> {
       error_message: "The subscription's secret cannot be read with the configured master key (MILLRACE_MASTER_KEY).",
     };
   }
-  return { error_code: "internal_error", error_message: "The attempt failed for a reason of ours; the log has it." };
+  return null;
 }

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { NodeOutcome } from "../../activities/nodes/executor.ts";
 import { createHttpExecutor } from "../../activities/nodes/http.ts";
@@ -8,6 +9,7 @@ import { createGuardedFetch } from "../../src/platform/guarded-fetch.ts";
 import type { GuardedFetch } from "../../src/platform/guarded-fetch.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
+import { startRawTarget } from "../support/raw-target.ts";
 
 let target: HttpTarget;
 let guardedFetch: GuardedFetch;
@@ -25,12 +27,13 @@ afterAll(async () => {
 interface Overrides {
   readonly inputs?: Record<string, Json>;
   readonly signal?: AbortSignal;
+  readonly fetch?: GuardedFetch;
 }
 
 async function run(config: Record<string, unknown>, overrides: Overrides = {}): Promise<NodeOutcome> {
   const url =
     typeof config["url"] === "string" && config["url"].startsWith("/") ? target.url + config["url"] : config["url"];
-  return await createHttpExecutor({ guardedFetch, version: "1.2.3" })({
+  return await createHttpExecutor({ guardedFetch: overrides.fetch ?? guardedFetch, version: "1.2.3" })({
     org_id: "org",
     run_id: "run",
     path: "http-0",
@@ -277,6 +280,21 @@ describe("an http node fails", () => {
 
   it("when the connection breaks or nobody is there, and may be retried", async () => {
     expect(await failure({ url: "/reset" })).toMatchObject({ code: "http_failed", retryable: true, upstream: true });
+  });
+
+  it.each([
+    ["another protocol", "SSH-2.0-OpenSSH_9\r\n"],
+    ["a chunk without a size", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nOpenSSH\r\n"],
+    ["a broken compression", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 7\r\n\r\nOpenSSH"],
+  ])("because of the service where that answers %s, and asks it once", async (what, answer) => {
+    const raw = await startRawTarget(answer);
+    const open = createGuardedFetch({ allow: ["loopback"] });
+    const error = await failure({ method: "POST", url: raw.url, body: "x" }, { fetch: open });
+    await open.close();
+    const retryable = what !== "a broken compression";
+    expect(error).toMatchObject({ code: "http_failed", upstream: true, retryable });
+    expect(inspect(error, { depth: null, showHidden: true })).not.toContain("OpenSSH");
+    expect(raw.requests).toHaveLength(1);
   });
 
   it("when it is cancelled, with the reason it was cancelled for", async () => {

@@ -122,6 +122,9 @@ describe("a url node", () => {
       retry_after_ms: 2000,
     });
     await expect(load("/reset")).rejects.toMatchObject({ code: "http_failed", retryable: true });
+    target.on("/ssh", (_request, _response, socket) => void socket.end("SSH-2.0-OpenSSH_9\r\n"));
+    await expect(load("/ssh")).rejects.toMatchObject({ code: "http_failed", retryable: true, upstream: true });
+    expect(target.hits("/ssh")).toBe(1);
   });
 
   it("ssrf: fails on private addresses, other schemes and redirects to them", async () => {

@@ -239,6 +239,27 @@ describe("a run that does not end well", () => {
     expect([status, body.code, body.error.node_id]).toEqual([502, "upstream_failed", "http-0"]);
   });
 
+  it("that fails by a service that does not speak HTTP is a 502, and called that service once", async () => {
+    target.on("/ssh", (_request, _response, socket) => void socket.end("SSH-2.0-OpenSSH_9\r\n"));
+    const flowId = await tenant.deploy(
+      flow(
+        [
+          {
+            id: "http-0",
+            type: "http",
+            config: { method: "POST", url: `${target.url}/ssh`, body: "x" },
+            retry: { max_attempts: 1 },
+          },
+          { id: "out-0", type: "output" },
+        ],
+        ["http-0>out-0"],
+      ),
+    );
+    const { status, body } = await tenant.public.post(address(flowId), {});
+    expect([status, body.code, body.error.code]).toEqual([502, "upstream_failed", "http_failed"]);
+    expect(target.hits("/ssh")).toBe(1);
+  });
+
   it("that runs out of time is a 504", async () => {
     const flowId = await tenant.deploy({ ...slow(60), settings: { timeout_seconds: 1 } });
     const { status, body } = await tenant.public.post(address(flowId), {});

@@ -237,6 +237,11 @@ describe("a receiver that fails", () => {
       (_request, _response, socket) => void socket.resetAndDestroy(),
       { status_code: null, code: "connection_failed" },
     ],
+    [
+      "an answer that is not HTTP",
+      (_request, _response, socket) => void socket.end("SSH-2.0-OpenSSH_9\r\n"),
+      { status_code: null, code: "invalid_response" },
+    ],
   ])("counts %s as a failure", async (_, handler, { status_code, code }) => {
     const receiver = await startReceiver();
     receiver.answer(inTurn(handler, status(204)));
