@@ -12,24 +12,35 @@ export interface BodyOptions {
   readonly contentEncoding: string | undefined;
   /** Bytes allowed on the wire and, counted apart, after decompression. */
   readonly limit: number;
-  /** What happens beyond the limit: reject with response_too_large, or keep what fits. */
-  readonly overflow: "fail" | "truncate";
+  /** What happens beyond the limit, and to a body that ends in an error: reject, or keep what was read before. */
+  readonly incomplete: "fail" | "keep";
+}
+
+/** What was read of a body. */
+export interface ReadBody {
+  readonly body: Buffer;
+  readonly truncated: boolean;
+  /** What ended it before its end, where it was to be kept all the same: a FetchFailed, or what the source rejected with. */
+  readonly broken?: unknown;
 }
 
 /**
  * Reads a body to its end, decompressing on the way. Never holds more than the limit and a few chunks, whatever the
  * compression ratio. Rejects with FetchFailed, or with what the source rejects with.
  */
-export async function readBody(
-  source: AsyncIterable<Uint8Array>,
-  options: BodyOptions,
-): Promise<{ body: Buffer; truncated: boolean }> {
+export async function readBody(source: AsyncIterable<Uint8Array>, options: BodyOptions): Promise<ReadBody> {
   const wire: Cut = { reached: false };
   const plain: Cut = { reached: false };
   const kept: Uint8Array[] = [];
-  for await (const chunk of cutAt(decoded(cutAt(source, options, wire), options, wire), options, plain))
-    kept.push(chunk);
-  return { body: Buffer.concat(kept), truncated: wire.reached || plain.reached };
+  const read = (): ReadBody => ({ body: Buffer.concat(kept), truncated: wire.reached || plain.reached });
+  try {
+    for await (const chunk of cutAt(decoded(cutAt(source, options, wire), options, wire), options, plain))
+      kept.push(chunk);
+    return read();
+  } catch (broken) {
+    if (options.incomplete === "fail") throw broken;
+    return { ...read(), broken };
+  }
 }
 
 /** The error of a body beyond its limit. */
@@ -50,7 +61,7 @@ async function* cutAt(source: AsyncIterable<Uint8Array>, options: BodyOptions, c
   for await (const chunk of source) {
     if (chunk.byteLength > room) {
       cut.reached = true;
-      if (options.overflow === "fail") throw tooLarge(options);
+      if (options.incomplete === "fail") throw tooLarge(options);
       yield chunk.subarray(0, room);
       return;
     }
@@ -80,7 +91,7 @@ async function* decoded(
     for await (const chunk of decoder) yield chunk as Buffer;
   } catch (error) {
     // Cut off in the middle, compressed data never ends as it should.
-    if (!wire.reached || options.overflow === "fail") throw error;
+    if (!wire.reached || options.incomplete === "fail") throw error;
   } finally {
     // Ends the pipeline, and through it the source, when the reader stops early.
     decoder.destroy();

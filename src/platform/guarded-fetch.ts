@@ -50,8 +50,11 @@ export interface GuardedRequest {
   /** Redirects that are followed, 0 to 5 (the default). With 0 the redirect itself is the answer. */
   readonly redirects?: number;
   readonly limits?: Partial<FetchLimits>;
-  /** What to do with a body beyond responseBytes: "fail" (default), or "truncate" to keep its beginning. */
-  readonly overflow?: "fail" | "truncate";
+  /**
+   * What to do with a body that is longer than responseBytes, breaks off, takes too long or cannot be decoded: "fail"
+   * (default), or "keep" what was read of it, for a caller to whom status and headers say enough.
+   */
+  readonly incomplete?: "fail" | "keep";
   readonly signal?: AbortSignal;
 }
 
@@ -63,7 +66,10 @@ export interface GuardedResponse {
   readonly headers: Readonly<Record<string, string>>;
   /** Decompressed. */
   readonly body: Buffer;
+  /** Whether it is longer than responseBytes. */
   readonly truncated: boolean;
+  /** Why the body is not whole, though not too long; only where the request says to keep it. */
+  readonly broken?: FetchFailed;
 }
 
 export interface GuardedFetch {
@@ -102,7 +108,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         const answer = await send(agent, hop, limits, deadline.signal);
         const location = single(answer.headers["location"]);
         const next = followed === 0 ? undefined : redirectHop(hop, answer.statusCode, location, secret);
-        if (next === undefined) return await receive(answer, hop, limits, request.overflow ?? "fail");
+        if (next === undefined) return await receive(answer, hop, limits, request);
         if (redirects === followed) {
           throw new FetchRefused("too_many_redirects", `${hop.url.origin} redirects more than ${followed} times.`);
         }
@@ -162,16 +168,21 @@ async function receive(
   answer: Dispatcher.ResponseData,
   hop: Hop,
   limits: FetchLimits,
-  overflow: "fail" | "truncate",
+  { incomplete = "fail", signal }: GuardedRequest,
 ): Promise<GuardedResponse> {
   const headers = plainHeaders(answer.headers);
   const { origin } = hop.url;
   const limit = limits.responseBytes;
   const bodiless = hop.method === "HEAD" || answer.statusCode === 204 || answer.statusCode === 304;
-  if (!bodiless && overflow === "fail" && Number(headers["content-length"]) > limit) throw tooLarge({ origin, limit });
+  if (!bodiless && incomplete === "fail" && Number(headers["content-length"]) > limit)
+    throw tooLarge({ origin, limit });
   const contentEncoding = bodiless ? undefined : headers["content-encoding"];
-  const { body, truncated } = await readBody(answer.body, { origin, contentEncoding, limit, overflow });
-  return { url: hop.url.href, status: answer.statusCode, headers, body, truncated };
+  const { broken, ...read } = await readBody(answer.body, { origin, contentEncoding, limit, incomplete });
+  const response = { url: hop.url.href, status: answer.statusCode, headers, ...read };
+  if (broken === undefined) return response;
+  const reason = toFetchError(broken, origin);
+  if (signal?.aborted === true || !(reason instanceof FetchFailed)) throw reason;
+  return { ...response, broken: reason };
 }
 
 function plainHeaders(received: Dispatcher.ResponseData["headers"]): Record<string, string> {

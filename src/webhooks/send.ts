@@ -56,7 +56,8 @@ export function createSendDelivery({
         ...signedRequest(job, began),
         // A redirect is an answer like any other, and not a good one: nobody else gets to say where events go.
         redirects: 0,
-        overflow: "truncate",
+        // What counts is the status; a body that cannot be read takes nothing from it.
+        incomplete: "keep",
         limits: { responseBytes: READ_BYTES, headersMs: timeoutMs, bodyMs: timeoutMs, totalMs: timeoutMs },
         signal,
       });
@@ -112,17 +113,18 @@ function reading(answer: GuardedResponse): Partial<AttemptResult> {
   return {
     ok,
     status_code: answer.status,
-    ...(ok ? {} : { error_code: redirected ? "redirect" : "bad_status", error_message: told(answer.status) }),
+    ...(ok ? {} : { error_code: redirected ? "redirect" : "bad_status", error_message: told(answer) }),
     response_body: shortened(answer.body),
     retry_after_ms: retryAfterMs(answer.headers["retry-after"], Date.now()),
   };
 }
 
-function told(status: number): string {
+function told({ status, broken }: GuardedResponse): string {
+  const unread = broken === undefined ? "" : ` Its body could not be read to the end: ${broken.message}`;
   if (status >= 300 && status < 400) {
-    return `The receiver answered ${status}, a redirect: they are not followed. Change the subscription's url.`;
+    return `The receiver answered ${status}, a redirect: they are not followed. Change the subscription's url.${unread}`;
   }
-  return `The receiver answered ${status}; anything but 2xx is a failure.`;
+  return `The receiver answered ${status}; anything but 2xx is a failure.${unread}`;
 }
 
 /** The beginning of an answer as text that Postgres can hold and nobody's secrets are in. */

@@ -6,6 +6,7 @@ import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 
 const MIB = 1024 * 1024;
+const empty = Buffer.alloc(0);
 let target: HttpTarget;
 let guarded: GuardedFetch;
 
@@ -44,12 +45,12 @@ describe("oversize", () => {
   it("keeps the beginning when asked to", async () => {
     const answer = await guarded.fetch({
       url: `${target.url}/stream`,
-      overflow: "truncate",
+      incomplete: "keep",
       limits: { responseBytes: 1000 },
     });
     expect(answer.truncated).toBe(true);
     expect(answer.body.toString()).toBe("x".repeat(1000));
-    const whole = await guarded.fetch({ url: `${target.url}/bytes?n=10`, overflow: "truncate" });
+    const whole = await guarded.fetch({ url: `${target.url}/bytes?n=10`, incomplete: "keep" });
     expect(whole).toMatchObject({ truncated: false });
   });
 
@@ -93,7 +94,7 @@ describe("compressed answers", () => {
 
   it("zip-bomb: are cut when asked to", async () => {
     const url = serve(gzipSync(Buffer.alloc(64 * MIB)), "gzip");
-    const answer = await guarded.fetch({ url, overflow: "truncate", limits: { responseBytes: 5000 } });
+    const answer = await guarded.fetch({ url, incomplete: "keep", limits: { responseBytes: 5000 } });
     expect(answer).toMatchObject({ truncated: true });
     expect(answer.body).toHaveLength(5000);
   });
@@ -156,6 +157,55 @@ describe("time limits", () => {
     await expect(guarded.fetch({ url: `${target.url}/loop`, limits: { totalMs: 200 } })).rejects.toMatchObject({
       code: "timeout",
     });
+  });
+});
+
+describe("a body that is to be kept as far as it goes", () => {
+  const kept = (path: string, limits = {}) =>
+    guarded.fetch({ url: target.url + path, incomplete: "keep", redirects: 0, limits });
+
+  it("is no failure where it cannot be decoded", async () => {
+    serve(Buffer.from("abc"), "zstd");
+    expect(await kept("/packed")).toMatchObject({ status: 200, body: empty, broken: { code: "unsupported_encoding" } });
+    serve(Buffer.from("this is not gzip"), "gzip");
+    expect(await kept("/packed")).toMatchObject({ status: 200, body: empty, broken: { code: "invalid_encoding" } });
+  });
+
+  it("is no failure where the connection breaks", async () => {
+    target.on("/broken", (_request, response, socket) => {
+      response.writeHead(503, { "retry-after": "60", "content-length": 100 });
+      response.write("as far as here", () => socket.end());
+    });
+    const answer = await kept("/broken");
+    expect(answer).toMatchObject({ status: 503, truncated: false, broken: { code: "connection_failed" } });
+    expect(answer.headers["retry-after"]).toBe("60");
+    expect(answer.body.toString()).toBe("as far as here");
+  });
+
+  it("ends with the time there is, as it does with silence", async () => {
+    const dripping = await kept("/stream?chunk=1&every=20", { totalMs: 3000 });
+    expect(dripping).toMatchObject({ status: 200, broken: { code: "timeout" } });
+    expect(dripping.body.toString()).toMatch(/^x+$/);
+    target.on("/silent", (_request, response) => void response.writeHead(410).write("gone"));
+    expect(await kept("/silent", { bodyMs: 100 })).toMatchObject({ status: 410, broken: { code: "timeout" } });
+    await expect.poll(() => target.active()).toBe(0);
+  });
+
+  it("is whole where it is whole, and cut where it is too long", async () => {
+    expect(await kept("/bytes?n=10")).not.toHaveProperty("broken");
+    expect(await kept("/stream", { responseBytes: 1000 })).toMatchObject({ truncated: true });
+  });
+
+  it("does not stand in for headers that never came, nor for the caller's own end of it", async () => {
+    await expect(kept("/hang", { headersMs: 100 })).rejects.toMatchObject({ code: "timeout" });
+    await expect(kept("/reset")).rejects.toMatchObject({ code: "connection_failed" });
+    const controller = new AbortController();
+    const reason = new Error("the process is stopping");
+    const url = `${target.url}/stream?chunk=1&every=5`;
+    const answer = guarded.fetch({ url, incomplete: "keep", signal: controller.signal });
+    await expect.poll(() => target.active()).toBe(1);
+    controller.abort(reason);
+    await expect(answer).rejects.toBe(reason);
   });
 });
 

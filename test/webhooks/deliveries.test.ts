@@ -11,7 +11,7 @@ import { startReceiver } from "./receiver.ts";
 import type { Receiver } from "./receiver.ts";
 
 const SCHEDULE_MS = [0, 100, 200, 300];
-const TIMEOUT_MS = 700;
+const TIMEOUT_MS = 2000;
 const DISABLE_ATTEMPTS = 6;
 
 let service: OwnService;
@@ -75,6 +75,23 @@ const status =
   (code: number, headers: Record<string, string> = {}): TargetHandler =>
   (_, response) =>
     void response.writeHead(code, headers).end();
+
+const CHUNKED = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+/** Answers with a body that breaks off. */
+const brokenOff =
+  (code: number, headers: Record<string, string> = {}): TargetHandler =>
+  (_, response, socket) => {
+    response.writeHead(code, { ...headers, "content-length": 100 });
+    response.write("as far as here", () => socket.end());
+  };
+/** Answers with a body that never ends. */
+const dripping =
+  (code: number): TargetHandler =>
+  (_, response) => {
+    response.writeHead(code, { "content-type": "text/plain" });
+    const timer = setInterval(() => response.write("x"), 50);
+    response.on("close", () => clearInterval(timer));
+  };
 
 describe("an event", () => {
   it("arrives once, signed, with what it tells of", async () => {
@@ -224,15 +241,6 @@ describe("a receiver that fails", () => {
     ["redirect", status(302, { location: "http://127.0.0.1:1/" }), { status_code: 302, code: "redirect" }],
     ["an answer that does not come", () => undefined, { status_code: null, code: "timeout" }],
     [
-      "an answer that never ends",
-      (_, response) => {
-        response.writeHead(200, { "content-type": "text/plain" });
-        const timer = setInterval(() => response.write("x"), 50);
-        response.on("close", () => clearInterval(timer));
-      },
-      { status_code: null, code: "timeout" },
-    ],
-    [
       "a connection that is reset",
       (_request, _response, socket) => void socket.resetAndDestroy(),
       { status_code: null, code: "connection_failed" },
@@ -252,6 +260,62 @@ describe("a receiver that fails", () => {
     const [first] = await attemptsOf(subscription, delivery.delivery_id);
     expect(first).toMatchObject({ status_code, error: { code, message: expect.any(String) } });
     expect(receiver.target.requests.every((request) => request.path === "/hook")).toBe(true);
+  });
+
+  it.each([
+    ["cannot be decoded", (_, response) => void response.writeHead(200, { "content-encoding": "zstd" }).end("abc")],
+    ["is not what it says", (_, response) => void response.writeHead(200, { "content-encoding": "gzip" }).end("abc")],
+    ["breaks off", brokenOff(200)],
+    ["is not HTTP any more", (_, __, socket) => void socket.end(`${CHUNKED}5\r\nhello\r\nnonsense\r\n`)],
+    ["never ends", dripping(200)],
+  ] satisfies Array<[string, TargetHandler]>)(
+    "has taken the event when it says so, even if the body of its answer %s",
+    async (_, handler) => {
+      const receiver = await startReceiver();
+      receiver.answer(handler);
+      const subscription = await subscribe(receiver);
+      await run();
+      const [delivery] = await ended(subscription);
+      expect(delivery).toMatchObject({ status: "delivered", attempts: 1, last_status_code: 200, last_error: null });
+      const [attempt] = await attemptsOf(subscription, delivery.delivery_id);
+      expect(attempt).toMatchObject({ status_code: 200, error: null });
+      expect(receiver.received()).toHaveLength(1);
+    },
+  );
+
+  it.each([
+    ["cannot be decoded", (_, response) => void response.writeHead(410, { "content-encoding": "zstd" }).end("abc")],
+    ["breaks off", brokenOff(410)],
+    ["never ends", dripping(410)],
+  ] satisfies Array<[string, TargetHandler]>)(
+    "is disabled by a 410 at once, even if the body of its answer %s",
+    async (_, handler) => {
+      const receiver = await startReceiver();
+      receiver.answer(handler);
+      const subscription = await subscribe(receiver);
+      await run();
+      const [gone] = await ended(subscription);
+      expect(gone).toMatchObject({ status: "failed", failure_reason: "gone", attempts: 1, last_status_code: 410 });
+      expect((await bench.api.get(subscription.path)).body).toMatchObject({ disabled_reason: "gone" });
+    },
+  );
+
+  it("is left alone for as long as it asks, and is shown, even if the body of its answer breaks off", async () => {
+    const receiver = await startReceiver();
+    receiver.answer(brokenOff(503, { "retry-after": "60" }));
+    const subscription = await subscribe(receiver);
+    await run();
+    const [delivery] = await eventually("the attempt is recorded", async () => {
+      const all = await deliveriesOf(subscription, { status: "retrying" });
+      return all.length > 0 && all;
+    });
+    const [attempt] = await attemptsOf(subscription, delivery.delivery_id);
+    expect(attempt).toMatchObject({
+      status_code: 503,
+      error: { code: "bad_status", message: expect.stringMatching(/answered 503.*could not be read to the end/) },
+    });
+    expect(Date.parse(delivery.next_attempt_at) - Date.parse(attempt.at)).toBeGreaterThanOrEqual(60_000);
+    await bench.api.delete(subscription.path);
   });
 
   it("webhook-abuse: of an answer that is huge only the beginning is read and kept, without secrets", async () => {
