@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { DeliveryInput } from "../domain/webhook.ts";
 import { periodically } from "../platform/periodically.ts";
 import type { Database } from "../stores/db.ts";
@@ -47,6 +48,8 @@ export function createDispatcher(deps: DispatcherDeps, onFree: () => void): Disp
     onError,
   );
   const breakOff = new AbortController();
+  // Each delivery under way listens once, and there are as many as places: only more than that would be a leak to warn of.
+  setMaxListeners(slots.left(false), breakOff.signal);
   let closed = false;
 
   async function deliver(job: DeliveryJob): Promise<void> {

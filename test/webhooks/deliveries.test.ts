@@ -424,6 +424,22 @@ describe("a receiver that fails", () => {
   });
 });
 
+describe("many deliveries at once", () => {
+  it("leave nothing in the log that is no line of it", async () => {
+    const receiver = await startReceiver();
+    const many = 12;
+    receiver.answer(async (_, response) => {
+      await eventually("all are under way", () => receiver.received().length >= many);
+      response.writeHead(204).end();
+    });
+    const subscriptions = await Promise.all(Array.from({ length: 4 }, () => subscribe(receiver)));
+    await Promise.all(Array.from({ length: many / 4 }, () => run()));
+    for (const subscription of subscriptions) await ended(subscription, many / 4);
+    const lines = service.logs().split("\n");
+    expect(lines.filter((line) => line !== "" && !line.startsWith("{"))).toEqual([]);
+  });
+});
+
 describe("a secret", () => {
   it("that was replaced signs beside the new one for a while", async () => {
     const receiver = await startReceiver();
