@@ -82,6 +82,23 @@ describe("the state of a run", () => {
     expect(outbox).toHaveLength(2);
   });
 
+  it("is told outside once a change, by events whose ids are in the order of time", async () => {
+    const runId = await buildRun(own.database, tenant);
+    const end = () => inOrg((db) => recordRun(db, update(tenant, runId, { state: "FAILED" }), []));
+    await end();
+    await end();
+    const told = await inOrg((db) =>
+      db.query<{ event_id: string; type: string }>(
+        "select event_id, type from outbox where data->>'run_id' = $1 order by seq",
+        [runId],
+      ),
+    );
+    expect(told.map(({ type }) => type)).toEqual(["run.started", "run.failed"]);
+    const ids = told.map(({ event_id }) => event_id);
+    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
+    expect(ids).toEqual(ids.toSorted());
+  });
+
   it("is not PAUSED by a write that comes after the last answer", async () => {
     const runId = await buildRun(own.database, tenant);
     const opened = pauseOpening();
