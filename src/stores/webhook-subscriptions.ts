@@ -211,7 +211,9 @@ ended as (
 told as (
   insert into outbox (event_id, org_id, type, data)
   select $3::uuid, org_id, 'webhook.subscription.disabled', jsonb_build_object('subscription_id', subscription_id, 'url', url,
-    'reason', $2::text, 'failing_since', failing_since, 'failed_attempts', failed_attempts) || $4::jsonb
+    'reason', $2::text, 'failed_attempts', failed_attempts,
+    -- As every other time is written: Postgres by itself would write microseconds and an offset.
+    'failing_since', to_char(failing_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || $4::jsonb
   from disabled
 )
 select subscription_id from disabled`,

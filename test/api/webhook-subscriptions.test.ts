@@ -488,7 +488,7 @@ describe("webhook subscriptions", () => {
       expect(JSON.parse(told?.body ?? "")).toMatchObject({
         type: "webhook.subscription.disabled",
         org_id: tenant.org_id,
-        data: { subscription_id: id, reason: "manual" },
+        data: { subscription_id: id, reason: "manual", failing_since: disabled.failing_since },
       });
       expect(told && verifies(told, watching.secret)).toBe(true);
 
