@@ -35,7 +35,7 @@ export function validateRequest(operation: Operation, raw: RawRequest): ValidReq
   const headers = operation.headers
     ? readTexts(operation.headers, pick(operation.headers, raw.headers), "header", issues)
     : {};
-  const body = operation.body ? readBody(operation.body, raw.body, issues) : undefined;
+  const body = operation.body ? readBody(operation.body, raw.body, issues, operation.looseBody) : undefined;
   if (issues.length > 0) throw new ValidationProblem(issues);
   return { params, query, headers, body };
 }
@@ -83,11 +83,20 @@ function readTexts(
   return {};
 }
 
-function readBody(schema: z.ZodType, value: unknown, issues: ValidationIssue[]): unknown {
+function readBody(schema: z.ZodType, value: unknown, issues: ValidationIssue[], loose = false): unknown {
   const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) return loose ? withProtoName(value, parsed.data) : parsed.data;
   issues.push(...toValidationIssues(parsed.error, "body", value));
   return undefined;
+}
+
+/**
+ * Schemas drop a member `__proto__`, which is to be reported as any other that is not known. Its name alone is kept:
+ * undefined becomes no prototype, wherever it may be assigned.
+ */
+function withProtoName(given: unknown, parsed: unknown): unknown {
+  if (typeof given !== "object" || given === null || !Object.hasOwn(given, "__proto__")) return parsed;
+  return Object.defineProperty({ ...(parsed as object) }, "__proto__", { value: undefined, enumerable: true });
 }
 
 function pick(schema: z.ZodObject, texts: Texts): Texts {

@@ -76,10 +76,15 @@ describe("running a deployed flow", () => {
       const { body } = await tenant.public.post(address(echoFlow), { "in-0": text }, { query: { verbose: false } });
       expect(body).toEqual({ "out-0": text });
     }
-    const hostile = '{"in-0": "Ada", "__proto__": {"x": 1}, "constructor": {"prototype": 1}}';
     const headers = { "content-type": "application/json" };
-    const { status, body } = await tenant.public.post(address(echoFlow), hostile, { headers });
-    expect([status, body.outputs]).toEqual([200, { "out-0": "Ada" }]);
+    for (const name of ["__proto__", String.raw`\u005f_proto__`]) {
+      const hostile = `{"in-0": "Ada", "${name}": {"user_id": "eve-1", "x": 1}, "constructor": {"prototype": 1}, "zz": 1}`;
+      const { status, body } = await tenant.public.post(address(echoFlow), hostile, { headers });
+      expect([status, body.outputs]).toEqual([200, { "out-0": "Ada" }]);
+      expect(body.metadata.ignored_inputs.toSorted()).toEqual(["__proto__", "constructor", "zz"]);
+      const run = await tenant.secret.get(`/v2/runs/${body.run_id}`);
+      expect(run.body.user_id).toBeNull();
+    }
   });
 
   it("runs the version that is asked for, and the published one by default", async () => {
