@@ -140,14 +140,22 @@ export class RunContext {
     }
   }
 
-  /** Called between items: many reports are written, and everybody waits until they are, so that a step of the workflow stays short. */
+  /**
+   * Called between items: many reports are written. The items go on meanwhile, but not beyond as many again: what a step of
+   * the workflow does is bounded by that.
+   */
   async writeIfMany(): Promise<void> {
-    if (this.#reports.length >= FLUSH_AT) {
+    while (this.#reports.length >= FLUSH_AT) {
+      if (this.#flushing && patched("one-flush-at-a-time")) {
+        await this.#flushing;
+        continue;
+      }
       this.#flushing = this.write({}).finally(() => {
         this.#flushing = undefined;
       });
       await this.#flushing;
-    } else if (this.#flushing && patched("one-flush-at-a-time")) await this.#flushing;
+      return;
+    }
   }
 
   /** Writes what has been gathered, and `more`, into the run's record. */
