@@ -4,6 +4,8 @@ import type { AttemptResult } from "../domain/webhook.ts";
 import { signWebhook } from "../domain/webhook-signature.ts";
 import { FetchFailed, FetchRefused } from "../platform/guarded-fetch-errors.ts";
 import type { GuardedFetch, GuardedResponse } from "../platform/guarded-fetch.ts";
+import { createMaskValues } from "../platform/mask-values.ts";
+import type { MaskValues } from "../platform/mask-values.ts";
 import { redactSecrets, redactUrl } from "../platform/redaction.ts";
 import { SealBroken } from "../platform/seal.ts";
 import type { SecretBox } from "../platform/seal.ts";
@@ -51,9 +53,12 @@ export function createSendDelivery({
       retry_after_ms: null,
       ...rest,
     });
+    let mask: MaskValues = (text) => text;
     try {
+      const { request, secrets } = signedRequest(job, began);
+      mask = createMaskValues(secrets);
       const answer = await guardedFetch.fetch({
-        ...signedRequest(job, began),
+        ...request,
         // A redirect is an answer like any other, and not a good one: nobody else gets to say where events go.
         redirects: 0,
         // What counts is the status; a body that cannot be read takes nothing from it.
@@ -61,35 +66,40 @@ export function createSendDelivery({
         limits: { responseBytes: READ_BYTES, headersMs: timeoutMs, bodyMs: timeoutMs, totalMs: timeoutMs },
         signal,
       });
-      return ended(reading(answer));
+      return ended(reading(answer, mask));
     } catch (error) {
       if (signal.aborted) throw error;
-      const problem = problemOf(error);
+      const problem = problemOf(error, mask);
       if (problem === null) onFault(error, job);
       return ended(problem ?? OUR_FAULT);
     }
   };
 
+  /** What is sent, and what of it must not be shown, should the receiver answer with it. */
   function signedRequest(job: DeliveryJob, at: number) {
     if (job.event === null) throw new EventGone();
     const { event, org_id, event_id, subscription_id } = job;
     const body = JSON.stringify(eventEnvelope({ ...event, org_id, event_id }, publicUrl));
-    const secrets = [openSecret(box, subscription_id, job.secret), ...previousSecret(job)];
+    const signing = [openSecret(box, subscription_id, job.secret), ...previousSecret(job)];
     const id = publicEventId(event_id);
     const timestamp = Math.floor(at / 1000);
-    return {
+    const headers = openHeaders(box, subscription_id, job.headers);
+    const request = {
       url: job.url,
       method: "POST",
       body,
       headers: {
-        ...openHeaders(box, subscription_id, job.headers),
+        ...headers,
         "content-type": "application/json",
         "user-agent": `Millrace/${version} (webhooks)`,
         "webhook-id": id,
         "webhook-timestamp": String(timestamp),
-        "webhook-signature": signWebhook({ id, timestamp, body }, secrets),
+        "webhook-signature": signWebhook({ id, timestamp, body }, signing),
       },
     };
+    // A secret that signs is also known without its mark.
+    const bare = signing.map((secret) => secret.replace(/^whsec_/, ""));
+    return { request, secrets: [...Object.values(headers), ...signing, ...bare] };
   }
 
   /** Of the secret that was replaced nobody needs to hear when it cannot be read: perhaps it was replaced for that. */
@@ -107,14 +117,14 @@ export function createSendDelivery({
 /** Thrown when the event is not kept any more. */
 class EventGone extends Error {}
 
-function reading(answer: GuardedResponse): Partial<AttemptResult> {
+function reading(answer: GuardedResponse, mask: MaskValues): Partial<AttemptResult> {
   const ok = answer.status >= 200 && answer.status < 300;
   const redirected = answer.status >= 300 && answer.status < 400;
   return {
     ok,
     status_code: answer.status,
-    ...(ok ? {} : { error_code: redirected ? "redirect" : "bad_status", error_message: told(answer) }),
-    response_body: shortened(answer.body),
+    ...(ok ? {} : { error_code: redirected ? "redirect" : "bad_status", error_message: mask(told(answer)) }),
+    response_body: shortened(answer, mask),
     retry_after_ms: retryAfterMs(answer.headers["retry-after"], Date.now()),
   };
 }
@@ -127,11 +137,14 @@ function told({ status, broken }: GuardedResponse): string {
   return `The receiver answered ${status}; anything but 2xx is a failure.${unread}`;
 }
 
-/** The beginning of an answer as text that Postgres can hold and nobody's secrets are in. */
-function shortened(body: Buffer): string | null {
+/**
+ * The beginning of an answer as text that Postgres can hold and nobody's secrets are in. Cut last: half of a secret would
+ * not be known for one.
+ */
+function shortened({ body, truncated, broken }: GuardedResponse, mask: MaskValues): string | null {
   if (body.length === 0) return null;
-  const text = redactSecrets(body.toString("utf8").replaceAll("\u0000", "\uFFFD"));
-  return [...text].slice(0, KEPT_CHARS).join("");
+  const text = mask(body.toString("utf8").replaceAll("\u0000", "\uFFFD"), truncated || broken !== undefined);
+  return [...redactSecrets(text)].slice(0, KEPT_CHARS).join("");
 }
 
 const OUR_FAULT: Partial<AttemptResult> = {
@@ -140,9 +153,9 @@ const OUR_FAULT: Partial<AttemptResult> = {
 };
 
 /** What to tell of a failure, or null for one that cannot be explained. */
-function problemOf(error: unknown): Partial<AttemptResult> | null {
+function problemOf(error: unknown, mask: MaskValues): Partial<AttemptResult> | null {
   if (error instanceof FetchRefused || error instanceof FetchFailed) {
-    return { error_code: error.code, error_message: error.message };
+    return { error_code: error.code, error_message: mask(error.message) };
   }
   if (error instanceof EventGone) {
     return { error_code: "event_gone", error_message: "The event is past the time for which events are kept." };

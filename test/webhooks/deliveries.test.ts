@@ -441,6 +441,41 @@ describe("many deliveries at once", () => {
 });
 
 describe("a secret", () => {
+  it("that is sent along is shown to nobody, even if the receiver answers with it, in whole or in part", async () => {
+    const receiver = await startReceiver();
+    const headers = {
+      "X-Plain-Name": 'Zebra/7 "quoted" & more',
+      "X-Tenant": "acme-4711",
+      "X-Short": "1",
+      "X-Scheme": "Custom opensesame",
+      "X-Long": `${"long-value-".repeat(180)}end`,
+    };
+    const echoed: TargetHandler = (request, response) => {
+      const json = JSON.stringify(request.headers);
+      const encoded = encodeURIComponent(request.headers["x-plain-name"] ?? "");
+      response.writeHead(500);
+      response.end(`${json} ${JSON.stringify({ json })} ${encoded} ${Buffer.from(json).toString("base64")} ${json}`);
+    };
+    const long: TargetHandler = (request, response) => {
+      response.writeHead(500).end(`got 1: ${request.headers["x-long"]?.repeat(20)}`);
+    };
+    const brokenInside: TargetHandler = (request, response, socket) => {
+      response.writeHead(500, { "content-length": 1000 });
+      response.write(`for ${request.headers["x-tenant"]?.slice(0, 6)}`, () => socket.end());
+    };
+    receiver.answer(inTurn(echoed, long, brokenInside, status(204)));
+    const subscription = await subscribe(receiver, { headers });
+    await run();
+    const [delivery] = await ended(subscription);
+    const attempts = await attemptsOf(subscription, delivery.delivery_id);
+    const shown = JSON.stringify(attempts);
+    expect(shown).not.toMatch(/zebra|quoted|acme-|4711|opensesame|long-value/i);
+    expect(shown).not.toContain(Buffer.from("opensesame").toString("base64").slice(2, -4));
+    const bodies = attempts.map((each: { response_body: string | null }) => each.response_body);
+    expect(bodies).toContainEqual(expect.stringMatching(/^got 1: (\[redacted\])+$/));
+    for (const body of bodies) expect((body ?? "").length).toBeLessThanOrEqual(1024);
+  });
+
   it("that was replaced signs beside the new one for a while", async () => {
     const receiver = await startReceiver();
     const subscription = await subscribe(receiver);
