@@ -1,5 +1,6 @@
-import { Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
+import { apiKeyName, emailAddress, hasExpired, organisationName, userPassword } from "../domain/accounts.ts";
 import { API_KEY_KINDS, listApiKeys, revokeApiKey } from "../stores/api-keys.ts";
 import type { ApiKey, ApiKeyKind } from "../stores/api-keys.ts";
 import type { Database } from "../stores/db.ts";
@@ -8,7 +9,8 @@ import { USER_ROLES } from "../stores/users.ts";
 import type { UserRole } from "../stores/users.ts";
 import { createKey, createOrganisation, createUser } from "./accounts.ts";
 import { CommandFailure } from "./failure.ts";
-import { isId, show, table, withDatabase } from "./options.ts";
+import { show, table, withDatabase } from "./options.ts";
+import { readBy, readId, readTime } from "./values.ts";
 
 interface OfOrganisation {
   readonly org?: string;
@@ -17,7 +19,11 @@ interface OfOrganisation {
 /** `orgs`, `users` and `keys`: they act on the database itself, so that a first key can be made. */
 export function addAccountCommands(program: Command): void {
   const orgs = program.command("orgs").description("organisations");
-  withDatabase(orgs.command("create <name>").description("create an organisation"), async (database, options, name) => {
+  const newOrganisation = orgs
+    .command("create")
+    .description("create an organisation")
+    .argument("<name>", "1 to 200 characters", readBy(organisationName, "Give a name of 1 to 200 characters."));
+  withDatabase(newOrganisation, async (database, options, name) => {
     const made = await createOrganisation(database, name);
     show(options.json, made, () => [`organisation ${made.org_id} (${made.name})`]);
   });
@@ -29,10 +35,18 @@ export function addAccountCommands(program: Command): void {
   });
 
   const users = program.command("users").description("users of an organisation");
+  const newUser = users
+    .command("create")
+    .description("create a user")
+    .argument(
+      "<email>",
+      "what the user signs in with",
+      readBy(emailAddress, "Give an address such as ada@example.com."),
+    );
   withDatabase<OfOrganisation & { role: UserRole; password?: string }>(
-    withOrganisation(users.command("create <email>").description("create a user"))
+    withOrganisation(newUser)
       .addOption(new Option("--role <role>", "what the user may do").choices(USER_ROLES).default("viewer"))
-      .option("--password <password>", "made up, and printed, when left out"),
+      .option("--password <password>", "8 characters or more; made up, and printed, when left out", readPassword),
     async (database, options, email) => {
       const org_id = await organisationOf(database, options.org);
       const { role, password } = options;
@@ -48,8 +62,13 @@ export function addAccountCommands(program: Command): void {
   withDatabase<OfOrganisation & { kind: ApiKeyKind; name: string; expiresAt?: string }>(
     withOrganisation(keys.command("create").description("create an API key; its value is shown once"))
       .addOption(new Option("--kind <kind>", "public: run and upload only").choices(API_KEY_KINDS).default("secret"))
-      .option("--name <name>", "what it is for", "command line")
-      .option("--expires-at <time>", "RFC 3339; never, when left out", parseTime),
+      .option(
+        "--name <name>",
+        "what it is for",
+        readBy(apiKeyName, "Give a name of 1 to 200 characters."),
+        "command line",
+      )
+      .option("--expires-at <time>", "RFC 3339; never, when left out", readExpiry),
     async (database, options) => {
       const org_id = await organisationOf(database, options.org);
       const { kind, name, expiresAt } = options;
@@ -74,25 +93,25 @@ export function addAccountCommands(program: Command): void {
       );
     },
   );
-  withDatabase<OfOrganisation>(
-    withOrganisation(keys.command("revoke <key_id>").description("revoke an API key")),
-    async (database, options, keyId) => {
-      const org_id = await organisationOf(database, options.org);
-      requireId(keyId, "key");
-      if (!(await database.org(org_id, (db) => revokeApiKey(db, keyId))))
-        throw new CommandFailure(`No key ${keyId} holds in organisation ${org_id}.`);
-      show(options.json, { key_id: keyId, revoked: true }, () => [`key ${keyId} is revoked`]);
-    },
-  );
+  const keyToRevoke = keys
+    .command("revoke")
+    .description("revoke an API key")
+    .argument("<key_id>", "which one", readId("a key", "millrace keys list"));
+  withDatabase<OfOrganisation>(withOrganisation(keyToRevoke), async (database, options, keyId) => {
+    const org_id = await organisationOf(database, options.org);
+    if (!(await database.org(org_id, (db) => revokeApiKey(db, keyId))))
+      throw new CommandFailure(`No key ${keyId} holds in organisation ${org_id}.`);
+    show(options.json, { key_id: keyId, revoked: true }, () => [`key ${keyId} is revoked`]);
+  });
 }
 
 function withOrganisation(command: Command): Command {
-  return command.option("--org <org_id>", "organisation; needed where there are several");
+  const read = readId("an organisation", "millrace orgs list");
+  return command.option("--org <org_id>", "organisation; needed where there are several", read);
 }
 
 async function organisationOf(database: Database, given: string | undefined): Promise<string> {
   if (given !== undefined) {
-    requireId(given, "organisation");
     const found = await database.system((db) => findOrganisation(db, given));
     if (found === null) throw new CommandFailure(`There is no organisation ${given}.`);
     return given;
@@ -116,12 +135,14 @@ async function allKeys(database: Database, orgId: string): Promise<ApiKey[]> {
   }
 }
 
-function requireId(id: string, what: string): void {
-  if (!isId(id)) throw new CommandFailure(`${id} is not the id of a ${what}.`, 2);
+/** Throws a CommandFailure: what Commander says would show the password. */
+function readPassword(text: string): string {
+  if (userPassword.safeParse(text).success) return text;
+  throw new CommandFailure("--password: give 8 to 1000 characters, or leave it out to have one made up.", 2);
 }
 
-function parseTime(text: string): string {
-  if (Number.isNaN(Date.parse(text)))
-    throw new CommandFailure(`${text} is not a time (write 2030-01-31T00:00:00Z).`, 2);
-  return new Date(text).toISOString();
+function readExpiry(text: string): string {
+  const time = readTime(text);
+  if (hasExpired(time)) throw new InvalidArgumentError("Give a time that is yet to come: the key would never work.");
+  return time;
 }

@@ -6,8 +6,9 @@ import type { DeliveryStatus } from "../domain/webhook.ts";
 import { ApiRefusal } from "./api-client.ts";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
-import { isId, openApi, show, table, withApiOptions } from "./options.ts";
+import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
+import { isId, readId, readNumber, readPastTime, requireAddress } from "./values.ts";
 import { startListener } from "./webhook-listener.ts";
 import type { ReceivedDelivery } from "./webhook-listener.ts";
 
@@ -85,17 +86,16 @@ export function addWebhookCommands(program: Command): void {
   );
 
   withApiOptions(
-    webhooks.command("deliveries <subscription_id>").description("list what a subscription was sent, the newest first"),
+    withSubscription(webhooks.command("deliveries").description("list what a subscription was sent, the newest first")),
   )
     .addOption(new Option("--status <status>", "with this status only").choices(DELIVERY_STATUSES))
     .option("--event <type|evt_id>", "of this type, or of this event", parseEvent)
-    .option("--since <time>", "made since then: RFC 3339, or how long ago (30m, 12h, 7d)", parseMoment)
-    .option("--limit <n>", "how many, up to 200", parseNumber(1, 200), 20)
+    .option("--since <time>", "made since then: RFC 3339, or how long ago (30m, 12h, 7d)", readPastTime)
+    .option("--limit <n>", "how many, up to 200", readNumber(1, 200), 20)
     .action(async (subscription: string, options: DeliveriesOptions) => {
-      const path = pathOf(subscription);
       const { api } = openApi(options);
       const { status, event, since, limit } = options;
-      const page = await api.get<{ data: Delivery[] }>(`${path}/deliveries`, {
+      const page = await api.get<{ data: Delivery[] }>(`${SUBSCRIPTIONS}/${subscription}/deliveries`, {
         status,
         event,
         since,
@@ -118,23 +118,25 @@ export function addWebhookCommands(program: Command): void {
     });
 
   withApiOptions(
-    webhooks.command("replay <subscription_id>").description("send a subscription the events of some time once more"),
+    withSubscription(webhooks.command("replay").description("send a subscription the events of some time once more")),
   )
-    .requiredOption("--since <time>", "events since then: RFC 3339, or how long ago (30m, 12h, 7d)", parseMoment)
-    .option("--until <time>", "and before then; now, when left out", parseMoment)
+    .requiredOption("--since <time>", "events since then: RFC 3339, or how long ago (30m, 12h, 7d)", readPastTime)
+    .option("--until <time>", "and before then; now, when left out", readPastTime)
     .option("--events <patterns>", "of these types only, with commas between", parsePatterns)
     .option("--only-failed", "nothing that was delivered already")
     .action(async (subscription: string, options: ReplayOptions) => {
-      const path = pathOf(subscription);
       const { since, until, events, onlyFailed } = options;
       if (until !== undefined && until <= since) throw new CommandFailure("--until is not after --since.", 2);
       const { api } = openApi(options);
-      const replay = await api.post<{ replay_id: string; since: string; until: string }>(`${path}/replay`, {
-        since,
-        ...(until === undefined ? {} : { until }),
-        ...(events === undefined ? {} : { events }),
-        ...(onlyFailed === true ? { only_failed: true } : {}),
-      });
+      const replay = await api.post<{ replay_id: string; since: string; until: string }>(
+        `${SUBSCRIPTIONS}/${subscription}/replay`,
+        {
+          since,
+          ...(until === undefined ? {} : { until }),
+          ...(events === undefined ? {} : { events }),
+          ...(onlyFailed === true ? { only_failed: true } : {}),
+        },
+      );
       show(options.json, replay, () => [
         `replay ${replay.replay_id}: events from ${replay.since} to ${replay.until}`,
         `millrace webhooks deliveries ${subscription}   # what becomes of them`,
@@ -144,9 +146,9 @@ export function addWebhookCommands(program: Command): void {
   withApiOptions(
     webhooks.command("listen").description("subscribe this terminal: prints and verifies deliveries until Ctrl-C"),
   )
-    .option("--port <n>", "port of 127.0.0.1; a free one, when left out", parseNumber(0, 65535), 0)
+    .option("--port <n>", "port of 127.0.0.1; a free one, when left out", readNumber(0, 65535), 0)
     .option("--events <patterns>", "of these types only, with commas between", parsePatterns, ["*"])
-    .option("--forward <url>", "pass verified deliveries on to this address, and answer what it answers", parseAddress)
+    .option("--forward <url>", "pass verified deliveries on to this address, and answer what it answers", readForward)
     .action(listen);
 }
 
@@ -233,10 +235,8 @@ function withReason(status: string, reason: string | null): string {
   return reason === null ? status : `${status} (${reason})`;
 }
 
-function pathOf(subscription: string): string {
-  if (!isId(subscription))
-    throw new CommandFailure(`${subscription} is not the id of a subscription (millrace webhooks list).`, 2);
-  return `${SUBSCRIPTIONS}/${subscription}`;
+function withSubscription(command: Command): Command {
+  return command.argument("<subscription_id>", "which one", readId("a subscription", "millrace webhooks list"));
 }
 
 function parseEvent(text: string): string {
@@ -254,32 +254,6 @@ function parsePatterns(text: string): string[] {
 
 const types = (): string => `There are ${EVENT_TYPES.join(", ")}; write prefix.* for several and * for all.`;
 
-const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** A time, or a duration back from now, as RFC 3339. */
-function parseMoment(text: string): string {
-  const [, amount, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  const at =
-    amount === undefined
-      ? Date.parse(/^\d{4}-\d{2}-\d{2}/.test(text) ? text : "")
-      : Date.now() - Number(amount) * (UNITS[unit] ?? 0);
-  if (Number.isNaN(at))
-    throw new CommandFailure(`${text} is not a time (write 2030-01-31T00:00:00Z, or 12h for twelve hours ago).`, 2);
-  return new Date(at).toISOString();
-}
-
-function parseNumber(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const number = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
-    if (number >= min && number <= max) return number;
-    throw new CommandFailure(`${text} is not a whole number from ${min} to ${max}.`, 2);
-  };
-}
-
-function parseAddress(text: string): string {
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
-    throw new CommandFailure(`${text} is not an address (write http://127.0.0.1:3000/webhooks).`, 2);
-  const { username, password } = new URL(text);
-  if (username !== "" || password !== "") throw new CommandFailure("Write the address without user and password.", 2);
-  return text;
+function readForward(text: string): string {
+  return requireAddress(text, "--forward", "http://127.0.0.1:3000/webhooks");
 }

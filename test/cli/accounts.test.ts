@@ -4,6 +4,7 @@ import { hashSecret, verifyPassword } from "../../src/platform/crypto.ts";
 import { findApiKeyByHash } from "../../src/stores/api-keys.ts";
 import { findUserForSignIn } from "../../src/stores/users.ts";
 import { testDatabase } from "../support/database.ts";
+import { millrace } from "./millrace.ts";
 
 describe("accounts made by the command line", () => {
   let test: Awaited<ReturnType<typeof testDatabase>>;
@@ -35,5 +36,35 @@ describe("accounts made by the command line", () => {
     await createUser(test.database, { org_id: first.org_id, email: "bob@example.test", role: "viewer" });
     const again = createUser(test.database, { org_id: second.org_id, email: "Bob@example.test", role: "viewer" });
     await expect(again).rejects.toThrow("already a user");
+  });
+
+  it("makes a key until the last time that can be written", async () => {
+    const { org_id } = await createOrganisation(test.database, "acme");
+    const key = ["keys", "create", "--org", org_id, "--expires-at", "9999-12-31T23:59:59-23:59"];
+    expect(await millrace(key, { DATABASE_URL: test.url })).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  const long = "x".repeat(201);
+  it.each([
+    ["an organisation without a name", ["orgs", "create", " "], "1 to 200 characters"],
+    ["an organisation with too long a name", ["orgs", "create", long], "1 to 200 characters"],
+    ["a user without an address", ["users", "create", "", "--password", "sesame street"], "email"],
+    ["a user with a wrong address", ["users", "create", "notanemail"], "ada@example.com"],
+    ["a user with too long an address", ["users", "create", `${long}@${long}.test`], "ada@example.com"],
+    ["a user with no password", ["users", "create", "a@example.test", "--password", ""], "8 to 1000 characters"],
+    ["a user with a short password", ["users", "create", "a@example.test", "--password", "sesame"], "--password"],
+    ["a user of nothing", ["users", "create", "a@example.test", "--org", "mine"], "--org"],
+    ["a key without a name", ["keys", "create", "--name", ""], "--name"],
+    ["a key with too long a name", ["keys", "create", "--name", long], "1 to 200 characters"],
+    ["a key that has expired", ["keys", "create", "--expires-at", "2020-01-01T00:00:00Z"], "yet to come"],
+    ["a key until a time without zone", ["keys", "create", "--expires-at", "2100-01-01T00:00:00"], "with its zone"],
+    ["a key until a day", ["keys", "create", "--expires-at", "2100-01-01"], "with its zone"],
+    ["a key until no time", ["keys", "create", "--expires-at", "soon"], "--expires-at"],
+    ["the end of no key", ["keys", "revoke", "mine"], "key_id"],
+  ])("refuses %s as the API does, and shows no password", async (_, args, message) => {
+    // Where nothing listens: all of it is refused before the database is asked.
+    const outcome = await millrace(args, { DATABASE_URL: "postgres://nobody@127.0.0.1:9/nowhere" });
+    expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
+    expect(outcome.stderr).not.toContain("sesame");
   });
 });

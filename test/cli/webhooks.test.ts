@@ -214,6 +214,7 @@ describe("millrace webhooks", () => {
     ["an event that does not exist", ["deliveries", id, "--event", "run.exploded"]],
     ["a limit that is none", ["deliveries", id, "--limit", "0"]],
     ["a time that is none", ["deliveries", id, "--since", "yesterday"]],
+    ["a time without a zone", ["deliveries", id, "--since", "2030-01-31T00:00:00"]],
     ["a replay without a beginning", ["replay", id]],
     ["a replay that ends before it begins", ["replay", id, "--since", "1h", "--until", "2h"]],
     ["a replay of what does not exist", ["replay", id, "--since", "1h", "--events", "run.*,nothing"]],

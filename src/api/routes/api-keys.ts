@@ -1,10 +1,11 @@
 import { z } from "zod";
+import { apiKeyName, hasExpired } from "../../domain/accounts.ts";
 import { invalid, notFound } from "../../domain/errors.ts";
+import { moment, timeText } from "../../domain/moment.ts";
 import { generateApiKey } from "../../platform/crypto.ts";
 import { API_KEY_KINDS, insertApiKey, listApiKeys, revokeApiKey } from "../../stores/api-keys.ts";
 import type { ApiDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../list.ts";
-import { moment } from "../moment.ts";
 import { defineOperation } from "../operation.ts";
 import type { Operation } from "../operation.ts";
 import type { ApiServices } from "../operations.ts";
@@ -13,9 +14,9 @@ import { apiKeySchema, newApiKeySchema, presentApiKey } from "../present/api-key
 
 const createBody = z
   .strictObject({
-    name: z.string().trim().min(1).max(200),
+    name: apiKeyName,
     kind: z.enum(API_KEY_KINDS).describe("public: runs flows and uploads, safe in a web page. secret: everything."),
-    expires_at: z.iso.datetime({ offset: true }).nullish().describe("Never, when it is left out."),
+    expires_at: timeText.nullish().describe("Never, when it is left out."),
   })
   .meta({ id: "ApiKeyCreate" });
 
@@ -46,7 +47,7 @@ export function createApiKeyOperations({ db }: ApiDeps, { authenticator }: ApiSe
       },
       async handler({ body, principal, newId }) {
         const expires_at = body.expires_at == null ? null : moment(body.expires_at);
-        if (expires_at !== null && Date.parse(expires_at) <= Date.now()) {
+        if (expires_at !== null && hasExpired(expires_at)) {
           throw invalid(["body", "expires_at"], "The time has passed already");
         }
         const secret = generateApiKey(body.kind);

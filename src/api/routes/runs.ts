@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { moment, timeText } from "../../domain/moment.ts";
 import { RUN_STATES, RUN_TYPES, isTerminal } from "../../domain/run.ts";
 import { listRuns } from "../../stores/run-lists.ts";
 import { listNodeRuns } from "../../stores/node-runs.ts";
@@ -6,7 +7,6 @@ import type { ApiDeps } from "../deps.ts";
 import { EVENT_STREAM, SSE_COMMENT, answerStream, serverSentEvent } from "../event-stream.ts";
 import { followEvents } from "../follow-run.ts";
 import { listPage, listQuery, pageOf } from "../list.ts";
-import { moment } from "../moment.ts";
 import { defineOperation } from "../operation.ts";
 import type { Operation } from "../operation.ts";
 import type { ApiServices } from "../operations.ts";
@@ -35,8 +35,8 @@ const filters = {
   user_id: userHandle.optional(),
   parent_run_id: z.uuid().optional(),
   tag: tag.optional(),
-  created_after: z.iso.datetime({ offset: true }).optional().describe("RFC 3339; exclusive."),
-  created_before: z.iso.datetime({ offset: true }).optional().describe("RFC 3339; exclusive."),
+  created_after: timeText.optional().describe("RFC 3339; exclusive."),
+  created_before: timeText.optional().describe("RFC 3339; exclusive."),
 };
 
 /** `/v2/runs`: create, list and get. */

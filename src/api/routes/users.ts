@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { emailAddress, userPassword } from "../../domain/accounts.ts";
 import { Problem, notFound } from "../../domain/errors.ts";
 import { hashPassword } from "../../platform/crypto.ts";
 import { isUniqueViolation } from "../../stores/db.ts";
@@ -25,12 +26,11 @@ import { pathId } from "../path-id.ts";
 import { presentUser, userSchema } from "../present/user.ts";
 
 const params = z.object({ user_id: pathId("user") });
-const password = z.string().min(8).max(1000);
 const role = z.enum(USER_ROLES);
 
-const createBody = z.strictObject({ email: z.email().max(320), password, role }).meta({ id: "UserCreate" });
+const createBody = z.strictObject({ email: emailAddress, password: userPassword, role }).meta({ id: "UserCreate" });
 const changeBody = z
-  .strictObject({ role: role.optional(), password: password.optional(), disabled: z.boolean().optional() })
+  .strictObject({ role: role.optional(), password: userPassword.optional(), disabled: z.boolean().optional() })
   .meta({ id: "UserChange" });
 
 const COMMON = { tag: "Users", auth: "secret", role: "admin" } as const;

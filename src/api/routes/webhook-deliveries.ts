@@ -2,6 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { z } from "zod";
 import { invalid, notFound } from "../../domain/errors.ts";
 import { EVENT_TYPES, TEST_EVENT_TYPE } from "../../domain/events.ts";
+import { moment, timeText } from "../../domain/moment.ts";
 import { DELIVERY_STATUSES } from "../../domain/webhook.ts";
 import type { Db } from "../../stores/db.ts";
 import { findEvent, insertEvent } from "../../stores/outbox.ts";
@@ -16,7 +17,6 @@ import type { DeliveryFilter, WebhookDelivery } from "../../stores/webhook-deliv
 import { insertReplay } from "../../stores/webhook-replays.ts";
 import type { ApiDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../list.ts";
-import { moment } from "../moment.ts";
 import { defineOperation } from "../operation.ts";
 import type { Operation } from "../operation.ts";
 import { pathId } from "../path-id.ts";
@@ -47,10 +47,10 @@ const filters = {
     })
     .optional()
     .describe("A type, or the id of one event: `evt_...`."),
-  since: z.iso.datetime({ offset: true }).optional().describe("RFC 3339; inclusive."),
+  since: timeText.optional().describe("RFC 3339; inclusive."),
 };
 
-const time = z.iso.datetime({ offset: true });
+const time = timeText;
 const replayBody = z
   .strictObject({
     since: time.describe("RFC 3339; inclusive."),
