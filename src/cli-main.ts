@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addAccountCommands } from "./cli/account-commands.ts";
-import { CommandFailure } from "./cli/failure.ts";
+import { CommandFailure, explain } from "./cli/failure.ts";
 import { addFlowCommands } from "./cli/flow-commands.ts";
 import { addOpenApiCommand } from "./cli/openapi-command.ts";
 import { addProcessCommands } from "./cli/process-commands.ts";
@@ -44,11 +44,6 @@ function report(error: unknown): number {
     if (error.message !== "") console.error(error.message);
     return error.exitCode;
   }
-  for (let each = error; each instanceof Error; each = each.cause) {
-    // Node gives no message to a refused connection, only a code.
-    console.error(
-      `${each === error ? "" : "  because: "}${each.message || ((each as NodeJS.ErrnoException).code ?? each.name)}`,
-    );
-  }
+  console.error(explain(error));
   return 1;
 }

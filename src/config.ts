@@ -20,9 +20,23 @@ const delays = list
 /** Base64 of 32 bytes. */
 const masterKey = z.string().regex(/^[A-Za-z0-9+/]{43}=$/, "base64 of 32 bytes is expected (openssl rand -base64 32)");
 
+/** Of Postgres. Its driver would take any other text for the name of a database somewhere. */
+export const databaseAddress = z
+  .string()
+  .refine(isDatabaseAddress, "write it as postgres://user:password@host:5432/database");
+
+function isDatabaseAddress(text: string): boolean {
+  if (text.startsWith("/")) return true;
+  // The driver allows an empty host, for sockets.
+  return (
+    /^(postgres(ql)?:\/\/|socket:)/.test(text) &&
+    [text, text.replace("@/", "@host/")].some((each) => URL.canParse(each))
+  );
+}
+
 /** Every environment variable the service reads. The README's configuration table is checked against it. */
 export const environmentSchema = z.object({
-  DATABASE_URL: z.string().min(1).describe("Postgres connection string"),
+  DATABASE_URL: databaseAddress.describe("Postgres connection string"),
   DATABASE_POOL_SIZE: int(2, 200).default(10).describe("Connections each process may open"),
   TEMPORAL_ADDRESS: z.string().min(1).default("127.0.0.1:7233").describe("host:port of the Temporal frontend"),
   TEMPORAL_NAMESPACE: z.string().min(1).default("default").describe("Temporal namespace"),
@@ -140,6 +154,16 @@ export type SealingConfig = Readonly<z.infer<typeof sealingSchema>>;
 /** Reads the environment once. Throws an Error that lists every problem. */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   return read(environmentSchema, environment);
+}
+
+/** The same for a process that is nothing without it: prints the problems alone, with no stack, and ends the process. */
+export function requireConfig(): Config {
+  try {
+    return loadConfig();
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  }
 }
 
 /** The same of the master keys alone, for the command line: nothing else has to be set where it runs. */

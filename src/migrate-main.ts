@@ -1,10 +1,17 @@
 import { fileURLToPath } from "node:url";
-import { loadConfig } from "./config.ts";
+import { explain } from "./cli/failure.ts";
+import { requireConfig } from "./config.ts";
 import { createLogger } from "./platform/logger.ts";
 import { migrate } from "./stores/migrate.ts";
 
-const config = loadConfig();
+const config = requireConfig();
 const logger = createLogger({ level: config.LOG_LEVEL, service: "migrate" });
 // Two levels up: this file runs compiled, from dist/src.
-const applied = await migrate(config.DATABASE_URL, fileURLToPath(new URL("../../migrations", import.meta.url)));
-logger.info({ applied }, applied.length === 0 ? "the database is up to date" : "the database was migrated");
+const directory = fileURLToPath(new URL("../../migrations", import.meta.url));
+try {
+  const applied = await migrate(config.DATABASE_URL, directory);
+  logger.info({ applied }, applied.length === 0 ? "the database is up to date" : "the database was migrated");
+} catch (error) {
+  console.error(`The database could not be migrated.\n  because: ${explain(error)}`);
+  process.exitCode = 1;
+}

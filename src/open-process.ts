@@ -1,4 +1,4 @@
-import { loadConfig } from "./config.ts";
+import { requireConfig } from "./config.ts";
 import { createFileBlobStore } from "./platform/blobs.ts";
 import { createGuardedFetch } from "./platform/guarded-fetch.ts";
 import { createLogger } from "./platform/logger.ts";
@@ -17,7 +17,7 @@ import { watchEvents } from "./webhooks/watch-events.ts";
  * after whatever is added there later. Waits until Temporal is there.
  */
 export async function openProcess(service: "api" | "worker") {
-  const config = loadConfig();
+  const config = requireConfig();
   const logger = createLogger({ level: config.LOG_LEVEL, service });
   const metrics = createMetrics({ service });
   installTemporalRuntime(logger);

@@ -1,6 +1,5 @@
-import { openAsBlob } from "node:fs";
-import { basename } from "node:path";
 import { CommandFailure } from "./failure.ts";
+import type { UploadFile } from "./upload-file.ts";
 
 export interface ApiTarget {
   readonly url: string;
@@ -34,7 +33,7 @@ export interface ApiClient {
   post<T>(path: string, body: unknown, query?: Query): Promise<T>;
   delete(path: string): Promise<void>;
   /** Sends a file as the multipart part `file`. */
-  upload<T>(path: string, query: Query, file: string): Promise<T>;
+  upload<T>(path: string, query: Query, file: UploadFile): Promise<T>;
   /** The events of a stream until the server ends it. */
   events(path: string, query?: Query): AsyncGenerator<StreamEvent>;
 }
@@ -73,10 +72,7 @@ export function apiClient(target: ApiTarget): ApiClient {
     },
     async upload(path, query, file) {
       const form = new FormData();
-      const content = await openAsBlob(file).catch((error: Error) => {
-        throw new CommandFailure(`${file} cannot be read: ${error.message}`, 2);
-      });
-      form.set("file", content, basename(file));
+      form.set("file", file.content, file.name);
       return json(await send("POST", path, query, { body: form }));
     },
     async *events(path, query = {}) {

@@ -8,3 +8,17 @@ export class CommandFailure extends Error {
     this.exitCode = exitCode;
   }
 }
+
+/** What went wrong and why, a line each, for people: no stack. */
+export function explain(error: unknown): string {
+  const lines: string[] = [];
+  for (let each = error; each instanceof Error; each = each.cause) lines.push(messageOf(each));
+  return lines.join("\n  because: ");
+}
+
+function messageOf(error: Error): string {
+  if (error.message !== "") return error.message;
+  // A connection that was refused at every address of a host.
+  if (error instanceof AggregateError) return (error.errors as Error[]).map(messageOf).join("; ");
+  return (error as NodeJS.ErrnoException).code ?? error.name;
+}

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
-import { isId } from "./options.ts";
+import { isId } from "./values.ts";
 
 /** A flow as it stands in a file: checked by the API, not here. */
 export type FlowFile = Readonly<Record<string, unknown>> & {

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { databaseAddress } from "../config.ts";
 import { openDatabase } from "../stores/db.ts";
 import type { Database } from "../stores/db.ts";
 import { apiClient } from "./api-client.ts";
@@ -6,6 +7,7 @@ import type { ApiClient } from "./api-client.ts";
 import { readDevState } from "./dev-state.ts";
 import type { DevState } from "./dev-state.ts";
 import { CommandFailure } from "./failure.ts";
+import { requireAddress } from "./values.ts";
 
 export interface ApiOptions {
   readonly url?: string;
@@ -23,13 +25,29 @@ export function withApiOptions(command: Command): Command {
 /** A client for what the options, the environment or the running `npm start` name, in this order. */
 export function openApi(options: ApiOptions): { api: ApiClient; dev: DevState | undefined } {
   const dev = readDevState();
-  const url = options.url ?? process.env["MILLRACE_URL"] ?? dev?.url;
-  // The key of a development server is not sent anywhere else.
-  const key = options.key ?? process.env["MILLRACE_API_KEY"] ?? (url === dev?.url ? dev?.secret_key : undefined);
+  const address = given("--url", options.url, "MILLRACE_URL");
+  const url = address === undefined ? dev?.url : requireAddress(address.text, address.from, "http://127.0.0.1:8080");
   if (url === undefined)
     throw new CommandFailure("Which Millrace? Give --url, set MILLRACE_URL, or run `npm start` in this folder.", 2);
+  const credential = given("--key", options.key, "MILLRACE_API_KEY");
+  // No header carries anything else.
+  if (credential !== undefined && !/^[!-~]+$/.test(credential.text))
+    throw new CommandFailure(`${credential.from} is not an API key: they look like mr_sec_..., without spaces.`, 2);
+  // The key of a development server is not sent anywhere else.
+  const key = credential?.text ?? (url === dev?.url ? dev?.secret_key : undefined);
   if (key === undefined) throw new CommandFailure("No API key: give --key or set MILLRACE_API_KEY.", 2);
   return { api: apiClient({ url, key }), dev: url === dev?.url ? dev : undefined };
+}
+
+/** What an option says, or else a variable of the environment, with the name of which it was; an empty variable says nothing. */
+export function given(
+  option: string,
+  value: string | undefined,
+  variable: string,
+): { readonly from: string; readonly text: string } | undefined {
+  if (value !== undefined) return { from: option, text: value };
+  const text = process.env[variable] ?? "";
+  return text === "" ? undefined : { from: variable, text };
 }
 
 interface DatabaseOptions {
@@ -45,10 +63,13 @@ export function withDatabase<Extra extends object = object>(
   command
     .option("--database-url <url>", "Postgres (DATABASE_URL, else .millrace/dev.json)")
     .option("--json", "print JSON")
-    .action(async (...given: unknown[]) => {
+    .action(async (...passed: unknown[]) => {
       // Commander passes the arguments, the options and the command.
-      const options = given.at(-2) as DatabaseOptions & Extra;
-      const url = options.databaseUrl ?? process.env["DATABASE_URL"] ?? readDevState()?.database_url;
+      const options = passed.at(-2) as DatabaseOptions & Extra;
+      const address = given("--database-url", options.databaseUrl, "DATABASE_URL");
+      const problem = address && databaseAddress.safeParse(address.text).error?.issues[0]?.message;
+      if (problem !== undefined) throw new CommandFailure(`${address?.from} is not usable: ${problem}.`, 2);
+      const url = address?.text ?? readDevState()?.database_url;
       if (url === undefined)
         throw new CommandFailure(
           "Which database? Give --database-url, set DATABASE_URL, or run `npm start` in this folder.",
@@ -56,7 +77,7 @@ export function withDatabase<Extra extends object = object>(
         );
       const database = openDatabase({ url, poolSize: 2, applicationName: "millrace-cli", onError: () => undefined });
       try {
-        await action(database, options, typeof given[0] === "string" ? given[0] : "");
+        await action(database, options, typeof passed[0] === "string" ? passed[0] : "");
       } finally {
         await database.close();
       }
@@ -80,9 +101,4 @@ export function table(rows: readonly (readonly string[])[]): string[] {
       .join("  ")
       .trimEnd(),
   );
-}
-
-/** Whether the text has the shape of an id. */
-export function isId(text: string): boolean {
-  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }

@@ -1,13 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { InvalidArgumentError } from "commander";
 import type { Command } from "commander";
 import type { ApiClient } from "./api-client.ts";
+import type { DevState } from "./dev-state.ts";
 import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
-import { openApi, show, withApiOptions } from "./options.ts";
+import { given, openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { describeRun, isFailure } from "./run-view.ts";
 import type { Run } from "./run-view.ts";
+import { openUploadFile } from "./upload-file.ts";
+import { isId } from "./values.ts";
 
 interface Options extends ApiOptions {
   readonly json?: boolean;
@@ -15,7 +19,7 @@ interface Options extends ApiOptions {
   readonly file: Readonly<Record<string, string>>;
   readonly user?: string;
   readonly org?: string;
-  readonly version: string;
+  readonly version: number;
 }
 
 /** `run`: starts a run and tells its progress, node by node. */
@@ -25,28 +29,32 @@ export function addRunCommand(program: Command): void {
     .option("--file <node=path>", "document to upload for the run; repeatable", collect, {})
     .option("--user <user-conversation>", "whose documents the run sees; made up for --file")
     .option("--org <org_id>", "organisation of the upload (MILLRACE_ORG_ID, else .millrace/dev.json)")
-    .option("--version <n>", "version of the flow; -1 is the published one", "-1")
+    .option("--version <n>", "version of the flow; -1 is the published one", readVersion, -1)
     .action(async (name: string, options: Options) => {
+      // All of them first: a run that lacks one is not begun.
+      const inputs = await inputsOf(options.input);
+      const files = await Promise.all(
+        Object.entries(options.file).map(async ([node, path]) => [node, await openUploadFile(path)] as const),
+      );
       const { api, dev } = openApi(options);
+      const org = organisationOf(options.org, dev);
+      if (files.length > 0 && org === undefined)
+        throw new CommandFailure("Whose documents are these? Give --org or set MILLRACE_ORG_ID.", 2);
       const { project_id } = await requireProject(api, name);
-      const files = Object.entries(options.file);
       const user = options.user ?? (files.length > 0 ? `cli-${randomBytes(4).toString("hex")}` : undefined);
-      for (const [node, path] of files) {
-        const org = options.org ?? process.env["MILLRACE_ORG_ID"] ?? dev?.org_id;
-        if (org === undefined)
-          throw new CommandFailure("Whose documents are these? Give --org or set MILLRACE_ORG_ID.", 2);
+      for (const [node, file] of files) {
         const query = { org, user_id: user, flow_id: project_id, node_id: node };
         const { filename, size } = await api.upload<{ filename: string; size: number }>(
           "/upload_to_storage_user",
           query,
-          path,
+          file,
         );
         console.error(`uploaded ${filename} (${size} bytes) for ${node}`);
       }
       const started = await api.post<Run>("/v2/runs", {
         project_id,
-        version: Number(options.version),
-        inputs: await inputsOf(options.input),
+        version: options.version,
+        inputs,
         ...(user === undefined ? {} : { user_id: user }),
       });
       console.error(`run ${started.run_id}`);
@@ -97,8 +105,20 @@ function describeEvent(event: string, data: Record<string, unknown>): string | u
   }
 }
 
-async function inputsOf(given: Readonly<Record<string, string>>): Promise<Record<string, string>> {
-  const entries = Object.entries(given).map(async ([node, text]) => {
+function organisationOf(option: string | undefined, dev: DevState | undefined): string | undefined {
+  const org = given("--org", option, "MILLRACE_ORG_ID");
+  if (org !== undefined && !isId(org.text))
+    throw new CommandFailure(`${org.from} is not the id of an organisation (millrace orgs list).`, 2);
+  return org?.text ?? dev?.org_id;
+}
+
+function readVersion(text: string): number {
+  if (/^(-1|[1-9]\d{0,8})$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("Give the number of a version, from 1 on, or -1 for the published one.");
+}
+
+async function inputsOf(options: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+  const entries = Object.entries(options).map(async ([node, text]) => {
     if (!text.startsWith("@")) return [node, text] as const;
     const content = await readFile(text.slice(1), "utf8").catch((error: Error) => {
       throw new CommandFailure(`--input ${node}: ${error.message}`, 2);

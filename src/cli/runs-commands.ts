@@ -1,10 +1,14 @@
+import { Option } from "commander";
 import type { Command } from "commander";
+import { RUN_STATES } from "../domain/run.ts";
+import type { RunState } from "../domain/run.ts";
 import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { describeRun } from "./run-view.ts";
 import type { Run } from "./run-view.ts";
+import { readId, readNumber } from "./values.ts";
 
 interface Options extends ApiOptions {
   readonly json?: boolean;
@@ -12,8 +16,8 @@ interface Options extends ApiOptions {
 
 interface ListOptions extends Options {
   readonly project?: string;
-  readonly state?: string;
-  readonly limit: string;
+  readonly state?: RunState;
+  readonly limit: number;
 }
 
 interface ResumeOptions extends Options {
@@ -30,8 +34,8 @@ export function addRunsCommands(program: Command): void {
 
   withApiOptions(runs.command("list").description("list runs, the newest first"))
     .option("--project <name>", "of this project only (name or id)")
-    .option("--state <state>", "in this state only")
-    .option("--limit <n>", "how many", "20")
+    .addOption(new Option("--state <state>", "in this state only").choices(RUN_STATES))
+    .option("--limit <n>", "how many, up to 200", readNumber(1, 200), 20)
     .action(async (options: ListOptions) => {
       const { api } = openApi(options);
       const project_id =
@@ -52,23 +56,20 @@ export function addRunsCommands(program: Command): void {
       );
     });
 
-  withApiOptions(runs.command("get <run_id>").description("show a run"))
+  withApiOptions(withRun(runs.command("get").description("show a run")))
     .option("--nodes", "with every node (JSON only)")
     .action(async (runId: string, options: Options & { nodes?: boolean }) => {
       const { api } = openApi(options);
-      const run = await api.get<Run>(
-        `/v2/runs/${encodeURIComponent(runId)}`,
-        options.nodes === true ? { expand: "nodes" } : {},
-      );
+      const run = await api.get<Run>(`/v2/runs/${runId}`, options.nodes === true ? { expand: "nodes" } : {});
       show(options.json ?? options.nodes, run, () => describeRun(run));
     });
 
-  withApiOptions(runs.command("cancel <run_id>").description("cancel a run"))
+  withApiOptions(withRun(runs.command("cancel").description("cancel a run")))
     .option("--reason <text>", "kept with the run")
     .option("--terminate", "at once, without letting nodes clean up")
     .action(async (runId: string, options: Options & { reason?: string; terminate?: boolean }) => {
       const { api } = openApi(options);
-      const run = await api.post<Run>(`/v2/runs/${encodeURIComponent(runId)}/cancel`, {
+      const run = await api.post<Run>(`/v2/runs/${runId}/cancel`, {
         mode: options.terminate === true ? "terminate" : "graceful",
         ...(options.reason === undefined ? {} : { reason: options.reason }),
       });
@@ -76,9 +77,9 @@ export function addRunsCommands(program: Command): void {
     });
 
   withApiOptions(
-    runs.command("resume <run_id>").description("answer a paused run, or run a failed one again from where it failed"),
+    withRun(runs.command("resume").description("answer a paused run, or run a failed one again from where it failed")),
   )
-    .option("--pause <pause_id>", "which pause, where several are open")
+    .option("--pause <pause_id>", "which pause, where several are open", readId("a pause", "millrace runs get"))
     .option("--action <id>", "the answer to the pause")
     .option("--data <json>", "the form of the pause")
     .option("--comment <text>", "kept with the answer")
@@ -87,9 +88,13 @@ export function addRunsCommands(program: Command): void {
       const { api } = openApi(options);
       const { pause: pause_id, action, comment, from } = options;
       const answer = { pause_id, action, comment, from, data: parseData(options.data) };
-      const run = await api.post<Run>(`/v2/runs/${encodeURIComponent(runId)}/resume`, answer);
+      const run = await api.post<Run>(`/v2/runs/${runId}/resume`, answer);
       show(options.json, run, () => [`run ${run.run_id}: ${run.state}`]);
     });
+}
+
+function withRun(command: Command): Command {
+  return command.argument("<run_id>", "which run", readId("a run", "millrace runs list"));
 }
 
 function parseData(text: string | undefined): unknown {

@@ -7,6 +7,7 @@ import type { DevState } from "../cli/dev-state.ts";
 import { readState, writeState } from "../cli/dev-state.ts";
 import { deployFlow, findProject, readFlowFile, subflowNames, withProjectIds } from "../cli/flow-file.ts";
 import type { FlowFile } from "../cli/flow-file.ts";
+import { openUploadFile } from "../cli/upload-file.ts";
 import { hashSecret } from "../platform/crypto.ts";
 import { findApiKeyByHash } from "../stores/api-keys.ts";
 import type { Database } from "../stores/db.ts";
@@ -126,7 +127,7 @@ export async function deployExamples(options: ExamplesOptions): Promise<Deployed
     const { filename, size } = await api.upload<{ filename: string; size: number }>(
       "/upload_to_storage_user",
       query,
-      file,
+      await openUploadFile(file),
     );
     save({ documents: { ...state.documents, [file]: digest } });
     sent.push(`document ${filename}, ${size} bytes`);

@@ -3,6 +3,7 @@ import { join, relative } from "node:path";
 import { apiClient } from "../cli/api-client.ts";
 import { readDevState, stateDirectory, writeState } from "../cli/dev-state.ts";
 import type { DevState } from "../cli/dev-state.ts";
+import { loadConfig } from "../config.ts";
 import { openDatabase } from "../stores/db.ts";
 import { migrate } from "../stores/migrate.ts";
 import { deployExamples, ensureAccounts } from "./demo.ts";
@@ -31,6 +32,8 @@ const say = (line: string): void => console.log(line);
  */
 export async function dev(): Promise<void> {
   const since = Date.now();
+  // All of it goes on to api and worker: what they would refuse is told before anything is started.
+  loadConfig({ ...process.env, DATABASE_URL: process.env["DATABASE_URL"] || "postgres://embedded" });
   const directory = stateDirectory();
   mkdirSync(directory, { recursive: true });
   say(`Millrace on Node ${process.versions.node}; state in ${relative(process.cwd(), directory) || "."}`);

@@ -143,18 +143,66 @@ describe("the command line", () => {
     expect(await millrace(["validate", flowFile(GREETER)], environment)).toMatchObject({ code: 0 });
   });
 
+  const id = "0197f0a0-0000-7000-8000-000000000001";
   it.each([
-    ["an unknown command", ["frobnicate"]],
-    ["a missing argument", ["deploy"]],
-    ["a file that is not there", ["validate", "/no/such/flow.json"]],
-    ["an input without a value", ["run", "greeter", "--input", "in-0"]],
-    ["a role that does not exist", ["users", "create", "a@example.test", "--role", "king"]],
-  ])("ends with 2 for %s", async (_, args) => {
-    expect(await millrace(args, environment)).toMatchObject({
-      code: 2,
-      stdout: "",
-      stderr: expect.stringMatching(/\S/),
-    });
+    ["an unknown command", ["frobnicate"], "frobnicate"],
+    ["a missing argument", ["deploy"], "flow.json"],
+    ["a flow that is not there", ["validate", "/no/such/flow.json"], "/no/such/flow.json"],
+    ["an input without a value", ["run", "greeter", "--input", "in-0"], "node=value"],
+    ["an input whose file is not there", ["run", "greeter", "--input", "in-0=@/no/such"], "/no/such"],
+    ["a document that is not there", ["run", "greeter", "--file", "doc-0=/no/such"], "/no/such cannot be read: ENOENT"],
+    ["a document that is a folder", ["run", "greeter", "--file", "doc-0=/"], "/ cannot be read: it is not a file"],
+    ["an organisation that is none", ["run", "greeter", "--org", "mine"], "--org"],
+    ["a version that is none", ["run", "greeter", "--version", "abc"], "--version"],
+    ["a version that cannot be", ["run", "greeter", "--version", "1.5"], "--version"],
+    ["an address of the API that is none", ["runs", "list", "--url", "foo"], "--url is not a web address"],
+    ["an address with a password", ["runs", "list", "--url", "http://a:sesame@localhost"], "--url has a user"],
+    ["a key that fits into no header", ["runs", "list", "--key", "müll"], "--key"],
+    ["a limit that is none", ["runs", "list", "--limit", "many"], "--limit"],
+    ["a limit that is too high", ["runs", "list", "--limit", "201"], "1 to 200"],
+    ["a state that does not exist", ["runs", "list", "--state", "lost"], "COMPLETED"],
+    ["no id of a run", ["runs", "get", ""], "run_id"],
+    ["an id of a run that is none", ["runs", "cancel", ".."], "run_id"],
+    ["an id of a pause that is none", ["runs", "resume", id, "--pause", "first"], "--pause"],
+    ["a form that is no JSON", ["runs", "resume", id, "--data", "{"], "--data"],
+  ])("ends with 2 for %s, and says what to give", async (_, args, message) => {
+    const outcome = await millrace(args, environment);
+    expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
+    expect(outcome.stderr).not.toContain("sesame");
+  });
+
+  it.each([
+    ["MILLRACE_URL", "localhost", ["runs", "list"]],
+    ["MILLRACE_API_KEY", "two words", ["runs", "list"]],
+    ["MILLRACE_ORG_ID", "mine", ["run", "greeter"]],
+    ["DATABASE_URL", "x", ["orgs", "list"]],
+    ["DATABASE_URL", "postgres://localhost:port/x", ["orgs", "list"]],
+  ])("names %s when that is what is wrong", async (variable, value, args) => {
+    const outcome = await millrace(args, { ...environment, [variable]: value });
+    expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(`${variable} is not`) });
+  });
+
+  it("runs the version that is asked for", async () => {
+    await millrace(["deploy", flowFile(GREETER), "--project", "greeter-2"], environment);
+    const shout = { id: "tpl-0", type: "template", config: { template: "HELLO, {{in-0}}!" } };
+    const second = { ...GREETER, nodes: [GREETER.nodes[0], shout, GREETER.nodes[2]] };
+    await millrace(["deploy", flowFile(second), "--project", "greeter-2"], environment);
+    const run = (...args: string[]) => millrace(["run", "greeter-2", "--input", "in-0=Ada", ...args], environment);
+    expect((await run("--version", "1")).stdout).toContain("Hello, Ada!");
+    expect((await run("--version", "-1")).stdout).toContain("HELLO, Ada!");
+  });
+
+  it("uploads a document for a run", async () => {
+    const files = { id: "doc-0", type: "files", config: {} };
+    const flow = { ...GREETER, name: "reader", nodes: [files, GREETER.nodes[2]] };
+    await millrace(["deploy", flowFile({ ...flow, edges: [{ source: "doc-0", target: "out-0" }] })], environment);
+    const document = join(scratchDirectory(), "letter.txt");
+    writeFileSync(document, "Dear Ada");
+    const run = await millrace(
+      ["run", "reader", "--file", `doc-0=${document}`, "--org", organisation.org_id],
+      environment,
+    );
+    expect(run).toMatchObject({ code: 0, stderr: expect.stringContaining("uploaded letter.txt (8 bytes) for doc-0") });
   });
 
   it("says where it looked when nothing answers, and shows no stack", async () => {
