@@ -1,9 +1,10 @@
-import { Context, LiquidError, toValueSync, type Template } from "liquidjs/dist/liquid.browser.mjs";
+import { LiquidError, toValueSync, type Context, type Template } from "liquidjs/dist/liquid.browser.mjs";
 import { NodeFailure } from "../failure.ts";
 import { MAX_VALUE_BYTES } from "../json.ts";
 import { cachedByText } from "./expressions/cache.ts";
 import { isLongerThan } from "./expressions/json-size.ts";
 import { analyse, type TemplateAnalysis } from "./expressions/liquid-analysis.ts";
+import { MeteredContext } from "./expressions/liquid-context.ts";
 import { createLiquid } from "./expressions/liquid-engine.ts";
 import { liquidMeter, TextEmitter, tooLarge } from "./expressions/liquid-text.ts";
 import { Meter } from "./expressions/meter.ts";
@@ -130,7 +131,7 @@ export const renderTemplate = (source: string, scope: Scope, limits: RenderLimit
   if ("message" in parsed) throw new NodeFailure("template_failed", `Not a valid template: ${parsed.message}`);
   type Limiters = NonNullable<ConstructorParameters<typeof Context>[3]>;
   const limiters = { memoryLimit: limits.meter ?? liquidMeter(), renderLimit: renderClock(limits.renderMs), liquid };
-  const context = new Context(
+  const context = new MeteredContext(
     variables(scope, parsed.analysis),
     liquid.options,
     { sync: true },

@@ -1,6 +1,14 @@
 import { Liquid } from "liquidjs/dist/liquid.browser.mjs";
 import { FILTERS } from "./liquid-filters.ts";
-import { MeteredCapture, MeteredCase, OPERATORS, RemarkTag } from "./liquid-operators.ts";
+import {
+  MeteredCapture,
+  MeteredCase,
+  MeteredCycle,
+  MeteredFor,
+  MeteredTablerow,
+  OPERATORS,
+  RemarkTag,
+} from "./liquid-operators.ts";
 import { limitRanges } from "./liquid-ranges.ts";
 
 /** Tags that load or extend other templates: there are none, and nothing must ever look for them in a file system. */
@@ -24,6 +32,9 @@ export const createLiquid = (): Liquid => {
   for (const [name, filter] of FILTERS) liquid.registerFilter(name, filter);
   liquid.registerTag("case", MeteredCase);
   liquid.registerTag("capture", MeteredCapture);
+  liquid.registerTag("cycle", MeteredCycle);
+  liquid.registerTag("for", MeteredFor);
+  liquid.registerTag("tablerow", MeteredTablerow);
   liquid.registerTag("#", RemarkTag);
   return liquid;
 };

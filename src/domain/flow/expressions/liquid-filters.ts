@@ -1,14 +1,13 @@
 import { Drop, filters as engineFilters, toValue, type Context } from "liquidjs/dist/liquid.browser.mjs";
 import { NodeFailure } from "../../failure.ts";
-import { MAX_VALUE_BYTES, type Json } from "../../json.ts";
-import { jsonSize } from "./json-size.ts";
+import { MAX_VALUE_BYTES } from "../../json.ts";
 import { formatDate } from "./liquid-date.ts";
 import { UNITS_PER_ELEMENT } from "./liquid-operators.ts";
 import { TEXT_FILTERS, type TextFilter } from "./liquid-text-filters.ts";
-import { jsonText, meterOf, textOf, tooLarge } from "./liquid-text.ts";
+import { jsonText, meterOf, textOf, tooLarge, useWhole } from "./liquid-text.ts";
 import { keyUnits, type Meter } from "./meter.ts";
 import { searchUnits } from "./text-search.ts";
-import { isArray, keysOfObject } from "./natives.ts";
+import { isArray, keysOfObject, toNumber, toStringOf } from "./natives.ts";
 
 interface Call {
   readonly context: Context;
@@ -28,8 +27,8 @@ const TEXT_WEIGHTS: Readonly<Record<string, number>> = {
   strip_html: 2,
   strip_newlines: 2,
   newline_to_br: 4,
-  squish: 4,
-  normalize_whitespace: 4,
+  squish: 10,
+  normalize_whitespace: 10,
   escape: 6,
   xml_escape: 6,
   escape_once: 12,
@@ -57,8 +56,6 @@ const LIST_FILTERS = [
   "first",
   "last",
   "reverse",
-  "sort",
-  "sort_natural",
   "compact",
   "slice",
   "pop",
@@ -70,7 +67,8 @@ const LIST_FILTERS = [
 const PATH_FILTERS = ["map", "sum", "where", "reject", "has", "find", "find_index"];
 /** These put values into new lists, so that a few lines could nest or repeat without end: all of it is counted. */
 const BUILDING_FILTERS = ["concat", "push", "unshift", "group_by"];
-const PLAIN_FILTERS = [
+/** The engine would make a number of a list by way of the text of all that is in it. */
+const NUMBER_FILTERS = [
   "abs",
   "at_least",
   "at_most",
@@ -83,23 +81,19 @@ const PLAIN_FILTERS = [
   "round",
   "times",
   "to_integer",
-  "default",
 ];
 
 const LONGEST_PATH = 256;
-/** Looking up a path in an element makes a scope of it: some 2 µs. */
-const UNITS_PER_LOOKUP = 3 * UNITS_PER_ELEMENT;
+const UNITS_PER_PATH_CHAR = 8;
+/** Looking up a path in an element makes a scope of it, some 2 µs, and reads the path, which may have a member a character. */
+const lookupUnits = (path: unknown): number =>
+  3 * UNITS_PER_ELEMENT + (typeof path === "string" ? path.length * UNITS_PER_PATH_CHAR : 0);
 
 const engine = engineFilters as Readonly<Record<string, Filter>>;
 
 const use = (value: unknown, meter: Meter): void => {
   if (isArray(value)) meter.use(value.length * UNITS_PER_ELEMENT);
   else if (typeof value === "string") meter.use(value.length);
-};
-
-const wholeSize = (value: unknown, meter: Meter): void => {
-  const size = jsonSize((toValue(value) ?? null) as Json, meter.left);
-  meter.use(size);
 };
 
 const checkPath = (name: string, path: unknown): void => {
@@ -115,6 +109,20 @@ const checkScalar = (name: string, value: unknown): void => {
   );
 };
 
+/** A list of one stands for its element, other lists and objects for no number. */
+const numeric = (value: unknown, meter: Meter): unknown => {
+  let plain: unknown = toValue(value);
+  while (isArray(plain) && plain.length === 1) plain = plain[0];
+  if (typeof plain === "string") meter.use(plain.length);
+  return typeof plain === "object" && plain !== null ? 0 : plain;
+};
+
+/** Counts that the engine compares with again and again, making a number of a text each time. */
+const count = (value: unknown, meter: Meter): unknown => {
+  const plain = numeric(value, meter);
+  return typeof plain === "string" ? toNumber(plain) : plain;
+};
+
 const onText = (name: string, weight: number): Filter => {
   const own: TextFilter | undefined = TEXT_FILTERS.get(name);
   const theirs = engine[name];
@@ -122,7 +130,10 @@ const onText = (name: string, weight: number): Filter => {
     const meter = meterOf(this.context);
     const text = textOf(value, meter);
     meter.use(text.length * weight + 1);
-    const texts = args.map((arg) => (typeof arg === "object" && arg !== null ? textOf(arg, meter) : arg));
+    const texts = args.map((arg, index) => {
+      if (index === 0 && name.startsWith("truncate")) return count(arg, meter);
+      return typeof arg === "object" && arg !== null ? textOf(arg, meter) : arg;
+    });
     for (const arg of texts) {
       use(arg, meter);
       if (own !== undefined && typeof arg === "string") meter.use(4 * searchUnits(text, arg, name.endsWith("_last")));
@@ -147,9 +158,7 @@ const onList = (name: string): Filter =>
   function filter(value, ...args) {
     const meter = meterOf(this.context);
     use(value, meter);
-    if (PATH_FILTERS.includes(name) || name.startsWith("sort")) checkPath(name, args[0]);
-    if (PATH_FILTERS.includes(name)) checkScalar(name, args[1]);
-    if (PATH_FILTERS.includes(name) && isArray(value)) meter.use(value.length * UNITS_PER_LOOKUP);
+    if (name === "slice") return engine[name]?.call(this, value, ...args.map((arg) => count(arg, meter)));
     if (name === "array_to_sentence_string" && isArray(value)) {
       return engine[name]?.call(
         this,
@@ -160,12 +169,65 @@ const onList = (name: string): Filter =>
     return engine[name]?.call(this, value, ...args);
   };
 
+const onMembers = (name: string): Filter =>
+  function filter(value, ...args) {
+    const meter = meterOf(this.context);
+    const [path, expected] = args;
+    checkPath(name, path);
+    checkScalar(name, expected);
+    use(value, meter);
+    if (isArray(value)) meter.use(value.length * lookupUnits(path));
+    // Adding makes numbers of elements, and comparing with `empty` or `blank` looks at all of them.
+    if (name === "sum" || expected instanceof Drop) useWhole(value, meter);
+    return engine[name]?.call(this, value, ...args);
+  };
+
+const onNumbers = (name: string): Filter =>
+  function filter(value, ...args) {
+    const meter = meterOf(this.context);
+    return engine[name]?.call(this, numeric(value, meter), ...args.map((arg) => numeric(arg, meter)));
+  };
+
+type SortKey = string | number | boolean | undefined;
+
+/** What an element is compared by, made once; the engine makes it again for each comparison. */
+const sortKey = (value: unknown, meter: Meter, natural: boolean): SortKey => {
+  const plain: unknown = toValue(value);
+  if (plain === null || plain === undefined) return undefined;
+  useWhole(plain, meter);
+  const key = typeof plain === "object" ? toStringOf(plain) : (plain as SortKey);
+  return natural ? toStringOf(key).toLowerCase() : key;
+};
+
+/** As the engine's: what there is not comes last. */
+const compareKeys = (one: SortKey, other: SortKey): number => {
+  if (one === undefined || other === undefined) return Number(one === undefined) - Number(other === undefined);
+  return one < other ? -1 : one > other ? 1 : 0;
+};
+
+const sorting = (name: "sort" | "sort_natural"): Filter =>
+  function* filter(value, path): Generator<unknown, unknown[], unknown> {
+    const meter = meterOf(this.context);
+    checkPath(name, path);
+    const plain: unknown = toValue(value) ?? [];
+    const list: readonly unknown[] = isArray(plain) ? plain : [plain];
+    use(list, meter);
+    meter.use(list.length * 2 * Math.log2(list.length));
+    if (path) meter.use(list.length * lookupUnits(path));
+    const members = path ? ((yield engine["map"]?.call(this, list, path)) as readonly unknown[]) : list;
+    const entries = list.map((item, index) => ({ item, key: sortKey(members[index], meter, name === "sort_natural") }));
+    return entries.sort((one, other) => compareKeys(one.key, other.key)).map(({ item }) => item);
+  };
+
 const building = (name: string): Filter =>
   function filter(value, ...args) {
     const meter = meterOf(this.context);
     use(value, meter);
-    for (const part of [value, ...args]) wholeSize(part, meter);
-    if (name === "group_by") checkPath(name, args[0]);
+    for (const part of [value, ...args]) useWhole(part, meter);
+    if (name === "group_by") {
+      checkPath(name, args[0]);
+      if (isArray(value)) meter.use(value.length * lookupUnits(args[0]));
+    }
     return engine[name]?.call(this, value, ...args);
   };
 
@@ -205,9 +267,13 @@ const date: Filter = function date(value, format) {
  */
 export const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ...Object.entries(TEXT_WEIGHTS).map(([name, weight]) => [name, onText(name, weight)] as const),
-  ...[...LIST_FILTERS, ...PATH_FILTERS].map((name) => [name, onList(name)] as const),
+  ...LIST_FILTERS.map((name) => [name, onList(name)] as const),
+  ...PATH_FILTERS.map((name) => [name, onMembers(name)] as const),
   ...BUILDING_FILTERS.map((name) => [name, building(name)] as const),
-  ...PLAIN_FILTERS.map((name) => [name, engine[name] as Filter] as const),
+  ...NUMBER_FILTERS.map((name) => [name, onNumbers(name)] as const),
+  ["default", engine["default"] as Filter],
+  ["sort", sorting("sort")],
+  ["sort_natural", sorting("sort_natural")],
   ["join", join],
   ["size", size],
   ["json", json],

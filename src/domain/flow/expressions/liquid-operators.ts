@@ -1,15 +1,21 @@
 import {
   CaptureTag,
   CaseTag,
+  CycleTag,
   defaultOperators,
   evalToken,
+  ForTag,
+  TablerowTag,
   Tag,
   toValue,
   type Context,
   type Emitter,
+  type Hash,
+  type Token,
 } from "liquidjs/dist/liquid.browser.mjs";
+import { NodeFailure } from "../../failure.ts";
 import { indexOf, searchUnits } from "./text-search.ts";
-import { meterOf, TextEmitter, textOf } from "./liquid-text.ts";
+import { meterOf, TextEmitter, textOf, useWhole } from "./liquid-text.ts";
 import { keyUnits, type Meter } from "./meter.ts";
 import { isArray, keysOfObject } from "./natives.ts";
 
@@ -33,6 +39,14 @@ const metered =
     useFor(left, meterOf(context));
     useFor(right, meterOf(context));
     return (defaultOperators[name] as Compare)(left, right, context);
+  };
+
+/** The engine puts lists in order by the texts that they make. */
+const ordered =
+  (name: keyof Operators): Compare =>
+  (left, right, context) => {
+    for (const value of [left, right]) if (isArray(value)) useWhole(value, meterOf(context));
+    return metered(name)(left, right, context);
   };
 
 const sameItems = (left: readonly unknown[], right: readonly unknown[], meter: Meter): boolean => {
@@ -77,10 +91,10 @@ export const OPERATORS = {
   "!=": function* notEquals(left: unknown, right: unknown, context: Context): Generator<unknown, boolean> {
     return (yield equals(left, right, context)) !== true;
   },
-  "<": metered("<"),
-  "<=": metered("<="),
-  ">": metered(">"),
-  ">=": metered(">="),
+  "<": ordered("<"),
+  "<=": ordered("<="),
+  ">": ordered(">"),
+  ">=": ordered(">="),
   contains,
 } as Operators;
 
@@ -108,6 +122,56 @@ export class MeteredCapture extends CaptureTag {
     const emitter = new TextEmitter(context);
     yield this.liquid.renderer.renderTemplates(this.templates, context, emitter);
     (context.bottom() as Record<string, unknown>)[this.variable] = emitter.buffer;
+  }
+}
+
+/** Arguments of loops that are made numbers, some of them in each round. */
+const COUNTS = ["limit", "offset", "cols"];
+const LONGEST_COUNT = 100;
+
+type Loop = Pick<ForTag, "collection" | "token">;
+
+/** A loop makes a list of what it goes through, and a text of itself, before its first round. */
+const useForLoop = function* useForLoop({ collection, token }: Loop, args: Hash, context: Context): Generator {
+  const meter = meterOf(context);
+  meter.use(token.size());
+  const values: unknown = toValue(yield evalToken(collection, context));
+  if (isArray(values)) meter.use(values.length);
+  else if (typeof values === "object" && values !== null) meter.use(4 * keyUnits(keysOfObject(values).length));
+  const given = (yield args.render(context)) as Readonly<Record<string, unknown>>;
+  for (const name of COUNTS) {
+    const count = given[name];
+    if (isArray(count) || (typeof count === "string" && count.length > LONGEST_COUNT)) {
+      throw new NodeFailure("template_failed", `${name} of a loop is a number`);
+    }
+  }
+};
+
+export class MeteredFor extends ForTag {
+  override *render(context: Context, emitter: Emitter): ReturnType<ForTag["render"]> {
+    yield useForLoop(this, this.hash, context);
+    yield super.render(context, emitter);
+  }
+}
+
+export class MeteredTablerow extends TablerowTag {
+  override *render(context: Context, emitter: Emitter): ReturnType<TablerowTag["render"]> {
+    yield useForLoop(this, this.args, context);
+    yield super.render(context, emitter);
+  }
+}
+
+/** What a candidate is written with is gathered again in each round. */
+const UNITS_PER_CYCLE_CHAR = 4;
+
+/** `cycle`, which keeps the text of its group and of itself. */
+export class MeteredCycle extends CycleTag {
+  override *render(context: Context, emitter: Emitter): ReturnType<CycleTag["render"]> {
+    const meter = meterOf(context);
+    meter.use(this.token.size() * UNITS_PER_CYCLE_CHAR);
+    // The engine's types keep the group to themselves.
+    useWhole(yield evalToken(this["group"] as Token | undefined, context), meter);
+    return yield super.render(context, emitter);
   }
 }
 

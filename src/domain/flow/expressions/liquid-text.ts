@@ -24,10 +24,17 @@ export const meterOf = (context: Context): Meter => context.memoryLimit as unkno
 export const tooLarge = (): NodeFailure =>
   new NodeFailure("value_too_large", `The text is longer than ${MAX_VALUE_BYTES / 1024 / 1024} MiB`);
 
+/** Takes from the budget what reading a value costs, with all that is in it. */
+export const useWhole = (value: unknown, meter: Meter): void => {
+  const plain: unknown = toValue(value);
+  if (typeof plain === "string") meter.use(plain.length);
+  else if (typeof plain === "object" && plain !== null) meter.use(jsonSize(plain as Json, meter.left, 0, meter));
+};
+
 /** JSON text of a value, `indent` spaces a level. Throws NodeFailure where it would be too long. */
 export const jsonText = (value: unknown, meter: Meter, indent = 0): string => {
   const plain = (toValue(value) ?? null) as Json;
-  const size = jsonSize(plain, MAX_VALUE_BYTES, indent);
+  const size = jsonSize(plain, MAX_VALUE_BYTES, indent, meter);
   if (size > MAX_VALUE_BYTES) throw tooLarge();
   meter.use(size);
   return JSON.stringify(plain, undefined, indent);
