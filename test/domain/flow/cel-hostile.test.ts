@@ -11,6 +11,9 @@ const costly = scope({
   l: numbers,
   long: "a".repeat(2_000_000),
   half: `b${"a".repeat(1_000_000)}`,
+  digits: `${"1".repeat(1_000_000)}x`,
+  escapes: "\u0001".repeat(4_000_000),
+  objects: `[${"{},".repeat(6_000_000)}1]`,
   commas: ",".repeat(10_000_000),
   members: Object.fromEntries(numbers.map((each) => [`m${each}`, each])),
   copy: Object.fromEntries(numbers.map((each) => [`m${each}`, each])),
@@ -49,12 +52,30 @@ describe("an expression that would take too long", () => {
     ["formatting time zones", "nodes.l.map(x, timestamp(int(x)).getHours('Asia/Tokyo'))"],
     ["writing JSON", "nodes.l.map(x, string(nodes.l))"],
     ["keys of a large map", "nodes.l.all(x, size(nodes.members) > 0)"],
+    ["members that a large map has not", "nodes.l.exists(x, nodes.members.nope)"],
+    ["comparing a small map with large ones", "nodes.l.all(x, {} != nodes.members)"],
+    ["bytes again and again", "[bytes(nodes.half)].map(b, nodes.l.map(x, b))"],
+    ["reading many small objects", "size(json(nodes.objects))"],
     ["comparing large maps", "nodes.l.all(x, nodes.members == nodes.copy)"],
   ])("stops: %s", (_, source) => {
     const start = performance.now();
     const failure = failureOf(() => evaluateCel(source, costly));
     expect(["expression_too_costly", "value_too_large"]).toContain(failure.code);
     // Without a budget these take from many seconds to for ever.
+    expect(performance.now() - start).toBeLessThan(25_000);
+  });
+
+  it.each([
+    ["numbers that are none", "double(nodes.digits)", /cannot read the text/],
+    ["long names of members", "nodes.l.exists(x, {}[nodes.escapes])", /There is no member/],
+    ["lists for names", "nodes.l.exists(x, {}[nodes.l]) || {}[[1]]", /There is no member \(a list\)/],
+    ["long names of nodes", "nodes.l.exists(x, nodes[nodes.escapes])", /has no value here/],
+    ["long names of time zones", "timestamp('2020-01-01T00:00:00Z').getHours(nodes.long)", /is not a time zone/],
+  ])("fails at once: %s", (_, source, reason) => {
+    const start = performance.now();
+    const failure = failureOf(() => evaluateCel(source, costly));
+    expect(["expression_failed", "expression_too_costly"]).toContain(failure.code);
+    expect(failure.message).toMatch(failure.code === "expression_failed" ? reason : /too much work/);
     expect(performance.now() - start).toBeLessThan(25_000);
   });
 

@@ -120,7 +120,7 @@ export class CelCompiler {
       const found = findMember(value, name);
       if (found !== undefined) return found;
       frame.at = at;
-      return missing(value, name, isNodes);
+      return missing(value, name, isNodes, frame.meter);
     };
   }
 

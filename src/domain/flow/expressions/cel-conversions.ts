@@ -56,10 +56,14 @@ const toUint = (value: Value): bigint => {
   return whole;
 };
 
-const toDouble = (value: Value): number => {
+const toDouble = (value: Value, meter: Meter): number => {
   if (typeof value === "number") return value;
   if (typeof value === "bigint") return toNumber(value);
-  if (typeof value === "string" && /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(value)) return toNumber(value);
+  if (typeof value === "string") {
+    meter.use(value.length >> 2);
+    // No two parts of it can take the same digit, or a long text that is no number would take quadratic time.
+    if (/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(value)) return toNumber(value);
+  }
   throw wrong("double", value);
 };
 
@@ -92,9 +96,23 @@ const toText = (value: Value, meter: Meter): string => {
   return JSON.stringify(json);
 };
 
+/** Lists and objects weigh far more than the characters they come from. */
+const UNITS_PER_OPENING = 2;
+
+const openingsIn = (text: string): number => {
+  let openings = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    // "[" or "{"
+    if (unit === 0x5b || unit === 0x7b) openings++;
+  }
+  return openings;
+};
+
 const parseJson = (value: Value, meter: Meter): Json => {
   if (typeof value !== "string") throw failed(`json() reads JSON text; it was given ${describe(value)}`);
   meter.use(value.length >> 2);
+  meter.use(openingsIn(value) * UNITS_PER_OPENING);
   try {
     return JSON.parse(value) as Json;
   } catch {

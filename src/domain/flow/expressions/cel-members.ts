@@ -1,7 +1,14 @@
 import { failed, describe, isList, isMap, keysOf, member, type Value } from "./cel-values.ts";
+import { keyUnits, type Meter } from "./meter.ts";
 import { isInteger, toNumber } from "./natives.ts";
 
-const quoted = (key: Value): string => JSON.stringify(typeof key === "bigint" ? toNumber(key) : key).slice(0, 80);
+const LONGEST_NAME = 80;
+
+const quoted = (key: Value): string => {
+  if (typeof key === "object" && key !== null) return `(${describe(key)})`;
+  const shown = typeof key === "string" ? key.slice(0, LONGEST_NAME) : key;
+  return JSON.stringify(typeof shown === "bigint" ? toNumber(shown) : shown).slice(0, LONGEST_NAME);
+};
 
 const memberNames = (names: readonly Value[]): string => {
   if (names.length === 0) return "it is empty";
@@ -24,15 +31,18 @@ export const findMember = (value: Value, key: Value): Value | undefined => {
 };
 
 /** Says why `findMember` found nothing. `isNodes`: the value is the map of the nodes' values. Throws always. */
-export const missing = (value: Value, key: Value, isNodes: boolean): never => {
+export const missing = (value: Value, key: Value, isNodes: boolean, meter: Meter): never => {
   if (isNodes) {
     const test = `has(nodes[${quoted(key)}])`;
     throw failed(
       `Node ${quoted(key)} has no value here: it was skipped or does not run before this node. ${test} tests it`,
     );
   }
-  if (isMap(value))
-    throw failed(`There is no member ${quoted(key)}: ${memberNames(keysOf(value))}. has(...) tests for one`);
+  if (isMap(value)) {
+    const names = keysOf(value);
+    meter.use(keyUnits(names.length));
+    throw failed(`There is no member ${quoted(key)}: ${memberNames(names)}. has(...) tests for one`);
+  }
   if (isList(value)) {
     if (position(key) === undefined) throw failed(`A list is indexed with whole numbers, not with ${describe(key)}`);
     throw failed(`Index ${position(key)} is out of range: the list has ${value.length} elements, counted from 0`);

@@ -58,7 +58,10 @@ export const toJson = (value: Value, meter: Meter, depth = 0): Json => {
       if (value instanceof NativeMap) return madeMap(value as MadeMap, meter, depth);
       if (value instanceof Timestamp) return formatTimestamp(value);
       if (value instanceof Duration) return formatDuration(value);
-      if (value instanceof NativeBytes) return base64Encode(value);
+      if (value instanceof NativeBytes) {
+        meter.use(value.length >> 1);
+        return base64Encode(value);
+      }
       return value instanceof TypeName ? value.name : (value as Json);
   }
 };

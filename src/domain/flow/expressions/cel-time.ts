@@ -1,3 +1,4 @@
+import type { NodeFailure } from "../../failure.ts";
 import { Duration, failed, Timestamp } from "./cel-values.ts";
 
 const NANOS_PER_MS = 1_000_000n;
@@ -80,8 +81,14 @@ export const formatDuration = ({ nanos }: Duration): string => {
   return `${nanos < 0n ? "-" : ""}${size / NANOS_PER_SECOND}${fraction === "" ? "" : `.${fraction}`}s`;
 };
 
+const LONGEST_ZONE = 100;
+
+const unknownZone = (zone: string): NodeFailure =>
+  failed(`${JSON.stringify(zone.slice(0, 40))} is not a time zone such as "Europe/Berlin" or "+02:00"`);
+
 /** Minutes that a zone is ahead of UTC at an instant; "+02:00" or a name such as "Europe/Berlin". */
 const offsetMinutes = (zone: string, ms: number): number => {
+  if (zone.length > LONGEST_ZONE) throw unknownZone(zone);
   const fixed = /^([+-]?)(\d\d):(\d\d)$/.exec(zone);
   if (fixed) return (fixed[1] === "-" ? -1 : 1) * (Number(fixed[2]) * 60 + Number(fixed[3]));
   try {
@@ -99,7 +106,7 @@ const offsetMinutes = (zone: string, ms: number): number => {
     const local = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"));
     return Math.round((local - ms) / 60_000);
   } catch {
-    throw failed(`${JSON.stringify(zone.slice(0, 40))} is not a time zone such as "Europe/Berlin" or "+02:00"`);
+    throw unknownZone(zone);
   }
 };
 

@@ -144,7 +144,9 @@ export const makeMap = (entries: ReadonlyArray<readonly [MapKey, Value]>): MadeM
 const equalMaps = (a: MadeMap | JsonObject, b: MadeMap | JsonObject, meter: Meter, depth: number): boolean => {
   const keys = keysOf(a);
   meter.use(2 * keyUnits(keys.length));
-  if (keys.length !== sizeOf(b)) return false;
+  const others = sizeOf(b);
+  meter.use(keyUnits(others));
+  if (keys.length !== others) return false;
   return keys.every((key) => {
     const other = member(b, key);
     return other !== undefined && equalValues(member(a, key) as Value, other, meter, depth + 1);
