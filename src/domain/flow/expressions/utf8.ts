@@ -1,20 +1,35 @@
+import { NativeBytes } from "./natives.ts";
+
 // TextEncoder, Buffer, btoa and atob are not the sandbox's own (or not there at all), so these few lines are.
+
+/** As many units at a time; a text that grows by one character after the other takes 32 bytes for each. */
+const CHUNK = 8_192;
+
+const textOfUnits = (units: Uint8Array | Uint16Array): string => {
+  let text = "";
+  for (let i = 0; i < units.length; i += CHUNK) text += String.fromCharCode(...units.subarray(i, i + CHUNK));
+  return text;
+};
 
 /** The UTF-8 bytes of a text; a lone surrogate becomes U+FFFD. */
 export const utf8Encode = (text: string): Uint8Array => {
-  const bytes: number[] = [];
+  const bytes = new NativeBytes(text.length * 3);
+  let length = 0;
+  const trail = (point: number, shift: number): void => {
+    bytes[length++] = 0x80 | ((point >> shift) & 0x3f);
+  };
   for (const char of text) {
     let point = char.codePointAt(0) as number;
     if (point >= 0xd800 && point <= 0xdfff) point = 0xfffd;
-    if (point < 0x80) bytes.push(point);
-    else if (point < 0x800) bytes.push(0xc0 | (point >> 6), 0x80 | (point & 0x3f));
-    else if (point < 0x10000) bytes.push(0xe0 | (point >> 12), 0x80 | ((point >> 6) & 0x3f), 0x80 | (point & 0x3f));
-    else {
-      bytes.push(0xf0 | (point >> 18), 0x80 | ((point >> 12) & 0x3f));
-      bytes.push(0x80 | ((point >> 6) & 0x3f), 0x80 | (point & 0x3f));
-    }
+    if (point < 0x80) bytes[length++] = point;
+    else if (point < 0x800) bytes[length++] = 0xc0 | (point >> 6);
+    else if (point < 0x10000) bytes[length++] = 0xe0 | (point >> 12);
+    else bytes[length++] = 0xf0 | (point >> 18);
+    if (point >= 0x10000) trail(point, 12);
+    if (point >= 0x800) trail(point, 6);
+    if (point >= 0x80) trail(point, 0);
   }
-  return Uint8Array.from(bytes);
+  return bytes.slice(0, length);
 };
 
 /** The smallest code point that needs this many continuation bytes: anything smaller is an overlong form. */
@@ -22,7 +37,8 @@ const SMALLEST: readonly number[] = [0, 0x80, 0x800, 0x10000];
 
 /** The text of UTF-8 bytes, or undefined where they are not UTF-8. */
 export const utf8Decode = (bytes: Uint8Array): string | undefined => {
-  let text = "";
+  const units = new Uint16Array(bytes.length);
+  let length = 0;
   for (let i = 0; i < bytes.length;) {
     const lead = bytes[i++] as number;
     const more = lead < 0x80 ? 0 : lead >> 5 === 6 ? 1 : lead >> 4 === 14 ? 2 : lead >> 3 === 30 ? 3 : -1;
@@ -35,28 +51,37 @@ export const utf8Decode = (bytes: Uint8Array): string | undefined => {
     }
     if (point < (SMALLEST[more] as number) || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
       return undefined;
-    text += String.fromCodePoint(point);
+    if (point < 0x10000) units[length++] = point;
+    else {
+      units[length++] = 0xd7c0 + (point >> 10);
+      units[length++] = 0xdc00 | (point & 0x3ff);
+    }
   }
-  return text;
+  return textOfUnits(units.subarray(0, length));
 };
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/** "=" */
+const PADDING = 0x3d;
 
 /** Base64 with padding. */
 export const base64Encode = (bytes: Uint8Array): string => {
-  let text = "";
+  const units = new NativeBytes(Math.ceil(bytes.length / 3) * 4);
+  let length = 0;
   for (let i = 0; i < bytes.length; i += 3) {
     const triple = ((bytes[i] as number) << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0);
-    text += ALPHABET.charAt(triple >> 18) + ALPHABET.charAt((triple >> 12) & 63);
-    text += i + 1 < bytes.length ? ALPHABET.charAt((triple >> 6) & 63) : "=";
-    text += i + 2 < bytes.length ? ALPHABET.charAt(triple & 63) : "=";
+    units[length++] = ALPHABET.charCodeAt(triple >> 18);
+    units[length++] = ALPHABET.charCodeAt((triple >> 12) & 63);
+    units[length++] = i + 1 < bytes.length ? ALPHABET.charCodeAt((triple >> 6) & 63) : PADDING;
+    units[length++] = i + 2 < bytes.length ? ALPHABET.charCodeAt(triple & 63) : PADDING;
   }
-  return text;
+  return textOfUnits(units);
 };
 
 /** The bytes of base64 text (white space ignored, padding optional), or undefined where it is not base64. */
 export const base64Decode = (text: string): Uint8Array | undefined => {
-  const bytes: number[] = [];
+  const bytes = new NativeBytes(text.length);
+  let length = 0;
   let bits = 0;
   let held = 0;
   let digits = 0;
@@ -72,7 +97,7 @@ export const base64Decode = (text: string): Uint8Array | undefined => {
     digits++;
     held = ((held << 6) | value) & 0xffff;
     bits += 6;
-    if (bits >= 8) bytes.push((held >> (bits -= 8)) & 0xff);
+    if (bits >= 8) bytes[length++] = (held >> (bits -= 8)) & 0xff;
   }
-  return digits % 4 === 1 ? undefined : Uint8Array.from(bytes);
+  return digits % 4 === 1 ? undefined : bytes.slice(0, length);
 };
