@@ -3,7 +3,7 @@ import type { Json, StoredValue } from "../src/domain/json.ts";
 import { isNodeEnd } from "../src/domain/run.ts";
 import type { CheckpointNode, NodeRecord, Progress, RunError, RunState, RunUpdate } from "../src/domain/run.ts";
 import type { NodeReport, RunIdentity, RunReport } from "../src/domain/run-report.ts";
-import { loadValue, storeValue } from "../src/platform/blobs.ts";
+import { ANY_LENGTH, loadValue, storeValue } from "../src/platform/blobs.ts";
 import type { BlobStore } from "../src/platform/blobs.ts";
 import { redactSecrets } from "../src/platform/redaction.ts";
 import { isConnectionError } from "../src/stores/db.ts";
@@ -195,7 +195,7 @@ async function redactOutputs(
       const json = await loadValue(blobs, value);
       const kept = redact(json, paths, ["outputs", id]);
       // No longer than what it was made of, which may be an input: those are measured as text.
-      return [id, kept === json ? value : await storeValue(blobs, orgId, kept, Number.MAX_SAFE_INTEGER)];
+      return [id, kept === json ? value : await storeValue(blobs, orgId, kept, ANY_LENGTH)];
     }),
   );
   return Object.fromEntries(masked);

@@ -8,6 +8,9 @@ export { blobBelongsTo, createFileBlobStore } from "./blobs-file.ts";
 export type { BlobStore, StoredBlob } from "./blobs-types.ts";
 export { BlobNotFound, BlobRangeError, BlobTooLarge } from "./blobs-types.ts";
 
+/** For values whose length was checked before, by a rule of their own. */
+export const ANY_LENGTH = Number.MAX_SAFE_INTEGER;
+
 /**
  * Turns a value into the form a run carries: itself while its JSON is short, otherwise a reference to the blob store.
  * Throws NodeFailure `value_too_large` above `maxBytes` (such a value fails its node once and is not retried), and

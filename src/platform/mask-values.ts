@@ -14,8 +14,10 @@ const MIN_BEGINNING_CHARS = 3;
 export type MaskValues = (text: string, cut?: boolean) => string;
 
 export function createMaskValues(values: readonly string[]): MaskValues {
-  const forms = [...new Set(values.flatMap(withParts).flatMap(formsOf).map(lower))];
+  // Made when they are needed first: most answers have no text.
+  let forms: readonly string[] | undefined;
   return (text, cut = false) => {
+    forms ??= [...new Set(values.flatMap(withParts).flatMap(formsOf).map(lower))];
     const within = lower(text);
     const spans = forms.flatMap((form) => occurrences(within, form));
     if (cut) spans.push(...forms.flatMap((form) => beginningAtEnd(within, form)));

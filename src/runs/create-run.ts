@@ -3,7 +3,7 @@ import type { Plan } from "../domain/flow/types.ts";
 import { Problem } from "../domain/errors.ts";
 import type { Json, JsonObject, StoredValue } from "../domain/json.ts";
 import type { CheckpointNode, RanByType, RunInput, RunType } from "../domain/run.ts";
-import { storeValue } from "../platform/blobs.ts";
+import { ANY_LENGTH, storeValue } from "../platform/blobs.ts";
 import type { BlobStore } from "../platform/blobs.ts";
 import type { Database, Db } from "../stores/db.ts";
 import { countLiveRuns, getRun, insertRun, lockRunCounts } from "../stores/runs.ts";
@@ -50,9 +50,6 @@ export interface RunRequest {
 
 /** Inputs together longer than this (bytes) go to the blob store even where each by itself would not. */
 const INLINE_INPUTS_BYTES = 256 * 1024;
-
-/** How long an input may be was checked at the door: as text, while its JSON may be a few times as long. */
-const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 /**
  * Inserts a run and starts its workflow. Once the row is there the run will happen: when Temporal does not answer, the
@@ -174,10 +171,11 @@ export async function storeInputs(
   let carried = 0;
   const stored: Record<string, StoredValue> = {};
   for (const [id, input] of Object.entries(inputs)) {
-    const value = await storeValue(blobs, orgId, input, UNLIMITED);
+    // How long it may be was checked at the door: as text, while its JSON may be a few times as long.
+    const value = await storeValue(blobs, orgId, input, ANY_LENGTH);
     if ("v" in value) carried += JSON.stringify(value.v).length;
     if ("v" in value && carried > INLINE_INPUTS_BYTES) {
-      const { key, size } = await blobs.put(orgId, Buffer.from(JSON.stringify(input)), { maxBytes: UNLIMITED });
+      const { key, size } = await blobs.put(orgId, Buffer.from(JSON.stringify(input)), { maxBytes: ANY_LENGTH });
       stored[id] = { ref: { $blob: key, size } };
     } else stored[id] = value;
   }

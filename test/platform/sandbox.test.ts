@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { isAlive } from "../../src/dev/processes.ts";
 import type { Json } from "../../src/domain/json.ts";
 import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
 import { compiledEntry } from "../../src/platform/children/entry.ts";
@@ -426,16 +427,8 @@ describe("code sandbox: when its own process is killed", () => {
     });
     const [output] = (await once(owner.stdout, "data")) as [Buffer];
     const pids = output.toString().trim().split(/\s/).map(Number);
-    expect(pids.filter(isRunning)).toEqual(pids);
+    expect(pids.filter(isAlive)).toEqual(pids);
     owner.kill("SIGKILL");
-    await vi.waitFor(() => expect(pids.filter(isRunning)).toEqual([]), 20_000);
+    await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]), 20_000);
   });
 });
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}

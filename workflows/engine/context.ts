@@ -25,7 +25,7 @@ const WORK_AT_ONCE = 500_000;
 const WORK_IN_ALL = 5_000_000;
 const TEMPLATE_UNITS = 32;
 /** Iterations of inline flows that one workflow runs, for the same reason; maps with fewer than the second are not moved. */
-const INLINE_ITEMS = 1000;
+export const INLINE_ITEMS = 1000;
 const FEW_ITEMS = 50;
 /** Microtask turns after which whatever follows from an event has begun (chains of awaits are a few turns long). */
 const QUIET_TURNS = 20;

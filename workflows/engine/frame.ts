@@ -119,19 +119,16 @@ function lookUp(frame: Frame, id: string): StoredValue | undefined {
 
 /** `item`, `index` and `last`, each of the innermost map or loop that has it. */
 function innermost(frame: Frame): Iteration {
-  let seen: Iteration = {};
+  let seen: Iteration | undefined;
   for (let at: Frame | null = frame; at; at = at.outer) {
-    const { item, index, last } = at.iteration;
-    if (seen.index === undefined) seen = at.iteration;
-    const more = {
-      ...(seen.item === undefined && item !== undefined ? { item } : {}),
-      ...(seen.last === undefined && last !== undefined ? { last } : {}),
-    };
+    const { iteration } = at;
+    if (iteration.index === undefined) continue;
+    const adds = seen && ((!seen.item && iteration.item) || (!seen.last && iteration.last));
     // Older code saw nothing of the map around a loop, nor of the loop around a map.
-    if (index !== undefined && Object.keys(more).length > 0 && patched("outer-item-and-last"))
-      seen = { ...seen, ...more };
+    if (adds && patched("outer-item-and-last")) seen = { ...iteration, ...seen };
+    seen ??= iteration;
   }
-  return seen;
+  return seen ?? {};
 }
 
 /** The scope with every value at hand, or null when some are in the blob store. */

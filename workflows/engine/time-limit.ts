@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation, patched, sleep } from "@temporalio/workflow";
+import { CancellationScope, isCancellation, patched } from "@temporalio/workflow";
 import { NodeFailure } from "../../src/domain/failure.ts";
 import type { PlanNode } from "../../src/domain/flow/types.ts";
 
@@ -9,24 +9,11 @@ const TIMED: ReadonlySet<string> = new Set(["delay", "map", "loop", "subflow"]);
 export async function withinTimeLimit<T>(node: PlanNode, work: () => Promise<T>): Promise<T> {
   const { timeout_ms, type } = node;
   if (timeout_ms === undefined || !TIMED.has(type) || !patched("time-limits-of-all-kinds")) return work();
-  const working = new CancellationScope();
-  const timing = new CancellationScope();
-  let late = false;
-  timing
-    .run(() => sleep(timeout_ms))
-    .then(() => {
-      late = true;
-      working.cancel();
-    })
-    .catch((error: unknown) => {
-      if (!isCancellation(error)) throw error;
-    });
   try {
-    return await working.run(work);
+    return await CancellationScope.withTimeout(timeout_ms, work);
   } catch (error) {
-    if (!late || !isCancellation(error)) throw error;
+    // Cancelled, and not from outside: its time was up.
+    if (!isCancellation(error) || CancellationScope.current().consideredCancelled) throw error;
     throw new NodeFailure("node_timeout", `The node did not end within its time-out of ${timeout_ms} ms.`);
-  } finally {
-    timing.cancel();
   }
 }

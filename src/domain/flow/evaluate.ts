@@ -9,11 +9,9 @@ import type { NodeConfigs } from "./nodes/index.ts";
 import type { NodeKind, NodeResult, PlanNode, Scope } from "./types.ts";
 
 /** Wall-clock limits where there is a clock; inside a workflow there is none, and only bounded templates run there. */
-export interface EvaluationLimits {
-  readonly renderMs?: number;
-  /** One budget for all expressions of the part, and one for its templates; without them each text has its own. */
+export interface EvaluationLimits extends RenderLimits {
+  /** One budget for all expressions of the part, as `templateMeter` for its templates; without them each text has its own. */
   readonly meter?: Meter;
-  readonly templateMeter?: Meter;
 }
 
 /**
@@ -41,7 +39,7 @@ export function evaluatePart(node: PlanNode, part: NodePart, scope: Scope, limit
       const { message, data } = config<"approval">(node);
       return {
         output: {
-          message: renderTemplate(message, scope, ofTemplates(limits)),
+          message: renderTemplate(message, scope, limits),
           data: data === undefined ? null : evaluateCel(data, scope, meter),
         },
       };
@@ -56,9 +54,9 @@ function evaluateNode(node: PlanNode, scope: Scope, limits: EvaluationLimits): N
   const { meter } = limits;
   switch (node.type) {
     case "template":
-      return { output: renderTemplate(config<"template">(node).template, scope, ofTemplates(limits)) };
+      return { output: renderTemplate(config<"template">(node).template, scope, limits) };
     case "output":
-      return { output: renderTemplate(config<"output">(node).value ?? "", scope, ofTemplates(limits)) };
+      return { output: renderTemplate(config<"output">(node).value ?? "", scope, limits) };
     case "set":
       return { output: evaluateAll(config<"set">(node).values, scope, meter) };
     case "condition": {
@@ -70,7 +68,7 @@ function evaluateNode(node: PlanNode, scope: Scope, limits: EvaluationLimits): N
       if (evaluateCondition(check, scope, meter)) return { output: true };
       throw new NodeFailure(
         "guard_failed",
-        renderTemplate(message, scope, ofTemplates(limits)) || "The guard's check does not hold.",
+        renderTemplate(message, scope, limits) || "The guard's check does not hold.",
       );
     }
     default:
@@ -81,10 +79,6 @@ function evaluateNode(node: PlanNode, scope: Scope, limits: EvaluationLimits): N
 function config<Kind extends NodeKind>(node: PlanNode): NodeConfigs[Kind] {
   // Plans come from compileFlow, which parsed this with the kind's own schema.
   return node.config as unknown as NodeConfigs[Kind];
-}
-
-function ofTemplates({ renderMs, templateMeter }: EvaluationLimits): RenderLimits {
-  return { ...(renderMs === undefined ? {} : { renderMs }), ...(templateMeter ? { meter: templateMeter } : {}) };
 }
 
 function evaluateAll(expressions: Readonly<Record<string, string>>, scope: Scope, meter: Meter | undefined): Json {

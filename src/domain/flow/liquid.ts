@@ -25,7 +25,7 @@ export interface RenderLimits {
   /** Longest time (ms of the clock) of a template that has loops; without it only the work is limited. */
   readonly renderMs?: number;
   /** Work that is left to it, where that is less than a rendering's own budget. */
-  readonly meter?: Meter;
+  readonly templateMeter?: Meter;
 }
 
 interface Parsed {
@@ -130,7 +130,11 @@ export const renderTemplate = (source: string, scope: Scope, limits: RenderLimit
   const parsed = parseCached(source);
   if ("message" in parsed) throw new NodeFailure("template_failed", `Not a valid template: ${parsed.message}`);
   type Limiters = NonNullable<ConstructorParameters<typeof Context>[3]>;
-  const limiters = { memoryLimit: limits.meter ?? liquidMeter(), renderLimit: renderClock(limits.renderMs), liquid };
+  const limiters = {
+    memoryLimit: limits.templateMeter ?? liquidMeter(),
+    renderLimit: renderClock(limits.renderMs),
+    liquid,
+  };
   const context = new MeteredContext(
     variables(scope, parsed.analysis),
     liquid.options,

@@ -2,6 +2,7 @@ import { patched } from "@temporalio/workflow";
 import type { LoopConfig } from "../../../src/domain/flow/nodes/loop.ts";
 import type { PlanNode } from "../../../src/domain/flow/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
+import { INLINE_ITEMS } from "../context.ts";
 import { iterationFrame } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import { evaluate, outputsOf } from "../values.ts";
@@ -10,9 +11,6 @@ import { INLINE_IN_SLICES, isInline, SLICE_SIZE } from "./map.ts";
 import { yieldOf } from "./results.ts";
 import { runLoopSlice } from "./slices.ts";
 
-/** Rounds of an inline flow that one workflow runs: whoever takes it over has to run them all again in one go. */
-const INLINE_ROUNDS = 1000;
-
 /** Runs the nested flow as long as `while` holds, at most `max_iterations` times; the value is what the last round yields. */
 export const executeLoop: Executor = async (frame, node, interpreter) => {
   const { max_iterations } = node.config as unknown as LoopConfig;
@@ -20,7 +18,7 @@ export const executeLoop: Executor = async (frame, node, interpreter) => {
   const inline = isInline(node.nested);
   if (!inline) interpreter.announce();
   // The first rounds run here; a long loop goes on in child workflows, whose histories start empty.
-  const here = Math.min(inline ? INLINE_ROUNDS : SLICE_SIZE, max_iterations);
+  const here = Math.min(inline ? INLINE_ITEMS : SLICE_SIZE, max_iterations);
   let state: LoopState = await runRounds(frame, node, { index: 0, last: initial, finished: false }, here, interpreter);
   if (inline && !state.finished && state.index < max_iterations && !patched(INLINE_IN_SLICES)) {
     state = await runRounds(frame, node, state, max_iterations, interpreter);
