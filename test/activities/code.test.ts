@@ -13,15 +13,22 @@ const scope: Scope = {
 };
 
 let sandbox: Sandbox;
+/** Gives code a second. The other gives it a minute: that of a busy machine decides nothing else. */
+let hasty: Sandbox;
 
 beforeAll(async () => {
-  sandbox = createSandbox({ size: 2, timeoutMs: 1000 });
-  await sandbox.warm();
-  return () => sandbox.close();
+  sandbox = createSandbox({ size: 2 });
+  hasty = createSandbox({ size: 1, timeoutMs: 1000 });
+  await Promise.all([sandbox.warm(), hasty.warm()]);
+  return () => Promise.all([sandbox.close(), hasty.close()]);
 });
 
-async function execute(config: CodeConfig, more: Partial<NodeExecution<CodeConfig>> = {}): Promise<NodeOutcome> {
-  return await createCodeExecutor({ sandbox })({
+async function execute(
+  config: CodeConfig,
+  more: Partial<NodeExecution<CodeConfig>> = {},
+  within = sandbox,
+): Promise<NodeOutcome> {
+  return await createCodeExecutor({ sandbox: within })({
     org_id: "018f0000-0000-7000-8000-000000000001",
     run_id: "run-1",
     path: "code-0",
@@ -54,7 +61,6 @@ describe("code node", () => {
   it.each([
     ["code_failed", "function main() {\n  return nothing;\n}", "ReferenceError: 'nothing' is not defined (line 2)"],
     ["code_failed", "function main( {", /^SyntaxError: .* \(line 1\)$/],
-    ["code_timeout", "function main() { for (;;); }", "The code ran longer than 1000 ms."],
     ["code_memory", "function main() { return new ArrayBuffer(1e9) }", "The code needs more than 64 MiB of memory."],
     ["code_output_invalid", "function main() { return () => 1 }", "main returned what JSON cannot hold."],
     ["value_too_large", "function main() { return 'x'.repeat(27e6) }", "The result is longer than 25 MiB as JSON."],
@@ -63,6 +69,15 @@ describe("code node", () => {
       name: "NodeFailure",
       code,
       message: typeof message === "string" ? message : expect.stringMatching(message),
+      retryable: false,
+    });
+  });
+
+  it("fails with code_timeout when its time is over", async () => {
+    await expect(execute({ source: "function main() { for (;;); }", args: {} }, {}, hasty)).rejects.toMatchObject({
+      name: "NodeFailure",
+      code: "code_timeout",
+      message: "The code ran longer than 1000 ms.",
       retryable: false,
     });
   });
