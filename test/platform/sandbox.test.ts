@@ -373,7 +373,7 @@ describe("proto-pollution", () => {
 describe("code sandbox: processes", () => {
   let own: Sandbox;
   beforeAll(() => {
-    own = createSandbox({ size: 1, timeoutMs: 2000 });
+    own = createSandbox({ size: 1 });
   });
   afterAll(() => own.close());
 
