@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { DEFAULT_WEBHOOK_SCHEDULE_MS } from "./domain/webhook.ts";
+import { createAddressPolicy } from "./platform/address-policy.ts";
 
 const bool = z.enum(["true", "false", "1", "0"]).transform((value) => value === "true" || value === "1");
 const int = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
@@ -17,6 +18,21 @@ const delays = list
     error: "1 to 50 whole numbers with commas between are expected",
   })
   .transform((items) => items.map(Number));
+/** What the policy of outbound addresses can read. */
+const privateHosts = list.superRefine((items, ctx) => {
+  try {
+    createAddressPolicy(items);
+  } catch (error) {
+    ctx.addIssue({ code: "custom", message: (error as Error).message });
+  }
+});
+const proxyRanges = list.pipe(
+  z.array(
+    z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+      error: ({ input }) => `"${String(input)}" is neither an address nor a CIDR range such as 10.0.0.0/8`,
+    }),
+  ),
+);
 /** Base64 of 32 bytes. */
 const masterKey = z.string().regex(/^[A-Za-z0-9+/]{43}=$/, "base64 of 32 bytes is expected (openssl rand -base64 32)");
 
@@ -76,10 +92,12 @@ export const environmentSchema = z.object({
   MILLRACE_WORKER_CACHED_WORKFLOWS: int(0, 10_000)
     .default(500)
     .describe("Workflows a worker keeps in memory. 0 replays every step: a test setting"),
-  MILLRACE_PRIVATE_HOSTS: list
+  MILLRACE_PRIVATE_HOSTS: privateHosts
     .default([])
     .describe("Hosts, host:port pairs or CIDR ranges that outbound requests may reach although they are private"),
-  MILLRACE_TRUSTED_PROXIES: list.default([]).describe("CIDR ranges of the proxies whose X-Forwarded-For is believed"),
+  MILLRACE_TRUSTED_PROXIES: proxyRanges
+    .default([])
+    .describe("CIDR ranges of the proxies whose X-Forwarded-For is believed"),
   MILLRACE_CORS: bool.default(true).describe("Whether web pages of other origins may call what a public key may call"),
   MILLRACE_RATE_LIMIT: int(1, 1_000_000).optional().describe("Requests a minute per credential; unset is unlimited"),
   MILLRACE_MAX_CONCURRENT_RUNS: int(1, 1_000_000)

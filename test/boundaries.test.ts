@@ -73,7 +73,11 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     layers: /^(activities\/|src\/(domain|stores|platform|runs)\/|src\/temporal\/ids\.ts$)/,
     typesOf: /^src\/config\.ts$/,
   },
-  config: { files: /^src\/config\.ts$/, packages: /^zod$/, layers: /^src\/domain\// },
+  config: {
+    files: /^src\/config\.ts$/,
+    packages: /^zod$/,
+    layers: /^src\/domain\/|^src\/platform\/address-policy\.ts$/,
+  },
   // Parts of the mains: how a process ends, and what version it is.
   process: { files: /^src\/(shutdown|version)\.ts$/, packages: /^$/, layers: /^src\/platform\/logger\.ts$/ },
   // The command line and the development servers put everything together, as the mains do.
