@@ -30,13 +30,24 @@ with before as (
   select run_id, org_id, project_id, flow_version, state, event_seq, run_type, parent_run_id
   from runs where run_id = $1::uuid for update
 ),
+-- Approvals that nobody waits for any more: the map around them has run out of time, or a node beside them has failed.
+given_up as (
+  select path from jsonb_to_recordset($7::jsonb) as n (path text, type text, state text) where type = 'approval' and state = 'CANCELLED'
+  union all
+  -- Told before, where the write that opens the pause comes late.
+  select p.path from jsonb_to_recordset($9::jsonb) as p (path text)
+  cross join lateral (select state from node_runs where run_id = $1::uuid and path = p.path limit 1) as told
+  where told.state = 'CANCELLED'
+),
 waiting as (
   select (exists (
     -- Opened by a write that is repeated, a pause may have been answered in between.
-    select from jsonb_to_recordset($9::jsonb) as p (pause_id uuid)
+    select from jsonb_to_recordset($9::jsonb) as p (pause_id uuid, path text)
     where coalesce((select known.status from run_pauses as known where known.pause_id = p.pause_id limit 1), 'waiting') = 'waiting'
+      and p.path not in (select path from given_up)
   ) or exists (
     select from run_pauses where run_id = $1::uuid and status = 'waiting' and not (pause_id = any ($10::uuid[]))
+      and path not in (select path from given_up)
   )) as any
 ),
 moved as (
@@ -63,9 +74,9 @@ put_nodes as (
 ),
 put_pauses as (
   insert into run_pauses (pause_id, run_id, org_id, workflow_id, node_id, path, kind, message, data, form, actions,
-    required_approvals, expires_at, on_timeout)
+    required_approvals, expires_at, on_timeout, status)
   select p.pause_id, before.run_id, before.org_id, p.workflow_id, p.node_id, p.path, p.kind, p.message, p.data, p.form, p.actions,
-    p.required_approvals, p.expires_at, p.on_timeout
+    p.required_approvals, p.expires_at, p.on_timeout, case when p.path in (select path from given_up) then 'cancelled' else 'waiting' end
   from before, jsonb_to_recordset($9::jsonb) as p (pause_id uuid, workflow_id text, node_id text, path text, kind text, message text,
     data jsonb, form jsonb, actions jsonb, required_approvals integer, expires_at timestamptz, on_timeout text)
   on conflict do nothing
@@ -74,9 +85,13 @@ taken as (
   update run_pauses set delivered_at = now() where pause_id = any ($10::uuid[]) and run_id = $1::uuid and delivered_at is null
 ),
 closed as (
-  update run_pauses set status = 'cancelled', resolved_at = now(), delivered_at = now()
-  from moved where run_pauses.run_id = moved.run_id and run_pauses.status = 'waiting'
-    and moved.new_state in ('COMPLETED', 'FAILED', 'CANCELLED') and moved.state <> moved.new_state
+  -- One that has an answer keeps it; it is not sent again.
+  update run_pauses set status = case status when 'waiting' then 'cancelled' else status end,
+    resolved_at = coalesce(resolved_at, now()), delivered_at = coalesce(delivered_at, now())
+  from moved where run_pauses.run_id = moved.run_id and (
+    run_pauses.path in (select path from given_up)
+    or run_pauses.status = 'waiting' and moved.new_state in ('COMPLETED', 'FAILED', 'CANCELLED') and moved.state <> moved.new_state
+  )
 ),
 put_checkpoint as (
   insert into run_checkpoints (run_id, org_id, nodes)

@@ -126,6 +126,51 @@ describe("approval", () => {
     });
   });
 
+  it.concurrent.each([
+    ["its map runs out of time", { timeout_ms: 1500 }, "true"],
+    ["a node beside it fails", {}, "item == 'a'"],
+  ])("ends when %s, and the run goes on without it", async (_, limit, check) => {
+    const inner = nested(
+      [
+        { id: "approval-0", type: "approval", config: { message: "{{item}}?" } },
+        { id: "delay-0", type: "delay", config: { seconds: 0.5 } },
+        { id: "guard-0", type: "guard", config: { check, message: "no" } },
+        { id: "o", type: "output", config: { value: "{{item}}" } },
+      ],
+      ["approval-0:approve>o", "delay-0>guard-0", "guard-0>o"],
+    );
+    const map = { id: "map-0", type: "map", config: { items: '["a", "b"]', flow: inner }, ...limit };
+    const { run_id } = await bench.start(
+      await bench.deploy(
+        flow(
+          [
+            { ...map, on_error: "continue", default_output: "late" },
+            { id: "still-0", type: "approval", config: { message: "Still?" } },
+            { ...out, config: { value: "{{map-0}} {{still-0.action}}" } },
+          ],
+          ["map-0>still-0", "still-0:approve>out-0"],
+        ),
+      ),
+    );
+    const pausesOf = async () => {
+      const { body } = await bench.api.get(`/v2/runs/${run_id}`);
+      return (body as Run).pauses;
+    };
+    await expect.poll(async () => (await pausesOf()).some(({ node_id }) => node_id === "still-0")).toBe(true);
+    const pauses = await pausesOf();
+    expect(Object.fromEntries(pauses.map(({ path, status }) => [path, status]))).toEqual({
+      "map-0[0]/approval-0": "cancelled",
+      "map-0[1]/approval-0": "cancelled",
+      "still-0": "waiting",
+    });
+    const given = pauses.find(({ status }) => status === "cancelled");
+    const late = await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve", pause_id: given?.pause_id });
+    expect(late.status).toBe(409);
+    // No pause has to be named: only one waits.
+    expect((await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve" })).status).toBe(202);
+    expect(await bench.until(run_id)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "late approve" } });
+  });
+
   it("pauses inside the slices of a long map are reached, too", async () => {
     const inner = nested(
       [
