@@ -1,23 +1,10 @@
-import type { Json } from "../domain/json.ts";
-import type { PauseAction, PauseKind, PauseResolution } from "../domain/run.ts";
+import type { PauseOpening, PauseResolution } from "../domain/run.ts";
 import { jsonb } from "./jsonb.ts";
 import type { Db } from "./db.ts";
 
-export interface PauseRow {
-  readonly pause_id: string;
+export interface PauseRow extends PauseOpening {
   readonly run_id: string;
-  readonly workflow_id: string;
-  readonly node_id: string;
-  readonly path: string;
-  readonly kind: PauseKind;
-  readonly message: string;
-  readonly data: Json;
-  readonly form: Json;
-  readonly actions: readonly PauseAction[];
-  readonly required_approvals: number;
   readonly received: ReadonlyArray<{ readonly by: string; readonly action: string; readonly at: string }>;
-  readonly expires_at: string | null;
-  readonly on_timeout: string;
   readonly status: "waiting" | "resolved" | "expired" | "cancelled";
   readonly resolution: PauseResolution | null;
   readonly created_at: string;

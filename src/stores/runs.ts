@@ -1,5 +1,5 @@
 import type { Json, JsonObject, StoredValue } from "../domain/json.ts";
-import type { CheckpointNode, RanByType, RunError, RunLimits, RunState, RunType } from "../domain/run.ts";
+import type { CheckpointNode, Progress, RanByType, RunError, RunLimits, RunState, RunType } from "../domain/run.ts";
 import { jsonb } from "./jsonb.ts";
 import type { Db, Statement } from "./db.ts";
 
@@ -10,47 +10,6 @@ export interface StartInput {
   /** Only where the row's own inputs are redacted. */
   readonly inputs?: Readonly<Record<string, StoredValue>>;
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
-}
-
-/** A run as its row has it. Times are RFC 3339. */
-export interface RunRow {
-  readonly run_id: string;
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly flow_version: number;
-  readonly state: RunState;
-  readonly state_reason: string | null;
-  readonly inputs: Readonly<Record<string, StoredValue>>;
-  readonly outputs: Readonly<Record<string, StoredValue>> | null;
-  readonly citations: Json | null;
-  readonly error: RunError | null;
-  readonly run_type: RunType;
-  readonly ran_by_type: RanByType;
-  readonly ran_by_id: string | null;
-  readonly user_id: string | null;
-  readonly parent_run_id: string | null;
-  readonly resumed_from: { readonly run_id: string; readonly node_id: string } | null;
-  readonly metadata: JsonObject;
-  readonly tags: readonly string[];
-  readonly usage: JsonObject;
-  readonly start_input: StartInput;
-  readonly run_at: string | null;
-  readonly timeout_seconds: number;
-  readonly total_nodes: number;
-  readonly started_nodes: number;
-  readonly completed_nodes: number;
-  readonly skipped_nodes: number;
-  readonly current_node: string | null;
-  readonly event_seq: number;
-  readonly created_at: string;
-  readonly started_at: string | null;
-  readonly paused_at: string | null;
-  readonly finished_at: string | null;
-  readonly updated_at: string;
-  readonly temporal_run_id: string | null;
-  readonly cancel_requested: { readonly reason: string | null; readonly at: string } | null;
-  /** Members of the call's body that no input takes. */
-  readonly ignored_inputs: readonly string[];
 }
 
 /** What a new run's row is made of. */
@@ -72,7 +31,27 @@ export interface NewRun {
   readonly run_at: string | null;
   readonly timeout_seconds: number;
   readonly total_nodes: number;
+  /** Members of the call's body that no input takes. */
   readonly ignored_inputs?: readonly string[];
+}
+
+/** A run as its row has it. Times are RFC 3339. */
+export interface RunRow extends NewRun, Progress {
+  readonly state: RunState;
+  readonly state_reason: string | null;
+  readonly outputs: Readonly<Record<string, StoredValue>> | null;
+  readonly citations: Json | null;
+  readonly error: RunError | null;
+  readonly usage: JsonObject;
+  readonly event_seq: number;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly paused_at: string | null;
+  readonly finished_at: string | null;
+  readonly updated_at: string;
+  readonly temporal_run_id: string | null;
+  readonly cancel_requested: { readonly reason: string | null; readonly at: string } | null;
+  readonly ignored_inputs: readonly string[];
 }
 
 const INSERT: Statement = {
