@@ -8,7 +8,7 @@ const pure = [
   "test/*.test.ts",
 ];
 // What is waited for is there soon or not at all; a busy machine must not decide which.
-const poll = { expect: { poll: { timeout: 20_000 } } };
+const poll = { expect: { poll: { timeout: 60_000 } } };
 const ownProcesses = ["test/kill/**/*.test.ts", "test/dev/**/*.test.ts"];
 
 export default defineConfig({
@@ -17,7 +17,7 @@ export default defineConfig({
     projects: [
       {
         // Pure code: no server at all.
-        test: { name: "unit", include: pure, testTimeout: 30_000, ...poll, sequence: { groupOrder: 0 } },
+        test: { name: "unit", include: pure, testTimeout: 90_000, ...poll, sequence: { groupOrder: 0 } },
       },
       {
         // Against one api and one worker, on a real Postgres and a real Temporal server, all on throw-away state. These
@@ -27,8 +27,8 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: [...pure, ...ownProcesses],
           globalSetup,
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
+          testTimeout: 90_000,
+          hookTimeout: 120_000,
           ...poll,
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
@@ -42,8 +42,8 @@ export default defineConfig({
           name: "uncached",
           include: ["test/engine/**/*.test.ts"],
           globalSetup,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
           ...poll,
           maxWorkers: 1,
           maxConcurrency: 1,
@@ -56,7 +56,7 @@ export default defineConfig({
           name: "kill",
           include: ownProcesses,
           globalSetup,
-          testTimeout: 120_000,
+          testTimeout: 240_000,
           hookTimeout: 120_000,
           ...poll,
           maxWorkers: 1,

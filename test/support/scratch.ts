@@ -15,7 +15,7 @@ export function scratchDirectory(): string {
 export async function eventually<T>(
   what: string,
   probe: () => T | undefined | false | Promise<T | undefined | false>,
-  timeoutMs = 30_000,
+  timeoutMs = 60_000,
 ): Promise<T> {
   for (const until = Date.now() + timeoutMs; Date.now() < until;) {
     const answer = await probe();
