@@ -26,7 +26,7 @@ export function createExpirePause(db: Database, feed: RunFeed) {
       );
       return { expired: true, resolution };
     });
-    feed.changed(run.run_id);
+    feed.changed(run.run_id, "progress");
     return result;
   };
 }

@@ -1,6 +1,6 @@
 import { redact } from "../src/domain/flow/redact.ts";
 import type { Json, StoredValue } from "../src/domain/json.ts";
-import { isNodeEnd } from "../src/domain/run.ts";
+import { isNodeEnd, isSettled } from "../src/domain/run.ts";
 import type { CheckpointNode, NodeRecord, Progress, RunError, RunState, RunUpdate } from "../src/domain/run.ts";
 import type { NodeReport, RunIdentity, RunReport } from "../src/domain/run-report.ts";
 import { ANY_LENGTH, loadValue, storeValue } from "../src/platform/blobs.ts";
@@ -58,7 +58,7 @@ export function createRunRecorder({ db, blobs, feed, plans, onState, checkAfterM
           })
         : await db.org(org_id, (connection) => recordRun(connection, update, events, checkAfterMs));
     if (!result) throw new Error(`run ${run_id} has no row`);
-    feed.changed(run_id);
+    feed.changed(run_id, isSettled(result.state) ? "settled" : "progress");
     if (result.state !== result.old_state) onState?.(result.state, report);
     return result.state;
   }

@@ -72,7 +72,7 @@ function judged(command: string, args: readonly string[], program: string): Reco
     input: JSON.stringify(cases),
     cwd: root,
     encoding: "utf8",
-    timeout: 20_000,
+    timeout: 60_000,
     env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PYTHONIOENCODING: "utf-8" },
   });
   expect(result.stderr).toBe("");

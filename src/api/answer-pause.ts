@@ -59,7 +59,7 @@ export async function answerPause(
     await recordResumed(client, run);
     return { pause, resolution };
   });
-  feed.changed(run_id);
+  feed.changed(run_id, "progress");
   if (!decided) return;
   const { pause, resolution } = decided;
   await runs

@@ -56,10 +56,12 @@ export function createRunService(
     async settled({ org_id, run_id }, timeoutMs, signal, justStarted = false) {
       const read = (): Promise<RunRow | null> => db.org(org_id, (client) => getSettledRun(client, run_id));
       const row =
-        (await waiter.until(run_id, read, { timeoutMs, signal, justStarted }).catch((error: unknown) => {
-          if (signal.aborted) throw new Problem("service_unavailable", "The client has gone away.");
-          throw error;
-        })) ?? (await db.org(org_id, (client) => getRun(client, run_id)));
+        (await waiter
+          .until(run_id, read, { timeoutMs, signal, justStarted, untilSettled: true })
+          .catch((error: unknown) => {
+            if (signal.aborted) throw new Problem("service_unavailable", "The client has gone away.");
+            throw error;
+          })) ?? (await db.org(org_id, (client) => getRun(client, run_id)));
       if (!row) throw new Error(`run ${run_id} has gone`);
       return row;
     },

@@ -15,6 +15,8 @@ export interface WaitOptions {
    * change: one query less on the busiest path. A change that was missed is found by the regular look.
    */
   readonly justStarted?: boolean;
+  /** What is waited for is the run's end or pause: in between, nobody has to ask. */
+  readonly untilSettled?: boolean;
 }
 
 /** Waits for something to be true of a run's record. */
@@ -71,7 +73,7 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
   const timer = setInterval(() => void look(), lookMs).unref();
 
   return {
-    async until(runId, read, { timeoutMs, signal, justStarted = false }) {
+    async until(runId, read, { timeoutMs, signal, justStarted = false, untilSettled = false }) {
       const deadline = Date.now() + timeoutMs;
       let changed = false;
       let asks = !justStarted;
@@ -92,7 +94,9 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
           };
         });
       // Watching begins before the first question: a change in between is not lost.
-      const unwatch = feed.watch(runId, me.wake);
+      const unwatch = feed.watch(runId, (change) => {
+        if (change === "settled" || !untilSettled) me.wake();
+      });
       const group = waiting.get(runId) ?? new Set();
       waiting.set(runId, group.add(me));
       signal.addEventListener("abort", me.wake);

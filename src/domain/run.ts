@@ -33,6 +33,11 @@ export function isTerminal(state: RunState): state is TerminalState {
   return (TERMINAL_STATES as readonly RunState[]).includes(state);
 }
 
+/** Whether a run has ended or waits for people: what those who called it wait for. */
+export function isSettled(state: RunState): boolean {
+  return isTerminal(state) || state === "PAUSED";
+}
+
 export const RUN_TYPES = ["api", "batch", "trigger", "scheduled", "sub_workflow"] as const;
 export type RunType = (typeof RUN_TYPES)[number];
 export const RAN_BY_TYPES = ["org_api_key", "user", "system"] as const;

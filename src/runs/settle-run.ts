@@ -65,6 +65,6 @@ export async function settleRun(
     );
     return true;
   });
-  if (changed) feed.changed(runId);
+  if (changed) feed.changed(runId, "settled");
   return changed;
 }

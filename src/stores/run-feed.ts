@@ -1,17 +1,23 @@
 import { EventEmitter } from "node:events";
+import { randomUUID } from "node:crypto";
 import type { Database } from "./db.ts";
 
 const CHANNEL = "millrace_runs";
-/** A NOTIFY payload may be 8000 bytes: at 37 bytes an id this stays below. */
+/** A NOTIFY payload may be 8000 bytes: at 38 bytes an id this stays below. */
 const MOST_IDS = 200;
 /** How long changes are gathered before one NOTIFY tells of all of them. */
 const GATHER_MS = 3;
+/** Behind the id of a run that has settled. */
+const SETTLED = "!";
+
+/** What has changed of a run: whether it has come to an end or a pause, or has only gone on. */
+export type RunChange = "settled" | "progress";
 
 /** Tells, within a process at once and to the others by Postgres' NOTIFY, that a run's record has changed. */
 export interface RunFeed {
-  changed(runId: string): void;
+  changed(runId: string, change: RunChange): void;
   /** Calls `onChange` at each change of the run until the returned function is called. A hint only: it may come twice, or never. */
-  watch(runId: string, onChange: () => void): () => void;
+  watch(runId: string, onChange: (change: RunChange) => void): () => void;
   close(): Promise<void>;
 }
 
@@ -21,15 +27,17 @@ export interface RunFeed {
  */
 export function openRunFeed(db: Database, onError: (error: Error) => void): RunFeed {
   const local = new EventEmitter().setMaxListeners(0);
-  let gathered = new Set<string>();
+  /** Its own messages come back to a process, which knows what they say. */
+  const sender = randomUUID();
+  let gathered = new Map<string, RunChange>();
   let timer: NodeJS.Timeout | undefined;
 
   const send = (): void => {
     timer = undefined;
-    const ids = [...gathered];
-    gathered = new Set();
-    for (let at = 0; at < ids.length; at += MOST_IDS) {
-      const payload = ids.slice(at, at + MOST_IDS).join(",");
+    const marked = [...gathered].map(([id, change]) => (change === "settled" ? `${id}${SETTLED}` : id));
+    gathered = new Map();
+    for (let at = 0; at < marked.length; at += MOST_IDS) {
+      const payload = [sender, ...marked.slice(at, at + MOST_IDS)].join(",");
       db.system((client) =>
         client.query({ name: "notify", text: "select pg_notify($1, $2)" }, [CHANNEL, payload]),
       ).catch(onError);
@@ -38,18 +46,23 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
   const listener = db.listen(
     CHANNEL,
     (payload) => {
-      for (const id of payload.split(",")) local.emit(id);
+      const [from, ...marked] = payload.split(",");
+      if (from === sender) return;
+      for (const each of marked) {
+        if (each.endsWith(SETTLED)) local.emit(each.slice(0, -SETTLED.length), "settled");
+        else local.emit(each, "progress");
+      }
     },
     // While the connection was down hints were lost: everybody looks once.
     () => {
-      for (const id of local.eventNames()) local.emit(id);
+      for (const id of local.eventNames()) local.emit(id, "settled");
     },
   );
 
   return {
-    changed(runId) {
-      local.emit(runId);
-      gathered.add(runId);
+    changed(runId, change) {
+      local.emit(runId, change);
+      if (gathered.get(runId) !== "settled") gathered.set(runId, change);
       timer ??= setTimeout(send, GATHER_MS);
     },
     watch(runId, onChange) {

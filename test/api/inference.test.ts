@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../engine/support.ts";
 import { startHttpTarget } from "../support/http-target.ts";
@@ -110,23 +109,24 @@ describe("running a deployed flow", () => {
   });
 
   it("runs on when the client goes away", async () => {
+    const flowId = await tenant.deploy(slow(4));
     const key = crypto.randomUUID();
     const gone = new AbortController();
     const call = tenant.public.raw(
       "POST",
-      address(slowFlow),
+      address(flowId),
       {},
       { headers: { "idempotency-key": key }, signal: gone.signal },
     );
-    await delay(300);
+    const runs = async () => (await tenant.secret.get("/v2/runs", { query: { project_id: flowId } })).body.data;
+    await expect.poll(runs).toHaveLength(1);
     gone.abort();
     await expect(call).rejects.toThrow();
-    await delay(200);
-    // The key was given back: the next call finds the very run and waits for it.
-    const { status, body } = await tenant.public.post(address(slowFlow), {}, { headers: { "idempotency-key": key } });
-    expect([status, body.state]).toEqual([200, "COMPLETED"]);
-    const runs = await tenant.secret.get("/v2/runs", { query: { project_id: slowFlow } });
-    expect(runs.body.data).toHaveLength(1);
+    // Once the api has noticed, the key is given back: the next call finds the very run and waits for it.
+    const again = () => tenant.public.post(address(flowId), {}, { headers: { "idempotency-key": key } });
+    await expect.poll(async () => (await again()).status).toBe(200);
+    expect((await again()).body.state).toBe("COMPLETED");
+    expect(await runs()).toHaveLength(1);
   });
 });
 

@@ -42,7 +42,7 @@ describe("a run waiter", () => {
     await delay(30);
     await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
     const told = Date.now();
-    feed.changed(runId);
+    feed.changed(runId, "progress");
     expect(await wait).toMatchObject({ state: "COMPLETED" });
     expect(Date.now() - told).toBeLessThan(5000);
     slow.close();
@@ -55,8 +55,33 @@ describe("a run waiter", () => {
     const wait = slow.until(runId, settled(runId), patience(20_000));
     await delay(100);
     await moveRun(own.database, tenant, runId, "RUNNING", "FAILED");
-    other.changed(runId);
+    other.changed(runId, "progress");
     expect(await wait).toMatchObject({ state: "FAILED" });
+    slow.close();
+    await other.close();
+  });
+
+  it("asks nothing in between for who waits for the end or a pause, be it told here or by another process", async () => {
+    const other = openRunFeed(own.database, () => undefined);
+    const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
+    const runId = await buildRun(own.database, tenant);
+    let asked = 0;
+    const read = (): Promise<RunRow | null> => {
+      asked += 1;
+      return settled(runId)();
+    };
+    const wait = slow.until(runId, read, { ...patience(20_000), untilSettled: true });
+    const watched: string[] = [];
+    const unwatch = feed.watch(runId, (change) => watched.push(change));
+    feed.changed(runId, "progress");
+    other.changed(runId, "progress");
+    await expect.poll(() => watched).toEqual(["progress", "progress"]);
+    expect(asked).toBe(1);
+    await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
+    other.changed(runId, "settled");
+    expect(await wait).toMatchObject({ state: "COMPLETED" });
+    expect(asked).toBe(2);
+    unwatch();
     slow.close();
     await other.close();
   });
@@ -109,11 +134,11 @@ describe("a run waiter", () => {
     };
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const wait = slow.until(runId, read, patience(5000));
-    for (let i = 0; i < 100; i++) feed.changed(runId);
+    for (let i = 0; i < 100; i++) feed.changed(runId, "progress");
     await expect.poll(() => asked).toBe(2);
     await delay(200);
     expect(asked).toBe(2);
-    feed.changed(runId);
+    feed.changed(runId, "progress");
     expect(await wait).toBe(3);
     slow.close();
   });
@@ -126,7 +151,7 @@ describe("a run waiter", () => {
       if (failures-- > 0) throw away;
       return "back";
     };
-    const hints = setInterval(() => feed.changed(runId), 50);
+    const hints = setInterval(() => feed.changed(runId, "progress"), 50);
     expect(await waiter.until(runId, read, patience(5000))).toBe("back");
     clearInterval(hints);
     await expect(waiter.until(runId, () => Promise.reject(away), patience(100))).rejects.toBe(away);

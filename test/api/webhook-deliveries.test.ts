@@ -162,13 +162,13 @@ describe("deliveries", () => {
     list = `${subscription.path}/deliveries`;
     const [works, fails] = [await tenant.deploy(echo()), await tenant.deploy(failing())];
     await run(tenant, works);
-    await vi.waitFor(() => expect(arrived(path)).toHaveLength(2), 20_000);
+    await vi.waitFor(() => expect(arrived(path)).toHaveLength(2), 60_000);
     // The receiver has them a moment before the record says so.
-    await vi.waitFor(async () => expect(await typesBy({ status: "delivered" })).toHaveLength(2), 20_000);
+    await vi.waitFor(async () => expect(await typesBy({ status: "delivered" })).toHaveLength(2), 60_000);
     middle = new Date().toISOString();
     receiver.on(path, (_, response) => void response.writeHead(503).end("not now"));
     await run(tenant, fails);
-    await vi.waitFor(async () => expect(await typesBy({ status: "retrying" })).toHaveLength(2), 20_000);
+    await vi.waitFor(async () => expect(await typesBy({ status: "retrying" })).toHaveLength(2), 60_000);
   });
 
   const typesBy = async (query: Record<string, string>): Promise<string[]> => {

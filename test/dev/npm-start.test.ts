@@ -42,51 +42,47 @@ function start(directory: string) {
 }
 
 describe("npm start", () => {
-  it(
-    "runs a real flow on a real document, and a second start finds everything again",
-    { timeout: 180_000 },
-    async () => {
-      const directory = scratchDirectory();
-      const first = start(directory);
-      await first.ready();
-      expect(first.output()).toMatch(/Run \S+ of the flow document-brief: COMPLETED/);
-      expect(first.output()).toContain("curl -s");
-      expect(first.output()).not.toContain("did not work");
-      expect(first.output()).toContain("/docs");
+  it("runs a real flow on a real document, and a second start finds everything again", async () => {
+    const directory = scratchDirectory();
+    const first = start(directory);
+    await first.ready();
+    expect(first.output()).toMatch(/Run \S+ of the flow document-brief: COMPLETED/);
+    expect(first.output()).toContain("curl -s");
+    expect(first.output()).not.toContain("did not work");
+    expect(first.output()).toContain("/docs");
 
-      const state = first.state();
-      expect(Object.keys(state).toSorted()).toEqual(
-        "admin_email admin_password database_url org_id projects public_key secret_key temporal_address temporal_ui url".split(
-          " ",
-        ),
-      );
-      expect(statSync(join(directory, ".millrace/dev.json")).mode & 0o777).toBe(0o600);
-      expect(Object.keys(state.projects)).toEqual(expect.arrayContaining(["hello", "review", "document-brief"]));
-      const api = client(state, state.secret_key);
-      const before = (await api.get("/v2/runs")).body.data as { run_id: string }[];
-      expect(before).toHaveLength(1);
+    const state = first.state();
+    expect(Object.keys(state).toSorted()).toEqual(
+      "admin_email admin_password database_url org_id projects public_key secret_key temporal_address temporal_ui url".split(
+        " ",
+      ),
+    );
+    expect(statSync(join(directory, ".millrace/dev.json")).mode & 0o777).toBe(0o600);
+    expect(Object.keys(state.projects)).toEqual(expect.arrayContaining(["hello", "review", "document-brief"]));
+    const api = client(state, state.secret_key);
+    const before = (await api.get("/v2/runs")).body.data as { run_id: string }[];
+    expect(before).toHaveLength(1);
 
-      const pids = Object.values(first.children()).map(({ pid }) => pid);
-      const since = Date.now();
-      first.child.kill("SIGINT");
-      expect(await first.ended).toBe(0);
-      expect(Date.now() - since).toBeLessThan(15_000);
-      expect(pids.filter(isAlive)).toEqual([]);
-      expect(existsSync(join(directory, ".millrace/lock"))).toBe(false);
+    const pids = Object.values(first.children()).map(({ pid }) => pid);
+    const since = Date.now();
+    first.child.kill("SIGINT");
+    expect(await first.ended).toBe(0);
+    expect(Date.now() - since).toBeLessThan(15_000);
+    expect(pids.filter(isAlive)).toEqual([]);
+    expect(existsSync(join(directory, ".millrace/lock"))).toBe(false);
 
-      const second = start(directory);
-      await second.ready();
-      expect(second.output()).toContain("unchanged");
-      const { org_id, secret_key, projects, url } = second.state();
-      expect({ org_id, secret_key, projects }).toEqual({
-        org_id: state.org_id,
-        secret_key: state.secret_key,
-        projects: state.projects,
-      });
-      const after = (await client({ url }, secret_key).get("/v2/runs")).body.data as { run_id: string }[];
-      expect(after.map((run) => run.run_id)).toContain(before[0]?.run_id);
-    },
-  );
+    const second = start(directory);
+    await second.ready();
+    expect(second.output()).toContain("unchanged");
+    const { org_id, secret_key, projects, url } = second.state();
+    expect({ org_id, secret_key, projects }).toEqual({
+      org_id: state.org_id,
+      secret_key: state.secret_key,
+      projects: state.projects,
+    });
+    const after = (await client({ url }, secret_key).get("/v2/runs")).body.data as { run_id: string }[];
+    expect(after.map((run) => run.run_id)).toContain(before[0]?.run_id);
+  });
 
   it("starts again what dies, and says so", { timeout: 180_000 }, async () => {
     const run = start(scratchDirectory());
@@ -114,47 +110,39 @@ describe("npm start", () => {
     expect(answer.outputs).toEqual({ "out-0": "Hello, Ada!" });
   });
 
-  it(
-    "refuses a second instance on the same folder, and takes over from one that was killed",
-    { timeout: 180_000 },
-    async () => {
-      const directory = scratchDirectory();
-      const first = start(directory);
-      await first.ready();
-      const second = start(directory);
-      expect(await second.ended).toBe(1);
-      expect(second.output()).toContain(`already: process ${first.child.pid}`);
+  it("refuses a second instance on the same folder, and takes over from one that was killed", async () => {
+    const directory = scratchDirectory();
+    const first = start(directory);
+    await first.ready();
+    const second = start(directory);
+    expect(await second.ended).toBe(1);
+    expect(second.output()).toContain(`already: process ${first.child.pid}`);
 
-      const pids = Object.values(first.children()).map(({ pid }) => pid);
-      first.child.kill("SIGKILL");
-      await first.ended;
-      const third = start(directory);
-      await third.ready();
-      expect(third.output()).toContain("did not end in an orderly way");
-      expect(pids.filter(isAlive)).toEqual([]);
-    },
-  );
+    const pids = Object.values(first.children()).map(({ pid }) => pid);
+    first.child.kill("SIGKILL");
+    await first.ended;
+    const third = start(directory);
+    await third.ready();
+    expect(third.output()).toContain("did not end in an orderly way");
+    expect(pids.filter(isAlive)).toEqual([]);
+  });
 
-  it(
-    "takes the two signals of one Ctrl-C under npm for one, and a later one for impatience",
-    { timeout: 120_000 },
-    async () => {
-      const run = start(scratchDirectory());
-      await run.ready();
-      const pids = Object.values(run.children()).map(({ pid }) => pid);
-      // A worker that does not go by itself keeps the stop waiting.
-      process.kill(run.pidOf("worker"), "SIGSTOP");
-      run.child.kill("SIGINT");
-      run.child.kill("SIGINT");
-      await new Promise((resolve) => setTimeout(resolve, 800));
-      expect(run.child.exitCode).toBeNull();
-      run.child.kill("SIGINT");
-      expect(await run.ended).toBe(130);
-      await eventually("no process is left", () => !pids.some(isAlive));
-    },
-  );
+  it("takes the two signals of one Ctrl-C under npm for one, and a later one for impatience", async () => {
+    const run = start(scratchDirectory());
+    await run.ready();
+    const pids = Object.values(run.children()).map(({ pid }) => pid);
+    // A worker that does not go by itself keeps the stop waiting.
+    process.kill(run.pidOf("worker"), "SIGSTOP");
+    run.child.kill("SIGINT");
+    run.child.kill("SIGINT");
+    await new Promise((resolve) => setTimeout(resolve, 800));
+    expect(run.child.exitCode).toBeNull();
+    run.child.kill("SIGINT");
+    expect(await run.ended).toBe(130);
+    await eventually("no process is left", () => !pids.some(isAlive));
+  });
 
-  it("stops in an orderly way when the signal comes while it starts", { timeout: 120_000 }, async () => {
+  it("stops in an orderly way when the signal comes while it starts", async () => {
     const directory = scratchDirectory();
     const run = start(directory);
     await run.said("PostgreSQL  ");

@@ -23,7 +23,7 @@ beforeAll(async () => {
   if ("skipped" in installed) return;
   // No request waits longer than schemathesis does.
   service = await startService({ env: { MILLRACE_SYNC_WAIT_MS: "5000" } });
-}, 240_000);
+}, 600_000);
 afterAll(() => service?.close());
 
 /** Something of each kind to be found. */
@@ -66,7 +66,7 @@ async function seed(org: string, secretKey: string): Promise<KnownIds> {
 
 it.skipIf("skipped" in installed)(
   "schemathesis finds nothing wrong with what the document says and the service does",
-  { timeout: long ? 3_600_000 : 240_000 },
+  { timeout: long ? 3_600_000 : 600_000 },
   async () => {
     if ("skipped" in installed) return;
     const { org_id, secretKey } = await createOrganisation(service);

@@ -29,7 +29,7 @@ afterAll(() => {
 /** Runs a snippet for real, with a stand-in for what would call the service: it prints what it was given. */
 function run(command: string, args: string[], input: string): string {
   const env = { PATH: process.env["PATH"] ?? "", MILLRACE_API_KEY: "mr_pub_key" };
-  const result = spawnSync(command, args, { input, env, cwd: directory, encoding: "utf8", timeout: 20_000 });
+  const result = spawnSync(command, args, { input, env, cwd: directory, encoding: "utf8", timeout: 60_000 });
   expect(result.stderr).toBe("");
   return result.stdout;
 }
