@@ -78,17 +78,18 @@ export function createRunWorkerParts({
     recorder,
     limits: { ...runLimits(config), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
   });
+  const expirePause = createExpirePause(db, feed);
   const activities: LocalActivities = {
-    recordReport: (report) => recorder.record(report),
+    recordReport: (report) => asActivity(() => recorder.record(report)),
     evaluate: (input) => asActivity(() => evaluate(input)),
     loadDocuments: (input) => asActivity(() => loadDocuments(input)),
-    loadPlan: async (of) => (await plans.get(of)).plan,
+    loadPlan: (of) => asActivity(async () => (await plans.get(of)).plan),
     storeValue: ({ org_id, value }) =>
       asActivity(async () => storeBlobValue(blobs, org_id, await loadValue(blobs, value))),
     assemble: (input) => asActivity(() => assemble(blobs, input)),
     splitItems: (input) => asActivity(() => splitItems(blobs, input)),
     createChildRun: (input) => asActivity(() => createChildRun(input)),
-    expirePause: createExpirePause(db, feed),
+    expirePause: (input) => asActivity(() => expirePause(input)),
   };
   return { activities, sinks: createRecordSink(recorder, onFault) };
 }
@@ -102,9 +103,11 @@ export interface RegularActivityDeps extends ActivityDeps {
 /** What only the workers register. */
 export function createRegularActivities(deps: RegularActivityDeps): RegularActivities {
   const { db, blobs, plans, recorder, executors, parse, onNode } = deps;
+  const executeNode = createExecuteNode({ blobs, plans, recorder, executors, ...(onNode ? { onNode } : {}) });
+  const ingestDocument = createIngestDocument({ db, blobs, parse });
   return {
-    executeNode: createExecuteNode({ blobs, plans, recorder, executors, ...(onNode ? { onNode } : {}) }),
-    ingestDocument: createIngestDocument({ db, blobs, parse }),
+    executeNode: (input) => asActivity(() => executeNode(input)),
+    ingestDocument: (input) => asActivity(() => ingestDocument(input)),
   };
 }
 

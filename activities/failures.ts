@@ -20,6 +20,14 @@ export async function asActivity<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (error instanceof NodeFailure) throw toApplicationFailure(error);
+    if (error instanceof Error) makeWellFormed(error);
     throw error;
   }
+}
+
+/** Half a character in what an error says would end the process; see NodeFailure. */
+function makeWellFormed(error: Error): void {
+  error.message = error.message.toWellFormed();
+  if (error.stack !== undefined) error.stack = error.stack.toWellFormed();
+  if (error.cause instanceof Error) makeWellFormed(error.cause);
 }

@@ -1,15 +1,25 @@
 import { redact } from "../src/domain/flow/redact.ts";
+import type { RedactPath } from "../src/domain/flow/redact.ts";
 import type { Json, StoredValue } from "../src/domain/json.ts";
 import { isNodeEnd, isSettled } from "../src/domain/run.ts";
-import type { CheckpointNode, NodeRecord, Progress, RunError, RunState, RunUpdate } from "../src/domain/run.ts";
+import type {
+  CheckpointNode,
+  NodeRecord,
+  PauseOpening,
+  Progress,
+  RunError,
+  RunState,
+  RunUpdate,
+} from "../src/domain/run.ts";
 import type { NodeReport, RunIdentity, RunReport } from "../src/domain/run-report.ts";
 import { ANY_LENGTH, loadValue, storeValue } from "../src/platform/blobs.ts";
 import type { BlobStore } from "../src/platform/blobs.ts";
 import { redactSecrets } from "../src/platform/redaction.ts";
 import { isConnectionError } from "../src/stores/db.ts";
-import type { Database } from "../src/stores/db.ts";
+import type { Database, Db } from "../src/stores/db.ts";
 import type { RunFeed } from "../src/stores/run-feed.ts";
 import { getNodeRun } from "../src/stores/node-runs.ts";
+import { listPauses, replaceResolution } from "../src/stores/pauses.ts";
 import { keepsCheckpoint, lockRun, recordRun } from "../src/stores/run-record.ts";
 import type { RunEventDraft } from "../src/stores/run-record.ts";
 import type { LoadedPlan, PlanCache } from "./plans.ts";
@@ -57,6 +67,9 @@ export function createRunRecorder({ db, blobs, feed, plans, onState, checkAfterM
             return recordRun(connection, update, events, checkAfterMs);
           })
         : await db.org(org_id, (connection) => recordRun(connection, update, events, checkAfterMs));
+    if (report.pauses_taken && plan.redact.length > 0) {
+      await db.org(org_id, (connection) => maskAnswers(connection, report, plan.redact));
+    }
     if (!result) throw new Error(`run ${run_id} has no row`);
     feed.changed(run_id, isSettled(result.state) ? "settled" : "progress");
     if (result.state !== result.old_state) onState?.(result.state, report);
@@ -104,9 +117,10 @@ function furthest(one: Progress, other: Progress): Progress {
 }
 
 async function toUpdate(report: RunReport, plan: LoadedPlan, blobs: BlobStore): Promise<RunUpdate> {
-  const { outputs, checkpoint, nodes, run, ...rest } = report;
+  const { outputs, checkpoint, nodes, run, pauses_opened, ...rest } = report;
   return {
     ...rest,
+    ...(pauses_opened ? { pauses_opened: pauses_opened.map((pause) => withoutSecrets(pause, plan.redact)) } : {}),
     org_id: run.org_id,
     run_id: run.run_id,
     temporal_run_id: run.temporal_run_id,
@@ -118,6 +132,20 @@ async function toUpdate(report: RunReport, plan: LoadedPlan, blobs: BlobStore): 
       ? { checkpoint: await withoutRedacted(checkpoint, plan, blobs) }
       : {}),
   };
+}
+
+/** What is shown to those who decide is in the record as well, and in the answer to the caller. */
+function withoutSecrets(pause: PauseOpening, paths: readonly RedactPath[]): PauseOpening {
+  return { ...pause, data: redact(pause.data, paths, ["nodes", pause.node_id, "inputs", "data"]) };
+}
+
+/** An answer is kept whole until its run has it, which is told again what was lost on the way. */
+async function maskAnswers(db: Db, { run, pauses_taken = [] }: RunReport, paths: readonly RedactPath[]): Promise<void> {
+  for (const { pause_id, node_id, resolution } of await listPauses(db, run.run_id)) {
+    if (!resolution || !pauses_taken.includes(pause_id)) continue;
+    const data = redact(resolution.data, paths, ["nodes", node_id, "output", "data"]);
+    if (data !== resolution.data) await replaceResolution(db, pause_id, { ...resolution, data });
+  }
 }
 
 /** One report of each node, since one statement cannot write a row twice: its end where that is told, else the last. */

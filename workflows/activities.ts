@@ -1,5 +1,7 @@
 import {
   ActivityCancellationType,
+  CancellationScope,
+  patched,
   proxyActivities,
   proxyLocalActivities,
   proxySinks,
@@ -13,12 +15,32 @@ import type { RecordSinks } from "../src/domain/record-sinks.ts";
  * node's own failure (never retried) or infrastructure, such as a database that is gone: that is waited for without limit,
  * since giving up would lose an accepted run.
  */
-export const local = proxyLocalActivities<LocalActivities>({
+const cancellable = proxyLocalActivities<LocalActivities>({
   startToCloseTimeout: "60 seconds",
   retry: { initialInterval: "100 milliseconds", backoffCoefficient: 2, maximumInterval: "5 seconds" },
   localRetryThreshold: "30 seconds",
   cancellationType: ActivityCancellationType.TRY_CANCEL,
 });
+
+/**
+ * None of them is cancelled once it has begun, and none begins in a scope that was cancelled: they are short, and the SDK's
+ * core fails the step, again and again, when one is cancelled whose end it knows and the workflow does not yet.
+ */
+export const local = new Proxy(cancellable, {
+  get: (activities, name: keyof LocalActivities) => (input: never) =>
+    endsByItself(() => activities[name](input) as Promise<unknown>),
+});
+
+async function endsByItself<T>(activity: () => Promise<T>): Promise<T> {
+  const around = CancellationScope.current();
+  if (around.consideredCancelled) return around.cancelRequested;
+  const scope = new CancellationScope({ cancellable: true, parent: new CancellationScope({ cancellable: false }) });
+  // Older code passed a cancellation on.
+  around.cancelRequested.catch(() => {
+    if (!patched("local-activities-end-by-themselves")) scope.cancel();
+  });
+  return scope.run(activity);
+}
 
 /** What is done at the end of a step, before Temporal learns of the step; see activities/record-sink.ts. */
 export const { record } = proxySinks<RecordSinks>();

@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation, setHandler } from "@temporalio/workflow";
+import { CancellationScope, isCancellation, patched, setHandler } from "@temporalio/workflow";
 import type { CheckpointNode, RunError, RunOutcome, TerminalState } from "../src/domain/run.ts";
 import { local } from "./activities.ts";
 import { RunContext } from "./engine/context.ts";
@@ -18,6 +18,12 @@ export async function runFlow(input: RunStart): Promise<RunOutcome> {
   setHandler(sliceIdleSignal, ({ workflow_id, idle }) => ctx.sliceIdle(workflow_id, idle));
   setHandler(positionQuery, () => ctx.position);
 
+  // A sub-flow's run is cancelled by its parent. Told at once: a step that Temporal refuses, since something else has come
+  // in, is repeated, and must end the same way with that beside it.
+  CancellationScope.current().cancelRequested.catch(() => {
+    if (patched("cancelled-by-its-parent")) ctx.cancel(null);
+  });
+
   let frame: Frame | undefined;
   let end: { state: TerminalState; reason: string | null; error: RunError | null };
   try {
@@ -27,8 +33,9 @@ export async function runFlow(input: RunStart): Promise<RunOutcome> {
       ctx.expect(frame.plan.nodes.length);
       await runFrame(frame);
     });
-    // Cancelled between two nodes, none of which was there to notice.
-    end = ctx.cancelled && !frame?.walk.done ? cancelled(ctx) : { state: "COMPLETED", reason: null, error: null };
+    // Stopped between two nodes, none of which was there to notice.
+    if (frame?.walk.done || !ctx.stopped) end = { state: "COMPLETED", reason: null, error: null };
+    else end = ctx.timedOut ? timedOut(input) : cancelled(ctx);
   } catch (error) {
     if (ctx.timedOut) end = timedOut(input);
     else if (ctx.cancelled || isCancellation(error)) end = cancelled(ctx);

@@ -3,6 +3,7 @@ import { createFormCompiler } from "../domain/flow/form.ts";
 import { INLINE_VALUE_BYTES } from "../domain/json.ts";
 import type { Json } from "../domain/json.ts";
 import type { PauseResolution } from "../domain/run.ts";
+import { isTerminal } from "../domain/run.ts";
 import type { Db } from "../stores/db.ts";
 import { addApproval, closePause, listPauses, lockPause } from "../stores/pauses.ts";
 import type { PauseRow } from "../stores/pauses.ts";
@@ -38,6 +39,7 @@ export async function answerPause(
     await lockRun(client, run_id);
     const pause = await choosePause(client, run, answer.pause_id);
     requireOpen(pause);
+    await requireUnderWay(client, run_id, pause);
     const action = chooseAction(pause, answer);
     const data = checkData(pause, action, answer.data);
     const by = `${principal.type}:${principal.id}`;
@@ -104,6 +106,15 @@ function requireOpen(pause: PauseRow): void {
       // Its workflow closes it at about this time; who is first must not depend on whose clock that is.
       if (pause.expires_at !== null && Date.parse(pause.expires_at) <= Date.now()) throw expired(pause);
   }
+}
+
+/** A run may have ended, by force, before its workflow could close the pause. */
+async function requireUnderWay(client: Db, runId: string, { pause_id }: PauseRow): Promise<void> {
+  const run = await getRun(client, runId);
+  if (run && !isTerminal(run.state)) return;
+  throw new Problem("run_not_resumable", "The run has ended; its pause cannot be answered any more.", {
+    extra: { pause_id },
+  });
 }
 
 function expired(pause: PauseRow): Problem {

@@ -14,7 +14,8 @@ export class NodeFailure extends Error {
     message: string,
     options: { retryable?: boolean; upstream?: boolean; retry_after_ms?: number | undefined; cause?: unknown } = {},
   ) {
-    super(message, { cause: options.cause });
+    // The SDK's core ends its process at a text with half a character, and messages quote what users wrote.
+    super(message.toWellFormed(), { cause: options.cause });
     this.name = "NodeFailure";
     this.code = code;
     this.retryable = options.retryable ?? false;

@@ -45,6 +45,14 @@ export async function closePause(
   return rows.length === 1;
 }
 
+/** Writes what may be kept of an answer that its run has taken. */
+export async function replaceResolution(db: Db, pauseId: string, resolution: PauseResolution): Promise<void> {
+  await db.query("update run_pauses set resolution = $2::jsonb where pause_id = $1::uuid", [
+    pauseId,
+    jsonb(resolution),
+  ]);
+}
+
 /** Resolutions that no workflow has been seen to take, for the sweeper to signal again. */
 export async function undeliveredPauses(db: Db, olderThanMs: number, limit: number): Promise<PauseRow[]> {
   return db.query<PauseRow>(

@@ -30,6 +30,10 @@ with before as (
   select run_id, org_id, project_id, flow_version, state, event_seq, run_type, parent_run_id
   from runs where run_id = $1::uuid for update
 ),
+-- A run that has ended takes no more: what comes late has been settled with it, and who followed its events has gone.
+open as (
+  select * from before where state not in ('COMPLETED', 'FAILED', 'CANCELLED')
+),
 -- Approvals that nobody waits for any more: the map around them has run out of time, or a node beside them has failed.
 given_up as (
   select path from jsonb_to_recordset($7::jsonb) as n (path text, type text, state text) where type = 'approval' and state = 'CANCELLED'
@@ -62,22 +66,22 @@ moved as (
 ),
 put_nodes as (
   insert into node_runs (run_id, path, org_id, node_id, type, state, attempts, inputs, output, truncated, error, started_at, finished_at)
-  select before.run_id, n.path, before.org_id, n.node_id, n.type, n.state, n.attempts, n.inputs, n.output, coalesce(n.truncated, false),
+  select open.run_id, n.path, open.org_id, n.node_id, n.type, n.state, n.attempts, n.inputs, n.output, coalesce(n.truncated, false),
     n.error, n.started_at, n.finished_at
-  from before, jsonb_to_recordset($7::jsonb) as n (path text, node_id text, type text, state text, attempts integer, inputs jsonb,
+  from open, jsonb_to_recordset($7::jsonb) as n (path text, node_id text, type text, state text, attempts integer, inputs jsonb,
     output jsonb, truncated boolean, error jsonb, started_at timestamptz, finished_at timestamptz)
   on conflict (run_id, path) do update set state = excluded.state, attempts = excluded.attempts,
     inputs = coalesce(excluded.inputs, node_runs.inputs), output = excluded.output, truncated = excluded.truncated,
     error = excluded.error, started_at = coalesce(node_runs.started_at, excluded.started_at), finished_at = excluded.finished_at
-  -- A record that comes late (an activity that was cancelled, a worker thought dead) does not undo an end.
+  -- A record that comes late (an activity that was cancelled, a worker thought dead) does not undo a node's end.
   where node_runs.state not in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED')
 ),
 put_pauses as (
   insert into run_pauses (pause_id, run_id, org_id, workflow_id, node_id, path, kind, message, data, form, actions,
     required_approvals, expires_at, on_timeout, status)
-  select p.pause_id, before.run_id, before.org_id, p.workflow_id, p.node_id, p.path, p.kind, p.message, p.data, p.form, p.actions,
+  select p.pause_id, open.run_id, open.org_id, p.workflow_id, p.node_id, p.path, p.kind, p.message, p.data, p.form, p.actions,
     p.required_approvals, p.expires_at, p.on_timeout, case when p.path in (select path from given_up) then 'cancelled' else 'waiting' end
-  from before, jsonb_to_recordset($9::jsonb) as p (pause_id uuid, workflow_id text, node_id text, path text, kind text, message text,
+  from open, jsonb_to_recordset($9::jsonb) as p (pause_id uuid, workflow_id text, node_id text, path text, kind text, message text,
     data jsonb, form jsonb, actions jsonb, required_approvals integer, expires_at timestamptz, on_timeout text)
   on conflict do nothing
 ),
@@ -103,12 +107,12 @@ events as (
   from moved where state = 'PENDING' and new_state <> 'PENDING' and $2::text is not null
   union all
   select 1, e.ord, e.type, e.at, e.data
-  from before
+  from open
   cross join rows from (jsonb_to_recordset($8::jsonb) as (type text, at timestamptz, data jsonb)) with ordinality as e (type, at, data, ord)
   -- A write that is repeated, because its first success was not heard of, tells nothing twice.
   -- One look-up a node, through the index: planned on a small table, a join would read all of it, and go on so as it grows.
   left join lateral (
-    select path, state, attempts, error from node_runs where run_id = before.run_id and path = e.data->>'path' limit 1
+    select path, state, attempts, error from node_runs where run_id = open.run_id and path = e.data->>'path' limit 1
   ) as told on true
   where told.path is null
     or told.state not in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED') and case e.type

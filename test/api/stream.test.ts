@@ -118,6 +118,30 @@ describe("streaming a deployed flow", () => {
     expect(states.at(-1)).toBe("COMPLETED");
   });
 
+  it("tells of an output at once although a node beside it, which began first, takes its time", async () => {
+    const release = target.hold("/beside");
+    const flowId = await tenant.deploy(
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          { id: "http-0", type: "http", config: { method: "GET", url: `${target.url}/beside` } },
+          { id: "early", type: "output" },
+          { id: "delay-0", type: "delay", config: { seconds: 0.01 } },
+          { id: "later", type: "output", config: { value: "later" } },
+          { id: "last", type: "output", config: { value: "{{http-0.status}}" } },
+        ],
+        ["in-0>http-0", "in-0>early", "in-0>delay-0", "delay-0>later", "http-0>last"],
+      ),
+    );
+    const response = await tenant.public.raw("POST", address(flowId), { "in-0": "Ada" });
+    let frame: { outputs: Record<string, unknown>; state?: string } = { outputs: {} };
+    for await (const line of linesOf(response)) {
+      frame = JSON.parse(line);
+      if ("early" in frame.outputs && "later" in frame.outputs) release();
+    }
+    expect(frame).toMatchObject({ outputs: { early: "Ada", later: "later", last: "200" }, state: "COMPLETED" });
+  });
+
   it("goes on with the run when the client goes away, and finds it again by its Idempotency-Key", async () => {
     const flowId = await tenant.deploy(slow(1));
     const options = { headers: { "idempotency-key": crypto.randomUUID() } };

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runWorkflowId } from "../../src/temporal/ids.ts";
+import { withTemporal } from "../support/histories.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
+import { service } from "../support/service.ts";
 import { flow, nested, nodesOf, openBench } from "./support.ts";
 import type { Bench } from "./support.ts";
 
@@ -165,6 +168,74 @@ describe("cancel", () => {
     const { status, body } = await bench.api.post(`/v2/runs/${run_id}/cancel`, { mode: "terminate", reason: "now" });
     expect([200, 202]).toContain(status);
     expect(body.state).toBe("CANCELLED");
+  });
+
+  it("terminate leaves nothing open, however early it comes", async () => {
+    const project = await bench.deploy(
+      flow(
+        [
+          { id: "approval-0", type: "approval", config: { message: "?" } },
+          { id: "delay-0", type: "delay", config: { seconds: 600 } },
+          { id: "out-0", type: "output" },
+        ],
+        ["approval-0:approve>out-0", "delay-0>out-0"],
+      ),
+    );
+    const runs = await Promise.all(
+      Array.from({ length: 20 }, async (_, at) => {
+        const { run_id } = await bench.start(project);
+        await new Promise((resolve) => setTimeout(resolve, at));
+        await bench.api.post(`/v2/runs/${run_id}/cancel`, { mode: "terminate" });
+        return run_id;
+      }),
+    );
+    // Whatever was under way then has been written, or is not any more.
+    const { run_id: last } = await bench.start(project);
+    await bench.until(last, "RUNNING");
+    for (const run_id of runs) {
+      const run = await bench.until(run_id);
+      expect(run.state).toBe("CANCELLED");
+      expect(run.pauses.filter(({ status }) => status === "waiting")).toEqual([]);
+      expect(run.nodes.filter(({ state }) => state !== "CANCELLED" && state !== "COMPLETED")).toEqual([]);
+      const { status } = await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve" });
+      expect(status).toBe(409);
+    }
+    await bench.api.post(`/v2/runs/${last}/cancel`, { mode: "terminate" });
+  });
+
+  it("of a sub-flow's run is its end, whatever comes in at the same moment", async () => {
+    const http = (id: string, ms: number) => ({
+      id,
+      type: "http",
+      config: { url: `${target.url}/delay?ms=${ms}&${id}` },
+    });
+    const child = await bench.deploy(
+      flow([http("a", 30), http("b", 30), { id: "out-0", type: "output" }], ["a>b", "b>out-0"]),
+    );
+    const parent = await bench.deploy(
+      flow(
+        [
+          { id: "sub-0", type: "subflow", config: { project_id: child } },
+          { id: "out-0", type: "output" },
+        ],
+        ["sub-0>out-0"],
+      ),
+    );
+    for (let at = 0; at < 10; at += 1) {
+      const before = target.requests.length;
+      const { run_id } = await bench.start(parent);
+      await expect.poll(() => target.requests.length, { interval: 2 }).toBeGreaterThan(before);
+      await new Promise((resolve) => setTimeout(resolve, 15 + at * 3));
+      await bench.api.post(`/v2/runs/${run_id}/cancel`, {});
+      await bench.until(run_id);
+      const { body } = await bench.api.get("/v2/runs", { query: { parent_run_id: run_id } });
+      const { state } = await withTemporal(
+        service().temporalAddress,
+        (client) =>
+          client.workflow.getHandle(runWorkflowId(body.data[0].run_id)).result() as Promise<{ state: string }>,
+      );
+      expect(state).toBe(body.data[0].state);
+    }
   });
 
   it("a finished run cannot be cancelled", async () => {

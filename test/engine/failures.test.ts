@@ -146,6 +146,24 @@ describe("failures", () => {
     expect(run).toMatchObject({ state: "FAILED", error: { code: "node_timeout", node_id: "http-0" } });
   });
 
+  it("several templates that fail in the same moment fail the run once, and none is rendered again", async () => {
+    const n = { id: "in-0", type: "input" };
+    const costly = (tail: string) => `{% assign n = in-0 | plus: 200000 %}{% for i in (1..n) %}x{% endfor %}${tail}`;
+    const ids = ["t0", "t1", "t2"];
+    const run = await bench.run(
+      flow(
+        [
+          n,
+          ...ids.map((id) => ({ id, type: "template", config: { template: costly(id) } })),
+          { id: "out-0", type: "output" },
+        ],
+        ids.flatMap((id) => [`in-0>${id}`, `${id}>out-0`]),
+      ),
+      { "in-0": "1" },
+    );
+    expect(run).toMatchObject({ state: "FAILED", error: { code: "template_failed" } });
+  });
+
   it("a run that exceeds its time limit fails with run_timeout and says which nodes were stopped", async () => {
     const run = await bench.run(
       flow(

@@ -1,4 +1,7 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { openDatabase } from "../../src/stores/db.ts";
+import { listPauses } from "../../src/stores/pauses.ts";
+import { service } from "../support/service.ts";
 import { flow, nested, nodesOf, openBench } from "./support.ts";
 import type { Bench, Run } from "./support.ts";
 
@@ -34,8 +37,8 @@ const asking = (config?: Record<string, unknown>) =>
     ],
   );
 
-async function paused(definition: Parameters<Bench["deploy"]>[0]): Promise<Run> {
-  const { run_id } = await bench.start(await bench.deploy(definition));
+async function paused(definition: Parameters<Bench["deploy"]>[0], inputs: Record<string, unknown> = {}): Promise<Run> {
+  const { run_id } = await bench.start(await bench.deploy(definition), inputs);
   return bench.until(run_id, "PAUSED");
 }
 
@@ -64,6 +67,39 @@ describe("approval", () => {
     const run = await bench.run(asking({ expires_in_seconds: 1, on_timeout }));
     expect(run).toMatchObject(expected);
     expect(run.pauses).toMatchObject([{ status: "expired" }]);
+  });
+
+  it("shows nothing that the flow has masked, and keeps of its answer only what may be kept", async () => {
+    const run = await paused(
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          { id: "set-0", type: "set", config: { values: { password: "nodes['in-0']", user: "'ada'" } } },
+          { id: "approval-0", type: "approval", config: { message: "?", data: "nodes['set-0']" } },
+          { id: "tpl-0", type: "template", config: { template: "{{approval-0.data.password | size}}" } },
+          out,
+        ],
+        ["in-0>set-0", "set-0>approval-0", "approval-0:approve>tpl-0", "tpl-0>out-0"],
+        { settings: { redact: ["$..password", "$.inputs.in-0"] } },
+      ),
+      { "in-0": "hunter2" },
+    );
+    expect(run.pauses).toMatchObject([{ data: { password: "[redacted]", user: "ada" } }]);
+    const data = { password: "swordfish", note: "fine" };
+    expect((await bench.api.post(`/v2/runs/${run.run_id}/resume`, { action: "approve", data })).status).toBe(202);
+    const ended = await bench.until(run.run_id);
+    // The flow itself goes on with what was answered.
+    expect(ended).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "9" } });
+    const database = openDatabase({
+      url: service().databaseUrl,
+      poolSize: 2,
+      applicationName: "test",
+      onError: () => undefined,
+    });
+    onTestFinished(() => database.close());
+    const [row] = await database.system((db) => listPauses(db, run.run_id));
+    expect(row?.resolution?.data).toEqual({ password: "[redacted]", note: "fine" });
+    expect(JSON.stringify(ended)).not.toMatch(/hunter2|swordfish/);
   });
 
   it("is PAUSED only while no node is running", async () => {

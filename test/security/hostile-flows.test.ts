@@ -258,6 +258,30 @@ describe("secret-in-error", () => {
   });
 });
 
+describe("half-character", () => {
+  it.each([
+    [
+      "a code node says",
+      "code",
+      { source: "function main({ q }) { throw new Error('bad: ' + q.slice(0, 3)); }", args: { q: 'nodes["in-0"]' } },
+    ],
+    [
+      "a code node is called",
+      "code",
+      { source: "function main() { const e = new Error(''); e.name = '\\ud83d'; throw e; }", args: {} },
+    ],
+    ["a guard says", "guard", { check: "false", message: "{{ in-0 | slice: 0, 3 }}" }],
+    ["an expression names", "set", { values: { a: 'nodes["in-0"].substring(0, 3).missing' } }],
+  ])("what %s ends no process", async (_, type, config) => {
+    const before = service.worker.map((each) => each.pid());
+    const run = (await attempt(through(type, config), "ab\u{1f600}")) as Run;
+    expect(run.state).toBe("FAILED");
+    expect(service.worker.map((each) => each.pid())).toEqual(before);
+    expect(service.worker.every((each) => each.running())).toBe(true);
+    await expectAlive();
+  });
+});
+
 describe("crlf", () => {
   it("a header that a value would break up is not sent", async () => {
     const run = await open.run(through("http", { url: `${target.url}/crlf`, headers: { "X-Name": "{{in-0}}" } }), {

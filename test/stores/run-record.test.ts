@@ -55,6 +55,25 @@ describe("the state of a run", () => {
     }
   });
 
+  it("takes nothing more once it is terminal: no node, no pause, no event", async () => {
+    const runId = await buildRun(own.database, tenant);
+    await moveRun(own.database, tenant, runId, "RUNNING", "CANCELLED");
+    const before = await eventsOf(runId);
+    const late = update(tenant, runId, {
+      nodes: [node("late", { state: "PAUSED", type: "approval" }), node("done")],
+      pauses_opened: [pauseOpening({ path: "late", node_id: "late" })],
+    });
+    const event = {
+      type: "node.started",
+      at: new Date().toISOString(),
+      data: { node_id: "late", path: "late" },
+    } as const;
+    expect(await inOrg((db) => recordRun(db, late, [event]))).toEqual({ old_state: "CANCELLED", state: "CANCELLED" });
+    expect(await eventsOf(runId)).toEqual(before);
+    expect(await inOrg((db) => listPauses(db, runId))).toEqual([]);
+    expect(await inOrg((db) => listNodeRuns(db, runId, 10))).toEqual([]);
+  });
+
   it("stays what it is once it is terminal, whoever writes later", async () => {
     const runId = await buildRun(own.database, tenant);
     await moveRun(own.database, tenant, runId, "RUNNING", "FAILED");

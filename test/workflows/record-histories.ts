@@ -58,7 +58,8 @@ describe("the histories", () => {
 
   it("of what the engine does besides", async () => {
     for (const { name, definition, inputs, meanwhile } of engineScenarios(target.url)) {
-      const { run_id } = await bench.start(await bench.deploy(definition), inputs);
+      const flow = typeof definition === "function" ? await definition(bench) : definition;
+      const { run_id } = await bench.start(await bench.deploy(flow), inputs);
       await meanwhile?.(bench, run_id);
       await bench.until(run_id);
       await keep(`engine-${name}`, run_id);

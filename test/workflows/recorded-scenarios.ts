@@ -1,11 +1,12 @@
 import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
 import type { Bench } from "../engine/support.ts";
 import { flow, nested } from "../engine/support.ts";
+import { eventually } from "../support/scratch.ts";
 
 /** A run whose history is kept: beside the examples, the ways of the engine that none of them takes. */
 export interface Scenario {
   readonly name: string;
-  readonly definition: FlowDefinition;
+  readonly definition: FlowDefinition | ((bench: Bench) => Promise<FlowDefinition>);
   readonly inputs?: Record<string, unknown>;
   /** What happens to it once it runs. */
   readonly meanwhile?: (bench: Bench, runId: string) => Promise<void>;
@@ -118,6 +119,40 @@ export function engineScenarios(target: string): Scenario[] {
         ["in-0>map-0", "map-0>loop-0", "loop-0>set-0", "set-0>out-0"],
       ),
       inputs: { "in-0": "x".repeat(1200) },
+    },
+    {
+      // Recorded before ends were told while others take their time.
+      name: "told-late",
+      definition: flow(
+        [
+          { id: "in-0", type: "input", config: { required: false } },
+          { id: "early", type: "output", config: { value: "early" } },
+          { id: "delay-0", type: "delay", config: { seconds: 2 } },
+          { id: "http-0", type: "http", config: { url: `${target}/delay?ms=400` } },
+          { id: "tpl-0", type: "template", config: { template: "{{http-0.status}}" } },
+          out,
+        ],
+        ["in-0>early", "in-0>delay-0", "in-0>http-0", "http-0>tpl-0", "tpl-0>out-0", "delay-0>out-0"],
+      ),
+    },
+    {
+      // Recorded before a run was told of its parent's cancellation by itself.
+      name: "cancelled-child",
+      async definition(bench) {
+        const nodes = [
+          { id: "delay-0", type: "delay", config: { seconds: 60 } },
+          { id: "http-0", type: "http", config: { url: `${target}/delay?ms=60000` } },
+        ];
+        const project_id = await bench.deploy(flow([...nodes, out], ["delay-0>out-0", "http-0>out-0"]));
+        return flow([{ id: "sub-0", type: "subflow", config: { project_id } }, out], ["sub-0>out-0"]);
+      },
+      async meanwhile(bench, runId) {
+        await eventually("the child runs", async () => {
+          const { body } = await bench.api.get("/v2/runs", { query: { parent_run_id: runId } });
+          return body.data[0]?.state === "RUNNING";
+        });
+        await bench.api.post(`/v2/runs/${runId}/cancel`, {});
+      },
     },
     {
       name: "long-value",

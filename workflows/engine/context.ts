@@ -14,6 +14,8 @@ export type RunStart = Omit<RunInput, "plan"> & { readonly plan?: Plan };
 const PIGGYBACK_CHARS = 16 * 1024;
 /** Reports gathered before a long map writes them, so that its progress can be read. */
 const FLUSH_AT = 200;
+/** Reports that nothing carries along within this time (ms) are written on their own: outputs are among them. */
+const TELL_AFTER_MS = 250;
 /** Activities one workflow has under way at once; Temporal refuses 2000. */
 const MOST_ACTIVITIES = 200;
 /**
@@ -75,6 +77,9 @@ export class RunContext {
   #flushing: Promise<void> | undefined;
   #waitingForSlot: Array<() => void> = [];
   #timer: CancellationScope | undefined;
+  #telling = false;
+  #teller: CancellationScope | undefined;
+  #closing = false;
   #writing = new Set<Promise<unknown>>();
   readonly #onIdle: ((idle: boolean) => Promise<void>) | undefined;
   #idleTold = false;
@@ -120,6 +125,28 @@ export class RunContext {
     this.#noted += 1;
     this.#order.set(report, this.#noted);
     this.#reports.push(report);
+    if (!this.#telling) void this.#tellSoon();
+  }
+
+  /** Writes what has been gathered when all that is left takes its time, be it one request or a delay of days. */
+  async #tellSoon(): Promise<void> {
+    this.#telling = true;
+    await this.#quiet();
+    const waits = this.#reports.length > 0 && !this.#closing && !this.stopped && patched("tells-while-waiting");
+    if (waits) await this.#later(TELL_AFTER_MS);
+    this.#telling = false;
+    if (waits && this.#reports.length > 0 && !this.#closing) await this.write({});
+  }
+
+  /** Resolves after a time, or as soon as the run ends or is stopped. */
+  async #later(ms: number): Promise<void> {
+    const timer = new CancellationScope({ cancellable: true, parent: this.scope });
+    this.#teller = timer;
+    await timer
+      .run(() => sleep(ms))
+      .catch((error: unknown) => {
+        if (!isCancellation(error)) throw error;
+      });
   }
 
   /**
@@ -331,6 +358,11 @@ export class RunContext {
 
   // ---------------------------------------------------------------- the end
 
+  /** Whether the run has been told to end. */
+  get stopped(): boolean {
+    return this.cancelled || this.timedOut;
+  }
+
   cancel(reason: string | null): void {
     if (this.cancelled) return;
     this.cancelled = true;
@@ -338,9 +370,11 @@ export class RunContext {
     this.scope.cancel();
   }
 
-  /** Stops the time-out's timer and waits for writes that nobody waits for. */
+  /** Stops the timers and waits for writes that nobody waits for. */
   async close(): Promise<void> {
+    this.#closing = true;
     this.#timer?.cancel();
+    this.#teller?.cancel();
     await Promise.allSettled(this.#writing);
   }
 

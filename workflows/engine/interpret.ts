@@ -29,7 +29,7 @@ export async function runFrame(frame: Frame): Promise<void> {
   const pump = (): void => {
     for (let ready = frame.walk.takeReady(); ready.length > 0 && !failure; ready = frame.walk.takeReady()) {
       for (const node of ready) {
-        if (failure || frame.ctx.cancelled) return;
+        if (failure || frame.ctx.stopped) return;
         const outcome = begin(frame, node);
         if (!(outcome instanceof Promise)) {
           settle(frame, node, outcome);

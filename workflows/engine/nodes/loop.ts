@@ -50,7 +50,7 @@ export async function runRounds(
     const inner = iterationFrame(frame, node, index, { last });
     // `while` belongs to the loop but sees the round to come.
     const { value: goesOn } = await evaluate({ ...frame, iteration: inner.iteration, outer: frame }, node, "while");
-    if (!("v" in goesOn) || goesOn.v !== true || frame.ctx.cancelled) return { index, last, finished: true };
+    if (!("v" in goesOn) || goesOn.v !== true || frame.ctx.stopped) return { index, last, finished: true };
     frame.ctx.spendIterations(1);
     await interpreter.runFrame(inner);
     last = await yieldOf(frame.ctx, outputsOf(inner));

@@ -92,7 +92,7 @@ export async function mapItems(
     await ctx.writeIfMany();
   };
   const work = async (): Promise<void> => {
-    while (next < items.length && !failure && !ctx.cancelled) {
+    while (next < items.length && !failure && !ctx.stopped) {
       const at = next;
       next += 1;
       try {
