@@ -192,13 +192,13 @@ describe("approval", () => {
       const { body } = await bench.api.get(`/v2/runs/${run_id}`);
       return (body as Run).pauses;
     };
-    await expect.poll(async () => (await pausesOf()).some(({ node_id }) => node_id === "still-0")).toBe(true);
-    const pauses = await pausesOf();
-    expect(Object.fromEntries(pauses.map(({ path, status }) => [path, status]))).toEqual({
+    const statuses = async () => Object.fromEntries((await pausesOf()).map(({ path, status }) => [path, status]));
+    await expect.poll(statuses).toEqual({
       "map-0[0]/approval-0": "cancelled",
       "map-0[1]/approval-0": "cancelled",
       "still-0": "waiting",
     });
+    const pauses = await pausesOf();
     const given = pauses.find(({ status }) => status === "cancelled");
     const late = await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve", pause_id: given?.pause_id });
     expect(late.status).toBe(409);
