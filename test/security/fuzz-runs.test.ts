@@ -1,3 +1,5 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
@@ -93,21 +95,39 @@ function expectSettled(definition: FlowDefinition, run: Run): void {
   expect(found, `${JSON.stringify(definition)}\n${JSON.stringify(run)}`).toEqual([]);
 }
 
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+
+/** What the outputs of a completed run have that the published schema does not allow, or lack. */
+async function unpublished(projectId: string, outputs: Readonly<Record<string, unknown>>): Promise<unknown> {
+  const { body } = await bench.api.get(`/v2/projects/${projectId}/io-schema`);
+  const isValid = ajv.compile({ ...body.outputs, required: Object.keys(body.outputs.properties) });
+  return isValid(outputs) ? null : isValid.errors;
+}
+
 describe("made-up flows, run for real", () => {
-  it("end, with records that agree with the graph", { timeout: 180_000 }, async () => {
-    const ends: string[] = [];
-    await inParallel(fc.sample(endingFlows, { seed, numRuns: count }), async (definition) => {
-      const run = await bench.run(definition, { "in-0": "text" }, { timeout_seconds: 60 });
-      expectSettled(definition, run);
-      // Nothing goes on behind the end.
-      expect((await bench.until(run.run_id)).nodes, JSON.stringify([definition, run])).toEqual(run.nodes);
-      ends.push(run.state);
-    });
-    expect(ends).toHaveLength(count);
-    // Otherwise most of the above would say little.
-    expect(ends.filter((state) => state === "COMPLETED").length).toBeGreaterThan(count / 4);
-    expect(ends).toContain("FAILED");
-  });
+  it(
+    "end, with records that agree with the graph and outputs that keep to the published schema",
+    { timeout: 180_000 },
+    async () => {
+      const ends: string[] = [];
+      await inParallel(fc.sample(endingFlows, { seed, numRuns: count }), async (definition) => {
+        const projectId = await bench.deploy(definition);
+        const started = await bench.start(projectId, { "in-0": "text" }, { timeout_seconds: 60 });
+        const run = await bench.until(started.run_id);
+        expectSettled(definition, run);
+        if (run.state === "COMPLETED")
+          expect(await unpublished(projectId, run.outputs), JSON.stringify([definition, run.outputs])).toBeNull();
+        // Nothing goes on behind the end.
+        expect((await bench.until(run.run_id)).nodes, JSON.stringify([definition, run])).toEqual(run.nodes);
+        ends.push(run.state);
+      });
+      expect(ends).toHaveLength(count);
+      // Otherwise most of the above would say little.
+      expect(ends.filter((state) => state === "COMPLETED").length).toBeGreaterThan(count / 4);
+      expect(ends).toContain("FAILED");
+    },
+  );
 });
 
 describe("broken flows", () => {

@@ -13,7 +13,10 @@ export interface FlowIo {
   readonly content_hash: string;
   /** JSON Schema 2020-12 of a run's inputs. */
   readonly inputs: JsonObject;
-  /** JSON Schema 2020-12 of a run's outputs. A branch that is not taken leaves its outputs out, so none is required. */
+  /**
+   * JSON Schema 2020-12 of a run's outputs. An output that was skipped, or whose branch was not taken, is null. A run
+   * that has not completed has only the outputs that are there already, so none is required.
+   */
   readonly outputs: JsonObject;
   readonly pauses: readonly PausePoint[];
   readonly examples: readonly FlowExample[];
@@ -33,6 +36,8 @@ export interface FlowIdentity {
   readonly content_hash: string;
 }
 
+const NULL: JsonObject = { type: "null" };
+const ANYTHING: JsonObject = {};
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
 /** Describes the inputs, outputs and pauses of a valid flow. */
@@ -68,31 +73,51 @@ function inputsOf({ nodes }: FlowGraph, limits: Pick<FlowLimits, "max_input_byte
 }
 
 function outputsOf(graph: FlowGraph): JsonObject {
+  const certain = certainNodes(graph);
   const properties = graph.nodes
     .filter((node) => node.type === "output")
     .map((node) => {
       const title = node.name === undefined ? {} : { title: node.name };
-      return [node.id, { ...title, ...outputSchema(graph, node) }] as const;
+      const schemas = outputSchemas(graph, node);
+      return [node.id, { ...title, ...anyOf(certain.has(node.id) ? schemas : [...schemas, NULL]) }] as const;
     });
   return { $schema: DIALECT, type: "object", properties: Object.fromEntries(properties), additionalProperties: false };
 }
 
-/** The schema of an output's value: its own, or whatever its sources can hand on. */
-function outputSchema(graph: FlowGraph, node: FlowNode): JsonObject {
-  if (configOf(node)["value"] !== undefined) return orDefault(node, NODE_SPECS.output.io.output(configOf(node)));
-  const byId = new Map(graph.nodes.map((other) => [other.id, other]));
-  const sources = graph.edges.filter((edge) => edge.target === node.id);
-  const schemas = sources.map((edge) => {
-    const source = byId.get(edge.source);
-    // Outputs behind outputs are not followed, nor is what a failed node's branch carries.
-    if (!source || source.type === "output" || handleOf(edge) === "error") return {};
-    return orDefault(source, NODE_SPECS[source.type].io.output(configOf(source)));
-  });
-  return anyOf(schemas);
+/** The ids of the nodes that no run skips on its way to completion: of each, one incoming edge is always live. */
+function certainNodes({ nodes, edges }: FlowGraph): ReadonlySet<string> {
+  const unskipped = new Map(nodes.filter((node) => node.skip_if === undefined).map((node) => [node.id, node]));
+  const targets = new Set(edges.map((edge) => edge.target));
+  const ways = new Map<string, string[]>();
+  for (const edge of edges) {
+    // Kinds that choose have handles of their own; a failure leaves by `out` as well, unless it branches.
+    const always = handleOf(edge) === "out" && unskipped.get(edge.source)?.on_error !== "branch";
+    if (always && unskipped.has(edge.target)) ways.set(edge.source, [...(ways.get(edge.source) ?? []), edge.target]);
+  }
+  const certain = new Set([...unskipped.keys()].filter((id) => !targets.has(id)));
+  // A set's iteration comes to what is added on the way.
+  for (const id of certain) for (const target of ways.get(id) ?? []) certain.add(target);
+  return certain;
 }
 
-function orDefault(node: FlowNode, schema: JsonObject): JsonObject {
-  return node.on_error === "continue" ? anyOf([schema, { const: node.default_output ?? null }]) : schema;
+/** What an output that runs can have as its value: its own text, or whatever its sources can hand on. */
+function outputSchemas(graph: FlowGraph, node: FlowNode): readonly JsonObject[] {
+  // Where its failure branches, the output is that failure.
+  if (node.on_error === "branch") return [ANYTHING];
+  if (configOf(node)["value"] !== undefined) return withDefault(node, NODE_SPECS.output.io.output(configOf(node)));
+  const byId = new Map(graph.nodes.map((other) => [other.id, other]));
+  const sources = graph.edges.filter((edge) => edge.target === node.id);
+  const schemas = sources.flatMap((edge) => {
+    const source = byId.get(edge.source);
+    // Outputs behind outputs are not followed, nor is what a failed node's branch carries.
+    if (!source || source.type === "output" || handleOf(edge) === "error") return [ANYTHING];
+    return withDefault(source, NODE_SPECS[source.type].io.output(configOf(source)));
+  });
+  return withDefault(node, anyOf(schemas));
+}
+
+function withDefault(node: FlowNode, schema: JsonObject): readonly JsonObject[] {
+  return node.on_error === "continue" ? [schema, { const: node.default_output ?? null }] : [schema];
 }
 
 function anyOf(schemas: readonly JsonObject[]): JsonObject {

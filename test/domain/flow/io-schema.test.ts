@@ -114,7 +114,62 @@ describe("the outputs' schema", () => {
     expect(outputs(guard)("in-0 > guard-0 > out-0")).toEqual({ anyOf: [{ const: true }, { const: "no" }] });
   });
 
-  it("requires no output: its branch may not be taken", () => {
+  describe("of a run that need not come by", () => {
+    const text = { type: "string" };
+    const textOrNull = { anyOf: [text, { type: "null" }] };
+    const choice = node("if-0", "condition", { cases: [{ id: "a", when: "true" }] });
+    const tpl = (more: Parameters<typeof node>[3] = {}) => node("tpl-0", "template", { template: "x" }, more);
+    const other = node("tpl-1", "template", { template: "y" });
+
+    it.each([
+      ["is null too where a branch leads to it", [choice, tpl()], "in-0 > if-0:case:a > tpl-0 > out-0", textOrNull],
+      ["is null too where its source may be skipped", [tpl({ skip_if: "true" })], "in-0 > tpl-0 > out-0", textOrNull],
+      [
+        "is null too where its source may fail to a branch",
+        [tpl({ on_error: "branch" })],
+        "in-0 > tpl-0 > out-0",
+        textOrNull,
+      ],
+      [
+        "is as it is where another way to it is certain",
+        [choice, tpl(), other],
+        "in-0 > if-0:else > tpl-0 > out-0; in-0 > tpl-1 > out-0",
+        text,
+      ],
+      [
+        "is as it is where what leads to it cannot be skipped",
+        [choice, tpl()],
+        "in-0 > if-0:else > tpl-0; in-0 > tpl-0 > out-0",
+        text,
+      ],
+    ] as const)("%s", (_, nodes, paths, expected) => {
+      const described = describing(
+        flow({
+          nodes: [node("in-0", "input"), ...nodes, node("out-0", "output")],
+          edges: edges(...paths.split(";")),
+        }),
+      );
+      expect(described.outputs["properties"]).toEqual({ "out-0": expected });
+    });
+
+    it("is null too where it is skipped itself, or hands on an input that was not given", () => {
+      const skipping = node("out-0", "output", { value: "x" }, { name: "Answer", skip_if: "true" });
+      expect(describing(flow({ nodes: [skipping], edges: [] })).outputs["properties"]).toEqual({
+        "out-0": { title: "Answer", ...textOrNull },
+      });
+      const optional = node("in-0", "input", { required: false });
+      expect(describing(flow({ nodes: [optional, node("out-0", "output")] })).outputs["properties"]).toEqual({
+        "out-0": { type: ["string", "null"] },
+      });
+    });
+
+    it("is anything where its own failure branches", () => {
+      const failing = node("out-0", "output", { value: "x" }, { on_error: "branch" });
+      expect(describing(flow({ nodes: [failing], edges: [] })).outputs["properties"]).toEqual({ "out-0": {} });
+    });
+  });
+
+  it("requires no output: a run that has not completed lacks some", () => {
     const { outputs: schema } = describing(flow());
     expect(schema["required"]).toBeUndefined();
     expect(validator(schema)({})).toBe(true);

@@ -25,7 +25,9 @@ export function textInput(description: string): NodeSpec<InputConfig> {
         : [],
     retry: NO_RETRY,
     io: {
-      output: () => ({ type: "string" }),
+      output: ({ required, default: value }) => ({
+        type: required || value !== undefined ? "string" : ["string", "null"],
+      }),
       input: (config, limits) => ({
         schema: inputSchema(config, limits),
         required: config.required && config.default === undefined,
