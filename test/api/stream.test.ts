@@ -164,6 +164,18 @@ describe("streaming a deployed flow", () => {
     expect((await tenant.secret.get("/v2/runs", { query: { project_id: flowId } })).body.data).toHaveLength(1);
   });
 
+  it("says that it is repeated where its Idempotency-Key finds the run, not where the key has made none", async () => {
+    const flowId = await tenant.deploy(echo());
+    const options = { headers: { "idempotency-key": crypto.randomUUID() }, query: { version: 2 } };
+    const call = () => tenant.public.raw("POST", address(flowId), { "in-0": "x" }, options);
+    expect((await call()).status).toBe(404);
+    await tenant.secret.post(`/v2/projects/${flowId}/versions`, { flow: { ...echo(), description: "Second" } });
+    const answers = [await call(), await call()];
+    for (const answer of answers) await answer.text();
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(answers.map(({ headers }) => headers.get("idempotent-replayed"))).toEqual([null, "true"]);
+  });
+
   it("answers an ordinary problem where no run was made", async () => {
     const flowId = await tenant.deploy(echo());
     expect((await tenant.public.post(address(flowId), {})).status).toBe(422);

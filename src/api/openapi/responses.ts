@@ -28,7 +28,8 @@ export const SHARED_HEADERS: Readonly<Record<string, JsonObject>> = {
   },
   "RateLimit-Policy": { description: 'The limit, e.g. `"default";q=60;w=60`.', schema: { type: "string" } },
   "Idempotent-Replayed": {
-    description: "`true` when this is the kept answer to an earlier request.",
+    description:
+      "`true` when an earlier request with this Idempotency-Key took effect: this is its answer, run or document again.",
     schema: { type: "string" },
   },
 };
@@ -96,7 +97,7 @@ function documented(success: Success, operation: Operation, schemas: SchemaCompo
     name,
     { description, schema: { type: "string" } },
   ]);
-  const shared = ["X-Request-Id", ...(operation.idempotent === true ? ["Idempotent-Replayed"] : [])];
+  const shared = ["X-Request-Id", ...(operation.idempotent ? ["Idempotent-Replayed"] : [])];
   return {
     description: success.description,
     headers: { ...headerRefs(shared), ...(Object.fromEntries(own) as JsonObject) },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { getRun } from "../../stores/runs.ts";
 import type { RunRow } from "../../stores/runs.ts";
 import type { ApiDeps } from "../deps.ts";
 import { EVENT_STREAM, NDJSON, SSE_COMMENT, answerStream, serverSentEvent } from "../event-stream.ts";
@@ -67,10 +68,16 @@ A client that goes away never stops its run; with the same \`Idempotency-Key\` i
         },
       },
       async handler({ params, query, body, principal, newId, repeated, signal, ctx }) {
-        const row = await call({ params, query, body, principal, run_id: newId(), repeated });
+        const run_id = newId();
+        // The first request with the key may have been refused, and made no run.
+        const found = repeated && (await deps.db.org(principal.org_id, (db) => getRun(db, run_id))) !== null;
+        const row = await call({ params, query, body, principal, run_id, repeated });
         const sse = query.sse || ctx.accepts(NDJSON, "application/json", EVENT_STREAM) === EVENT_STREAM;
         const texts = frames(row, { sse, delta: query.delta, signal });
-        return answerStream(sse ? EVENT_STREAM : NDJSON, texts, { "Content-Location": metadataAddress(row) });
+        return answerStream(sse ? EVENT_STREAM : NDJSON, texts, {
+          "Content-Location": metadataAddress(row),
+          ...(found && { "Idempotent-Replayed": "true" }),
+        });
       },
     }),
   ];
