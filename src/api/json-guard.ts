@@ -1,8 +1,11 @@
 import type { ValidationIssue } from "../domain/errors.ts";
 
 export const MAX_JSON_DEPTH = 100;
-/** Members and items in all. A million small objects take some hundred MB; the byte limits alone would allow ten times that. */
-export const MAX_JSON_VALUES = 1_000_000;
+/**
+ * Members and items in all: what parsing and checking a body costs goes by them more than by its bytes. A flow that is
+ * one list of so many has as many values as a flow may.
+ */
+export const MAX_JSON_VALUES = 250_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -12,34 +15,58 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const COMMA = 0x2c;
 
-/** Says why a JSON text should not even be parsed (too deep, too many values), or null. It need not be valid JSON. */
-export function checkJsonShape(bytes: Uint8Array): string | null {
-  let depth = 0;
-  let values = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (byte === QUOTE) {
-      at = endOfString(bytes, at + 1);
-    } else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
-      if (++depth > MAX_JSON_DEPTH) return `The body nests deeper than ${MAX_JSON_DEPTH} levels`;
-      if (++values > MAX_JSON_VALUES) return `The body has more than ${MAX_JSON_VALUES} values`;
-    } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
-      depth--;
-    } else if (byte === COMMA && ++values > MAX_JSON_VALUES) {
-      return `The body has more than ${MAX_JSON_VALUES} values`;
-    }
-  }
-  return null;
-}
+/**
+ * Finds out, while a JSON text arrives, why it should not even be parsed: too deep, too many values. The text need not
+ * be valid JSON. Between chunks other requests have their turn.
+ */
+export class JsonShape {
+  #depth = 0;
+  #values = 0;
+  #inString = false;
+  /** 1 where a chunk ended between a backslash and what it escapes. */
+  #skip = 0;
+  #problem: string | null = null;
 
-/** Index of the quote that ends the string begun before `from`; native search makes base64 inputs of many MB cheap. */
-function endOfString(bytes: Uint8Array, from: number): number {
-  for (let at = bytes.indexOf(QUOTE, from); at !== -1; at = bytes.indexOf(QUOTE, at + 1)) {
-    let escapes = 0;
-    while (at - 1 - escapes >= from && bytes[at - 1 - escapes] === BACKSLASH) escapes++;
-    if (escapes % 2 === 0) return at;
+  /** What is wrong with what has been read so far. */
+  get problem(): string | null {
+    return this.#problem;
   }
-  return bytes.length;
+
+  read(chunk: Uint8Array): void {
+    if (this.#problem !== null) return;
+    let depth = this.#depth;
+    let values = this.#values;
+    let inString = this.#inString;
+    let at = this.#skip;
+    // Native search makes base64 of many MB cheap.
+    const isPlain = !chunk.includes(BACKSLASH);
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at];
+      if (inString && isPlain) {
+        const end = chunk.indexOf(QUOTE, at);
+        inString = end === -1;
+        at = inString ? chunk.length - 1 : end;
+      } else if (inString) {
+        if (byte === BACKSLASH) at++;
+        else if (byte === QUOTE) inString = false;
+      } else if (byte === QUOTE) {
+        inString = true;
+      } else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
+        values++;
+        if (++depth > MAX_JSON_DEPTH) break;
+      } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
+        depth--;
+      } else if (byte === COMMA) {
+        values++;
+      }
+    }
+    if (depth > MAX_JSON_DEPTH) this.#problem = `The body nests deeper than ${MAX_JSON_DEPTH} levels`;
+    else if (values > MAX_JSON_VALUES) this.#problem = `The body has more than ${MAX_JSON_VALUES} values`;
+    this.#depth = depth;
+    this.#values = values;
+    this.#inString = inString;
+    this.#skip = at - chunk.length;
+  }
 }
 
 /**
@@ -56,20 +83,27 @@ export function findForbidden(value: unknown, bytes: Buffer, looseTop: boolean):
 function walk(value: unknown, loc: Array<string | number>, loose: boolean): ValidationIssue | null {
   if (typeof value === "string") return isStorable(value) ? null : issue(loc, TEXT_MESSAGE, "string_unicode");
   if (typeof value !== "object" || value === null) return null;
-  // Depth is bounded by checkJsonShape, so recursion is safe.
-  for (const [key, member] of Object.entries(value)) {
-    loc.push(Array.isArray(value) ? Number(key) : key);
+  // Depth is bounded by JsonShape, so recursion is safe.
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      loc.push(index);
+      const found = walk(item, loc, false);
+      if (found) return found;
+      loc.pop();
+    }
+    return null;
+  }
+  for (const key of Object.keys(value)) {
+    loc.push(key);
     if (key === "__proto__" && !loose) return issue(loc, "This name is not allowed", "value_error");
     if (!isStorable(key)) return issue(loc.slice(0, -1), TEXT_MESSAGE, "string_unicode");
-    const found = walk(member, loc, false);
+    const found = walk((value as Record<string, unknown>)[key], loc, false);
     if (found) return found;
     loc.pop();
   }
   return null;
 }
 
-/** With the u flag a whole pair is one character, so only halves match. */
-const LONE_SURROGATE = /\p{Surrogate}/u;
 const TEXT_MESSAGE = "Text must not contain U+0000 or half of a surrogate pair";
 
 function issue(loc: ReadonlyArray<string | number>, msg: string, type: string): ValidationIssue {
@@ -78,5 +112,5 @@ function issue(loc: ReadonlyArray<string | number>, msg: string, type: string): 
 
 /** Whether Postgres can hold the text. */
 export function isStorable(text: string): boolean {
-  return !text.includes("\u0000") && !LONE_SURROGATE.test(text);
+  return text.isWellFormed() && !text.includes("\u0000");
 }

@@ -1,6 +1,10 @@
 import type { IncomingMessage } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Problem, ValidationProblem, invalid } from "../domain/errors.ts";
-import { checkJsonShape, findForbidden } from "./json-guard.ts";
+import { JsonShape, findForbidden } from "./json-guard.ts";
+
+/** From this length on, each step of reading a body has a turn of the event loop to itself (bytes). */
+const LONG_BODY_BYTES = 256 * 1024;
 
 export interface ReadJsonOptions {
   /** Longest body, in bytes. */
@@ -27,11 +31,20 @@ export async function readJson(req: IncomingMessage, options: ReadJsonOptions): 
     (type) => type === "application/json" || /^application\/[a-z0-9.+-]+\+json$/.test(type),
     "application/json",
   );
-  const bytes = await readBytes(req, options.limit);
+  const shape = new JsonShape();
+  const bytes = await readBytes(req, options.limit, (chunk) => shape.read(chunk));
   if (bytes.length === 0) return { value: undefined, bytes };
-  const value = parse(bytes);
+  const letOthers = async (): Promise<void> => {
+    if (bytes.length >= LONG_BODY_BYTES) await nextTurn();
+  };
+  const text = decode(bytes);
+  if (shape.problem !== null) throw invalid(["body"], shape.problem, "json_too_complex");
+  await letOthers();
+  const value = parse(text);
+  await letOthers();
   const issue = findForbidden(value, bytes, options.looseTop ?? false);
   if (issue) throw new ValidationProblem([issue]);
+  await letOthers();
   return { value, bytes };
 }
 
@@ -71,7 +84,11 @@ function checkContentType(req: IncomingMessage, accepts: (type: string) => boole
     throw new Problem("unsupported_media_type", "The charset must be UTF-8.");
 }
 
-async function readBytes(req: IncomingMessage, limit: number): Promise<Buffer> {
+async function readBytes(
+  req: IncomingMessage,
+  limit: number,
+  look: (chunk: Buffer) => void = () => undefined,
+): Promise<Buffer> {
   const tooLarge = (): Problem =>
     new Problem("payload_too_large", `The body is longer than ${limit} bytes.`, { extra: { limit_bytes: limit } });
   if (Number(req.headers["content-length"] ?? 0) > limit) throw tooLarge();
@@ -82,6 +99,7 @@ async function readBytes(req: IncomingMessage, limit: number): Promise<Buffer> {
     for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > limit) throw tooLarge();
+      look(chunk);
       chunks.push(chunk);
     }
   } catch (error) {
@@ -91,15 +109,15 @@ async function readBytes(req: IncomingMessage, limit: number): Promise<Buffer> {
   return Buffer.concat(chunks, size);
 }
 
-function parse(bytes: Buffer): unknown {
-  let text: string;
+function decode(bytes: Buffer): string {
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     throw invalid(["body"], "The body is not valid UTF-8", "json_invalid");
   }
-  const problem = checkJsonShape(bytes);
-  if (problem) throw invalid(["body"], problem, "json_too_complex");
+}
+
+function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { ValidationProblem } from "../domain/errors.ts";
 import type { ValidationIssue } from "../domain/errors.ts";
 import { coerceTexts } from "./coerce.ts";
@@ -84,19 +84,34 @@ function readTexts(
 }
 
 function readBody(schema: z.ZodType, value: unknown, issues: ValidationIssue[], loose = false): unknown {
+  if (loose && schema instanceof z.ZodObject && isObject(value)) return readLooseBody(schema, value, issues);
   const parsed = schema.safeParse(value);
-  if (parsed.success) return loose ? withProtoName(value, parsed.data) : parsed.data;
+  if (parsed.success) return parsed.data;
   issues.push(...toValidationIssues(parsed.error, "body", value));
   return undefined;
 }
 
 /**
- * Schemas drop a member `__proto__`, which is to be reported as any other that is not known. Its name alone is kept:
- * undefined becomes no prototype, wherever it may be assigned.
+ * Checks the declared members and leaves all others as they are: a loose schema would copy every one of them. Of a member
+ * `__proto__`, which is to be reported as any other that is not known, only the name is kept: undefined becomes no
+ * prototype, wherever it may be assigned.
  */
-function withProtoName(given: unknown, parsed: unknown): unknown {
-  if (typeof given !== "object" || given === null || !Object.hasOwn(given, "__proto__")) return parsed;
-  return Object.defineProperty({ ...(parsed as object) }, "__proto__", { value: undefined, enumerable: true });
+function readLooseBody(schema: z.ZodObject, value: object, issues: ValidationIssue[]): unknown {
+  const declared = Object.keys(schema.shape).filter((name) => Object.hasOwn(value, name));
+  const parsed = schema.safeParse(
+    Object.fromEntries(declared.map((name) => [name, Reflect.get(value, name) as unknown])),
+  );
+  if (!parsed.success) {
+    issues.push(...toValidationIssues(parsed.error, "body", value));
+    return undefined;
+  }
+  if (Object.hasOwn(value, "__proto__"))
+    Object.defineProperty(value, "__proto__", { value: undefined, enumerable: true });
+  return Object.assign(value, parsed.data);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function pick(schema: z.ZodObject, texts: Texts): Texts {

@@ -216,6 +216,18 @@ describe("deep-json, huge-list, wide-flow", () => {
   });
 });
 
+describe("huge-list", () => {
+  it("members that no input takes are ignored, be they ever so many", async () => {
+    const flowId = await tenant.deploy(echo());
+    const many = Array.from({ length: 240_000 }, (_, n) => `"k${n}":"\\u0041"`).join(",");
+    const address = `/inference/v0/run/${tenant.org_id}/${flowId}`;
+    const headers = { "content-type": "application/json" };
+    const { status, body } = await tenant.public.post(address, `{${many},"in-0":"Ada"}`, { headers });
+    expect([status, body.outputs]).toEqual([200, { "out-0": "Ada" }]);
+    expect(body.metadata.ignored_inputs).toHaveLength(100);
+  });
+});
+
 describe("trusted-header, host-header", () => {
   const hostile = {
     host: "evil.example",
