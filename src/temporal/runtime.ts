@@ -2,10 +2,16 @@ import { Runtime } from "@temporalio/worker";
 import type { LogLevel, LogMetadata } from "@temporalio/worker";
 import type { Logger } from "../platform/logger.ts";
 
-/** What the SDK warns of although it is meant so: queues that have activities alone. */
-const MEANT = /^No workflows registered/;
+/**
+ * What the SDK warns of although it is meant so: queues that have activities alone, and what was under way for a run that
+ * has been ended meanwhile.
+ */
+const MEANT = /^(No workflows registered|Task not found when completing|Activity not found on completion)/;
 
-/** Sends what the Temporal SDK logs to the service's own log. Call it before anything of the SDK is made; once a process. */
+/**
+ * Sends what the Temporal SDK logs, in JavaScript or in its native core, to the service's own log. Call it before anything
+ * of the SDK is made; once a process.
+ */
 export function installTemporalRuntime(logger: Logger): void {
   const log = logger.child({ component: "temporal" });
   const at = {
@@ -19,6 +25,9 @@ export function installTemporalRuntime(logger: Logger): void {
   Runtime.install({
     // The process's own signal handlers decide when workers stop.
     shutdownSignals: [],
+    // Otherwise the core writes lines of its own, which are not JSON and in which nothing is masked. What it has to say in
+    // the last moment is written when the connection, or the last worker, has closed.
+    telemetryOptions: { logging: { filter: { core: "WARN", other: "ERROR" }, forward: {} } },
     logger: {
       ...at,
       log: (level: LogLevel, message: string, meta?: LogMetadata) =>
