@@ -1,7 +1,7 @@
-import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createRecording, createRunWorkerParts } from "../activities/create.ts";
 import { createApp } from "./api/app.ts";
+import { createApiServer } from "./api/server.ts";
 import { openProcess } from "./open-process.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { createRunWorker, runWorkers } from "./temporal/workers.ts";
@@ -44,7 +44,7 @@ const { app, drain, close } = createApp({
   readiness: { postgres: () => db.ping(), temporal: () => temporal.ping() },
 });
 shutdown.add("api", close);
-const server = createServer(app.callback());
+const server = createApiServer(app.callback(), logger);
 // Longer than a sync wait, so that a slow upload or a waiting caller is not cut off by the server itself.
 server.requestTimeout = Math.max(300_000, config.MILLRACE_SYNC_WAIT_MS + 60_000);
 await new Promise<void>((resolve, reject) => {

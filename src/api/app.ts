@@ -10,6 +10,7 @@ import { problems } from "./middleware/problems.ts";
 import { requestId } from "./middleware/request-id.ts";
 import { securityHeaders } from "./middleware/security-headers.ts";
 import { unmatched } from "./middleware/unmatched.ts";
+import { wellFormed } from "./middleware/well-formed.ts";
 import type { Operation, RequestState } from "./operation.ts";
 import { createOperations } from "./operations.ts";
 import { createRateLimiter } from "./rate-limit.ts";
@@ -51,6 +52,7 @@ export function createApp(deps: ApiDeps): Api {
   app.use(accessLog(logger, deps.metrics));
   app.use(securityHeaders());
   app.use(problems(logger));
+  app.use(wellFormed());
   app.use(unmatched(operations, config.MILLRACE_CORS));
   app.use(routes(operations, serving));
   // What fails after the answer has begun: mostly a client that has gone.

@@ -1,11 +1,11 @@
 import { mkdtempSync } from "node:fs";
-import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { inject } from "vitest";
 import { createApp } from "../../src/api/app.ts";
 import type { ApiDeps } from "../../src/api/deps.ts";
+import { createApiServer } from "../../src/api/server.ts";
 import { loadConfig } from "../../src/config.ts";
 import { createFileBlobStore } from "../../src/platform/blobs.ts";
 import { createGuardedFetch } from "../../src/platform/guarded-fetch.ts";
@@ -67,7 +67,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const readiness = { postgres: () => db.ping(), temporal: () => temporal.ping(), ...options.readiness };
   const metrics = createMetrics({ service: "api", processMetrics: false });
   const api = createApp({ config, db, blobs, feed, guardedFetch, secrets, runs, logger, metrics, readiness });
-  const server = createServer(api.app.callback());
+  const server = createApiServer(api.app.callback(), logger);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
