@@ -77,7 +77,8 @@ export async function readUpload<T>(
       req.pipe(parser);
     });
     await finished;
-    if (!taking) throw invalid(FILE, "The body has no part named file", "missing");
+    // The parser passes over a part with a line break in its name.
+    if (!taking) throw invalid(FILE, "The body has no part named file whose file name can be read", "missing");
     return await taking;
   } catch (error) {
     // What is left of the body is read and dropped, so that the answer can be sent.

@@ -272,6 +272,15 @@ describe("what cannot be uploaded", () => {
     expect(blobs()).toBe(before);
   });
 
+  it("does not say of a file whose name cannot be read that it is not there", async () => {
+    const { body: content, headers } = parts([
+      "Content-Disposition: form-data; name=\"file\"; filename*=UTF-8''%00%0aevil.txt",
+      "x",
+    ]);
+    const { status, body } = await send(content, {}, tenant.public, undefined, headers);
+    expect([status, body.detail[0].msg]).toEqual([422, expect.stringMatching(/part named file .*name can be read/)]);
+  });
+
   it("is a 422 for a body that breaks off, with nothing left behind", async () => {
     const before = blobs();
     const content = '--XX\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhalf a fi';
