@@ -1,3 +1,4 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import { flow, nodesOf, openBench } from "./support.ts";
 import type { Bench } from "./support.ts";
@@ -160,5 +161,41 @@ describe("branches", () => {
       error: { code: "guard_failed", message: "abcdef is too long", node_id: "guard-0" },
     });
     expect(nodesOf(failed)["out-0"]).toBeUndefined();
+  });
+});
+
+describe("outputs that were not reached", () => {
+  it("are null, which the published schema allows of them and of no others", async () => {
+    const definition = flow(
+      [
+        { id: "in-0", type: "input" },
+        { id: "in-1", type: "input", config: { required: false } },
+        { id: "if-0", type: "condition", config: { cases: [{ id: "a", when: 'nodes["in-0"] == "a"' }] } },
+        { id: "tpl-0", type: "template", config: { template: "{{in-0}}" } },
+        { id: "taken", type: "output" },
+        { id: "other", type: "output", config: { value: "b" } },
+        { id: "skipped", type: "output", skip_if: "true" },
+        { id: "absent", type: "output" },
+        { id: "always", type: "output", config: { value: "c" } },
+      ],
+      [
+        "in-0>if-0",
+        "if-0:case:a>tpl-0",
+        "tpl-0>taken",
+        "if-0:else>other",
+        "in-0>skipped",
+        "in-1>absent",
+        "if-0:else>always",
+        "in-0>always",
+      ],
+    );
+    const projectId = await bench.deploy(definition);
+    const { run_id } = await bench.start(projectId, { "in-0": "a" });
+    const { outputs } = await bench.until(run_id);
+    expect(outputs).toEqual({ taken: "a", other: null, skipped: null, absent: null, always: "c" });
+    const { body } = await bench.api.get(`/v2/projects/${projectId}/io-schema`);
+    const isValid = new Ajv2020({ strict: false }).compile(body.outputs);
+    expect(isValid(outputs), JSON.stringify(isValid.errors)).toBe(true);
+    expect(isValid({ ...outputs, always: null })).toBe(false);
   });
 });
