@@ -85,6 +85,19 @@ describe("the password grant", () => {
     expect((await open.post("/token", `username=${"x".repeat(70_000)}`, form)).status).toBe(413);
   });
 
+  it("takes no more parameters than anybody would send", async () => {
+    const form = { headers: { "content-type": "application/x-www-form-urlencoded" } };
+    const wrong = ["grant_type=password", "username=nobody%40example.test", "password=wrong"];
+    const asked = (more: number) =>
+      checkedClient(api).post(
+        "/token",
+        [...wrong, ...Array.from({ length: more }, (_, n) => `p${n}=`)].join("&"),
+        form,
+      );
+    expect((await asked(47)).body.error).toBe("invalid_grant");
+    expect((await asked(48)).body.error).toBe("invalid_request");
+  });
+
   it("slows down who guesses, without telling whether the guess was right", async () => {
     const user = await signedInUser(api, org.org_id, "viewer");
     const guesses = await Promise.all(

@@ -12,6 +12,8 @@ import { createTokenService } from "../tokens.ts";
 import type { TokenPair } from "../tokens.ts";
 
 const FORM_BYTES = 64 * 1024;
+/** Far more than the grants have; a body of nothing but names has tens of thousands. */
+const MAX_PARAMETERS = 50;
 /** Wrong passwords for one address from one place, and for all addresses from one place. */
 const GUESSES = { name: "sign-in", points: 10, seconds: 900 };
 const GUESSES_OF_HOST = { name: "sign-in-host", points: 100, seconds: 900 };
@@ -75,8 +77,9 @@ export function createTokenOperations({ db, config }: ApiDeps, { authenticator }
       failures: { 400: { description: "RFC 6749 section 5.2.", schema: errorSchema } },
       async handler({ ctx }) {
         const members = await readForm(ctx.req, FORM_BYTES);
-        const twice = [...members.keys()].find((name) => members.getAll(name).length > 1);
-        if (twice !== undefined) return refusal("invalid_request", "A parameter is given more than once.");
+        if (members.size > MAX_PARAMETERS) return refusal("invalid_request", `At most ${MAX_PARAMETERS} parameters.`);
+        if (new Set(members.keys()).size < members.size)
+          return refusal("invalid_request", "A parameter is given more than once.");
         const grant = members.get("grant_type");
         if (grant === "password") {
           const [username, password] = [members.get("username"), members.get("password")];
