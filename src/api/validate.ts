@@ -26,7 +26,7 @@ export interface ValidRequest {
 
 /**
  * Checks every part of a request against the operation's schemas. Throws the 404 of a path id that cannot exist, or a
- * ValidationProblem with every issue of every part.
+ * ValidationProblem with the issues of every part.
  */
 export function validateRequest(operation: Operation, raw: RawRequest): ValidRequest {
   const issues: ValidationIssue[] = [];
@@ -48,7 +48,7 @@ function readPath(schema: z.ZodObject, texts: Texts, issues: ValidationIssue[]):
     const absence = declared && absenceOf(declared);
     if (absence) throw absence;
   }
-  issues.push(...found);
+  for (const issue of found) issues.push(issue);
   return values;
 }
 
@@ -72,13 +72,13 @@ function readTexts(
   const coerced = coerceTexts(schema, texts, location);
   const parsed = schema.safeParse(coerced.values);
   if (parsed.success && coerced.issues.length === 0) return parsed.data;
-  issues.push(...coerced.issues);
+  for (const issue of coerced.issues) issues.push(issue);
   if (!parsed.success) {
     // What could not be read is reported once, not also as missing.
     const unread = new Set(coerced.issues.map((issue) => issue.loc[1]));
-    issues.push(
-      ...toValidationIssues(parsed.error, location, coerced.values).filter((issue) => !unread.has(issue.loc[1])),
-    );
+    for (const issue of toValidationIssues(parsed.error, location, coerced.values)) {
+      if (!unread.has(issue.loc[1])) issues.push(issue);
+    }
   }
   return {};
 }
@@ -87,7 +87,7 @@ function readBody(schema: z.ZodType, value: unknown, issues: ValidationIssue[], 
   if (loose && schema instanceof z.ZodObject && isObject(value)) return readLooseBody(schema, value, issues);
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  issues.push(...toValidationIssues(parsed.error, "body", value));
+  addIssues(issues, parsed.error, value);
   return undefined;
 }
 
@@ -102,12 +102,17 @@ function readLooseBody(schema: z.ZodObject, value: object, issues: ValidationIss
     Object.fromEntries(declared.map((name) => [name, Reflect.get(value, name) as unknown])),
   );
   if (!parsed.success) {
-    issues.push(...toValidationIssues(parsed.error, "body", value));
+    addIssues(issues, parsed.error, value);
     return undefined;
   }
   if (Object.hasOwn(value, "__proto__"))
     Object.defineProperty(value, "__proto__", { value: undefined, enumerable: true });
   return Object.assign(value, parsed.data);
+}
+
+/** One by one: a body can have more issues than a call has room for arguments. */
+function addIssues(issues: ValidationIssue[], error: z.ZodError, value: unknown): void {
+  for (const issue of toValidationIssues(error, "body", value)) issues.push(issue);
 }
 
 function isObject(value: unknown): value is object {

@@ -43,6 +43,7 @@ export const sentHeaders = z
       context.addIssue({ code: "custom", message, path: name === "" ? [] : [name] });
     const ours = headerProblems(headers);
     for (const { name, problem } of ours) add(name, problem);
+    if (ours.some(({ name }) => name === "")) return;
     const told = new Set(ours.map(({ name }) => name));
     const seen = new Set<string>();
     for (const [name, value] of Object.entries(headers)) {

@@ -72,15 +72,27 @@ export class Problem extends Error {
   }
 }
 
-/** Thrown when parts of a request are invalid; carries every offending place at once. */
+/** Issues listed at most; a request can be made of nothing but faults. */
+const MAX_ISSUES = 100;
+
+/** Thrown when parts of a request are invalid; carries the offending places, as far as anybody would read them. */
 export class ValidationProblem extends Problem {
   readonly issues: readonly ValidationIssue[];
 
   constructor(issues: readonly ValidationIssue[], extra: Record<string, unknown> = {}) {
-    super("validation_error", issues.map((issue) => `${issue.loc.join(".")}: ${issue.msg}`).join("; "), { extra });
+    const listed = firstOf(issues);
+    super("validation_error", listed.map((issue) => `${issue.loc.join(".")}: ${issue.msg}`).join("; "), { extra });
     this.name = "ValidationProblem";
-    this.issues = issues;
+    this.issues = listed;
   }
+}
+
+function firstOf(issues: readonly ValidationIssue[]): readonly ValidationIssue[] {
+  const omitted = issues.slice(MAX_ISSUES);
+  const [first] = omitted;
+  if (!first) return issues;
+  const msg = `${omitted.length} more issues are not listed`;
+  return [...issues.slice(0, MAX_ISSUES), { loc: first.loc.slice(0, 1), msg, type: "too_many_issues" }];
 }
 
 /** A 422 for one place. */

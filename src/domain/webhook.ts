@@ -123,10 +123,10 @@ const OURS = /^(?:webhook-|content-|accept-encoding$|user-agent$|host$|forwarded
 /** What is wrong with headers that a subscription wants sent along, by name; an entry "" is about all of them. */
 export function headerProblems(headers: Readonly<Record<string, string>>): Array<{ name: string; problem: string }> {
   const entries = Object.entries(headers);
+  if (entries.length > MAX_HEADERS) return [{ name: "", problem: `At most ${MAX_HEADERS} headers` }];
   const problems = entries
     .filter(([name]) => OURS.test(name))
     .map(([name]) => ({ name, problem: "This header is set by the delivery itself" }));
-  if (entries.length > MAX_HEADERS) problems.push({ name: "", problem: `At most ${MAX_HEADERS} headers` });
   const chars = entries.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
   if (chars > MAX_HEADER_CHARS)
     problems.push({ name: "", problem: `At most ${MAX_HEADER_CHARS} characters in all headers together` });

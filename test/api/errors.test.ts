@@ -238,6 +238,17 @@ describe("bodies", () => {
     ]);
   });
 
+  it.each(["/v2/runs", "/v2/api-keys"])(
+    "huge-list: of 130 000 unknown members of POST %s lists a hundred and counts the others",
+    async (path) => {
+      const wrong = Object.fromEntries(Array.from({ length: 130_000 }, (_, n) => [`m${n}`, 1]));
+      const { status, body } = await client.post(path, wrong);
+      expect([status, body.detail.length]).toEqual([422, 101]);
+      expect(body.detail.at(-1)).toMatchObject({ loc: ["body"], type: "too_many_issues" });
+      expect(Number.parseInt(body.detail.at(-1).msg, 10)).toBeGreaterThanOrEqual(129_900);
+    },
+  );
+
   it("refuses a body over the limit, announced or not", async () => {
     const megabyte = Buffer.alloc(1024 * 1024, "x");
     const announced = await post(Buffer.alloc(11 * 1024 * 1024, " "));

@@ -193,6 +193,10 @@ describe("webhook subscriptions", () => {
           ],
         ],
         [
+          { headers: Object.fromEntries(Array.from({ length: 130_000 }, (_, n) => [`bad name ${n}`, ""])) },
+          [["headers"]],
+        ],
+        [
           { headers: { "Webhook-Id": "1", "content-type": "x", "user-agent": "x" } },
           [
             ["headers", "Webhook-Id"],
