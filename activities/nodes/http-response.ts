@@ -138,6 +138,6 @@ function scrub(text: string, secrets: readonly string[]): string {
 
 function retryAfter(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;
-  const ms = /^\d{1,9}$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - Date.now();
+  const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - Date.now();
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }

@@ -18,7 +18,13 @@ import { createRunService } from "./run-service.ts";
 import { serveOperation } from "./serve-operation.ts";
 import type { ServeDeps } from "./serve-operation.ts";
 
-const CLIENT_GONE: readonly string[] = ["ECONNRESET", "EPIPE", "ERR_STREAM_PREMATURE_CLOSE", "ERR_STREAM_DESTROYED"];
+const CLIENT_GONE: readonly string[] = [
+  "ECONNRESET",
+  "EPIPE",
+  "ERR_STREAM_PREMATURE_CLOSE",
+  "ERR_STREAM_DESTROYED",
+  "HPE_INVALID_EOF_STATE",
+];
 
 /** The service's HTTP interface, not yet listening. */
 export interface Api {

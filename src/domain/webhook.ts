@@ -109,7 +109,7 @@ export function verdictOf(
 /** Reads a Retry-After header, seconds or a date, as milliseconds from `now`; null when it is neither. */
 export function retryAfterMs(header: string | undefined, now: number): number | null {
   const text = header?.trim() ?? "";
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, MAX_RETRY_AFTER_MS);
   // Only HTTP's own form of a date: Date.parse reads far more.
   if (!/^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text)) return null;
   const at = Date.parse(text);

@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PROBLEMS } from "../../src/domain/errors.ts";
 import { createOrganisation } from "../support/service.ts";
@@ -139,6 +141,23 @@ describe("request ids", () => {
     });
     expect(api.logs()).not.toContain("page_size");
     expect(api.logs()).not.toContain(org.secretKey);
+  });
+});
+
+describe("an upload that its client cuts off", () => {
+  it("is no error of the service", async () => {
+    const { hostname, port } = new URL(api.url);
+    const head = [
+      `POST /upload_to_storage_user?org=${org.org_id}&user_id=u&flow_id=${randomUUID()}&node_id=n HTTP/1.1`,
+      "Host: localhost",
+      `Authorization: Bearer ${org.publicKey}`,
+      "X-Request-Id: cut-off",
+      "Content-Type: multipart/form-data; boundary=b",
+      "Content-Length: 1000",
+    ];
+    connect(Number(port), hostname).end(`${head.join("\r\n")}\r\n\r\n--b\r\n`);
+    await expect.poll(() => api.logs()).toContain('"request_id":"cut-off"');
+    expect(api.logs()).not.toContain("broken off");
   });
 });
 

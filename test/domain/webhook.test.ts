@@ -84,7 +84,13 @@ describe("Retry-After", () => {
     expect(retryAfterMs("Fri, 06 Nov 2026 08:00:00 GMT", now)).toBe(0);
   });
 
-  it.each([undefined, "", "soon", "-5", "1.5", "1e3", "9999999999", "2026-11-06T08:50:37Z", "tomorrow 08:50"])(
+  it("is cut down to a day, however many digits it has", () => {
+    expect(retryAfterMs("86401", now)).toBe(24 * HOUR);
+    expect(retryAfterMs("9999999999", now)).toBe(24 * HOUR);
+    expect(retryAfterMs("9".repeat(400), now)).toBe(24 * HOUR);
+  });
+
+  it.each([undefined, "", "soon", "-5", "1.5", "1e3", "2026-11-06T08:50:37Z", "tomorrow 08:50"])(
     "is ignored when it is %s",
     (header) => {
       expect(retryAfterMs(header, now)).toBeNull();
