@@ -24,6 +24,9 @@ export function faultOfForm(schema: object): string | undefined {
     for (const [key, member] of Object.entries(value)) {
       if (!Array.isArray(value) && REFUSED.includes(key) && typeof member !== "object")
         fault ??= `A form cannot use ${key}`;
+      // References below it would be read from there, and lead elsewhere than is counted here.
+      if (key === "$id" && typeof member === "string" && value !== schema)
+        fault ??= "Only the form as a whole can have an $id";
       // A property may be called "$ref": its value then is a schema, not a text.
       const reference = key === "$ref" && typeof member === "string" && !Array.isArray(value);
       size += reference ? target(member) : expanded(member);
@@ -36,7 +39,7 @@ export function faultOfForm(schema: object): string | undefined {
     const known = sizes.get(pointer);
     if (known === "open") fault ??= `A form cannot contain itself: ${pointer}`;
     if (typeof known === "number") return known;
-    const found = resolve(schema, pointer);
+    const found = targetOf(schema, pointer);
     if (found === undefined)
       fault ??= `Nothing is found at the reference ${pointer.slice(0, 100)} (references look like #/$defs/name)`;
     if (fault !== undefined) return 0;
@@ -55,7 +58,7 @@ export function faultOfForm(schema: object): string | undefined {
 }
 
 /** The place a JSON pointer in a fragment names. */
-function resolve(schema: object, pointer: string): unknown {
+export function targetOf(schema: object, pointer: string): unknown {
   if (pointer === "#") return schema;
   if (!pointer.startsWith("#/")) return undefined;
   let at: unknown = schema;

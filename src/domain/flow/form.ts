@@ -1,12 +1,13 @@
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { faultOfForm } from "./form-cost.ts";
+import { areUnique, isQuickToCheck } from "./form-work.ts";
 import { compileRegex } from "./regex.ts";
 
 /** Longest form (characters of JSON). Compiling takes time in proportion. */
 const MAX_FORM_CHARS = 16 * 1024;
 
-/** Values an answer may consist of: `uniqueItems` compares every one with every other. */
+/** Values an answer may consist of. */
 const MAX_DATA_VALUES = 10_000;
 
 export type CheckedForm =
@@ -30,9 +31,19 @@ export function createFormCompiler(): (schema: unknown) => CheckedForm {
     allErrors: true,
     addUsedSchema: false,
     logger: false,
+    // Written out, a reference used a hundred times is compiled a hundred times.
+    inlineRefs: false,
     code: { regExp: Object.assign(patternOf, { code: "patternOf" }) },
   });
   addFormats.default(ajv, { mode: "fast" });
+  // Ajv's own compares every item with every other.
+  ajv.removeKeyword("uniqueItems").addKeyword({
+    keyword: "uniqueItems",
+    type: "array",
+    schemaType: "boolean",
+    validate: (wanted: boolean, items: readonly unknown[]) => !wanted || areUnique(items),
+    error: { message: "must NOT have duplicate items" },
+  });
   return (schema) => {
     if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
       return { ok: false, message: "A form is a JSON Schema: an object" };
@@ -44,7 +55,7 @@ export function createFormCompiler(): (schema: unknown) => CheckedForm {
     if (fault !== undefined) return { ok: false, message: fault };
     try {
       const validate = ajv.compile(schema);
-      return { ok: true, check: (data) => issuesOf(data, validate) };
+      return { ok: true, check: (data) => issuesOf(schema, data, validate) };
     } catch (error) {
       return { ok: false, message: error instanceof Error ? error.message : "The form cannot be read" };
     } finally {
@@ -54,9 +65,16 @@ export function createFormCompiler(): (schema: unknown) => CheckedForm {
   };
 }
 
-function issuesOf(data: unknown, validate: { (data: unknown): unknown; errors?: ErrorObject[] | null }): FormIssue[] {
+function issuesOf(
+  form: object,
+  data: unknown,
+  validate: { (data: unknown): unknown; errors?: ErrorObject[] | null },
+): FormIssue[] {
   if (!hasAtMost(data, MAX_DATA_VALUES)) {
     return [{ path: [], message: `An answer may consist of ${MAX_DATA_VALUES} values at most` }];
+  }
+  if (!isQuickToCheck(form, data)) {
+    return [{ path: [], message: "Checking this much data with the form takes too long: send less of it" }];
   }
   return validate(data) === true ? [] : (validate.errors ?? []).map(toIssue);
 }
