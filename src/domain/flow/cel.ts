@@ -1,6 +1,6 @@
 import { NodeFailure } from "../failure.ts";
 import { MAX_VALUE_BYTES, type Json } from "../json.ts";
-import { cachedByText } from "./expressions/cache.ts";
+import { cachedByText, CHARS_PER_INSTRUCTION } from "./expressions/cache.ts";
 import { CelSyntaxError, placeIn, type CelNode } from "./expressions/cel-ast.ts";
 import { CelCompiler } from "./expressions/cel-compiler.ts";
 import type { Code, Frame } from "./expressions/cel-frame.ts";
@@ -20,34 +20,50 @@ import type { Reads, Scope } from "./types.ts";
  */
 
 /** What is known of an expression before it runs: the nodes it reads, or what is wrong with it. */
-export type CheckedCel =
+export type CheckedCel = (
   | { readonly ok: true; readonly reads: Reads }
-  | { readonly ok: false; readonly message: string };
+  | { readonly ok: false; readonly message: string }
+) & {
+  /** Of its regular expressions; see PatternBudget. */
+  readonly patternSize: number;
+};
+
+interface Faulty {
+  readonly message: string;
+  readonly patternSize: number;
+}
 
 interface Program {
   readonly code: Code;
   readonly reads: Reads;
   /** The result is a part of one value of the scope, so it is JSON and no longer than that value may be. */
   readonly isPart: boolean;
+  readonly patternSize: number;
+  readonly instructions: number;
 }
 
 const isPartOfValue = (node: CelNode): boolean =>
   (node.kind === "select" || node.kind === "index") &&
   (node.operand.kind === "variable" || isPartOfValue(node.operand));
 
-const compile = (source: string): Program | { readonly message: string } => {
+const compile = (source: string): Program | Faulty => {
+  const compiler = new CelCompiler();
   try {
     const node = parseCel(source);
-    const compiler = new CelCompiler();
     const code = compiler.compile(node);
-    return { code, reads: compiler.reads, isPart: isPartOfValue(node) };
+    const { reads, patternSize, instructions } = compiler;
+    return { code, reads, isPart: isPartOfValue(node), patternSize, instructions };
   } catch (error) {
     if (!(error instanceof CelSyntaxError)) throw error;
-    return { message: `${error.message} (${placeIn(source, error.at)})` };
+    return { message: `${error.message} (${placeIn(source, error.at)})`, patternSize: compiler.patternSize };
   }
 };
 
-const compileCached = cachedByText(compile);
+// A program holds on to its patterns, whatever the cache of patterns forgets.
+const compileCached = cachedByText(
+  compile,
+  (text, made) => text.length + ("message" in made ? 0 : made.instructions * CHARS_PER_INSTRUCTION),
+);
 
 /**
  * Parses an expression and checks all that can be told from its text: syntax, size, the names of variables and
@@ -56,7 +72,10 @@ const compileCached = cachedByText(compile);
  */
 export const checkCel = (source: string): CheckedCel => {
   const program = compileCached(source);
-  return "message" in program ? { ok: false, message: program.message } : { ok: true, reads: program.reads };
+  const { patternSize } = program;
+  return "message" in program
+    ? { ok: false, message: program.message, patternSize }
+    : { ok: true, reads: program.reads, patternSize };
 };
 
 const run = (source: string, program: Program, frame: Frame): Value => {

@@ -2,10 +2,14 @@ import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { faultOfForm } from "./form-cost.ts";
 import { areUnique, isQuickToCheck } from "./form-work.ts";
+import { PatternBudget, PATTERNS_TOO_LARGE, patternSize } from "./pattern-size.ts";
 import { compileRegex } from "./regex.ts";
 
 /** Longest form (characters of JSON). Compiling takes time in proportion. */
 const MAX_FORM_CHARS = 16 * 1024;
+
+/** Longest forms of one flow together. */
+const MAX_FLOW_FORM_CHARS = 64 * 1024;
 
 /** Values an answer may consist of. */
 const MAX_DATA_VALUES = 10_000;
@@ -13,6 +17,29 @@ const MAX_DATA_VALUES = 10_000;
 export type CheckedForm =
   | { readonly ok: true; readonly check: (data: unknown) => readonly FormIssue[] }
   | { readonly ok: false; readonly message: string };
+
+/**
+ * A compiler for all forms of one flow: alike ones are compiled once, and of the others no more than `patterns` and
+ * MAX_FLOW_FORM_CHARS leave room for.
+ */
+export function createFlowFormCompiler(patterns: PatternBudget): (schema: unknown) => CheckedForm {
+  const compile = createFormCompiler(patterns);
+  const known = new Map<string, CheckedForm>();
+  let chars = 0;
+  return (schema) => {
+    const text = JSON.stringify(schema);
+    const alike = known.get(text);
+    if (alike) return alike;
+    chars += text.length;
+    if (chars > MAX_FLOW_FORM_CHARS) {
+      const message = `All forms of a flow together, alike ones counted once, are at most ${MAX_FLOW_FORM_CHARS} characters of JSON`;
+      return { ok: false, message };
+    }
+    const checked = compile(schema);
+    known.set(text, checked);
+    return checked;
+  };
+}
 
 /** One place where data breaks a form. */
 export interface FormIssue {
@@ -23,9 +50,13 @@ export interface FormIssue {
 /**
  * Makes a compiler of JSON Schemas (2020-12) written by users. It loads nothing, runs `pattern` on RE2, and refuses
  * what would make checking asynchronous or more than linear. A compiler costs about 20 ms, a schema a few: keep it for
- * one task.
+ * one task. `patterns` is what the task may still compile.
  */
-export function createFormCompiler(): (schema: unknown) => CheckedForm {
+export function createFormCompiler(patterns = new PatternBudget()): (schema: unknown) => CheckedForm {
+  function patternOf(pattern: string): ReturnType<typeof toPattern> {
+    if (!patterns.take(patternSize(pattern))) throw new Error(PATTERNS_TOO_LARGE);
+    return toPattern(pattern);
+  }
   const ajv = new Ajv2020({
     strict: false,
     allErrors: true,
@@ -95,7 +126,7 @@ function hasAtMost(data: unknown, most: number): boolean {
 }
 
 /** What Ajv asks of a regular expression engine. `pattern` of JSON Schema is a search, not a full match. */
-function patternOf(pattern: string): { test(text: string): boolean; toString(): string } {
+function toPattern(pattern: string): { test(text: string): boolean; toString(): string } {
   const compiled = compileRegex(pattern);
   if (!compiled.ok) throw new Error(compiled.message);
   const { regex } = compiled;

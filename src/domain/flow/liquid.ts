@@ -1,7 +1,7 @@
 import { LiquidError, toValueSync, type Context, type Template } from "liquidjs/dist/liquid.browser.mjs";
 import { NodeFailure } from "../failure.ts";
 import { MAX_VALUE_BYTES } from "../json.ts";
-import { cachedByText } from "./expressions/cache.ts";
+import { cachedByText, CHARS_PER_MARK } from "./expressions/cache.ts";
 import { isLongerThan } from "./expressions/json-size.ts";
 import { analyse, type TemplateAnalysis } from "./expressions/liquid-analysis.ts";
 import { MeteredContext } from "./expressions/liquid-context.ts";
@@ -63,11 +63,13 @@ const reasonOf = (error: unknown): NodeFailure => {
   return new NodeFailure("template_failed", `${message}${place}`, { cause: error });
 };
 
+const marksOf = (source: string): number => source.split(/\{[{%]/, MAX_MARKS + 2).length - 1;
+
 const parse = (source: string): Parsed | { readonly message: string } => {
   if (source.length > MAX_TEMPLATE_CHARS) {
     return { message: `A template has at most ${MAX_TEMPLATE_CHARS} characters` };
   }
-  if (source.split(/\{[{%]/, MAX_MARKS + 2).length > MAX_MARKS + 1) {
+  if (marksOf(source) > MAX_MARKS) {
     return { message: `A template has at most ${MAX_MARKS} tags and outputs` };
   }
   try {
@@ -78,7 +80,7 @@ const parse = (source: string): Parsed | { readonly message: string } => {
   }
 };
 
-const parseCached = cachedByText(parse);
+const parseCached = cachedByText(parse, (text) => text.length + marksOf(text) * CHARS_PER_MARK);
 
 /**
  * Parses a template and checks all that can be told from its text: syntax, size, tags and filters that do not exist

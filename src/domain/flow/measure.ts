@@ -1,5 +1,5 @@
 import type { FlowLimits } from "./limits.ts";
-import { shorten, type Path, type ProblemList } from "./problems.ts";
+import { reportPlanTooLarge, shorten, type Path, type ProblemList } from "./problems.ts";
 
 /** Nesting of a definition's JSON: five nested flows take 25 levels, the rest is for forms and bodies. */
 const MAX_JSON_DEPTH = 100;
@@ -119,6 +119,27 @@ export function measureGraphs(input: unknown, limits: FlowLimits, problems: Prob
     }
   }
   return within;
+}
+
+/**
+ * Adds up what nodes are configured with, all of which is in the compiled flow: where that alone is more than it may
+ * have, nothing needs to be parsed or compiled to say so. For documents that measureDocument has let pass.
+ */
+export function measureConfigs(input: unknown, limits: FlowLimits, problems: ProblemList): boolean {
+  const open: unknown[] = [input];
+  let chars = 0;
+  while (open.length > 0) {
+    const list = member(open.pop(), "nodes");
+    for (const node of Array.isArray(list) ? list : []) {
+      const config = member(node, "config");
+      if (typeof config !== "object" || config === null) continue;
+      const { flow, ...own } = config as Readonly<Record<string, unknown>>;
+      chars += JSON.stringify(own).length;
+      if (flow !== undefined) open.push(flow);
+    }
+  }
+  if (chars > limits.max_plan_bytes) reportPlanTooLarge(problems, `more than ${chars}`, limits);
+  return chars <= limits.max_plan_bytes;
 }
 
 function member(value: unknown, key: string): unknown {

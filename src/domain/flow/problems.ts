@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { FlowLimits } from "./limits.ts";
 
 /** Every code a problem of a flow can have. Stable: clients and editors branch on them. */
 export const FLOW_PROBLEM_CODES = [
@@ -41,6 +42,7 @@ export const FLOW_PROBLEM_CODES = [
   // Expressions
   "invalid_expression",
   "expression_too_long",
+  "patterns_too_large",
   "reads_unknown_node",
   "reads_later_node",
   // The whole
@@ -133,6 +135,12 @@ export function addSchemaIssues(
       problems.add({ code, path, node_id, message: code === "missing" ? "This member is required" : messageOf(issue) });
     }
   }
+}
+
+export function reportPlanTooLarge(problems: ProblemList, bytes: string, limits: FlowLimits): void {
+  const message = `The compiled flow has ${bytes} bytes; it may have ${limits.max_plan_bytes}`;
+  const hint = "Shorten templates and code, or move parts into flows of their own and call them by subflow nodes";
+  problems.add({ code: "plan_too_large", path: [], message, hint });
 }
 
 /** Text of the flow's author as it stands in messages: never long. */

@@ -1,9 +1,13 @@
 import { RE2JS } from "re2js";
-import { cachedByText } from "./expressions/cache.ts";
+import { cachedByText, CHARS_PER_INSTRUCTION } from "./expressions/cache.ts";
+import { patternSize } from "./pattern-size.ts";
 
 /** Longer patterns are refused, and so are those that compile to more instructions (counted repetitions multiply). */
 const MAX_PATTERN_CHARS = 2_000;
 const MAX_INSTRUCTIONS = 5_000;
+/** The same before compiling, where it can only be told roughly: compiling more than this takes longer than 0.1 s. */
+const MAX_SIZE = 50_000;
+const TOO_LARGE = "The regular expression is too large: lower its counted repetitions";
 
 /** A compiled regular expression; matching takes time linear in the text, whatever the pattern is. */
 export interface Regex {
@@ -39,6 +43,7 @@ const compile = (key: string): CompiledRegex => {
   if (source.length > MAX_PATTERN_CHARS) {
     return { ok: false, message: `A regular expression has at most ${MAX_PATTERN_CHARS} characters` };
   }
+  if (patternSize(source) > MAX_SIZE) return { ok: false, message: TOO_LARGE };
   let bits = 0;
   for (const flag of flags) {
     const bit = FLAGS.get(flag);
@@ -50,7 +55,7 @@ const compile = (key: string): CompiledRegex => {
     const program = RE2JS.compile(RE2JS.translateRegExp(source), bits);
     const instructions = program.programSize();
     if (instructions > MAX_INSTRUCTIONS) {
-      return { ok: false, message: "The regular expression is too large: lower its counted repetitions" };
+      return { ok: false, message: TOO_LARGE };
     }
     return { ok: true, regex: { source, instructions, test: (text) => program.test(text) } };
   } catch (error) {
@@ -58,7 +63,10 @@ const compile = (key: string): CompiledRegex => {
   }
 };
 
-const compileCached = cachedByText(compile);
+const compileCached = cachedByText(
+  compile,
+  (text, made) => text.length + (made.ok ? made.regex.instructions * CHARS_PER_INSTRUCTION : 0),
+);
 
 /**
  * Compiles a regular expression that a user wrote on RE2, so that no pattern can take exponential time. Flags: `i`,

@@ -5,6 +5,7 @@ import type { FlowLimits } from "./limits.ts";
 import { NODE_SPECS, nodeHandles } from "./nodes/index.ts";
 import type { Expression, NodeConfig, NodeSpec } from "./nodes/spec.ts";
 import { checkTemplate } from "./liquid.ts";
+import { PATTERNS_TOO_LARGE, type PatternBudget } from "./pattern-size.ts";
 import { addSchemaIssues, shorten, WITH_INPUT, type Path, type ProblemList } from "./problems.ts";
 import { NODE_KINDS, type NodeKind, type Reads } from "./types.ts";
 
@@ -13,6 +14,7 @@ export interface Validation {
   readonly limits: FlowLimits;
   readonly problems: ProblemList;
   readonly checkForm: (schema: unknown) => CheckedForm;
+  readonly patterns: PatternBudget;
 }
 
 /** An expression that parses, and the nodes it reads. */
@@ -199,8 +201,10 @@ function checkExpression(
   { language, source, path: place }: Expression,
   nodePath: Path,
   node_id: string | null,
-  { limits, problems }: Validation,
+  { limits, problems, patterns }: Validation,
 ): CheckedExpression | undefined {
+  // That has been told; what else there is may be as costly.
+  if (patterns.isSpent) return undefined;
   const path = [...nodePath, ...place];
   const longest = language === "cel" ? limits.max_cel_chars : limits.max_template_chars;
   if (source.length > longest) {
@@ -209,6 +213,11 @@ function checkExpression(
     return undefined;
   }
   const check = language === "cel" ? checkCel(source) : checkTemplate(source);
+  if ("patternSize" in check && !patterns.take(check.patternSize)) {
+    const hint = "Lower counted repetitions, or match in a code node";
+    problems.add({ code: "patterns_too_large", path, node_id, message: PATTERNS_TOO_LARGE, hint });
+    return undefined;
+  }
   if (check.ok) return { path, reads: check.reads };
   problems.add({ code: "invalid_expression", path, node_id, message: check.message });
   return undefined;

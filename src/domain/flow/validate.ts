@@ -1,10 +1,18 @@
 import { z } from "zod";
 import { compileFlow } from "./compile.ts";
 import { flowDefinitionSchema, type FlowDefinition } from "./definition.ts";
-import { createFormCompiler } from "./form.ts";
+import { createFlowFormCompiler } from "./form.ts";
 import type { FlowLimits } from "./limits.ts";
-import { measureDocument, measureGraphs } from "./measure.ts";
-import { addSchemaIssues, createProblemList, WITH_INPUT, type FlowProblem, type ProblemList } from "./problems.ts";
+import { measureConfigs, measureDocument, measureGraphs } from "./measure.ts";
+import { PatternBudget } from "./pattern-size.ts";
+import {
+  addSchemaIssues,
+  createProblemList,
+  reportPlanTooLarge,
+  WITH_INPUT,
+  type FlowProblem,
+  type ProblemList,
+} from "./problems.ts";
 import { parseRedactPaths } from "./redact.ts";
 import { validateRunInputs } from "./run-inputs.ts";
 import type { Plan } from "./types.ts";
@@ -39,7 +47,11 @@ export function validateFlow(input: unknown, limits: FlowLimits): FlowValidation
 /** As validateFlow, and hands back the definition and its plan where the flow is valid. */
 export function checkFlow(input: unknown, limits: FlowLimits): CheckedFlow {
   const problems = createProblemList();
-  if (!measureGraphs(input, limits, problems) || !measureDocument(input, problems)) {
+  if (
+    !measureGraphs(input, limits, problems) ||
+    !measureDocument(input, problems) ||
+    !measureConfigs(input, limits, problems)
+  ) {
     return { valid: false, problems: problems.all() };
   }
   const frame = frameSchema.safeParse(input, WITH_INPUT);
@@ -48,9 +60,11 @@ export function checkFlow(input: unknown, limits: FlowLimits): CheckedFlow {
     Record<string, unknown>
   >;
   if (Array.isArray(nodes)) {
-    let compiler: ReturnType<typeof createFormCompiler> | undefined;
-    const checkForm = (schema: unknown) => (compiler ??= createFormCompiler())(schema);
-    checkGraph({ nodes, edges: Array.isArray(edges) ? edges : [] }, [], NOTHING, { limits, problems, checkForm });
+    const patterns = new PatternBudget();
+    let compiler: ReturnType<typeof createFlowFormCompiler> | undefined;
+    const checkForm = (schema: unknown) => (compiler ??= createFlowFormCompiler(patterns))(schema);
+    const validation = { limits, problems, checkForm, patterns };
+    checkGraph({ nodes, edges: Array.isArray(edges) ? edges : [] }, [], NOTHING, validation);
   }
   if (frame.success) reportSettings(frame.data, limits, problems);
   if (problems.hasErrors) return { valid: false, problems: problems.all() };
@@ -60,9 +74,7 @@ export function checkFlow(input: unknown, limits: FlowLimits): CheckedFlow {
   const plan = compileFlow(definition);
   const bytes = new TextEncoder().encode(JSON.stringify(plan)).length;
   if (bytes > limits.max_plan_bytes) {
-    const message = `The compiled flow has ${bytes} bytes; it may have ${limits.max_plan_bytes}`;
-    const hint = "Shorten templates and code, or move parts into flows of their own and call them by subflow nodes";
-    problems.add({ code: "plan_too_large", path: [], message, hint });
+    reportPlanTooLarge(problems, `${bytes}`, limits);
     return { valid: false, problems: problems.all() };
   }
   reportExamples(definition, plan, limits, problems);

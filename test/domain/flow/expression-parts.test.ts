@@ -131,6 +131,17 @@ describe("a cache of texts", () => {
     expect(made).toHaveLength(1_002);
   });
 
+  it("does not fill up with what is made of short texts", () => {
+    let made = 0;
+    const cached = cachedByText(
+      () => ++made,
+      () => 400_000,
+    );
+    for (let n = 0; n < 10; n++) cached(`${n}`);
+    expect([cached("9"), made]).toEqual([10, 10]);
+    expect([cached("0"), made]).toEqual([11, 11]);
+  });
+
   it("does not fill up with long texts", () => {
     let made = 0;
     const cached = cachedByText((text) => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { patternSize } from "../../../src/domain/flow/pattern-size.ts";
 import { compileRegex } from "../../../src/domain/flow/regex.ts";
 
 const test = (source: string, text: string, flags?: string): boolean | string => {
@@ -34,7 +35,8 @@ describe("a user's regular expression", () => {
     ["(?=a)", /no look-around/],
     ["(?<!a)b", /no look-around/],
     ["(a)\\1", /no back-references/],
-    ["(a{1000}){1000}", /invalid repeat count/],
+    ["(a{100}){100}", /invalid repeat count/],
+    ["(a{1000}){1000}", /too large: lower its counted repetitions/],
     ["(?:ab){1000}(?:ab){1000}(?:ab){1000}", /too large: lower its counted repetitions/],
   ])("%s is refused with its reason", (source, reason) => {
     expect(test(source, "")).toMatch(reason);
@@ -44,6 +46,30 @@ describe("a user's regular expression", () => {
     expect(test("a".repeat(2_000), "a")).toBe(false);
     expect(test("a".repeat(2_001), "a")).toMatch(/at most 2000 characters/);
     expect(test("(".repeat(1_000) + ")".repeat(1_000), "a")).toMatch(/nests too deeply/);
+  });
+
+  it.each([
+    "^[A-Z]{3}-\\d{2,4}$",
+    "(?:a?b?){1000}",
+    "(?:(?:ab){10}){10}",
+    "(?:ab\\Q(\\Ecd){500}",
+    "(?:ab[)({9}]cd){500}",
+    "(?:ab(?:[]|e)cd){500}",
+    "(?:ab[[:alpha:])]cd){500}",
+    "a{0,1000}",
+    "(a|b|(c){5}){100}",
+  ])("%s is measured before it is compiled", (source) => {
+    const compiled = compileRegex(source);
+    const instructions = compiled.ok ? compiled.regex.instructions : 0;
+    expect(instructions).toBeGreaterThan(0);
+    expect(patternSize(source)).toBeGreaterThan(instructions / 3);
+    expect(patternSize(source)).toBeLessThan(instructions * 10);
+  });
+
+  it("is measured in linear time", () => {
+    const start = performance.now();
+    for (const part of ["(", ")", "[", "[:a:]", "{1", "\\Q", "a{1000}"]) patternSize(part.repeat(2_000 / part.length));
+    expect(performance.now() - start).toBeLessThan(15_000);
   });
 
   it("with an unknown flag is refused", () => {

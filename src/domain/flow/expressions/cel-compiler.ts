@@ -1,3 +1,4 @@
+import { PatternBudget, PATTERNS_TOO_LARGE, patternSize } from "../pattern-size.ts";
 import { compileRegex } from "../regex.ts";
 import type { Reads } from "../types.ts";
 import { CelSyntaxError, type CelNode, type Position } from "./cel-ast.ts";
@@ -26,6 +27,19 @@ export class CelCompiler {
   #readsAny = false;
   #depth = 0;
   #parts = 0;
+  #patternSize = 0;
+  #instructions = 0;
+  readonly #patterns = new PatternBudget();
+
+  /** Sizes of all patterns met so far, also of those that are refused. */
+  get patternSize(): number {
+    return this.#patternSize;
+  }
+
+  /** Instructions of all patterns compiled so far. */
+  get instructions(): number {
+    return this.#instructions;
+  }
 
   /** The ids of nodes read by everything compiled so far. */
   get reads(): Reads {
@@ -169,8 +183,12 @@ export class CelCompiler {
     const args = nodes.map((arg) => this.compile(arg));
     const [subject, pattern] = nodes;
     if (name === "matches" && pattern?.kind === "literal" && typeof pattern.value === "string") {
+      const size = patternSize(pattern.value);
+      this.#patternSize += size;
+      if (!this.#patterns.take(size)) throw new CelSyntaxError(PATTERNS_TOO_LARGE, pattern.at);
       const compiled = compileRegex(pattern.value);
       if (!compiled.ok) throw new CelSyntaxError(compiled.message, pattern.at);
+      this.#instructions += compiled.regex.instructions;
       const text = args[0] as Code;
       return (frame) => {
         const value = text(frame);

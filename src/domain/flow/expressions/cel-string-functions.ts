@@ -1,3 +1,4 @@
+import { patternSize } from "../pattern-size.ts";
 import { compileRegex, type Regex } from "../regex.ts";
 import { charsOf, positionOf, unitAt } from "./cel-chars.ts";
 import type { CelFunction } from "./cel-functions.ts";
@@ -7,8 +8,9 @@ import type { Meter } from "./meter.ts";
 import { indexOf, lastIndexOf, searchUnits, splitText } from "./text-search.ts";
 import { isInteger, toBigInt, toNumber } from "./natives.ts";
 
-/** Compiling a pattern takes up to 20 ms. One that is a literal is compiled before anything is evaluated. */
+/** Compiling a pattern takes this, or more by its size. One that is a literal is compiled before anything is evaluated. */
 const COMPILE_UNITS = 20_000;
+const COMPILE_UNITS_PER_PART = 50;
 /** Matching takes up to 8 ns an instruction and character. */
 const INSTRUCTIONS_PER_UNIT = 4;
 /** A piece of text cut out of another. */
@@ -97,8 +99,10 @@ const test = (text: string, regex: Regex, meter: Meter): boolean => {
 
 const matches = (args: readonly Value[], meter: Meter): Value => {
   const text = textArg("matches", args, 0);
-  meter.use(COMPILE_UNITS);
-  const compiled = compileRegex(textArg("matches", args, 1));
+  const pattern = textArg("matches", args, 1);
+  meter.use(COMPILE_UNITS + pattern.length);
+  meter.use(patternSize(pattern) * COMPILE_UNITS_PER_PART - COMPILE_UNITS);
+  const compiled = compileRegex(pattern);
   if (!compiled.ok) throw failed(compiled.message);
   return test(text, compiled.regex, meter);
 };
