@@ -84,7 +84,8 @@ function cacheUntil(expiresAt: string | null): number | null {
   return expiry <= Date.now() ? null : Math.min(Date.now() + CACHE_MS, expiry);
 }
 
-function bearer(authorization: string | undefined): string {
+/** The credential of an Authorization header, however its scheme is spelled. */
+export function bearer(authorization: string | undefined): string {
   const match = /^Bearer +([^\s]+)$/i.exec((authorization ?? "").slice(0, 4096));
   if (!match?.[1])
     throw unauthorized("Send the credential as `Authorization: Bearer <credential>`.", authorization !== undefined);

@@ -14,6 +14,11 @@ const INLINE_BODY_BYTES = 1024 * 1024;
 const MAX_BODY_BYTES = 1024 * 1024 * 1024;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
+const OTHER_REQUEST = "This Idempotency-Key was used with another request in the last 24 hours.";
+/** Which of the two it is cannot be told: what is kept of such a request is of no use without its credential. */
+const OTHER_CREDENTIAL =
+  "This Idempotency-Key was used in the last 24 hours with another request, or with another credential: the answer kept shows a secret, and only the credential that it was given to can read it.";
+
 export interface IdempotentRequest {
   readonly orgId: string;
   readonly key: string;
@@ -55,10 +60,7 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
     };
     const result = await db.org(request.orgId, (connection) => claimKey(connection, row));
     if (result.outcome === "conflict") {
-      throw new Problem(
-        "idempotency_conflict",
-        "This Idempotency-Key was used with another request in the last 24 hours.",
-      );
+      throw new Problem("idempotency_conflict", request.credential === null ? OTHER_REQUEST : OTHER_CREDENTIAL);
     }
     return result;
   }

@@ -1,7 +1,7 @@
 import { uuidv7 } from "uuidv7";
 import type { Config } from "../config.ts";
 import { Problem } from "../domain/errors.ts";
-import { authorise } from "./authenticate.ts";
+import { authorise, bearer } from "./authenticate.ts";
 import type { Authenticator } from "./authenticate.ts";
 import { allowAnyOrigin } from "./cors.ts";
 import type { Idempotency, KeyHold } from "./idempotency.ts";
@@ -48,7 +48,7 @@ export function serveOperation(
       path: ctx.path,
       search: ctx.search,
       body: bytes,
-      credential: operation.confidential ? ctx.get("authorization") : null,
+      credential: operation.confidential ? bearer(ctx.headers.authorization) : null,
     };
     if (operation.idempotent === "claim") return answer(ctx, await call(await deps.idempotency.claimOnly(request)));
     send(

@@ -48,13 +48,16 @@ describe("API keys", () => {
     const again = await mine.post("/v2/api-keys", { name: "once", kind: "public" }, { headers });
     expect(again.body).toEqual(first.body);
     expect(again.headers.get("idempotent-replayed")).toBe("true");
+    const spelled = { headers: { ...headers, authorization: `bearer  ${org.secretKey}` } };
+    expect((await mine.post("/v2/api-keys", { name: "once", kind: "public" }, spelled)).body).toEqual(first.body);
     const other = await mine.post("/v2/api-keys", { name: "other", kind: "secret" });
     const stranger = await checkedClient(api, other.body.key).post(
       "/v2/api-keys",
       { name: "once", kind: "public" },
       { headers },
     );
-    expect(stranger).toMatchObject({ status: 409, body: { code: "idempotency_conflict" } });
+    const detail = expect.stringContaining("with another credential");
+    expect(stranger).toMatchObject({ status: 409, body: { code: "idempotency_conflict", detail } });
   });
 
   it.each([
