@@ -20,7 +20,7 @@ describe("limits", () => {
       json_body_bytes: 2048,
       run_body_bytes: 40 * 1024 * 1024,
       json_depth: 100,
-      json_values: 250_000,
+      json_values: 500_000,
       upload_bytes: 100 * 1024 * 1024,
       input_bytes: 25 * 1024 * 1024,
       nodes_per_flow: 2,

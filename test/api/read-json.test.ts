@@ -32,8 +32,8 @@ describe("a JSON body", () => {
 
   it("huge-list: is refused where it has more values than are told", async () => {
     const members = (count: number) => `{${Array.from({ length: count }, (_, n) => `"${n}":0`).join(",")}}`;
-    await expect(read(members(250_001), 65_536)).rejects.toMatchObject(refusal);
-    expect(Object.keys((await read(members(250_000), 65_536)).value as object)).toHaveLength(250_000);
+    await expect(read(members(500_001), 65_536)).rejects.toMatchObject(refusal);
+    expect(Object.keys((await read(members(500_000), 65_536)).value as object)).toHaveLength(500_000);
   });
 
   it("lets others have their turn between the steps of reading a long one", async () => {

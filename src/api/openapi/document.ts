@@ -15,7 +15,7 @@ const DESCRIPTION = `Millrace runs deployed flows durably and answers over HTTP.
 Every request but those for health, metrics, this document and \`/token\` carries \`Authorization: Bearer <credential>\`: an
 API key or an access token. Public keys run flows and upload documents; everything under \`/v2\` takes a secret key or a user's token.
 
-Errors are \`application/problem+json\` with a stable \`code\`; 422 is \`{detail: [{loc, msg, type}]}\` and lists every offending place.
+Errors are \`application/problem+json\` with a stable \`code\`; 422 is \`{detail: [{loc, msg, type}]}\` and lists the offending places, a hundred at most.
 Lists answer \`{data, cursor, has_more}\`: pass \`cursor\` on, with \`direction=prev\` to go back. An \`Idempotency-Key\` on a POST
 makes it safe to repeat for 24 hours. A body that is not JSON is a 422 at \`["body"]\`.
 Wherever it is sent, a request that cannot be read is a problem as well: 400, 408, 413 or 431; an expectation other than 100-continue is a 417.`;
