@@ -17,7 +17,8 @@ export function createTurns(): <T>(work: () => T) => Promise<T> {
       return work();
     } finally {
       const took = performance.now() - since;
-      setTimeout(resolve, took > SHORT_MS ? took : 0);
+      if (took > SHORT_MS) setTimeout(resolve, took);
+      else setImmediate(resolve);
     }
   };
 }

@@ -35,11 +35,16 @@ async function endsByItself<T>(activity: () => Promise<T>): Promise<T> {
   const around = CancellationScope.current();
   if (around.consideredCancelled) return around.cancelRequested;
   const scope = new CancellationScope({ cancellable: true, parent: new CancellationScope({ cancellable: false }) });
+  let hasEnded = false;
   // Older code passed a cancellation on.
   around.cancelRequested.catch(() => {
-    if (!patched("local-activities-end-by-themselves")) scope.cancel();
+    if (!hasEnded && !patched("local-activities-end-by-themselves")) scope.cancel();
   });
-  return scope.run(activity);
+  try {
+    return await scope.run(activity);
+  } finally {
+    hasEnded = true;
+  }
 }
 
 /** What is done at the end of a step, before Temporal learns of the step; see activities/record-sink.ts. */

@@ -44,7 +44,8 @@ export function createDocumentOperations(deps: ApiDeps): Operation[] {
       path: PATH,
       tag: TAG,
       summary: "List the documents uploaded under a handle",
-      description: "The handle is compared exactly.",
+      description:
+        "The handle is compared exactly. It is what protects the documents: whoever has the public key and a handle can list and remove what was uploaded under it, so give web pages handles that cannot be guessed.",
       auth: "public",
       params,
       query: listQuery.extend({ filename }),
