@@ -21,7 +21,7 @@ export interface Claim {
   readonly request_hash: Buffer;
   /** Used unless the key has a resource id already. */
   readonly resource_id: string;
-  /** How long nobody else gets the key; 0 only fixes its resource id. */
+  /** How long nobody else gets the key; 0 only fixes its resource id, and holds up nobody who asked a moment before. */
   readonly lease_seconds: number;
 }
 
@@ -62,7 +62,7 @@ async function takeKey(db: Db, claim: Claim): Promise<{ resource_id: string } | 
     {
       name: "take_idempotency_key",
       text: `insert into idempotency_keys as k (org_id, key, operation, request_hash, resource_id, locked_until)
-        values ($1::uuid, $2::text, $3::text, $4::bytea, $5::uuid, now() + make_interval(secs => $6::int))
+        values ($1::uuid, $2::text, $3::text, $4::bytea, $5::uuid, now() + make_interval(secs => nullif($6::int, 0)))
         on conflict (org_id, key) do update set
           operation = excluded.operation, request_hash = excluded.request_hash, locked_until = excluded.locked_until, response = null,
           resource_id = case when k.created_at < now() - interval '24 hours' then excluded.resource_id else k.resource_id end,

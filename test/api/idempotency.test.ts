@@ -7,7 +7,7 @@ import type { IdempotentRequest, KeyHold } from "../../src/api/idempotency.ts";
 import { createFileBlobStore } from "../../src/platform/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs.ts";
 import { createLogger } from "../../src/platform/logger.ts";
-import { purgeIdempotencyKeys } from "../../src/stores/idempotency.ts";
+import { claimKey, purgeIdempotencyKeys } from "../../src/stores/idempotency.ts";
 import { createOrganisation, startService } from "../support/service.ts";
 import type { TestOrganisation } from "../support/service.ts";
 import type { TestClient } from "../support/client.ts";
@@ -255,5 +255,21 @@ describe("the record of a key", () => {
       code: "idempotency_conflict",
     });
     expect((await record().claimOnly(request({ key: uuidv7() }))).repeated).toBe(false);
+  });
+
+  it("fixes an id for one that began before the first, too", async () => {
+    const { key, orgId: org_id } = request();
+    const claim = { org_id, key, operation: "x", request_hash: Buffer.from("x"), lease_seconds: 0 };
+    const first = uuidv7();
+    await api.db.orgTransaction(org_id, async (early) => {
+      // The time of a transaction is that of its beginning.
+      await early.query("select now()");
+      await api.db.org(org_id, (db) => claimKey(db, { ...claim, resource_id: first }));
+      expect(await claimKey(early, { ...claim, resource_id: uuidv7() })).toEqual({
+        outcome: "claimed",
+        resource_id: first,
+        repeated: true,
+      });
+    });
   });
 });
