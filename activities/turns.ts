@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+
 /** Work that took longer than this (ms) is followed by as long a pause. */
 const SHORT_MS = 5;
 
@@ -6,27 +8,19 @@ const SHORT_MS = 5;
  * moment of the process: what else it has to do, requests above all, gets the rest.
  */
 export function createTurns(): <T>(work: () => T) => Promise<T> {
-  let last = Promise.resolve();
-  return async (work) => {
-    const before = last;
-    const { promise, resolve } = withResolvers();
-    last = promise;
-    await before;
-    const since = performance.now();
-    try {
-      return work();
-    } finally {
-      const took = performance.now() - since;
-      if (took > SHORT_MS) setTimeout(resolve, took);
-      else setImmediate(resolve);
-    }
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    let took = 0;
+    const result = last.then(() => {
+      const since = performance.now();
+      try {
+        return work();
+      } finally {
+        took = performance.now() - since;
+      }
+    });
+    const rest = (): Promise<void> => (took > SHORT_MS ? delay(took) : nextTurn());
+    last = result.then(rest, rest);
+    return result;
   };
-}
-
-function withResolvers(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = (): void => undefined;
-  const promise = new Promise<void>((given) => {
-    resolve = given;
-  });
-  return { promise, resolve };
 }

@@ -39,7 +39,7 @@ export async function answerPause(
     await lockRun(client, run_id);
     const pause = await choosePause(client, run, answer.pause_id);
     requireOpen(pause);
-    await requireUnderWay(client, run_id, pause);
+    const current = await requireUnderWay(client, run_id, pause);
     const action = chooseAction(pause, answer);
     const data = checkData(pause, action, answer.data);
     const by = `${principal.type}:${principal.id}`;
@@ -58,7 +58,7 @@ export async function answerPause(
     }
     const resolution: PauseResolution = { action, data, comment: answer.comment ?? null, by, at };
     await closePause(client, pause.pause_id, "resolved", resolution, received);
-    await recordResumed(client, run);
+    await recordResumed(client, current);
     return { pause, resolution };
   });
   feed.changed(run_id, "progress");
@@ -109,9 +109,9 @@ function requireOpen(pause: PauseRow): void {
 }
 
 /** A run may have ended, by force, before its workflow could close the pause. */
-async function requireUnderWay(client: Db, runId: string, { pause_id }: PauseRow): Promise<void> {
+async function requireUnderWay(client: Db, runId: string, { pause_id }: PauseRow): Promise<RunRow> {
   const run = await getRun(client, runId);
-  if (run && !isTerminal(run.state)) return;
+  if (run && !isTerminal(run.state)) return run;
   throw new Problem("run_not_resumable", "The run has ended; its pause cannot be answered any more.", {
     extra: { pause_id },
   });
@@ -158,9 +158,8 @@ function checkData(pause: PauseRow, action: string, data: Json | undefined): Jso
   return data;
 }
 
-async function recordResumed(client: Db, { org_id, run_id }: RunRow): Promise<void> {
-  const run = await getRun(client, run_id);
-  if (!run) throw new Error(`run ${run_id} has gone`);
+async function recordResumed(client: Db, run: RunRow): Promise<void> {
+  const { org_id, run_id } = run;
   const { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node } = run;
   await recordRun(
     client,

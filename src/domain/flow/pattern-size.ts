@@ -41,6 +41,11 @@ export const PATTERNS_TOO_LARGE = `The regular expressions here are too large: i
 export class PatternBudget {
   #left = MAX_PATTERN_SIZE;
 
+  /** What has been taken, also where there was not as much. */
+  get used(): number {
+    return MAX_PATTERN_SIZE - this.#left;
+  }
+
   get isSpent(): boolean {
     return this.#left < 0;
   }

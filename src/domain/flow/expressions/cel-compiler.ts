@@ -27,13 +27,12 @@ export class CelCompiler {
   #readsAny = false;
   #depth = 0;
   #parts = 0;
-  #patternSize = 0;
   #instructions = 0;
   readonly #patterns = new PatternBudget();
 
   /** Sizes of all patterns met so far, also of those that are refused. */
   get patternSize(): number {
-    return this.#patternSize;
+    return this.#patterns.used;
   }
 
   /** Instructions of all patterns compiled so far. */
@@ -183,9 +182,7 @@ export class CelCompiler {
     const args = nodes.map((arg) => this.compile(arg));
     const [subject, pattern] = nodes;
     if (name === "matches" && pattern?.kind === "literal" && typeof pattern.value === "string") {
-      const size = patternSize(pattern.value);
-      this.#patternSize += size;
-      if (!this.#patterns.take(size)) throw new CelSyntaxError(PATTERNS_TOO_LARGE, pattern.at);
+      if (!this.#patterns.take(patternSize(pattern.value))) throw new CelSyntaxError(PATTERNS_TOO_LARGE, pattern.at);
       const compiled = compileRegex(pattern.value);
       if (!compiled.ok) throw new CelSyntaxError(compiled.message, pattern.at);
       this.#instructions += compiled.regex.instructions;
