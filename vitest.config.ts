@@ -4,7 +4,7 @@ const globalSetup = ["test/support/global-setup.ts"];
 const pure = [
   "test/domain/**/*.test.ts",
   "test/platform/**/*.test.ts",
-  "test/webhooks/unit/**/*.test.ts",
+  "test/services/webhooks/unit/**/*.test.ts",
   "test/*.test.ts",
 ];
 // What is waited for is there soon or not at all; a busy machine must not decide which.

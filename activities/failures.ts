@@ -1,6 +1,6 @@
 import { ApplicationFailure } from "@temporalio/activity";
-import { NodeFailure } from "../src/domain/failure.ts";
-import { redactSecrets } from "../src/platform/redaction.ts";
+import { NodeFailure } from "../src/domain/runs/failure.ts";
+import { redactSecrets } from "../src/platform/logging/redaction.ts";
 
 /**
  * A node's own failure in the form that crosses process borders. Temporal must not retry it: the workflow does, by the

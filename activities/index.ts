@@ -1,5 +1,5 @@
-import type { RunInput, RunState } from "../src/domain/run.ts";
-import type { Plan } from "../src/domain/flow/types.ts";
+import type { RunInput, RunState } from "../src/domain/runs/run.ts";
+import type { Plan } from "../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../src/domain/json.ts";
 import type {
   AssembleInput,
@@ -13,9 +13,9 @@ import type {
   RunReport,
   SplitItemsInput,
   SplitItemsResult,
-} from "../src/domain/run-report.ts";
-import type { IngestInput } from "../src/domain/document.ts";
-import type { DeliveryInput, DeliveryStep } from "../src/domain/webhook.ts";
+} from "../src/domain/runs/run-report.ts";
+import type { IngestInput } from "../src/domain/documents/document.ts";
+import type { DeliveryInput, DeliveryStep } from "../src/domain/webhooks/webhook.ts";
 
 /** Short activities that run beside the workflow, in whichever process holds it. */
 export interface LocalActivities {

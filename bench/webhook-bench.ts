@@ -3,7 +3,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { uuidv7 } from "uuidv7";
-import { insertEvent } from "../src/stores/outbox.ts";
+import { insertEvent } from "../src/stores/webhooks/outbox.ts";
 import { inlineFlow } from "./flows.ts";
 import { median, quantile, throughput } from "./measure.ts";
 import { request } from "./stage.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { DEFAULT_WEBHOOK_SCHEDULE_MS } from "./domain/webhook.ts";
-import { createAddressPolicy } from "./platform/address-policy.ts";
+import { DEFAULT_WEBHOOK_SCHEDULE_MS } from "./domain/webhooks/webhook.ts";
+import { createAddressPolicy } from "./platform/fetch/address-policy.ts";
 
 const bool = z.enum(["true", "false", "1", "0"]).transform((value) => value === "true" || value === "1");
 const int = (min: number, max: number) => z.coerce.number().int().min(min).max(max);

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { explain } from "./cli/failure.ts";
 import { requireConfig } from "./config.ts";
-import { createLogger } from "./platform/logger.ts";
+import { createLogger } from "./platform/logging/logger.ts";
 import { migrate } from "./stores/migrate.ts";
 
 const config = requireConfig();

@@ -1,16 +1,16 @@
 import { requireConfig } from "./config.ts";
-import { createFileBlobStore } from "./platform/blobs.ts";
-import { createGuardedFetch } from "./platform/guarded-fetch.ts";
-import { createLogger } from "./platform/logger.ts";
-import { masterKeys } from "./platform/master-key.ts";
+import { createFileBlobStore } from "./platform/blobs/blobs.ts";
+import { createGuardedFetch } from "./platform/fetch/guarded-fetch.ts";
+import { createLogger } from "./platform/logging/logger.ts";
+import { masterKeys } from "./platform/secrets/master-key.ts";
 import { createMetrics } from "./platform/metrics.ts";
-import { createSecretBox } from "./platform/seal.ts";
+import { createSecretBox } from "./platform/secrets/seal.ts";
 import { createShutdown } from "./shutdown.ts";
 import { openDatabase } from "./stores/db.ts";
-import { openRunFeed } from "./stores/run-feed.ts";
+import { openRunFeed } from "./stores/runs/run-feed.ts";
 import { connectTemporal } from "./temporal/connection.ts";
 import { installTemporalRuntime } from "./temporal/runtime.ts";
-import { watchEvents } from "./webhooks/watch-events.ts";
+import { watchEvents } from "./services/webhooks/watch-events.ts";
 
 /**
  * Opens what api and worker have in common, by the configuration in the environment. All of it is closed by `shutdown`,

@@ -1,21 +1,21 @@
 import { createServer } from "node:http";
 import { createRecording, createRegularActivities, createRunWorkerParts } from "../activities/create.ts";
-import { createActivityDocumentParser, createParseDocument } from "../activities/ingest/parse-document.ts";
+import { createActivityDocumentParser, createParseDocument } from "../activities/documents/parse-document.ts";
 import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
 import { createUrlExecutor } from "../activities/nodes/url.ts";
-import { createWebhookActivities } from "../activities/webhooks.ts";
-import type { RunReport } from "./domain/run-report.ts";
+import { createWebhookActivities } from "../activities/webhooks/deliver-webhook.ts";
+import type { RunReport } from "./domain/runs/run-report.ts";
 import { openProcess } from "./open-process.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
-import { startHousekeeping } from "./runs/housekeeping.ts";
-import { startSweeper } from "./runs/sweeper.ts";
+import { startHousekeeping } from "./services/runs/housekeeping.ts";
+import { startSweeper } from "./services/runs/sweeper.ts";
 import { createDeliveryStarter } from "./temporal/deliveries.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { createActivityWorker, createRunWorker, createWebhookWorker, runWorkers } from "./temporal/workers.ts";
 import { VERSION } from "./version.ts";
-import { createSendDelivery } from "./webhooks/send.ts";
-import { startWebhooks } from "./webhooks/start-webhooks.ts";
+import { createSendDelivery } from "./services/webhooks/send.ts";
+import { startWebhooks } from "./services/webhooks/start-webhooks.ts";
 
 const { config, logger, metrics, shutdown, db, feed, blobs, secrets, guardedFetch, temporal } =
   await openProcess("worker");

@@ -42,21 +42,14 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     packages: new RegExp(
       `^(koa|@koa\\/router|koa-.*|@fastify\\/busboy|zod|ajv|ipaddr\\.js|uuidv7|pino|prom-client|rate-limiter-flexible|swagger-ui-dist|node:(http|net)|${LOCAL_NODE})$`,
     ),
-    layers: /^src\/(api|domain|stores|temporal|platform|runs)\/|^src\/(version|webhooks\/subscription-secrets)\.ts$/,
+    layers: /^src\/(api|services|domain|stores|temporal|platform)\/|^src\/version\.ts$/,
     typesOf: /^src\/config\.ts$/,
   },
-  // What happens to runs and events outside of workflows: creation, sweeping.
-  runs: {
-    files: /^src\/runs\//,
-    packages: new RegExp(`^(uuidv7|${LOCAL_NODE})$`),
-    layers: /^src\/(runs|domain|stores|platform|temporal)\//,
-    typesOf: /^src\/config\.ts$/,
-  },
-  // The delivery of events to those who subscribed to them.
-  webhooks: {
-    files: /^src\/webhooks\//,
+  // What api and workers both do: create, cancel, resume and settle a run; deploy; deliver.
+  services: {
+    files: /^src\/services\//,
     packages: new RegExp(`^(zod|uuidv7|${LOCAL_NODE})$`),
-    layers: /^src\/(webhooks|domain|stores|platform)\//,
+    layers: /^src\/(services|domain|stores|platform|temporal)\//,
     typesOf: /^src\/config\.ts$/,
   },
   workflows: {
@@ -70,21 +63,21 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     packages: new RegExp(
       `^(@temporalio\\/(activity|common)|pino|uuidv7|ajv|linkedom|@mozilla\\/readability|${LOCAL_NODE})$`,
     ),
-    layers: /^(activities\/|src\/(domain|stores|platform|runs)\/|src\/temporal\/ids\.ts$)/,
+    layers: /^(activities\/|src\/(domain|stores|services|platform)\/|src\/temporal\/ids\.ts$)/,
     typesOf: /^src\/config\.ts$/,
   },
   config: {
     files: /^src\/config\.ts$/,
     packages: /^zod$/,
-    layers: /^src\/domain\/|^src\/platform\/address-policy\.ts$/,
+    layers: /^src\/domain\/|^src\/platform\/fetch\/address-policy\.ts$/,
   },
   // Parts of the mains: how a process ends, and what version it is.
-  process: { files: /^src\/(shutdown|version)\.ts$/, packages: /^$/, layers: /^src\/platform\/logger\.ts$/ },
+  process: { files: /^src\/(shutdown|version)\.ts$/, packages: /^$/, layers: /^src\/platform\/logging\/logger\.ts$/ },
   // The command line and the development servers put everything together, as the mains do.
   cli: {
     files: /^src\/cli\//,
     packages: new RegExp(`^(commander|uuidv7|zod|node:http|${LOCAL_NODE})$`),
-    layers: /^src\/(cli|dev|domain|stores|platform|api)\/|^src\/(config|webhooks\/reseal)\.ts$/,
+    layers: /^src\/(cli|dev|domain|stores|platform|api)\/|^src\/config\.ts$|^src\/services\//,
   },
   dev: {
     files: /^src\/dev\//,
@@ -128,7 +121,7 @@ describe("layer boundaries", () => {
   });
 
   it("opens outbound connections in the guarded fetch only", () => {
-    const GUARDED = /^src\/platform\/guarded-fetch/;
+    const GUARDED = /^src\/platform\/fetch\//;
     const clients = /^(undici|node:(http|https|http2|net|tls|dgram|dns|dns\/promises))$/;
     // Listening, and telling an address from a name, are no connections. The command line and `npm start` speak to our
     // own API and servers.

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { newWebhookSecret, signWebhook } from "../src/domain/webhook-signature.ts";
+import { newWebhookSecret, signWebhook } from "../src/domain/webhooks/webhook-signature.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");

@@ -8,7 +8,7 @@ import {
   workflowInfo,
 } from "@temporalio/workflow";
 import type { LocalActivities, RegularActivities, WebhookActivities } from "../activities/index.ts";
-import type { RecordSinks } from "../src/domain/record-sinks.ts";
+import type { RecordSinks } from "../src/domain/runs/record-sinks.ts";
 
 /**
  * Local activities write the record and evaluate what needs values from the blob store. What fails in them is either a
@@ -47,7 +47,7 @@ async function endsByItself<T>(activity: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What is done at the end of a step, before Temporal learns of the step; see activities/record-sink.ts. */
+/** What is done at the end of a step, before Temporal learns of the step; see activities/runs/record-sink.ts. */
 export const { record } = proxySinks<RecordSinks>();
 
 /**

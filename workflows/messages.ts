@@ -1,5 +1,5 @@
 import { defineQuery, defineSignal } from "@temporalio/workflow";
-import type { PauseResolution } from "../src/domain/run.ts";
+import type { PauseResolution } from "../src/domain/runs/run.ts";
 
 /** Asks a run to stop: running nodes are cancelled, no later node starts. */
 export const cancelSignal = defineSignal<[{ reason: string | null }]>("cancel");

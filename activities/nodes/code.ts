@@ -1,4 +1,4 @@
-import { evaluateCel } from "../../src/domain/flow/cel.ts";
+import { evaluateCel } from "../../src/domain/flow/expressions/cel/cel.ts";
 import type { CodeConfig } from "../../src/domain/flow/nodes/code.ts";
 import type { Sandbox } from "../../src/platform/sandbox/sandbox.ts";
 import type { NodeExecutor } from "./executor.ts";

@@ -1,5 +1,5 @@
 import type { Json } from "../../src/domain/json.ts";
-import type { Scope } from "../../src/domain/flow/types.ts";
+import type { Scope } from "../../src/domain/flow/plan/types.ts";
 
 /** What a node's executor is given: everything is resolved, nothing is a reference any more. */
 export interface NodeExecution<Config> {

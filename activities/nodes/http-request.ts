@@ -1,10 +1,10 @@
 import type { HttpConfig } from "../../src/domain/flow/nodes/http.ts";
-import { renderTemplate } from "../../src/domain/flow/liquid.ts";
-import type { Scope } from "../../src/domain/flow/types.ts";
-import { NodeFailure } from "../../src/domain/failure.ts";
+import { renderTemplate } from "../../src/domain/flow/expressions/liquid/liquid.ts";
+import type { Scope } from "../../src/domain/flow/plan/types.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
 import type { Json } from "../../src/domain/json.ts";
-import type { GuardedRequest } from "../../src/platform/guarded-fetch.ts";
+import type { GuardedRequest } from "../../src/platform/fetch/guarded-fetch.ts";
 import {
   isSecretHeader,
   isSecretName,
@@ -12,7 +12,7 @@ import {
   redactJson,
   redactSecrets,
   redactUrl,
-} from "../../src/platform/redaction.ts";
+} from "../../src/platform/logging/redaction.ts";
 
 /** A request with nothing left to render. */
 export interface RenderedRequest {

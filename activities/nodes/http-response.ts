@@ -1,9 +1,9 @@
 import { TextDecoder } from "node:util";
-import { NodeFailure } from "../../src/domain/failure.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Json } from "../../src/domain/json.ts";
-import { FetchFailed, FetchRefused } from "../../src/platform/guarded-fetch-errors.ts";
-import type { GuardedResponse } from "../../src/platform/guarded-fetch.ts";
-import { redactSecrets } from "../../src/platform/redaction.ts";
+import { FetchFailed, FetchRefused } from "../../src/platform/fetch/guarded-fetch-errors.ts";
+import type { GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
+import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 
 /** Characters of a body that a failure's message quotes. */
 const QUOTED_CHARS = 500;

@@ -1,6 +1,6 @@
 import type { HttpConfig } from "../../src/domain/flow/nodes/http.ts";
 import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
-import type { GuardedFetch, GuardedResponse } from "../../src/platform/guarded-fetch.ts";
+import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
 import type { NodeExecutor } from "./executor.ts";
 import { outgoing, renderRequest, secretsOf, shown } from "./http-request.ts";
 import { fetchFailure, readableBody, readableHeaders, statusFailure } from "./http-response.ts";

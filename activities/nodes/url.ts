@@ -1,10 +1,10 @@
-import { NodeFailure } from "../../src/domain/failure.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Json } from "../../src/domain/json.ts";
 import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
-import type { GuardedFetch, GuardedResponse } from "../../src/platform/guarded-fetch.ts";
+import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
 import { decodeText, withoutControls } from "../../src/platform/parsing/decode-text.ts";
 import { detectMime } from "../../src/platform/parsing/mime.ts";
-import { redactUrl } from "../../src/platform/redaction.ts";
+import { redactUrl } from "../../src/platform/logging/redaction.ts";
 import type { NodeExecutor } from "./executor.ts";
 import { contentType, fetchFailure, statusFailure, storable } from "./http-response.ts";
 

@@ -1,22 +1,22 @@
 import Router from "@koa/router";
 import Koa from "koa";
 import type { ApiDeps } from "./deps.ts";
-import { createAuthenticator } from "./authenticate.ts";
-import { createFlowCache } from "./flow-cache.ts";
-import { createIdempotency } from "./idempotency.ts";
-import { createKeyUseRecorder } from "./key-use.ts";
-import { accessLog } from "./middleware/access-log.ts";
-import { problems } from "./middleware/problems.ts";
-import { requestId } from "./middleware/request-id.ts";
-import { securityHeaders } from "./middleware/security-headers.ts";
-import { unmatched } from "./middleware/unmatched.ts";
-import { wellFormed } from "./middleware/well-formed.ts";
-import type { Operation, RequestState } from "./operation.ts";
+import { createAuthenticator } from "./auth/authenticate.ts";
+import { createFlowCache } from "./projects/flow-cache.ts";
+import { createIdempotency } from "./http/idempotency.ts";
+import { createKeyUseRecorder } from "./auth/key-use.ts";
+import { accessLog } from "./http/middleware/access-log.ts";
+import { problems } from "./http/middleware/problems.ts";
+import { requestId } from "./http/middleware/request-id.ts";
+import { securityHeaders } from "./http/middleware/security-headers.ts";
+import { unmatched } from "./http/middleware/unmatched.ts";
+import { wellFormed } from "./http/middleware/well-formed.ts";
+import type { Operation, RequestState } from "./http/operation.ts";
 import { createOperations } from "./operations.ts";
-import { createRateLimiter } from "./rate-limit.ts";
-import { createRunService } from "./run-service.ts";
-import { serveOperation } from "./serve-operation.ts";
-import type { ServeDeps } from "./serve-operation.ts";
+import { createRateLimiter } from "./http/rate-limit.ts";
+import { createRunService } from "./runs/run-service.ts";
+import { serveOperation } from "./http/serve-operation.ts";
+import type { ServeDeps } from "./http/serve-operation.ts";
 
 const CLIENT_GONE: readonly string[] = [
   "ECONNRESET",

@@ -1,11 +1,11 @@
 import type { Config } from "../config.ts";
-import type { BlobStore } from "../platform/blobs.ts";
-import type { GuardedFetch } from "../platform/guarded-fetch.ts";
-import type { Logger } from "../platform/logger.ts";
+import type { BlobStore } from "../platform/blobs/blobs.ts";
+import type { GuardedFetch } from "../platform/fetch/guarded-fetch.ts";
+import type { Logger } from "../platform/logging/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
-import type { SecretBox } from "../platform/seal.ts";
+import type { SecretBox } from "../platform/secrets/seal.ts";
 import type { Database } from "../stores/db.ts";
-import type { RunFeed } from "../stores/run-feed.ts";
+import type { RunFeed } from "../stores/runs/run-feed.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 
 /** Everything the API works with; main makes it, tests make their own. */

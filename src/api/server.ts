@@ -3,8 +3,8 @@ import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { uuidv7 } from "uuidv7";
 import { Problem } from "../domain/errors.ts";
-import type { Logger } from "../platform/logger.ts";
-import { renderProblem } from "./problem-answer.ts";
+import type { Logger } from "../platform/logging/logger.ts";
+import { renderProblem } from "./http/problem-answer.ts";
 
 /**
  * The API's HTTP server, not yet listening. Node would answer by itself, with nothing but a status and unlogged, what is

@@ -1,12 +1,12 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
-import { apiKeyName, emailAddress, hasExpired, organisationName, userPassword } from "../domain/accounts.ts";
-import { API_KEY_KINDS, listApiKeys, revokeApiKey } from "../stores/api-keys.ts";
-import type { ApiKey, ApiKeyKind } from "../stores/api-keys.ts";
+import { apiKeyName, emailAddress, hasExpired, organisationName, userPassword } from "../domain/accounts/accounts.ts";
+import { API_KEY_KINDS, listApiKeys, revokeApiKey } from "../stores/accounts/api-keys.ts";
+import type { ApiKey, ApiKeyKind } from "../stores/accounts/api-keys.ts";
 import type { Database } from "../stores/db.ts";
-import { findOrganisation, listOrganisations } from "../stores/organisations.ts";
-import { USER_ROLES } from "../stores/users.ts";
-import type { UserRole } from "../stores/users.ts";
+import { findOrganisation, listOrganisations } from "../stores/accounts/organisations.ts";
+import { USER_ROLES } from "../stores/accounts/users.ts";
+import type { UserRole } from "../stores/accounts/users.ts";
 import { createKey, createOrganisation, createUser } from "./accounts.ts";
 import { CommandFailure } from "./failure.ts";
 import { show, table, withDatabase } from "./options.ts";

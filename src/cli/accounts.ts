@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { uuidv7 } from "uuidv7";
-import { generateApiKey, hashPassword } from "../platform/crypto.ts";
-import { insertApiKey } from "../stores/api-keys.ts";
-import type { ApiKey, ApiKeyKind } from "../stores/api-keys.ts";
+import { generateApiKey, hashPassword } from "../platform/secrets/crypto.ts";
+import { insertApiKey } from "../stores/accounts/api-keys.ts";
+import type { ApiKey, ApiKeyKind } from "../stores/accounts/api-keys.ts";
 import type { Database } from "../stores/db.ts";
-import { insertOrganisation } from "../stores/organisations.ts";
-import { insertUser, USERS_EMAIL_KEY } from "../stores/users.ts";
-import type { User, UserRole } from "../stores/users.ts";
+import { insertOrganisation } from "../stores/accounts/organisations.ts";
+import { insertUser, USERS_EMAIL_KEY } from "../stores/accounts/users.ts";
+import type { User, UserRole } from "../stores/accounts/users.ts";
 import { isUniqueViolation } from "../stores/db.ts";
 
 /** Creates an organisation and returns its id. */

@@ -19,7 +19,7 @@ export function addOpenApiCommand(program: Command): void {
     .option("--file <path>", "which file", "openapi.json")
     .action(async (options: Options) => {
       // The whole API, which no other command should have to load.
-      const { openApiDocument } = await import("../api/openapi/document.ts");
+      const { openApiDocument } = await import("../api/http/openapi/document.ts");
       const { describeOperations } = await import("../api/operations.ts");
       // Only described, never connected to.
       const config = loadConfig({ DATABASE_URL: "postgres://unused" });

@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import type { Command } from "commander";
-import { RUN_STATES } from "../domain/run.ts";
-import type { RunState } from "../domain/run.ts";
+import { RUN_STATES } from "../domain/runs/run.ts";
+import type { RunState } from "../domain/runs/run.ts";
 import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { loadSealingConfig } from "../config.ts";
-import { existingMasterKeys } from "../platform/master-key.ts";
-import { createSecretBox } from "../platform/seal.ts";
-import { resealSecrets } from "../webhooks/reseal.ts";
-import type { ResealReport } from "../webhooks/reseal.ts";
+import { existingMasterKeys } from "../platform/secrets/master-key.ts";
+import { createSecretBox } from "../platform/secrets/seal.ts";
+import { resealSecrets } from "../services/webhooks/reseal.ts";
+import type { ResealReport } from "../services/webhooks/reseal.ts";
 import { CommandFailure } from "./failure.ts";
 import { show, withDatabase } from "./options.ts";
 

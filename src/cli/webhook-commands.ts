@@ -1,8 +1,8 @@
 import { Option } from "commander";
 import type { Command } from "commander";
-import { EVENT_TYPES, TEST_EVENT_TYPE, typesOfPattern } from "../domain/events.ts";
-import { DELIVERY_STATUSES } from "../domain/webhook.ts";
-import type { DeliveryStatus } from "../domain/webhook.ts";
+import { EVENT_TYPES, TEST_EVENT_TYPE, typesOfPattern } from "../domain/webhooks/events.ts";
+import { DELIVERY_STATUSES } from "../domain/webhooks/webhook.ts";
+import type { DeliveryStatus } from "../domain/webhooks/webhook.ts";
 import { ApiRefusal } from "./api-client.ts";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { webhookProblem } from "../domain/webhook-signature.ts";
+import { webhookProblem } from "../domain/webhooks/webhook-signature.ts";
 import { CommandFailure } from "./failure.ts";
 
 /** Events are far shorter: what is longer than 20 kB is referred to. */

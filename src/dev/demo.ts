@@ -8,10 +8,10 @@ import { readState, writeState } from "../cli/dev-state.ts";
 import { deployFlow, findProject, readFlowFile, subflowNames, withProjectIds } from "../cli/flow-file.ts";
 import type { FlowFile } from "../cli/flow-file.ts";
 import { openUploadFile } from "../cli/upload-file.ts";
-import { hashSecret } from "../platform/crypto.ts";
-import { findApiKeyByHash } from "../stores/api-keys.ts";
+import { hashSecret } from "../platform/secrets/crypto.ts";
+import { findApiKeyByHash } from "../stores/accounts/api-keys.ts";
 import type { Database } from "../stores/db.ts";
-import { findOrganisation } from "../stores/organisations.ts";
+import { findOrganisation } from "../stores/accounts/organisations.ts";
 
 export type Accounts = Pick<DevState, "org_id" | "public_key" | "secret_key" | "admin_email" | "admin_password">;
 

@@ -1,5 +1,5 @@
 import type { Client } from "@temporalio/client";
-import type { DeliveryInput } from "../domain/webhook.ts";
+import type { DeliveryInput } from "../domain/webhooks/webhook.ts";
 import type { deliverWebhook } from "../../workflows/index.ts";
 import { ignoringStarted } from "./calls.ts";
 import { deliveryWorkflowId, runQueue } from "./ids.ts";

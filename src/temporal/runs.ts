@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
-import type { PauseResolution, RunInput } from "../domain/run.ts";
-import type { IngestInput } from "../domain/document.ts";
+import type { PauseResolution, RunInput } from "../domain/runs/run.ts";
+import type { IngestInput } from "../domain/documents/document.ts";
 import type { ingestDocument, runFlow } from "../../workflows/index.ts";
 import { ignoringStarted, inTime } from "./calls.ts";
 import { ingestWorkflowId, runQueue, runWorkflowId } from "./ids.ts";

@@ -1,6 +1,6 @@
 import { Runtime } from "@temporalio/worker";
 import type { LogLevel, LogMetadata } from "@temporalio/worker";
-import type { Logger } from "../platform/logger.ts";
+import type { Logger } from "../platform/logging/logger.ts";
 
 /**
  * What the SDK warns of although it is meant so: queues that have activities alone, and what was under way for a run that

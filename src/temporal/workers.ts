@@ -2,7 +2,7 @@ import { Worker } from "@temporalio/worker";
 import type { InjectedSinks, NativeConnection } from "@temporalio/worker";
 import { readFile } from "node:fs/promises";
 import type { Config } from "../config.ts";
-import type { RecordSinks } from "../domain/record-sinks.ts";
+import type { RecordSinks } from "../domain/runs/record-sinks.ts";
 import { activityQueue, runQueue, webhookQueue } from "./ids.ts";
 
 type Activities = object;

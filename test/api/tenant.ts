@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { createUser } from "../../src/cli/accounts.ts";
-import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
+import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import type { Answer, TestClient } from "../support/client.ts";
 import { createOrganisation, service } from "../support/service.ts";
 import type { Service } from "../support/service.ts";
 import { flow } from "../engine/support.ts";
-import { checkedClient } from "./conformance.ts";
+import { checkedClient } from "./http/conformance.ts";
 
 /** An organisation of one's own on a running service; every answer is held against the OpenAPI document. */
 export interface ApiTenant {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKey, createOrganisation, createUser } from "../../src/cli/accounts.ts";
-import { hashSecret, verifyPassword } from "../../src/platform/crypto.ts";
-import { findApiKeyByHash } from "../../src/stores/api-keys.ts";
-import { findUserForSignIn } from "../../src/stores/users.ts";
+import { hashSecret, verifyPassword } from "../../src/platform/secrets/crypto.ts";
+import { findApiKeyByHash } from "../../src/stores/accounts/api-keys.ts";
+import { findUserForSignIn } from "../../src/stores/accounts/users.ts";
 import { testDatabase } from "../support/database.ts";
 import { millrace } from "./millrace.ts";
 

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { EventEnvelope } from "../../src/domain/events.ts";
+import type { EventEnvelope } from "../../src/domain/webhooks/events.ts";
 import { echoFlow } from "../api/echo-flow.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
+import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { client, createOrganisation, service } from "../support/service.ts";
 import type { Service } from "../support/service.ts";
 import type { TestClient } from "../support/client.ts";

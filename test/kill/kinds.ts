@@ -1,4 +1,4 @@
-import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
+import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { flow, nested } from "../engine/support.ts";
 
 /** A flow that is in the middle of something when a part is killed. */

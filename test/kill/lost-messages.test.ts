@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createFileBlobStore } from "../../src/platform/blobs.ts";
-import { createRun } from "../../src/runs/create-run.ts";
+import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
+import { createRun } from "../../src/services/runs/create-run.ts";
 import { openDatabase } from "../../src/stores/db.ts";
-import { getPlan } from "../../src/stores/plans.ts";
+import { getPlan } from "../../src/stores/projects/plans.ts";
 import { flow, openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
 import { startHttpTarget } from "../support/http-target.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createAddressPolicy, isPublicAddress } from "../../src/platform/address-policy.ts";
+import { createAddressPolicy, isPublicAddress } from "../../src/platform/fetch/address-policy.ts";
 
 const PUBLIC = [
   "8.8.8.8",

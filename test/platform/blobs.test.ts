@@ -16,7 +16,7 @@ import {
   createFileBlobStore,
   loadValue,
   storeValue,
-} from "../../src/platform/blobs.ts";
+} from "../../src/platform/blobs/blobs.ts";
 
 const ORG = "018f0000-0000-7000-8000-000000000001";
 const OTHER_ORG = "018f0000-0000-7000-8000-000000000002";

@@ -8,8 +8,8 @@ import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import type { ChildPool, ChildPoolOptions } from "../../src/platform/child-pool.ts";
-import { createChildPool } from "../../src/platform/child-pool.ts";
+import type { ChildPool, ChildPoolOptions } from "../../src/platform/children/child-pool.ts";
+import { createChildPool } from "../../src/platform/children/child-pool.ts";
 import { compiledEntry, readableByChild } from "../../src/platform/children/entry.ts";
 import type { Frame } from "../../src/platform/children/frames.ts";
 import type { ChildRequest } from "../../src/platform/children/spawn.ts";
@@ -359,7 +359,9 @@ describe("child pool: life", () => {
 
   it("leaves no children behind when its own process is killed", async () => {
     const parent = join(folder, "parent.mjs");
-    const poolUrl = pathToFileURL(compiledEntry(new URL("../../src/platform/child-pool.ts", import.meta.url))).href;
+    const poolUrl = pathToFileURL(
+      compiledEntry(new URL("../../src/platform/children/child-pool.ts", import.meta.url)),
+    ).href;
     const options = JSON.stringify({
       entry,
       nodeFlags: [],

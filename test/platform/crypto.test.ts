@@ -8,7 +8,7 @@ import {
   parseApiKey,
   parseToken,
   verifyPassword,
-} from "../../src/platform/crypto.ts";
+} from "../../src/platform/secrets/crypto.ts";
 
 describe("API keys and tokens", () => {
   it("carry their kind, 32 random bytes and a checksum", () => {

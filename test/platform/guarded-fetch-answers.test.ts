@@ -1,8 +1,8 @@
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { toFetchError } from "../../src/platform/guarded-fetch-errors.ts";
-import { createGuardedFetch } from "../../src/platform/guarded-fetch.ts";
-import type { GuardedFetch } from "../../src/platform/guarded-fetch.ts";
+import { toFetchError } from "../../src/platform/fetch/guarded-fetch-errors.ts";
+import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
+import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { startRawTarget } from "../support/raw-target.ts";
 
 let guarded: GuardedFetch;

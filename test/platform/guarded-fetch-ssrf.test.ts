@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { FetchFailed, FetchRefused } from "../../src/platform/guarded-fetch-errors.ts";
-import { createGuardedFetch } from "../../src/platform/guarded-fetch.ts";
-import type { GuardedFetch, GuardedFetchOptions } from "../../src/platform/guarded-fetch.ts";
+import { FetchFailed, FetchRefused } from "../../src/platform/fetch/guarded-fetch-errors.ts";
+import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
+import type { GuardedFetch, GuardedFetchOptions } from "../../src/platform/fetch/guarded-fetch.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 

@@ -5,8 +5,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createGuardedFetch } from "../../src/platform/guarded-fetch.ts";
-import type { GuardedFetch } from "../../src/platform/guarded-fetch.ts";
+import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
+import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 
 // Certificates are made when the test runs: a private key in the repository would trip every secret scanner.
 const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;

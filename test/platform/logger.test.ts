@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { generateApiKey } from "../../src/platform/crypto.ts";
-import { createLogger } from "../../src/platform/logger.ts";
+import { generateApiKey } from "../../src/platform/secrets/crypto.ts";
+import { createLogger } from "../../src/platform/logging/logger.ts";
 
 const SECRET = "hunter2xyz";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMaskValues } from "../../src/platform/mask-values.ts";
+import { createMaskValues } from "../../src/platform/logging/mask-values.ts";
 
 describe("known values in a text", () => {
   const value = 'Pa/ss "wörd" & <more>\\';

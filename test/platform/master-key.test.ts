@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { existingMasterKeys, masterKeys } from "../../src/platform/master-key.ts";
-import { createSecretBox, generateMasterKey } from "../../src/platform/seal.ts";
+import { existingMasterKeys, masterKeys } from "../../src/platform/secrets/master-key.ts";
+import { createSecretBox, generateMasterKey } from "../../src/platform/secrets/seal.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 
 describe("the master key", () => {

@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { generateApiKey, generateToken } from "../../src/platform/crypto.ts";
-import { isSecretHeader, isSecretName, redactJson, redactSecrets, redactUrl } from "../../src/platform/redaction.ts";
+import { generateApiKey, generateToken } from "../../src/platform/secrets/crypto.ts";
+import {
+  isSecretHeader,
+  isSecretName,
+  redactJson,
+  redactSecrets,
+  redactUrl,
+} from "../../src/platform/logging/redaction.ts";
 
 const SECRET = "hunter2xyz";
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createSecretBox, generateMasterKey, parseMasterKey, SealBroken } from "../../src/platform/seal.ts";
+import { createSecretBox, generateMasterKey, parseMasterKey, SealBroken } from "../../src/platform/secrets/seal.ts";
 
 const [key, otherKey] = [randomBytes(32), randomBytes(32)];
 const box = createSecretBox([key]);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Operation } from "../../src/api/operation.ts";
-import { operations } from "../api/conformance.ts";
+import type { Operation } from "../../src/api/http/operation.ts";
+import { operations } from "../api/http/conformance.ts";
 import { openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import type { Answer, TestClient } from "../support/client.ts";

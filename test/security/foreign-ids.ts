@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import type { Operation } from "../../src/api/operation.ts";
+import type { Operation } from "../../src/api/http/operation.ts";
 import { asking, echo, failing } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { edges, flow, node } from "../support/flows.ts";

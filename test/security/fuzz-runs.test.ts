@@ -2,7 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
+import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { openBench } from "../engine/support.ts";
 import type { Bench, NodeRun, Run } from "../engine/support.ts";
 import { endingFlows } from "../support/arbitrary-run.ts";

@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { beforeEach, describe, expect, it } from "vitest";
-import * as documents from "../../src/stores/documents.ts";
+import * as documents from "../../src/stores/documents/documents.ts";
 import type { Keyset } from "../../src/stores/keyset.ts";
 import { buildTenant, ownDatabase } from "./rows.ts";
 import type { Tenant } from "./rows.ts";

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { listNodeRuns } from "../../src/stores/node-runs.ts";
-import { closePause, listPauses } from "../../src/stores/pauses.ts";
-import { listRunEvents } from "../../src/stores/run-events.ts";
-import { lockRun, recordRun } from "../../src/stores/run-record.ts";
-import type { RunEventDraft } from "../../src/stores/run-record.ts";
-import { getRun } from "../../src/stores/runs.ts";
+import { listNodeRuns } from "../../src/stores/runs/node-runs.ts";
+import { closePause, listPauses } from "../../src/stores/runs/pauses.ts";
+import { listRunEvents } from "../../src/stores/runs/run-events.ts";
+import { lockRun, recordRun } from "../../src/stores/runs/run-record.ts";
+import type { RunEventDraft } from "../../src/stores/runs/run-record.ts";
+import { getRun } from "../../src/stores/runs/runs.ts";
 import { buildRun, buildTenant, moveRun, ownDatabase, pauseOpening, update } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
 

@@ -1,7 +1,7 @@
 import { uuidv7 } from "uuidv7";
 import { beforeAll, describe, expect, it } from "vitest";
-import { getRun, requestCancel } from "../../src/stores/runs.ts";
-import { recordRun } from "../../src/stores/run-record.ts";
+import { getRun, requestCancel } from "../../src/stores/runs/runs.ts";
+import { recordRun } from "../../src/stores/runs/run-record.ts";
 import {
   failDelivery,
   findDelivery,
@@ -10,8 +10,8 @@ import {
   listDeliveries,
   recordAttempt,
   retryDelivery,
-} from "../../src/stores/webhook-deliveries.ts";
-import { insertReplay } from "../../src/stores/webhook-replays.ts";
+} from "../../src/stores/webhooks/deliveries.ts";
+import { insertReplay } from "../../src/stores/webhooks/replays.ts";
 import {
   countSubscriptions,
   deleteSubscription,
@@ -23,7 +23,7 @@ import {
   rotateSecret,
   rotatedSecret,
   updateSubscription,
-} from "../../src/stores/webhook-subscriptions.ts";
+} from "../../src/stores/webhooks/subscriptions.ts";
 import { buildRun, buildTenant, ownDatabase, pauseOpening, putSubscription, update } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
 

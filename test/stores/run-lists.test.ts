@@ -1,7 +1,7 @@
 import { uuidv7 } from "uuidv7";
 import { beforeEach, describe, expect, it } from "vitest";
-import { listRuns } from "../../src/stores/run-lists.ts";
-import type { RunFilter } from "../../src/stores/run-lists.ts";
+import { listRuns } from "../../src/stores/runs/run-lists.ts";
+import type { RunFilter } from "../../src/stores/runs/run-lists.ts";
 import type { Keyset } from "../../src/stores/keyset.ts";
 import { buildProject, buildRun, buildTenant, moveRun, ownDatabase } from "./rows.ts";
 import type { Tenant } from "./rows.ts";

@@ -1,14 +1,14 @@
 import { uuidv7 } from "uuidv7";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { RunState } from "../../src/domain/run.ts";
-import { COALESCED_TRANSITIONS, RUN_STATES, RUN_TRANSITIONS } from "../../src/domain/run.ts";
+import type { RunState } from "../../src/domain/runs/run.ts";
+import { COALESCED_TRANSITIONS, RUN_STATES, RUN_TRANSITIONS } from "../../src/domain/runs/run.ts";
 import { isTransitionRefused } from "../../src/stores/db.ts";
-import { listNodeRuns, outputsSoFar } from "../../src/stores/node-runs.ts";
-import { closePause, listPauses, lockPause } from "../../src/stores/pauses.ts";
-import { listRunEvents } from "../../src/stores/run-events.ts";
-import { getRunBeyond, getSettledRun, listPausesOf, runPositions } from "../../src/stores/run-reads.ts";
-import { lockRun, recordRun } from "../../src/stores/run-record.ts";
-import { getRun, insertRun } from "../../src/stores/runs.ts";
+import { listNodeRuns, outputsSoFar } from "../../src/stores/runs/node-runs.ts";
+import { closePause, listPauses, lockPause } from "../../src/stores/runs/pauses.ts";
+import { listRunEvents } from "../../src/stores/runs/run-events.ts";
+import { getRunBeyond, getSettledRun, listPausesOf, runPositions } from "../../src/stores/runs/run-reads.ts";
+import { lockRun, recordRun } from "../../src/stores/runs/run-record.ts";
+import { getRun, insertRun } from "../../src/stores/runs/runs.ts";
 import { buildRun, buildTenant, moveRun, ownDatabase, pauseOpening, update } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
 

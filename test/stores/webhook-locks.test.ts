@@ -1,19 +1,19 @@
 import { uuidv7 } from "uuidv7";
 import { expect, it } from "vitest";
-import type { DeliveryVerdict } from "../../src/domain/webhook.ts";
+import type { DeliveryVerdict } from "../../src/domain/webhooks/webhook.ts";
 import {
   insertDeliveries,
   recordAttempt,
   requeueDeliveries,
   retryDelivery,
-} from "../../src/stores/webhook-deliveries.ts";
-import { advanceReplay, insertReplay, takeReplay } from "../../src/stores/webhook-replays.ts";
+} from "../../src/stores/webhooks/deliveries.ts";
+import { advanceReplay, insertReplay, takeReplay } from "../../src/stores/webhooks/replays.ts";
 import {
   deleteSubscription,
   disableSubscription,
   enableSubscription,
   lockSubscription,
-} from "../../src/stores/webhook-subscriptions.ts";
+} from "../../src/stores/webhooks/subscriptions.ts";
 import { buildTenant, ownDatabase, putSubscription } from "./rows.ts";
 
 const own = ownDatabase();

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
+import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { node } from "./flows.ts";
 
 type Node = FlowDefinition["nodes"][number];

@@ -1,4 +1,4 @@
-import { NodeFailure } from "../../src/domain/failure.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
 
 /** The NodeFailure that `run` throws; anything else it throws, or nothing, fails the test. */
 export const failureOf = (run: () => unknown): NodeFailure => {

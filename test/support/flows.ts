@@ -1,4 +1,4 @@
-import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
+import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 
 type Node = FlowDefinition["nodes"][number];
 

@@ -1,4 +1,4 @@
-import type { Scope } from "../../src/domain/flow/types.ts";
+import type { Scope } from "../../src/domain/flow/plan/types.ts";
 import type { Json } from "../../src/domain/json.ts";
 
 /** What an expression or template sees where it stands in no map and no loop. */

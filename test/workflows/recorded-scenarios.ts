@@ -1,4 +1,4 @@
-import type { FlowDefinition } from "../../src/domain/flow/definition.ts";
+import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import type { Bench } from "../engine/support.ts";
 import { flow, nested } from "../engine/support.ts";
 import { eventually } from "../support/scratch.ts";

@@ -1,10 +1,10 @@
 import { CancellationScope, isCancellation, patched, sleep, workflowInfo } from "@temporalio/workflow";
 import { Meter } from "../../src/domain/flow/expressions/meter.ts";
-import { NodeFailure } from "../../src/domain/failure.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Json } from "../../src/domain/json.ts";
-import type { Plan, PlanNode } from "../../src/domain/flow/types.ts";
-import type { PauseOpening, PauseResolution, Progress, RunInput } from "../../src/domain/run.ts";
-import type { NodeReport, RunIdentity, RunReport } from "../../src/domain/run-report.ts";
+import type { Plan, PlanNode } from "../../src/domain/flow/plan/types.ts";
+import type { PauseOpening, PauseResolution, Progress, RunInput } from "../../src/domain/runs/run.ts";
+import type { NodeReport, RunIdentity, RunReport } from "../../src/domain/runs/run-report.ts";
 import { local, record } from "../activities.ts";
 
 /** What a workflow of a run is started with; only the run's own first workflow carries its plan along. */

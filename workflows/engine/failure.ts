@@ -1,6 +1,6 @@
 import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure } from "@temporalio/workflow";
-import { NodeFailure } from "../../src/domain/failure.ts";
-import type { RunError } from "../../src/domain/run.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import type { RunError } from "../../src/domain/runs/run.ts";
 
 /** Thrown inside the interpreter when a node has failed for good; carries what the run's record will say. */
 export class NodeFailed extends Error {

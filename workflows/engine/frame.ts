@@ -1,9 +1,9 @@
 import { patched } from "@temporalio/workflow";
 import type { Json, StoredValue } from "../../src/domain/json.ts";
-import { Walk } from "../../src/domain/flow/planner.ts";
-import type { Plan, PlanNode, Scope } from "../../src/domain/flow/types.ts";
-import type { CheckpointNode } from "../../src/domain/run.ts";
-import type { NodeAddress, StoredScope } from "../../src/domain/run-report.ts";
+import { Walk } from "../../src/domain/flow/plan/planner.ts";
+import type { Plan, PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
+import type { CheckpointNode } from "../../src/domain/runs/run.ts";
+import type { NodeAddress, StoredScope } from "../../src/domain/runs/run-report.ts";
 import type { RunContext } from "./context.ts";
 
 /** How a node ended, for the nodes after it. */

@@ -1,9 +1,9 @@
 import { CancellationScope, isCancellation } from "@temporalio/workflow";
 import { INLINE_VALUE_BYTES } from "../../src/domain/json.ts";
 import type { StoredValue } from "../../src/domain/json.ts";
-import type { PlanNode } from "../../src/domain/flow/types.ts";
-import type { RunError } from "../../src/domain/run.ts";
-import type { NodeReport } from "../../src/domain/run-report.ts";
+import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
+import type { RunError } from "../../src/domain/runs/run.ts";
+import type { NodeReport } from "../../src/domain/runs/run-report.ts";
 import { jsonLength } from "./context.ts";
 import { NodeFailed, toRunError } from "./failure.ts";
 import { address, inlineScope, storedScope } from "./frame.ts";

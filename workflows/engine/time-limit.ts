@@ -1,6 +1,6 @@
 import { CancellationScope, isCancellation, patched } from "@temporalio/workflow";
-import { NodeFailure } from "../../src/domain/failure.ts";
-import type { PlanNode } from "../../src/domain/flow/types.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 
 /** Kinds that the workflow itself runs for as long as they take; an activity watches its own time. */
 const TIMED: ReadonlySet<string> = new Set(["delay", "map", "loop", "subflow"]);

@@ -1,9 +1,9 @@
 import { patched } from "@temporalio/workflow";
 import { INLINE_VALUE_BYTES } from "../../src/domain/json.ts";
 import type { Json, StoredValue } from "../../src/domain/json.ts";
-import { evaluatePart } from "../../src/domain/flow/evaluate.ts";
-import type { NodeResult, PlanNode, Scope } from "../../src/domain/flow/types.ts";
-import type { NodePart } from "../../src/domain/run-report.ts";
+import { evaluatePart } from "../../src/domain/flow/expressions/evaluate.ts";
+import type { NodeResult, PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
+import type { NodePart } from "../../src/domain/runs/run-report.ts";
 import { local } from "../activities.ts";
 import { jsonLength, TooMuchWork } from "./context.ts";
 import { address, inlineScope, storedScope } from "./frame.ts";

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import type { ChildPool } from "../child-pool.ts";
-import { ChildPoolError, createChildPool } from "../child-pool.ts";
+import type { ChildPool } from "../children/child-pool.ts";
+import { ChildPoolError, createChildPool } from "../children/child-pool.ts";
 import { readableByChild } from "../children/entry.ts";
 import type { Frame } from "../children/frames.ts";
 import type { ChildRequest } from "../children/spawn.ts";

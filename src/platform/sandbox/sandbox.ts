@@ -1,9 +1,9 @@
 import { availableParallelism } from "node:os";
-import { NodeFailure } from "../../domain/failure.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { MAX_VALUE_BYTES } from "../../domain/json.ts";
-import type { ChildPool } from "../child-pool.ts";
-import { ChildPoolError, createChildPool } from "../child-pool.ts";
+import type { ChildPool } from "../children/child-pool.ts";
+import { ChildPoolError, createChildPool } from "../children/child-pool.ts";
 import type { Frame } from "../children/frames.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
 import { jsonText } from "../json-text.ts";

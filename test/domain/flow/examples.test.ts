@@ -2,15 +2,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { describe, expect, it } from "vitest";
-import { compileFlow } from "../../../src/domain/flow/compile.ts";
-import { contentHash } from "../../../src/domain/flow/content-hash.ts";
-import type { FlowDefinition } from "../../../src/domain/flow/definition.ts";
-import { flowJsonSchema } from "../../../src/domain/flow/flow-schema.ts";
-import { describeFlow } from "../../../src/domain/flow/io-schema.ts";
-import { DEFAULT_FLOW_LIMITS } from "../../../src/domain/flow/limits.ts";
-import { validateRunInputs } from "../../../src/domain/flow/run-inputs.ts";
-import { NODE_KINDS } from "../../../src/domain/flow/types.ts";
-import { validateFlow } from "../../../src/domain/flow/validate.ts";
+import { compileFlow } from "../../../src/domain/flow/plan/compile.ts";
+import { contentHash } from "../../../src/domain/flow/definition/content-hash.ts";
+import type { FlowDefinition } from "../../../src/domain/flow/definition/definition.ts";
+import { flowJsonSchema } from "../../../src/domain/flow/definition/flow-schema.ts";
+import { describeFlow } from "../../../src/domain/flow/io/io-schema.ts";
+import { DEFAULT_FLOW_LIMITS } from "../../../src/domain/flow/definition/limits.ts";
+import { validateRunInputs } from "../../../src/domain/flow/io/run-inputs.ts";
+import { NODE_KINDS } from "../../../src/domain/flow/plan/types.ts";
+import { validateFlow } from "../../../src/domain/flow/validate/validate.ts";
 
 const folder = new URL("../../../examples/flows/", import.meta.url);
 const flows = readdirSync(folder).map((file): [string, FlowDefinition] => [

@@ -1,5 +1,5 @@
 import { sleep } from "@temporalio/workflow";
-import type { PlanNode } from "../../../src/domain/flow/types.ts";
+import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import { regular } from "../../activities.ts";
 import { NodeFailed, toRunError } from "../failure.ts";
 import { address, storedScope } from "../frame.ts";

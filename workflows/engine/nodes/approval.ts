@@ -1,8 +1,8 @@
 import { workflowInfo } from "@temporalio/workflow";
 import type { ApprovalConfig } from "../../../src/domain/flow/nodes/approval.ts";
-import { NodeFailure } from "../../../src/domain/failure.ts";
+import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import type { Json } from "../../../src/domain/json.ts";
-import type { PauseKind, PauseResolution } from "../../../src/domain/run.ts";
+import type { PauseKind, PauseResolution } from "../../../src/domain/runs/run.ts";
 import { local } from "../../activities.ts";
 import { evaluate } from "../values.ts";
 import { nodeUuid7 } from "../ids.ts";

@@ -1,5 +1,5 @@
 import type { StoredValue } from "../../../src/domain/json.ts";
-import type { PlanNode } from "../../../src/domain/flow/types.ts";
+import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { Frame } from "../frame.ts";
 
 export interface Executed {

@@ -1,4 +1,4 @@
-import type { NodeKind } from "../../../src/domain/flow/types.ts";
+import type { NodeKind } from "../../../src/domain/flow/plan/types.ts";
 import { evaluate, passedOn, passesOn } from "../values.ts";
 import { executeActivity } from "./activity.ts";
 import { executeApproval } from "./approval.ts";

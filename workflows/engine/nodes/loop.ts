@@ -1,6 +1,6 @@
 import { patched } from "@temporalio/workflow";
 import type { LoopConfig } from "../../../src/domain/flow/nodes/loop.ts";
-import type { PlanNode } from "../../../src/domain/flow/types.ts";
+import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
 import { INLINE_ITEMS } from "../context.ts";
 import { iterationFrame } from "../frame.ts";

@@ -1,6 +1,6 @@
 import { CancellationScope, isCancellation, patched } from "@temporalio/workflow";
 import type { MapConfig } from "../../../src/domain/flow/nodes/map.ts";
-import type { Plan, PlanNode } from "../../../src/domain/flow/types.ts";
+import type { Plan, PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
 import { local } from "../../activities.ts";
 import { NodeFailed } from "../failure.ts";

@@ -1,8 +1,8 @@
 import { executeChild, ParentClosePolicy, ChildWorkflowCancellationType, workflowInfo } from "@temporalio/workflow";
 import { sliceWorkflowId } from "../../../src/temporal/ids.ts";
-import type { PlanNode } from "../../../src/domain/flow/types.ts";
+import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
-import type { SliceInput, SliceOutcome, SliceWork } from "../../run-slice.ts";
+import type { SliceInput, SliceOutcome, SliceWork } from "../../runs/run-slice.ts";
 import { address, storedScope } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import type { LoopState } from "./loop.ts";

@@ -9,7 +9,7 @@ import {
   TerminatedFailure,
 } from "@temporalio/workflow";
 import { runWorkflowId } from "../../../src/temporal/ids.ts";
-import type { RunOutcome } from "../../../src/domain/run.ts";
+import type { RunOutcome } from "../../../src/domain/runs/run.ts";
 import { local } from "../../activities.ts";
 import type { RunStart } from "../context.ts";
 import { NodeFailed } from "../failure.ts";

@@ -1,4 +1,4 @@
-import { NodeFailure } from "../../failure.ts";
+import { NodeFailure } from "../../runs/failure.ts";
 import type { Json } from "../../json.ts";
 import { keyUnits, type Meter } from "./meter.ts";
 import { isArray, keysOfObject, toStringOf } from "./natives.ts";

@@ -1,4 +1,4 @@
-import type { NodeFailure } from "../../failure.ts";
+import type { NodeFailure } from "../../runs/failure.ts";
 
 /**
  * Counts the work of one evaluation and ends it when there is none left, so that no expression or template can hold

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { jsonValueSchema, nodeIdSchema } from "../definition.ts";
+import { jsonValueSchema, nodeIdSchema } from "../definition/definition.ts";
 import { repeated } from "./repeated.ts";
 import { cel, liquid, NO_RETRY, type ConfigFault, type NodeSpec } from "./spec.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { nodeIdSchema } from "../definition.ts";
+import { nodeIdSchema } from "../definition/definition.ts";
 import { cel, NO_RETRY, type NodeSpec } from "./spec.ts";
 import { repeated } from "./repeated.ts";
 

@@ -1,4 +1,4 @@
-import type { NodeKind } from "../types.ts";
+import type { NodeKind } from "../plan/types.ts";
 import { approvalSpec, type ApprovalConfig } from "./approval.ts";
 import { codeSpec, type CodeConfig } from "./code.ts";
 import { conditionSpec, type ConditionConfig } from "./condition.ts";

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Json, JsonObject } from "../../json.ts";
-import type { FlowLimits } from "../limits.ts";
-import type { Execution, RetryPolicy } from "../types.ts";
+import type { FlowLimits } from "../definition/limits.ts";
+import type { Execution, RetryPolicy } from "../plan/types.ts";
 
 /** A place in a node's configuration that is evaluated when the node runs. */
 export interface Expression {

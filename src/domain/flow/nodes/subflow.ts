@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { nodeIdSchema } from "../definition.ts";
+import { nodeIdSchema } from "../definition/definition.ts";
 import { cel, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
 
 export const subflowConfig = z.strictObject({

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { checkTemplate } from "../liquid.ts";
-import type { Execution } from "../types.ts";
+import { checkTemplate } from "../expressions/liquid/liquid.ts";
+import type { Execution } from "../plan/types.ts";
 import { liquid, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
 
 export const templateConfig = z.strictObject({

@@ -1,0 +1,53 @@
+import { Context } from "@temporalio/activity";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import type { IngestInput } from "../../src/domain/documents/document.ts";
+import { BlobNotFound, storeValue } from "../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import { redactSecrets } from "../../src/platform/logging/redaction.ts";
+import type { Database } from "../../src/stores/db.ts";
+import { getDocument, markError, markIndexed } from "../../src/stores/documents/documents.ts";
+import type { ParseDocument } from "./parse-document.ts";
+
+const HEARTBEAT_MS = 1000;
+
+export interface IngestDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly parse: ParseDocument;
+}
+
+/** Reads an uploaded document into its row. A document that cannot be read is marked so, and harms nothing else. */
+export function createIngestDocument({ db, blobs, parse }: IngestDeps) {
+  return async function ingestDocument({ org_id, file_id }: IngestInput): Promise<void> {
+    const context = Context.current();
+    const document = await db.org(org_id, (connection) => getDocument(connection, file_id));
+    // Removed meanwhile, or read by an attempt that did not live to say so.
+    if (!document || document.status !== "pending") return;
+    const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+    try {
+      const { text, page_count } = await parse({
+        org_id,
+        content: { blob: document.blob_key },
+        filename: document.filename,
+        declared: document.mime_type,
+        signal: context.cancellationSignal,
+      });
+      const stored = await storeValue(blobs, org_id, text);
+      await db.org(org_id, (connection) => markIndexed(connection, file_id, stored, page_count));
+    } catch (error) {
+      const reason = readingFailure(error);
+      if (!reason) throw error;
+      await db.org(org_id, (connection) => markError(connection, file_id, reason));
+    } finally {
+      clearInterval(heartbeat);
+    }
+  };
+}
+
+/** What the document's row will say; null for a fault that may pass, which Temporal then retries. */
+function readingFailure(error: unknown): { code: string; message: string } | null {
+  if (error instanceof NodeFailure) return { code: error.code, message: redactSecrets(error.message) };
+  if (error instanceof BlobNotFound)
+    return { code: "document_lost", message: "The stored document is gone. Upload it again." };
+  return null;
+}

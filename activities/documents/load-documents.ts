@@ -1,0 +1,59 @@
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import type { NodeConfigs } from "../../src/domain/flow/nodes/index.ts";
+import type { Json } from "../../src/domain/json.ts";
+import type { EvaluateInput, LoadDocumentsResult } from "../../src/domain/runs/run-report.ts";
+import { loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import type { Database } from "../../src/stores/db.ts";
+import { documentsOfHandle } from "../../src/stores/documents/documents.ts";
+import type { DocumentRow } from "../../src/stores/documents/documents.ts";
+import type { PlanCache } from "../runs/plans.ts";
+
+/** Documents a run reads at most; more of them are a failure that says so, not a silent choice. */
+const MOST_DOCUMENTS = 1000;
+
+/** The documents of the run's handle, once none of them is still being read. */
+export function createLoadDocuments(db: Database, blobs: BlobStore, plans: PlanCache) {
+  return async function loadDocuments({ run, plan_path, scope }: EvaluateInput): Promise<LoadDocumentsResult> {
+    const node = (await plans.get(run)).node(plan_path);
+    const { required } = node.config as unknown as NodeConfigs["files"];
+    const userId = scope.user_id;
+    const rows =
+      userId === null
+        ? []
+        : await db.org(run.org_id, (connection) =>
+            documentsOfHandle(
+              connection,
+              { project_id: run.project_id, node_id: node.id, user_id: userId },
+              MOST_DOCUMENTS + 1,
+            ),
+          );
+    const pending = rows.filter(({ status }) => status === "pending").length;
+    if (pending > 0) return { pending };
+    if (rows.length > MOST_DOCUMENTS) {
+      throw new NodeFailure(
+        "too_many_documents",
+        `More than ${MOST_DOCUMENTS} documents were uploaded under this handle. Remove some.`,
+      );
+    }
+    if (required && rows.length === 0) throw new NodeFailure("documents_missing", missing(node.id, userId));
+    const documents = await Promise.all(rows.map((row) => present(row, blobs)));
+    const texts = documents.flatMap(({ text }) => (typeof text === "string" ? [text] : []));
+    return { pending: 0, value: await storeValue(blobs, run.org_id, { documents, text: texts.join("\n\n") }) };
+  };
+}
+
+function missing(nodeId: string, userId: string | null): string {
+  return userId === null
+    ? `Document node ${nodeId} needs documents, and the run names no user_id to look under. Upload some and give the run their user_id.`
+    : `Document node ${nodeId} needs documents, and none were uploaded under this run's user_id.`;
+}
+
+async function present(row: DocumentRow, blobs: BlobStore): Promise<{ readonly [key: string]: Json }> {
+  const { file_id, filename, mime_type, pages } = row;
+  if (row.status === "error" || !row.text_value) {
+    const { code, message } = row.error ?? { code: "document_broken", message: "The document could not be read." };
+    return { file_id, filename, mime_type, pages, error: { code, message } };
+  }
+  return { file_id, filename, mime_type, text: await loadValue(blobs, row.text_value), pages };
+}

@@ -1,0 +1,57 @@
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import { compiledEntry } from "../../src/platform/children/entry.ts";
+import type {
+  DocumentParser,
+  DocumentParserOptions,
+  DocumentSource,
+  ParsedDocument,
+} from "../../src/platform/parsing/document-parser.ts";
+import { createDocumentParser } from "../../src/platform/parsing/document-parser.ts";
+import { DocumentError } from "../../src/platform/parsing/errors.ts";
+
+/** A document that an activity wants the text of: bytes at hand (a fetched page), or a blob (an upload). */
+export interface DocumentToParse {
+  readonly org_id: string;
+  readonly content: { readonly bytes: Uint8Array } | { readonly blob: string };
+  /** Null for a fetched page, whose declared type says more than its address. */
+  readonly filename: string | null;
+  /** The Content-Type it came with. */
+  readonly declared: string | null;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Reads a document. Throws NodeFailure with the code of DocumentError (`document_broken`, `document_encrypted`,
+ * `document_too_large`, `document_timeout`, `document_empty`, `unsupported_type`); what else it throws is no fault of
+ * the document.
+ */
+export type ParseDocument = (document: DocumentToParse) => Promise<ParsedDocument>;
+
+/** The parser with the child process that belongs to it. `close` must be called. */
+export function createActivityDocumentParser(options: Omit<DocumentParserOptions, "entry"> = {}): DocumentParser {
+  return createDocumentParser({
+    ...options,
+    entry: compiledEntry(new URL("./parse-document-child.ts", import.meta.url)),
+  });
+}
+
+/** How activities read documents. */
+export function createParseDocument(deps: {
+  readonly parser: DocumentParser;
+  readonly blobs: BlobStore;
+}): ParseDocument {
+  return async function parseDocument({ org_id, content, filename, declared, signal }) {
+    const source = "bytes" in content ? content : await blobSource(deps.blobs, content.blob);
+    try {
+      return await deps.parser.parse({ orgId: org_id, source, filename, declared, signal });
+    } catch (error) {
+      if (error instanceof DocumentError) throw new NodeFailure(error.code, error.message, { cause: error });
+      throw error;
+    }
+  };
+}
+
+async function blobSource(blobs: BlobStore, key: string): Promise<DocumentSource> {
+  return { size: await blobs.size(key), open: async (range) => (await blobs.openRead(key, range)).stream };
+}

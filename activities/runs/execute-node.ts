@@ -1,0 +1,205 @@
+import { Context, CancelledFailure } from "@temporalio/activity";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import type { NodeConfigs } from "../../src/domain/flow/nodes/index.ts";
+import type { PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
+import type { StoredValue } from "../../src/domain/json.ts";
+import type { RunError } from "../../src/domain/runs/run.ts";
+import type { ExecuteInput, NodeReport } from "../../src/domain/runs/run-report.ts";
+import { storeValue } from "../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import { isConnectionError } from "../../src/stores/db.ts";
+import { toApplicationFailure } from "../failures.ts";
+import type { NodeExecutor, NodeOutcome } from "../nodes/executor.ts";
+import type { PlanCache } from "./plans.ts";
+import type { RunRecorder } from "./run-record.ts";
+import { loadScope } from "./values.ts";
+
+/** A node that takes longer than this is recorded as running; a shorter one is recorded once, when it has ended (ms). */
+const ANNOUNCE_AFTER_MS = 1000;
+/** The same for a node that has the ends of others to tell along with its own: outputs among them, which streams wait for. */
+const TELL_OTHERS_AFTER_MS = 250;
+const HEARTBEAT_MS = 1000;
+const MOST_FAULTS = 6;
+/** Longest wait for a database that is gone, to write what a node has done (ms). The activity's own time limit is longer. */
+const INSIST_MS = 600_000;
+
+/** Kinds that regular activities execute, with their executors. */
+export interface NodeExecutors {
+  readonly http: NodeExecutor<NodeConfigs["http"]>;
+  readonly code: NodeExecutor<NodeConfigs["code"]>;
+  readonly url: NodeExecutor<{ readonly url: string }>;
+}
+
+export interface ExecuteNodeDeps {
+  readonly blobs: BlobStore;
+  readonly plans: PlanCache;
+  readonly recorder: RunRecorder;
+  readonly executors: NodeExecutors;
+  readonly onNode?: (kind: string, state: string, seconds: number) => void;
+}
+
+/**
+ * Executes one attempt of a node and records what came of it: one write, or two for a node that takes its time. Where
+ * Temporal repeats the attempt, because a worker died or could not say that it had ended, and the record has its outcome,
+ * that outcome stands and nothing is executed again.
+ */
+export function createExecuteNode({ blobs, plans, recorder, executors, onNode }: ExecuteNodeDeps) {
+  return async function executeNode(input: ExecuteInput): Promise<StoredValue> {
+    const context = Context.current();
+    const { run, path, attempt, progress, flush } = input;
+    const node = (await plans.get(run)).node(input.plan_path);
+    const startedAt = new Date();
+    const base = { node_id: node.id, type: node.type, path, attempts: attempt, started_at: startedAt.toISOString() };
+    let carried: readonly NodeReport[] = flush;
+    let announced = false;
+
+    const write = async (report: NodeReport, done: number): Promise<void> => {
+      const nodes = [...carried, { ...report, announced }];
+      await recorder.record({
+        run,
+        progress: { ...progress, completed_nodes: progress.completed_nodes + done },
+        nodes,
+      });
+      carried = [];
+    };
+
+    const stop = new AbortController();
+    const timeLimit = setTimeout(() => stop.abort(timeout(node)), node.timeout_ms ?? 60_000);
+    const onCancel = (): void => stop.abort(new CancelledFailure("the run was cancelled"));
+    context.cancellationSignal.addEventListener("abort", onCancel, { once: true });
+    const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+    let announcing: Promise<void> | undefined;
+    const announceAfterMs = flush.length > 0 ? TELL_OTHERS_AFTER_MS : ANNOUNCE_AFTER_MS;
+    const announce = setTimeout(() => {
+      announcing = write({ ...base, state: attempt > 1 ? "RETRYING" : "RUNNING", finished_at: null }, 0).then(
+        () => {
+          announced = true;
+        },
+        // The record lags then; the node's end is written all the same, or the attempt is repeated.
+        () => undefined,
+      );
+    }, announceAfterMs);
+
+    const executed = async (): Promise<void> => {
+      clearTimeout(timeLimit);
+      clearTimeout(announce);
+      await announcing;
+    };
+
+    try {
+      const earlier = context.info.attempt > 1 ? await recorder.ended(run, path) : null;
+      if (earlier?.state === "COMPLETED") return earlier.value;
+      if (earlier) throw failureOf(earlier.error);
+      const scope = await loadScope(blobs, input.scope, run.run_id);
+      const outcome = await execute(node, scope, input, stop.signal);
+      const value = await storeValue(blobs, run.org_id, outcome.output);
+      await executed();
+      await insist(context, () =>
+        write({ ...base, ...told(outcome), state: "COMPLETED", value, finished_at: new Date().toISOString() }, 1),
+      );
+      onNode?.(node.type, "COMPLETED", seconds(startedAt));
+      return value;
+    } catch (thrown) {
+      await executed();
+      const reason: unknown = stop.signal.aborted ? stop.signal.reason : ours(thrown, context.info.attempt);
+      if (!(reason instanceof NodeFailure)) throw reason;
+      const retrying = reason.retryable && attempt < node.retry.max_attempts;
+      const error: RunError = {
+        code: reason.code,
+        message: reason.message,
+        node_id: node.id,
+        attempt,
+        retryable: reason.retryable,
+        ...(reason.upstream ? { upstream: true } : {}),
+      };
+      const state = retrying ? "RETRYING" : "FAILED";
+      const finished_at = retrying ? null : new Date().toISOString();
+      await insist(context, () => write({ ...base, state, error, finished_at }, 0));
+      onNode?.(node.type, state, seconds(startedAt));
+      throw toApplicationFailure(reason);
+    } finally {
+      clearTimeout(announce);
+      clearTimeout(timeLimit);
+      clearInterval(heartbeat);
+      context.cancellationSignal.removeEventListener("abort", onCancel);
+    }
+  };
+
+  async function execute(node: PlanNode, scope: Scope, input: ExecuteInput, signal: AbortSignal): Promise<NodeOutcome> {
+    const execution = {
+      org_id: input.run.org_id,
+      run_id: input.run.run_id,
+      path: input.path,
+      attempt: input.attempt,
+      scope,
+      idempotency_key: `${input.run.run_id}:${input.path}`,
+      signal,
+    };
+    switch (node.type) {
+      case "http":
+        return executors.http({ ...execution, config: node.config as unknown as NodeConfigs["http"] });
+      case "code":
+        return executors.code({ ...execution, config: node.config as unknown as NodeConfigs["code"] });
+      case "url": {
+        const given = Object.hasOwn(scope.inputs, node.id) ? scope.inputs[node.id] : undefined;
+        const url = given ?? (node.config as unknown as NodeConfigs["url"]).default;
+        // An optional address that was not given: the node has nothing to load.
+        if (typeof url !== "string") return { output: { url: null, title: null, text: "", content_type: null } };
+        return executors.url({ ...execution, config: { url } });
+      }
+      default:
+        throw new NodeFailure("internal_error", `A node of kind ${node.type} is not executed by an activity.`);
+    }
+  }
+}
+
+/**
+ * Writes how a node ended. A database that is gone is waited for right here: to repeat the attempt would repeat what the
+ * node did outside.
+ */
+async function insist(context: Context, write: () => Promise<void>): Promise<void> {
+  const until = Date.now() + INSIST_MS;
+  for (let wait = 100; ; wait = Math.min(wait * 2, 1000)) {
+    try {
+      return await write();
+    } catch (error) {
+      if (!isConnectionError(error) || Date.now() > until) throw error;
+    }
+    await context.sleep(wait);
+  }
+}
+
+function failureOf({ code, message, retryable, upstream }: RunError): NodeFailure {
+  return new NodeFailure(code, message, { retryable, upstream: upstream === true });
+}
+
+/**
+ * What is neither the node's own failure nor a database that is gone is a fault of ours. It may pass, so Temporal repeats the
+ * attempt a few times; then the node fails with a word, rather than being repeated until the run's time limit.
+ */
+function ours(thrown: unknown, temporalAttempt: number): unknown {
+  if (thrown instanceof NodeFailure || isConnectionError(thrown) || temporalAttempt < MOST_FAULTS) return thrown;
+  return new NodeFailure("internal_error", "The node could not be executed because of a fault of the service.", {
+    cause: thrown,
+  });
+}
+
+function timeout(node: PlanNode): NodeFailure {
+  const upstream = node.type !== "code";
+  return new NodeFailure(
+    "node_timeout",
+    `The node did not end within its time-out of ${node.timeout_ms ?? 60_000} ms.`,
+    {
+      retryable: upstream,
+      upstream,
+    },
+  );
+}
+
+function told({ inputs }: NodeOutcome): Pick<NodeReport, "inputs"> {
+  return inputs === undefined ? {} : { inputs };
+}
+
+function seconds(since: Date): number {
+  return (Date.now() - since.getTime()) / 1000;
+}

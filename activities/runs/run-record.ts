@@ -1,0 +1,276 @@
+import { redact } from "../../src/domain/flow/redact.ts";
+import type { RedactPath } from "../../src/domain/flow/redact.ts";
+import type { Json, StoredValue } from "../../src/domain/json.ts";
+import { isNodeEnd, isSettled } from "../../src/domain/runs/run.ts";
+import type {
+  CheckpointNode,
+  NodeRecord,
+  PauseOpening,
+  Progress,
+  RunError,
+  RunState,
+  RunUpdate,
+} from "../../src/domain/runs/run.ts";
+import type { NodeReport, RunIdentity, RunReport } from "../../src/domain/runs/run-report.ts";
+import { ANY_LENGTH, loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import { redactSecrets } from "../../src/platform/logging/redaction.ts";
+import { isConnectionError } from "../../src/stores/db.ts";
+import type { Database, Db } from "../../src/stores/db.ts";
+import type { RunFeed } from "../../src/stores/runs/run-feed.ts";
+import { getNodeRun } from "../../src/stores/runs/node-runs.ts";
+import { listPauses, replaceResolution } from "../../src/stores/runs/pauses.ts";
+import { keepsCheckpoint, lockRun, recordRun } from "../../src/stores/runs/run-record.ts";
+import type { RunEventDraft } from "../../src/stores/runs/run-record.ts";
+import type { LoadedPlan, PlanCache } from "./plans.ts";
+import { shareWrites } from "./shared-writes.ts";
+
+/** A node's value is kept for reading up to this length (characters of JSON); beyond it, the record says so. */
+const RECORDED_CHARS = 16 * 1024;
+const PREVIEW_CHARS = 2000;
+
+export interface RunRecorder {
+  /** Writes a report; resolves with the state the run is in then. Rejects while the database is not there. */
+  record(report: RunReport): Promise<RunState>;
+  /** How a node ended; null where it has not, or where the record has its value shortened or masked. */
+  ended(run: RunIdentity, path: string): Promise<EndedNode | null>;
+}
+
+export type EndedNode =
+  | { readonly state: "COMPLETED"; readonly value: StoredValue }
+  | { readonly state: "FAILED"; readonly error: RunError };
+
+export interface RunRecorderDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly feed: RunFeed;
+  readonly plans: PlanCache;
+  /** When the reconciler looks at a run that has not moved since (ms). */
+  readonly checkAfterMs: number;
+  /** Told of every change of state that was written. */
+  readonly onState?: (state: RunState, report: RunReport) => void;
+}
+
+/** The one way into a run's record: what is redacted by the flow or secret by its look never gets there. */
+export function createRunRecorder({ db, blobs, feed, plans, onState, checkAfterMs }: RunRecorderDeps): RunRecorder {
+  const recordNodes = shareWrites((reports: readonly RunReport[]) => write(joined(reports)), isConnectionError);
+
+  async function write(report: RunReport): Promise<RunState> {
+    const plan = await plans.get(report.run);
+    const update = await toUpdate(report, plan, blobs);
+    const events = toldOnce(report.nodes.flatMap(nodeEvents));
+    const { org_id, run_id } = report.run;
+    const result =
+      report.state === "PAUSED"
+        ? await db.orgTransaction(org_id, async (connection) => {
+            await lockRun(connection, run_id);
+            return recordRun(connection, update, events, checkAfterMs);
+          })
+        : await db.org(org_id, (connection) => recordRun(connection, update, events, checkAfterMs));
+    if (report.pauses_taken && plan.redact.length > 0) {
+      await db.org(org_id, (connection) => maskAnswers(connection, report, plan.redact));
+    }
+    if (!result) throw new Error(`run ${run_id} has no row`);
+    feed.changed(run_id, isSettled(result.state) ? "settled" : "progress");
+    if (result.state !== result.old_state) onState?.(result.state, report);
+    return result.state;
+  }
+
+  return {
+    record: (report) => (tellsNodesOnly(report) ? recordNodes(report.run.run_id, report) : write(report)),
+    async ended(run, path) {
+      const node = await db.org(run.org_id, (connection) => getNodeRun(connection, run.run_id, path));
+      if (node?.state === "FAILED" && node.error) return { state: "FAILED", error: node.error };
+      const whole = node?.state === "COMPLETED" && !node.truncated && (await plans.get(run)).redact.length === 0;
+      return whole ? { state: "COMPLETED", value: { v: node.output } } : null;
+    },
+  };
+}
+
+/** Whether a report has nothing but nodes and progress: such reports of a run can be one. */
+function tellsNodesOnly({ run: _run, progress: _progress, nodes: _nodes, ...more }: RunReport): boolean {
+  return Object.values(more).every((value) => value === undefined);
+}
+
+/** Reports of one run in one, in their order. */
+function joined(reports: readonly RunReport[]): RunReport {
+  const [first, ...others] = reports;
+  if (!first) throw new Error("there is no report");
+  return others.reduce(
+    (all, { progress, nodes }) => ({
+      run: all.run,
+      progress: furthest(all.progress, progress),
+      nodes: [...all.nodes, ...nodes],
+    }),
+    first,
+  );
+}
+
+function furthest(one: Progress, other: Progress): Progress {
+  return {
+    total_nodes: Math.max(one.total_nodes, other.total_nodes),
+    started_nodes: Math.max(one.started_nodes, other.started_nodes),
+    completed_nodes: Math.max(one.completed_nodes, other.completed_nodes),
+    skipped_nodes: Math.max(one.skipped_nodes, other.skipped_nodes),
+    current_node: other.current_node ?? one.current_node,
+  };
+}
+
+async function toUpdate(report: RunReport, plan: LoadedPlan, blobs: BlobStore): Promise<RunUpdate> {
+  const { outputs, checkpoint, nodes, run, pauses_opened, ...rest } = report;
+  return {
+    ...rest,
+    ...(pauses_opened ? { pauses_opened: pauses_opened.map((pause) => withoutSecrets(pause, plan.redact)) } : {}),
+    org_id: run.org_id,
+    run_id: run.run_id,
+    temporal_run_id: run.temporal_run_id,
+    started_at: run.started_at,
+    ...(report.error ? { error: { ...report.error, message: redactSecrets(report.error.message) } } : {}),
+    nodes: await Promise.all(latest(nodes).map((node) => toRecord(node, plan, blobs))),
+    ...(outputs ? { outputs: await redactOutputs(outputs, plan, blobs, run.org_id) } : {}),
+    ...(checkpoint && keepsCheckpoint(report.state)
+      ? { checkpoint: await withoutRedacted(checkpoint, plan, blobs) }
+      : {}),
+  };
+}
+
+/** What is shown to those who decide is in the record as well, and in the answer to the caller. */
+function withoutSecrets(pause: PauseOpening, paths: readonly RedactPath[]): PauseOpening {
+  return { ...pause, data: redact(pause.data, paths, ["nodes", pause.node_id, "inputs", "data"]) };
+}
+
+/** An answer is kept whole until its run has it, which is told again what was lost on the way. */
+async function maskAnswers(db: Db, { run, pauses_taken = [] }: RunReport, paths: readonly RedactPath[]): Promise<void> {
+  for (const { pause_id, node_id, resolution } of await listPauses(db, run.run_id)) {
+    if (!resolution || !pauses_taken.includes(pause_id)) continue;
+    const data = redact(resolution.data, paths, ["nodes", node_id, "output", "data"]);
+    if (data !== resolution.data) await replaceResolution(db, pause_id, { ...resolution, data });
+  }
+}
+
+/** One report of each node, since one statement cannot write a row twice: its end where that is told, else the last. */
+function latest(reports: readonly NodeReport[]): NodeReport[] {
+  const byPath = new Map<string, NodeReport>();
+  for (const report of reports) {
+    const known = byPath.get(report.path);
+    if (!known || !isNodeEnd(known.state)) byPath.set(report.path, report);
+  }
+  return [...byPath.values()];
+}
+
+/**
+ * Events without repetitions, and nothing of a node after its end: an attempt whose worker was thought dead may report
+ * beside the one that took its place. Of what earlier writes told, the statement itself takes care.
+ */
+function toldOnce(events: readonly RunEventDraft[]): RunEventDraft[] {
+  const ended = new Set<unknown>();
+  const told = new Set<string>();
+  return events.filter(({ type, data: { path, attempt, error } }) => {
+    const key = JSON.stringify([type, path, attempt, error !== undefined && error !== null]);
+    if (ended.has(path) || told.has(key)) return false;
+    told.add(key);
+    if (type === "node.finished") ended.add(path);
+    return true;
+  });
+}
+
+async function toRecord(
+  { value, inputs, announced: _announced, ...node }: NodeReport,
+  { redact: paths }: LoadedPlan,
+  blobs: BlobStore,
+): Promise<NodeRecord> {
+  const masked = (member: "inputs" | "output", json: Json): Json =>
+    paths.length === 0 ? json : redact(json, paths, ["nodes", node.node_id, member]);
+  const output =
+    value === undefined ? {} : await readable(value, (json) => masked("output", json), paths.length > 0, blobs);
+  return {
+    ...node,
+    ...output,
+    ...(inputs === undefined ? {} : { inputs: shorten(masked("inputs", inputs)).output }),
+    ...(node.error ? { error: { ...node.error, message: redactSecrets(node.error.message) } } : {}),
+  };
+}
+
+async function readable(
+  value: StoredValue,
+  masked: (json: Json) => Json,
+  redacting: boolean,
+  blobs: BlobStore,
+): Promise<{ output: Json; truncated?: boolean }> {
+  if ("v" in value) return shorten(masked(value.v));
+  if (redacting) return shorten(masked(await loadValue(blobs, value)));
+  return { output: { $truncated: true, size: value.ref.size }, truncated: true };
+}
+
+function shorten(json: Json): { output: Json; truncated?: boolean } {
+  const text = JSON.stringify(json);
+  if (text.length <= RECORDED_CHARS) return { output: json };
+  const preview = (typeof json === "string" ? json : text).slice(0, PREVIEW_CHARS);
+  // Cut between the halves of a pair, a character would be one that Postgres refuses.
+  const whole = /[\uD800-\uDBFF]$/.test(preview) ? preview.slice(0, -1) : preview;
+  return { output: { $truncated: true, size: Buffer.byteLength(text), preview: whole }, truncated: true };
+}
+
+async function redactOutputs(
+  outputs: Readonly<Record<string, StoredValue>>,
+  { redact: paths }: LoadedPlan,
+  blobs: BlobStore,
+  orgId: string,
+): Promise<Record<string, StoredValue>> {
+  const masked = await Promise.all(
+    Object.entries(outputs).map(async ([id, value]): Promise<[string, StoredValue]> => {
+      if (paths.length === 0) return [id, value];
+      const json = await loadValue(blobs, value);
+      const kept = redact(json, paths, ["outputs", id]);
+      // No longer than what it was made of, which may be an input: those are measured as text.
+      return [id, kept === json ? value : await storeValue(blobs, orgId, kept, ANY_LENGTH)];
+    }),
+  );
+  return Object.fromEntries(masked);
+}
+
+/** Nodes of whose value a part must not be stored are left out: a run that resumes executes them again. */
+async function withoutRedacted(
+  nodes: Readonly<Record<string, CheckpointNode>>,
+  { redact: paths }: LoadedPlan,
+  blobs: BlobStore,
+): Promise<Record<string, CheckpointNode>> {
+  if (paths.length === 0) return nodes;
+  const kept = await Promise.all(
+    Object.entries(nodes).map(async ([id, node]) => {
+      const json = await loadValue(blobs, node.value);
+      return redact(json, paths, ["nodes", id, "output"]) === json ? [[id, node] as const] : [];
+    }),
+  );
+  return Object.fromEntries(kept.flat());
+}
+
+function nodeEvents(node: NodeReport): RunEventDraft[] {
+  const { node_id, path, type, state, attempts, error, started_at, finished_at, announced = false } = node;
+  const at = finished_at ?? started_at ?? new Date().toISOString();
+  const started: RunEventDraft = { type: "node.started", at: started_at ?? at, data: { node_id, path, type } };
+  switch (state) {
+    case "RUNNING":
+    case "PAUSED":
+      return [started];
+    case "RETRYING":
+      return [
+        ...(announced || attempts > 1 ? [] : [started]),
+        { type: "node.retrying", at, data: { node_id, path, type, attempt: attempts, error: told(error) } },
+      ];
+    default:
+      return [
+        // A node that was skipped or taken over from another run has not started here.
+        ...(announced || attempts > 1 || started_at === null ? [] : [started]),
+        {
+          type: "node.finished",
+          at,
+          data: { node_id, path, type, state, attempts, started_at, finished_at, error: told(error) },
+        },
+      ];
+  }
+}
+
+function told(error: NodeReport["error"]): unknown {
+  return error ? { ...error, message: redactSecrets(error.message) } : null;
+}

@@ -1,0 +1,77 @@
+import type { Json, StoredValue } from "../../src/domain/json.ts";
+import type { Scope } from "../../src/domain/flow/plan/types.ts";
+import type {
+  AssembleInput,
+  SplitItemsInput,
+  SplitItemsResult,
+  StoredScope,
+} from "../../src/domain/runs/run-report.ts";
+import { loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+
+/** Items of a list that leave an activity by value: a slice of 250 of them stays small in the history (characters). */
+const ITEM_CHARS = 1024;
+
+/** The scope with every value loaded. */
+export async function loadScope(blobs: BlobStore, stored: StoredScope, runId: string): Promise<Scope> {
+  const [nodes, inputs, item, last] = await Promise.all([
+    loadAll(blobs, stored.nodes),
+    loadAll(blobs, stored.inputs),
+    stored.item ? loadValue(blobs, stored.item) : undefined,
+    stored.last ? loadValue(blobs, stored.last) : undefined,
+  ]);
+  return {
+    nodes,
+    inputs,
+    run: { id: runId, user_id: stored.user_id, metadata: stored.metadata },
+    ...(item === undefined ? {} : { item }),
+    ...(stored.index === undefined ? {} : { index: stored.index }),
+    ...(last === undefined ? {} : { last }),
+  };
+}
+
+async function loadAll(blobs: BlobStore, values: Readonly<Record<string, StoredValue>>): Promise<Record<string, Json>> {
+  const loaded = await Promise.all(
+    Object.entries(values).map(async ([id, value]) => [id, await loadValue(blobs, value)] as const),
+  );
+  return Object.fromEntries(loaded);
+}
+
+/** Puts values together into one: a list, a list of lists' items, or an object. Throws NodeFailure `value_too_large`. */
+export async function assemble(
+  blobs: BlobStore,
+  { org_id, kind, parts, names = [] }: AssembleInput,
+): Promise<StoredValue> {
+  const values = await Promise.all(parts.map((part) => loadValue(blobs, part)));
+  switch (kind) {
+    case "array":
+      return storeValue(blobs, org_id, values);
+    case "concat":
+      return storeValue(
+        blobs,
+        org_id,
+        values.flatMap((list) => list as readonly Json[]),
+      );
+    case "object":
+      return storeValue(blobs, org_id, Object.fromEntries(names.map((name, at) => [name, values[at] ?? null])));
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** Some items of a long list, each a value of its own. */
+export async function splitItems(
+  blobs: BlobStore,
+  { org_id, items, from, to }: SplitItemsInput,
+): Promise<SplitItemsResult> {
+  const list = (await loadValue(blobs, items)) as readonly Json[];
+  const slice = await Promise.all(
+    list.slice(from, to).map(async (item): Promise<StoredValue> => {
+      const text = JSON.stringify(item);
+      if (text.length <= ITEM_CHARS) return { v: item };
+      const { key, size } = await blobs.put(org_id, Buffer.from(text), { maxBytes: Number.MAX_SAFE_INTEGER });
+      return { ref: { $blob: key, size } };
+    }),
+  );
+  return { count: list.length, items: slice };
+}

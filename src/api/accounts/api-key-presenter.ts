@@ -1,0 +1,33 @@
+import { z } from "zod";
+import { API_KEY_KINDS } from "../../stores/accounts/api-keys.ts";
+import type { ApiKey } from "../../stores/accounts/api-keys.ts";
+
+export const apiKeySchema = z
+  .object({
+    key_id: z.uuid(),
+    name: z.string(),
+    kind: z.enum(API_KEY_KINDS),
+    prefix: z.string().describe("The first characters of the key, to recognise it by."),
+    created_by: z.uuid().nullable().describe("Id of the user or API key that made it."),
+    created_at: z.iso.datetime(),
+    expires_at: z.iso.datetime().nullable(),
+    last_used_at: z.iso.datetime().nullable().describe("To the minute."),
+  })
+  .meta({ id: "ApiKey" });
+
+export const newApiKeySchema = apiKeySchema
+  .extend({ key: z.string().describe("The key itself. It is shown here and never again.") })
+  .meta({ id: "NewApiKey" });
+
+export function presentApiKey(key: ApiKey): z.infer<typeof apiKeySchema> {
+  return {
+    key_id: key.key_id,
+    name: key.name,
+    kind: key.kind,
+    prefix: key.prefix,
+    created_by: key.created_by,
+    created_at: key.created_at,
+    expires_at: key.expires_at,
+    last_used_at: key.last_used_at,
+  };
+}

@@ -1,0 +1,111 @@
+import { z } from "zod";
+import { apiKeyName, hasExpired } from "../../domain/accounts/accounts.ts";
+import { invalid, notFound } from "../../domain/errors.ts";
+import { moment, timeText } from "../../domain/moment.ts";
+import { generateApiKey } from "../../platform/secrets/crypto.ts";
+import { API_KEY_KINDS, insertApiKey, listApiKeys, revokeApiKey } from "../../stores/accounts/api-keys.ts";
+import type { ApiDeps } from "../deps.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import type { ApiServices } from "../operations.ts";
+import { pathId } from "../http/path-id.ts";
+import { apiKeySchema, newApiKeySchema, presentApiKey } from "./api-key-presenter.ts";
+
+const createBody = z
+  .strictObject({
+    name: apiKeyName,
+    kind: z.enum(API_KEY_KINDS).describe("public: runs flows and uploads, safe in a web page. secret: everything."),
+    expires_at: timeText.nullish().describe("Never, when it is left out."),
+  })
+  .meta({ id: "ApiKeyCreate" });
+
+/** `/v2/api-keys`. */
+export function createApiKeyOperations({ db }: ApiDeps, { authenticator }: ApiServices): Operation[] {
+  return [
+    defineOperation({
+      id: "createApiKey",
+      method: "POST",
+      path: "/v2/api-keys",
+      tag: "API keys",
+      summary: "Create an API key",
+      auth: "secret",
+      role: "admin",
+      body: createBody,
+      idempotent: true,
+      confidential: true,
+      examples: {
+        public: { name: "Web shop", kind: "public" },
+        expiring: { name: "CI", kind: "secret", expires_at: "2030-01-01T00:00:00Z" },
+      },
+      success: {
+        201: {
+          description: "The key, with its value.",
+          schema: newApiKeySchema,
+          links: { revoke: { operationId: "revokeApiKey", parameters: { key_id: "$response.body#/key_id" } } },
+        },
+      },
+      async handler({ body, principal, newId }) {
+        const expires_at = body.expires_at == null ? null : moment(body.expires_at);
+        if (expires_at !== null && hasExpired(expires_at)) {
+          throw invalid(["body", "expires_at"], "The time has passed already");
+        }
+        const secret = generateApiKey(body.kind);
+        const key = {
+          key_id: newId(),
+          org_id: principal.org_id,
+          name: body.name,
+          kind: body.kind,
+          secret_hash: secret.hash,
+          prefix: secret.prefix,
+          created_by: principal.id,
+          expires_at,
+        };
+        const row = await db.org(principal.org_id, (connection) => insertApiKey(connection, key));
+        return { status: 201, body: { ...presentApiKey(row), key: secret.value } };
+      },
+    }),
+    defineOperation({
+      id: "listApiKeys",
+      method: "GET",
+      path: "/v2/api-keys",
+      tag: "API keys",
+      summary: "List API keys",
+      description: "Without their values, and without revoked ones.",
+      auth: "secret",
+      role: "admin",
+      query: listQuery,
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of keys.", schema: pageOf(apiKeySchema, "ApiKeyPage") } },
+      async handler({ query, principal }) {
+        const page = await listPage({
+          list: "api-keys",
+          orgId: principal.org_id,
+          query,
+          fetch: (keyset) => db.org(principal.org_id, (connection) => listApiKeys(connection, keyset)),
+          idOf: (key) => key.key_id,
+          present: presentApiKey,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "revokeApiKey",
+      method: "DELETE",
+      path: "/v2/api-keys/{key_id}",
+      tag: "API keys",
+      summary: "Revoke an API key",
+      description: "It works for at most five more seconds.",
+      auth: "secret",
+      role: "admin",
+      params: z.object({ key_id: pathId("API key") }),
+      success: { 204: { description: "It is revoked." } },
+      async handler({ params: { key_id }, principal }) {
+        if (!(await db.org(principal.org_id, (connection) => revokeApiKey(connection, key_id))))
+          throw notFound("API key");
+        authenticator.forget(key_id.toLowerCase());
+        return { status: 204 };
+      },
+    }),
+  ];
+}

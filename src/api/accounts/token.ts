@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { clientAddress } from "../http/client-address.ts";
+import type { ApiDeps } from "../deps.ts";
+import { isStorable } from "../http/json-guard.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { JsonAnswer, Operation } from "../http/operation.ts";
+import type { ApiServices } from "../operations.ts";
+import { createRateLimiter } from "../http/rate-limit.ts";
+import { readForm } from "../http/read-json.ts";
+import { createTokenService } from "../../services/accounts/tokens.ts";
+import type { TokenPair } from "../../services/accounts/tokens.ts";
+
+const FORM_BYTES = 64 * 1024;
+/** Far more than the grants have; a body of nothing but names has tens of thousands. */
+const MAX_PARAMETERS = 50;
+/** Wrong passwords for one address from one place, and for all addresses from one place. */
+const GUESSES = { name: "sign-in", points: 10, seconds: 900 };
+const GUESSES_OF_HOST = { name: "sign-in-host", points: 100, seconds: 900 };
+
+const form = z
+  .object({
+    grant_type: z.enum(["password", "refresh_token"]),
+    username: z.string().optional().describe("The user's e-mail address; with grant_type=password."),
+    password: z.string().optional(),
+    refresh_token: z.string().optional().describe("With grant_type=refresh_token. It is used up by that."),
+    scope: z.string().optional().describe("There are no scopes; what is given is ignored."),
+  })
+  .meta({ id: "TokenRequest" });
+
+const tokenSchema = z
+  .object({
+    access_token: z.string(),
+    token_type: z.literal("bearer"),
+    expires_in: z.int().describe("Seconds."),
+    refresh_token: z.string(),
+    scope: z.string(),
+  })
+  .meta({ id: "Token" });
+
+const errorSchema = z
+  .object({
+    error: z.enum(["invalid_request", "invalid_grant", "unsupported_grant_type"]),
+    error_description: z.string(),
+  })
+  .meta({ id: "TokenError" });
+
+/** `/token`: the OAuth 2.0 password flow. */
+export function createTokenOperations({ db, config }: ApiDeps, { authenticator }: ApiServices): Operation[] {
+  const tokens = createTokenService(db, authenticator.forget);
+  const guesses = createRateLimiter(db, GUESSES);
+  const guessesOfHost = createRateLimiter(db, GUESSES_OF_HOST);
+
+  async function signIn(email: string, password: string, address: string): Promise<TokenPair | null> {
+    if (!isStorable(email)) return null;
+    const key = createHash("sha256").update(`${email.toLowerCase()} ${address}`).digest("hex");
+    // Taken before the password is looked at: guesses made at the same time all count.
+    await guessesOfHost.take(address);
+    await guesses.take(key);
+    const pair = await tokens.signIn(email, password);
+    if (pair) await Promise.all([guessesOfHost.giveBack(address), guesses.reset(key)]);
+    return pair;
+  }
+
+  return [
+    defineOperation({
+      id: "createToken",
+      method: "POST",
+      path: "/token",
+      tag: "Authentication",
+      summary: "Sign in, or renew an access token",
+      description: "RFC 6749 sections 4.3 and 6. Access tokens live an hour, refresh tokens 30 days.",
+      auth: "none",
+      form,
+      problems: ["rate_limited", "payload_too_large", "unsupported_media_type"],
+      success: { 200: { description: "The tokens.", schema: tokenSchema } },
+      failures: { 400: { description: "RFC 6749 section 5.2.", schema: errorSchema } },
+      async handler({ ctx }) {
+        const members = await readForm(ctx.req, FORM_BYTES);
+        if (members.size > MAX_PARAMETERS) return refusal("invalid_request", `At most ${MAX_PARAMETERS} parameters.`);
+        if (new Set(members.keys()).size < members.size)
+          return refusal("invalid_request", "A parameter is given more than once.");
+        const grant = members.get("grant_type");
+        if (grant === "password") {
+          const [username, password] = [members.get("username"), members.get("password")];
+          if (!username || !password) return refusal("invalid_request", "username and password are needed.");
+          return answer(await signIn(username, password, clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES)));
+        }
+        if (grant === "refresh_token") {
+          const refreshToken = members.get("refresh_token");
+          if (!refreshToken) return refusal("invalid_request", "refresh_token is needed.");
+          return answer(await tokens.refresh(refreshToken));
+        }
+        if (!grant) return refusal("invalid_request", "grant_type is needed.");
+        return refusal("unsupported_grant_type", "grant_type must be password or refresh_token.");
+      },
+    }),
+  ];
+}
+
+function answer(pair: TokenPair | null): JsonAnswer {
+  if (!pair) return refusal("invalid_grant", "The credentials are not valid.");
+  return { status: 200, body: { ...pair, token_type: "bearer", scope: "" }, headers: { Pragma: "no-cache" } };
+}
+
+function refusal(error: z.infer<typeof errorSchema>["error"], error_description: string): JsonAnswer {
+  return { status: 400, body: { error, error_description } };
+}

@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { USER_ROLES } from "../../stores/accounts/users.ts";
+import type { User } from "../../stores/accounts/users.ts";
+
+export const userSchema = z
+  .object({
+    user_id: z.uuid(),
+    email: z.string(),
+    role: z.enum(USER_ROLES).describe("viewer: reads. editor: reads, writes, runs. admin: keys and users too."),
+    disabled: z.boolean().describe("Whether the user can sign in no more."),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: "User" });
+
+export function presentUser(user: User): z.infer<typeof userSchema> {
+  return {
+    user_id: user.user_id,
+    email: user.email,
+    role: user.role,
+    disabled: user.disabled_at !== null,
+    created_at: user.created_at,
+  };
+}

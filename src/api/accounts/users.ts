@@ -1,0 +1,181 @@
+import { z } from "zod";
+import { emailAddress, userPassword } from "../../domain/accounts/accounts.ts";
+import { Problem, notFound } from "../../domain/errors.ts";
+import { hashPassword } from "../../platform/secrets/crypto.ts";
+import { isUniqueViolation } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
+import { revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
+import {
+  USERS_EMAIL_KEY,
+  USER_ROLES,
+  deleteUser,
+  findUser,
+  insertUser,
+  listUsers,
+  lockUsers,
+  updateUser,
+} from "../../stores/accounts/users.ts";
+import type { User } from "../../stores/accounts/users.ts";
+import type { ApiDeps } from "../deps.ts";
+import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import type { ApiServices } from "../operations.ts";
+import { pathId } from "../http/path-id.ts";
+import { presentUser, userSchema } from "./user-presenter.ts";
+
+const params = z.object({ user_id: pathId("user") });
+const role = z.enum(USER_ROLES);
+
+const createBody = z.strictObject({ email: emailAddress, password: userPassword, role }).meta({ id: "UserCreate" });
+const changeBody = z
+  .strictObject({ role: role.optional(), password: userPassword.optional(), disabled: z.boolean().optional() })
+  .meta({ id: "UserChange" });
+
+const COMMON = { tag: "Users", auth: "secret", role: "admin" } as const;
+const ETAG = { ETag: "For If-Match." };
+
+/** `/v2/users`: who can sign in at `/token`. For admins. */
+export function createUserOperations({ db }: ApiDeps, { authenticator }: ApiServices): Operation[] {
+  const shown = (status: number, user: User, headers: Record<string, string> = {}) => {
+    const body = presentUser(user);
+    return { status, body, headers: { ETag: contentTag(body), ...headers } };
+  };
+
+  return [
+    defineOperation({
+      ...COMMON,
+      id: "createUser",
+      method: "POST",
+      path: "/v2/users",
+      summary: "Create a user",
+      body: createBody,
+      idempotent: true,
+      confidential: true,
+      problems: ["name_taken"],
+      examples: { editor: { email: "ada@example.com", password: "a long passphrase", role: "editor" } },
+      success: {
+        201: {
+          description: "The user.",
+          schema: userSchema,
+          headers: { Location: "Its address.", ...ETAG },
+          links: { get: { operationId: "getUser", parameters: { user_id: "$response.body#/user_id" } } },
+        },
+      },
+      async handler({ body, principal, newId }) {
+        const user = {
+          user_id: newId(),
+          org_id: principal.org_id,
+          email: body.email,
+          role: body.role,
+          password_hash: await hashPassword(body.password),
+        };
+        try {
+          const row = await db.org(principal.org_id, (connection) => insertUser(connection, user));
+          return shown(201, row, { Location: `/v2/users/${row.user_id}` });
+        } catch (error) {
+          if (isUniqueViolation(error, USERS_EMAIL_KEY))
+            throw new Problem("name_taken", "There is a user with this address already.");
+          throw error;
+        }
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "listUsers",
+      method: "GET",
+      path: "/v2/users",
+      summary: "List users",
+      query: listQuery,
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of users.", schema: pageOf(userSchema, "UserPage") } },
+      async handler({ query, principal }) {
+        const page = await listPage({
+          list: "users",
+          orgId: principal.org_id,
+          query,
+          fetch: (keyset) => db.org(principal.org_id, (connection) => listUsers(connection, keyset)),
+          idOf: (user) => user.user_id,
+          present: presentUser,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "getUser",
+      method: "GET",
+      path: "/v2/users/{user_id}",
+      summary: "Get a user",
+      params,
+      success: { 200: { description: "The user.", schema: userSchema, headers: ETAG } },
+      async handler({ params: { user_id }, principal }) {
+        const user = await db.org(principal.org_id, (connection) => findUser(connection, user_id));
+        if (!user) throw notFound("user");
+        return shown(200, user);
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "changeUser",
+      method: "PATCH",
+      path: "/v2/users/{user_id}",
+      summary: "Change a user's role or password, or lock the user out",
+      description: "A new password and a lock-out end all sessions of the user. The last admin stays one.",
+      params,
+      headers: ifMatchHeaders,
+      body: changeBody,
+      examples: { promote: { role: "admin" }, "lock out": { disabled: true } },
+      problems: ["precondition_failed", "conflict"],
+      success: { 200: { description: "The user as it is now.", schema: userSchema, headers: ETAG } },
+      async handler({ params: { user_id }, headers, body, principal }) {
+        const password_hash = body.password === undefined ? undefined : await hashPassword(body.password);
+        const user = await db.orgTransaction(principal.org_id, async (connection) => {
+          const { user: found, others } = await lock(connection, user_id);
+          requireMatch(headers["if-match"], contentTag(presentUser(found)));
+          const staysAdmin = (body.role ?? found.role) === "admin" && !(body.disabled ?? found.disabled_at !== null);
+          if (!staysAdmin) requireOtherAdmin(found, others);
+          if (password_hash !== undefined || body.disabled === true) await revokeTokensOfUser(connection, user_id);
+          return updateUser(connection, user_id, { role: body.role, password_hash, disabled: body.disabled });
+        });
+        if (!user) throw notFound("user");
+        authenticator.forget(user.user_id);
+        return shown(200, user);
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "deleteUser",
+      method: "DELETE",
+      path: "/v2/users/{user_id}",
+      summary: "Delete a user and all sessions",
+      params,
+      problems: ["conflict"],
+      success: { 204: { description: "The user is gone." } },
+      async handler({ params: { user_id }, principal }) {
+        await db.orgTransaction(principal.org_id, async (connection) => {
+          const { user, others } = await lock(connection, user_id);
+          requireOtherAdmin(user, others);
+          await deleteUser(connection, user_id);
+        });
+        authenticator.forget(user_id.toLowerCase());
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+async function lock(db: Db, userId: string): Promise<{ user: User; others: User[] }> {
+  const users = await lockUsers(db);
+  const user = users.find((each) => each.user_id === userId.toLowerCase());
+  if (!user) throw notFound("user");
+  return { user, others: users.filter((each) => each !== user) };
+}
+
+/** An organisation without an admin could be repaired from the command line only. */
+function requireOtherAdmin(user: User, others: readonly User[]): void {
+  const isAdmin = (each: User): boolean => each.role === "admin" && each.disabled_at === null;
+  if (isAdmin(user) && !others.some(isAdmin))
+    throw new Problem("conflict", "The organisation needs an admin, and this is the only one.");
+}

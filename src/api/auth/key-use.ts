@@ -1,0 +1,43 @@
+import type { Logger } from "../../platform/logging/logger.ts";
+import { touchApiKeys } from "../../stores/accounts/api-keys.ts";
+import type { Database } from "../../stores/db.ts";
+
+/** `last_used_at` of a key is written at most this often by a process. */
+const WRITE_EVERY_MS = 60_000;
+/** How long uses are gathered before they are written, off the path of any request. */
+const GATHER_MS = 1000;
+
+export interface KeyUseRecorder {
+  readonly note: (keyId: string) => void;
+  readonly close: () => Promise<void>;
+}
+
+/** Keeps `last_used_at` of API keys about right: to the minute, in one statement for all keys in use. */
+export function createKeyUseRecorder(db: Database, logger: Logger): KeyUseRecorder {
+  const written = new Map<string, number>();
+  let waiting = new Map<string, string>();
+  let timer: NodeJS.Timeout | undefined;
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    if (waiting.size === 0) return;
+    const uses = [...waiting].map(([key_id, at]) => ({ key_id, at }));
+    waiting = new Map();
+    await db
+      .system((connection) => touchApiKeys(connection, uses))
+      .catch((err: unknown) => logger.warn({ err }, "last use of keys not written"));
+  }
+
+  return {
+    note(keyId) {
+      const now = Date.now();
+      if (now - (written.get(keyId) ?? 0) < WRITE_EVERY_MS) return;
+      if (written.size > 10_000) written.clear();
+      written.set(keyId, now);
+      waiting.set(keyId, new Date(now).toISOString());
+      timer ??= setTimeout(() => void flush(), GATHER_MS).unref();
+    },
+    close: flush,
+  };
+}

@@ -1,0 +1,15 @@
+import type { RemovedDocument } from "../../stores/documents/documents.ts";
+import type { ApiDeps } from "../deps.ts";
+
+/** Deletes what removed documents leave in the blob store. The rows are gone already: what fails here is only space. */
+export async function discardDocuments(
+  { blobs, logger }: Pick<ApiDeps, "blobs" | "logger">,
+  removed: readonly RemovedDocument[],
+): Promise<void> {
+  for (const { blob_key, text_value } of removed) {
+    const keys = [blob_key, ...(text_value && "ref" in text_value ? [text_value.ref.$blob] : [])];
+    for (const key of keys) {
+      await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { DOCUMENT_STATUSES } from "../../domain/documents/document.ts";
+import type { DocumentRow } from "../../stores/documents/documents.ts";
+
+/** An uploaded document as the upload answers it. */
+export const uploadedDocumentSchema = z
+  .object({
+    file_id: z.uuid(),
+    filename: z.string(),
+    size: z.int().describe("Bytes."),
+    content_hash: z.string().describe("SHA-256 of the content, as hexadecimal digits."),
+    mime_type: z.string().describe("What the content is, whatever the upload called it."),
+    org: z.uuid(),
+    user_id: z.string(),
+    flow_id: z.uuid(),
+    node_id: z.string(),
+    status: z.enum(DOCUMENT_STATUSES).describe("`pending` until its text has been read."),
+  })
+  .meta({ id: "UploadedDocument" });
+export type UploadedDocumentView = z.infer<typeof uploadedDocumentSchema>;
+
+export const documentSchema = uploadedDocumentSchema
+  .extend({
+    error: z.object({ code: z.string(), message: z.string() }).nullable().describe("Why its text could not be read."),
+    pages: z.int().nullable(),
+    created_at: z.iso.datetime(),
+    indexed_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: "Document" });
+export type DocumentView = z.infer<typeof documentSchema>;
+
+type Presentable = Omit<DocumentRow, "blob_key" | "text_value" | "error" | "pages" | "created_at" | "indexed_at">;
+
+export function presentUploadedDocument(document: Presentable): UploadedDocumentView {
+  return {
+    file_id: document.file_id,
+    filename: document.filename,
+    size: document.size,
+    content_hash: document.content_hash,
+    mime_type: document.mime_type,
+    org: document.org_id,
+    user_id: document.user_id,
+    flow_id: document.project_id,
+    node_id: document.node_id,
+    status: document.status,
+  };
+}
+
+export function presentDocument(document: DocumentRow): DocumentView {
+  return {
+    ...presentUploadedDocument(document),
+    error: document.error && { code: document.error.code, message: document.error.message },
+    pages: document.pages,
+    created_at: document.created_at,
+    indexed_at: document.indexed_at,
+  };
+}

@@ -1,0 +1,96 @@
+import { z } from "zod";
+import { notFound } from "../../domain/errors.ts";
+import { deleteDocuments, listDocuments } from "../../stores/documents/documents.ts";
+import type { DocumentHandle } from "../../stores/documents/documents.ts";
+import { findProject } from "../../stores/projects/projects.ts";
+import type { ApiDeps } from "../deps.ts";
+import { discardDocuments } from "./discard-documents.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import type { Principal } from "../auth/principal.ts";
+import { documentSchema, presentDocument } from "./document-presenter.ts";
+import { userHandle } from "../runs/run-request.ts";
+
+const TAG = "Documents";
+const PATH = "/documents/{org}/{flow}/{node}/{user_id}";
+/** Documents removed with one statement. */
+const BATCH = 500;
+
+const params = z.object({
+  org: pathId("flow", "Id of the credential's organisation."),
+  flow: pathId("flow", "Id of the flow."),
+  node: z.string().min(1).max(64).describe("The document node."),
+  user_id: userHandle,
+});
+const filename = z.string().min(1).max(255).optional().describe("Only the document of this name.");
+
+/** `/documents`: what was uploaded under a handle. */
+export function createDocumentOperations(deps: ApiDeps): Operation[] {
+  const { db } = deps;
+
+  /** The handle of a path. A node that a later version of the flow does not have any more keeps its documents. */
+  async function handleOf(path: z.output<typeof params>, { org_id }: Principal): Promise<DocumentHandle> {
+    const known = path.org === org_id && (await db.org(org_id, (client) => findProject(client, path.flow)));
+    if (!known) throw notFound("flow");
+    return { project_id: known.project_id, node_id: path.node, user_id: path.user_id };
+  }
+
+  return [
+    defineOperation({
+      id: "listDocuments",
+      method: "GET",
+      path: PATH,
+      tag: TAG,
+      summary: "List the documents uploaded under a handle",
+      description:
+        "The handle is compared exactly. It is what protects the documents: whoever has the public key and a handle can list and remove what was uploaded under it, so give web pages handles that cannot be guessed.",
+      auth: "public",
+      params,
+      query: listQuery.extend({ filename }),
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of documents.", schema: pageOf(documentSchema, "DocumentPage") } },
+      async handler({ params: path, query, principal }) {
+        const { org_id } = principal;
+        const handle = await handleOf(path, principal);
+        const page = await listPage({
+          list: "documents",
+          orgId: org_id,
+          query,
+          filters: { ...handle, filename: query.filename },
+          fetch: (keyset) => db.org(org_id, (client) => listDocuments(client, handle, query.filename ?? null, keyset)),
+          idOf: (document) => document.file_id,
+          present: presentDocument,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "deleteDocuments",
+      method: "DELETE",
+      path: PATH,
+      tag: TAG,
+      summary: "Remove the documents uploaded under a handle",
+      description:
+        "All of them, or with `filename` that one; a name that is not there is a 404. Runs that start later do not see them.",
+      auth: "public",
+      params,
+      query: z.object({ filename }),
+      success: { 204: { description: "They are gone." } },
+      async handler({ params: path, query, principal }) {
+        const handle = await handleOf(path, principal);
+        for (let count = BATCH, total = 0; count === BATCH;) {
+          const removed = await db.org(principal.org_id, (client) =>
+            deleteDocuments(client, handle, query.filename ?? null, BATCH),
+          );
+          await discardDocuments(deps, removed);
+          count = removed.length;
+          total += count;
+          if (total === 0 && query.filename !== undefined) throw notFound("document");
+        }
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,64 @@
+import { Problem, invalid } from "../../domain/errors.ts";
+import { BlobTooLarge } from "../../platform/blobs/blobs.ts";
+import type { BlobStore, StoredBlob } from "../../platform/blobs/blobs.ts";
+import { MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES, detectMime, isSupportedMime } from "../../platform/parsing/mime.ts";
+import { tooLarge } from "../http/read-upload.ts";
+import type { UploadedFile } from "../http/read-upload.ts";
+
+/** A stored upload and what it was found to be. */
+export interface StoredUpload extends StoredBlob {
+  readonly filename: string;
+  readonly mime_type: string;
+}
+
+/**
+ * Streams an upload into the blob store. Its type is told from its first bytes and its name before anything is kept.
+ * Throws 413, 415 for a type that cannot be read or that `accept` does not name, and 422 for an empty file; nothing is
+ * left behind then.
+ */
+export async function storeUpload(
+  blobs: BlobStore,
+  orgId: string,
+  { filename, declaredType, content }: UploadedFile,
+  { maxBytes, accept }: { readonly maxBytes: number; readonly accept: readonly string[] | undefined },
+): Promise<StoredUpload> {
+  const chunks = content[Symbol.asyncIterator]();
+  const head: Uint8Array[] = [];
+  let size = 0;
+  while (size < MIME_PROBE_BYTES) {
+    const { value, done } = await chunks.next();
+    if (done) break;
+    head.push(value);
+    size += value.byteLength;
+  }
+  if (size === 0) throw invalid(["body", "file"], "The file is empty", "too_short");
+  const mime_type = detectMime(filename, declaredType, Buffer.concat(head));
+  requireType(mime_type, accept);
+
+  async function* whole(): AsyncGenerator<Uint8Array, void> {
+    yield* head;
+    yield* { [Symbol.asyncIterator]: () => chunks };
+  }
+  try {
+    const stored = await blobs.put(orgId, whole(), { maxBytes });
+    return { ...stored, filename, mime_type };
+  } catch (error) {
+    throw error instanceof BlobTooLarge ? tooLarge(maxBytes) : error;
+  }
+}
+
+function requireType(mime: string, accept: readonly string[] | undefined): void {
+  if (!isSupportedMime(mime)) {
+    throw new Problem(
+      "unsupported_media_type",
+      `Documents of type ${mime} cannot be read; these can: ${SUPPORTED_MIME_TYPES.join(", ")}.`,
+    );
+  }
+  const accepted = accept?.some((wanted) => {
+    const type = wanted.toLowerCase();
+    return type === mime || (type.endsWith("/*") && mime.startsWith(type.slice(0, -1)));
+  });
+  if (accepted === false) {
+    throw new Problem("unsupported_media_type", `The document node takes ${accept?.join(", ")}, not ${mime}.`);
+  }
+}

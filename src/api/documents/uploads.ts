@@ -1,0 +1,140 @@
+import { z } from "zod";
+import { Problem, invalid, notFound } from "../../domain/errors.ts";
+import type { NodeConfigs } from "../../domain/flow/nodes/index.ts";
+import type { Plan, PlanNode } from "../../domain/flow/plan/types.ts";
+import * as documents from "../../stores/documents/documents.ts";
+import type { ApiDeps } from "../deps.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import type { ApiServices } from "../operations.ts";
+import { presentUploadedDocument, uploadedDocumentSchema } from "./document-presenter.ts";
+import { readUpload } from "../http/read-upload.ts";
+import { discardDocuments } from "./discard-documents.ts";
+import { storeUpload } from "./store-upload.ts";
+import type { StoredUpload } from "./store-upload.ts";
+import { userHandle } from "../runs/run-request.ts";
+
+const ADDRESSES = [
+  { path: "/upload_to_storage_user", id: "uploadDocument", summary: "Upload a document to a flow's document node" },
+  { path: "/upload_to_supabase_user", id: "uploadDocumentOlderName", summary: "The same under its older name" },
+] as const;
+
+const query = z.object({
+  org: z.string().describe("Id of the credential's organisation."),
+  user_id: userHandle,
+  flow_id: z.string().describe("Id of the flow (project)."),
+  node_id: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe("The document node; may be left out where the flow has exactly one (`doc-0`, by convention)."),
+});
+
+const DESCRIPTION = `The file is stored and then read in the background: \`status\` is \`pending\` at first. Runs with the same \`user_id\` wait until it has been read.
+The same file name again under the same organisation, handle, flow and node replaces the earlier file. What the file is, is told from its content, not from what
+the request calls it. With an \`Idempotency-Key\` the same file is stored once; another one under that key is a 409.`;
+
+/** `/upload_to_storage_user` and its older name. */
+export function createUploadOperations(deps: ApiDeps, { flows }: ApiServices): Operation[] {
+  const { config, db, blobs, runs, logger } = deps;
+  const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
+
+  const undo = async ({ key }: StoredUpload): Promise<void> => {
+    await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
+  };
+
+  /** Makes the upload a document; answers the one that is there already where this one was made before. */
+  async function keep(document: documents.NewDocument): Promise<documents.DocumentRow | null> {
+    const { org_id, file_id } = document;
+    const replaced = await db.orgTransaction(org_id, async (client) => {
+      await documents.lockFilename(client, document, document.filename);
+      const inserted = await documents.insertDocument(client, document);
+      return inserted ? documents.deleteReplaced(client, document) : null;
+    });
+    if (!replaced) return earlier(document);
+    await discardDocuments(deps, replaced);
+    // The row is what counts: a start that is lost is made up for by the sweeper.
+    await runs
+      .startIngest({ org_id, file_id })
+      .catch((err: unknown) => logger.warn({ err, file_id }, "ingestion not started"));
+    return null;
+  }
+
+  /** The document that another upload under the same Idempotency-Key has made, before or meanwhile. */
+  async function earlier(document: documents.NewDocument): Promise<documents.DocumentRow> {
+    const known = await db.org(document.org_id, (client) => documents.getDocument(client, document.file_id));
+    const same = known?.content_hash === document.content_hash && known.filename === document.filename;
+    if (known && same) return known;
+    throw new Problem("idempotency_conflict", "This Idempotency-Key was used with another file in the last 24 hours.");
+  }
+
+  return ADDRESSES.map(({ path, id, summary }) =>
+    defineOperation({
+      id,
+      method: "POST",
+      path,
+      tag: "Documents",
+      summary,
+      description: DESCRIPTION,
+      auth: "public",
+      query,
+      multipart: z
+        .object({ file: z.file().describe("The document, with its file name. Other fields are ignored.") })
+        .meta({ id: "DocumentUpload" }),
+      idempotent: "claim",
+      problems: ["bad_request", "not_found", "flow_version_not_found"],
+      success: { 200: { description: "The document, still to be read.", schema: uploadedDocumentSchema } },
+      async handler({ query: { org, user_id, flow_id, node_id }, principal, ctx, newId }) {
+        const { org_id } = principal;
+        if (org.toLowerCase() !== org_id) throw notFound("flow");
+        const { project, plan } = await flows.get(org_id, flow_id, -1);
+        const node = documentNode(plan, node_id);
+        const { accept } = node.config as unknown as NodeConfigs["files"];
+        const upload = await readUpload(
+          ctx.req,
+          { maxBytes },
+          (file) => storeUpload(blobs, org_id, file, { maxBytes, accept }),
+          undo,
+        );
+        const document: documents.NewDocument = {
+          file_id: newId(),
+          org_id,
+          project_id: project.project_id,
+          node_id: node.id,
+          user_id,
+          filename: upload.filename,
+          mime_type: upload.mime_type,
+          size: upload.size,
+          content_hash: upload.sha256,
+          blob_key: upload.key,
+        };
+        try {
+          const known = await keep(document);
+          if (!known) return { status: 200, body: presentUploadedDocument({ ...document, status: "pending" }) };
+          await undo(upload);
+          return { status: 200, body: presentUploadedDocument(known), headers: { "Idempotent-Replayed": "true" } };
+        } catch (error) {
+          await undo(upload);
+          throw error;
+        }
+      },
+    }),
+  );
+}
+
+/** The document node that is meant. Throws 422 where there is none, or more than one and none is named. */
+function documentNode(plan: Plan, nodeId: string | undefined): PlanNode {
+  const nodes = plan.nodes.filter(({ type }) => type === "files");
+  const [only, ...others] = nodes;
+  if (!only) throw invalid(["query", "flow_id"], "The flow has no document node", "value_error");
+  const names = nodes.map(({ id }) => id).join(", ");
+  if (nodeId === undefined) {
+    if (others.length > 0)
+      throw invalid(["query", "node_id"], `The flow has several document nodes; name one of ${names}`, "missing");
+    return only;
+  }
+  const node = nodes.find(({ id }) => id === nodeId);
+  if (!node) throw invalid(["query", "node_id"], `The flow has no such document node; it has ${names}`);
+  return node;
+}

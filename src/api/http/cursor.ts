@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import { Problem } from "../../domain/errors.ts";
+
+/** Where a page lies in its list: its first and its last id, in the list's order. */
+export interface PagePosition {
+  readonly first: string;
+  readonly last: string;
+}
+
+const SHAPE = /^[A-Za-z0-9_-]{1,512}$/;
+const HASH_LENGTH = 12;
+
+/** A short digest of what a list is narrowed by: a cursor holds only under the same. */
+export function hashFilters(filters: Readonly<Record<string, unknown>>): string {
+  const members = Object.entries(filters)
+    .filter(([, value]) => value !== undefined)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return digest(JSON.stringify(members));
+}
+
+/** Writes a cursor: opaque to clients, and nothing in it is secret. */
+export function encodeCursor(position: PagePosition, filtersHash: string): string {
+  const payload = `${filtersHash}.${position.first}.${position.last}`;
+  return Buffer.from(`${payload}.${digest(payload)}`).toString("base64url");
+}
+
+/** Reads a cursor. Throws 400 `invalid_cursor` for what we did not write, 400 `cursor_mismatch` under other filters. */
+export function decodeCursor(cursor: string, filtersHash: string, isId: (text: string) => boolean): PagePosition {
+  const bytes = Buffer.from(SHAPE.test(cursor) ? cursor : "", "base64url");
+  // The decoder skips what it cannot read; a cursor has one spelling.
+  const text = bytes.toString("base64url") === cursor ? bytes.toString("utf8") : "";
+  const [hash = "", first = "", last = "", checksum, ...rest] = text.split(".");
+  if (rest.length > 0 || checksum !== digest(`${hash}.${first}.${last}`) || !isId(first) || !isId(last)) {
+    throw new Problem("invalid_cursor", "The cursor is not one that a list answered.");
+  }
+  if (hash !== filtersHash) {
+    throw new Problem(
+      "cursor_mismatch",
+      "The cursor belongs to a list with other filters or another order. Start without a cursor.",
+    );
+  }
+  return { first, last };
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("base64url").slice(0, HASH_LENGTH);
+}

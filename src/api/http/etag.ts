@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { Problem } from "../../domain/errors.ts";
+
+/** Declared by operations that change what was read before. */
+export const ifMatchHeaders = z.object({
+  "if-match": z
+    .string()
+    .max(1000)
+    .optional()
+    .describe("The ETag of the resource as it was read: the change is refused with 412 when it has changed since."),
+});
+
+/** The tag of a resource that counts its changes. */
+export function revisionTag(revision: number): string {
+  return `"r${revision}"`;
+}
+
+/** The tag of a resource that does not: of what is shown of it. */
+export function contentTag(shown: unknown): string {
+  return `"${createHash("sha256").update(JSON.stringify(shown)).digest("base64url").slice(0, 22)}"`;
+}
+
+/** Throws 412 when the If-Match header is there and names another state than `tag`. */
+export function requireMatch(ifMatch: string | undefined, tag: string): void {
+  if (ifMatch === undefined) return;
+  const tags = ifMatch.split(",").map((part) => part.trim());
+  if (!tags.includes("*") && !tags.includes(tag)) {
+    throw new Problem(
+      "precondition_failed",
+      "The resource has changed since it was read. Read it again, then change it.",
+      { headers: { ETag: tag } },
+    );
+  }
+}

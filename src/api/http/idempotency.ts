@@ -1,0 +1,166 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from "node:crypto";
+import { uuidv7 } from "uuidv7";
+import type { Logger } from "../../platform/logging/logger.ts";
+import { Problem, invalid } from "../../domain/errors.ts";
+import type { Database } from "../../stores/db.ts";
+import { LEASE_SECONDS, claimKey, releaseClaim, renewClaim, storeAnswer } from "../../stores/http/idempotency.ts";
+import type { StoredAnswer } from "../../stores/http/idempotency.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Rendered } from "./render.ts";
+
+/** Longer bodies are kept in the blob store: a row should stay a row. */
+const INLINE_BODY_BYTES = 1024 * 1024;
+/** No answer is longer: a run's outputs are bounded far below. */
+const MAX_BODY_BYTES = 1024 * 1024 * 1024;
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+const OTHER_REQUEST = "This Idempotency-Key was used with another request in the last 24 hours.";
+/** Which of the two it is cannot be told: what is kept of such a request is of no use without its credential. */
+const OTHER_CREDENTIAL =
+  "This Idempotency-Key was used in the last 24 hours with another request, or with another credential: the answer kept shows a secret, and only the credential that it was given to can read it.";
+
+export interface IdempotentRequest {
+  readonly orgId: string;
+  readonly key: string;
+  readonly operation: string;
+  readonly method: string;
+  readonly path: string;
+  readonly search: string;
+  readonly body: Buffer;
+  /** The caller's credential where the request or its answer holds a secret; see `seal`. */
+  readonly credential: string | null;
+}
+
+/** What a handler gets of the key. */
+export interface KeyHold {
+  readonly resourceId: string;
+  readonly repeated: boolean;
+}
+
+export interface Idempotency {
+  /** Serves a request once: the first answer is kept for 24 h and replayed. Throws the 409s. */
+  once(request: IdempotentRequest, serve: (hold: KeyHold) => Promise<Rendered>): Promise<Rendered>;
+  /** Fixes the resource id of a key and serves the request every time. Throws the 409 of another request. */
+  claimOnly(request: IdempotentRequest): Promise<KeyHold>;
+}
+
+export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger: Logger }): Idempotency {
+  const { db, blobs, logger } = deps;
+
+  async function claim(request: IdempotentRequest, lease_seconds: number): ReturnType<typeof claimKey> {
+    if (!KEY.test(request.key))
+      throw invalid(["header", "Idempotency-Key"], "1 to 255 visible ASCII characters", "value_error");
+    const row = {
+      org_id: request.orgId,
+      key: request.key,
+      operation: request.operation,
+      request_hash: hashRequest(request),
+      resource_id: uuidv7(),
+      lease_seconds,
+    };
+    const result = await db.org(request.orgId, (connection) => claimKey(connection, row));
+    if (result.outcome === "conflict") {
+      throw new Problem("idempotency_conflict", request.credential === null ? OTHER_REQUEST : OTHER_CREDENTIAL);
+    }
+    return result;
+  }
+
+  async function restore(request: IdempotentRequest, answer: StoredAnswer): Promise<Rendered> {
+    const kept =
+      answer.blob === undefined ? answer.body : (await blobs.read(answer.blob, MAX_BODY_BYTES)).toString("utf8");
+    const body = kept === undefined ? undefined : answer.sealed ? unseal(kept, request.credential) : kept;
+    return {
+      status: answer.status,
+      headers: { ...answer.headers, "Idempotent-Replayed": "true" },
+      ...(body !== undefined && { body }),
+    };
+  }
+
+  async function keep(request: IdempotentRequest, rendered: Rendered): Promise<void> {
+    const { status, headers } = rendered;
+    const sealed = request.credential !== null && rendered.body !== undefined;
+    const body = sealed ? seal(rendered.body ?? "", request.credential ?? "") : rendered.body;
+    let stored: StoredAnswer = { status, headers, ...(body !== undefined && { body }), ...(sealed && { sealed }) };
+    if (body !== undefined && Buffer.byteLength(body) > INLINE_BODY_BYTES) {
+      const { key } = await blobs.put(request.orgId, Buffer.from(body), { maxBytes: MAX_BODY_BYTES });
+      stored = { status, headers, blob: key, ...(sealed && { sealed }) };
+    }
+    await db.org(request.orgId, (connection) => storeAnswer(connection, request.key, stored));
+  }
+
+  return {
+    async once(request, serve) {
+      const claimed = await claim(request, LEASE_SECONDS);
+      if (claimed.outcome === "answered") return restore(request, claimed.response);
+      if (claimed.outcome !== "claimed") {
+        throw inProgress();
+      }
+      const withConnection = (work: typeof renewClaim): Promise<void> =>
+        db.org(request.orgId, (connection) => work(connection, request.key));
+      const onFailure = (err: unknown): void =>
+        logger.warn({ err, operation: request.operation }, "idempotency record not written");
+      const renewal = setInterval(() => void withConnection(renewClaim).catch(onFailure), (LEASE_SECONDS * 1000) / 3);
+      try {
+        const rendered = await serve({ resourceId: claimed.resource_id, repeated: claimed.repeated });
+        if (isFinal(rendered)) await keep(request, rendered).catch(onFailure);
+        else await withConnection(releaseClaim).catch(onFailure);
+        return rendered;
+      } catch (error) {
+        await withConnection(releaseClaim).catch(onFailure);
+        throw error;
+      } finally {
+        clearInterval(renewal);
+      }
+    },
+
+    async claimOnly(request) {
+      const claimed = await claim(request, 0);
+      if (claimed.outcome === "claimed" || claimed.outcome === "answered") {
+        return { resourceId: claimed.resource_id, repeated: claimed.outcome === "answered" || claimed.repeated };
+      }
+      throw inProgress();
+    },
+  };
+}
+
+function inProgress(): Problem {
+  return new Problem(
+    "idempotency_in_progress",
+    "The first request with this Idempotency-Key has not been answered yet.",
+    {
+      headers: { "Retry-After": "1" },
+    },
+  );
+}
+
+/** Whether the answer stands: a failure of ours or a limit may be tried again, a run that took place may not. */
+function isFinal(rendered: Rendered): boolean {
+  return (rendered.status < 500 && rendered.status !== 429) || rendered.settled === true;
+}
+
+function hashRequest(request: IdempotentRequest): Buffer {
+  // A plain digest of a body with a password in it could be searched for the password.
+  const hash = request.credential === null ? createHash("sha256") : createHmac("sha256", request.credential);
+  return hash.update(`${request.method} ${request.path}${request.search}\n`).update(request.body).digest();
+}
+
+/**
+ * Encrypts an answer that shows a secret once (a new API key) with the caller's own credential, which is stored nowhere:
+ * the caller can have the answer again, somebody who reads the database cannot.
+ */
+function seal(text: string, credential: string): string {
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv("aes-256-gcm", sealingKey(credential), nonce);
+  return Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]).toString("base64");
+}
+
+function unseal(sealed: string, credential: string | null): string {
+  const bytes = Buffer.from(sealed, "base64");
+  const decipher = createDecipheriv("aes-256-gcm", sealingKey(credential ?? ""), bytes.subarray(0, 12));
+  decipher.setAuthTag(bytes.subarray(-16));
+  return decipher.update(bytes.subarray(12, -16), undefined, "utf8") + decipher.final("utf8");
+}
+
+function sealingKey(credential: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", credential, "", "millrace idempotent answer", 32));
+}

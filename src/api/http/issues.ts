@@ -1,0 +1,93 @@
+import type { z } from "zod";
+import type { ValidationIssue } from "../../domain/errors.ts";
+
+export type Location = "path" | "query" | "body" | "header";
+
+/** pydantic's words, which clients of the interface already know, for what zod calls an invalid type. */
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: "string_type",
+  number: "float_type",
+  int: "int_type",
+  boolean: "bool_type",
+  array: "list_type",
+  object: "dict_type",
+  record: "dict_type",
+  null: "none_required",
+};
+const FORMAT_WORDS: Readonly<Record<string, string>> = {
+  uuid: "uuid_parsing",
+  url: "url_parsing",
+  datetime: "datetime_parsing",
+  regex: "string_pattern_mismatch",
+};
+const SIZE_WORDS: Readonly<Record<string, readonly [small: string, big: string]>> = {
+  string: ["string_too_short", "string_too_long"],
+  array: ["too_short", "too_long"],
+  object: ["too_short", "too_long"],
+  record: ["too_short", "too_long"],
+};
+
+/** Turns every issue of a zod error into the interface's ValidationError. `input` is what was parsed. */
+export function toValidationIssues(error: z.ZodError, location: Location, input: unknown): ValidationIssue[] {
+  return error.issues.flatMap((issue) => toIssues(issue, [location], input));
+}
+
+function toIssues(issue: z.core.$ZodIssue, prefix: ReadonlyArray<string | number>, input: unknown): ValidationIssue[] {
+  const path = issue.path.map((part) => (typeof part === "number" ? part : String(part)));
+  const loc = [...prefix, ...path];
+  switch (issue.code) {
+    case "unrecognized_keys":
+      return issue.keys.map((key) => ({
+        loc: [...loc, key],
+        msg: "Extra inputs are not permitted",
+        type: "extra_forbidden",
+      }));
+    case "invalid_type":
+      if (valueAt(input, issue.path) === undefined) return [{ loc, msg: "Field required", type: "missing" }];
+      return [{ loc, msg: issue.message, type: TYPE_WORDS[issue.expected] ?? "value_error" }];
+    case "too_small":
+      return [
+        {
+          loc,
+          msg: issue.message,
+          type: SIZE_WORDS[issue.origin]?.[0] ?? (issue.inclusive ? "greater_than_equal" : "greater_than"),
+        },
+      ];
+    case "too_big":
+      return [
+        {
+          loc,
+          msg: issue.message,
+          type: SIZE_WORDS[issue.origin]?.[1] ?? (issue.inclusive ? "less_than_equal" : "less_than"),
+        },
+      ];
+    case "invalid_format":
+      return [{ loc, msg: issue.message, type: FORMAT_WORDS[issue.format] ?? "value_error" }];
+    case "invalid_value":
+      if (valueAt(input, issue.path) === undefined) return [{ loc, msg: "Field required", type: "missing" }];
+      return [{ loc, msg: issue.message, type: issue.values.length > 1 ? "enum" : "literal_error" }];
+    case "invalid_union":
+      return [{ loc, msg: unionMessage(issue), type: issue.errors.length === 0 ? "union_tag_invalid" : "value_error" }];
+    case "not_multiple_of":
+      return [{ loc, msg: issue.message, type: "multiple_of" }];
+    case "invalid_key":
+    case "invalid_element":
+    case "custom":
+      return [{ loc, msg: issue.message, type: "value_error" }];
+  }
+}
+
+function unionMessage(issue: z.core.$ZodIssueInvalidUnion): string {
+  if (issue.errors.length === 0) return issue.message;
+  const alternatives = issue.errors.map((errors) => errors[0]?.message ?? "").filter((message) => message !== "");
+  return `No alternative matches: ${[...new Set(alternatives)].join("; ")}`;
+}
+
+function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  let at = input;
+  for (const part of path) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, part)) return undefined;
+    at = (at as Record<PropertyKey, unknown>)[part];
+  }
+  return at;
+}

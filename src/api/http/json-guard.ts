@@ -1,0 +1,116 @@
+import type { ValidationIssue } from "../../domain/errors.ts";
+
+export const MAX_JSON_DEPTH = 100;
+/**
+ * Members and items in all: what parsing and checking a body costs goes by them more than by its bytes. A flow that is
+ * one list of so many has as many values as a flow may.
+ */
+export const MAX_JSON_VALUES = 500_000;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const COMMA = 0x2c;
+
+/**
+ * Finds out, while a JSON text arrives, why it should not even be parsed: too deep, too many values. The text need not
+ * be valid JSON. Between chunks other requests have their turn.
+ */
+export class JsonShape {
+  #depth = 0;
+  #values = 0;
+  #inString = false;
+  /** 1 where a chunk ended between a backslash and what it escapes. */
+  #skip = 0;
+  #problem: string | null = null;
+
+  /** What is wrong with what has been read so far. */
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  read(chunk: Uint8Array): void {
+    if (this.#problem !== null) return;
+    let depth = this.#depth;
+    let values = this.#values;
+    let inString = this.#inString;
+    let at = this.#skip;
+    // Native search makes base64 of many MB cheap.
+    const isPlain = !chunk.includes(BACKSLASH);
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at];
+      if (inString && isPlain) {
+        const end = chunk.indexOf(QUOTE, at);
+        inString = end === -1;
+        at = inString ? chunk.length - 1 : end;
+      } else if (inString) {
+        if (byte === BACKSLASH) at++;
+        else if (byte === QUOTE) inString = false;
+      } else if (byte === QUOTE) {
+        inString = true;
+      } else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
+        values++;
+        if (++depth > MAX_JSON_DEPTH) break;
+      } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
+        depth--;
+      } else if (byte === COMMA) {
+        values++;
+      }
+    }
+    if (depth > MAX_JSON_DEPTH) this.#problem = `The body nests deeper than ${MAX_JSON_DEPTH} levels`;
+    else if (values > MAX_JSON_VALUES) this.#problem = `The body has more than ${MAX_JSON_VALUES} values`;
+    this.#depth = depth;
+    this.#values = values;
+    this.#inString = inString;
+    this.#skip = at - chunk.length;
+  }
+}
+
+/**
+ * Finds what no part of the service may meet: a member named `__proto__` (it replaces the prototype wherever it is
+ * assigned), and text that Postgres cannot hold (U+0000, half a surrogate pair). Null when there is none.
+ */
+export function findForbidden(value: unknown, bytes: Buffer, looseTop: boolean): ValidationIssue | null {
+  // All of these need an escape or the plain word; without either the walk is spared.
+  if (!bytes.includes("\\u") && !bytes.includes("__proto__")) return null;
+  const loc: Array<string | number> = ["body"];
+  return walk(value, loc, looseTop);
+}
+
+function walk(value: unknown, loc: Array<string | number>, loose: boolean): ValidationIssue | null {
+  if (typeof value === "string") return isStorable(value) ? null : issue(loc, TEXT_MESSAGE, "string_unicode");
+  if (typeof value !== "object" || value === null) return null;
+  // Depth is bounded by JsonShape, so recursion is safe.
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      loc.push(index);
+      const found = walk(item, loc, false);
+      if (found) return found;
+      loc.pop();
+    }
+    return null;
+  }
+  for (const key of Object.keys(value)) {
+    loc.push(key);
+    if (key === "__proto__" && !loose) return issue(loc, "This name is not allowed", "value_error");
+    if (!isStorable(key)) return issue(loc.slice(0, -1), TEXT_MESSAGE, "string_unicode");
+    const found = walk((value as Record<string, unknown>)[key], loc, false);
+    if (found) return found;
+    loc.pop();
+  }
+  return null;
+}
+
+const TEXT_MESSAGE = "Text must not contain U+0000 or half of a surrogate pair";
+
+function issue(loc: ReadonlyArray<string | number>, msg: string, type: string): ValidationIssue {
+  return { loc: [...loc], msg, type };
+}
+
+/** Whether Postgres can hold the text. */
+export function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes("\u0000");
+}

@@ -1,0 +1,34 @@
+import type { Middleware } from "koa";
+import type { Logger } from "../../../platform/logging/logger.ts";
+import type { Metrics } from "../../../platform/metrics.ts";
+import type { RequestState } from "../operation.ts";
+
+/** The status that is noted when the client left before the answer was whole. */
+const CLIENT_GONE = 499;
+
+/** Writes a line and a measurement for each request, under its operation's id (never its address: that is unbounded). */
+export function accessLog(logger: Logger, metrics: Metrics): Middleware<RequestState> {
+  return async function accessLog(ctx, next) {
+    const start = performance.now();
+    ctx.res.once("close", () => {
+      const ms = performance.now() - start;
+      const { operationId = "unmatched", principal, requestId } = ctx.state;
+      const status = ctx.res.writableFinished ? ctx.res.statusCode : CLIENT_GONE;
+      metrics.httpRequest({ operation: operationId, status }, ms / 1000);
+      const line = {
+        request_id: requestId,
+        operation: operationId,
+        method: ctx.method,
+        // Without the query: it may hold what users wrote.
+        path: ctx.path.slice(0, 512),
+        status,
+        ms: Math.round(ms),
+        org_id: principal?.org_id,
+        principal: principal?.id,
+      };
+      if (status >= 500) logger.warn(line, "request");
+      else logger.info(line, "request");
+    });
+    await next();
+  };
+}

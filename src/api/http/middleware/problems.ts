@@ -1,0 +1,29 @@
+import type { Middleware } from "koa";
+import type { Logger } from "../../../platform/logging/logger.ts";
+import type { RequestState } from "../operation.ts";
+import { renderProblem, toProblem } from "../problem-answer.ts";
+import { send } from "../send.ts";
+
+/** The one place where errors become answers: known ones as they say, all others as a bare 500 and a log line. */
+export function problems(logger: Logger): Middleware<RequestState> {
+  return async function problems(ctx, next) {
+    try {
+      await next();
+    } catch (error) {
+      const problem = toProblem(error);
+      if (problem !== error) {
+        logger.error(
+          { err: error, request_id: ctx.state.requestId, operation: ctx.state.operationId },
+          "request failed",
+        );
+      }
+      if (ctx.res.headersSent) {
+        // A stream that was cut off must look cut off, not complete.
+        ctx.respond = false;
+        ctx.res.destroy();
+        return;
+      }
+      send(ctx, renderProblem(problem, ctx.state.requestId));
+    }
+  };
+}

@@ -1,0 +1,16 @@
+import type { Middleware } from "koa";
+import { Problem } from "../../../domain/errors.ts";
+import type { RequestState } from "../operation.ts";
+
+/** Refuses requests that break the rules of HTTP; the server leaves them to this, so that they are answered as any other. */
+export function wellFormed(): Middleware<RequestState> {
+  return async function wellFormed(ctx, next) {
+    const { host, expect } = ctx.headers;
+    const headers = { Connection: "close" };
+    if (host === undefined && ctx.req.httpVersion === "1.1")
+      throw new Problem("bad_request", "A request of HTTP/1.1 has a Host header.", { headers });
+    if (expect !== undefined && expect.toLowerCase() !== "100-continue")
+      throw new Problem("expectation_failed", "Of expectations, only 100-continue can be met.", { headers });
+    await next();
+  };
+}

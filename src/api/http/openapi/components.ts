@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { canonicalJson } from "../../../domain/flow/definition/content-hash.ts";
+import type { Json, JsonObject } from "../../../domain/json.ts";
+
+/** Gathers the named schemas of a document; unnamed ones stand where they are used. */
+export interface SchemaComponents {
+  /** The schema as it is sent ("input": defaults are optional) or answered ("output"). */
+  convert(schema: z.ZodType, io: "input" | "output"): JsonObject;
+  /** Adds or replaces a named schema that is JSON Schema already; its own `$defs` become named schemas too. */
+  add(name: string, schema: JsonObject): void;
+  all(): Record<string, JsonObject>;
+}
+
+const COMPONENTS = "#/components/schemas/";
+
+export function createSchemaComponents(): SchemaComponents {
+  const components = new Map<string, JsonObject>();
+
+  /** The name under which a definition is kept: another one where requests and answers differ. */
+  function keep(name: string, schema: JsonObject, io: "input" | "output"): string {
+    for (const candidate of [name, `${name}${io === "input" ? "Input" : "Output"}`]) {
+      const known = components.get(candidate);
+      if (known === undefined || canonicalJson(known) === canonicalJson(schema)) {
+        components.set(candidate, schema);
+        return candidate;
+      }
+    }
+    throw new Error(`Two different schemas are called ${name}`);
+  }
+
+  return {
+    convert(schema, io) {
+      // Only what stands inside another schema is taken out under its name, so it is put inside one.
+      const { properties, $defs = {} } = z.toJSONSchema(z.object({ root: schema }), {
+        target: "draft-2020-12",
+        io,
+        unrepresentable: "any",
+        override: ({ jsonSchema }) => {
+          delete jsonSchema.id;
+          // Answers may gain members; clients that refuse unknown ones would break.
+          if (io === "output" && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+        },
+      }) as unknown as { properties: { root: JsonObject }; $defs?: Record<string, JsonObject> };
+      const names = new Map<string, string>();
+      const rename = (ref: string): string => COMPONENTS + (names.get(nameOf(ref)) ?? nameOf(ref));
+      // Definitions that refer to others come after those, so that a change of name reaches them.
+      for (const name of inOrder($defs)) names.set(name, keep(name, rewriteRefs($defs[name] ?? {}, rename), io));
+      return rewriteRefs(properties.root, rename);
+    },
+    add(name, schema) {
+      const { $defs = {}, $schema: _, ...rest } = schema as { $defs?: JsonObject } & JsonObject;
+      const rename = (ref: string): string => `${COMPONENTS}${name}_${nameOf(ref)}`;
+      components.set(name, rewriteRefs(rest, rename));
+      for (const [inner, definition] of Object.entries($defs)) {
+        components.set(`${name}_${inner}`, rewriteRefs(definition as JsonObject, rename));
+      }
+    },
+    all: () => Object.fromEntries([...components].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  };
+}
+
+function inOrder(definitions: Readonly<Record<string, JsonObject>>): string[] {
+  const done = new Set<string>();
+  const visit = (name: string): void => {
+    if (done.has(name) || definitions[name] === undefined) return;
+    done.add(name);
+    for (const ref of refsIn(definitions[name])) visit(nameOf(ref));
+    ordered.push(name);
+  };
+  const ordered: string[] = [];
+  Object.keys(definitions).forEach(visit);
+  return ordered;
+}
+
+function refsIn(value: Json): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) =>
+    key === "$ref" && typeof member === "string" ? [member] : refsIn(member),
+  );
+}
+
+function rewriteRefs(schema: JsonObject, rename: (ref: string) => string): JsonObject {
+  const rewrite = (value: Json): Json => {
+    if (Array.isArray(value)) return value.map(rewrite);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, member]) => [
+        key,
+        isDefinition(key, member) ? rename(member) : rewrite(member as Json),
+      ]),
+    );
+  };
+  return rewrite(schema) as JsonObject;
+}
+
+function isDefinition(key: string, value: unknown): value is string {
+  return key === "$ref" && typeof value === "string" && value.startsWith("#/$defs/");
+}
+
+function nameOf(ref: string): string {
+  return ref.replace("#/$defs/", "");
+}

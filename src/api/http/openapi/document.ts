@@ -1,0 +1,149 @@
+import type { z } from "zod";
+import { flowJsonSchema } from "../../../domain/flow/definition/flow-schema.ts";
+import type { Json, JsonObject } from "../../../domain/json.ts";
+import type { Operation } from "../operation.ts";
+import { createSchemaComponents } from "./components.ts";
+import type { SchemaComponents } from "./components.ts";
+import { ERROR_SCHEMAS } from "./error-schemas.ts";
+import { SHARED_HEADERS, responsesOf } from "./responses.ts";
+
+/** Of the interface, not of the program. */
+const API_VERSION = "0.1.0";
+
+const DESCRIPTION = `Millrace runs deployed flows durably and answers over HTTP.
+
+Every request but those for health, metrics, this document and \`/token\` carries \`Authorization: Bearer <credential>\`: an
+API key or an access token. Public keys run flows and upload documents; everything under \`/v2\` takes a secret key or a user's token.
+
+Errors are \`application/problem+json\` with a stable \`code\`; 422 is \`{detail: [{loc, msg, type}]}\` and lists the offending places, a hundred at most.
+Lists answer \`{data, cursor, has_more}\`: pass \`cursor\` on, with \`direction=prev\` to go back. An \`Idempotency-Key\` on a POST
+makes it safe to repeat for 24 hours. A body that is not JSON is a 422 at \`["body"]\`.
+Wherever it is sent, a request that cannot be read is a problem as well: 400, 408, 413 or 431; an expectation other than 100-continue is a 417.`;
+
+/** Generates the OpenAPI 3.1 document of the operations, from the schemas that check their requests and shape their answers. */
+export function openApiDocument(operations: readonly Operation[]): JsonObject {
+  const schemas = createSchemaComponents();
+  const paths: Record<string, Record<string, JsonObject>> = {};
+  for (const operation of operations) {
+    if (operation.undocumented) continue;
+    const path = (paths[operation.path] ??= {});
+    path[operation.method.toLowerCase()] = operationObject(operation, schemas);
+  }
+  for (const [name, schema] of Object.entries(ERROR_SCHEMAS)) schemas.add(name, schema);
+  schemas.add("Flow", flowJsonSchema());
+  const tags = [
+    ...new Set(operations.filter((operation) => !operation.undocumented).map((operation) => operation.tag)),
+  ];
+  return {
+    openapi: "3.1.0",
+    info: { title: "Millrace API", version: API_VERSION, description: DESCRIPTION },
+    servers: [{ url: "/", description: "Where this document comes from." }],
+    tags: tags.map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: schemas.all(),
+      headers: SHARED_HEADERS as JsonObject,
+      parameters: PARAMETERS,
+      securitySchemes: SECURITY_SCHEMES,
+    },
+  };
+}
+
+const PARAMETERS: JsonObject = {
+  RequestId: {
+    name: "X-Request-Id",
+    in: "header",
+    description:
+      "Comes back, and stands in the log. 1 to 128 of letters, digits, `.`, `_` and `-`; anything else is replaced.",
+    schema: { type: "string" },
+  },
+  IdempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    description:
+      "Makes the request safe to repeat: for 24 hours the same key with the same request gets the first answer.",
+    schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[!-~]+$" },
+  },
+};
+
+const SECURITY_SCHEMES: JsonObject = {
+  OAuth2PasswordBearer: { type: "oauth2", flows: { password: { tokenUrl: "token", scopes: {} } } },
+  Bearer: {
+    type: "http",
+    scheme: "bearer",
+    description: "An API key (`mr_sec_...`, `mr_pub_...`) or an access token.",
+  },
+};
+
+function operationObject(operation: Operation, schemas: SchemaComponents): JsonObject {
+  const security = securityOf(operation);
+  const body = requestBody(operation, schemas);
+  return {
+    tags: [operation.tag],
+    summary: operation.summary,
+    ...(operation.description !== undefined && { description: operation.description }),
+    operationId: operation.id,
+    ...(security && { security }),
+    parameters: parametersOf(operation, schemas),
+    ...(body && { requestBody: body }),
+    responses: responsesOf(operation, schemas),
+  };
+}
+
+/** The operations that public keys may call declare the password flow alone, as interface.md does for the run operation. */
+function securityOf(operation: Operation): Json | null {
+  if (operation.auth === "none") return null;
+  if (operation.auth === "public") return [{ OAuth2PasswordBearer: [] }];
+  return [{ Bearer: [] }, { OAuth2PasswordBearer: [] }];
+}
+
+function parametersOf(operation: Operation, schemas: SchemaComponents): Json[] {
+  const own = (["path", "query", "header"] as const).flatMap((place) => {
+    const schema = place === "path" ? operation.params : place === "query" ? operation.query : operation.headers;
+    return schema ? parametersIn(place, schema, schemas) : [];
+  });
+  const shared = ["RequestId", ...(operation.idempotent ? ["IdempotencyKey"] : [])];
+  return [...own, ...shared.map((name) => ({ $ref: `#/components/parameters/${name}` }))];
+}
+
+function parametersIn(place: "path" | "query" | "header", schema: z.ZodObject, schemas: SchemaComponents): Json[] {
+  const { properties, required = [] } = schemas.convert(schema, "input") as unknown as {
+    properties: Record<string, JsonObject>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name: place === "header" ? headerName(name) : name,
+    in: place,
+    required: place === "path" || required.includes(name),
+    ...(description !== undefined && { description }),
+    schema: rest,
+  }));
+}
+
+function requestBody(operation: Operation, schemas: SchemaComponents): JsonObject | null {
+  if (operation.multipart) {
+    return {
+      required: true,
+      content: { "multipart/form-data": { schema: schemas.convert(operation.multipart, "input") } },
+    };
+  }
+  if (operation.form) {
+    return {
+      required: true,
+      content: { "application/x-www-form-urlencoded": { schema: schemas.convert(operation.form, "input") } },
+    };
+  }
+  if (!operation.body) return null;
+  const examples = Object.entries(operation.examples ?? {}).map(
+    ([name, value]) => [name, { value: value as Json }] as const,
+  );
+  const media = {
+    schema: schemas.convert(operation.body, "input"),
+    ...(examples.length > 0 && { examples: Object.fromEntries(examples) }),
+  };
+  return { required: !operation.body.safeParse(undefined).success, content: { "application/json": media } };
+}
+
+function headerName(lower: string): string {
+  return lower.replaceAll(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
+}

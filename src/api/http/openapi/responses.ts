@@ -1,0 +1,143 @@
+import { PROBLEMS } from "../../../domain/errors.ts";
+import type { ProblemCode } from "../../../domain/errors.ts";
+import type { Json, JsonObject } from "../../../domain/json.ts";
+import { EVENT_STREAM } from "../event-stream.ts";
+import type { Operation, Success } from "../operation.ts";
+import type { SchemaComponents } from "./components.ts";
+
+const HEADERS_BY_STATUS: Readonly<Record<number, readonly string[]>> = {
+  401: ["WWW-Authenticate"],
+  405: ["Allow"],
+  409: ["Retry-After"],
+  429: ["Retry-After", "RateLimit", "RateLimit-Policy"],
+  503: ["Retry-After"],
+};
+
+/** Headers that more than one answer carries; each is a component. */
+export const SHARED_HEADERS: Readonly<Record<string, JsonObject>> = {
+  "X-Request-Id": {
+    description: "The request's own id where it had a usable one, else a new one.",
+    schema: { type: "string" },
+  },
+  "WWW-Authenticate": { description: "Always the Bearer scheme.", schema: { type: "string" } },
+  Allow: { description: "The methods that this address answers.", schema: { type: "string" } },
+  "Retry-After": { description: "Seconds after which a new attempt makes sense.", schema: { type: "integer" } },
+  RateLimit: {
+    description: 'What is left, e.g. `"default";r=59;t=60`. Only where a limit is configured.',
+    schema: { type: "string" },
+  },
+  "RateLimit-Policy": { description: 'The limit, e.g. `"default";q=60;w=60`.', schema: { type: "string" } },
+  "Idempotent-Replayed": {
+    description:
+      "`true` when an earlier request with this Idempotency-Key took effect: this is its answer, run or document again.",
+    schema: { type: "string" },
+  },
+};
+
+/** Every answer of an operation, by status. */
+export function responsesOf(operation: Operation, schemas: SchemaComponents): JsonObject {
+  const responses: Record<string, JsonObject> = {};
+  for (const [status, success] of Object.entries(operation.success))
+    responses[status] = documented(success, operation, schemas);
+  for (const [status, failure] of Object.entries(operation.failures ?? {}))
+    responses[status] = documented(failure, operation, schemas);
+  for (const [status, codes] of byStatus(problemCodes(operation))) responses[status] ??= problemResponse(status, codes);
+  return responses;
+}
+
+/** The codes an operation answers with: those it names, and those that follow from what it declares. */
+function problemCodes(operation: Operation): ProblemCode[] {
+  const codes = new Set<ProblemCode>(["method_not_allowed", "internal_error", ...(operation.problems ?? [])]);
+  const add = (condition: unknown, ...more: ProblemCode[]): void => {
+    if (condition) for (const code of more) codes.add(code);
+  };
+  const authenticated = operation.auth !== "none";
+  add(authenticated, "unauthorized", "forbidden", "rate_limited", "service_unavailable");
+  add(operation.params, "not_found");
+  add(operation.body ?? operation.multipart, "payload_too_large", "unsupported_media_type");
+  // Also where nothing is declared: then any parameter is one too many.
+  add(authenticated || operation.params || operation.query, "validation_error");
+  add(operation.idempotent, "idempotency_conflict", "idempotency_in_progress");
+  return [...codes];
+}
+
+/** One event of a stream, described as OpenAPI 3.2 does. */
+function serverSentEvent(data: Json): JsonObject {
+  return {
+    type: "object",
+    properties: {
+      id: { type: "string", pattern: "^\\d+$" },
+      event: { type: "string" },
+      data: { type: "string", contentMediaType: "application/json", contentSchema: data },
+    },
+    required: ["id", "data"],
+  };
+}
+
+function byStatus(codes: readonly ProblemCode[]): Map<number, ProblemCode[]> {
+  const grouped = new Map<number, ProblemCode[]>();
+  for (const code of codes) {
+    const { status } = PROBLEMS[code];
+    grouped.set(status, [...(grouped.get(status) ?? []), code]);
+  }
+  return grouped;
+}
+
+function documented(success: Success, operation: Operation, schemas: SchemaComponents): JsonObject {
+  const content: Record<string, Json> = {};
+  if (success.schema) {
+    const example = success.example === undefined ? {} : { example: success.example as Json };
+    content["application/json"] = { schema: schemas.convert(success.schema, "output"), ...example };
+  }
+  for (const [type, schema] of Object.entries(success.content ?? {})) {
+    const converted = schema && schemas.convert(schema, "output");
+    content[type] = converted ? { schema: type === EVENT_STREAM ? serverSentEvent(converted) : converted } : {};
+  }
+  const own = Object.entries(success.headers ?? {}).map(([name, description]) => [
+    name,
+    { description, schema: { type: "string" } },
+  ]);
+  const shared = ["X-Request-Id", ...(operation.idempotent ? ["Idempotent-Replayed"] : [])];
+  return {
+    description: success.description,
+    headers: { ...headerRefs(shared), ...(Object.fromEntries(own) as JsonObject) },
+    ...(Object.keys(content).length > 0 && { content }),
+    ...(success.links && { links: success.links as unknown as Json }),
+  };
+}
+
+function problemResponse(status: number, codes: readonly ProblemCode[]): JsonObject {
+  const headers = headerRefs(["X-Request-Id", ...(HEADERS_BY_STATUS[status] ?? [])]);
+  if (status === 422) {
+    return {
+      description: "Validation Error",
+      headers,
+      content: { "application/json": { schema: { $ref: "#/components/schemas/HTTPValidationError" } } },
+    };
+  }
+  const schema = {
+    allOf: [{ $ref: "#/components/schemas/Problem" }, { type: "object", properties: { code: { enum: [...codes] } } }],
+  };
+  const examples = codes.map((code) => [code, { value: exampleOf(code) }] as const);
+  return {
+    description: codes.map((code) => PROBLEMS[code].title).join("; "),
+    headers,
+    content: { "application/problem+json": { schema, examples: Object.fromEntries(examples) } },
+  };
+}
+
+function exampleOf(code: ProblemCode): JsonObject {
+  const { status, title } = PROBLEMS[code];
+  return {
+    type: `urn:millrace:problem:${code}`,
+    title,
+    status,
+    detail: `${title}.`,
+    code,
+    request_id: "0197a1c4-7c5e-7d1f-9a3b-2f4e6a8c0b1d",
+  };
+}
+
+function headerRefs(names: readonly string[]): JsonObject {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}

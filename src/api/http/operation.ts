@@ -1,0 +1,155 @@
+import type { Readable } from "node:stream";
+import type { ParameterizedContext } from "koa";
+import type { z } from "zod";
+import type { ProblemCode } from "../../domain/errors.ts";
+import type { Principal, Role } from "../auth/principal.ts";
+
+/** What the middleware knows of a request, for the log line and the error body. */
+export interface RequestState {
+  requestId: string;
+  /** Set once the request has been matched. */
+  operationId?: string;
+  principal?: Principal;
+}
+export type RequestContext = ParameterizedContext<RequestState>;
+
+/**
+ * Who may call: `none` needs no credential, `public` takes any key or user, `secret` refuses public keys.
+ * Every address of `public` operations may be called from other origins' web pages.
+ */
+export type Access = "none" | "public" | "secret";
+
+type Empty = z.ZodObject<Record<never, never>>;
+type BodyOf<B> = B extends z.ZodType ? z.output<B> : undefined;
+
+/** A request whose every part has been validated. */
+export interface OperationRequest<
+  A extends Access,
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  H extends z.ZodObject,
+  B,
+> {
+  readonly params: z.output<P>;
+  readonly query: z.output<Q>;
+  /** Only the declared ones, by lower-case name. */
+  readonly headers: z.output<H>;
+  readonly body: BodyOf<B>;
+  readonly principal: A extends "none" ? null : Principal;
+  /** For handlers that read or write the bytes themselves (multipart, event streams). */
+  readonly ctx: RequestContext;
+  readonly requestId: string;
+  /** Aborts when the client has gone away. */
+  readonly signal: AbortSignal;
+  /** Whether this Idempotency-Key has been seen before with the same request; only `idempotent: "claim"` is served then. */
+  readonly repeated: boolean;
+  /**
+   * A new UUIDv7. With an Idempotency-Key the first call answers the id kept with the key, so that a second attempt
+   * finds what the first one made.
+   */
+  readonly newId: () => string;
+}
+
+export type AnswerHeaders = Readonly<Record<string, string>>;
+
+/** A JSON answer; without `body` it is empty. */
+export interface JsonAnswer {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly headers?: AnswerHeaders;
+}
+
+/** An answer in another media type. */
+export interface ContentAnswer {
+  readonly status: number;
+  readonly type: string;
+  readonly content: string | Buffer | Readable;
+  readonly headers?: AnswerHeaders;
+}
+
+/** `"written"`: the handler has written the response by itself. */
+export type Answer = JsonAnswer | ContentAnswer | "written";
+
+/** One of the answers an operation documents. */
+export interface Success {
+  readonly description: string;
+  /** Of the JSON body; absent for an empty one. */
+  readonly schema?: z.ZodType;
+  /** Other media types; null where the bytes have no schema. */
+  readonly content?: Readonly<Record<string, z.ZodType | null>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly links?: Readonly<Record<string, Link>>;
+  readonly example?: unknown;
+}
+
+/** How a value of the answer is a parameter of another operation, e.g. `{ project_id: "$response.body#/project_id" }`. */
+export interface Link {
+  readonly operationId: string;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** An endpoint as ONE value: the route, the validation, the documentation and the code. */
+export interface OperationDefinition<
+  A extends Access,
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  H extends z.ZodObject,
+  B,
+> {
+  /** The operationId: unique, stable. */
+  readonly id: string;
+  readonly method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
+  /** With `{name}` for parameters. */
+  readonly path: `/${string}`;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly auth: A;
+  /** The least role; default viewer for GET, editor for the others. Public keys are not asked for it. */
+  readonly role?: Role;
+  readonly params?: P;
+  /** Anything not declared is refused, unless `looseQuery`. */
+  readonly query?: Q;
+  readonly looseQuery?: boolean;
+  readonly headers?: H;
+  /** Schema of a JSON body. One that accepts undefined makes the body optional. */
+  readonly body?: B;
+  /** Documents a body that the handler reads from `ctx.req` by itself. */
+  readonly multipart?: z.ZodObject;
+  readonly form?: z.ZodObject;
+  /** Which configured limit holds for the JSON body; default "json". */
+  readonly bodyLimit?: "json" | "run";
+  /** Never refuses the body for a member it does not know, not even for `__proto__`. */
+  readonly looseBody?: boolean;
+  readonly success: Readonly<Record<number, Success>>;
+  /** Codes beyond those that follow from the other members. */
+  readonly problems?: readonly ProblemCode[];
+  /** Documented instead of problem+json, e.g. the errors of RFC 6749. */
+  readonly failures?: Readonly<Record<number, Success>>;
+  /**
+   * Whether an Idempotency-Key is honoured. true: the answer is kept and replayed. "claim": the key only fixes the id
+   * that `newId()` gives, and the handler runs every time (for streams, which find their run by that id).
+   */
+  readonly idempotent?: boolean | "claim";
+  /** The request or its answer holds a secret: what is kept for a replay is encrypted with the caller's credential. */
+  readonly confidential?: boolean;
+  /** Named examples of the request body. */
+  readonly examples?: Readonly<Record<string, unknown>>;
+  /** Left out of the document: parts of a page. */
+  readonly undocumented?: boolean;
+  handler(request: OperationRequest<A, P, Q, H, B>): Promise<Answer>;
+}
+
+/** An operation whatever its types: what the router, the pipeline and the document generator take. */
+export type Operation = OperationDefinition<Access, z.ZodObject, z.ZodObject, z.ZodObject, z.ZodType | undefined>;
+
+/** Checks a definition's types against each other; a `body` for a GET or a handler reading an undeclared member do not compile. */
+export function defineOperation<
+  const A extends Access,
+  P extends z.ZodObject = Empty,
+  Q extends z.ZodObject = Empty,
+  H extends z.ZodObject = Empty,
+  B extends z.ZodType | undefined = undefined,
+>(definition: OperationDefinition<A, P, Q, H, B>): Operation {
+  return definition;
+}

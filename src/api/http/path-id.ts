@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { Problem, notFound } from "../../domain/errors.ts";
+
+/** What a path parameter that cannot be valid is answered with: the same as one that names nothing. */
+const absences = z.registry<{ absent: () => Problem }>();
+
+/** A UUID in a path, in whatever case; anything else is the 404 of an unknown `what`, in the same words. */
+export function pathId(what: string, description?: string): z.ZodUUID {
+  // Lower case is how ids stand in workflow ids and in the feed.
+  return z
+    .uuid()
+    .toLowerCase()
+    .meta({ description: description ?? `Id of the ${what}.` })
+    .register(absences, { absent: () => notFound(what) });
+}
+
+/** A version number in a path; anything else is the 404 of an unknown version. */
+export function pathVersion(): z.ZodInt {
+  return z
+    .int()
+    .min(-1)
+    .max(2_147_483_647)
+    .meta({ description: "Number of the version; -1 is the published one." })
+    .register(absences, { absent: noSuchVersion });
+}
+
+/** The 404 for a version a flow does not have. */
+export function noSuchVersion(): Problem {
+  return new Problem("flow_version_not_found", "The flow has no such version.");
+}
+
+/** The 404 to answer when the parameter's schema refuses its text, or undefined where that is a 422. */
+export function absenceOf(schema: z.ZodType): Problem | undefined {
+  return absences.get(schema)?.absent();
+}

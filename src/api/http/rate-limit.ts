@@ -1,0 +1,78 @@
+import { RateLimiterPostgres, RateLimiterRes } from "rate-limiter-flexible";
+import { Problem } from "../../domain/errors.ts";
+import type { Database } from "../../stores/db.ts";
+
+export interface RateLimitOptions {
+  /** Tells this limiter's counts from others' in the shared table. */
+  readonly name: string;
+  readonly points: number;
+  readonly seconds: number;
+}
+
+/** Counts in Postgres, so that all API processes share the count and a restart does not reset it. */
+export interface RateLimiter {
+  /** Takes one point. Answers the headers to send; throws the 429 when there is none left. */
+  take(key: string): Promise<Record<string, string>>;
+  /** Gives one point back. */
+  giveBack(key: string): Promise<void>;
+  /** Gives all points back. */
+  reset(key: string): Promise<void>;
+}
+
+/**
+ * Headers are those of draft-ietf-httpapi-ratelimit-headers: `RateLimit-Policy: "default";q=<points>;w=<seconds>` and
+ * `RateLimit: "default";r=<left>;t=<seconds until all are back>`.
+ */
+export function createRateLimiter(db: Database, options: RateLimitOptions): RateLimiter {
+  const limiter = new RateLimiterPostgres({
+    storeClient: poolOver(db),
+    storeType: "pool",
+    tableName: "rate_limits",
+    tableCreated: true,
+    // The sweeper's work: a timer in here could not be stopped.
+    clearExpiredByTimeout: false,
+    keyPrefix: options.name,
+    points: options.points,
+    duration: options.seconds,
+    // Whoever is over the limit costs no more queries.
+    inMemoryBlockOnConsumed: options.points + 1,
+  });
+  const headers = (left: RateLimiterRes): Record<string, string> => ({
+    "RateLimit-Policy": `"${options.name}";q=${options.points};w=${options.seconds}`,
+    RateLimit: `"${options.name}";r=${left.remainingPoints};t=${secondsUntil(left)}`,
+  });
+  const refusal = (left: RateLimiterRes): Problem =>
+    new Problem("rate_limited", `No more than ${options.points} requests in ${options.seconds} seconds.`, {
+      headers: { ...headers(left), "Retry-After": String(Math.max(1, secondsUntil(left))) },
+    });
+  return {
+    async take(key) {
+      try {
+        return headers(await limiter.consume(key));
+      } catch (error) {
+        if (error instanceof RateLimiterRes) throw refusal(error);
+        throw error;
+      }
+    },
+    async giveBack(key) {
+      await limiter.reward(key);
+    },
+    async reset(key) {
+      await limiter.delete(key);
+    },
+  };
+}
+
+function secondsUntil(left: RateLimiterRes): number {
+  return Math.ceil(left.msBeforeNext / 1000);
+}
+
+/** What the library takes for a pg pool: it only ever calls `query`. */
+function poolOver(db: Database): unknown {
+  return {
+    async query(statement: { name: string; text: string; values: unknown[] }) {
+      const rows = await db.system((connection) => connection.query(statement, statement.values));
+      return { rows, rowCount: rows.length };
+    },
+  };
+}

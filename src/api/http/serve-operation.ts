@@ -1,0 +1,120 @@
+import { uuidv7 } from "uuidv7";
+import type { Config } from "../../config.ts";
+import { Problem } from "../../domain/errors.ts";
+import { authorise, bearer } from "../auth/authenticate.ts";
+import type { Authenticator } from "../auth/authenticate.ts";
+import { allowAnyOrigin } from "./cors.ts";
+import type { Idempotency, KeyHold } from "./idempotency.ts";
+import type { Answer, Operation, RequestContext } from "./operation.ts";
+import type { Principal } from "../auth/principal.ts";
+import { renderProblem } from "./problem-answer.ts";
+import type { RateLimiter } from "./rate-limit.ts";
+import { checkMultipart, readJson } from "./read-json.ts";
+import { renderJson } from "./render.ts";
+import type { Rendered } from "./render.ts";
+import { send } from "./send.ts";
+import { validateRequest } from "./validate.ts";
+
+export interface ServeDeps {
+  readonly config: Config;
+  readonly authenticator: Authenticator;
+  readonly idempotency: Idempotency;
+  /** Absent where no limit is configured. */
+  readonly rateLimiter?: RateLimiter | undefined;
+}
+
+/** Makes the middleware that serves one operation: who asks, may they, how often, what do they ask, do it, answer. */
+export function serveOperation(
+  operation: Operation,
+  deps: ServeDeps,
+): (ctx: RequestContext & { params: Record<string, string> }) => Promise<void> {
+  return async function serveOperation(ctx) {
+    ctx.state.operationId = operation.id;
+    const principal = operation.auth === "none" ? null : await admit(ctx, operation, deps);
+    const { body, bytes } = await readBody(ctx, operation, deps.config);
+    const valid = validateRequest(operation, { params: ctx.params, query: ctx.query, headers: ctx.headers, body });
+    const base = { ...valid, principal, ctx, requestId: ctx.state.requestId, signal: goneSignal(ctx) };
+    const call = (hold: KeyHold | null): Promise<Answer> =>
+      operation.handler({ ...base, repeated: hold?.repeated ?? false, newId: idSource(hold) });
+
+    // An empty one is refused as any other that is no key: whoever sent it meant to be safe from a second run.
+    const key = ctx.headers["idempotency-key"];
+    if (!operation.idempotent || typeof key !== "string" || principal === null) return answer(ctx, await call(null));
+    const request = {
+      orgId: principal.org_id,
+      key,
+      operation: operation.id,
+      method: ctx.method,
+      path: ctx.path,
+      search: ctx.search,
+      body: bytes,
+      credential: operation.confidential ? bearer(ctx.headers.authorization) : null,
+    };
+    if (operation.idempotent === "claim") return answer(ctx, await call(await deps.idempotency.claimOnly(request)));
+    send(
+      ctx,
+      await deps.idempotency.once(request, async (hold) => renderOutcome(() => call(hold), ctx.state.requestId)),
+    );
+  };
+}
+
+async function admit(ctx: RequestContext, operation: Operation, deps: ServeDeps): Promise<Principal> {
+  if (operation.auth === "public" && deps.config.MILLRACE_CORS) allowAnyOrigin(ctx);
+  const principal = await deps.authenticator.authenticate(ctx.headers.authorization);
+  ctx.state.principal = principal;
+  if (deps.rateLimiter) ctx.set(await deps.rateLimiter.take(principal.id));
+  authorise(principal, operation);
+  return principal;
+}
+
+async function readBody(
+  ctx: RequestContext,
+  operation: Operation,
+  config: Config,
+): Promise<{ body: unknown; bytes: Buffer }> {
+  if (operation.multipart) checkMultipart(ctx.req);
+  if (!operation.body) return { body: undefined, bytes: Buffer.alloc(0) };
+  const limit = operation.bodyLimit === "run" ? config.MILLRACE_RUN_BODY_LIMIT_BYTES : config.MILLRACE_JSON_LIMIT_BYTES;
+  const { value, bytes } = await readJson(ctx.req, { limit, looseTop: operation.looseBody ?? false });
+  return { body: value, bytes };
+}
+
+/** The first id is the one kept with the Idempotency-Key. */
+function idSource(hold: KeyHold | null): () => string {
+  let kept = hold?.resourceId;
+  return () => {
+    const id = kept ?? uuidv7();
+    kept = undefined;
+    return id;
+  };
+}
+
+function goneSignal(ctx: RequestContext): AbortSignal {
+  const controller = new AbortController();
+  ctx.res.once("close", () => {
+    if (!ctx.res.writableFinished) controller.abort();
+  });
+  return controller.signal;
+}
+
+/** A refusal is an answer like any other, and kept as one; what is not a Problem goes its way up. */
+async function renderOutcome(call: () => Promise<Answer>, requestId: string): Promise<Rendered> {
+  try {
+    const outcome = await call();
+    if (outcome === "written" || "content" in outcome)
+      throw new Error('an idempotent operation answers JSON; use idempotent: "claim"');
+    return renderJson(outcome);
+  } catch (error) {
+    if (error instanceof Problem) return renderProblem(error, requestId);
+    throw error;
+  }
+}
+
+function answer(ctx: RequestContext, outcome: Answer): void {
+  if (outcome === "written") return;
+  if (!("content" in outcome)) return send(ctx, renderJson(outcome));
+  ctx.status = outcome.status;
+  ctx.set("Content-Type", outcome.type);
+  for (const [name, value] of Object.entries(outcome.headers ?? {})) ctx.set(name, value);
+  ctx.body = outcome.content;
+}

@@ -1,0 +1,37 @@
+import { z } from "zod";
+import type { FlowVersion, FlowVersionHead } from "../../stores/projects/flow-versions.ts";
+
+export const flowVersionSchema = z
+  .object({
+    project_id: z.uuid(),
+    version: z.int().min(1),
+    content_hash: z.string().describe("SHA-256 (hex) of what the flow does: the same for the same content."),
+    notes: z.string(),
+    published: z.boolean().describe("Whether -1 means this version."),
+    created_by: z.uuid().nullable().describe("Id of the user or API key."),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: "FlowVersion" });
+
+/** A flow in a request or an answer; the document describes its members. */
+export const flowSchema = z.record(z.string(), z.unknown()).meta({ id: "Flow" });
+
+export const flowVersionWithFlowSchema = flowVersionSchema
+  .extend({ flow: flowSchema })
+  .meta({ id: "FlowVersionWithFlow" });
+
+export function presentFlowVersion(version: FlowVersionHead): z.infer<typeof flowVersionSchema> {
+  return {
+    project_id: version.project_id,
+    version: version.version,
+    content_hash: version.content_hash,
+    notes: version.notes,
+    published: version.published,
+    created_by: version.created_by,
+    created_at: version.created_at,
+  };
+}
+
+export function presentFlowVersionWithFlow(version: FlowVersion): z.infer<typeof flowVersionWithFlowSchema> {
+  return { ...presentFlowVersion(version), flow: version.definition };
+}

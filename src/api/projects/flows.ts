@@ -1,0 +1,56 @@
+import { z } from "zod";
+import { flowJsonSchema } from "../../domain/flow/definition/flow-schema.ts";
+import { checkFlow } from "../../domain/flow/validate/validate.ts";
+import { flowLimits, subflowProblems } from "../../services/projects/deploy-flow.ts";
+import type { ApiDeps } from "../deps.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { flowValidationSchema } from "./flow-io-presenter.ts";
+import { flowSchema } from "./flow-version-presenter.ts";
+import { EXAMPLE_FLOW } from "./example-flow.ts";
+
+/** `/v2/flows`: checking a flow before it is deployed. Nothing is executed or stored. */
+export function createFlowOperations({ config, db }: ApiDeps): Operation[] {
+  const limits = flowLimits(config);
+  const schema = flowJsonSchema();
+  return [
+    defineOperation({
+      id: "validateFlow",
+      method: "POST",
+      path: "/v2/flows/validate",
+      tag: "Flows",
+      summary: "Check a flow",
+      description: "Tells every problem at once. Nothing is executed or stored.",
+      auth: "secret",
+      role: "viewer",
+      body: z.strictObject({ flow: flowSchema }).meta({ id: "FlowValidate" }),
+      examples: { flow: { flow: EXAMPLE_FLOW } },
+      success: { 200: { description: "Whether it can be deployed, and why not.", schema: flowValidationSchema } },
+      async handler({ body, principal: { org_id } }) {
+        const checked = checkFlow(body.flow, limits);
+        const unknown = checked.valid
+          ? await db.org(org_id, (connection) => subflowProblems(connection, checked.definition))
+          : [];
+        const valid = checked.valid && unknown.length === 0;
+        return { status: 200, body: { valid, problems: [...checked.problems, ...unknown] } };
+      },
+    }),
+    defineOperation({
+      id: "getFlowSchema",
+      method: "GET",
+      path: "/v2/flows/schema",
+      tag: "Flows",
+      summary: "Get the JSON Schema of the flow format",
+      auth: "secret",
+      success: {
+        200: {
+          description: "A JSON Schema (2020-12).",
+          content: { "application/schema+json": z.record(z.string(), z.unknown()) },
+        },
+      },
+      async handler() {
+        return { status: 200, type: "application/schema+json", content: JSON.stringify(schema) };
+      },
+    }),
+  ];
+}

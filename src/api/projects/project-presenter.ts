@@ -1,0 +1,26 @@
+import { z } from "zod";
+import type { Project } from "../../stores/projects/projects.ts";
+
+export const projectSchema = z
+  .object({
+    project_id: z.uuid().describe("Also the id of the project's flow."),
+    name: z.string(),
+    description: z.string(),
+    published_version: z.int().nullable().describe("The version that -1 means; null while nothing is published."),
+    latest_version: z.int().describe("0 while there is no version."),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: "Project" });
+
+export function presentProject(project: Project): z.infer<typeof projectSchema> {
+  return {
+    project_id: project.project_id,
+    name: project.name,
+    description: project.description,
+    published_version: project.published_version,
+    latest_version: project.latest_version,
+    created_at: project.created_at,
+    updated_at: project.updated_at,
+  };
+}

@@ -1,0 +1,191 @@
+import { z } from "zod";
+import { Problem, notFound } from "../../domain/errors.ts";
+import { findCallerOf } from "../../stores/projects/flow-versions.ts";
+import {
+  deleteProject,
+  findProject,
+  insertProject,
+  listProjects,
+  lockProject,
+  updateProject,
+} from "../../stores/projects/projects.ts";
+import { deployFlow, flowLimits, requireValidFlow } from "../../services/projects/deploy-flow.ts";
+import type { ApiDeps } from "../deps.ts";
+import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import type { ApiServices } from "../operations.ts";
+import { pathId } from "../http/path-id.ts";
+import { flowSchema } from "./flow-version-presenter.ts";
+import { presentProject, projectSchema } from "./project-presenter.ts";
+import { EXAMPLE_FLOW } from "./example-flow.ts";
+
+const params = z.object({ project_id: pathId("project") });
+const name = z.string().trim().min(1).max(200);
+const description = z.string().max(10_000);
+
+const createBody = z
+  .strictObject({
+    name,
+    description: description.default(""),
+    flow: flowSchema.optional().describe("Deployed as version 1."),
+    publish: z.boolean().default(true).describe("Whether that version is published."),
+  })
+  .meta({ id: "ProjectCreate" });
+const changeBody = z
+  .strictObject({ name: name.optional(), description: description.optional() })
+  .meta({ id: "ProjectChange" });
+
+const LINKS = {
+  get: { operationId: "getProject", parameters: { project_id: "$response.body#/project_id" } },
+  versions: { operationId: "createFlowVersion", parameters: { project_id: "$response.body#/project_id" } },
+};
+const ETAG = { ETag: "For If-Match." };
+
+/** `/v2/projects`. */
+export function createProjectOperations({ db, config }: ApiDeps, { flows }: ApiServices): Operation[] {
+  const limits = flowLimits(config);
+  return [
+    defineOperation({
+      id: "createProject",
+      method: "POST",
+      path: "/v2/projects",
+      tag: "Projects",
+      summary: "Create a project, with its flow if there is one already",
+      auth: "secret",
+      body: createBody,
+      idempotent: true,
+      examples: { flow: { name: "Greeter", flow: EXAMPLE_FLOW }, empty: { name: "Greeter" } },
+      success: {
+        201: {
+          description: "The project.",
+          schema: projectSchema,
+          headers: { Location: "Its address.", ...ETAG },
+          links: LINKS,
+        },
+      },
+      async handler({ body, principal, newId }) {
+        const flow = body.flow && requireValidFlow(body.flow, limits);
+        const project_id = newId();
+        const { org_id } = principal;
+        const project = await db.orgTransaction(org_id, async (connection) => {
+          const created = await insertProject(connection, {
+            project_id,
+            org_id,
+            name: body.name,
+            description: body.description,
+          });
+          if (created && flow) {
+            const deployment = {
+              orgId: org_id,
+              projectId: project_id,
+              flow,
+              notes: "",
+              publish: body.publish,
+              createdBy: principal.id,
+            };
+            await deployFlow(connection, deployment);
+          }
+          return findProject(connection, project_id);
+        });
+        if (!project) throw notFound("project");
+        const headers = { Location: `/v2/projects/${project_id}`, ETag: revisionTag(project.revision) };
+        return { status: 201, body: presentProject(project), headers };
+      },
+    }),
+    defineOperation({
+      id: "listProjects",
+      method: "GET",
+      path: "/v2/projects",
+      tag: "Projects",
+      summary: "List projects",
+      auth: "secret",
+      query: listQuery,
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of projects.", schema: pageOf(projectSchema, "ProjectPage") } },
+      async handler({ query, principal }) {
+        const page = await listPage({
+          list: "projects",
+          orgId: principal.org_id,
+          query,
+          fetch: (keyset) => db.org(principal.org_id, (connection) => listProjects(connection, keyset)),
+          idOf: (project) => project.project_id,
+          present: presentProject,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "getProject",
+      method: "GET",
+      path: "/v2/projects/{project_id}",
+      tag: "Projects",
+      summary: "Get a project",
+      auth: "secret",
+      params,
+      success: { 200: { description: "The project.", schema: projectSchema, headers: ETAG } },
+      async handler({ params: { project_id }, principal }) {
+        const project = await db.org(principal.org_id, (connection) => findProject(connection, project_id));
+        if (!project) throw notFound("project");
+        return { status: 200, body: presentProject(project), headers: { ETag: revisionTag(project.revision) } };
+      },
+    }),
+    defineOperation({
+      id: "changeProject",
+      method: "PATCH",
+      path: "/v2/projects/{project_id}",
+      tag: "Projects",
+      summary: "Change a project's name or description",
+      auth: "secret",
+      params,
+      headers: ifMatchHeaders,
+      body: changeBody,
+      examples: { rename: { name: "Greeter of guests" } },
+      problems: ["precondition_failed"],
+      success: { 200: { description: "The project as it is now.", schema: projectSchema, headers: ETAG } },
+      async handler({ params: { project_id }, headers, body, principal }) {
+        const project = await db.orgTransaction(principal.org_id, async (connection) => {
+          const found = await lockProject(connection, project_id);
+          if (!found) throw notFound("project");
+          requireMatch(headers["if-match"], revisionTag(found.revision));
+          if (body.name === undefined && body.description === undefined) return found;
+          return updateProject(connection, project_id, {
+            name: body.name ?? null,
+            description: body.description ?? null,
+          });
+        });
+        if (!project) throw notFound("project");
+        flows.invalidate(principal.org_id, project_id);
+        return { status: 200, body: presentProject(project), headers: { ETag: revisionTag(project.revision) } };
+      },
+    }),
+    defineOperation({
+      id: "deleteProject",
+      method: "DELETE",
+      path: "/v2/projects/{project_id}",
+      tag: "Projects",
+      summary: "Delete a project with all its versions",
+      description:
+        "Runs under way go on. A project whose flow is called by another's published flow is in use and stays.",
+      auth: "secret",
+      params,
+      problems: ["project_in_use"],
+      success: { 204: { description: "It is gone." } },
+      async handler({ params: { project_id }, principal }) {
+        const deleted = await db.orgTransaction(principal.org_id, async (connection) => {
+          if (!(await lockProject(connection, project_id))) return false;
+          const caller = await findCallerOf(connection, project_id);
+          if (caller)
+            throw new Problem("project_in_use", `The published flow of project ${caller.project_id} calls it.`, {
+              extra: { used_by: [caller] },
+            });
+          return deleteProject(connection, project_id);
+        });
+        if (!deleted) throw notFound("project");
+        flows.invalidate(principal.org_id, project_id);
+        return { status: 204 };
+      },
+    }),
+  ];
+}

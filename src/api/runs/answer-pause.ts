@@ -1,0 +1,177 @@
+import { Problem, ValidationProblem, invalid } from "../../domain/errors.ts";
+import { createFormCompiler } from "../../domain/flow/forms/form.ts";
+import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
+import type { Json } from "../../domain/json.ts";
+import type { PauseResolution } from "../../domain/runs/run.ts";
+import { isTerminal } from "../../domain/runs/run.ts";
+import type { Db } from "../../stores/db.ts";
+import { addApproval, closePause, listPauses, lockPause } from "../../stores/runs/pauses.ts";
+import type { PauseRow } from "../../stores/runs/pauses.ts";
+import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
+import { getRun } from "../../stores/runs/runs.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import type { ApiDeps } from "../deps.ts";
+import type { Principal } from "../auth/principal.ts";
+
+/** The action that needs no majority: one objection is enough. */
+const REJECT = "reject";
+
+export interface PauseAnswer {
+  readonly pause_id?: string | undefined;
+  readonly action?: string | undefined;
+  readonly data?: Json | undefined;
+  readonly comment?: string | undefined;
+}
+
+/**
+ * Records an answer to a pause of a run; the one that decides closes the pause, and the run goes on. Throws 422 for an
+ * answer that does not fit, 409 and 410 for one that comes too late or twice; the pause then stays as it is.
+ */
+export async function answerPause(
+  { db, runs, feed, logger }: Pick<ApiDeps, "db" | "runs" | "feed" | "logger">,
+  run: RunRow,
+  answer: PauseAnswer,
+  principal: Principal,
+): Promise<void> {
+  const { org_id, run_id } = run;
+  const decided = await db.orgTransaction(org_id, async (client) => {
+    // Run before pause, as every writer does; the workflow's own "nothing runs any more" waits behind it.
+    await lockRun(client, run_id);
+    const pause = await choosePause(client, run, answer.pause_id);
+    requireOpen(pause);
+    const current = await requireUnderWay(client, run_id, pause);
+    const action = chooseAction(pause, answer);
+    const data = checkData(pause, action, answer.data);
+    const by = `${principal.type}:${principal.id}`;
+    if (pause.received.some((each) => each.by === by)) {
+      throw new Problem(
+        "pause_already_answered",
+        "You have answered this pause already; it needs the answer of others.",
+      );
+    }
+    const at = new Date().toISOString();
+    const received = [...pause.received, { by, action, at }];
+    const alike = received.filter((each) => each.action === action).length;
+    if (action !== REJECT && alike < pause.required_approvals) {
+      await addApproval(client, pause.pause_id, received);
+      return null;
+    }
+    const resolution: PauseResolution = { action, data, comment: answer.comment ?? null, by, at };
+    await closePause(client, pause.pause_id, "resolved", resolution, received);
+    await recordResumed(client, current);
+    return { pause, resolution };
+  });
+  feed.changed(run_id, "progress");
+  if (!decided) return;
+  const { pause, resolution } = decided;
+  await runs
+    .signalResume(pause.workflow_id, pause.pause_id, resolution)
+    .catch((err: unknown) => logger.warn({ err, run_id }, "answer not signalled; the sweeper will"));
+}
+
+async function choosePause(client: Db, { run_id }: RunRow, pauseId: string | undefined): Promise<PauseRow> {
+  if (pauseId !== undefined) {
+    const pause = await lockPause(client, pauseId);
+    if (pause?.run_id !== run_id) throw invalid(["body", "pause_id"], "The run has no such pause");
+    return pause;
+  }
+  const open = (await listPauses(client, run_id)).filter(({ status }) => status === "waiting");
+  const [only, ...others] = open;
+  if (!only) throw new Problem("run_not_resumable", "No pause of the run waits for an answer.", { extra: { run_id } });
+  if (others.length > 0) {
+    const names = open.slice(0, 20).map(({ pause_id, path }) => `${pause_id} (${path})`);
+    throw invalid(["body", "pause_id"], `Several pauses are open, name one of them: ${names.join(", ")}`, "missing");
+  }
+  const pause = await lockPause(client, only.pause_id);
+  if (!pause) throw new Error(`pause ${only.pause_id} has gone`);
+  return pause;
+}
+
+function requireOpen(pause: PauseRow): void {
+  const extra = { pause_id: pause.pause_id };
+  switch (pause.status) {
+    case "resolved":
+      throw new Problem(
+        "pause_already_resolved",
+        `The pause was resolved with ${pause.resolution?.action ?? "an answer"}.`,
+        {
+          extra,
+        },
+      );
+    case "cancelled":
+      throw new Problem("run_not_resumable", "The run ended before the pause was answered.", { extra });
+    case "expired":
+      throw expired(pause);
+    case "waiting":
+      // Its workflow closes it at about this time; who is first must not depend on whose clock that is.
+      if (pause.expires_at !== null && Date.parse(pause.expires_at) <= Date.now()) throw expired(pause);
+  }
+}
+
+/** A run may have ended, by force, before its workflow could close the pause. */
+async function requireUnderWay(client: Db, runId: string, { pause_id }: PauseRow): Promise<RunRow> {
+  const run = await getRun(client, runId);
+  if (run && !isTerminal(run.state)) return run;
+  throw new Problem("run_not_resumable", "The run has ended; its pause cannot be answered any more.", {
+    extra: { pause_id },
+  });
+}
+
+function expired(pause: PauseRow): Problem {
+  return new Problem("pause_expired", `The pause expired at ${pause.expires_at ?? "its time"}.`, {
+    extra: { pause_id: pause.pause_id },
+  });
+}
+
+/** Left out, it is the only one, or for a form that is filled in the first; nothing is approved by saying nothing. */
+function chooseAction(pause: PauseRow, { action, data }: PauseAnswer): string {
+  const ids = pause.actions.map(({ id }) => id);
+  if (action === undefined) {
+    const [first] = ids;
+    if (first !== undefined && (ids.length === 1 || (pause.form !== null && data !== undefined))) return first;
+    throw invalid(["body", "action"], `Choose one of ${ids.join(", ")}`, "missing");
+  }
+  if (!ids.includes(action))
+    throw invalid(["body", "action"], `The pause has no such action; choose one of ${ids.join(", ")}`);
+  return action;
+}
+
+function checkData(pause: PauseRow, action: string, data: Json | undefined): Json {
+  if (Buffer.byteLength(JSON.stringify(data ?? null)) > INLINE_VALUE_BYTES) {
+    throw invalid(
+      ["body", "data"],
+      `The data of an answer is at most ${INLINE_VALUE_BYTES} bytes of JSON`,
+      "too_large",
+    );
+  }
+  if (pause.form === null || (action === REJECT && data === undefined)) return data ?? null;
+  if (data === undefined) throw invalid(["body", "data"], "The pause asks for data; see its form", "missing");
+  const form = createFormCompiler()(pause.form);
+  // The form was checked when the flow was deployed; one that cannot be read now lets nobody past unseen.
+  if (!form.ok) throw new Error(`the form of pause ${pause.pause_id} cannot be read: ${form.message}`);
+  const issues = form.check(data);
+  if (issues.length > 0) {
+    throw new ValidationProblem(
+      issues.map(({ path, message }) => ({ loc: ["body", "data", ...path], msg: message, type: "value_error" })),
+    );
+  }
+  return data;
+}
+
+async function recordResumed(client: Db, run: RunRow): Promise<void> {
+  const { org_id, run_id } = run;
+  const { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node } = run;
+  await recordRun(
+    client,
+    {
+      org_id,
+      run_id,
+      temporal_run_id: "",
+      started_at: run.started_at,
+      state: "RESUMED",
+      progress: { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node },
+      nodes: [],
+    },
+    [],
+  );
+}

@@ -1,0 +1,45 @@
+import { Problem, notFound } from "../../domain/errors.ts";
+import { isTerminal } from "../../domain/runs/run.ts";
+import { forceCancel } from "../../services/runs/force-cancel.ts";
+import { requestCancel } from "../../stores/runs/runs.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import type { ApiDeps } from "../deps.ts";
+import { requireRun } from "./run-views.ts";
+
+export interface CancelRequest {
+  readonly org_id: string;
+  readonly run_id: string;
+  readonly reason: string | null;
+  readonly mode: "graceful" | "terminate";
+}
+
+/**
+ * Asks a run to stop, or ends it at once. Answers the run as it then is, and whether it was cancelled before. Throws
+ * 404, and 409 `run_already_finished`.
+ */
+export async function cancelRun(
+  deps: Pick<ApiDeps, "db" | "runs" | "feed" | "logger">,
+  { org_id, run_id, reason, mode }: CancelRequest,
+): Promise<{ run: RunRow; already: boolean }> {
+  const { db, runs: starter, feed, logger } = deps;
+  const before = await requireRun(deps, org_id, run_id);
+  // The row is what counts: a signal that is lost is sent again by the sweeper.
+  const requested = await db.org(org_id, (client) => requestCancel(client, run_id, reason));
+  if (!requested) throw notFound("run");
+  if (requested.state === "CANCELLED") return { run: await requireRun(deps, org_id, run_id), already: true };
+  if (isTerminal(requested.state)) {
+    throw new Problem("run_already_finished", `The run has ended already: it is ${requested.state}.`, {
+      extra: { run_id, state: requested.state },
+    });
+  }
+  // A workflow whose start is put off takes no signal until then.
+  const putOff = requested.state === "PENDING" && before.run_at !== null && Date.parse(before.run_at) > Date.now();
+  if (mode === "terminate" || putOff) {
+    await forceCancel({ db, starter, feed }, org_id, run_id, reason ?? "The run was cancelled.");
+  } else {
+    await starter
+      .signalCancel(run_id, reason)
+      .catch((err: unknown) => logger.warn({ err, run_id }, "cancel not signalled; the sweeper will"));
+  }
+  return { run: await requireRun(deps, org_id, run_id), already: false };
+}

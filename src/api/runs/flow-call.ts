@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { notFound } from "../../domain/errors.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import type { ApiDeps } from "../deps.ts";
+import type { ApiServices } from "../operations.ts";
+import { pathId } from "../http/path-id.ts";
+import type { Principal } from "../auth/principal.ts";
+import { ranBy, requireInputs, userHandle, versionMember } from "./run-request.ts";
+
+// Of a flow that cannot be called it is not told whether the organisation or the flow is wrong: both are the same 404.
+export const flowParams = z.object({
+  org_id: pathId("flow", "Id of the credential's organisation."),
+  flow_id: pathId("flow", "Id of the flow, which is its project's."),
+});
+
+export const flowQuery = z.object({ version: versionMember });
+
+/** The body of an inference call: inputs by node id; what no input takes is ignored and reported. */
+export const flowBody = z
+  .looseObject({
+    user_id: userHandle.nullish(),
+    stream: z.unknown().optional().describe("Reserved; has no meaning."),
+  })
+  .meta({
+    id: "FlowInputs",
+    description:
+      "The flow's inputs: `<node_id>` to value. Text for a text or string input, an http(s) address for a URL input, base64 for audio and images. Members that no input takes are ignored and reported.",
+  });
+
+export interface FlowCall {
+  readonly params: { readonly org_id: string; readonly flow_id: string };
+  readonly query: { readonly version: number };
+  readonly body: z.output<typeof flowBody>;
+  readonly principal: Principal;
+  readonly run_id: string;
+  readonly repeated: boolean;
+}
+
+/**
+ * Makes what all inference calls begin with: find the flow, check the inputs, create the run. Throws the 404 of an
+ * unknown flow or version and the 422 of its inputs.
+ */
+export function createFlowCall(
+  { config }: Pick<ApiDeps, "config">,
+  { flows, runService }: Pick<ApiServices, "flows" | "runService">,
+): (call: FlowCall) => Promise<RunRow> {
+  return async ({ params, query, body, principal, run_id, repeated }) => {
+    const { org_id } = principal;
+    if (params.org_id !== org_id) throw notFound("flow");
+    const { project, version, plan } = await flows.get(org_id, params.flow_id, query.version);
+    const { inputs, ignored } = requireInputs(config, plan, body);
+    return runService.create(
+      {
+        org_id,
+        run_id,
+        project_id: project.project_id,
+        version,
+        plan,
+        inputs,
+        ignored_inputs: ignored,
+        user_id: body.user_id ?? null,
+        run_type: "api",
+        ...ranBy(principal),
+      },
+      repeated,
+    );
+  };
+}

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import type { Json } from "../../domain/json.ts";
+import { RUN_STATES } from "../../domain/runs/run.ts";
+import type { PauseRow } from "../../stores/runs/pauses.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import { presentRunError, presentUsage, runErrorSchema, usageSchema } from "./node-run-presenter.ts";
+import { pauseSchema, presentPause } from "./pause-presenter.ts";
+import { latencyOf, presentProgress, progressSchema } from "./run-presenter.ts";
+
+export const outputsSchema = z.record(z.string(), z.unknown()).meta({
+  id: "FlowOutputs",
+  description: "The value of every output of the flow, by node id. The members depend on the flow.",
+});
+
+/** The answer of a run: always these eight members. */
+export const inferenceSchema = z
+  .object({
+    outputs: outputsSchema,
+    citations: z.array(z.unknown()),
+    run_id: z.uuid(),
+    metadata: z.object({
+      flow_version: z.int(),
+      latency_ms: z.int().nullable().describe("From the run's creation to its end; null until then."),
+      usage: usageSchema,
+      ignored_inputs: z.array(z.string()).describe("Members of the body that are no input of the flow."),
+    }),
+    progress_data: progressSchema,
+    state: z.enum(RUN_STATES),
+    pause: pauseSchema.nullable().describe("The first pause that waits for an answer."),
+    error: runErrorSchema.nullable(),
+  })
+  .meta({ id: "FlowRun" });
+export type InferenceView = z.infer<typeof inferenceSchema>;
+
+export interface PresentableInference {
+  readonly row: RunRow;
+  readonly outputs: Readonly<Record<string, Json>>;
+  /** The first pause that is open. */
+  readonly pause: PauseRow | null;
+}
+
+export function presentInference({ row, outputs, pause }: PresentableInference): InferenceView {
+  return {
+    outputs,
+    citations: Array.isArray(row.citations) ? row.citations : [],
+    run_id: row.run_id,
+    metadata: {
+      flow_version: row.flow_version,
+      latency_ms: latencyOf(row),
+      usage: presentUsage(row.usage),
+      ignored_inputs: [...row.ignored_inputs],
+    },
+    progress_data: presentProgress(row),
+    state: row.state,
+    pause: pause && presentPause(pause),
+    error: presentRunError(row.error),
+  };
+}

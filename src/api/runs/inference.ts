@@ -1,0 +1,120 @@
+import { z } from "zod";
+import { notFound } from "../../domain/errors.ts";
+import { isTerminal } from "../../domain/runs/run.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import type { ApiDeps } from "../deps.ts";
+import { answerInference, answerLater } from "./inference-answer.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import type { ApiServices } from "../operations.ts";
+import { pathId } from "../http/path-id.ts";
+import { parsePrefer } from "../http/prefer.ts";
+import { inferenceSchema, outputsSchema } from "./inference-presenter.ts";
+import { createFlowCall, flowBody, flowParams, flowQuery } from "./flow-call.ts";
+import { waitMs, waitSeconds } from "./run-request.ts";
+import { requireRun, viewInference } from "./run-views.ts";
+
+const TAG = "Run Flow";
+const LINKS = {
+  metadata: {
+    operationId: "getDeployedFlowRun",
+    parameters: {
+      org_id: "$request.path.org_id",
+      flow_id: "$request.path.flow_id",
+      run_id: "$response.body#/run_id",
+    },
+  },
+};
+
+/** `/inference/v0/run`: call a flow and wait for what it answers. */
+export function createInferenceOperations(deps: ApiDeps, services: ApiServices): Operation[] {
+  const { config } = deps;
+  const { runService } = services;
+  const call = createFlowCall(deps, services);
+
+  return [
+    defineOperation({
+      id: "runDeployedFlow",
+      method: "POST",
+      path: "/inference/v0/run/{org_id}/{flow_id}",
+      tag: TAG,
+      summary: "Run a deployed flow",
+      description: `The body carries the inputs, by node id; the answer the value of every output.
+
+The call waits for the run, ${config.MILLRACE_SYNC_WAIT_MS / 1000} s at most (\`Prefer: wait=<seconds>\` shortens that). When the time is up, or at
+once with \`Prefer: respond-async\`, the answer is a 202 whose \`Location\` tells how the run goes on. A run that pauses is a 200 with
+\`state: "PAUSED"\` and the \`pause\`, also with \`verbose=false\`. A run that fails is a 500 (ours), 502 (an upstream service's) or 504
+(it ran out of time), one that is cancelled a 409; these problems carry \`run_id\`, \`state\`, \`error\` and the outputs so far. A client that goes away
+never stops its run.`,
+      auth: "public",
+      params: flowParams,
+      query: flowQuery.extend({
+        verbose: z.boolean().default(true).describe("Whether the full model is returned; otherwise the bare outputs."),
+      }),
+      headers: z.object({
+        prefer: z.string().max(500).optional().describe("`respond-async`, `wait=<seconds>`, or both (RFC 7240)."),
+      }),
+      body: flowBody,
+      looseBody: true,
+      bodyLimit: "run",
+      idempotent: true,
+      problems: [
+        "flow_version_not_found",
+        "run_cancelled",
+        "too_many_concurrent_runs",
+        "run_failed",
+        "upstream_failed",
+        "run_timeout",
+      ],
+      examples: { question: { "in-0": "Where is my parcel?", user_id: "ada-1" } },
+      success: {
+        200: {
+          description: "Values of all flow outputs: the full model, or the outputs alone with `verbose=false`.",
+          schema: z.union([inferenceSchema, outputsSchema]),
+          links: LINKS,
+        },
+        202: {
+          description: "The run goes on; `state` is PENDING.",
+          schema: inferenceSchema,
+          headers: { Location: "Where the run can be asked for.", "Preference-Applied": "What of Prefer was applied." },
+          links: LINKS,
+        },
+      },
+      async handler({ params, query, headers, body, principal, newId, repeated, signal }) {
+        const prefer = parsePrefer(headers.prefer);
+        const row = await call({ params, query, body, principal, run_id: newId(), repeated });
+        if (prefer.respondAsync && !isTerminal(row.state)) {
+          const answer = answerLater(row, await viewInference(deps, row));
+          return { ...answer, headers: { ...answer.headers, "Preference-Applied": "respond-async" } };
+        }
+        const settled = await runService.settled(row, waitMs(config, prefer.wait), signal, !repeated);
+        const answer = answerInference(settled, await viewInference(deps, settled), query.verbose);
+        const applied = prefer.wait === undefined ? {} : { "Preference-Applied": `wait=${prefer.wait}` };
+        return { ...answer, headers: { ...answer.headers, ...applied } };
+      },
+    }),
+    defineOperation({
+      id: "getDeployedFlowRun",
+      method: "GET",
+      path: "/inference/v0/run/{org_id}/{flow_id}/metadata",
+      tag: TAG,
+      summary: "Get how a run of a deployed flow stands",
+      description:
+        "Answers the same eight members as the run itself, as they now stand: 200 also for a run that failed.",
+      auth: "public",
+      params: flowParams,
+      query: z.object({
+        run_id: pathId("run"),
+        wait_seconds: waitSeconds.default(0).describe("Waits so long for the run to end or to pause."),
+      }),
+      success: { 200: { description: "The run as it stands.", schema: inferenceSchema } },
+      async handler({ params, query, principal, signal }) {
+        if (params.org_id !== principal.org_id) throw notFound("run");
+        let row: RunRow = await requireRun(deps, principal.org_id, query.run_id);
+        if (row.project_id !== params.flow_id) throw notFound("run");
+        if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
+        return { status: 200, body: await viewInference(deps, row) };
+      },
+    }),
+  ];
+}

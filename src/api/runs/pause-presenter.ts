@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { PAUSE_KINDS } from "../../domain/runs/run.ts";
+import type { PauseRow } from "../../stores/runs/pauses.ts";
+
+export const pauseSchema = z
+  .object({
+    pause_id: z.uuid(),
+    node_id: z.string(),
+    path: z.string().describe("Where the node stands: `approval-0`, or `map-0[3]/approval-0` inside an iteration."),
+    kind: z.enum(PAUSE_KINDS),
+    message: z.string().describe("What people are asked."),
+    data: z.unknown().describe("What they are shown."),
+    form: z.record(z.string(), z.unknown()).nullable().describe("JSON Schema 2020-12 of the data an answer carries."),
+    actions: z.array(z.object({ id: z.string(), label: z.string().optional() })),
+    required_approvals: z.int().describe("How many different principals must choose the same action."),
+    received: z
+      .array(z.object({ by: z.string(), action: z.string(), at: z.iso.datetime() }))
+      .describe("The answers so far; `by` is `user:<id>` or `org_api_key:<id>`."),
+    expires_at: z.iso.datetime().nullable(),
+    on_timeout: z
+      .string()
+      .describe("What happens when it expires: `fail`, `branch`, or the id of the action that is taken."),
+    status: z.enum(["waiting", "resolved", "expired", "cancelled"]),
+    created_at: z.iso.datetime(),
+    resolved_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: "Pause" });
+export type PauseView = z.infer<typeof pauseSchema>;
+
+export function presentPause(pause: PauseRow): PauseView {
+  return {
+    pause_id: pause.pause_id,
+    node_id: pause.node_id,
+    path: pause.path,
+    kind: pause.kind,
+    message: pause.message,
+    data: pause.data,
+    form: pause.form as PauseView["form"],
+    actions: pause.actions.map(({ id, label }) => (label === undefined ? { id } : { id, label })),
+    required_approvals: pause.required_approvals,
+    received: pause.received.map(({ by, action, at }) => ({ by, action, at })),
+    expires_at: pause.expires_at,
+    on_timeout: pause.on_timeout,
+    status: pause.status,
+    created_at: pause.created_at,
+    resolved_at: pause.resolved_at,
+  };
+}

@@ -1,0 +1,128 @@
+import { Problem, ValidationProblem, invalid } from "../../domain/errors.ts";
+import type { ValidationIssue } from "../../domain/errors.ts";
+import { REDACTED } from "../../domain/flow/redact.ts";
+import { reuseFor } from "../../domain/flow/plan/reuse.ts";
+import type { Plan } from "../../domain/flow/plan/types.ts";
+import type { Json } from "../../domain/json.ts";
+import type { CheckpointNode } from "../../domain/runs/run.ts";
+import { loadValue } from "../../platform/blobs/blobs.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { getCheckpoint } from "../../stores/runs/runs.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import type { ApiDeps } from "../deps.ts";
+import type { ApiServices } from "../operations.ts";
+import type { Principal } from "../auth/principal.ts";
+import { ranBy, requireInputs } from "./run-request.ts";
+
+/** Values that are taken over travel inline up to this sum (bytes of JSON): a workflow's start has room for 2 MiB in all. */
+const CARRIED_BYTES = 256 * 1024;
+
+export interface ResumeRequest {
+  /** "failed", or the id of a node. */
+  readonly from: string;
+  readonly version?: number | undefined;
+  readonly inputs?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface NewRunIdentity {
+  readonly run_id: string;
+  readonly repeated: boolean;
+  readonly principal: Principal;
+}
+
+/**
+ * Starts a new run that goes on where a failed or cancelled one stopped, or from a node of it. Throws 404 for an unknown
+ * version, 422 for an unknown node or inputs that do not fit.
+ */
+export async function resumeRun(
+  deps: Pick<ApiDeps, "config" | "db" | "blobs">,
+  { flows, runService }: Pick<ApiServices, "flows" | "runService">,
+  run: RunRow,
+  request: ResumeRequest,
+  { run_id, repeated, principal }: NewRunIdentity,
+): Promise<RunRow> {
+  const { version, plan } = await flows.get(run.org_id, run.project_id, request.version ?? run.flow_version);
+  const checkpoint = (await deps.db.org(run.org_id, (client) => getCheckpoint(client, run.run_id))) ?? {};
+  // A node may be called "failed"; then the word means the node no more than it does elsewhere.
+  const from = request.from === "failed" ? ("failed" as const) : { node_id: request.from };
+  const reuse = reuseFor({ plan, checkpoint, from, replaced: Object.keys(request.inputs ?? {}) });
+  if (!reuse)
+    throw invalid(["body", "from"], `Version ${version} of the flow has no node ${request.from} at its top level`);
+  const given = await inputsOf(deps, run, plan, request);
+  const { inputs } = requireInputs(deps.config, plan, given, { loc: ["body", "inputs"], reserved: [] });
+  return runService.create(
+    {
+      org_id: run.org_id,
+      run_id,
+      project_id: run.project_id,
+      version,
+      plan,
+      inputs,
+      user_id: run.user_id,
+      metadata: run.metadata,
+      tags: run.tags,
+      // A child run has nobody any more who waits for it.
+      run_type: run.run_type === "sub_workflow" ? "api" : run.run_type,
+      ...ranBy(principal),
+      timeout_seconds: run.timeout_seconds,
+      resumed_from: {
+        run_id: run.run_id,
+        node_id: from === "failed" ? (run.error?.node_id ?? "failed") : from.node_id,
+      },
+      reuse: await carry(deps.blobs, run.org_id, reuse),
+    },
+    repeated,
+  );
+}
+
+/** What is taken over, as a workflow can be started with it: beyond a sum, short values too go by reference. */
+async function carry(
+  blobs: BlobStore,
+  orgId: string,
+  nodes: Readonly<Record<string, CheckpointNode>>,
+): Promise<Record<string, CheckpointNode>> {
+  let carried = 0;
+  const kept: Array<[string, CheckpointNode]> = [];
+  for (const [id, node] of Object.entries(nodes)) {
+    const text = "v" in node.value ? Buffer.from(JSON.stringify(node.value.v)) : null;
+    if (text === null || carried + text.length <= CARRIED_BYTES) {
+      carried += text?.length ?? 0;
+      kept.push([id, node]);
+    } else {
+      const { key, size } = await blobs.put(orgId, text, { maxBytes: text.length });
+      kept.push([id, { ...node, value: { ref: { $blob: key, size } } }]);
+    }
+  }
+  return Object.fromEntries(kept);
+}
+
+/** The inputs of the earlier run, with those that are given anew. */
+async function inputsOf(
+  { blobs }: Pick<ApiDeps, "blobs">,
+  run: RunRow,
+  plan: Plan,
+  request: ResumeRequest,
+): Promise<Record<string, unknown>> {
+  const issues: ValidationIssue[] = [];
+  const inputs: Array<[string, unknown]> = [];
+  const redacts = (plan.settings.redact ?? []).length > 0;
+  for (const [id, value] of Object.entries(run.inputs)) {
+    if (Object.hasOwn(request.inputs ?? {}, id)) continue;
+    const json: Json = await loadValue(blobs, value);
+    if (redacts && JSON.stringify(json).includes(REDACTED)) {
+      issues.push({
+        loc: ["body", "inputs", id],
+        msg: "What the earlier run was given was not kept; give it again",
+        type: "missing",
+      });
+    }
+    inputs.push([id, json]);
+  }
+  if (issues.length > 0) throw new ValidationProblem(issues);
+  return Object.fromEntries([...inputs, ...Object.entries(request.inputs ?? {})]);
+}
+
+/** The 409 for a run in a state that has nothing to resume. */
+export function notResumable(run: RunRow, detail: string): Problem {
+  return new Problem("run_not_resumable", detail, { extra: { run_id: run.run_id, state: run.state } });
+}

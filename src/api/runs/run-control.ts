@@ -1,0 +1,154 @@
+import { z } from "zod";
+import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
+import { invalid } from "../../domain/errors.ts";
+import { answerPause } from "./answer-pause.ts";
+import { cancelRun } from "./cancel-run.ts";
+import type { ApiDeps } from "../deps.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import type { ApiServices } from "../operations.ts";
+import { runSchema } from "./run-presenter.ts";
+import { notResumable, resumeRun } from "./resume-run.ts";
+import { requireRun, viewRun } from "./run-views.ts";
+import { RUN_LINKS, runParams } from "./runs.ts";
+
+const TAG = "Runs";
+
+const cancelBody = z
+  .strictObject({
+    reason: z.string().max(500).optional().describe("Kept as the run's state_reason."),
+    mode: z
+      .enum(["graceful", "terminate"])
+      .default("graceful")
+      .describe(
+        "`graceful` lets running nodes stop; `terminate` ends the run's workflow at once, whatever it is doing.",
+      ),
+  })
+  .meta({ id: "RunCancel" });
+
+const resumeBody = z
+  .strictObject({
+    pause_id: z.uuid().optional().describe("The pause that is answered. Needed when several are open."),
+    action: z
+      .string()
+      .max(64)
+      .optional()
+      .describe(
+        "One of the pause's actions. May be left out where there is only one, or with the data of a form: then it is the first.",
+      ),
+    data: z.json().optional().describe(`What the pause's form asks for; at most ${INLINE_VALUE_BYTES} bytes of JSON.`),
+    comment: z.string().max(4000).optional(),
+    from: z
+      .string()
+      .max(64)
+      .optional()
+      .describe("For a failed or cancelled run: `failed`, or the node of the top level to begin with."),
+    version: z
+      .int()
+      .optional()
+      .describe("The version of the flow to go on with; default the run's own, -1 the published one."),
+    inputs: z.record(z.string(), z.unknown()).optional().describe("Inputs that are given anew; the others stay."),
+  })
+  .meta({ id: "RunResume" });
+type ResumeBody = z.output<typeof resumeBody>;
+
+const OF_PAUSE = ["pause_id", "action", "data", "comment"] as const satisfies ReadonlyArray<keyof ResumeBody>;
+const OF_RUN = ["from", "version", "inputs"] as const satisfies ReadonlyArray<keyof ResumeBody>;
+
+/** `/v2/runs/{run_id}/cancel` and `/resume`. */
+export function createRunControlOperations(deps: ApiDeps, services: ApiServices): Operation[] {
+  return [
+    defineOperation({
+      id: "cancelRun",
+      method: "POST",
+      path: "/v2/runs/{run_id}/cancel",
+      tag: TAG,
+      summary: "Cancel a run",
+      description:
+        "A graceful cancel is asked for and takes effect within seconds: running nodes are told, child runs are cancelled, no later node starts. One that has not begun (`run_at`) is cancelled at once.",
+      auth: "secret",
+      params: runParams,
+      body: cancelBody.prefault({}),
+      idempotent: true,
+      problems: ["run_already_finished"],
+      examples: { graceful: { reason: "No longer needed" }, terminate: { mode: "terminate" } },
+      success: {
+        200: { description: "It was cancelled before.", schema: runSchema },
+        202: { description: "The run as it is now; it will be CANCELLED.", schema: runSchema, links: RUN_LINKS },
+      },
+      async handler({ params: { run_id }, body, principal: { org_id } }) {
+        const { run, already } = await cancelRun(deps, {
+          org_id,
+          run_id,
+          reason: body.reason ?? null,
+          mode: body.mode,
+        });
+        return { status: already ? 200 : 202, body: await viewRun(deps, run) };
+      },
+    }),
+    defineOperation({
+      id: "resumeRun",
+      method: "POST",
+      path: "/v2/runs/{run_id}/resume",
+      tag: TAG,
+      summary: "Answer a pause, or go on from a failure",
+      description: `**A pause** is answered with \`{pause_id, action, data, comment}\`. An action counts once \`required_approvals\` different principals
+have chosen it; \`reject\` counts at once. Data that breaks the pause's form is a 422 and leaves it open.
+
+**A failed or cancelled run** goes on as a new run with \`{from, version, inputs}\`: what had finished is taken over, except the node \`from\` and
+all that comes after it (\`failed\`: nothing but what had not finished is run again), and except nodes whose values are redacted. An input that is given
+anew is seen by what is run again; what is taken over keeps what it made of the old one, so choose an earlier \`from\` to have it run again.`,
+      auth: "secret",
+      params: runParams,
+      body: resumeBody,
+      bodyLimit: "run",
+      idempotent: true,
+      problems: [
+        "flow_version_not_found",
+        "run_not_resumable",
+        "pause_already_resolved",
+        "pause_already_answered",
+        "pause_expired",
+        "too_many_concurrent_runs",
+      ],
+      examples: {
+        approve: { action: "approve", comment: "Looks right" },
+        form: { pause_id: "0197f0a0-0000-7000-8000-000000000000", action: "approve", data: { amount: 12 } },
+        failed: { from: "failed" },
+        repaired: { from: "http-0", version: -1, inputs: { "in-0": "Ada" } },
+      },
+      success: {
+        202: {
+          description: "The run whose pause was answered, or the new run.",
+          schema: runSchema,
+          headers: { Location: "The address of that run." },
+          links: RUN_LINKS,
+        },
+      },
+      async handler({ params: { run_id }, body, principal, newId, repeated }) {
+        const run = await requireRun(deps, principal.org_id, run_id);
+        const named = OF_RUN.filter((member) => body[member] !== undefined);
+        const answering = OF_PAUSE.some((member) => body[member] !== undefined);
+        if (named[0] !== undefined && answering) {
+          throw invalid(["body", named[0]], "An answer to a pause has no from, version or inputs");
+        }
+        const ended = run.state === "FAILED" || run.state === "CANCELLED";
+        if (named.length > 0 || (ended && !answering)) {
+          if (!ended)
+            throw notResumable(run, `Only a failed or cancelled run can go on from a node; this one is ${run.state}.`);
+          if (body.from === undefined)
+            throw invalid(["body", "from"], 'Say where to begin: "failed", or the id of a node', "missing");
+          const request = { from: body.from, version: body.version, inputs: body.inputs };
+          const resumed = await resumeRun(deps, services, run, request, { run_id: newId(), repeated, principal });
+          return answered(deps, resumed);
+        }
+        await answerPause(deps, run, body, principal);
+        return answered(deps, await requireRun(deps, principal.org_id, run_id));
+      },
+    }),
+  ];
+}
+
+async function answered(deps: ApiDeps, run: Awaited<ReturnType<typeof requireRun>>) {
+  return { status: 202, body: await viewRun(deps, run), headers: { Location: `/v2/runs/${run.run_id}` } };
+}

@@ -1,0 +1,137 @@
+import { z } from "zod";
+import type { Json } from "../../domain/json.ts";
+import { RAN_BY_TYPES, RUN_STATES, RUN_TYPES } from "../../domain/runs/run.ts";
+import type { PauseRow } from "../../stores/runs/pauses.ts";
+import { RUN_EVENT_TYPES } from "../../stores/runs/run-events.ts";
+import type { RunListRow } from "../../stores/runs/run-lists.ts";
+import { runWorkflowId } from "../../temporal/ids.ts";
+import { nodeRunSchema, presentRunError, presentUsage, runErrorSchema, usageSchema } from "./node-run-presenter.ts";
+import { pauseSchema, presentPause } from "./pause-presenter.ts";
+
+export const progressSchema = z
+  .object({
+    current_node: z.string().nullable(),
+    total_nodes: z.int(),
+    started_nodes: z.int(),
+    completed_nodes: z.int(),
+    skipped_nodes: z.int(),
+  })
+  .meta({ id: "RunProgress", description: "Counts over the nodes of the flow's top level." });
+export type ProgressView = z.infer<typeof progressSchema>;
+
+const values = z.record(z.string(), z.unknown()).meta({
+  description:
+    'By node id. A value too long for this place is `{"$truncated": true, "size": <bytes of JSON>, "preview": "..."}`.',
+});
+
+export const runSchema = z
+  .object({
+    run_id: z.uuid(),
+    project_id: z.uuid(),
+    flow_version: z.int(),
+    state: z.enum(RUN_STATES),
+    state_reason: z.string().nullable(),
+    inputs: values,
+    outputs: values.nullable(),
+    error: runErrorSchema.nullable(),
+    pauses: z.array(pauseSchema),
+    progress_data: progressSchema,
+    run_type: z.enum(RUN_TYPES),
+    ran_by_type: z.enum(RAN_BY_TYPES),
+    ran_by_id: z.uuid().nullable(),
+    user_id: z.string().nullable(),
+    parent_run_id: z.uuid().nullable(),
+    resumed_from: z.object({ run_id: z.uuid(), node_id: z.string().nullable() }).nullable(),
+    metadata: z.record(z.string(), z.unknown()),
+    tags: z.array(z.string()),
+    usage: usageSchema,
+    latency_ms: z.int().nullable().describe("From its creation (or its run_at) to its end; null until then."),
+    run_at: z.iso.datetime().nullable(),
+    timeout_seconds: z.int(),
+    created_at: z.iso.datetime(),
+    started_at: z.iso.datetime().nullable(),
+    paused_at: z.iso.datetime().nullable(),
+    finished_at: z.iso.datetime().nullable(),
+    temporal: z.object({ workflow_id: z.string(), run_id: z.string().nullable() }),
+  })
+  .meta({ id: "Run" });
+export type RunView = z.infer<typeof runSchema>;
+
+/** A run with its nodes, where they were asked for. */
+export const runWithNodesSchema = runSchema
+  .extend({
+    nodes: z
+      .array(nodeRunSchema)
+      .optional()
+      .describe("With expand=nodes: those of the top level first, then those inside of maps and loops."),
+    nodes_truncated: z.boolean().optional().describe("Whether there are more of them than are shown."),
+  })
+  .meta({ id: "RunWithNodes" });
+
+/** What a run is presented from: its row without the values, which come as they are to be shown. */
+export interface PresentableRun {
+  readonly row: Omit<RunListRow, "inputs" | "outputs">;
+  readonly inputs: Readonly<Record<string, Json>>;
+  readonly outputs: Readonly<Record<string, Json>> | null;
+  readonly pauses: readonly PauseRow[];
+}
+
+export function presentRun({ row, inputs, outputs, pauses }: PresentableRun): RunView {
+  return {
+    run_id: row.run_id,
+    project_id: row.project_id,
+    flow_version: row.flow_version,
+    state: row.state,
+    state_reason: row.state_reason,
+    inputs,
+    outputs,
+    error: presentRunError(row.error),
+    pauses: pauses.map(presentPause),
+    progress_data: presentProgress(row),
+    run_type: row.run_type,
+    ran_by_type: row.ran_by_type,
+    ran_by_id: row.ran_by_id,
+    user_id: row.user_id,
+    parent_run_id: row.parent_run_id,
+    resumed_from: row.resumed_from && { run_id: row.resumed_from.run_id, node_id: row.resumed_from.node_id },
+    metadata: row.metadata,
+    tags: [...row.tags],
+    usage: presentUsage(row.usage),
+    latency_ms: latencyOf(row),
+    run_at: row.run_at,
+    timeout_seconds: row.timeout_seconds,
+    created_at: row.created_at,
+    started_at: row.started_at,
+    paused_at: row.paused_at,
+    finished_at: row.finished_at,
+    temporal: { workflow_id: runWorkflowId(row.run_id), run_id: row.temporal_run_id },
+  };
+}
+
+export function presentProgress(row: Pick<RunListRow, keyof ProgressView>): ProgressView {
+  return {
+    current_node: row.current_node,
+    total_nodes: row.total_nodes,
+    started_nodes: row.started_nodes,
+    completed_nodes: row.completed_nodes,
+    skipped_nodes: row.skipped_nodes,
+  };
+}
+
+/** Milliseconds from when the run was to begin to its end; null while it has none. */
+export function latencyOf(row: Pick<RunListRow, "run_at" | "created_at" | "finished_at">): number | null {
+  if (row.finished_at === null) return null;
+  const from = Math.max(Date.parse(row.created_at), row.run_at === null ? 0 : Date.parse(row.run_at));
+  return Math.max(0, Date.parse(row.finished_at) - from);
+}
+
+/** The data of a server-sent event of a run. */
+export const runEventSchema = z
+  .object({
+    run_id: z.uuid(),
+    seq: z.int().describe("The event's id: 1, 2, 3 ... without gaps."),
+    type: z.enum(RUN_EVENT_TYPES),
+    at: z.iso.datetime(),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: "RunEvent" });

@@ -1,0 +1,77 @@
+import type { Json, StoredValue } from "../../domain/json.ts";
+import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
+import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { ListedValue } from "../../stores/runs/run-lists.ts";
+
+/** How much of a long value is shown (bytes of its JSON). */
+const PREVIEW_BYTES = 256;
+/** What one answer loads at most (bytes of JSON): the rest is shown shortened. */
+const FULL_BYTES = 64 * 1024 * 1024;
+const SHORT_BYTES = 4 * 1024 * 1024;
+
+type Values<T> = Readonly<Record<string, T>>;
+
+/** The values as they are; what is beyond all bounds, or gone from the blob store, is shown shortened. */
+export function fullValues(blobs: BlobStore, values: Values<StoredValue>): Promise<Record<string, Json>> {
+  return load(blobs, values, Number.POSITIVE_INFINITY, FULL_BYTES);
+}
+
+/** The values, long ones shortened. */
+export function shortValues(blobs: BlobStore, values: Values<StoredValue>): Promise<Record<string, Json>> {
+  return load(blobs, values, INLINE_VALUE_BYTES, SHORT_BYTES);
+}
+
+/** The values as a list has them. */
+export function listedValues(values: Values<ListedValue>): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(values).map(([id, value]) => {
+      if ("v" in value) return [id, value.v];
+      return [id, "cut" in value ? truncated(value.cut.size, value.cut.preview) : truncated(value.ref.size)];
+    }),
+  );
+}
+
+/** What stands in place of a value that is too long for where it is shown. */
+function truncated(size: number, preview = ""): Json {
+  return { $truncated: true, size, preview };
+}
+
+// One after the other: a run may have a thousand inputs, and the process as many requests.
+async function load(
+  blobs: BlobStore,
+  values: Values<StoredValue>,
+  longest: number,
+  budget: number,
+): Promise<Record<string, Json>> {
+  const loaded: Array<[string, Json]> = [];
+  let left = budget;
+  for (const [id, value] of Object.entries(values)) {
+    if ("v" in value) {
+      loaded.push([id, value.v]);
+    } else if (value.ref.size <= longest && value.ref.size <= left) {
+      left -= value.ref.size;
+      loaded.push([id, await orTruncated(value.ref.size, loadValue(blobs, value))]);
+    } else {
+      loaded.push([id, await orTruncated(value.ref.size, previewOf(blobs, value.ref))]);
+    }
+  }
+  return Object.fromEntries(loaded);
+}
+
+async function orTruncated(size: number, value: Promise<Json>): Promise<Json> {
+  try {
+    return await value;
+  } catch (error) {
+    if (error instanceof BlobNotFound) return truncated(size);
+    throw error;
+  }
+}
+
+async function previewOf(blobs: BlobStore, ref: { readonly $blob: string; readonly size: number }): Promise<Json> {
+  const { stream } = await blobs.openRead(ref.$blob, { start: 0, end: PREVIEW_BYTES - 1 });
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+  // The cut may go through a character: what is left of it is dropped.
+  return truncated(ref.size, new TextDecoder().decode(Buffer.concat(chunks)).replace(/\uFFFD+$/, ""));
+}

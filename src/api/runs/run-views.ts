@@ -1,0 +1,82 @@
+import type { Json } from "../../domain/json.ts";
+import { isTerminal } from "../../domain/runs/run.ts";
+import { notFound } from "../../domain/errors.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Database } from "../../stores/db.ts";
+import { outputsSoFar } from "../../stores/runs/node-runs.ts";
+import { listPauses } from "../../stores/runs/pauses.ts";
+import type { PauseRow } from "../../stores/runs/pauses.ts";
+import { listPausesOf } from "../../stores/runs/run-reads.ts";
+import type { RunListRow } from "../../stores/runs/run-lists.ts";
+import { getRun } from "../../stores/runs/runs.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import { presentInference } from "./inference-presenter.ts";
+import type { InferenceView } from "./inference-presenter.ts";
+import { presentRun } from "./run-presenter.ts";
+import type { RunView } from "./run-presenter.ts";
+import { fullValues, listedValues, shortValues } from "./run-values.ts";
+
+/** Pauses of one run that a list shows. */
+const LISTED_PAUSES = 20;
+
+type Stores = { readonly db: Database; readonly blobs: BlobStore };
+
+/** A run of the organisation. Throws the 404 of one that does not exist. */
+export async function requireRun({ db }: Pick<Stores, "db">, orgId: string, runId: string): Promise<RunRow> {
+  const row = await db.org(orgId, (client) => getRun(client, runId));
+  if (!row) throw notFound("run");
+  return row;
+}
+
+/** A run as its own address answers it: outputs whole, long inputs shortened. */
+export async function viewRun({ db, blobs }: Stores, row: RunRow): Promise<RunView> {
+  const [pauses, inputs, outputs] = await Promise.all([
+    hasBegun(row) ? db.org(row.org_id, (client) => listPauses(client, row.run_id)) : [],
+    shortValues(blobs, row.inputs),
+    row.outputs && fullValues(blobs, row.outputs),
+  ]);
+  return presentRun({ row, inputs, outputs, pauses });
+}
+
+/** Of a run that nothing has been written about there is nothing more to read; saves a query on the busiest path. */
+function hasBegun(row: RunRow): boolean {
+  return row.event_seq > 0;
+}
+
+/** Adds to rows of a list what their views need. */
+export async function withPauses(
+  db: Database,
+  orgId: string,
+  rows: readonly RunListRow[],
+): Promise<Array<{ row: RunListRow; pauses: PauseRow[] }>> {
+  const ids = rows.map((row) => row.run_id);
+  const pauses = ids.length === 0 ? [] : await db.org(orgId, (client) => listPausesOf(client, ids, LISTED_PAUSES));
+  const byRun = new Map<string, PauseRow[]>(ids.map((id) => [id, []]));
+  for (const pause of pauses) byRun.get(pause.run_id)?.push(pause);
+  return rows.map((row) => ({ row, pauses: byRun.get(row.run_id) ?? [] }));
+}
+
+/** A run as a list shows it: all values shortened. */
+export function viewListedRun({ row, pauses }: { row: RunListRow; pauses: readonly PauseRow[] }): RunView {
+  return presentRun({
+    row,
+    inputs: listedValues(row.inputs),
+    outputs: row.outputs && listedValues(row.outputs),
+    pauses,
+  });
+}
+
+/** A run as the inference operations answer it. */
+export async function viewInference({ db, blobs }: Stores, row: RunRow): Promise<InferenceView> {
+  const pauses =
+    isTerminal(row.state) || !hasBegun(row) ? [] : await db.org(row.org_id, (client) => listPauses(client, row.run_id));
+  const pause = pauses.find((each) => each.status === "waiting") ?? null;
+  return presentInference({ row, outputs: await outputsOf({ db, blobs }, row), pause });
+}
+
+/** The outputs of a run; of one that is under way or did not complete, those that there are so far. */
+async function outputsOf({ db, blobs }: Stores, row: RunRow): Promise<Readonly<Record<string, Json>>> {
+  const written = row.outputs ? await fullValues(blobs, row.outputs) : {};
+  if (row.state === "COMPLETED" || !hasBegun(row)) return written;
+  return { ...(await db.org(row.org_id, (client) => outputsSoFar(client, row.run_id))), ...written };
+}

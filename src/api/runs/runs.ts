@@ -1,0 +1,204 @@
+import { z } from "zod";
+import { moment, timeText } from "../../domain/moment.ts";
+import { RUN_STATES, RUN_TYPES, isTerminal } from "../../domain/runs/run.ts";
+import { listRuns } from "../../stores/runs/run-lists.ts";
+import { listNodeRuns } from "../../stores/runs/node-runs.ts";
+import type { ApiDeps } from "../deps.ts";
+import { EVENT_STREAM, SSE_COMMENT, answerStream, serverSentEvent } from "../http/event-stream.ts";
+import { followEvents } from "./follow-run.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import type { ApiServices } from "../operations.ts";
+import { pathId } from "../http/path-id.ts";
+import { presentNodeRun } from "./node-run-presenter.ts";
+import { runEventSchema, runSchema, runWithNodesSchema } from "./run-presenter.ts";
+import { createRunBody, flowOf, requireFuture } from "./run-create-body.ts";
+import { ranBy, requireInputs, tag, userHandle, waitMs, waitSeconds } from "./run-request.ts";
+import { requireRun, viewListedRun, viewRun, withPauses } from "./run-views.ts";
+
+const TAG = "Runs";
+/** Nodes that one answer shows; maps may have many more. */
+const MOST_NODES = 2000;
+
+export const runParams = z.object({ run_id: pathId("run") });
+export const RUN_LINKS = {
+  get: { operationId: "getRun", parameters: { run_id: "$response.body#/run_id" } },
+  cancel: { operationId: "cancelRun", parameters: { run_id: "$response.body#/run_id" } },
+  resume: { operationId: "resumeRun", parameters: { run_id: "$response.body#/run_id" } },
+};
+
+const filters = {
+  project_id: z.uuid().toLowerCase().optional(),
+  state: z.array(z.enum(RUN_STATES)).max(20).optional().describe("One of these; give it more than once for several."),
+  run_type: z.enum(RUN_TYPES).optional(),
+  user_id: userHandle.optional(),
+  parent_run_id: z.uuid().optional(),
+  tag: tag.optional(),
+  created_after: timeText.optional().describe("RFC 3339; exclusive."),
+  created_before: timeText.optional().describe("RFC 3339; exclusive."),
+};
+
+/** `/v2/runs`: create, list and get. */
+export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiServices): Operation[] {
+  const { config, db } = deps;
+  return [
+    defineOperation({
+      id: "createRun",
+      method: "POST",
+      path: "/v2/runs",
+      tag: TAG,
+      summary: "Run a flow",
+      description:
+        'Answers at once, or with `mode: "sync"` when the run has ended or paused, or its `wait_seconds` are up: 201 with the run as it then is, also where it failed.',
+      auth: "secret",
+      body: createRunBody(config),
+      bodyLimit: "run",
+      idempotent: true,
+      problems: ["not_found", "flow_version_not_found", "too_many_concurrent_runs"],
+      examples: {
+        async: { project_id: "0197f0a0-0000-7000-8000-000000000000", inputs: { "in-0": "Ada" } },
+        sync: {
+          flow_id: "0197f0a0-0000-7000-8000-000000000000",
+          inputs: { "in-0": "Ada" },
+          mode: "sync",
+          wait_seconds: 30,
+          user_id: "ada-1",
+          metadata: { order: 17 },
+          tags: ["orders"],
+        },
+      },
+      success: {
+        201: {
+          description: "The run.",
+          schema: runSchema,
+          headers: { Location: "Its address." },
+          links: RUN_LINKS,
+        },
+      },
+      async handler({ body, principal, newId, repeated, signal }) {
+        const { org_id } = principal;
+        const { project, version, plan } = await flows.get(org_id, flowOf(body), body.version);
+        const { inputs } = requireInputs(config, plan, body.inputs, { loc: ["body", "inputs"], reserved: [] });
+        const run_at = requireFuture(body.run_at, repeated);
+        const row = await runService.create(
+          {
+            org_id,
+            run_id: newId(),
+            project_id: project.project_id,
+            version,
+            plan,
+            inputs,
+            user_id: body.user_id ?? null,
+            metadata: body.metadata,
+            tags: [...new Set(body.tags)],
+            run_type: "api",
+            ...ranBy(principal),
+            ...(run_at !== undefined && { run_at }),
+            ...(body.timeout_seconds !== undefined && { timeout_seconds: body.timeout_seconds }),
+          },
+          repeated,
+        );
+        const wait = waitMs(config, body.wait_seconds);
+        const run = body.mode === "sync" ? await runService.settled(row, wait, signal, !repeated) : row;
+        return { status: 201, body: await viewRun(deps, run), headers: { Location: `/v2/runs/${run.run_id}` } };
+      },
+    }),
+    defineOperation({
+      id: "listRuns",
+      method: "GET",
+      path: "/v2/runs",
+      tag: TAG,
+      summary: "List runs",
+      description: "Values are shortened here; a run's own address has its outputs whole.",
+      auth: "secret",
+      query: listQuery.extend(filters),
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of runs.", schema: pageOf(runSchema, "RunPage") } },
+      async handler({ query, principal: { org_id } }) {
+        const { page_size: _size, cursor: _cursor, direction: _direction, order: _order, state, ...narrow } = query;
+        const filter = {
+          ...narrow,
+          states: state,
+          created_after: query.created_after && moment(query.created_after),
+          created_before: query.created_before && moment(query.created_before),
+        };
+        const page = await listPage({
+          list: "runs",
+          orgId: org_id,
+          query,
+          filters: { ...filter, states: state && [...new Set(state)].toSorted() },
+          fetch: async (keyset) => {
+            const rows = await db.org(org_id, (client) => listRuns(client, org_id, filter, keyset));
+            return withPauses(db, org_id, rows);
+          },
+          idOf: ({ row }) => row.run_id,
+          present: viewListedRun,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "getRun",
+      method: "GET",
+      path: "/v2/runs/{run_id}",
+      tag: TAG,
+      summary: "Get a run, or follow its events",
+      description: `With \`Accept: text/event-stream\` the answer is the run's events as they happen, until it has ended: \`run.state\`, \`node.started\`,
+\`node.retrying\`, \`node.finished\`, \`run.paused\`, \`run.finished\`. Their ids are numbers without gaps; \`Last-Event-ID\` goes on behind one. Who has seen the
+last event of a run that has ended gets a 204, which tells an EventSource to stop.`,
+      auth: "secret",
+      params: runParams,
+      query: z.object({
+        expand: z.enum(["nodes"]).optional().describe("Adds the record of each node."),
+        wait_seconds: waitSeconds.default(0).describe("Waits so long for the run to end or to pause."),
+      }),
+      headers: z.object({
+        "last-event-id": z
+          .int()
+          .min(0)
+          .max(2_147_483_647)
+          .default(0)
+          .describe("For an event stream: the id of the last event that was seen."),
+      }),
+      success: {
+        200: {
+          description: "The run, or its events.",
+          schema: runWithNodesSchema,
+          content: { [EVENT_STREAM]: runEventSchema },
+        },
+        204: { description: "An event stream of a run that has ended, after its last event." },
+      },
+      async handler({ params: { run_id }, query, headers, principal: { org_id }, ctx, signal }) {
+        let row = await requireRun(deps, org_id, run_id);
+        if (ctx.accepts("application/json", EVENT_STREAM) === EVENT_STREAM) {
+          const after = headers["last-event-id"];
+          if (isTerminal(row.state) && after >= row.event_seq) return { status: 204 };
+          return answerStream(EVENT_STREAM, events(deps, runService, row, after, signal));
+        }
+        if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
+        const view = await viewRun(deps, row);
+        if (query.expand !== "nodes") return { status: 200, body: view };
+        const nodes = await db.org(org_id, (client) => listNodeRuns(client, run_id, MOST_NODES + 1));
+        const shown = nodes.slice(0, MOST_NODES).map(presentNodeRun);
+        return { status: 200, body: { ...view, nodes: shown, nodes_truncated: nodes.length > MOST_NODES } };
+      },
+    }),
+  ];
+}
+
+async function* events(
+  { db }: Pick<ApiDeps, "db">,
+  { waiter }: ApiServices["runService"],
+  run: { readonly org_id: string; readonly run_id: string },
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<string, void> {
+  for await (const event of followEvents({ db, waiter }, run, after, signal)) {
+    if (event === null) yield SSE_COMMENT;
+    else {
+      const { seq, type, at, data } = event;
+      yield serverSentEvent(seq, type, { run_id: run.run_id, seq, type, at, data });
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { z } from "zod";
+import type { ApiDeps } from "../deps.ts";
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../http/json-guard.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { MOST_SUBSCRIPTIONS } from "../webhooks/subscriptions.ts";
+
+const limitsSchema = z
+  .object({
+    json_body_bytes: z.int(),
+    run_body_bytes: z.int().describe("Body of the operations that carry a run's inputs."),
+    json_depth: z.int(),
+    json_values: z.int().describe("Members and items of one body."),
+    upload_bytes: z.int(),
+    input_bytes: z.int().describe("One input of a run, after decoding."),
+    nodes_per_flow: z.int(),
+    iterations_per_run: z.int(),
+    sync_wait_seconds: z.number().describe("Longest time an inference request waits for its run."),
+    run_timeout_seconds: z.int().describe("Where neither flow nor request say anything."),
+    max_run_timeout_seconds: z.int(),
+    requests_per_minute: z.int().nullable().describe("Per credential; null: unlimited."),
+    concurrent_runs: z.int().nullable().describe("Per organisation; null: unlimited."),
+    webhook_subscriptions: z.int().describe("Per organisation."),
+    event_retention_seconds: z.int().describe("How long events are kept, for replays."),
+    page_size: z.int(),
+    idempotency_seconds: z.int().describe("How long the answer to an Idempotency-Key is kept."),
+  })
+  .meta({ id: "Limits" });
+
+/** `/v2/limits`. */
+export function createLimitsOperations({ config }: ApiDeps): Operation[] {
+  const limits: z.infer<typeof limitsSchema> = {
+    json_body_bytes: config.MILLRACE_JSON_LIMIT_BYTES,
+    run_body_bytes: config.MILLRACE_RUN_BODY_LIMIT_BYTES,
+    json_depth: MAX_JSON_DEPTH,
+    json_values: MAX_JSON_VALUES,
+    upload_bytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
+    input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+    nodes_per_flow: config.MILLRACE_MAX_NODES,
+    iterations_per_run: config.MILLRACE_MAX_ITERATIONS,
+    sync_wait_seconds: config.MILLRACE_SYNC_WAIT_MS / 1000,
+    run_timeout_seconds: config.MILLRACE_RUN_TIMEOUT_SECONDS,
+    max_run_timeout_seconds: config.MILLRACE_MAX_RUN_TIMEOUT_SECONDS,
+    requests_per_minute: config.MILLRACE_RATE_LIMIT ?? null,
+    concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS ?? null,
+    webhook_subscriptions: MOST_SUBSCRIPTIONS,
+    event_retention_seconds: Math.floor(config.MILLRACE_EVENT_RETENTION_MS / 1000),
+    page_size: 200,
+    idempotency_seconds: 86_400,
+  };
+  return [
+    defineOperation({
+      id: "getLimits",
+      method: "GET",
+      path: "/v2/limits",
+      tag: "Service",
+      summary: "Get the limits of this installation",
+      auth: "secret",
+      success: { 200: { description: "All limits.", schema: limitsSchema } },
+      async handler() {
+        return { status: 200, body: limits };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,256 @@
+import { uuidv7 } from "uuidv7";
+import { z } from "zod";
+import { invalid, notFound } from "../../domain/errors.ts";
+import { EVENT_TYPES, TEST_EVENT_TYPE } from "../../domain/webhooks/events.ts";
+import { moment, timeText } from "../../domain/moment.ts";
+import { DELIVERY_STATUSES } from "../../domain/webhooks/webhook.ts";
+import type { Db } from "../../stores/db.ts";
+import { findEvent, insertEvent } from "../../stores/webhooks/outbox.ts";
+import {
+  findDelivery,
+  insertDeliveries,
+  listAttempts,
+  listDeliveries,
+  retryDelivery,
+} from "../../stores/webhooks/deliveries.ts";
+import type { DeliveryFilter, WebhookDelivery } from "../../stores/webhooks/deliveries.ts";
+import { insertReplay } from "../../stores/webhooks/replays.ts";
+import type { ApiDeps } from "../deps.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import {
+  presentDelivery,
+  presentDeliveryDetail,
+  presentReplay,
+  webhookDeliveryDetailSchema,
+  webhookDeliverySchema,
+  webhookReplaySchema,
+} from "./delivery-presenter.ts";
+import { distinct, eventPatterns } from "./webhook-body.ts";
+import { lockEnabled, requireSubscription, subscriptionParams } from "./subscriptions.ts";
+
+const DELIVERY = "webhook delivery";
+const deliveryParams = subscriptionParams.extend({ delivery_id: pathId(DELIVERY) });
+
+const EVENT_ID = /^evt_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/i;
+const TYPES: readonly string[] = [...EVENT_TYPES, TEST_EVENT_TYPE];
+
+const filters = {
+  status: z.enum(DELIVERY_STATUSES).optional(),
+  event: z
+    .string()
+    .max(200)
+    .refine((text) => TYPES.includes(text) || EVENT_ID.test(text), {
+      error: `Neither a type of event nor an event's id (evt_...). The types are ${TYPES.join(", ")}`,
+    })
+    .optional()
+    .describe("A type, or the id of one event: `evt_...`."),
+  since: timeText.optional().describe("RFC 3339; inclusive."),
+};
+
+const time = timeText;
+const replayBody = z
+  .strictObject({
+    since: time.describe("RFC 3339; inclusive."),
+    until: time.nullish().describe("RFC 3339; exclusive. Now, when it is left out."),
+    events: eventPatterns.nullish().describe("The subscription's own, when they are left out; never more than those."),
+    only_failed: z.boolean().default(false).describe("Leaves out what was delivered."),
+  })
+  .meta({ id: "WebhookReplayCreate" });
+
+const COMMON = { tag: "Webhooks", auth: "secret" } as const;
+const LINKS = {
+  get: {
+    operationId: "getWebhookDelivery",
+    parameters: {
+      subscription_id: "$response.body#/subscription_id",
+      delivery_id: "$response.body#/delivery_id",
+    },
+  },
+};
+
+/** What subscriptions were sent, and sending it again. */
+export function createWebhookDeliveryOperations({ db, config }: ApiDeps): Operation[] {
+  return [
+    defineOperation({
+      ...COMMON,
+      id: "testWebhookSubscription",
+      method: "POST",
+      path: "/v2/webhooks/subscriptions/{subscription_id}/test",
+      summary: "Send a test event to a webhook subscription",
+      description: `An event of type \`${TEST_EVENT_TYPE}\`, sent, signed and tried again as any other.`,
+      params: subscriptionParams,
+      idempotent: true,
+      problems: ["subscription_disabled"],
+      success: { 202: { description: "Its delivery.", schema: webhookDeliverySchema, links: LINKS } },
+      async handler({ params: { subscription_id }, principal: { org_id }, newId }) {
+        const delivery_id = newId();
+        const delivery = await db.orgTransaction(org_id, async (connection) => {
+          await lockEnabled(connection, subscription_id);
+          const made = await findDelivery(connection, subscription_id, delivery_id);
+          if (made) return made;
+          const event_id = uuidv7();
+          const data = { subscription_id, message: "A test of this webhook subscription." };
+          await insertEvent(connection, { event_id, org_id, type: TEST_EVENT_TYPE, project_id: null, data }, true);
+          const addressed = { delivery_id, org_id, subscription_id, event_id, event_type: TEST_EVENT_TYPE };
+          await insertDeliveries(connection, [addressed]);
+          return requireDelivery(connection, subscription_id, delivery_id);
+        });
+        return { status: 202, body: presentDelivery(delivery) };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "listWebhookDeliveries",
+      method: "GET",
+      path: "/v2/webhooks/subscriptions/{subscription_id}/deliveries",
+      summary: "List what a webhook subscription was sent",
+      params: subscriptionParams,
+      query: listQuery.extend(filters),
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: {
+        200: { description: "A page of deliveries.", schema: pageOf(webhookDeliverySchema, "WebhookDeliveryPage") },
+      },
+      async handler({ params: { subscription_id }, query, principal: { org_id } }) {
+        await db.org(org_id, (connection) => requireSubscription(connection, subscription_id));
+        const event_id = EVENT_ID.exec(query.event ?? "")?.[1]?.toLowerCase() ?? null;
+        const filter: DeliveryFilter = {
+          status: query.status ?? null,
+          event_id,
+          event_type: event_id === null ? (query.event ?? null) : null,
+          since: query.since === undefined ? null : moment(query.since),
+        };
+        const page = await listPage({
+          list: "webhook-deliveries",
+          orgId: org_id,
+          query,
+          filters: { ...filter, subscription_id },
+          fetch: (keyset) =>
+            db.org(org_id, (connection) => listDeliveries(connection, subscription_id, filter, keyset)),
+          idOf: (delivery) => delivery.delivery_id,
+          present: presentDelivery,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "getWebhookDelivery",
+      method: "GET",
+      path: "/v2/webhooks/subscriptions/{subscription_id}/deliveries/{delivery_id}",
+      summary: "Get a delivery with all its attempts",
+      params: deliveryParams,
+      success: {
+        200: {
+          description: "The delivery, every attempt at it, and the event.",
+          schema: webhookDeliveryDetailSchema,
+        },
+      },
+      async handler({ params: { subscription_id, delivery_id }, principal }) {
+        const body = await db.org(principal.org_id, async (connection) => {
+          await requireSubscription(connection, subscription_id);
+          const delivery = await requireDelivery(connection, subscription_id, delivery_id);
+          const attempts = await listAttempts(connection, delivery_id);
+          const event = await findEvent(connection, delivery.event_id);
+          return presentDeliveryDetail(delivery, attempts, event, config.MILLRACE_PUBLIC_URL ?? "");
+        });
+        return { status: 200, body };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "retryWebhookDelivery",
+      method: "POST",
+      path: "/v2/webhooks/subscriptions/{subscription_id}/deliveries/{delivery_id}/retry",
+      summary: "Send a delivery once more",
+      description: "At once, and from the beginning of the schedule; also one that was delivered.",
+      params: deliveryParams,
+      idempotent: true,
+      problems: ["subscription_disabled"],
+      success: { 202: { description: "The delivery as it is now.", schema: webhookDeliverySchema, links: LINKS } },
+      async handler({ params: { subscription_id, delivery_id }, principal }) {
+        const delivery = await db.orgTransaction(principal.org_id, async (connection) => {
+          await requireSubscription(connection, subscription_id);
+          await requireDelivery(connection, subscription_id, delivery_id);
+          await lockEnabled(connection, subscription_id);
+          return retryDelivery(connection, subscription_id, delivery_id);
+        });
+        if (!delivery) throw notFound(DELIVERY);
+        return { status: 202, body: presentDelivery(delivery) };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "replayWebhookEvents",
+      method: "POST",
+      path: "/v2/webhooks/subscriptions/{subscription_id}/replay",
+      summary: "Send the events of a time once more",
+      description: `Those that the subscription selects as it is now, also from before it was made or while it was disabled. An event keeps its \`webhook-id\`,
+so that a receiver knows what it has had already. What is under way is left alone.`,
+      params: subscriptionParams,
+      body: replayBody,
+      idempotent: true,
+      problems: ["subscription_disabled"],
+      examples: {
+        "what was missed": { since: "2030-01-01T00:00:00Z", only_failed: true },
+        "one hour": {
+          since: "2030-01-01T00:00:00Z",
+          until: "2030-01-01T01:00:00Z",
+          events: ["run.failed", "run.cancelled"],
+        },
+      },
+      success: { 202: { description: "The replay has begun.", schema: webhookReplaySchema } },
+      async handler({ params: { subscription_id }, body, principal: { org_id }, newId }) {
+        const replay = await db.orgTransaction(org_id, async (connection) => {
+          // Before the times: of a subscription that is not there nothing else is told.
+          const subscription = await lockEnabled(connection, subscription_id);
+          return insertReplay(connection, {
+            replay_id: newId(),
+            org_id,
+            subscription_id,
+            ...requireTimes(body.since, body.until ?? null, config.MILLRACE_EVENT_RETENTION_MS),
+            events: body.events ? distinct(body.events) : subscription.events,
+            only_failed: body.only_failed,
+          });
+        });
+        return { status: 202, body: presentReplay(replay) };
+      },
+    }),
+  ];
+}
+
+async function requireDelivery(db: Db, subscriptionId: string, deliveryId: string): Promise<WebhookDelivery> {
+  const delivery = await findDelivery(db, subscriptionId, deliveryId);
+  if (!delivery) throw notFound(DELIVERY);
+  return delivery;
+}
+
+/** The range of a replay. Throws 422 for one that is empty, or that begins before the oldest event that is kept. */
+function requireTimes(since: string, until: string | null, retentionMs: number): { since: string; until: string } {
+  const now = Date.now();
+  const range = { since: moment(since), until: until === null ? new Date(now).toISOString() : moment(until) };
+  const oldest = now - retentionMs;
+  if (Date.parse(range.since) < oldest) {
+    throw invalid(
+      ["body", "since"],
+      `Events are kept for ${lengthOf(retentionMs)}: the earliest time is ${new Date(oldest).toISOString()}`,
+    );
+  }
+  if (range.since >= range.until) {
+    if (until !== null) throw invalid(["body", "until"], "until must be later than since");
+    throw invalid(["body", "since"], "since must be in the past");
+  }
+  return range;
+}
+
+function lengthOf(ms: number): string {
+  const units = [
+    [86_400_000, "days"],
+    [3_600_000, "hours"],
+    [60_000, "minutes"],
+  ] as const;
+  const [size, name] = units.find(([unit]) => ms >= unit && ms % unit === 0) ?? [1000, "seconds"];
+  return `${Math.floor(ms / size)} ${name}`;
+}

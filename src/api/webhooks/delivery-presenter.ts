@@ -1,0 +1,123 @@
+import { z } from "zod";
+import { eventEnvelope, publicEventId } from "../../domain/webhooks/events.ts";
+import { DELIVERY_STATUSES, FAILURE_REASONS } from "../../domain/webhooks/webhook.ts";
+import type { OutboxEvent } from "../../stores/webhooks/outbox.ts";
+import type { WebhookAttempt, WebhookDelivery } from "../../stores/webhooks/deliveries.ts";
+import type { WebhookReplay } from "../../stores/webhooks/replays.ts";
+
+export const webhookDeliverySchema = z
+  .object({
+    delivery_id: z.uuid(),
+    subscription_id: z.uuid(),
+    event_id: z.string().describe("The `id` of the event and the `webhook-id` of every attempt."),
+    event_type: z.string(),
+    status: z
+      .enum(DELIVERY_STATUSES)
+      .describe("`pending`: before its first attempt; `retrying`: an attempt has failed, another one follows."),
+    failure_reason: z.enum(FAILURE_REASONS).nullable(),
+    attempts: z.int(),
+    next_attempt_at: z.iso.datetime().nullable(),
+    last_status_code: z.int().nullable().describe("Null when there was no answer."),
+    last_error: z.string().nullable(),
+    created_at: z.iso.datetime(),
+    finished_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: "WebhookDelivery" });
+
+const webhookAttemptSchema = z
+  .object({
+    attempt: z.int().min(1),
+    at: z.iso.datetime(),
+    duration_ms: z.int(),
+    url: z.string().describe("Where it went, secrets masked."),
+    status_code: z.int().nullable().describe("Null when there was no answer."),
+    error: z.object({ code: z.string(), message: z.string() }).nullable(),
+    response_body: z.string().nullable().describe("The beginning of the answer, secrets masked."),
+  })
+  .meta({ id: "WebhookAttempt" });
+
+const webhookEventSchema = z
+  .object({
+    id: z.string(),
+    type: z.string(),
+    timestamp: z.iso.datetime(),
+    api_version: z.string(),
+    org_id: z.uuid(),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: "WebhookEvent" });
+
+export const webhookDeliveryDetailSchema = webhookDeliverySchema
+  .extend({
+    attempts_made: z.array(webhookAttemptSchema).describe("From the first to the last."),
+    event: webhookEventSchema.nullable().describe("What is sent; null when the event is not kept any more."),
+  })
+  .meta({ id: "WebhookDeliveryDetail" });
+
+export const webhookReplaySchema = z
+  .object({
+    replay_id: z.uuid(),
+    subscription_id: z.uuid(),
+    since: z.iso.datetime(),
+    until: z.iso.datetime(),
+    events: z.array(z.string()),
+    only_failed: z.boolean(),
+    status: z.literal("running"),
+  })
+  .meta({ id: "WebhookReplay" });
+
+export function presentDelivery(delivery: WebhookDelivery): z.infer<typeof webhookDeliverySchema> {
+  return {
+    delivery_id: delivery.delivery_id,
+    subscription_id: delivery.subscription_id,
+    event_id: publicEventId(delivery.event_id),
+    event_type: delivery.event_type,
+    status: delivery.status,
+    failure_reason: delivery.failure_reason,
+    attempts: delivery.attempts,
+    next_attempt_at: delivery.next_attempt_at,
+    last_status_code: delivery.last_status_code,
+    last_error: delivery.last_error,
+    created_at: delivery.created_at,
+    finished_at: delivery.finished_at,
+  };
+}
+
+export function presentDeliveryDetail(
+  delivery: WebhookDelivery,
+  attempts: readonly WebhookAttempt[],
+  event: OutboxEvent | null,
+  baseUrl: string,
+): z.infer<typeof webhookDeliveryDetailSchema> {
+  return {
+    ...presentDelivery(delivery),
+    attempts_made: attempts.map(presentAttempt),
+    event: event && eventEnvelope(event, baseUrl),
+  };
+}
+
+function presentAttempt(attempt: WebhookAttempt): z.infer<typeof webhookAttemptSchema> {
+  const { error_code: code, error_message: message } = attempt;
+  return {
+    attempt: attempt.attempt,
+    at: attempt.at,
+    duration_ms: attempt.duration_ms,
+    url: attempt.url,
+    status_code: attempt.status_code,
+    error: code === null ? null : { code, message: message ?? "" },
+    response_body: attempt.response_body,
+  };
+}
+
+export function presentReplay(replay: WebhookReplay): z.infer<typeof webhookReplaySchema> {
+  return {
+    replay_id: replay.replay_id,
+    subscription_id: replay.subscription_id,
+    since: replay.since,
+    until: replay.until,
+    events: replay.events,
+    only_failed: replay.only_failed,
+    // Of the order: what it queues shows in the list of deliveries.
+    status: "running",
+  };
+}

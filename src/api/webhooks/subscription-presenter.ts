@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { DISABLED_REASONS, SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
+import { MASK } from "../../platform/logging/redaction.ts";
+import type { WebhookSubscription } from "../../stores/webhooks/subscriptions.ts";
+
+export const webhookSubscriptionSchema = z
+  .object({
+    subscription_id: z.uuid(),
+    url: z.string(),
+    events: z.array(z.string()).describe("Types of events, `prefix.*`, or `*`."),
+    filter: z
+      .object({ project_id: z.array(z.uuid()) })
+      .nullable()
+      .describe("Only events of these projects; null: all events, also those of no project."),
+    description: z.string(),
+    headers: z.record(z.string(), z.string()).describe("Sent along with each event. Their values are never shown."),
+    status: z.enum(SUBSCRIPTION_STATUSES),
+    disabled_reason: z
+      .enum(DISABLED_REASONS)
+      .nullable()
+      .describe("`failing`: nothing but failures for long; `gone`: the receiver answered 410; `manual`: on request."),
+    disabled_at: z.iso.datetime().nullable(),
+    failing_since: z.iso.datetime().nullable().describe("Since when every attempt has failed."),
+    failed_attempts: z.int().describe("How many attempts have failed since the last success."),
+    last_success_at: z.iso.datetime().nullable().describe("To some seconds."),
+    last_failure_at: z.iso.datetime().nullable(),
+    previous_secret_expires_at: z.iso
+      .datetime()
+      .nullable()
+      .describe("Until then deliveries are signed with the secret before the last rotation as well."),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: "WebhookSubscription" });
+
+const secret = z
+  .string()
+  .describe("Signs the deliveries, by the rules of Standard Webhooks. It is shown here and never again.");
+
+export const newWebhookSubscriptionSchema = webhookSubscriptionSchema
+  .extend({ secret })
+  .meta({ id: "NewWebhookSubscription" });
+
+export const webhookSecretSchema = z
+  .object({
+    subscription_id: z.uuid(),
+    secret,
+    previous_secret_expires_at: z.iso
+      .datetime()
+      .nullable()
+      .describe("Until then deliveries are signed with the secret before as well."),
+  })
+  .meta({ id: "WebhookSecret" });
+
+export function presentSubscription(subscription: WebhookSubscription): z.infer<typeof webhookSubscriptionSchema> {
+  return {
+    subscription_id: subscription.subscription_id,
+    url: subscription.url,
+    events: subscription.events,
+    filter: subscription.project_ids && { project_id: subscription.project_ids },
+    description: subscription.description,
+    headers: Object.fromEntries(subscription.header_names.map((name) => [name, MASK])),
+    status: subscription.status,
+    disabled_reason: subscription.disabled_reason,
+    disabled_at: subscription.disabled_at,
+    failing_since: subscription.failing_since,
+    failed_attempts: subscription.failed_attempts,
+    last_success_at: subscription.last_success_at,
+    last_failure_at: subscription.last_failure_at,
+    previous_secret_expires_at: stillSigning(subscription),
+    created_at: subscription.created_at,
+    updated_at: subscription.updated_at,
+  };
+}
+
+export function presentSecret(subscription: WebhookSubscription, text: string): z.infer<typeof webhookSecretSchema> {
+  return {
+    subscription_id: subscription.subscription_id,
+    secret: text,
+    previous_secret_expires_at: stillSigning(subscription),
+  };
+}
+
+/** How long the secret before the present one signs, or null when it does not any more. */
+function stillSigning({ previous_secret_until: until }: WebhookSubscription): string | null {
+  return until !== null && Date.parse(until) > Date.now() ? until : null;
+}

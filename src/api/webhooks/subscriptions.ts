@@ -1,0 +1,339 @@
+import { uuidv7 } from "uuidv7";
+import { z } from "zod";
+import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
+import type { ValidationIssue } from "../../domain/errors.ts";
+import { SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
+import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
+import { FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
+import type { Db } from "../../stores/db.ts";
+import { existingProjects } from "../../stores/projects/projects.ts";
+import {
+  countSubscriptions,
+  deleteSubscription,
+  disableSubscription,
+  enableSubscription,
+  findSubscription,
+  insertSubscription,
+  listSubscriptions,
+  lockSubscription,
+  rotateSecret,
+  rotatedSecret,
+  updateSubscription,
+} from "../../stores/webhooks/subscriptions.ts";
+import type { SubscriptionChange, WebhookSubscription } from "../../stores/webhooks/subscriptions.ts";
+import { openSecret, sealHeaders, sealSecret } from "../../services/webhooks/subscription-secrets.ts";
+import type { ApiDeps } from "../deps.ts";
+import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import {
+  newWebhookSubscriptionSchema,
+  presentSecret,
+  presentSubscription,
+  webhookSecretSchema,
+  webhookSubscriptionSchema,
+} from "./subscription-presenter.ts";
+import { distinct, eventPatterns, lowerCased, projectFilter, receiverUrl, sentHeaders } from "./webhook-body.ts";
+
+/** Of an organisation: each event is looked at once for each of them. */
+export const MOST_SUBSCRIPTIONS = 100;
+
+const SUBSCRIPTION = "webhook subscription";
+export const subscriptionParams = z.object({ subscription_id: pathId(SUBSCRIPTION) });
+const description = z.string().max(1000);
+
+const createBody = z
+  .strictObject({
+    url: receiverUrl,
+    events: eventPatterns,
+    filter: projectFilter.nullish(),
+    description: description.default(""),
+    headers: sentHeaders.nullish(),
+  })
+  .meta({ id: "WebhookSubscriptionCreate" });
+const changeBody = z
+  .strictObject({
+    url: receiverUrl.optional(),
+    events: eventPatterns.optional(),
+    filter: projectFilter.nullish().describe("Null removes it."),
+    description: description.optional(),
+    headers: sentHeaders.nullish().describe("Takes the place of all there were; null removes them."),
+    status: z
+      .enum(SUBSCRIPTION_STATUSES)
+      .optional()
+      .describe("`disabled` ends what is under way; a replay sends it once the subscription is enabled again."),
+  })
+  .meta({ id: "WebhookSubscriptionChange" });
+
+const TAG = "Webhooks";
+const ADMINS = { tag: TAG, auth: "secret", role: "admin" } as const;
+const ETAG = { ETag: "For If-Match." };
+const LINKS = Object.fromEntries(
+  [
+    ["get", "getWebhookSubscription"],
+    ["test", "testWebhookSubscription"],
+    ["deliveries", "listWebhookDeliveries"],
+  ].map(([name, operationId = ""]) => [
+    name,
+    { operationId, parameters: { subscription_id: "$response.body#/subscription_id" } },
+  ]),
+);
+
+/** Throws 404 when there is none. */
+export async function requireSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
+  const subscription = await findSubscription(db, subscriptionId);
+  if (!subscription) throw notFound(SUBSCRIPTION);
+  return subscription;
+}
+
+/** The same, unchanged until the transaction ends. */
+async function requireLocked(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
+  const subscription = await lockSubscription(db, subscriptionId);
+  if (!subscription) throw notFound(SUBSCRIPTION);
+  return subscription;
+}
+
+/** The same. Throws 409 when it is disabled. */
+export async function lockEnabled(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
+  const subscription = await requireLocked(db, subscriptionId);
+  if (subscription.status === "disabled") {
+    throw new Problem("subscription_disabled", "The subscription is disabled: it is sent nothing until it is enabled.");
+  }
+  return subscription;
+}
+
+/** `/v2/webhooks/subscriptions`: who is told of events. Changes are for admins, since events leave the service by them. */
+export function createWebhookSubscriptionOperations({ db, config, guardedFetch, secrets }: ApiDeps): Operation[] {
+  /** Throws a 422 with all that is wrong with what only the network and the database can tell. */
+  async function requireReachable(
+    orgId: string,
+    { url, projectIds }: { url: string | undefined; projectIds: readonly string[] | undefined },
+  ): Promise<void> {
+    const [refused, unknown] = await Promise.all([
+      url === undefined ? [] : guardedFetch.check(url).then(() => [], refusalOfUrl),
+      projectIds === undefined ? [] : db.org(orgId, (connection) => unknownProjects(connection, projectIds)),
+    ]);
+    const issues = [...refused, ...unknown];
+    if (issues.length > 0) throw new ValidationProblem(issues);
+  }
+
+  const shown = (subscription: WebhookSubscription) => ({
+    status: 200,
+    body: presentSubscription(subscription),
+    headers: { ETag: revisionTag(subscription.revision) },
+  });
+
+  return [
+    defineOperation({
+      ...ADMINS,
+      id: "createWebhookSubscription",
+      method: "POST",
+      path: "/v2/webhooks/subscriptions",
+      summary: "Subscribe to events",
+      description:
+        "Each event is sent as a signed POST by the rules of Standard Webhooks, until the receiver answers 2xx or the attempts are used up.",
+      body: createBody,
+      idempotent: true,
+      confidential: true,
+      problems: ["not_found", "conflict"],
+      examples: {
+        runs: { url: "https://example.com/hooks/millrace", events: ["run.*"] },
+        narrow: {
+          url: "https://example.com/hooks/millrace",
+          events: ["run.failed", "connection.error"],
+          filter: { project_id: ["0197f0a0-0000-7000-8000-000000000000"] },
+          description: "Tells the people on duty",
+          headers: { "x-gateway-key": "..." },
+        },
+      },
+      success: {
+        201: {
+          description: "The subscription, with its secret.",
+          schema: newWebhookSubscriptionSchema,
+          headers: { Location: "Its address.", ...ETAG },
+          links: LINKS,
+        },
+      },
+      async handler({ body, principal: { org_id, id }, newId }) {
+        const projectIds = body.filter?.project_id;
+        await requireReachable(org_id, { url: body.url, projectIds });
+        const subscription_id = newId();
+        const secret = newWebhookSecret();
+        const headers = lowerCased(body.headers ?? {});
+        const subscription = await db.orgTransaction(org_id, async (connection) => {
+          if ((await countSubscriptions(connection, subscription_id)) >= MOST_SUBSCRIPTIONS) {
+            throw new Problem(
+              "conflict",
+              `The organisation has ${MOST_SUBSCRIPTIONS} webhook subscriptions, as many as it may. Delete one first.`,
+            );
+          }
+          return insertSubscription(connection, {
+            subscription_id,
+            org_id,
+            url: body.url,
+            events: distinct(body.events),
+            project_ids: projectIds === undefined ? null : distinct(projectIds),
+            description: body.description,
+            secret: sealSecret(secrets, subscription_id, secret),
+            headers: sealHeaders(secrets, subscription_id, headers),
+            header_names: Object.keys(headers),
+            created_by: id,
+          });
+        });
+        // Made by an earlier attempt of the same request, and deleted since.
+        if (!subscription) throw notFound(SUBSCRIPTION);
+        const { body: view, headers: tags } = shown(subscription);
+        const location = `/v2/webhooks/subscriptions/${subscription_id}`;
+        return { status: 201, body: { ...view, secret }, headers: { ...tags, Location: location } };
+      },
+    }),
+    defineOperation({
+      id: "listWebhookSubscriptions",
+      method: "GET",
+      path: "/v2/webhooks/subscriptions",
+      tag: TAG,
+      summary: "List webhook subscriptions",
+      description: "Without their secrets.",
+      auth: "secret",
+      query: listQuery,
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: {
+        200: {
+          description: "A page of subscriptions.",
+          schema: pageOf(webhookSubscriptionSchema, "WebhookSubscriptionPage"),
+        },
+      },
+      async handler({ query, principal: { org_id } }) {
+        const page = await listPage({
+          list: "webhook-subscriptions",
+          orgId: org_id,
+          query,
+          fetch: (keyset) => db.org(org_id, (connection) => listSubscriptions(connection, keyset)),
+          idOf: (subscription) => subscription.subscription_id,
+          present: presentSubscription,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "getWebhookSubscription",
+      method: "GET",
+      path: "/v2/webhooks/subscriptions/{subscription_id}",
+      tag: TAG,
+      summary: "Get a webhook subscription",
+      auth: "secret",
+      params: subscriptionParams,
+      success: { 200: { description: "The subscription.", schema: webhookSubscriptionSchema, headers: ETAG } },
+      async handler({ params: { subscription_id }, principal }) {
+        return shown(await db.org(principal.org_id, (connection) => requireSubscription(connection, subscription_id)));
+      },
+    }),
+    defineOperation({
+      ...ADMINS,
+      id: "changeWebhookSubscription",
+      method: "PATCH",
+      path: "/v2/webhooks/subscriptions/{subscription_id}",
+      summary: "Change a webhook subscription, disable or enable it",
+      params: subscriptionParams,
+      headers: ifMatchHeaders,
+      body: changeBody,
+      examples: {
+        move: { url: "https://example.com/hooks/new" },
+        disable: { status: "disabled" },
+        widen: { events: ["*"], filter: null },
+      },
+      problems: ["precondition_failed"],
+      success: {
+        200: { description: "The subscription as it is now.", schema: webhookSubscriptionSchema, headers: ETAG },
+      },
+      async handler({ params: { subscription_id }, headers, body, principal: { org_id } }) {
+        const projectIds = body.filter?.project_id;
+        // First: of a subscription that is not there nothing else is told.
+        await db.org(org_id, (connection) => requireSubscription(connection, subscription_id));
+        await requireReachable(org_id, { url: body.url, projectIds });
+        const sent = lowerCased(body.headers ?? {});
+        const change: SubscriptionChange = {
+          url: body.url,
+          events: body.events && distinct(body.events),
+          project_ids: body.filter === null ? null : projectIds && distinct(projectIds),
+          description: body.description,
+          headers:
+            body.headers === undefined
+              ? undefined
+              : { sealed: sealHeaders(secrets, subscription_id, sent), names: Object.keys(sent) },
+        };
+        const subscription = await db.orgTransaction(org_id, async (connection) => {
+          const found = await requireLocked(connection, subscription_id);
+          requireMatch(headers["if-match"], revisionTag(found.revision));
+          if (Object.values(change).some((member) => member !== undefined))
+            await updateSubscription(connection, subscription_id, change);
+          if (body.status === "enabled") await enableSubscription(connection, subscription_id);
+          if (body.status === "disabled")
+            await disableSubscription(connection, subscription_id, "manual", { event_id: uuidv7(), detail: {} });
+          return requireSubscription(connection, subscription_id);
+        });
+        return shown(subscription);
+      },
+    }),
+    defineOperation({
+      ...ADMINS,
+      id: "deleteWebhookSubscription",
+      method: "DELETE",
+      path: "/v2/webhooks/subscriptions/{subscription_id}",
+      summary: "Delete a webhook subscription",
+      description: "Deliveries under way end. Its secret signs nothing any more.",
+      params: subscriptionParams,
+      success: { 204: { description: "It is gone." } },
+      async handler({ params: { subscription_id }, principal }) {
+        const deleted = await db.orgTransaction(principal.org_id, (connection) =>
+          deleteSubscription(connection, subscription_id),
+        );
+        if (!deleted) throw notFound(SUBSCRIPTION);
+        return { status: 204 };
+      },
+    }),
+    defineOperation({
+      ...ADMINS,
+      id: "rotateWebhookSecret",
+      method: "POST",
+      path: "/v2/webhooks/subscriptions/{subscription_id}/rotate-secret",
+      summary: "Replace the secret of a webhook subscription",
+      description:
+        "For a while deliveries carry two signatures, by the new secret and by the one before, so that the receiver can change over without missing any.",
+      params: subscriptionParams,
+      idempotent: true,
+      confidential: true,
+      success: { 200: { description: "The new secret.", schema: webhookSecretSchema } },
+      async handler({ params: { subscription_id }, principal: { org_id }, newId }) {
+        const rotationId = newId();
+        const grace = config.MILLRACE_WEBHOOK_SECRET_GRACE_MS;
+        return db.orgTransaction(org_id, async (connection) => {
+          const found = await requireLocked(connection, subscription_id);
+          const sealed = await rotatedSecret(connection, subscription_id, rotationId);
+          if (sealed) return { status: 200, body: presentSecret(found, openSecret(secrets, subscription_id, sealed)) };
+          const secret = newWebhookSecret();
+          const fresh = sealSecret(secrets, subscription_id, secret);
+          const rotated = await rotateSecret(connection, subscription_id, rotationId, fresh, grace);
+          return { status: 200, body: presentSecret(rotated ?? found, secret) };
+        });
+      },
+    }),
+  ];
+}
+
+function refusalOfUrl(error: unknown): ValidationIssue[] {
+  if (!(error instanceof FetchRefused)) throw error;
+  return [{ loc: ["body", "url"], msg: error.message, type: "value_error" }];
+}
+
+/** The places of those that are not there; a project of another organisation is as good as none. */
+async function unknownProjects(db: Db, projectIds: readonly string[]): Promise<ValidationIssue[]> {
+  const known = new Set(await existingProjects(db, projectIds));
+  return projectIds.flatMap((projectId, at) =>
+    known.has(projectId)
+      ? []
+      : [{ loc: ["body", "filter", "project_id", at], msg: "There is no such project", type: "value_error" }],
+  );
+}

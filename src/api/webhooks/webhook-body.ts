@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { EVENT_TYPES, typesOfPattern } from "../../domain/webhooks/events.ts";
+import { headerProblems } from "../../domain/webhooks/webhook.ts";
+import { FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
+import { outboundHeaders, outboundUrl } from "../../platform/fetch/guarded-fetch-request.ts";
+
+/** What a receiver's address looks like. Whether it may be called is asked of the guarded fetch. */
+export const receiverUrl = z
+  .string()
+  .trim()
+  .min(1, { abort: true })
+  .max(2048, { abort: true })
+  .superRefine((text, context) => {
+    const problem =
+      refusalOf(() => outboundUrl(text)) ?? (text.includes("#") ? "A fragment (#...) is never sent." : null);
+    if (problem !== null) context.addIssue({ code: "custom", message: problem });
+  })
+  .describe("http or https, without user, password and fragment. Private addresses are refused.");
+
+/** Which events: patterns, each of which stands for at least one type. */
+export const eventPatterns = z
+  .array(
+    z
+      .string()
+      .max(200)
+      .refine((pattern) => typesOfPattern(pattern).length > 0, {
+        error: `No event matches. Write a type, a prefix like "run.*", or "*"; the types are ${EVENT_TYPES.join(", ")}`,
+      }),
+  )
+  .min(1)
+  .max(50)
+  .describe("Types of events, `prefix.*`, or `*`.");
+
+export const projectFilter = z
+  .strictObject({ project_id: z.array(z.uuid().toLowerCase()).min(1).max(100) })
+  .describe("Only events of these projects. Without it all events, also those of no project.");
+
+/** Headers to be sent along. */
+export const sentHeaders = z
+  .record(z.string(), z.string())
+  .superRefine((headers, context) => {
+    const add = (name: string, message: string): void =>
+      context.addIssue({ code: "custom", message, path: name === "" ? [] : [name] });
+    const ours = headerProblems(headers);
+    for (const { name, problem } of ours) add(name, problem);
+    if (ours.some(({ name }) => name === "")) return;
+    const told = new Set(ours.map(({ name }) => name));
+    const seen = new Set<string>();
+    for (const [name, value] of Object.entries(headers)) {
+      const lower = name.toLowerCase();
+      const problem = seen.has(lower)
+        ? `The header ${lower} is given twice.`
+        : refusalOf(() => outboundHeaders({ [name]: value }));
+      if (problem !== null && !told.has(name)) add(name, problem);
+      seen.add(lower);
+    }
+  })
+  .describe("Sent along with each event, e.g. for a gateway's own credential. At most 20.");
+
+/** The headers with their names in lower case. */
+export function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/** Each once, in their order. */
+export function distinct<T>(items: readonly T[]): T[] {
+  return [...new Set(items)];
+}
+
+function refusalOf(check: () => unknown): string | null {
+  try {
+    check();
+    return null;
+  } catch (error) {
+    if (error instanceof FetchRefused) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,59 @@
+import { z } from "zod";
+import type { Json, JsonObject } from "../../json.ts";
+import { edgeSchema, flowDefinitionSchema, nodeSchema } from "./definition.ts";
+import { NODE_SPECS } from "../nodes/index.ts";
+import { NODE_KINDS, type NodeKind } from "../plan/types.ts";
+
+type Members = Record<string, Json>;
+
+/**
+ * The published JSON Schema (2020-12) of the flow format, made from the schemas that validate flows. It cannot say
+ * everything that `validateFlow` checks: whether expressions parse, edges lead somewhere, ids are unique.
+ */
+export function flowJsonSchema(): JsonObject {
+  const { $schema, properties, ...flow } = toSchema(flowDefinitionSchema);
+  const graph: Members = {
+    nodes: { type: "array", items: { $ref: "#/$defs/node" } },
+    edges: { type: "array", items: { $ref: "#/$defs/edge" } },
+  };
+  const kinds = NODE_KINDS.map((kind) => [`node_${kind}`, nodeOf(kind)] as const);
+  return {
+    ...($schema === undefined ? {} : { $schema }),
+    title: "Millrace flow",
+    ...flow,
+    properties: { ...(properties as Members), ...graph },
+    $defs: {
+      graph: { type: "object", properties: graph, required: ["nodes", "edges"], additionalProperties: false },
+      edge: part(edgeSchema),
+      node: { oneOf: kinds.map(([name]) => ({ $ref: `#/$defs/${name}` })) },
+      ...Object.fromEntries(kinds),
+    },
+  };
+}
+
+function nodeOf(kind: NodeKind): JsonObject {
+  const spec = NODE_SPECS[kind];
+  const node = part(nodeSchema);
+  const config = part(spec.config);
+  const members = config["properties"] as Members;
+  const required = (config["required"] as readonly string[] | undefined) ?? [];
+  const whole: JsonObject = spec.nested
+    ? { ...config, properties: { ...members, flow: { $ref: "#/$defs/graph" } }, required: [...required, "flow"] }
+    : config;
+  const needed = (whole["required"] as readonly string[] | undefined) ?? [];
+  return {
+    ...node,
+    description: spec.description,
+    properties: { ...(node["properties"] as Members), type: { const: kind }, config: whole },
+    required: ["id", "type", ...(needed.length > 0 ? ["config"] : [])],
+  };
+}
+
+function part(schema: z.ZodType): JsonObject {
+  const { $schema: _, ...rest } = toSchema(schema);
+  return rest;
+}
+
+function toSchema(schema: z.ZodType): JsonObject {
+  return z.toJSONSchema(schema, { target: "draft-2020-12", io: "input" }) as unknown as JsonObject;
+}

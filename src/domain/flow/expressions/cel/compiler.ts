@@ -1,0 +1,251 @@
+import { PatternBudget, PATTERNS_TOO_LARGE, patternSize } from "../pattern-size.ts";
+import { compileRegex } from "../regex.ts";
+import type { Reads } from "../../plan/types.ts";
+import { CelSyntaxError, type CelNode, type Position } from "./ast.ts";
+import { conditionalCode, listCode, logicalCode, mapCode, unaryCode } from "./codes.ts";
+import type { Code, Frame } from "./frame.ts";
+import { FUNCTIONS } from "./functions.ts";
+import { MACROS } from "./macros.ts";
+import { findMember, missing } from "./members.ts";
+import { OPERATORS } from "./operators.ts";
+import { testLiteralPattern } from "./string-functions.ts";
+import { failed, type Value } from "./values.ts";
+import { TYPES, VARIABLES } from "./variables.ts";
+
+/** A macro inside a macro inside a macro is cubic work before anybody notices. */
+const MAX_MACRO_NESTING = 2;
+/** Levels of the tree; evaluation recurses once a level. */
+const MAX_DEPTH = 400;
+
+const counted = (counts: readonly number[]): string =>
+  `${counts.join(" or ")} argument${counts.length === 1 && counts[0] === 1 ? "" : "s"}`;
+
+/** Turns a parsed expression into closures, and finds on the way what it reads and what is wrong with it. */
+export class CelCompiler {
+  readonly #locals: string[] = [];
+  readonly #nodesRead = new Set<string>();
+  #readsAny = false;
+  #depth = 0;
+  #parts = 0;
+  #instructions = 0;
+  readonly #patterns = new PatternBudget();
+
+  /** Sizes of all patterns met so far, also of those that are refused. */
+  get patternSize(): number {
+    return this.#patterns.used;
+  }
+
+  /** Instructions of all patterns compiled so far. */
+  get instructions(): number {
+    return this.#instructions;
+  }
+
+  /** The ids of nodes read by everything compiled so far. */
+  get reads(): Reads {
+    return this.#readsAny ? "*" : [...this.#nodesRead];
+  }
+
+  /** Throws CelSyntaxError where the expression names what does not exist. */
+  compile(node: CelNode): Code {
+    this.#parts++;
+    if (++this.#depth > MAX_DEPTH) {
+      throw new CelSyntaxError(`The expression is nested deeper than ${MAX_DEPTH} levels`, node.at);
+    }
+    const code = this.#compile(node);
+    this.#depth--;
+    return code;
+  }
+
+  #compile(node: CelNode): Code {
+    switch (node.kind) {
+      case "literal": {
+        const { value } = node;
+        return () => value;
+      }
+      case "variable":
+        return this.#variable(node.name, node.at);
+      case "select":
+      case "index":
+        return this.#member(node);
+      case "call":
+        return this.#call(node);
+      case "list":
+        return listCode(node.items.map((item) => this.compile(item)));
+      case "map":
+        return mapCode(
+          node.entries.map(([key, value]) => [this.compile(key), this.compile(value)]),
+          node.at,
+        );
+      case "unary":
+        return unaryCode(node.operator, this.compile(node.operand), node.at);
+      case "binary":
+        return this.#binary(node);
+      case "conditional":
+        return conditionalCode(this.compile(node.test), this.compile(node.yes), this.compile(node.no), node.at);
+    }
+  }
+
+  #isNodes(node: CelNode): boolean {
+    return node.kind === "variable" && node.name === "nodes" && !this.#locals.includes("nodes");
+  }
+
+  #variable(name: string, at: Position): Code {
+    const slot = this.#locals.lastIndexOf(name);
+    if (slot >= 0) return (frame) => frame.locals[slot] as Value;
+    const read = VARIABLES.get(name);
+    if (read === undefined) {
+      const type = TYPES.get(name);
+      if (type !== undefined) return () => type;
+      const known = [...VARIABLES.keys()].join(", ");
+      throw new CelSyntaxError(`Unknown variable "${name}" (known: ${known}; a node's value is nodes["${name}"])`, at);
+    }
+    if (name === "nodes") this.#readsAny = true;
+    return (frame) => {
+      const value = read(frame);
+      if (value !== undefined) return value;
+      frame.at = at;
+      throw failed(`"${name}" exists only inside a ${name === "last" ? "loop" : "map or a loop"}`);
+    };
+  }
+
+  /** The operand and the key of `a.b` or `a["b"]`, remembering which node is read. */
+  #access(node: CelNode & { readonly kind: "select" | "index" }, operandOf: (operand: CelNode) => Code): [Code, Code] {
+    if (!this.#isNodes(node.operand)) return [operandOf(node.operand), this.#key(node)];
+    if (node.kind === "select") this.#nodesRead.add(node.field);
+    else if (node.key.kind === "literal" && typeof node.key.value === "string") this.#nodesRead.add(node.key.value);
+    else this.#readsAny = true;
+    return [(frame) => frame.scope.nodes, this.#key(node)];
+  }
+
+  #key(node: CelNode & { readonly kind: "select" | "index" }): Code {
+    if (node.kind === "index") return this.compile(node.key);
+    const { field } = node;
+    return () => field;
+  }
+
+  #member(node: CelNode & { readonly kind: "select" | "index" }): Code {
+    const isNodes = this.#isNodes(node.operand);
+    const [operand, key] = this.#access(node, (inner) => this.compile(inner));
+    const { at } = node;
+    return (frame) => {
+      const value = operand(frame);
+      const name = key(frame);
+      const found = findMember(value, name);
+      if (found !== undefined) return found;
+      frame.at = at;
+      return missing(value, name, isNodes, frame.meter);
+    };
+  }
+
+  /** `has(a.b["c"])`: whether all of it is there. Ours: an index is allowed, and so is a member of what is missing. */
+  #has(node: CelNode & { readonly kind: "call" }): Code {
+    const [argument] = node.args;
+    if (node.args.length !== 1 || argument === undefined || (argument.kind !== "select" && argument.kind !== "index")) {
+      throw new CelSyntaxError('has() takes one member, as in has(nodes["llm-0"].json.name)', node.at);
+    }
+    const find = this.#finder(argument);
+    return (frame) => find(frame) !== undefined;
+  }
+
+  #finder(node: CelNode): (frame: Frame) => Value | undefined {
+    if (node.kind === "variable" && !this.#locals.includes(node.name)) {
+      const read = VARIABLES.get(node.name);
+      if (read !== undefined && node.name !== "nodes") return read;
+    }
+    if (node.kind !== "select" && node.kind !== "index") return this.compile(node);
+    // Closures of this shape answer undefined where Code would throw.
+    const [operand, key] = this.#access(node, (inner) => this.#finder(inner) as Code);
+    return (frame) => {
+      const value = operand(frame) as Value | undefined;
+      return value === undefined ? undefined : findMember(value, key(frame));
+    };
+  }
+
+  #call(node: CelNode & { readonly kind: "call" }): Code {
+    const { name, target, at } = node;
+    if (name === "has" && target === undefined) return this.#has(node);
+    const macro = MACROS.get(name);
+    if (macro !== undefined && target !== undefined) return this.#macro({ ...node, target }, macro);
+    const fn = FUNCTIONS.get(name);
+    const counts = target === undefined ? fn?.plain : fn?.method;
+    if (fn === undefined || counts === undefined) {
+      const method = fn?.method !== undefined || macro !== undefined;
+      const hint = method
+        ? `: it is called on a value, value.${name}(...)`
+        : fn === undefined
+          ? ""
+          : `: write ${name}(value)`;
+      throw new CelSyntaxError(`Unknown function "${name}"${hint}`, at);
+    }
+    if (!counts.includes(node.args.length)) throw new CelSyntaxError(`${name}() takes ${counted(counts)}`, at);
+    const nodes = target === undefined ? node.args : [target, ...node.args];
+    const args = nodes.map((arg) => this.compile(arg));
+    const [subject, pattern] = nodes;
+    if (name === "matches" && pattern?.kind === "literal" && typeof pattern.value === "string") {
+      if (!this.#patterns.take(patternSize(pattern.value))) throw new CelSyntaxError(PATTERNS_TOO_LARGE, pattern.at);
+      const compiled = compileRegex(pattern.value);
+      if (!compiled.ok) throw new CelSyntaxError(compiled.message, pattern.at);
+      this.#instructions += compiled.regex.instructions;
+      const text = args[0] as Code;
+      return (frame) => {
+        const value = text(frame);
+        frame.at = (subject as CelNode).at;
+        return testLiteralPattern(value, compiled.regex, frame.meter);
+      };
+    }
+    const { apply } = fn;
+    return (frame) => {
+      const values = args.map((arg) => arg(frame));
+      frame.at = at;
+      return apply(values, frame.meter);
+    };
+  }
+
+  #macro(
+    node: CelNode & { readonly kind: "call"; readonly target: CelNode },
+    macro: NonNullable<ReturnType<typeof MACROS.get>>,
+  ): Code {
+    const { name, target, at } = node;
+    const [variable, first, second] = node.args;
+    if (!macro.args.includes(node.args.length) || variable?.kind !== "variable" || first === undefined) {
+      throw new CelSyntaxError(
+        `${name}() takes a name for the element and what to do with it, as in list.${name}(x, ...)`,
+        at,
+      );
+    }
+    const range = this.compile(target);
+    if (this.#locals.length >= MAX_MACRO_NESTING) {
+      throw new CelSyntaxError(`Macros can be nested ${MAX_MACRO_NESTING} deep: split this over two nodes`, at);
+    }
+    const slot = this.#locals.push(variable.name) - 1;
+    const before = this.#parts;
+    const parts = {
+      range,
+      slot,
+      first: this.compile(first),
+      second: second === undefined ? undefined : this.compile(second),
+      units: this.#parts - before + 1,
+      at,
+    };
+    this.#locals.pop();
+    return macro.make(parts);
+  }
+
+  #binary(node: CelNode & { readonly kind: "binary" }): Code {
+    const { operator, at } = node;
+    const left = this.compile(node.left);
+    if (operator === "&&" || operator === "||") return logicalCode(operator, left, this.compile(node.right), at);
+    if (operator === "in" && this.#isNodes(node.right) && node.left.kind === "literal") {
+      this.#nodesRead.add(String(node.left.value));
+      return (frame) => findMember(frame.scope.nodes, left(frame)) !== undefined;
+    }
+    const right = this.compile(node.right);
+    const apply = OPERATORS[operator];
+    return (frame) => {
+      const one = left(frame);
+      const other = right(frame);
+      frame.at = at;
+      return apply(one, other, frame.meter);
+    };
+  }
+}

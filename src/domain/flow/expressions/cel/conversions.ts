@@ -1,0 +1,171 @@
+import type { Json } from "../../../json.ts";
+import { MAX_VALUE_BYTES } from "../../../json.ts";
+import type { CelFunction } from "./functions.ts";
+import { limitText } from "./limits.ts";
+import { toJson } from "./result.ts";
+import { formatDuration, formatTimestamp, parseDuration, parseTimestamp, makeTimestamp } from "./time.ts";
+import {
+  describe,
+  Duration,
+  failed,
+  isList,
+  isMap,
+  sizeOf,
+  Timestamp,
+  TypeName,
+  typeName,
+  type Value,
+} from "./values.ts";
+import { jsonSize } from "../json-size.ts";
+import { charLength } from "./chars.ts";
+import { keyUnits, type Meter } from "../meter.ts";
+import { utf8Decode, utf8Encode } from "../utf8.ts";
+import type { NodeFailure } from "../../../runs/failure.ts";
+import { NativeBytes, isFiniteNumber, toBigInt, toNumber, toStringOf } from "../natives.ts";
+
+const wrong = (name: string, value: Value): NodeFailure =>
+  failed(
+    typeof value === "string"
+      ? `${name}() cannot read the text ${JSON.stringify(value.slice(0, 40))}`
+      : `${name}() cannot take ${describe(value)}`,
+  );
+
+const MAX_INT = 2n ** 63n - 1n;
+
+const toInt = (value: Value): bigint => {
+  if (typeof value === "bigint") return value;
+  if (typeof value === "number" && isFiniteNumber(value)) {
+    const whole = toBigInt(Math.trunc(value));
+    if (whole <= MAX_INT && whole >= -MAX_INT - 1n) return whole;
+    throw failed(`int() of ${value} does not fit into 64 bits`);
+  }
+  if (typeof value === "string" && /^[+-]?\d{1,19}$/.test(value)) {
+    const whole = toBigInt(value.replace("+", ""));
+    if (whole <= MAX_INT && whole >= -MAX_INT - 1n) return whole;
+  }
+  if (value instanceof Timestamp) return toSeconds(value.nanos);
+  throw wrong("int", value);
+};
+
+/** Rounded down, so that the time before 1970 counts on. */
+const toSeconds = (nanos: bigint): bigint => (nanos - (((nanos % 10n ** 9n) + 10n ** 9n) % 10n ** 9n)) / 10n ** 9n;
+
+const toUint = (value: Value): bigint => {
+  const whole = toInt(value);
+  if (whole < 0n) throw failed(`uint() cannot take the negative number ${whole}`);
+  return whole;
+};
+
+const toDouble = (value: Value, meter: Meter): number => {
+  if (typeof value === "number") return value;
+  if (typeof value === "bigint") return toNumber(value);
+  if (typeof value === "string") {
+    meter.use(value.length >> 2);
+    // No two parts of it can take the same digit, or a long text that is no number would take quadratic time.
+    if (/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(value)) return toNumber(value);
+  }
+  throw wrong("double", value);
+};
+
+const toBool = (value: Value): boolean => {
+  if (typeof value === "boolean") return value;
+  if (typeof value === "string") {
+    if (["true", "True", "TRUE", "t", "1"].includes(value)) return true;
+    if (["false", "False", "FALSE", "f", "0"].includes(value)) return false;
+  }
+  throw wrong("bool", value);
+};
+
+const toText = (value: Value, meter: Meter): string => {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object") return toStringOf(value);
+  if (value instanceof Timestamp) return formatTimestamp(value);
+  if (value instanceof Duration) return formatDuration(value);
+  if (value instanceof TypeName) return value.name;
+  if (value instanceof NativeBytes) {
+    meter.use(value.length);
+    const text = utf8Decode(value);
+    if (text === undefined) throw failed("string() cannot take these bytes: they are not UTF-8");
+    return text;
+  }
+  // Ours: lists, maps and null as JSON text, the counterpart of json().
+  const json = toJson(value, meter);
+  const size = jsonSize(json, MAX_VALUE_BYTES);
+  limitText(size, meter);
+  meter.use(size >> 1);
+  return JSON.stringify(json);
+};
+
+/** Lists and objects weigh far more than the characters they come from. */
+const UNITS_PER_OPENING = 2;
+
+const openingsIn = (text: string): number => {
+  let openings = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    // "[" or "{"
+    if (unit === 0x5b || unit === 0x7b) openings++;
+  }
+  return openings;
+};
+
+const parseJson = (value: Value, meter: Meter): Json => {
+  if (typeof value !== "string") throw failed(`json() reads JSON text; it was given ${describe(value)}`);
+  meter.use(value.length >> 2);
+  meter.use(openingsIn(value) * UNITS_PER_OPENING);
+  try {
+    return JSON.parse(value) as Json;
+  } catch {
+    const start = JSON.stringify(value.slice(0, 40));
+    throw failed(`json() was given text that is not JSON; it starts with ${start}`);
+  }
+};
+
+const size = (value: Value, meter: Meter): bigint => {
+  if (typeof value === "string") {
+    meter.use(value.length >> 4);
+    return toBigInt(charLength(value, meter));
+  }
+  if (isList(value) || value instanceof NativeBytes) return toBigInt(value.length);
+  if (isMap(value)) {
+    const members = sizeOf(value);
+    meter.use(keyUnits(members));
+    return toBigInt(members);
+  }
+  throw failed(`size() cannot take ${describe(value)}`);
+};
+
+const plain = (name: string, apply: (value: Value, meter: Meter) => Value): readonly [string, CelFunction] => [
+  name,
+  { plain: [1], apply: (args, meter) => apply(args[0] as Value, meter) },
+];
+
+/** Functions that make one kind of value of another, and `size`. */
+export const CONVERSIONS: ReadonlyArray<readonly [string, CelFunction]> = [
+  plain("int", toInt),
+  plain("uint", toUint),
+  plain("double", toDouble),
+  plain("bool", toBool),
+  plain("string", toText),
+  plain("json", parseJson),
+  plain("dyn", (value) => value),
+  plain("type", (value) => new TypeName(typeName(value))),
+  plain("bytes", (value, meter) => {
+    if (value instanceof NativeBytes) return value;
+    if (typeof value !== "string") throw wrong("bytes", value);
+    meter.use(value.length);
+    return utf8Encode(value);
+  }),
+  plain("timestamp", (value) => {
+    if (value instanceof Timestamp) return value;
+    if (typeof value === "string") return parseTimestamp(value);
+    if (typeof value === "bigint" || typeof value === "number") return makeTimestamp(toInt(value) * 10n ** 9n);
+    throw wrong("timestamp", value);
+  }),
+  plain("duration", (value) => {
+    if (value instanceof Duration) return value;
+    if (typeof value === "string") return parseDuration(value);
+    throw wrong("duration", value);
+  }),
+  ["size", { plain: [1], method: [0], apply: (args, meter) => size(args[0] as Value, meter) }],
+];

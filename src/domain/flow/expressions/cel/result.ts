@@ -1,0 +1,67 @@
+import type { Json } from "../../../json.ts";
+import { formatDuration, formatTimestamp } from "./time.ts";
+import { Duration, failed, Timestamp, TypeName, type MadeMap, type Value } from "./values.ts";
+import { MAX_VALUE_DEPTH, tooDeep } from "../json-size.ts";
+import type { Meter } from "../meter.ts";
+import { base64Encode } from "../utf8.ts";
+import { NativeBytes, NativeMap, isArray, isFiniteNumber, isSafeInteger, toNumber, toStringOf } from "../natives.ts";
+
+const number = (value: number): number => {
+  if (isFiniteNumber(value)) return value;
+  throw failed(`The result ${value} is not a number that JSON has`);
+};
+
+const integer = (value: bigint): number => {
+  const asNumber = toNumber(value);
+  if (isSafeInteger(asNumber)) return asNumber;
+  throw failed(
+    `The integer ${value} is beyond what a JSON number keeps exactly: use string(...) to pass it on as text`,
+  );
+};
+
+/** Copies on write: what came in as JSON goes out as the very same object. */
+const list = (items: readonly Value[], meter: Meter, depth: number): Json => {
+  meter.use(items.length * 2);
+  let copy: Json[] | undefined;
+  for (let i = 0; i < items.length; i++) {
+    const item = toJson(items[i] as Value, meter, depth + 1);
+    if (copy === undefined && item !== items[i]) copy = items.slice(0, i) as Json[];
+    copy?.push(item);
+  }
+  return copy ?? (items as readonly Json[]);
+};
+
+const madeMap = (map: MadeMap, meter: Meter, depth: number): Json => {
+  meter.use(map.size * 4);
+  if (map.has("__proto__")) throw failed('A member of the result cannot be named "__proto__"');
+  return Object.fromEntries([...map].map(([key, value]) => [toStringOf(key), toJson(value, meter, depth + 1)]));
+};
+
+/**
+ * A value as JSON: integers are numbers, timestamps RFC 3339, durations seconds such as "3.5s", bytes base64, types
+ * their names. Throws NodeFailure where JSON has no such value. Objects of JSON hold only JSON and are not looked into.
+ * It takes from the budget, because a short expression can make a list that holds itself a million times.
+ */
+export const toJson = (value: Value, meter: Meter, depth = 0): Json => {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value;
+    case "number":
+      return number(value);
+    case "bigint":
+      return integer(value);
+    default:
+      if (value === null) return null;
+      if (depth > MAX_VALUE_DEPTH) throw tooDeep();
+      if (isArray(value)) return list(value, meter, depth);
+      if (value instanceof NativeMap) return madeMap(value as MadeMap, meter, depth);
+      if (value instanceof Timestamp) return formatTimestamp(value);
+      if (value instanceof Duration) return formatDuration(value);
+      if (value instanceof NativeBytes) {
+        meter.use(value.length >> 1);
+        return base64Encode(value);
+      }
+      return value instanceof TypeName ? value.name : (value as Json);
+  }
+};

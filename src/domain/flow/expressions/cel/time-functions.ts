@@ -1,0 +1,28 @@
+import type { CelFunction } from "./functions.ts";
+import { DURATION_UNITS, TIMESTAMP_PARTS, wallClock } from "./time.ts";
+import { describe, Duration, failed, Timestamp, type Value } from "./values.ts";
+import type { Meter } from "../meter.ts";
+import { toBigInt } from "../natives.ts";
+
+/** Reading a clock in a named zone builds a formatter: some 50 µs. */
+const ZONE_UNITS = 2_500;
+
+const read = (name: string, args: readonly Value[], meter: Meter): Value => {
+  const [value, zone] = args;
+  const part = TIMESTAMP_PARTS.get(name);
+  const unit = DURATION_UNITS.get(name);
+  if (value instanceof Timestamp && part !== undefined) {
+    if (zone === undefined) return toBigInt(part(wallClock(value)));
+    if (typeof zone !== "string") throw failed(`${name}() takes the name of a time zone, not ${describe(zone)}`);
+    meter.use(ZONE_UNITS);
+    return toBigInt(part(wallClock(value, zone)));
+  }
+  if (value instanceof Duration && unit !== undefined && zone === undefined) return value.nanos / unit;
+  throw failed(`${name}() is called on a timestamp, not on ${describe(value as Value)}: use timestamp(...)`);
+};
+
+/** The readings of timestamps and durations. */
+export const TIME_FUNCTIONS: ReadonlyArray<readonly [string, CelFunction]> = [...TIMESTAMP_PARTS.keys()].map((name) => [
+  name,
+  { method: [0, 1], apply: (args: readonly Value[], meter: Meter) => read(name, args, meter) },
+]);

@@ -1,0 +1,141 @@
+import type { NodeFailure } from "../../../runs/failure.ts";
+import { Duration, failed, Timestamp } from "./values.ts";
+
+const NANOS_PER_MS = 1_000_000n;
+const NANOS_PER_SECOND = 1_000_000_000n;
+
+/** Years 1 to 9999, as protobuf has them. */
+const FIRST_TIMESTAMP = -62_135_596_800n * NANOS_PER_SECOND;
+const LAST_TIMESTAMP = 253_402_300_800n * NANOS_PER_SECOND - 1n;
+const LONGEST_DURATION = 315_576_000_000n * NANOS_PER_SECOND;
+
+const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/;
+
+const UNIT_NANOS: ReadonlyMap<string, bigint> = new Map([
+  ["h", 3_600n * NANOS_PER_SECOND],
+  ["m", 60n * NANOS_PER_SECOND],
+  ["s", NANOS_PER_SECOND],
+  ["ms", NANOS_PER_MS],
+  ["us", 1_000n],
+  ["µs", 1_000n],
+  ["ns", 1n],
+]);
+
+export const makeTimestamp = (nanos: bigint): Timestamp => {
+  if (nanos < FIRST_TIMESTAMP || nanos > LAST_TIMESTAMP) throw failed("A timestamp is between the years 1 and 9999");
+  return new Timestamp(nanos);
+};
+
+export const makeDuration = (nanos: bigint): Duration => {
+  if (nanos > LONGEST_DURATION || nanos < -LONGEST_DURATION) throw failed("A duration is at most 10 000 years");
+  return new Duration(nanos);
+};
+
+/** Reads RFC 3339 text, e.g. "2024-05-01T10:00:00Z". Throws NodeFailure. */
+export const parseTimestamp = (text: string): Timestamp => {
+  const found = RFC_3339.exec(text);
+  const [, date, time, fraction = "", zone] = found ?? [];
+  const ms = date === undefined ? Number.NaN : Date.parse(`${date}T${time}${zone?.toUpperCase()}`);
+  // Date.parse takes the 30th of February for the 1st of March; written back it would not be the day that was read.
+  const isReal = new Date(Date.parse(`${date}T00:00:00Z`)).getUTCDate() === Number(date?.slice(8));
+  if (Number.isNaN(ms) || !isReal) {
+    throw failed(`${JSON.stringify(text.slice(0, 40))} is not an RFC 3339 timestamp such as "2024-05-01T10:00:00Z"`);
+  }
+  return makeTimestamp(BigInt(ms) * NANOS_PER_MS + BigInt(fraction.padEnd(9, "0")));
+};
+
+/** Reads durations such as "90s", "1h30m" or "-1.5s". Throws NodeFailure. */
+export const parseDuration = (text: string): Duration => {
+  const bad = failed(`${JSON.stringify(text.slice(0, 40))} is not a duration such as "90s", "1h30m" or "250ms"`);
+  if (text.length > 60) throw bad;
+  const unsigned = text.replace(/^[+-]/, "");
+  if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:h|ms|m|s|us|µs|ns))+$/.test(unsigned) && unsigned !== "0") throw bad;
+  let nanos = 0n;
+  for (const [, whole = "", fraction = "", unit = ""] of unsigned.matchAll(/(\d*)(?:\.(\d*))?(h|ms|m|s|us|µs|ns)/g)) {
+    const perUnit = UNIT_NANOS.get(unit) as bigint;
+    nanos += BigInt(whole || "0") * perUnit;
+    nanos += (BigInt(fraction.slice(0, 18).padEnd(18, "0")) * perUnit) / 10n ** 18n;
+  }
+  return makeDuration(text.startsWith("-") ? -nanos : nanos);
+};
+
+const fractionText = (nanos: bigint): string =>
+  nanos === 0n
+    ? ""
+    : `.${nanos
+        .toString()
+        .padStart(9, "0")
+        .replace(/(?:000)+$/, "")}`;
+
+/** RFC 3339 text in UTC, with as many digits of a second as it needs (0, 3, 6 or 9). */
+export const formatTimestamp = ({ nanos }: Timestamp): string => {
+  const fraction = ((nanos % NANOS_PER_SECOND) + NANOS_PER_SECOND) % NANOS_PER_SECOND;
+  const seconds = (nanos - fraction) / NANOS_PER_SECOND;
+  return `${new Date(Number(seconds) * 1_000).toISOString().slice(0, 19)}${fractionText(fraction)}Z`;
+};
+
+/** Seconds, e.g. "5400s" or "3.5s". */
+export const formatDuration = ({ nanos }: Duration): string => {
+  const size = nanos < 0n ? -nanos : nanos;
+  const fraction = (size % NANOS_PER_SECOND).toString().padStart(9, "0").replace(/0+$/, "");
+  return `${nanos < 0n ? "-" : ""}${size / NANOS_PER_SECOND}${fraction === "" ? "" : `.${fraction}`}s`;
+};
+
+const LONGEST_ZONE = 100;
+
+const unknownZone = (zone: string): NodeFailure =>
+  failed(`${JSON.stringify(zone.slice(0, 40))} is not a time zone such as "Europe/Berlin" or "+02:00"`);
+
+/** Minutes that a zone is ahead of UTC at an instant; "+02:00" or a name such as "Europe/Berlin". */
+const offsetMinutes = (zone: string, ms: number): number => {
+  if (zone.length > LONGEST_ZONE) throw unknownZone(zone);
+  const fixed = /^([+-]?)(\d\d):(\d\d)$/.exec(zone);
+  if (fixed) return (fixed[1] === "-" ? -1 : 1) * (Number(fixed[2]) * 60 + Number(fixed[3]));
+  try {
+    const format = new Intl.DateTimeFormat("en-US", {
+      timeZone: zone,
+      hourCycle: "h23",
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+    });
+    const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
+    const part = (name: Intl.DateTimeFormatPartTypes): number => parts.get(name) ?? 0;
+    const local = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"));
+    return Math.round((local - ms) / 60_000);
+  } catch {
+    throw unknownZone(zone);
+  }
+};
+
+/** The instant as a Date whose UTC fields are those of the zone's wall clock. */
+export const wallClock = ({ nanos }: Timestamp, zone = "UTC"): Date => {
+  const ms = Number((nanos - (((nanos % NANOS_PER_MS) + NANOS_PER_MS) % NANOS_PER_MS)) / NANOS_PER_MS);
+  return new Date(zone === "UTC" ? ms : ms + offsetMinutes(zone, ms) * 60_000);
+};
+
+const startOfYear = (date: Date): number => new Date(0).setUTCFullYear(date.getUTCFullYear(), 0, 1);
+
+/** The readings of a timestamp; months, days of the week, of the month and of the year count from 0, dates from 1. */
+export const TIMESTAMP_PARTS: ReadonlyMap<string, (date: Date) => number> = new Map([
+  ["getFullYear", (date: Date) => date.getUTCFullYear()],
+  ["getMonth", (date: Date) => date.getUTCMonth()],
+  ["getDate", (date: Date) => date.getUTCDate()],
+  ["getDayOfMonth", (date: Date) => date.getUTCDate() - 1],
+  ["getDayOfWeek", (date: Date) => date.getUTCDay()],
+  ["getDayOfYear", (date: Date) => Math.floor((date.getTime() - startOfYear(date)) / 86_400_000)],
+  ["getHours", (date: Date) => date.getUTCHours()],
+  ["getMinutes", (date: Date) => date.getUTCMinutes()],
+  ["getSeconds", (date: Date) => date.getUTCSeconds()],
+  ["getMilliseconds", (date: Date) => date.getUTCMilliseconds()],
+]);
+
+/** The readings of a duration: the whole of it in that unit, rounded towards zero. */
+export const DURATION_UNITS: ReadonlyMap<string, bigint> = new Map([
+  ["getHours", 3_600n * NANOS_PER_SECOND],
+  ["getMinutes", 60n * NANOS_PER_SECOND],
+  ["getSeconds", NANOS_PER_SECOND],
+  ["getMilliseconds", NANOS_PER_MS],
+]);

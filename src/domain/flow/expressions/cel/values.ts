@@ -1,0 +1,191 @@
+import type { JsonObject } from "../../../json.ts";
+import { NodeFailure } from "../../../runs/failure.ts";
+import { MAX_VALUE_DEPTH, tooDeep } from "../json-size.ts";
+import { keyUnits, type Meter } from "../meter.ts";
+import {
+  NativeBytes,
+  NativeMap,
+  hasOwn,
+  isArray,
+  isInteger,
+  isNotNumber,
+  isSafeInteger,
+  keysOfObject,
+  toNumber,
+} from "../natives.ts";
+
+/** A point in time, in nanoseconds since 1970 (UTC). */
+export class Timestamp {
+  readonly nanos: bigint;
+
+  constructor(nanos: bigint) {
+    this.nanos = nanos;
+  }
+}
+
+/** A length of time in nanoseconds. */
+export class Duration {
+  readonly nanos: bigint;
+
+  constructor(nanos: bigint) {
+    this.nanos = nanos;
+  }
+}
+
+/** A type as a value: what `type(x)` gives and what names such as `string` stand for. */
+export class TypeName {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+export type MapKey = string | number | bigint | boolean;
+
+/** A map an expression made; one that came in from JSON is a plain object. Being a Map, it has no member but its own. */
+export type MadeMap = ReadonlyMap<MapKey, Value>;
+
+/**
+ * What an expression computes with. An int is a bigint, a double a number; numbers of JSON are doubles. Objects and
+ * arrays of JSON are used as they are, never copied, and read through `Object.hasOwn` alone.
+ */
+export type Value =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | Uint8Array
+  | Timestamp
+  | Duration
+  | TypeName
+  | readonly Value[]
+  | MadeMap
+  | JsonObject;
+
+export const isList = (value: Value): value is readonly Value[] => isArray(value);
+
+/** Whether a value is a map of either kind. */
+export const isMap = (value: Value): value is MadeMap | JsonObject =>
+  typeof value === "object" &&
+  value !== null &&
+  !isArray(value) &&
+  !(
+    value instanceof NativeBytes ||
+    value instanceof Timestamp ||
+    value instanceof Duration ||
+    value instanceof TypeName
+  );
+
+export const isNumber = (value: Value): value is number | bigint =>
+  typeof value === "number" || typeof value === "bigint";
+
+/** The name CEL has for the type of a value; for people, say `describe`. */
+export const typeName = (value: Value): string => {
+  switch (typeof value) {
+    case "string":
+      return "string";
+    case "number":
+      return "double";
+    case "bigint":
+      return "int";
+    case "boolean":
+      return "bool";
+    default:
+      if (value === null) return "null_type";
+      if (isArray(value)) return "list";
+      if (value instanceof NativeBytes) return "bytes";
+      if (value instanceof Timestamp) return "google.protobuf.Timestamp";
+      if (value instanceof Duration) return "google.protobuf.Duration";
+      return value instanceof TypeName ? "type" : "map";
+  }
+};
+
+/** The type of a value in the words of an error message. */
+export const describe = (value: Value): string => {
+  const name = typeName(value);
+  const words: Record<string, string> = {
+    double: "a number",
+    int: "an integer",
+    null_type: "null",
+    "google.protobuf.Timestamp": "a timestamp",
+    "google.protobuf.Duration": "a duration",
+    bytes: "bytes",
+  };
+  return words[name] ?? `a ${name}`;
+};
+
+/** Numbers that are equal are the same key, whichever kind they are. */
+const normalKey = (key: MapKey): MapKey =>
+  typeof key === "bigint" && isSafeInteger(toNumber(key)) ? toNumber(key) : key;
+
+export const isMapKey = (value: Value): value is MapKey =>
+  typeof value === "string" || typeof value === "boolean" || typeof value === "bigint" || isInteger(value);
+
+/** A member of a map, or undefined where it has none of that name. Nothing inherited is ever found. */
+export const member = (map: MadeMap | JsonObject, key: Value): Value | undefined => {
+  if (map instanceof NativeMap) return isMapKey(key) ? (map as MadeMap).get(normalKey(key)) : undefined;
+  return typeof key === "string" && hasOwn(map, key) ? (map as JsonObject)[key] : undefined;
+};
+
+export const keysOf = (map: MadeMap | JsonObject): readonly Value[] =>
+  map instanceof NativeMap ? [...(map as MadeMap).keys()] : keysOfObject(map);
+
+export const sizeOf = (map: MadeMap | JsonObject): number =>
+  map instanceof NativeMap ? map.size : keysOfObject(map).length;
+
+/** Makes a map of entries; undefined where a key comes twice. */
+export const makeMap = (entries: ReadonlyArray<readonly [MapKey, Value]>): MadeMap | undefined => {
+  const map = new Map<MapKey, Value>(entries.map(([key, value]) => [normalKey(key), value]));
+  return map.size === entries.length ? map : undefined;
+};
+
+const equalMaps = (a: MadeMap | JsonObject, b: MadeMap | JsonObject, meter: Meter, depth: number): boolean => {
+  const keys = keysOf(a);
+  meter.use(2 * keyUnits(keys.length));
+  const others = sizeOf(b);
+  meter.use(keyUnits(others));
+  if (keys.length !== others) return false;
+  return keys.every((key) => {
+    const other = member(b, key);
+    return other !== undefined && equalValues(member(a, key) as Value, other, meter, depth + 1);
+  });
+};
+
+/** Negative, zero or positive as `a` is less, equal or more; NaN where one of them is. Exact, also between the kinds. */
+export const compareNumbers = (a: number | bigint, b: number | bigint): number => {
+  if (a < b) return -1;
+  if (a > b) return 1;
+  return isNotNumber(a) || isNotNumber(b) ? Number.NaN : 0;
+};
+
+/** Whether two values are equal as CEL has it: numbers by value, lists and maps by content, different types never. */
+export const equalValues = (a: Value, b: Value, meter: Meter, depth = 0): boolean => {
+  if (isNumber(a)) return isNumber(b) && compareNumbers(a, b) === 0;
+  if (typeof a === "string") {
+    if (typeof b === "string" && a.length === b.length) meter.use(a.length >> 6);
+    return a === b;
+  }
+  if (typeof a !== "object" || a === null || typeof b !== "object" || b === null) return a === b;
+  if (depth > MAX_VALUE_DEPTH) throw tooDeep();
+  if (isList(a)) {
+    if (!isList(b) || a.length !== b.length) return false;
+    return a.every((item, index) => {
+      meter.use(1);
+      return equalValues(item, b[index] as Value, meter, depth + 1);
+    });
+  }
+  if (a instanceof NativeBytes) {
+    if (!(b instanceof NativeBytes) || a.length !== b.length) return false;
+    meter.use(a.length >> 2);
+    return a.every((byte, index) => byte === b[index]);
+  }
+  if (a instanceof Timestamp) return b instanceof Timestamp && a.nanos === b.nanos;
+  if (a instanceof Duration) return b instanceof Duration && a.nanos === b.nanos;
+  if (a instanceof TypeName) return b instanceof TypeName && a.name === b.name;
+  return isMap(b) && equalMaps(a, b, meter, depth);
+};
+
+/** The failure of an expression that cannot be computed. */
+export const failed = (message: string): NodeFailure => new NodeFailure("expression_failed", message);

@@ -1,0 +1,21 @@
+import type { Frame } from "./frame.ts";
+import { TypeName, type Value } from "./values.ts";
+
+/** What an expression can name, and where its value is; undefined where it has none in this place of a flow. */
+export const VARIABLES: ReadonlyMap<string, (frame: Frame) => Value | undefined> = new Map([
+  ["nodes", ({ scope }: Frame) => scope.nodes],
+  ["inputs", ({ scope }: Frame) => scope.inputs],
+  ["run", ({ scope }: Frame) => scope.run],
+  ["item", ({ scope }: Frame) => scope.item],
+  ["index", ({ scope }: Frame) => scope.index],
+  ["last", ({ scope }: Frame) => scope.last],
+]);
+
+/** Names of types, to compare `type(x)` with. */
+export const TYPES: ReadonlyMap<string, Value> = new Map(
+  ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"].map((name) => [
+    name,
+    // uint(...) gives ints, so that `type(x) == uint` could never hold otherwise.
+    new TypeName(name === "uint" ? "int" : name),
+  ]),
+);

@@ -1,0 +1,154 @@
+import { LiquidError, toValueSync, type Context, type Template } from "liquidjs/dist/liquid.browser.mjs";
+import { NodeFailure } from "../../../runs/failure.ts";
+import { MAX_VALUE_BYTES } from "../../../json.ts";
+import { cachedByText, CHARS_PER_MARK } from "../cache.ts";
+import { isLongerThan } from "../json-size.ts";
+import { analyse, type TemplateAnalysis } from "./analysis.ts";
+import { MeteredContext } from "./context.ts";
+import { createLiquid } from "./engine.ts";
+import { liquidMeter, TextEmitter, tooLarge } from "./text.ts";
+import { Meter } from "../meter.ts";
+import type { Reads, Scope } from "../../plan/types.ts";
+
+/** What is known of a template before it is rendered, or what is wrong with it. */
+export type CheckedTemplate =
+  | {
+      readonly ok: true;
+      /** Ids of the nodes it reads, and other names it looks up; "*" where they depend on values. */
+      readonly reads: Reads;
+      /** Whether its cost is bounded by its text and the size of its values, so that it may run in a workflow. */
+      readonly bounded: boolean;
+    }
+  | { readonly ok: false; readonly message: string };
+
+export interface RenderLimits {
+  /** Longest time (ms of the clock) of a template that has loops; without it only the work is limited. */
+  readonly renderMs?: number;
+  /** Work that is left to it, where that is less than a rendering's own budget. */
+  readonly templateMeter?: Meter;
+}
+
+interface Parsed {
+  readonly templates: Template[];
+  readonly analysis: TemplateAnalysis;
+}
+
+const MAX_TEMPLATE_CHARS = 1024 * 1024;
+/** Tags and outputs of one template. */
+const MAX_MARKS = 10_000;
+/** Pieces of template rendered, over all rounds of all loops; about a second. */
+const MAX_PIECES = 2_000_000;
+
+const RESERVED = ["nodes", "inputs", "item", "index", "last", "run"] as const;
+const RESERVED_NAMES: ReadonlySet<string> = new Set(RESERVED);
+
+const liquid = createLiquid();
+
+/** The innermost reason of an error of the engine, and where in the template it is. */
+const reasonOf = (error: unknown): NodeFailure => {
+  let reason = error;
+  let place = "";
+  while (LiquidError.is(reason)) {
+    const [line, column] = reason.token.getPosition();
+    place ||= ` (line ${line}, column ${column})`;
+    if (reason.originalError === undefined) break;
+    reason = reason.originalError;
+  }
+  if (reason instanceof NodeFailure) return reason;
+  if (reason instanceof RangeError)
+    return new NodeFailure("template_failed", `It is too long or nested too deeply${place}`);
+  // The engine appends the place to the messages of its own errors, in its own spelling.
+  const message =
+    reason instanceof Error ? reason.message.replace(/, line:\d+, col:\d+$/, "") : "it cannot be rendered";
+  return new NodeFailure("template_failed", `${message}${place}`, { cause: error });
+};
+
+const marksOf = (source: string): number => source.split(/\{[{%]/, MAX_MARKS + 2).length - 1;
+
+const parse = (source: string): Parsed | { readonly message: string } => {
+  if (source.length > MAX_TEMPLATE_CHARS) {
+    return { message: `A template has at most ${MAX_TEMPLATE_CHARS} characters` };
+  }
+  if (marksOf(source) > MAX_MARKS) {
+    return { message: `A template has at most ${MAX_MARKS} tags and outputs` };
+  }
+  try {
+    const templates = liquid.parse(source);
+    return { templates, analysis: analyse(templates) };
+  } catch (error) {
+    return { message: reasonOf(error).message };
+  }
+};
+
+const parseCached = cachedByText(parse, (text) => text.length + marksOf(text) * CHARS_PER_MARK);
+
+/**
+ * Parses a template and checks all that can be told from its text: syntax, size, tags and filters that do not exist
+ * (`include` and its kin do not). A name that the template reads may be that of a node or of nothing; unknown names
+ * render empty.
+ */
+export const checkTemplate = (source: string): CheckedTemplate => {
+  const parsed = parseCached(source);
+  if ("message" in parsed) return { ok: false, message: parsed.message };
+  const { names, nodeIds, isDynamic, isBounded } = parsed.analysis;
+  const read = new Set([...nodeIds, ...names.filter((name) => !RESERVED_NAMES.has(name))]);
+  return { ok: true, reads: isDynamic ? "*" : [...read], bounded: isBounded };
+};
+
+/** What the template sees, without a prototype: each node under its id, and the reserved names, which win over ids. */
+const variables = (scope: Scope, { names, isDynamic }: TemplateAnalysis): Record<string, unknown> => {
+  const seen = Object.create(null) as Record<string, unknown>;
+  for (const name of isDynamic ? Object.keys(scope.nodes) : names) {
+    if (Object.hasOwn(scope.nodes, name)) seen[name] = scope.nodes[name];
+  }
+  for (const name of RESERVED) seen[name] = scope[name];
+  return seen;
+};
+
+/** Stands where the engine expects its clock: it counts the pieces rendered, and looks at the time where it is limited. */
+const renderClock = (renderMs: number | undefined): { readonly check: (now: number) => void } => {
+  const pieces = new Meter(
+    MAX_PIECES,
+    () => new NodeFailure("template_failed", "The template has too many rounds of loops"),
+  );
+  let end: number | undefined;
+  return {
+    check: (now) => {
+      pieces.use(1);
+      if (renderMs === undefined) return;
+      end ??= now + renderMs;
+      if (now > end)
+        throw new NodeFailure("template_failed", `The template takes longer than ${renderMs} ms to render`);
+    },
+  };
+};
+
+/**
+ * Renders a template. Values are data: what they contain is never rendered again. Text is written as it is, null and
+ * what does not exist as nothing, an object with a text member `text` as that, other values as JSON. Throws NodeFailure:
+ * "template_failed" with the reason and the place, or "value_too_large" where the text is longer than 25 MiB.
+ */
+export const renderTemplate = (source: string, scope: Scope, limits: RenderLimits = {}): string => {
+  const parsed = parseCached(source);
+  if ("message" in parsed) throw new NodeFailure("template_failed", `Not a valid template: ${parsed.message}`);
+  type Limiters = NonNullable<ConstructorParameters<typeof Context>[3]>;
+  const limiters = {
+    memoryLimit: limits.templateMeter ?? liquidMeter(),
+    renderLimit: renderClock(limits.renderMs),
+    liquid,
+  };
+  const context = new MeteredContext(
+    variables(scope, parsed.analysis),
+    liquid.options,
+    { sync: true },
+    limiters as unknown as Limiters,
+  );
+  const emitter = new TextEmitter(context);
+  try {
+    toValueSync(liquid.renderer.renderTemplates(parsed.templates, context, emitter));
+  } catch (error) {
+    throw reasonOf(error);
+  }
+  if (isLongerThan(emitter.buffer, MAX_VALUE_BYTES)) throw tooLarge();
+  return emitter.buffer;
+};

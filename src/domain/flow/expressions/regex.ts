@@ -1,0 +1,76 @@
+import { RE2JS } from "re2js";
+import { cachedByText, CHARS_PER_INSTRUCTION } from "./cache.ts";
+import { patternSize } from "./pattern-size.ts";
+
+/** Longer patterns are refused, and so are those that compile to more instructions (counted repetitions multiply). */
+const MAX_PATTERN_CHARS = 2_000;
+const MAX_INSTRUCTIONS = 5_000;
+/** The same before compiling, where it can only be told roughly: compiling more than this takes longer than 0.1 s. */
+const MAX_SIZE = 50_000;
+const TOO_LARGE = "The regular expression is too large: lower its counted repetitions";
+
+/** A compiled regular expression; matching takes time linear in the text, whatever the pattern is. */
+export interface Regex {
+  readonly source: string;
+  /** Size of the compiled program; matching costs at most this times the characters of the text. */
+  readonly instructions: number;
+  /** Whether the pattern is found anywhere in `text`. */
+  test(text: string): boolean;
+}
+
+export type CompiledRegex =
+  | { readonly ok: true; readonly regex: Regex }
+  | { readonly ok: false; readonly message: string };
+
+const FLAGS: ReadonlyMap<string, number> = new Map([
+  ["i", RE2JS.CASE_INSENSITIVE],
+  ["m", RE2JS.MULTILINE],
+  ["s", RE2JS.DOTALL],
+  // Texts are always matched by code point.
+  ["u", 0],
+]);
+
+const describe = (error: unknown): string => {
+  const reason =
+    error instanceof Error ? error.message.replace(/^error parsing regexp: /, "") : "it cannot be compiled";
+  return `Not a valid regular expression: ${reason} (RE2 syntax: no look-around and no back-references)`;
+};
+
+const compile = (key: string): CompiledRegex => {
+  const separator = key.indexOf("/");
+  const flags = key.slice(0, separator);
+  const source = key.slice(separator + 1);
+  if (source.length > MAX_PATTERN_CHARS) {
+    return { ok: false, message: `A regular expression has at most ${MAX_PATTERN_CHARS} characters` };
+  }
+  if (patternSize(source) > MAX_SIZE) return { ok: false, message: TOO_LARGE };
+  let bits = 0;
+  for (const flag of flags) {
+    const bit = FLAGS.get(flag);
+    if (bit === undefined)
+      return { ok: false, message: `Unknown regular expression flag "${flag}" (known: i, m, s, u)` };
+    bits |= bit;
+  }
+  try {
+    const program = RE2JS.compile(RE2JS.translateRegExp(source), bits);
+    const instructions = program.programSize();
+    if (instructions > MAX_INSTRUCTIONS) {
+      return { ok: false, message: TOO_LARGE };
+    }
+    return { ok: true, regex: { source, instructions, test: (text) => program.test(text) } };
+  } catch (error) {
+    return { ok: false, message: describe(error) };
+  }
+};
+
+const compileCached = cachedByText(
+  compile,
+  (text, made) => text.length + (made.ok ? made.regex.instructions * CHARS_PER_INSTRUCTION : 0),
+);
+
+/**
+ * Compiles a regular expression that a user wrote on RE2, so that no pattern can take exponential time. Flags: `i`,
+ * `m`, `s` and `u` (which changes nothing: texts are matched by code point). Syntax of JavaScript that RE2 lacks only in
+ * spelling (`\/`, `\u0041`, `(?<name>...)`) is understood.
+ */
+export const compileRegex = (source: string, flags = ""): CompiledRegex => compileCached(`${flags}/${source}`);

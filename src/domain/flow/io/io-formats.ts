@@ -1,0 +1,178 @@
+import type { Json, JsonObject } from "../../json.ts";
+import type { FlowIo } from "./io-schema.ts";
+
+export const IO_FORMATS = ["jsonschema", "openapi", "mcp"] as const;
+export type IoFormat = (typeof IO_FORMATS)[number];
+
+/** Where the flow is called. */
+export interface FlowAddress {
+  /** The service's own address, without a slash at its end. */
+  readonly base_url: string;
+  readonly org_id: string;
+}
+
+/** A flow's description in the format that was asked for. */
+export function presentFlowIo(io: FlowIo, format: IoFormat, address: FlowAddress): FlowIo | JsonObject {
+  switch (format) {
+    case "jsonschema":
+      return io;
+    case "openapi":
+      return toOpenApi(io, address);
+    case "mcp":
+      return toMcpTool(io);
+    default:
+      return format satisfies never;
+  }
+}
+
+/** The path of a flow's inference call. */
+export function inferencePath(org_id: string, project_id: string): string {
+  return `/inference/v0/run/${encodeURIComponent(org_id)}/${encodeURIComponent(project_id)}`;
+}
+
+/** An OpenAPI 3.1 document of this one flow's inference call. */
+export function toOpenApi(io: FlowIo, { base_url, org_id }: FlowAddress): JsonObject {
+  const { $schema: _, ...inputs } = io.inputs;
+  const { $schema: __, ...outputs } = io.outputs;
+  const userId: JsonObject = {
+    type: "string",
+    description: "<user>-<conversation>: the documents uploaded under this handle are the run's documents",
+  };
+  const body: JsonObject = { ...inputs, properties: { user_id: userId, ...(inputs["properties"] as JsonObject) } };
+  const examples = io.examples.map(({ name, inputs: value }) => [name, { summary: name, value }] as const);
+  const schemas = {
+    Inputs: body,
+    Outputs: outputs,
+    Run: runSchema,
+    Problem: problemSchema,
+    ValidationProblem: validationSchema,
+  };
+  const problem = (description: string) => ({
+    description,
+    content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+  });
+  const json = (description: string, schema: Json) => ({ description, content: { "application/json": { schema } } });
+  const run: Json = { $ref: "#/components/schemas/Run" };
+  const operation: JsonObject = {
+    operationId: `run_${toolName(io.name)}`,
+    summary: `Run ${io.name}`,
+    ...(io.description === null ? {} : { description: io.description }),
+    parameters: [
+      parameter("version", { type: "integer", default: -1 }, "Version of the flow to run; -1 is the published one"),
+      parameter("verbose", { type: "boolean", default: true }, "false answers the bare outputs"),
+    ],
+    requestBody: {
+      required: true,
+      content: {
+        "application/json": {
+          schema: { $ref: "#/components/schemas/Inputs" },
+          ...(examples.length > 0 ? { examples: Object.fromEntries(examples) } : {}),
+        },
+      },
+    },
+    responses: {
+      "200": json("The run, or its bare outputs", { anyOf: [run, { $ref: "#/components/schemas/Outputs" }] }),
+      "202": json("The run goes on; ask for it at the address in Location", run),
+      "401": problem("A valid credential is needed"),
+      "404": problem("No such flow, or no such version of it"),
+      "413": problem("The inputs are too large"),
+      "422": json("Inputs are missing or wrong", { $ref: "#/components/schemas/ValidationProblem" }),
+      "429": problem("Too many requests or runs"),
+      "500": problem("The run failed"),
+      "502": problem("A service that the flow calls failed"),
+      "504": problem("The run took longer than its time limit"),
+    },
+  };
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: io.name,
+      version: String(io.version),
+      ...(io.description === null ? {} : { description: io.description }),
+      "x-content-hash": io.content_hash,
+    },
+    servers: [{ url: base_url }],
+    security: [{ bearer: [] }],
+    paths: { [inferencePath(org_id, io.project_id)]: { post: operation } },
+    components: { schemas, securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
+  };
+}
+
+/** A tool definition of the Model Context Protocol: what a model needs to call this flow. */
+export function toMcpTool(io: FlowIo): JsonObject {
+  const { $schema: _, ...inputs } = io.inputs;
+  const properties = Object.entries(inputs["properties"] as Readonly<Record<string, JsonObject>>);
+  return {
+    name: toolName(io.name),
+    description: io.description ?? io.name,
+    // A tool call carries no uploads.
+    inputSchema: {
+      ...inputs,
+      properties: Object.fromEntries(properties.filter(([, schema]) => schema["x-upload"] !== true)),
+    },
+    outputSchema: io.outputs,
+  };
+}
+
+/** A flow's name as clients accept names of tools and operations: at most 60 of A-Z, a-z, 0-9, _ and -. */
+function toolName(name: string): string {
+  const plain = name.normalize("NFKD").replaceAll(/\p{Mark}/gu, "");
+  return (
+    plain
+      .replaceAll(/[^A-Za-z0-9_-]+/g, "_")
+      .slice(0, 60)
+      .replaceAll(/^_+|_+$/g, "") || "flow"
+  );
+}
+
+function parameter(name: string, schema: Json, description: string): JsonObject {
+  return { name, in: "query", required: false, description, schema };
+}
+
+const runSchema: JsonObject = {
+  type: "object",
+  properties: {
+    outputs: { $ref: "#/components/schemas/Outputs" },
+    citations: { type: "array" },
+    run_id: { type: "string" },
+    metadata: { type: "object" },
+    progress_data: { type: "object" },
+    state: { type: "string" },
+    pause: { type: ["object", "null"] },
+    error: { type: ["object", "null"] },
+  },
+  required: ["outputs", "citations", "run_id", "metadata", "progress_data", "state", "pause", "error"],
+};
+
+const problemSchema: JsonObject = {
+  type: "object",
+  properties: {
+    type: { type: "string" },
+    title: { type: "string" },
+    status: { type: "integer" },
+    detail: { type: "string" },
+    code: { type: "string" },
+    request_id: { type: "string" },
+  },
+  required: ["title", "status", "code"],
+};
+
+const issueSchema: JsonObject = {
+  type: "object",
+  properties: {
+    loc: { type: "array", items: { type: ["string", "integer"] } },
+    msg: { type: "string" },
+    type: { type: "string" },
+  },
+  required: ["loc", "msg", "type"],
+};
+
+const validationSchema: JsonObject = {
+  type: "object",
+  properties: {
+    detail: { type: "array", items: issueSchema },
+    code: { type: "string" },
+    request_id: { type: "string" },
+  },
+  required: ["detail"],
+};

@@ -1,0 +1,149 @@
+import type { Json, JsonObject } from "../../json.ts";
+import {
+  handleOf,
+  type FlowDefinition,
+  type FlowExample,
+  type FlowGraph,
+  type FlowNode,
+} from "../definition/definition.ts";
+import type { FlowLimits } from "../definition/limits.ts";
+import { NODE_SPECS } from "../nodes/index.ts";
+import type { NodeConfig, PauseShape } from "../nodes/spec.ts";
+
+/** What a flow takes and gives: the answer of `GET /v2/projects/{id}/io-schema`. */
+export interface FlowIo {
+  readonly project_id: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly version: number;
+  readonly content_hash: string;
+  /** JSON Schema 2020-12 of a run's inputs. */
+  readonly inputs: JsonObject;
+  /**
+   * JSON Schema 2020-12 of a run's outputs. An output that was skipped, or whose branch was not taken, is null. A run
+   * that has not completed has only the outputs that are there already, so none is required.
+   */
+  readonly outputs: JsonObject;
+  readonly pauses: readonly PausePoint[];
+  readonly examples: readonly FlowExample[];
+}
+
+export interface PausePoint extends PauseShape {
+  readonly node_id: string;
+  /** Where the node stands: "approval-0", or "map-0/approval-0" inside a map. */
+  readonly path: string;
+}
+
+/** Which flow it is; the rest comes from its definition. */
+export interface FlowIdentity {
+  readonly project_id: string;
+  readonly name: string;
+  readonly version: number;
+  readonly content_hash: string;
+}
+
+const NULL: JsonObject = { type: "null" };
+const ANYTHING: JsonObject = {};
+const DIALECT = "https://json-schema.org/draft/2020-12/schema";
+
+/** Describes the inputs, outputs and pauses of a valid flow. */
+export function describeFlow(
+  definition: FlowDefinition,
+  { project_id, name, version, content_hash }: FlowIdentity,
+  limits: Pick<FlowLimits, "max_input_bytes">,
+): FlowIo {
+  return {
+    project_id,
+    name,
+    description: definition.description ?? null,
+    version,
+    content_hash,
+    inputs: inputsOf(definition, limits),
+    outputs: outputsOf(definition),
+    pauses: pausesOf(definition, ""),
+    examples: definition.examples ?? [],
+  };
+}
+
+function inputsOf({ nodes }: FlowGraph, limits: Pick<FlowLimits, "max_input_bytes">): JsonObject {
+  const properties: Record<string, Json> = {};
+  const required: string[] = [];
+  for (const node of nodes) {
+    const input = NODE_SPECS[node.type].io.input?.(configOf(node), limits);
+    if (!input) continue;
+    const title = node.name === undefined ? {} : { title: node.name };
+    properties[node.id] = { ...title, ...input.schema, "x-node-type": node.type };
+    if (input.required) required.push(node.id);
+  }
+  return { $schema: DIALECT, type: "object", properties, required, additionalProperties: true };
+}
+
+function outputsOf(graph: FlowGraph): JsonObject {
+  const certain = certainNodes(graph);
+  const properties = graph.nodes
+    .filter((node) => node.type === "output")
+    .map((node) => {
+      const title = node.name === undefined ? {} : { title: node.name };
+      const schemas = outputSchemas(graph, node);
+      return [node.id, { ...title, ...anyOf(certain.has(node.id) ? schemas : [...schemas, NULL]) }] as const;
+    });
+  return { $schema: DIALECT, type: "object", properties: Object.fromEntries(properties), additionalProperties: false };
+}
+
+/** The ids of the nodes that no run skips on its way to completion: of each, one incoming edge is always live. */
+function certainNodes({ nodes, edges }: FlowGraph): ReadonlySet<string> {
+  const unskipped = new Map(nodes.filter((node) => node.skip_if === undefined).map((node) => [node.id, node]));
+  const targets = new Set(edges.map((edge) => edge.target));
+  const ways = new Map<string, string[]>();
+  for (const edge of edges) {
+    // Kinds that choose have handles of their own; a failure leaves by `out` as well, unless it branches.
+    const always = handleOf(edge) === "out" && unskipped.get(edge.source)?.on_error !== "branch";
+    if (always && unskipped.has(edge.target)) ways.set(edge.source, [...(ways.get(edge.source) ?? []), edge.target]);
+  }
+  const certain = new Set([...unskipped.keys()].filter((id) => !targets.has(id)));
+  // A set's iteration comes to what is added on the way.
+  for (const id of certain) for (const target of ways.get(id) ?? []) certain.add(target);
+  return certain;
+}
+
+/** What an output that runs can have as its value: its own text, or whatever its sources can hand on. */
+function outputSchemas(graph: FlowGraph, node: FlowNode): readonly JsonObject[] {
+  // Where its failure branches, the output is that failure.
+  if (node.on_error === "branch") return [ANYTHING];
+  if (configOf(node)["value"] !== undefined) return withDefault(node, NODE_SPECS.output.io.output(configOf(node)));
+  const byId = new Map(graph.nodes.map((other) => [other.id, other]));
+  const sources = graph.edges.filter((edge) => edge.target === node.id);
+  const schemas = sources.flatMap((edge) => {
+    const source = byId.get(edge.source);
+    // Outputs behind outputs are not followed, nor is what a failed node's branch carries.
+    if (!source || source.type === "output" || handleOf(edge) === "error") return [ANYTHING];
+    return withDefault(source, NODE_SPECS[source.type].io.output(configOf(source)));
+  });
+  return withDefault(node, anyOf(schemas));
+}
+
+function withDefault(node: FlowNode, schema: JsonObject): readonly JsonObject[] {
+  return node.on_error === "continue" ? [schema, { const: node.default_output ?? null }] : [schema];
+}
+
+function anyOf(schemas: readonly JsonObject[]): JsonObject {
+  const different = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
+  const [only] = different;
+  if (!only || different.some((schema) => Object.keys(schema).length === 0)) return {};
+  return different.length === 1 ? only : { anyOf: different };
+}
+
+function pausesOf({ nodes }: FlowGraph, prefix: string): PausePoint[] {
+  return nodes.flatMap((node) => {
+    const path = `${prefix}${node.id}`;
+    const spec = NODE_SPECS[node.type];
+    if (spec.nested) return pausesOf(node.config?.["flow"] as FlowGraph, `${path}/`);
+    const pause = spec.io.pause?.(configOf(node));
+    return pause ? [{ node_id: node.id, path, ...pause }] : [];
+  });
+}
+
+function configOf(node: FlowNode): NodeConfig {
+  const { flow: _, ...own } = node.config ?? {};
+  return NODE_SPECS[node.type].config.parse(own);
+}

@@ -1,0 +1,85 @@
+import { checkCel } from "../expressions/cel/cel.ts";
+import { handleOf, type FlowDefinition, type FlowGraph, type FlowNode } from "../definition/definition.ts";
+import { orderNodes } from "./graph.ts";
+import { checkTemplate } from "../expressions/liquid/liquid.ts";
+import { NODE_SPECS } from "../nodes/index.ts";
+import type { NodeConfig, NodeSpec } from "../nodes/spec.ts";
+import type { Plan, PlanNode, Reads } from "./types.ts";
+
+/**
+ * Compiles a flow that `validateFlow` found valid: defaults filled in, nested flows compiled, nodes in an order in which
+ * every edge leads forward. The same definition always gives the same plan. Throws an Error for a flow that is not valid.
+ */
+export function compileFlow(definition: FlowDefinition): Plan {
+  return { ...compileGraph(definition), settings: definition.settings ?? {} };
+}
+
+function compileGraph(graph: FlowGraph): Plan {
+  const positions = new Map(graph.nodes.map(({ id }, index) => [id, index]));
+  const at = (id: string) => {
+    const position = positions.get(id);
+    if (position === undefined) throw new Error(`An edge names a node ${id} that does not exist`);
+    return position;
+  };
+  const links = graph.edges.map(({ source, target }) => ({ source: at(source), target: at(target) }));
+  const { order, rest } = orderNodes(graph.nodes.length, links);
+  if (rest.length > 0) throw new Error("The flow has a cycle");
+  const sources = new Map<string, string[]>(graph.nodes.map(({ id }) => [id, []]));
+  for (const { source, target } of graph.edges) sources.get(target)?.push(source);
+  return {
+    nodes: order.flatMap((position) => {
+      const node = graph.nodes[position];
+      return node ? [compileNode(node, sources.get(node.id) ?? [])] : [];
+    }),
+    edges: graph.edges.map((edge) => ({ source: edge.source, source_handle: handleOf(edge), target: edge.target })),
+    settings: {},
+  };
+}
+
+function compileNode(node: FlowNode, sources: readonly string[]): PlanNode {
+  const spec = NODE_SPECS[node.type];
+  const { flow, ...own } = node.config ?? {};
+  const config = spec.config.parse(own);
+  // What is inside was parsed with the definition or, for the flow inside, by validateFlow.
+  const nested = spec.nested ? compileGraph(flow as FlowGraph) : undefined;
+  const timeout = node.timeout_ms ?? spec.timeout_ms;
+  return {
+    id: node.id,
+    type: node.type,
+    ...(node.name === undefined ? {} : { name: node.name }),
+    config,
+    execution: spec.execution(config),
+    retry: { ...spec.retry, ...node.retry },
+    ...(timeout === undefined ? {} : { timeout_ms: timeout }),
+    on_error: node.on_error ?? "fail",
+    ...(node.default_output === undefined ? {} : { default_output: node.default_output }),
+    ...(node.skip_if === undefined ? {} : { skip_if: node.skip_if }),
+    reads: readsOf(node, spec, config, sources, nested),
+    ...(nested === undefined ? {} : { nested }),
+  };
+}
+
+/** What a node needs to be evaluated: what its expressions name, and what the flow inside reads from around it. */
+function readsOf(
+  node: FlowNode,
+  spec: NodeSpec,
+  config: NodeConfig,
+  sources: readonly string[],
+  nested: Plan | undefined,
+): Reads {
+  const reads: Reads[] = spec
+    .expressions(config)
+    .map(({ language, source }) => readsOfSource(language === "cel" ? checkCel(source) : checkTemplate(source)));
+  if (node.skip_if !== undefined) reads.push(readsOfSource(checkCel(node.skip_if)));
+  // An output without a value hands on that of a source.
+  if (node.type === "output" && config["value"] === undefined) reads.push(sources);
+  const own = new Set(nested?.nodes.map(({ id }) => id));
+  for (const inner of nested?.nodes ?? [])
+    reads.push(inner.reads === "*" ? "*" : inner.reads.filter((id) => !own.has(id)));
+  return reads.includes("*") ? "*" : [...new Set(reads.flat())].toSorted();
+}
+
+function readsOfSource(check: { ok: true; reads: Reads } | { ok: false; message: string }): Reads {
+  if (check.ok) return check.reads;
+  throw new Error(`An expression does not parse: ${check.message}`);
+}

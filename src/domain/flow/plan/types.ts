@@ -1,0 +1,97 @@
+import type { Json } from "../../json.ts";
+
+/** Node kinds that run today. Kinds of later releases are added here, and nothing compiles until they are whole. */
+export const NODE_KINDS = [
+  "input",
+  "string",
+  "url",
+  "files",
+  "output",
+  "template",
+  "set",
+  "condition",
+  "guard",
+  "http",
+  "code",
+  "map",
+  "loop",
+  "subflow",
+  "delay",
+  "approval",
+] as const;
+export type NodeKind = (typeof NODE_KINDS)[number];
+
+/**
+ * Where a node's work happens. `inline`: in the workflow itself (bounded, deterministic). `local`: a local activity
+ * (short). `activity`: a regular activity (slow, long or hostile). `workflow`: made of workflow commands (timers,
+ * child workflows, nested flows, pauses).
+ */
+export type Execution = "inline" | "local" | "activity" | "workflow";
+
+export interface RetryPolicy {
+  /** Attempts in all; 1 never retries. */
+  readonly max_attempts: number;
+  readonly initial_interval_ms: number;
+  /** Factor by which each wait grows. */
+  readonly backoff: number;
+  readonly max_interval_ms: number;
+}
+
+/** The node ids an expression or template reads; "*" where that cannot be told from its text. */
+export type Reads = readonly string[] | "*";
+
+/** One node of a plan: validated, defaults filled in. */
+export interface PlanNode {
+  readonly id: string;
+  readonly type: NodeKind;
+  readonly name?: string;
+  /** The kind's own configuration, parsed by its schema. A nested flow is in `nested`, not here. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly execution: Execution;
+  readonly retry: RetryPolicy;
+  /** Longest time of one attempt; absent where the kind has none. */
+  readonly timeout_ms?: number;
+  readonly on_error: "fail" | "continue" | "branch";
+  readonly default_output?: Json;
+  readonly skip_if?: string;
+  readonly reads: Reads;
+  /** The flow inside a map or a loop. */
+  readonly nested?: Plan;
+}
+
+export interface PlanEdge {
+  readonly source: string;
+  readonly source_handle: string;
+  readonly target: string;
+}
+
+export interface FlowSettings {
+  readonly timeout_seconds?: number;
+  readonly max_concurrent_runs?: number;
+  /** JSON paths whose values are masked before anything is stored. */
+  readonly redact?: readonly string[];
+}
+
+/** A compiled flow: what the interpreter walks. Plain JSON, at most 1 MiB. */
+export interface Plan {
+  readonly nodes: readonly PlanNode[];
+  readonly edges: readonly PlanEdge[];
+  readonly settings: FlowSettings;
+}
+
+/** What expressions and templates see. */
+export interface Scope {
+  readonly nodes: Readonly<Record<string, Json>>;
+  readonly inputs: Readonly<Record<string, Json>>;
+  readonly run: { readonly id: string; readonly user_id: string | null; readonly metadata: Json };
+  readonly item?: Json;
+  readonly index?: number;
+  readonly last?: Json;
+}
+
+/** What became of one evaluation of a node: its value, and the handles that are live. */
+export interface NodeResult {
+  readonly output: Json;
+  /** Live handles; ["out"] unless the kind chooses. */
+  readonly handles?: readonly string[];
+}

@@ -1,0 +1,168 @@
+import type { z } from "zod";
+import type { FlowLimits } from "../definition/limits.ts";
+
+/** Every code a problem of a flow can have. Stable: clients and editors branch on them. */
+export const FLOW_PROBLEM_CODES = [
+  // The document
+  "not_json",
+  "too_deep",
+  "too_large",
+  "forbidden_key",
+  "missing",
+  "wrong_type",
+  "unknown_member",
+  "out_of_range",
+  "invalid_value",
+  // Nodes
+  "bad_id",
+  "duplicate_id",
+  "reserved_id",
+  "unknown_kind",
+  // Reported at deploy: only then are other projects looked at
+  "unknown_project",
+  "kind_not_allowed",
+  "unknown_project",
+  "invalid_config",
+  "invalid_form",
+  "setting_ignored",
+  "missing_default_output",
+  // Edges and the graph
+  "unknown_node",
+  "unknown_handle",
+  "dead_handle",
+  "error_edge_without_branch",
+  "error_branch_unconnected",
+  "self_edge",
+  "duplicate_edge",
+  "edge_into_input",
+  "cycle",
+  "no_output",
+  "output_without_source",
+  "unused_node",
+  // Expressions
+  "invalid_expression",
+  "expression_too_long",
+  "patterns_too_large",
+  "reads_unknown_node",
+  "reads_later_node",
+  // The whole
+  "too_many_nodes",
+  "nesting_too_deep",
+  "plan_too_large",
+  "invalid_redact_path",
+  "invalid_example",
+  "too_many_problems",
+] as const;
+export type FlowProblemCode = (typeof FLOW_PROBLEM_CODES)[number];
+
+export type Path = ReadonlyArray<string | number>;
+
+/** One thing that is wrong with a flow, or (a warning) probably not meant. */
+export interface FlowProblem {
+  readonly code: FlowProblemCode;
+  /** A flow with an error cannot be deployed. */
+  readonly severity: "error" | "warning";
+  /** The node it concerns; null where it concerns none, or one whose id is unusable. */
+  readonly node_id: string | null;
+  /** Members and positions that lead to the place in the flow. */
+  readonly path: Path;
+  readonly message: string;
+  /** The way out, where there is one to tell. */
+  readonly hint: string | null;
+}
+
+/** What is told of a problem; `node_id` and `hint` are null, and the severity error, unless given. */
+export interface Finding {
+  readonly code: FlowProblemCode;
+  readonly path: Path;
+  readonly message: string;
+  readonly severity?: "error" | "warning";
+  readonly node_id?: string | null;
+  readonly hint?: string | undefined;
+}
+
+/** Problems listed at most; a document can be made of nothing but faults. */
+const MAX_PROBLEMS = 1000;
+
+/** Collects problems; what exceeds the limit is only counted. */
+export interface ProblemList {
+  add(finding: Finding): void;
+  readonly hasErrors: boolean;
+  all(): FlowProblem[];
+}
+
+export function createProblemList(): ProblemList {
+  const problems: FlowProblem[] = [];
+  let omitted = 0;
+  let errors = 0;
+  return {
+    add({ code, path, message, severity = "error", node_id = null, hint }) {
+      if (severity === "error") errors += 1;
+      if (problems.length >= MAX_PROBLEMS) omitted += 1;
+      else problems.push({ code, severity, node_id, path, message, hint: hint ?? null });
+    },
+    get hasErrors() {
+      return errors > 0;
+    },
+    all() {
+      if (omitted === 0) return problems;
+      const message = `${omitted} more problems are not listed`;
+      const severity = errors > 0 ? ("error" as const) : ("warning" as const);
+      return [...problems, { code: "too_many_problems", severity, node_id: null, path: [], message, hint: null }];
+    },
+  };
+}
+
+/** Schemas tell what they were given, so that what is missing can be told from what is wrong. */
+export const WITH_INPUT = { reportInput: true } as const;
+
+/** Adds what a schema found (parsed WITH_INPUT), one problem for each unknown member. */
+export function addSchemaIssues(
+  problems: ProblemList,
+  issues: readonly z.core.$ZodIssue[],
+  place: { readonly path: Path; readonly node_id?: string | null },
+): void {
+  for (const issue of issues) {
+    const path = [...place.path, ...issue.path.map((step) => (typeof step === "number" ? step : String(step)))];
+    const node_id = place.node_id ?? null;
+    if (issue.code === "unrecognized_keys") {
+      for (const key of issue.keys) {
+        const message = `There is no member "${shorten(key)}" here`;
+        problems.add({ code: "unknown_member", path: [...path, key], node_id, message });
+      }
+    } else {
+      const code = codeOf(issue);
+      problems.add({ code, path, node_id, message: code === "missing" ? "This member is required" : messageOf(issue) });
+    }
+  }
+}
+
+export function reportPlanTooLarge(problems: ProblemList, bytes: string, limits: FlowLimits): void {
+  const message = `The compiled flow has ${bytes} bytes; it may have ${limits.max_plan_bytes}`;
+  const hint = "Shorten templates and code, or move parts into flows of their own and call them by subflow nodes";
+  problems.add({ code: "plan_too_large", path: [], message, hint });
+}
+
+/** Text of the flow's author as it stands in messages: never long. */
+export function shorten(text: string, length = 80): string {
+  return text.length > length ? `${text.slice(0, length)}…` : text;
+}
+
+function messageOf(issue: z.core.$ZodIssue): string {
+  return issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+}
+
+function codeOf(issue: z.core.$ZodIssue): FlowProblemCode {
+  switch (issue.code) {
+    case "invalid_type":
+      return issue.input === undefined ? "missing" : "wrong_type";
+    case "invalid_value":
+    case "invalid_union":
+      return issue.input === undefined ? "missing" : "invalid_value";
+    case "too_big":
+    case "too_small":
+      return "out_of_range";
+    default:
+      return "invalid_value";
+  }
+}

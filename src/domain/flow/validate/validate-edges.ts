@@ -1,0 +1,100 @@
+import { edgeSchema, handleOf, type FlowEdge } from "../definition/definition.ts";
+import { addSchemaIssues, shorten, WITH_INPUT, type Path, type ProblemList } from "./problems.ts";
+import type { CheckedNode } from "./validate-node.ts";
+
+/** An edge between nodes that are there. */
+export interface CheckedEdge {
+  readonly edge: FlowEdge;
+  readonly path: Path;
+}
+
+/** Checks one edge; answers it where both its ends are known. */
+export function checkEdge(
+  raw: unknown,
+  path: Path,
+  nodes: readonly CheckedNode[],
+  positions: ReadonlyMap<string, number>,
+  problems: ProblemList,
+): CheckedEdge | undefined {
+  const shape = edgeSchema.safeParse(raw, WITH_INPUT);
+  if (!shape.success) {
+    addSchemaIssues(problems, shape.error.issues, { path });
+    return undefined;
+  }
+  const edge = shape.data;
+  for (const end of ["source", "target"] as const) {
+    if (positions.has(edge[end])) continue;
+    problems.add({ code: "unknown_node", path: [...path, end], message: `There is no node "${shorten(edge[end])}"` });
+  }
+  const source = nodes[positions.get(edge.source) ?? -1];
+  const target = nodes[positions.get(edge.target) ?? -1];
+  if (source) reportHandle(edge, source, path, problems);
+  if (!source || !target) return undefined;
+  if (source === target) {
+    const message = "A node cannot lead to itself";
+    problems.add({ code: "self_edge", path, node_id: edge.source, message, hint: "To repeat something, use a loop" });
+    return undefined;
+  }
+  // A text is there from the start and waits for nothing. Loading a page or documents is work: a branch may save it.
+  if (target.kind === "input" || target.kind === "string") {
+    const message = `"${edge.target}" takes its value from the run; no edge can lead to it`;
+    problems.add({ code: "edge_into_input", path, node_id: edge.target, message });
+  }
+  return { edge, path };
+}
+
+function reportHandle(edge: FlowEdge, source: CheckedNode, path: Path, problems: ProblemList): void {
+  const handle = handleOf(edge);
+  if (!source.handles) return;
+  const place = { path: [...path, "source_handle"], node_id: edge.source };
+  const config = source.node?.config;
+  if (source.handles.includes(handle)) {
+    if (handle === "timeout" && config?.["on_timeout"] !== "branch") {
+      const message = "This edge is never taken";
+      const hint = 'Set on_timeout to "branch"';
+      problems.add({ ...place, code: "dead_handle", severity: "warning", message, hint });
+    }
+  } else if (handle === "error") {
+    const message = `The failures of "${edge.source}" do not branch`;
+    problems.add({ ...place, code: "error_edge_without_branch", message, hint: 'Set its on_error to "branch"' });
+  } else {
+    const message = `"${edge.source}" has no handle "${shorten(handle)}"`;
+    problems.add({
+      ...place,
+      code: "unknown_handle",
+      message,
+      hint: `It has ${source.handles.slice(0, 20).join(", ")}`,
+    });
+  }
+}
+
+/** Reports edges that are there twice. */
+export function reportDuplicates(edges: readonly CheckedEdge[], problems: ProblemList): void {
+  const seen = new Set<string>();
+  for (const { edge, path } of edges) {
+    const key = JSON.stringify([edge.source, handleOf(edge), edge.target]);
+    if (!seen.has(key)) seen.add(key);
+    else
+      problems.add({ code: "duplicate_edge", path, node_id: edge.source, message: "The same edge is there already" });
+  }
+}
+
+/** Warns of failures that lead nowhere. */
+export function reportErrorBranches(
+  nodes: readonly CheckedNode[],
+  edges: readonly FlowEdge[],
+  problems: ProblemList,
+): void {
+  const connected = new Set(edges.filter((edge) => handleOf(edge) === "error").map((edge) => edge.source));
+  for (const { id, node, path } of nodes) {
+    if (id === undefined || node?.on_error !== "branch" || connected.has(id)) continue;
+    problems.add({
+      code: "error_branch_unconnected",
+      severity: "warning",
+      path: [...path, "on_error"],
+      node_id: id,
+      message: "When this node fails nothing goes on from it, and the run does not fail",
+      hint: 'Add an edge from its handle "error"',
+    });
+  }
+}

@@ -1,0 +1,182 @@
+import type { FlowEdge } from "../definition/definition.ts";
+import { findCycles, leadingTo, orderNodes, upstreamOf, type Link } from "../plan/graph.ts";
+import { shorten, type Path, type ProblemList } from "./problems.ts";
+import { checkEdge, reportDuplicates, reportErrorBranches } from "./validate-edges.ts";
+import { checkNode, type CheckedNode, type Validation } from "./validate-node.ts";
+
+/** What the flow around a nested one shows it. */
+export interface Surroundings {
+  exists(id: string): boolean;
+  /** Whether it is settled when the nested flow runs. */
+  sees(id: string): boolean;
+}
+
+/** Around the outermost flow there is nothing. */
+export const NOTHING: Surroundings = { exists: () => false, sees: () => false };
+
+interface Wiring {
+  readonly nodes: readonly CheckedNode[];
+  readonly positions: ReadonlyMap<string, number>;
+  readonly edges: readonly FlowEdge[];
+  readonly links: readonly Link[];
+}
+
+/** Checks the nodes and edges of a flow, then those of the flows inside its nodes. `around` is NOTHING at the top. */
+export function checkGraph(
+  graph: { readonly nodes: readonly unknown[]; readonly edges: readonly unknown[] },
+  path: Path,
+  around: Surroundings,
+  validation: Validation,
+): void {
+  const { problems } = validation;
+  const nodes = graph.nodes.map((raw, index) => checkNode(raw, [...path, "nodes", index], validation));
+  const positions = positionsOf(nodes, problems);
+  if (around !== NOTHING) reportInputsInside(nodes, problems);
+  const edges = graph.edges.flatMap(
+    (raw, index) => checkEdge(raw, [...path, "edges", index], nodes, positions, problems) ?? [],
+  );
+  reportDuplicates(edges, problems);
+  const links = edges.map(({ edge }) => ({
+    source: positions.get(edge.source) ?? 0,
+    target: positions.get(edge.target) ?? 0,
+  }));
+  const wiring: Wiring = { nodes, positions, edges: edges.map(({ edge }) => edge), links };
+  reportOutputs(wiring, path, problems);
+  reportErrorBranches(nodes, wiring.edges, problems);
+  const before = checkReads(wiring, path, around, problems);
+  if (around === NOTHING) reportUnused(wiring, problems);
+
+  for (const [index, node] of nodes.entries()) {
+    if (!isGraph(node.nested)) {
+      if (node.nested !== undefined) reportNoGraph(node, problems);
+      continue;
+    }
+    reportMembers(node, problems);
+    const inside: Surroundings = {
+      exists: (id) => positions.has(id) || around.exists(id),
+      sees: (id) => {
+        const position = positions.get(id);
+        return position === undefined ? around.sees(id) : before(index, position);
+      },
+    };
+    checkGraph(node.nested, [...node.path, "config", "flow"], inside, validation);
+  }
+}
+
+function positionsOf(nodes: readonly CheckedNode[], problems: ProblemList): Map<string, number> {
+  const positions = new Map<string, number>();
+  for (const [index, { id, path }] of nodes.entries()) {
+    if (id === undefined) continue;
+    if (positions.has(id)) {
+      problems.add({
+        code: "duplicate_id",
+        path: [...path, "id"],
+        node_id: id,
+        message: `Another node is called "${id}" already`,
+      });
+    } else positions.set(id, index);
+  }
+  return positions;
+}
+
+/** Inside, nothing could give an input its value: a run's body names the nodes of the top level. */
+function reportInputsInside(nodes: readonly CheckedNode[], problems: ProblemList): void {
+  for (const { spec, id, path } of nodes) {
+    if (!spec?.input) continue;
+    const message = "Inputs stand at the top level, not inside a map or a loop";
+    const hint = "Inside, expressions read item, index, last, and the nodes before the map or loop";
+    problems.add({ code: "kind_not_allowed", path: [...path, "type"], node_id: id ?? null, message, hint });
+  }
+}
+
+function reportOutputs({ nodes, edges }: Wiring, path: Path, problems: ProblemList): void {
+  const targets = new Set(edges.map((edge) => edge.target));
+  // A node of unknown kind may have been meant as the output: its own problem is enough.
+  if (!nodes.some(({ kind }) => kind === "output" || kind === undefined)) {
+    const hint = 'Add { "id": "out-0", "type": "output", "config": {} } and an edge to it';
+    problems.add({ code: "no_output", path: [...path, "nodes"], message: "The flow has no output node", hint });
+  }
+  for (const { id, kind, node, path: place } of nodes) {
+    if (kind !== "output" || id === undefined || targets.has(id) || node?.config?.["value"] !== undefined) continue;
+    const message = "No edge leads to this output, and it has no value of its own";
+    problems.add({ code: "output_without_source", path: place, node_id: id, message });
+  }
+}
+
+/** Reports cycles and reads of what is not settled in time; answers which node comes before which. */
+function checkReads(
+  { nodes, positions, links }: Wiring,
+  path: Path,
+  around: Surroundings,
+  problems: ProblemList,
+): (node: number, earlier: number) => boolean {
+  const ordering = orderNodes(nodes.length, links);
+  for (const cycle of findCycles(ordering.rest, links)) {
+    const names = cycle.map((position) => nodes[position]?.id ?? "?");
+    const shown = names.length > 20 ? [...names.slice(0, 10), "…", ...names.slice(-9)] : names;
+    const message = `These nodes wait for one another: ${[...shown, names[0] ?? ""].join(" → ")}`;
+    const hint = "Remove one of the edges; to repeat something, use a loop";
+    problems.add({ code: "cycle", path: [...path, "edges"], node_id: names[0] ?? null, message, hint });
+  }
+  const before = upstreamOf(nodes.length, ordering, links);
+  const unordered = new Set(ordering.rest);
+  for (const [index, node] of nodes.entries()) {
+    for (const { path: place, reads } of node.expressions) {
+      for (const id of reads === "*" ? [] : reads) {
+        const position = positions.get(id);
+        const finding = { path: place, node_id: node.id ?? null };
+        if (position === undefined && !around.exists(id)) {
+          const hint = didYouMean(id, positions);
+          problems.add({ ...finding, code: "reads_unknown_node", message: `There is no node "${shorten(id)}"`, hint });
+        } else if (position === undefined ? !around.sees(id) : !before(index, position) && !unordered.has(index)) {
+          const message = `"${id}" may not be settled when this is evaluated`;
+          const hint =
+            position === index
+              ? "A node cannot read itself"
+              : `Lead from "${id}" to this node, directly or through others`;
+          problems.add({ ...finding, code: "reads_later_node", message, hint });
+        }
+      }
+    }
+  }
+  // Behind a cycle there is no telling; what is inside such nodes is given the benefit of the doubt.
+  return (node, earlier) => unordered.has(node) || before(node, earlier);
+}
+
+function reportUnused({ nodes, links }: Wiring, problems: ProblemList): void {
+  const inputsRead = nodes.some((node) => node.readsInputs);
+  const goals = [...nodes.keys()].filter((index) => {
+    const spec = nodes[index]?.spec;
+    return !spec || spec.effect || (spec.input && inputsRead);
+  });
+  const used = leadingTo(nodes.length, goals, links);
+  for (const [index, { id, path }] of nodes.entries()) {
+    if (used[index] === 1 || id === undefined) continue;
+    const message = "Nothing comes of this node: no output or action follows from it";
+    problems.add({ code: "unused_node", severity: "warning", path, node_id: id, message });
+  }
+}
+
+function didYouMean(id: string, positions: ReadonlyMap<string, number>): string | undefined {
+  const plain = (name: string) => name.toLowerCase().replaceAll(/[-_]/g, "");
+  const close = [...positions.keys()].find((known) => plain(known) === plain(id));
+  return close === undefined ? undefined : `Did you mean "${close}"?`;
+}
+
+function isGraph(value: unknown): value is { nodes: unknown[]; edges: unknown[] } {
+  const members = value as { nodes?: unknown; edges?: unknown } | null | undefined;
+  return typeof value === "object" && Array.isArray(members?.nodes) && Array.isArray(members.edges);
+}
+
+function reportNoGraph({ path, id }: CheckedNode, problems: ProblemList): void {
+  const message = "A nested flow is { nodes: [...], edges: [...] }";
+  problems.add({ code: "wrong_type", path: [...path, "config", "flow"], node_id: id ?? null, message });
+}
+
+function reportMembers({ nested, path, id }: CheckedNode, problems: ProblemList): void {
+  for (const key of Object.keys(nested as object)) {
+    if (key === "nodes" || key === "edges" || key === "__proto__") continue;
+    const message = `There is no member "${shorten(key)}" here`;
+    problems.add({ code: "unknown_member", path: [...path, "config", "flow", key], node_id: id ?? null, message });
+  }
+}

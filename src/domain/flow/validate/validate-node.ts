@@ -1,0 +1,228 @@
+import { checkCel } from "../expressions/cel/cel.ts";
+import { isNodeId, nodeSchema, type FlowNode } from "../definition/definition.ts";
+import type { CheckedForm } from "../forms/form.ts";
+import type { FlowLimits } from "../definition/limits.ts";
+import { NODE_SPECS, nodeHandles } from "../nodes/index.ts";
+import type { Expression, NodeConfig, NodeSpec } from "../nodes/spec.ts";
+import { checkTemplate } from "../expressions/liquid/liquid.ts";
+import { PATTERNS_TOO_LARGE, type PatternBudget } from "../expressions/pattern-size.ts";
+import { addSchemaIssues, shorten, WITH_INPUT, type Path, type ProblemList } from "./problems.ts";
+import { NODE_KINDS, type NodeKind, type Reads } from "../plan/types.ts";
+
+/** What all parts of one validation share. */
+export interface Validation {
+  readonly limits: FlowLimits;
+  readonly problems: ProblemList;
+  readonly checkForm: (schema: unknown) => CheckedForm;
+  readonly patterns: PatternBudget;
+}
+
+/** An expression that parses, and the nodes it reads. */
+export interface CheckedExpression {
+  readonly path: Path;
+  readonly reads: Reads;
+}
+
+/** As much as could be told of a node, however broken it is. */
+export interface CheckedNode {
+  /** Undefined where it is unusable. */
+  readonly id: string | undefined;
+  readonly path: Path;
+  /** Undefined where it is unknown. */
+  readonly kind: NodeKind | undefined;
+  readonly spec: NodeSpec | undefined;
+  /** Undefined where the node is not sound enough to know them. */
+  readonly handles: readonly string[] | undefined;
+  readonly expressions: readonly CheckedExpression[];
+  /** Expressions mention `inputs`, so that they may read any input without an edge. */
+  readonly readsInputs: boolean;
+  readonly node: FlowNode | undefined;
+  /** The flow inside, not looked at yet. */
+  readonly nested: unknown;
+}
+
+/** Names that expressions know at the top level; a node called so is found under `nodes` only. */
+const SCOPE_NAMES = ["nodes", "inputs", "item", "index", "last", "run"];
+
+/** Names of a run's body that are no inputs. */
+const BODY_NAMES = ["user_id", "stream"];
+
+/** Checks one node by itself: its shape, its configuration, its expressions. Edges and reads are not its matter. */
+export function checkNode(raw: unknown, path: Path, validation: Validation): CheckedNode {
+  const { problems } = validation;
+  const shape = nodeSchema.safeParse(raw, WITH_INPUT);
+  const members = (typeof raw === "object" && raw !== null ? raw : {}) as Readonly<Record<string, unknown>>;
+  const id = Object.hasOwn(members, "id") && isNodeId(members["id"]) ? members["id"] : undefined;
+  const kind = NODE_KINDS.find((known) => known === members["type"]);
+  const spec = kind && NODE_SPECS[kind];
+  const node_id = id ?? null;
+  if (!shape.success) reportShape(shape.error.issues, members, path, node_id, problems);
+  if (id !== undefined) reportReservedId(id, spec, path, problems);
+  const none = {
+    id,
+    path,
+    kind,
+    spec,
+    handles: undefined,
+    expressions: [],
+    readsInputs: false,
+    node: undefined,
+    nested: undefined,
+  };
+  if (!spec) return none;
+
+  const { flow, ...own } = (isObject(members["config"]) ? members["config"] : {}) as Record<string, unknown>;
+  const config = spec.config.safeParse(spec.nested || flow === undefined ? own : members["config"], WITH_INPUT);
+  if (!config.success) addSchemaIssues(problems, config.error.issues, { path: [...path, "config"], node_id });
+  if (spec.nested && flow === undefined) {
+    const message = `A ${kind} needs a flow of its own`;
+    problems.add({ code: "missing", path: [...path, "config", "flow"], node_id, message });
+  }
+  const skipIf = shape.success ? shape.data.skip_if : undefined;
+  const sources: Expression[] = [
+    ...(config.success
+      ? spec.expressions(config.data).map((place) => ({ ...place, path: ["config", ...place.path] }))
+      : []),
+    ...(skipIf === undefined ? [] : [{ language: "cel" as const, source: skipIf, path: ["skip_if"] }]),
+  ];
+  if (config.success) reportFaults(spec, config.data, path, node_id, validation);
+  if (shape.success && config.success) reportSettings(shape.data, spec, config.data, path, problems);
+  return {
+    ...none,
+    handles: config.success && shape.success ? nodeHandles(spec, config.data, shape.data.on_error) : undefined,
+    expressions: sources.flatMap((place) => checkExpression(place, path, node_id, validation) ?? []),
+    readsInputs:
+      sources.some(({ source }) => source.includes("inputs")) ||
+      (flow !== undefined && JSON.stringify(flow).includes("inputs")),
+    node: shape.success ? shape.data : undefined,
+    nested: spec.nested ? flow : undefined,
+  };
+}
+
+function reportShape(
+  issues: Parameters<typeof addSchemaIssues>[1],
+  members: Readonly<Record<string, unknown>>,
+  path: Path,
+  node_id: string | null,
+  problems: ProblemList,
+): void {
+  const first = (issue: (typeof issues)[number]) => issue.path[0];
+  addSchemaIssues(
+    problems,
+    issues.filter((issue) => first(issue) !== "id" && first(issue) !== "type"),
+    { path, node_id },
+  );
+  const idIssue = issues.find((issue) => first(issue) === "id");
+  if (idIssue) {
+    const missing = members["id"] === undefined;
+    const message = missing ? "A node needs an id" : idIssue.message;
+    problems.add({ code: missing ? "missing" : "bad_id", path: [...path, "id"], message });
+  }
+  if (!issues.some((issue) => first(issue) === "type")) return;
+  const kind = members["type"];
+  const hint = `The kinds are ${NODE_KINDS.join(", ")}`;
+  const place = { path: [...path, "type"], node_id, hint };
+  if (kind === undefined) problems.add({ ...place, code: "missing", message: "A node needs a type" });
+  else {
+    const name = typeof kind === "string" ? `"${shorten(kind)}"` : `a ${typeof kind}`;
+    problems.add({ ...place, code: "unknown_kind", message: `There is no kind of node called ${name}` });
+  }
+}
+
+function reportReservedId(id: string, spec: NodeSpec | undefined, path: Path, problems: ProblemList): void {
+  const place = { code: "reserved_id", severity: "warning", path: [...path, "id"], node_id: id } as const;
+  if (SCOPE_NAMES.includes(id)) {
+    problems.add({
+      ...place,
+      message: `In expressions "${id}" means something else; this node is nodes["${id}"] there`,
+    });
+  }
+  if (spec?.input && BODY_NAMES.includes(id)) {
+    problems.add({
+      ...place,
+      message: `"${id}" in the body of an inference call is not an input; only POST /v2/runs can give it`,
+    });
+  }
+}
+
+function reportFaults(
+  spec: NodeSpec,
+  config: NodeConfig,
+  path: Path,
+  node_id: string | null,
+  validation: Validation,
+): void {
+  const { problems, checkForm, limits } = validation;
+  for (const { path: place, ...fault } of spec.faults?.(config, limits) ?? []) {
+    problems.add({ code: "invalid_config", path: [...path, "config", ...place], node_id, ...fault });
+  }
+  const form = spec.io.pause?.(config).form;
+  if (!form) return;
+  const checked = checkForm(form);
+  if (!checked.ok)
+    problems.add({ code: "invalid_form", path: [...path, "config", "form"], node_id, message: checked.message });
+}
+
+function reportSettings(node: FlowNode, spec: NodeSpec, config: NodeConfig, path: Path, problems: ProblemList): void {
+  const warning = { severity: "warning", node_id: node.id } as const;
+  if (node.on_error === "continue" && node.default_output === undefined) {
+    const message = "When this node fails its value is null";
+    const hint = "Say what it should be in default_output";
+    problems.add({ ...warning, code: "missing_default_output", path: [...path, "on_error"], message, hint });
+  }
+  const execution = spec.execution(config);
+  if (node.timeout_ms !== undefined && (execution === "inline" || execution === "local")) {
+    const message = "This node takes no time of its own: timeout_ms has no effect";
+    problems.add({ ...warning, code: "setting_ignored", path: [...path, "timeout_ms"], message });
+  }
+  if (node.timeout_ms !== undefined && spec.io.pause) {
+    const message = "A node that waits for people has no time-out of its own: timeout_ms has no effect";
+    const hint = "Say how long it waits in config.expires_in_seconds";
+    problems.add({ ...warning, code: "setting_ignored", path: [...path, "timeout_ms"], message, hint });
+  }
+  if ((node.retry?.max_attempts ?? 1) > 1 && execution !== "activity") {
+    const message = "This node is attempted once: retry has no effect";
+    const hint = spec.nested || node.type === "subflow" ? "Give the nodes inside it a retry of their own" : undefined;
+    problems.add({
+      ...warning,
+      code: "setting_ignored",
+      path: [...path, "retry"],
+      message,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+  if (node.default_output !== undefined && node.on_error !== "continue") {
+    const message = "default_output has no effect unless on_error is continue";
+    problems.add({ ...warning, code: "setting_ignored", path: [...path, "default_output"], message });
+  }
+}
+
+function checkExpression(
+  { language, source, path: place }: Expression,
+  nodePath: Path,
+  node_id: string | null,
+  { limits, problems, patterns }: Validation,
+): CheckedExpression | undefined {
+  // That has been told; what else there is may be as costly.
+  if (patterns.isSpent) return undefined;
+  const path = [...nodePath, ...place];
+  const longest = language === "cel" ? limits.max_cel_chars : limits.max_template_chars;
+  if (source.length > longest) {
+    const message = `${language === "cel" ? "An expression" : "A template"} is at most ${longest} characters long`;
+    problems.add({ code: "expression_too_long", path, node_id, message });
+    return undefined;
+  }
+  const check = language === "cel" ? checkCel(source) : checkTemplate(source);
+  if ("patternSize" in check && !patterns.take(check.patternSize)) {
+    const hint = "Lower counted repetitions, or match in a code node";
+    problems.add({ code: "patterns_too_large", path, node_id, message: PATTERNS_TOO_LARGE, hint });
+    return undefined;
+  }
+  if (check.ok) return { path, reads: check.reads };
+  problems.add({ code: "invalid_expression", path, node_id, message: check.message });
+  return undefined;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,110 @@
+import { z } from "zod";
+import { compileFlow } from "../plan/compile.ts";
+import { flowDefinitionSchema, type FlowDefinition } from "../definition/definition.ts";
+import { createFlowFormCompiler } from "../forms/form.ts";
+import type { FlowLimits } from "../definition/limits.ts";
+import { measureConfigs, measureDocument, measureGraphs } from "./measure.ts";
+import { PatternBudget } from "../expressions/pattern-size.ts";
+import {
+  addSchemaIssues,
+  createProblemList,
+  reportPlanTooLarge,
+  WITH_INPUT,
+  type FlowProblem,
+  type ProblemList,
+} from "./problems.ts";
+import { parseRedactPaths } from "../redact.ts";
+import { validateRunInputs } from "../io/run-inputs.ts";
+import type { Plan } from "../plan/types.ts";
+import { checkGraph, NOTHING } from "./validate-graph.ts";
+
+/** What `POST /v2/flows/validate` answers. */
+export interface FlowValidation {
+  /** Whether the flow can be deployed: it has no problem of severity error. */
+  readonly valid: boolean;
+  readonly problems: readonly FlowProblem[];
+}
+
+/** A validation together with what it made on the way, for whoever stores the flow. */
+export type CheckedFlow =
+  | {
+      readonly valid: true;
+      readonly problems: readonly FlowProblem[];
+      readonly definition: FlowDefinition;
+      readonly plan: Plan;
+    }
+  | { readonly valid: false; readonly problems: readonly FlowProblem[] };
+
+/** The flow without a look into its nodes and edges: those are checked one by one, so that one fault hides no other. */
+const frameSchema = flowDefinitionSchema.extend({ nodes: z.array(z.unknown()), edges: z.array(z.unknown()) });
+
+/** Tells everything that is wrong with a flow at once. Executes nothing; never throws, whatever it is given. */
+export function validateFlow(input: unknown, limits: FlowLimits): FlowValidation {
+  const { valid, problems } = checkFlow(input, limits);
+  return { valid, problems };
+}
+
+/** As validateFlow, and hands back the definition and its plan where the flow is valid. */
+export function checkFlow(input: unknown, limits: FlowLimits): CheckedFlow {
+  const problems = createProblemList();
+  if (
+    !measureGraphs(input, limits, problems) ||
+    !measureDocument(input, problems) ||
+    !measureConfigs(input, limits, problems)
+  ) {
+    return { valid: false, problems: problems.all() };
+  }
+  const frame = frameSchema.safeParse(input, WITH_INPUT);
+  if (!frame.success) addSchemaIssues(problems, frame.error.issues, { path: [] });
+  const { nodes, edges } = (typeof input === "object" && input !== null ? input : {}) as Partial<
+    Record<string, unknown>
+  >;
+  if (Array.isArray(nodes)) {
+    const patterns = new PatternBudget();
+    let compiler: ReturnType<typeof createFlowFormCompiler> | undefined;
+    const checkForm = (schema: unknown) => (compiler ??= createFlowFormCompiler(patterns))(schema);
+    const validation = { limits, problems, checkForm, patterns };
+    checkGraph({ nodes, edges: Array.isArray(edges) ? edges : [] }, [], NOTHING, validation);
+  }
+  if (frame.success) reportSettings(frame.data, limits, problems);
+  if (problems.hasErrors) return { valid: false, problems: problems.all() };
+
+  // Without an error so far this cannot fail: the parts it is made of have all been parsed.
+  const definition = flowDefinitionSchema.parse(input);
+  const plan = compileFlow(definition);
+  const bytes = new TextEncoder().encode(JSON.stringify(plan)).length;
+  if (bytes > limits.max_plan_bytes) {
+    reportPlanTooLarge(problems, `${bytes}`, limits);
+    return { valid: false, problems: problems.all() };
+  }
+  reportExamples(definition, plan, limits, problems);
+  return { valid: true, problems: problems.all(), definition, plan };
+}
+
+function reportSettings({ settings }: z.infer<typeof frameSchema>, limits: FlowLimits, problems: ProblemList): void {
+  const timeout = settings?.timeout_seconds;
+  if (timeout !== undefined && timeout > limits.max_timeout_seconds) {
+    const message = `A run may take at most ${limits.max_timeout_seconds} seconds`;
+    problems.add({ code: "out_of_range", path: ["settings", "timeout_seconds"], message });
+  }
+  const parsed = parseRedactPaths(settings?.redact ?? []);
+  for (const { index, message } of parsed.ok ? [] : parsed.problems) {
+    const hint = 'Paths look like $.inputs.in-0, $.nodes["http-0"].output.body.token, $..password';
+    problems.add({ code: "invalid_redact_path", path: ["settings", "redact", index], message, hint });
+  }
+}
+
+/** Examples are shown to newcomers and pasted into snippets: one that would be refused is worth a warning. */
+function reportExamples(definition: FlowDefinition, plan: Plan, limits: FlowLimits, problems: ProblemList): void {
+  for (const [index, example] of (definition.examples ?? []).entries()) {
+    const path = ["examples", index, "inputs"];
+    const { issues, ignored } = validateRunInputs(plan, example.inputs, limits, { loc: [] });
+    for (const { loc, msg } of issues) {
+      problems.add({ code: "invalid_example", severity: "warning", path: [...path, ...loc], message: msg });
+    }
+    for (const key of ignored) {
+      const message = "No input of the flow takes this value";
+      problems.add({ code: "invalid_example", severity: "warning", path: [...path, key], message });
+    }
+  }
+}

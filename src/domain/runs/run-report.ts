@@ -1,0 +1,137 @@
+import type { Json, StoredValue } from "../json.ts";
+import type { NodeKind } from "../flow/plan/types.ts";
+import type { CheckpointNode, NodeState, PauseOpening, PauseResolution, Progress, RunError, RunState } from "./run.ts";
+
+/** What a workflow tells of a node. The activity that writes it makes the record: redacted, shortened for reading. */
+export interface NodeReport {
+  readonly node_id: string;
+  readonly type: NodeKind;
+  readonly path: string;
+  readonly state: NodeState;
+  readonly attempts: number;
+  readonly inputs?: Json;
+  readonly value?: StoredValue;
+  readonly error?: RunError;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Whether an earlier report has told that the node started. */
+  readonly announced?: boolean;
+}
+
+/** Which run is spoken of, and what its flow is: enough to find the plan without carrying it along. */
+export interface RunIdentity {
+  readonly org_id: string;
+  readonly run_id: string;
+  readonly project_id: string;
+  readonly flow_version: number;
+  readonly temporal_run_id: string;
+  readonly started_at: string;
+}
+
+/** What a workflow reports in one go; written in one transaction. */
+export interface RunReport {
+  readonly run: RunIdentity;
+  readonly progress: Progress;
+  readonly nodes: readonly NodeReport[];
+  readonly state?: RunState;
+  readonly state_reason?: string | null;
+  readonly outputs?: Readonly<Record<string, StoredValue>>;
+  readonly error?: RunError | null;
+  readonly pauses_opened?: readonly PauseOpening[];
+  readonly pauses_taken?: readonly string[];
+  readonly checkpoint?: Readonly<Record<string, CheckpointNode>>;
+}
+
+/** What a node's expressions see, by value or by reference. */
+export interface StoredScope {
+  readonly nodes: Readonly<Record<string, StoredValue>>;
+  readonly inputs: Readonly<Record<string, StoredValue>>;
+  readonly user_id: string | null;
+  readonly metadata: Json;
+  readonly item?: StoredValue;
+  readonly index?: number;
+  readonly last?: StoredValue;
+}
+
+/** Which part of a node's configuration is to be evaluated. */
+export type NodePart = "skip_if" | "node" | "items" | "initial" | "while" | "inputs" | "until" | "approval";
+
+export interface NodeAddress {
+  /** Ids from the top of the plan down to the node, joined with "/": "map-0/http-0". */
+  readonly plan_path: string;
+  /** The same with iterations: "map-0[3]/http-0". */
+  readonly path: string;
+}
+
+export interface EvaluateInput extends NodeAddress {
+  readonly run: RunIdentity;
+  readonly part: NodePart;
+  readonly scope: StoredScope;
+}
+
+export interface EvaluateResult {
+  readonly value: StoredValue;
+  readonly handles?: readonly string[];
+}
+
+export interface ExecuteInput extends NodeAddress {
+  readonly run: RunIdentity;
+  readonly progress: Progress;
+  /** From 1. */
+  readonly attempt: number;
+  readonly scope: StoredScope;
+  /** Reports of nodes that ended since the last write; written along with this node's own. */
+  readonly flush: readonly NodeReport[];
+}
+
+export interface LoadDocumentsResult {
+  /** How many documents are still being read; the value is there only when none is. */
+  readonly pending: number;
+  readonly value?: StoredValue;
+}
+
+export interface SplitItemsResult {
+  /** Length of the whole list. */
+  readonly count: number;
+  /** The asked-for items; long ones by reference. */
+  readonly items: readonly StoredValue[];
+}
+
+export interface AssembleInput {
+  readonly org_id: string;
+  /** "array": one list of the parts. "concat": the parts are lists themselves. "object": a member a part. */
+  readonly kind: "array" | "concat" | "object";
+  readonly parts: readonly StoredValue[];
+  readonly names?: readonly string[];
+}
+
+export interface SplitItemsInput {
+  readonly org_id: string;
+  readonly items: StoredValue;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface CreateChildRunInput extends NodeAddress {
+  readonly run: RunIdentity;
+  readonly progress: Progress;
+  /** Reports since the last write, of the node's own start too: written before the child is there. */
+  readonly flush: readonly NodeReport[];
+  readonly inputs: StoredValue;
+  readonly user_id: string | null;
+  readonly metadata: Json;
+  readonly depth: number;
+}
+
+export interface ExpirePauseInput {
+  readonly run: RunIdentity;
+  readonly progress: Progress;
+  readonly pause_id: string;
+  readonly resolution: PauseResolution | null;
+}
+
+export interface ExpirePauseResult {
+  /** False when an answer came first; it is in `resolution` then. */
+  readonly expired: boolean;
+  readonly resolution: PauseResolution | null;
+}

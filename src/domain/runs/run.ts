@@ -1,0 +1,177 @@
+import type { Json, JsonObject, StoredValue } from "../json.ts";
+import type { Plan, NodeKind } from "../flow/plan/types.ts";
+
+/** From which state a run may go to which. The type of a state is derived from this table. */
+export const RUN_TRANSITIONS = {
+  PENDING: ["RUNNING", "FAILED", "CANCELLED"],
+  RUNNING: ["PAUSED", "COMPLETED", "FAILED", "CANCELLED"],
+  // A pause that runs out or is cancelled can end the run without anybody resuming it.
+  PAUSED: ["RESUMED", "FAILED", "CANCELLED"],
+  RESUMED: ["PAUSED", "COMPLETED", "FAILED", "CANCELLED"],
+  COMPLETED: [],
+  FAILED: [],
+  CANCELLED: [],
+} as const satisfies Record<string, readonly string[]>;
+
+export type RunState = keyof typeof RUN_TRANSITIONS;
+export const RUN_STATES = Object.keys(RUN_TRANSITIONS) as RunState[];
+
+/**
+ * Steps that one write may take at once, because nothing was written between them: a flow of inline nodes starts and
+ * ends in one write; a pause answered while another branch still runs makes a running run a resumed one.
+ */
+export const COALESCED_TRANSITIONS = [
+  ["PENDING", "PAUSED"],
+  ["PENDING", "COMPLETED"],
+  ["RUNNING", "RESUMED"],
+] as const satisfies ReadonlyArray<readonly [RunState, RunState]>;
+
+export const TERMINAL_STATES = ["COMPLETED", "FAILED", "CANCELLED"] as const satisfies readonly RunState[];
+export type TerminalState = (typeof TERMINAL_STATES)[number];
+
+export function isTerminal(state: RunState): state is TerminalState {
+  return (TERMINAL_STATES as readonly RunState[]).includes(state);
+}
+
+/** Whether a run has ended or waits for people: what those who called it wait for. */
+export function isSettled(state: RunState): boolean {
+  return isTerminal(state) || state === "PAUSED";
+}
+
+export const RUN_TYPES = ["api", "batch", "trigger", "scheduled", "sub_workflow"] as const;
+export type RunType = (typeof RUN_TYPES)[number];
+export const RAN_BY_TYPES = ["org_api_key", "user", "system"] as const;
+export type RanByType = (typeof RAN_BY_TYPES)[number];
+
+export const NODE_STATES = ["RUNNING", "RETRYING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED", "SKIPPED"] as const;
+export type NodeState = (typeof NODE_STATES)[number];
+
+/** Whether a node in this state stays in it. */
+export function isNodeEnd(state: NodeState): boolean {
+  return state !== "RUNNING" && state !== "RETRYING" && state !== "PAUSED";
+}
+
+export interface RunError {
+  readonly code: string;
+  readonly message: string;
+  readonly node_id: string | null;
+  readonly attempt: number;
+  readonly retryable: boolean;
+  /** An upstream service is to blame: a sync caller sees 502. */
+  readonly upstream?: boolean;
+}
+
+/** What is recorded of one node of one run. Upserts: a later record of the same path replaces the earlier one. */
+export interface NodeRecord {
+  readonly node_id: string;
+  readonly type: NodeKind;
+  readonly path: string;
+  readonly state: NodeState;
+  readonly attempts: number;
+  readonly inputs?: Json;
+  readonly output?: Json;
+  readonly truncated?: boolean;
+  readonly error?: RunError | null;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
+/** Counts over the nodes of the top level. */
+export interface Progress {
+  readonly total_nodes: number;
+  readonly started_nodes: number;
+  readonly completed_nodes: number;
+  readonly skipped_nodes: number;
+  readonly current_node: string | null;
+}
+
+export const PAUSE_KINDS = ["approval", "form", "choice"] as const;
+export type PauseKind = (typeof PAUSE_KINDS)[number];
+
+export interface PauseAction {
+  readonly id: string;
+  readonly label?: string;
+}
+
+/** A pause as it is opened by a workflow. */
+export interface PauseOpening {
+  readonly pause_id: string;
+  readonly workflow_id: string;
+  readonly node_id: string;
+  readonly path: string;
+  readonly kind: PauseKind;
+  readonly message: string;
+  readonly data: Json;
+  readonly form: Json;
+  readonly actions: readonly PauseAction[];
+  readonly required_approvals: number;
+  readonly expires_at: string | null;
+  readonly on_timeout: string;
+}
+
+/** How a pause ended, as the waiting workflow gets it. */
+export interface PauseResolution {
+  readonly action: string;
+  readonly data: Json;
+  readonly comment: string | null;
+  readonly by: string | null;
+  readonly at: string;
+}
+
+/** One write of a run's record: everything in it happens or nothing does. */
+export interface RunUpdate {
+  readonly org_id: string;
+  readonly run_id: string;
+  /** The workflow execution that writes; empty for a write from outside (sweeper, reconciler, a forced cancel). */
+  readonly temporal_run_id: string;
+  readonly started_at: string | null;
+  /** The state to be in after this write; absent: RUNNING unless it is further already. */
+  readonly state?: RunState;
+  readonly state_reason?: string | null;
+  readonly outputs?: Readonly<Record<string, StoredValue>>;
+  readonly error?: RunError | null;
+  readonly finished_at?: string;
+  readonly progress: Progress;
+  readonly nodes: readonly NodeRecord[];
+  readonly pauses_opened?: readonly PauseOpening[];
+  /** Pauses whose resolution the workflow has taken. */
+  readonly pauses_taken?: readonly string[];
+  /** Values to resume from; written with a failure or a cancellation. */
+  readonly checkpoint?: Readonly<Record<string, CheckpointNode>>;
+}
+
+/** A settled node of an earlier run, as a resumed run takes it over. */
+export interface CheckpointNode {
+  readonly value: StoredValue;
+  readonly handles: readonly string[];
+  readonly state: "COMPLETED" | "SKIPPED";
+}
+
+/** What the workflow of a run is started with; kept in the run's row as well. */
+export interface RunInput {
+  readonly org_id: string;
+  readonly run_id: string;
+  readonly project_id: string;
+  readonly flow_version: number;
+  readonly user_id: string | null;
+  readonly metadata: JsonObject;
+  readonly inputs: Readonly<Record<string, StoredValue>>;
+  readonly timeout_seconds: number;
+  readonly limits: RunLimits;
+  /** Nesting of sub-flows: 0 for a run of its own. */
+  readonly depth: number;
+  /** Nodes taken over from an earlier run. */
+  readonly reuse?: Readonly<Record<string, CheckpointNode>>;
+  readonly plan: Plan;
+}
+
+export interface RunLimits {
+  readonly max_iterations: number;
+}
+
+/** How a run ended: the result of its workflow. */
+export interface RunOutcome {
+  readonly state: TerminalState;
+  readonly outputs: Readonly<Record<string, StoredValue>>;
+  readonly error: RunError | null;
+}

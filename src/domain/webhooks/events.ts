@@ -1,0 +1,142 @@
+import type { Json, JsonObject } from "../json.ts";
+
+/** Every event a webhook can tell of. The list is closed: a new event is a line here. */
+export const EVENT_TYPES = [
+  "run.started",
+  "run.completed",
+  "run.failed",
+  "run.cancelled",
+  "run.paused",
+  "run.resumed",
+  "knowledge_base.sync.completed",
+  "knowledge_base.sync.failed",
+  "knowledge_base.resource.indexed",
+  "knowledge_base.resource.failed",
+  "evals.experiment.completed",
+  "evals.experiment.failed",
+  "evals.monitor.alert.triggered",
+  "evals.monitor.alert.resolved",
+  "connection.error",
+  "skill.version.created",
+  "webhook.subscription.disabled",
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** What a test sends where it is told no other type. No pattern matches it: nobody gets it unasked. */
+export const TEST_EVENT_TYPE = "webhook.test";
+
+/** The version of the envelope, and of what the events carry. */
+const EVENT_API_VERSION = "v2";
+
+/** Data whose JSON is longer (bytes) is not sent but referred to. */
+export const MAX_EVENT_DATA_BYTES = 20_000;
+
+/** Set in stored data instead of members that were too long: how long (bytes) the data was. */
+export const OVERSIZE = "$oversize";
+
+/** Something that happened, as the outbox has it. */
+export interface DomainEvent {
+  readonly event_id: string;
+  readonly org_id: string;
+  readonly type: string;
+  readonly project_id: string | null;
+  readonly data: JsonObject;
+  readonly occurred_at: string;
+}
+
+/** What is sent. */
+export interface EventEnvelope {
+  readonly id: string;
+  readonly type: string;
+  readonly timestamp: string;
+  readonly api_version: string;
+  readonly org_id: string;
+  readonly data: JsonObject;
+}
+
+/** The event's id as the outside sees it; also the `webhook-id` of every attempt to deliver it. */
+export function publicEventId(eventId: string): string {
+  return `evt_${eventId}`;
+}
+
+/** The types of the closed list that a pattern stands for: a type, `prefix.*`, or `*`. Empty for anything else. */
+export function typesOfPattern(pattern: string): EventType[] {
+  if (pattern === "*") return [...EVENT_TYPES];
+  if (!pattern.endsWith(".*")) return EVENT_TYPES.filter((type) => type === pattern);
+  const prefix = pattern.slice(0, -1);
+  return EVENT_TYPES.filter((type) => type.startsWith(prefix));
+}
+
+/** The types that any of the patterns stands for. */
+export function typesOfPatterns(patterns: readonly string[]): EventType[] {
+  const wanted = new Set(patterns.flatMap(typesOfPattern));
+  return EVENT_TYPES.filter((type) => wanted.has(type));
+}
+
+/** What decides whether a subscription gets an event. */
+export interface EventSelection {
+  readonly events: readonly string[];
+  /** Null: of every project, and events of none. */
+  readonly project_ids: readonly string[] | null;
+}
+
+/** Whether an event is one of those selected. */
+export function selects(selection: EventSelection, event: Pick<DomainEvent, "type" | "project_id">): boolean {
+  const { events, project_ids } = selection;
+  if (!events.some((pattern) => typesOfPattern(pattern).some((type) => type === event.type))) return false;
+  return project_ids === null || (event.project_id !== null && project_ids.includes(event.project_id));
+}
+
+/** Builds what is sent for an event: always the same for the same event. `baseUrl` makes references absolute. */
+export function eventEnvelope(event: DomainEvent, baseUrl = ""): EventEnvelope {
+  return {
+    id: publicEventId(event.event_id),
+    type: event.type,
+    timestamp: event.occurred_at,
+    api_version: EVENT_API_VERSION,
+    org_id: event.org_id,
+    data: fitting(event, baseUrl),
+  };
+}
+
+function fitting({ type, data }: DomainEvent, baseUrl: string): JsonObject {
+  const { [OVERSIZE]: noted, ...rest } = data;
+  const size = typeof noted === "number" ? noted : bytes(rest);
+  // Members that were left out are referred to, however long they were.
+  if (typeof noted !== "number" && size <= MAX_EVENT_DATA_BYTES) return rest;
+  const short = Object.entries(rest).filter(([, value]) => isShort(value));
+  const path = pathOf(type, data);
+  return {
+    ...Object.fromEntries(short),
+    reference: { href: path === null ? null : `${baseUrl}${path}`, size_bytes: size },
+  };
+}
+
+/** Ids, states and codes: what one needs to find the rest. */
+function isShort(value: Json): boolean {
+  return value === null || typeof value !== "object" ? bytes(value) <= 300 : false;
+}
+
+function bytes(value: Json): number {
+  return new TextEncoder().encode(JSON.stringify(value)).byteLength;
+}
+
+/** Where what an event tells of can be read whole. */
+function pathOf(type: string, data: JsonObject): string | null {
+  const id = (name: string): string | null => {
+    const value = data[name];
+    return typeof value === "string" ? encodeURIComponent(value) : null;
+  };
+  const path = (...parts: Array<string | null>): string | null =>
+    parts.includes(null) ? null : `/v2/${parts.join("/")}`;
+  if (type.startsWith("run.")) return path("runs", id("run_id"));
+  if (type.startsWith("knowledge_base.sync."))
+    return path("knowledge-bases", id("knowledge_base_id"), "syncs", id("sync_id"));
+  if (type.startsWith("knowledge_base.resource."))
+    return path("knowledge-bases", id("knowledge_base_id"), "resources", id("resource_id"));
+  if (type.startsWith("evals.experiment.")) return path("evals", "experiments", id("experiment_id"));
+  if (type.startsWith("evals.monitor.")) return path("evals", "monitors", id("monitor_id"));
+  if (type.startsWith("webhook.subscription.")) return path("webhooks", "subscriptions", id("subscription_id"));
+  if (type.startsWith("skill.")) return path("skills", id("skill_id"));
+  return null;
+}

@@ -1,0 +1,47 @@
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import type { Json, StoredValue } from "../../domain/json.ts";
+import { INLINE_VALUE_BYTES, MAX_VALUE_BYTES } from "../../domain/json.ts";
+import type { BlobStore } from "./types.ts";
+import { jsonText } from "../json-text.ts";
+
+export { blobBelongsTo, createFileBlobStore } from "./file-store.ts";
+export type { BlobStore, StoredBlob } from "./types.ts";
+export { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
+
+/** For values whose length was checked before, by a rule of their own. */
+export const ANY_LENGTH = Number.MAX_SAFE_INTEGER;
+
+/**
+ * Turns a value into the form a run carries: itself while its JSON is short, otherwise a reference to the blob store.
+ * Throws NodeFailure `value_too_large` above `maxBytes` (such a value fails its node once and is not retried), and
+ * `value_too_deep`.
+ */
+export async function storeValue(
+  blobs: BlobStore,
+  orgId: string,
+  value: Json,
+  maxBytes = MAX_VALUE_BYTES,
+): Promise<StoredValue> {
+  const text = jsonText(value);
+  // No character takes more than three bytes of UTF-8 for each of its UTF-16 units: short texts need no counting.
+  if (text.length * 3 <= INLINE_VALUE_BYTES) return { v: value };
+  const size = Buffer.byteLength(text);
+  if (size <= INLINE_VALUE_BYTES) return { v: value };
+  if (size > maxBytes) throw valueTooLarge(size);
+  const { key } = await blobs.put(orgId, Buffer.from(text), { maxBytes });
+  return { ref: { $blob: key, size } };
+}
+
+/** The value behind a stored form. Throws BlobNotFound where the blob is gone. */
+export async function loadValue(blobs: BlobStore, stored: StoredValue): Promise<Json> {
+  if ("v" in stored) return stored.v;
+  const bytes = await blobs.read(stored.ref.$blob, stored.ref.size);
+  return JSON.parse(bytes.toString("utf8")) as Json;
+}
+
+/** The failure of a node whose value is longer than a run may carry. */
+function valueTooLarge(bytes: number): NodeFailure {
+  const limit = MAX_VALUE_BYTES / (1024 * 1024);
+  const actual = (bytes / (1024 * 1024)).toFixed(1);
+  return new NodeFailure("value_too_large", `The value is longer than ${limit} MiB as JSON (${actual} MiB).`);
+}

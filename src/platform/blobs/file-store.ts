@@ -1,0 +1,170 @@
+import { createHash } from "node:crypto";
+import type { FileHandle } from "node:fs/promises";
+import { mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { uuidv7 } from "uuidv7";
+import type { BlobStore } from "./types.ts";
+import { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
+
+const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+const ORG_PATTERN = new RegExp(`^${UUID}$`);
+const KEY_PATTERN = new RegExp(`^(${UUID})/(${UUID})$`);
+const TEMPORARY = "tmp";
+/** A temporary file nobody has written to for so long belongs to a process that died. */
+const STALE_AFTER_MS = 60 * 60 * 1000;
+
+/** Whether a key was made for this organisation. */
+export function blobBelongsTo(key: string, orgId: string): boolean {
+  return KEY_PATTERN.exec(key)?.[1] === orgId;
+}
+
+/**
+ * A blob store in a directory that all processes share (local disk or a network file system with atomic rename).
+ * Temporary files left by dead processes are removed when it is created and every hour; `close` ends that.
+ */
+export async function createFileBlobStore(directory: string): Promise<BlobStore & { close(): void }> {
+  const root = resolve(directory);
+  const temporary = join(root, TEMPORARY);
+  await mkdir(temporary, { recursive: true });
+  await removeStale(temporary);
+  const cleaner = setInterval(() => void removeStale(temporary).catch(() => undefined), STALE_AFTER_MS).unref();
+
+  const openExisting = async (key: string): Promise<FileHandle> => {
+    try {
+      return await open(pathOf(root, key), "r");
+    } catch (error) {
+      throw isMissing(error) ? new BlobNotFound() : error;
+    }
+  };
+
+  return {
+    async put(orgId, content, { maxBytes }) {
+      if (!ORG_PATTERN.test(orgId)) throw new Error("A blob's organisation must be a lower-case UUID.");
+      const key = `${orgId}/${uuidv7()}`;
+      const draft = join(temporary, uuidv7());
+      try {
+        const written = await writeDraft(draft, content, maxBytes);
+        await publish(root, draft, pathOf(root, key));
+        return { key, ...written };
+      } catch (error) {
+        await unlink(draft).catch(() => undefined);
+        throw error;
+      }
+    },
+
+    async openRead(key, range) {
+      const file = await openExisting(key);
+      try {
+        const { size } = await file.stat();
+        if (range !== undefined && (range.start < 0 || range.start >= size)) throw new BlobRangeError(size);
+        return { stream: file.createReadStream(range ?? {}), size };
+      } catch (error) {
+        await file.close();
+        throw error;
+      }
+    },
+
+    async read(key, maxBytes) {
+      const file = await openExisting(key);
+      try {
+        const { size } = await file.stat();
+        if (size > maxBytes) throw new BlobTooLarge(maxBytes);
+        return await file.readFile();
+      } finally {
+        await file.close();
+      }
+    },
+
+    async size(key) {
+      try {
+        return (await stat(pathOf(root, key))).size;
+      } catch (error) {
+        throw isMissing(error) ? new BlobNotFound() : error;
+      }
+    },
+
+    async delete(key) {
+      await unlink(pathOf(root, key)).catch((error: unknown) => {
+        if (!isMissing(error)) throw error;
+      });
+    },
+
+    async exists(key) {
+      if (!KEY_PATTERN.test(key)) return false;
+      return await stat(pathOf(root, key)).then(
+        () => true,
+        (error: unknown) => {
+          if (isMissing(error)) return false;
+          throw error;
+        },
+      );
+    },
+
+    close: () => clearInterval(cleaner),
+  };
+}
+
+/** The last two digits of a UUIDv7 are random: 256 folders an organisation keep directories short. */
+function pathOf(root: string, key: string): string {
+  const match = KEY_PATTERN.exec(key);
+  if (match?.[1] === undefined || match[2] === undefined) throw new BlobNotFound();
+  return join(root, match[1], match[2].slice(-2), match[2]);
+}
+
+async function writeDraft(
+  path: string,
+  content: Uint8Array | AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<{ size: number; sha256: string }> {
+  const hash = createHash("sha256");
+  let size = 0;
+  const chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array> = content instanceof Uint8Array ? [content] : content;
+  const file = await open(path, "wx", 0o600);
+  try {
+    for await (const chunk of chunks) {
+      size += chunk.byteLength;
+      if (size > maxBytes) throw new BlobTooLarge(maxBytes);
+      hash.update(chunk);
+      await file.appendFile(chunk);
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return { size, sha256: hash.digest("hex") };
+}
+
+/** A rename is durable only once its directory is: a reference in a history must not outlive what it names. */
+async function publish(root: string, draft: string, path: string): Promise<void> {
+  const folder = dirname(path);
+  const created = await mkdir(folder, { recursive: true });
+  await rename(draft, path);
+  await syncDirectory(folder);
+  if (created !== undefined) {
+    await syncDirectory(dirname(folder));
+    await syncDirectory(root);
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+async function removeStale(temporary: string): Promise<void> {
+  const oldest = Date.now() - STALE_AFTER_MS;
+  for (const name of await readdir(temporary)) {
+    const path = join(temporary, name);
+    // Another process may remove it, or finish it, in the meantime.
+    const found = await stat(path).catch(() => undefined);
+    if (found !== undefined && found.mtimeMs < oldest) await unlink(path).catch(() => undefined);
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}

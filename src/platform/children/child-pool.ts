@@ -1,0 +1,258 @@
+import type { Frame } from "./frames.ts";
+import type { Child, ChildEnd, ChildOptions, ChildRequest } from "./spawn.ts";
+import { ChildEnded, measureIdleMib, spawnChild } from "./spawn.ts";
+
+/** How a pool runs its children; the limits of one child are those of ChildOptions. */
+export interface ChildPoolOptions extends Omit<ChildOptions, "cpuSeconds" | "idleMib"> {
+  /** Calls executed at once. */
+  readonly size: number;
+  /** Children kept ready and unused, so that a first call need not wait for a start (~60-200 ms). */
+  readonly spares: number;
+  /** Children that have worked and idle until the same key calls again, for a minute at most (~50-100 MB each). */
+  readonly keep: number;
+  /** Calls that may wait for a child. */
+  readonly maxQueue: number;
+  /** Calls after which a child is replaced. */
+  readonly maxCalls: number;
+  /** Longest time of a call, from the moment it has a child; then SIGKILL. */
+  readonly timeoutMs: number;
+}
+
+/** One call of a child. */
+export interface PoolCall {
+  /** Whom it is for (the organisation): a child that has worked for one key never works for another. */
+  readonly key: string;
+  /** Makes the request once there is a child for it. */
+  readonly request: () => ChildRequest | Promise<ChildRequest>;
+  /** At most the pool's own limit, which is the default. */
+  readonly timeoutMs?: number;
+  /** Takes the call out of the queue, or kills the child that runs it; the call rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Why a call was not answered, beside the ways in which a child can end. */
+export type PoolFailure = ChildEnd | "timeout" | "queue_full" | "start_failed" | "closed";
+
+/** Thrown when a call was not answered. */
+export class ChildPoolError extends Error {
+  readonly failure: PoolFailure;
+
+  constructor(failure: PoolFailure, message: string) {
+    super(message);
+    this.name = "ChildPoolError";
+    this.failure = failure;
+  }
+}
+
+/** Disposable child processes that execute hostile work. */
+export interface ChildPool {
+  /** Throws ChildPoolError, or the reason of the call's signal. */
+  call(call: PoolCall): Promise<Frame>;
+  /** Starts the spare children and waits until they are ready. Without it the first call starts them. */
+  warm(): Promise<void>;
+  /** Process ids of all children and of those that work, and how many calls wait. */
+  stats(): { readonly pids: readonly number[]; readonly busy: readonly number[]; readonly waiting: number };
+  /** Kills every child; calls under way reject with `closed`. */
+  close(): Promise<void>;
+}
+
+interface Worker {
+  readonly child: Child;
+  /** Resolves whether it became ready or not. */
+  readonly started: Promise<void>;
+  state: "starting" | "idle" | "busy";
+  /** Null while it has worked for nobody. */
+  key: string | null;
+  calls: number;
+  busyMs: number;
+  expiry?: NodeJS.Timeout;
+}
+
+interface Task {
+  readonly call: PoolCall;
+  resolve(frame: Frame): void;
+  reject(error: unknown): void;
+}
+
+const MAX_START_FAILURES = 3;
+const START_TIMEOUT_MS = 30_000;
+const KEEP_IDLE_MS = 60_000;
+
+/** A pool of children; making one blocks for ~50 ms. `close` must be called: its children keep the process running. */
+export function createChildPool(options: ChildPoolOptions): ChildPool {
+  // A child is replaced once its calls have taken one time limit in all, so a call never meets the processor limit.
+  const cpuSeconds = 10 + (2 * options.timeoutMs) / 1000;
+  const idleMib = measureIdleMib();
+  const workers = new Set<Worker>();
+  const queue: Task[] = [];
+  let startFailures = 0;
+  let closed = false;
+
+  const count = (test: (worker: Worker) => boolean): number => [...workers].filter(test).length;
+  const running = (): number => count((worker) => worker.state === "busy");
+
+  const retire = (worker: Worker): void => {
+    workers.delete(worker);
+    clearTimeout(worker.expiry);
+    worker.child.kill();
+  };
+
+  /** Its calls are over: it waits for the next one of the same key, in the place of whoever has waited longest. */
+  const keepIdle = (worker: Worker): void => {
+    worker.state = "idle";
+    worker.expiry = setTimeout(() => retire(worker), KEEP_IDLE_MS).unref();
+    // Sets keep the order of insertion: the first is the one used least recently.
+    workers.delete(worker);
+    workers.add(worker);
+    dispatch();
+    const idle = [...workers].filter(({ state, key }) => state === "idle" && key !== null);
+    for (const surplus of idle.slice(0, Math.max(0, idle.length - options.keep))) retire(surplus);
+  };
+
+  const start = (): void => {
+    const child = spawnChild({ ...options, cpuSeconds, idleMib });
+    const timer = setTimeout(() => child.kill(), START_TIMEOUT_MS);
+    const started = child.ready
+      .then(
+        () => {
+          startFailures = 0;
+          worker.state = "idle";
+        },
+        (error: unknown) => {
+          workers.delete(worker);
+          startFailed(error);
+        },
+      )
+      .finally(() => clearTimeout(timer))
+      .then(dispatch);
+    const worker: Worker = { child, started, state: "starting", key: null, calls: 0, busyMs: 0 };
+    workers.add(worker);
+    void child.exited.then(() => {
+      // Killed from outside while idle: the next dispatch starts another.
+      if (workers.delete(worker) && !closed && worker.state === "idle") dispatch();
+    });
+  };
+
+  const startFailed = (error: unknown): void => {
+    startFailures += 1;
+    if (startFailures < MAX_START_FAILURES || closed) return;
+    const reason = error instanceof Error ? error.message : String(error);
+    for (const task of queue.splice(0)) {
+      task.reject(new ChildPoolError("start_failed", `Child processes do not start. ${reason}`));
+    }
+  };
+
+  const run = async (worker: Worker, task: Task): Promise<void> => {
+    const { call } = task;
+    const limit = Math.min(call.timeoutMs ?? options.timeoutMs, options.timeoutMs);
+    let stopped: { readonly reason: unknown } | undefined;
+    const stop = (reason: unknown): void => {
+      stopped ??= { reason };
+      worker.child.kill();
+    };
+    const onAbort = (): void => stop(call.signal?.reason);
+    const timer = setTimeout(() => stop(new ChildPoolError("timeout", `It took longer than ${limit} ms.`)), limit);
+    const began = performance.now();
+    let worn = false;
+    clearTimeout(worker.expiry);
+    worker.state = "busy";
+    worker.key = call.key;
+    worker.calls += 1;
+    call.signal?.addEventListener("abort", onAbort, { once: true });
+    try {
+      const reply = await worker.child.request(await call.request());
+      worn = reply.header["worn"] === true;
+      task.resolve(reply);
+    } catch (error) {
+      if (stopped !== undefined) task.reject(stopped.reason);
+      else if (closed) task.reject(new ChildPoolError("closed", "The pool is closed."));
+      else task.reject(error instanceof ChildEnded ? new ChildPoolError(error.end, error.message) : error);
+    } finally {
+      clearTimeout(timer);
+      call.signal?.removeEventListener("abort", onAbort);
+      worker.busyMs += performance.now() - began;
+      worn ||= worker.calls >= options.maxCalls || worker.busyMs >= options.timeoutMs;
+      if (worn || stopped !== undefined || !worker.child.isAlive()) {
+        retire(worker);
+        dispatch();
+      } else {
+        keepIdle(worker);
+      }
+    }
+  };
+
+  /** The call to serve next, and by whom: keys take turns, so that one organisation's queue does not hold up another's. */
+  const findWork = (): { task: Task; worker: Worker } | undefined => {
+    const idle = [...workers].filter((worker) => worker.state === "idle" && worker.child.isAlive());
+    let best: { task: Task; worker: Worker; busy: number } | undefined;
+    for (const task of idle.length === 0 ? [] : queue) {
+      const { key } = task.call;
+      const busy = count((worker) => worker.state === "busy" && worker.key === key);
+      if (best !== undefined && busy >= best.busy) continue;
+      const worker =
+        idle.find((candidate) => candidate.key === key) ?? idle.find((candidate) => candidate.key === null);
+      if (worker !== undefined) best = { task, worker, busy };
+      if (best?.busy === 0) break;
+    }
+    return best;
+  };
+
+  /** Gives waiting calls their children, then starts as many as the rest (and the spares) need. */
+  const dispatch = (): void => {
+    if (closed) return;
+    for (let work = findWork(); work !== undefined && running() < options.size; work = findWork()) {
+      queue.splice(queue.indexOf(work.task), 1);
+      void run(work.worker, work.task);
+    }
+    const free = options.size - running();
+    // After failures only calls make it try again, or a broken installation would start processes for ever.
+    const spares = startFailures > 0 ? 0 : options.spares;
+    const wanted = Math.max(spares, Math.min(queue.length, free));
+    for (let unused = count((worker) => worker.key === null); unused < wanted; unused += 1) start();
+  };
+
+  return {
+    async call(call) {
+      if (closed) throw new ChildPoolError("closed", "The pool is closed.");
+      call.signal?.throwIfAborted();
+      if (queue.length >= options.maxQueue) throw new ChildPoolError("queue_full", "Too many calls wait already.");
+      const leave = new AbortController();
+      try {
+        return await new Promise<Frame>((resolve, reject) => {
+          const task: Task = { call, resolve, reject };
+          const onAbort = (): void => {
+            const index = queue.indexOf(task);
+            if (index === -1) return;
+            queue.splice(index, 1);
+            reject(call.signal?.reason);
+          };
+          call.signal?.addEventListener("abort", onAbort, { once: true, signal: leave.signal });
+          queue.push(task);
+          dispatch();
+        });
+      } finally {
+        leave.abort();
+      }
+    },
+
+    async warm() {
+      dispatch();
+      await Promise.all([...workers].map((worker) => worker.started));
+    },
+
+    stats() {
+      const pidsOf = (list: Worker[]): number[] => list.flatMap(({ child }) => child.pid ?? []);
+      const busy = [...workers].filter(({ state }) => state === "busy");
+      return { pids: pidsOf([...workers]), busy: pidsOf(busy), waiting: queue.length };
+    },
+
+    async close() {
+      closed = true;
+      const error = new ChildPoolError("closed", "The pool is closed.");
+      for (const task of queue.splice(0)) task.reject(error);
+      const children = [...workers].map((worker) => worker.child);
+      for (const child of children) child.kill();
+      await Promise.all(children.map((child) => child.exited));
+    },
+  };
+}

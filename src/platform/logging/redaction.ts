@@ -1,0 +1,115 @@
+import type { Json } from "../../domain/json.ts";
+
+/** What stands where a secret was. */
+export const MASK = "[redacted]";
+
+/** How deep a value is looked through; what lies deeper is masked. */
+const MAX_DEPTH = 100;
+
+// "tokens" counts, "token" opens doors; an author is not an authorisation, nor a secretary a secret.
+const SECRET_WORDS = [
+  "pass(?:word|wd|phrase)",
+  "pwd",
+  "secret(?!ar)",
+  "token(?!s|iz|_count|_type|_limit|_usage)",
+  "(?:api|access|private|signing|subscription|encryption)[_-]?key",
+  "authorization",
+  "credential",
+  "cookie",
+  "signature",
+  "session[_-]?id",
+  "connection[_-]?string",
+  "(?<![A-Za-z])auth(?!or)",
+].join("|");
+const SECRET_NAME = new RegExp(SECRET_WORDS, "i");
+const COUNT_NAME = /^(?:max|min|num|total|prompt|completion|input|output)[_-]?token$/i;
+
+// Hostile text must cost linear time: what could match at every character has a bound, the rest starts at a rare mark.
+const PATTERNS: ReadonlyArray<readonly [RegExp, string]> = [
+  // Keys and tokens of ours, and signing secrets of webhooks.
+  [/\b(mr_[a-z]{2,4}_|whsec_)[A-Za-z0-9_+/=-]{8,}/g, `$1${MASK}`],
+  [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^"]*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|$|(?="))/g, MASK],
+  // Whole headers, whatever the scheme: up to the end of the line or of the string it stands in.
+  [/\b((?:authorization|cookie)\\{0,3}["']?\s{0,3}[:=]\s{0,3}\\{0,3}["']?)[^"'\\\r\n]{1,8192}/gi, `$1${MASK}`],
+  // Schemes also are words, so what follows has to look like a credential.
+  [
+    /\b(Bearer|Token|ApiKey)(\s{1,3})(?=[A-Za-z._~+/-]{0,200}[0-9_=]|[A-Za-z0-9._~+/-]{20})[A-Za-z0-9._~+/-]+=*/gi,
+    `$1$2${MASK}`,
+  ],
+  [/\b(Basic)(\s{1,3})(?=[a-z]{0,200}[0-9A-Z+/=])[A-Za-z0-9+/]{4,}=*/g, `$1$2${MASK}`],
+  // user:password@ in a URL, up to the last @ before the path.
+  [/(:\/\/)[^\s/?#"'\\<>]{1,512}@/g, `$1${MASK}@`],
+  // Well-known shapes: JWT, keys of OpenAI, Anthropic and Stripe, GitHub, Slack, AWS.
+  [/\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/g, MASK],
+  [/\b(?:sk|rk)[-_][A-Za-z0-9_-]{16,}/g, MASK],
+  [/\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}/g, MASK],
+  [/\bxox[a-z]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b/g, MASK],
+  // A lone `key` or `sig` is a secret in a query only.
+  [/([?&](?:key|sig)=)[^\s&"'\\<>#]+/gi, `$1${MASK}`],
+];
+
+// name=value, name: value, "name":"value", and the same inside a JSON string, where quotes are escaped.
+const NAME = `(?<![A-Za-z0-9_-])([A-Za-z0-9_-]{0,40}(?:${SECRET_WORDS})[A-Za-z0-9_-]{0,40})`;
+const BETWEEN = `(\\\\{0,3}["']?\\s{0,3}(?:=>|=|:)\\s{0,3})`;
+const VALUE = `("(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|\\\\{1,3}["'][^"'\\\\]*|[^\\s"'\\\\&,;{}[\\]()<>]+)`;
+const ASSIGNMENT = new RegExp(NAME + BETWEEN + VALUE, "gi");
+
+/**
+ * Scrubs secrets out of text before it is stored, logged or sent: our keys and tokens, Authorization values, user and
+ * password of URLs, secret parameters and members by name, and token shapes of well-known services. JSON stays JSON.
+ * What it knows neither by shape nor by name stays: it is the net, not the plan.
+ */
+export function redactSecrets(text: string): string {
+  let clean = text;
+  for (const [pattern, replacement] of PATTERNS) clean = clean.replace(pattern, replacement);
+  return clean.replace(ASSIGNMENT, (whole, name: string, between: string, value: string) => {
+    if (COUNT_NAME.test(name) || /^(?:null|true|false|undefined)$/.test(value)) return whole;
+    const quote = value[0] === '"' || value[0] === "'" ? value[0] : "";
+    // Of an escaped value only the opening quote was taken; of a bare one (a number of JSON) there was none.
+    const opening = quote || (/^\\+["']/.exec(value)?.[0] ?? "");
+    const missing = opening === "" ? (/^\\*["']/.exec(between)?.[0] ?? "") : "";
+    return `${name}${between}${missing}${opening}${MASK}${quote}${missing}`;
+  });
+}
+
+/** Whether a parameter or member of this name carries a secret. */
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name) && !COUNT_NAME.test(name);
+}
+
+/** Whether a header of this name carries a secret; unlike members, nearly all that are called a key do. */
+export function isSecretHeader(name: string): boolean {
+  return isSecretName(name) || (/key$/i.test(name) && name.toLowerCase() !== "idempotency-key");
+}
+
+/** A copy of a JSON value for people to read: members with secret names masked whole, all other text scrubbed. */
+export function redactJson(value: Json): Json {
+  return scrub(value, 0);
+}
+
+function scrub(value: Json, depth: number): Json {
+  if (typeof value === "string") return redactSecrets(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= MAX_DEPTH) return MASK;
+  if (Array.isArray(value)) return value.map((item: Json) => scrub(item, depth + 1));
+  const members = Object.entries(value as Readonly<Record<string, Json>>);
+  // fromEntries defines members, so that a key "__proto__" stays a key.
+  return Object.fromEntries(
+    members.map(([key, item]) => {
+      const secret = isSecretName(key) && item !== null && typeof item !== "boolean";
+      return [key, secret ? MASK : scrub(item, depth + 1)];
+    }),
+  );
+}
+
+/** A URL for people to read: no user or password, secret parameters masked. What is no URL is scrubbed as text. */
+export function redactUrl(text: string): string {
+  if (!URL.canParse(text)) return redactSecrets(text);
+  const url = new URL(text);
+  url.username = "";
+  url.password = "";
+  for (const name of new Set(url.searchParams.keys())) {
+    if (isSecretName(name) || /^(?:key|sig)$/i.test(name)) url.searchParams.set(name, MASK);
+  }
+  return redactSecrets(url.href.replaceAll("%5Bredacted%5D", MASK));
+}

@@ -1,0 +1,76 @@
+import { uuidv7 } from "uuidv7";
+import {
+  generateToken,
+  hashPassword,
+  hashSecret,
+  needsRehash,
+  parseToken,
+  verifyPassword,
+} from "../../platform/secrets/crypto.ts";
+import type { Database } from "../../stores/db.ts";
+import { consumeToken, findTokenByHash, insertToken, revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
+import { findUserForSignIn, updateUser } from "../../stores/accounts/users.ts";
+
+const ACCESS_SECONDS = 3600;
+const REFRESH_SECONDS = 30 * 24 * 3600;
+/** A refresh token seen again this soon after its use is a client that repeats a request, not a thief. */
+const REUSE_GRACE_MS = 10_000;
+
+export interface TokenPair {
+  readonly access_token: string;
+  readonly refresh_token: string;
+  readonly expires_in: number;
+}
+
+export interface TokenService {
+  /** Null for a wrong address or password, or a user who is locked out: which of them is not told. */
+  signIn(email: string, password: string): Promise<TokenPair | null>;
+  /**
+   * Gives a new pair for a refresh token, which is used up by that. Null when it is not valid. One that was used up before
+   * may have been stolen: then all sessions of the user end.
+   */
+  refresh(refreshToken: string): Promise<TokenPair | null>;
+}
+
+export function createTokenService(db: Database, forgetUser: (userId: string) => void): TokenService {
+  async function issue(user: { org_id: string; user_id: string }): Promise<TokenPair> {
+    const access = generateToken("access");
+    const refresh = generateToken("refresh");
+    const common = { org_id: user.org_id, user_id: user.user_id, scope: "" };
+    await db.systemTransaction(async (connection) => {
+      const lifetimes = [
+        ["access", access.hash, ACCESS_SECONDS],
+        ["refresh", refresh.hash, REFRESH_SECONDS],
+      ] as const;
+      for (const [kind, secret_hash, lifetime_seconds] of lifetimes) {
+        await insertToken(connection, { ...common, token_id: uuidv7(), kind, secret_hash, lifetime_seconds });
+      }
+    });
+    return { access_token: access.value, refresh_token: refresh.value, expires_in: ACCESS_SECONDS };
+  }
+
+  return {
+    async signIn(email, password) {
+      const user = await db.system((connection) => findUserForSignIn(connection, email));
+      const matches = await verifyPassword(password, user?.password_hash ?? null);
+      if (!user || !matches || user.disabled_at !== null) return null;
+      if (needsRehash(user.password_hash)) {
+        const password_hash = await hashPassword(password);
+        await db.org(user.org_id, (connection) => updateUser(connection, user.user_id, { password_hash }));
+      }
+      return issue(user);
+    },
+
+    async refresh(refreshToken) {
+      if (parseToken(refreshToken) !== "refresh") return null;
+      const token = await db.system((connection) => findTokenByHash(connection, hashSecret(refreshToken)));
+      if (!token || token.kind !== "refresh" || token.disabled_at !== null) return null;
+      if (await db.system((connection) => consumeToken(connection, token.token_id))) return issue(token);
+      if (token.revoked_at !== null && Date.now() - Date.parse(token.revoked_at) > REUSE_GRACE_MS) {
+        await db.system((connection) => revokeTokensOfUser(connection, token.user_id));
+        forgetUser(token.user_id);
+      }
+      return null;
+    },
+  };
+}

@@ -1,0 +1,145 @@
+import type { Config } from "../../config.ts";
+import { ValidationProblem, notFound } from "../../domain/errors.ts";
+import { contentHash } from "../../domain/flow/definition/content-hash.ts";
+import type { FlowDefinition } from "../../domain/flow/definition/definition.ts";
+import { DEFAULT_FLOW_LIMITS } from "../../domain/flow/definition/limits.ts";
+import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
+import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
+import type { Plan } from "../../domain/flow/plan/types.ts";
+import { checkFlow } from "../../domain/flow/validate/validate.ts";
+import type { Db } from "../../stores/db.ts";
+import {
+  findDeadReferences,
+  findFlowVersionByContent,
+  insertFlowVersion,
+} from "../../stores/projects/flow-versions.ts";
+import type { FlowVersionHead } from "../../stores/projects/flow-versions.ts";
+import { lockProject, publishVersion, takeNextVersion } from "../../stores/projects/projects.ts";
+
+/** What a flow may be made of, by configuration. */
+export function flowLimits(config: Config): FlowLimits {
+  return {
+    ...DEFAULT_FLOW_LIMITS,
+    max_nodes: config.MILLRACE_MAX_NODES,
+    max_iterations: config.MILLRACE_MAX_ITERATIONS,
+    max_timeout_seconds: config.MILLRACE_MAX_RUN_TIMEOUT_SECONDS,
+    max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+  };
+}
+
+export interface ReadyFlow {
+  readonly definition: FlowDefinition;
+  readonly plan: Plan;
+}
+
+/** The flow of a request, checked and compiled. Throws 422 with every problem: as issues at `["body", "flow", ...]` and as `problems`. */
+export function requireValidFlow(flow: unknown, limits: FlowLimits): ReadyFlow {
+  const checked = checkFlow(flow, limits);
+  if (!checked.valid) throw invalidFlow(checked.problems);
+  return checked;
+}
+
+function invalidFlow(problems: readonly FlowProblem[]): ValidationProblem {
+  const issues = problems
+    .filter((problem) => problem.severity === "error")
+    .map((problem) => ({ loc: ["body", "flow", ...problem.path], msg: problem.message, type: problem.code }));
+  return new ValidationProblem(issues, { problems });
+}
+
+export interface Deployment {
+  readonly orgId: string;
+  readonly projectId: string;
+  readonly flow: ReadyFlow;
+  readonly notes: string;
+  readonly publish: boolean;
+  readonly createdBy: string;
+}
+
+/**
+ * Adds a version to a project, or finds the one that has the same content already, in the caller's transaction. Throws 404
+ * for an unknown project, 422 for a sub-flow that does not exist.
+ */
+export async function deployFlow(
+  db: Db,
+  deployment: Deployment,
+): Promise<{ version: FlowVersionHead; created: boolean }> {
+  const { orgId, projectId, flow, notes, publish, createdBy } = deployment;
+  const project = await lockProject(db, projectId);
+  if (!project) throw notFound("project");
+  const content_hash = contentHash(flow.definition);
+  const same = await findFlowVersionByContent(db, projectId, content_hash);
+  if (!same) {
+    const problems = await subflowProblems(db, flow.definition);
+    if (problems.length > 0) throw invalidFlow(problems);
+    const version = await takeNextVersion(db, projectId);
+    await insertFlowVersion(db, {
+      project_id: projectId,
+      org_id: orgId,
+      version,
+      ...flow,
+      content_hash,
+      notes,
+      created_by: createdBy,
+    });
+    if (publish) await publishVersion(db, projectId, version);
+  } else if (publish) {
+    await publishVersion(db, projectId, same.version);
+  }
+  const version = await findFlowVersionByContent(db, projectId, content_hash);
+  if (!version) throw new Error("a version just written must be there");
+  return { version, created: !same };
+}
+
+interface Reference {
+  readonly project_id: string;
+  readonly version: number;
+  readonly node_id: string;
+  readonly path: ReadonlyArray<string | number>;
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** What only the database can tell of a flow: which of the flows it calls are not there. */
+export async function subflowProblems(db: Db, definition: FlowDefinition): Promise<FlowProblem[]> {
+  const references = referencesOf(definition, []);
+  const askable = references.filter((reference) => UUID.test(reference.project_id));
+  const dead = new Set(references.filter((reference) => !UUID.test(reference.project_id)));
+  for (const position of askable.length > 0 ? await findDeadReferences(db, askable) : []) {
+    const reference = askable[position];
+    if (reference) dead.add(reference);
+  }
+  return [...dead].map(({ path, node_id, version }) => ({
+    code: "unknown_project",
+    severity: "error",
+    node_id,
+    path: [...path, "config", "project_id"],
+    message: version === -1 ? "There is no such project" : `There is no such project, or it has no version ${version}`,
+    hint: null,
+  }));
+}
+
+function referencesOf(
+  graph: { readonly nodes: readonly unknown[] },
+  path: ReadonlyArray<string | number>,
+): Reference[] {
+  return graph.nodes.flatMap((raw, index) => {
+    const node = raw as {
+      id: string;
+      type: string;
+      config?: { project_id?: unknown; version?: unknown; flow?: { nodes: readonly unknown[] } };
+    };
+    const place = [...path, "nodes", index];
+    if (node.type === "subflow") {
+      const { project_id, version } = node.config ?? {};
+      return [
+        {
+          project_id: String(project_id),
+          version: typeof version === "number" ? version : -1,
+          node_id: node.id,
+          path: place,
+        },
+      ];
+    }
+    return node.config?.flow ? referencesOf(node.config.flow, [...place, "config", "flow"]) : [];
+  });
+}

@@ -1,0 +1,268 @@
+import { parseRedactPaths, redact } from "../../domain/flow/redact.ts";
+import type { Plan } from "../../domain/flow/plan/types.ts";
+import { Problem } from "../../domain/errors.ts";
+import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
+import type { CheckpointNode, RanByType, RunInput, RunType } from "../../domain/runs/run.ts";
+import { ANY_LENGTH, storeValue } from "../../platform/blobs/blobs.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { countLiveRuns, getRun, insertRun, lockRunCounts } from "../../stores/runs/runs.ts";
+import type { NewRun, RunRow } from "../../stores/runs/runs.ts";
+import type { RunStarter } from "../../temporal/runs.ts";
+
+export interface CreateRunDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly starter: RunStarter;
+  /** Told when a run could not be started at once; it will be, by the sweeper. */
+  readonly onStartDelayed: (runId: string, error: unknown) => void;
+  readonly limits: {
+    readonly max_iterations: number;
+    readonly timeout_seconds: number;
+    readonly max_timeout_seconds: number;
+    readonly max_concurrent_runs: number | undefined;
+  };
+}
+
+/** A run that is wanted: its flow is resolved, its inputs are checked. */
+export interface RunRequest {
+  readonly org_id: string;
+  readonly run_id: string;
+  readonly project_id: string;
+  readonly version: number;
+  readonly plan: Plan;
+  readonly inputs: Readonly<Record<string, Json>>;
+  /** What the call gave besides; kept with the run to be reported. */
+  readonly ignored_inputs?: readonly string[];
+  readonly user_id: string | null;
+  readonly metadata?: JsonObject;
+  readonly tags?: readonly string[];
+  readonly run_type: RunType;
+  readonly ran_by_type: RanByType;
+  readonly ran_by_id: string | null;
+  /** RFC 3339; the run starts then. */
+  readonly run_at?: string;
+  readonly timeout_seconds?: number;
+  readonly resumed_from?: { readonly run_id: string; readonly node_id: string };
+  /** Nodes taken over from the run it resumes. */
+  readonly reuse?: Readonly<Record<string, CheckpointNode>>;
+}
+
+/** Inputs together longer than this (bytes) go to the blob store even where each by itself would not. */
+const INLINE_INPUTS_BYTES = 256 * 1024;
+
+/**
+ * Inserts a run and starts its workflow. Once the row is there the run will happen: when Temporal does not answer, the
+ * sweeper starts it later. The same `run_id` again answers the existing run. Throws Problem `too_many_concurrent_runs`.
+ */
+export async function createRun(deps: CreateRunDeps, request: RunRequest): Promise<RunRow> {
+  const { db, starter } = deps;
+  const { org_id, run_id } = request;
+  const caps = concurrencyCaps(deps, request);
+  if (caps.length > 0) {
+    // Before anything is stored: most of what is too much ends here, at the price of a look.
+    const full = await db.org(org_id, (connection) => firstFull(connection, org_id, caps, 0));
+    if (full) {
+      const known = await db.org(org_id, (connection) => getRun(connection, run_id));
+      if (known) return known;
+      throw tooMany(full);
+    }
+  }
+  const inputs = await storeInputs(deps.blobs, org_id, request.inputs);
+  const row = newRunRow(request, inputs, deps.limits, 0);
+  const insert = async (connection: Db, within: readonly ConcurrencyCap[]): Promise<RunRow | null> => {
+    if (!(await insertRun(connection, row))) return getRun(connection, run_id);
+    const full = await firstFull(connection, org_id, within, 1);
+    // Takes back the row: the caps are checked in a transaction.
+    if (full) throw tooMany(full);
+    return asRow(row);
+  };
+  const run = await (caps.length === 0
+    ? db.org(org_id, (connection) => insert(connection, []))
+    : db.orgTransaction(org_id, async (connection) => {
+        await lockRunCounts(connection, org_id);
+        return insert(connection, caps);
+      }));
+  if (!run) throw new Error(`run ${request.run_id} is there and is not`);
+  const delay = request.run_at === undefined ? undefined : Math.max(0, Date.parse(request.run_at) - Date.now());
+  try {
+    await starter.start({ ...startInput(row), plan: request.plan }, delay);
+  } catch (error) {
+    deps.onStartDelayed(request.run_id, error);
+  }
+  return run;
+}
+
+/** The row of a run about to be inserted; what its flow redacts is not in the part that people read. */
+export function newRunRow(
+  request: Omit<RunRequest, "inputs"> & { readonly parent_run_id?: string },
+  inputs: Readonly<Record<string, StoredValue>>,
+  limits: Pick<CreateRunDeps["limits"], "max_iterations" | "timeout_seconds" | "max_timeout_seconds">,
+  depth: number,
+): NewRun {
+  const wanted = request.timeout_seconds ?? request.plan.settings.timeout_seconds ?? limits.timeout_seconds;
+  const readable = withoutRedacted(inputs, request.plan);
+  return {
+    run_id: request.run_id,
+    org_id: request.org_id,
+    project_id: request.project_id,
+    flow_version: request.version,
+    inputs: readable,
+    run_type: request.run_type,
+    ran_by_type: request.ran_by_type,
+    ran_by_id: request.ran_by_id,
+    user_id: request.user_id,
+    parent_run_id: request.parent_run_id ?? null,
+    resumed_from: request.resumed_from ?? null,
+    metadata: request.metadata ?? {},
+    tags: request.tags ?? [],
+    start_input: {
+      limits: { max_iterations: limits.max_iterations },
+      depth,
+      // The run needs the values until it has started; then they are removed from the row.
+      ...(readable === inputs ? {} : { inputs }),
+      ...(request.reuse ? { reuse: request.reuse } : {}),
+    },
+    run_at: request.run_at ?? null,
+    timeout_seconds: Math.min(wanted, limits.max_timeout_seconds),
+    total_nodes: request.plan.nodes.length,
+    ignored_inputs: request.ignored_inputs ?? [],
+  };
+}
+
+type StartableRun = Pick<
+  NewRun,
+  | "org_id"
+  | "run_id"
+  | "project_id"
+  | "flow_version"
+  | "user_id"
+  | "metadata"
+  | "inputs"
+  | "timeout_seconds"
+  | "start_input"
+>;
+
+/** What the workflow of a row is started with; a child run gets its plan by itself. */
+export function startInput(row: StartableRun): Omit<RunInput, "plan"> {
+  const { limits, depth, reuse, inputs } = row.start_input;
+  return {
+    org_id: row.org_id,
+    run_id: row.run_id,
+    project_id: row.project_id,
+    flow_version: row.flow_version,
+    user_id: row.user_id,
+    metadata: row.metadata,
+    // Where the row's own are redacted, it keeps the others until the run has started.
+    inputs: inputs ?? row.inputs,
+    timeout_seconds: row.timeout_seconds,
+    limits: limits ?? { max_iterations: 10_000 },
+    depth: depth ?? 0,
+    ...(reuse ? { reuse } : {}),
+  };
+}
+
+/** The inputs as a run carries them: long ones, and all beyond a sum, by reference. */
+export async function storeInputs(
+  blobs: BlobStore,
+  orgId: string,
+  inputs: Readonly<Record<string, Json>>,
+): Promise<Record<string, StoredValue>> {
+  let carried = 0;
+  const stored: Record<string, StoredValue> = {};
+  for (const [id, input] of Object.entries(inputs)) {
+    // How long it may be was checked at the door: as text, while its JSON may be a few times as long.
+    const value = await storeValue(blobs, orgId, input, ANY_LENGTH);
+    if ("v" in value) carried += JSON.stringify(value.v).length;
+    if ("v" in value && carried > INLINE_INPUTS_BYTES) {
+      const { key, size } = await blobs.put(orgId, Buffer.from(JSON.stringify(input)), { maxBytes: ANY_LENGTH });
+      stored[id] = { ref: { $blob: key, size } };
+    } else stored[id] = value;
+  }
+  return stored;
+}
+
+function withoutRedacted(
+  inputs: Readonly<Record<string, StoredValue>>,
+  plan: Plan,
+): Readonly<Record<string, StoredValue>> {
+  const parsed = parseRedactPaths(plan.settings.redact ?? []);
+  if (!parsed.ok || parsed.paths.length === 0) return inputs;
+  let changed = false;
+  const readable = Object.entries(inputs).map(([id, value]): [string, StoredValue] => {
+    // Of a long input only whether a path touches it can be told without loading it; inputs are texts, so that is enough.
+    const before = "v" in value ? value.v : "";
+    const after = redact(before, parsed.paths, ["inputs", id]);
+    if (after === before) return [id, value];
+    changed = true;
+    return [id, { v: after }];
+  });
+  return changed ? Object.fromEntries(readable) : inputs;
+}
+
+/** How many runs may be under way at once. */
+interface ConcurrencyCap {
+  readonly what: "organisation" | "flow";
+  /** Null: in the whole organisation. */
+  readonly project_id: string | null;
+  readonly most: number;
+}
+
+function concurrencyCaps({ limits }: CreateRunDeps, { project_id, plan }: RunRequest): ConcurrencyCap[] {
+  const ofFlow = plan.settings.max_concurrent_runs;
+  return [
+    ...(limits.max_concurrent_runs === undefined
+      ? []
+      : [{ what: "organisation" as const, project_id: null, most: limits.max_concurrent_runs }]),
+    ...(ofFlow === undefined ? [] : [{ what: "flow" as const, project_id, most: ofFlow }]),
+  ];
+}
+
+/** The first cap that leaves no place, where `own` runs of those under way are the caller's. */
+async function firstFull(
+  connection: Db,
+  orgId: string,
+  caps: readonly ConcurrencyCap[],
+  own: 0 | 1,
+): Promise<ConcurrencyCap | undefined> {
+  for (const cap of caps) {
+    const live = await countLiveRuns(connection, orgId, cap.project_id, cap.most + own);
+    if (live - own >= cap.most) return cap;
+  }
+  return undefined;
+}
+
+function tooMany({ what, most }: ConcurrencyCap): Problem {
+  return new Problem(
+    "too_many_concurrent_runs",
+    `This ${what} may have ${most} runs under way; try again when one has ended.`,
+    { headers: { "Retry-After": "5" } },
+  );
+}
+
+/** The row as it is right after its insertion, without reading it again. */
+function asRow(run: NewRun): RunRow {
+  const now = new Date().toISOString();
+  return {
+    ...run,
+    state: "PENDING",
+    state_reason: null,
+    outputs: null,
+    citations: null,
+    error: null,
+    usage: {},
+    started_nodes: 0,
+    completed_nodes: 0,
+    skipped_nodes: 0,
+    current_node: null,
+    event_seq: 0,
+    created_at: now,
+    started_at: null,
+    paused_at: null,
+    finished_at: null,
+    updated_at: now,
+    temporal_run_id: null,
+    cancel_requested: null,
+    ignored_inputs: run.ignored_inputs ?? [],
+  };
+}

@@ -1,0 +1,28 @@
+import type { Database } from "../../stores/db.ts";
+import type { RunFeed } from "../../stores/runs/run-feed.ts";
+import { liveChildren } from "../../stores/runs/runs.ts";
+import type { RunStarter } from "../../temporal/runs.ts";
+import { settleRun } from "./settle-run.ts";
+
+export interface ForceCancelDeps {
+  readonly db: Database;
+  readonly starter: RunStarter;
+  readonly feed: RunFeed;
+}
+
+/**
+ * Ends a run and all it has started without asking their workflows: these are terminated, and the records say CANCELLED.
+ * What a node does outside may still finish. Runs that have ended meanwhile stay as they are.
+ */
+export async function forceCancel(deps: ForceCancelDeps, orgId: string, runId: string, reason: string): Promise<void> {
+  // Parents first, so that none of them starts another child behind the walk.
+  const waiting = [runId];
+  const seen = new Set<string>();
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+    if (seen.has(id)) continue;
+    seen.add(id);
+    await deps.starter.terminate(id, reason);
+    await settleRun(deps, orgId, id, () => ({ state: "CANCELLED", reason, error: null }));
+    waiting.push(...(await deps.db.org(orgId, (client) => liveChildren(client, id))));
+  }
+}

@@ -1,0 +1,70 @@
+import { isTerminal } from "../../domain/runs/run.ts";
+import type { NodeRecord, RunError, TerminalState } from "../../domain/runs/run.ts";
+import type { Database } from "../../stores/db.ts";
+import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
+import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
+import type { RunEventDraft } from "../../stores/runs/run-record.ts";
+import type { RunFeed } from "../../stores/runs/run-feed.ts";
+import { getRun } from "../../stores/runs/runs.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+
+/** How a run ends that cannot say so itself. */
+export interface RunEnd {
+  readonly state: Exclude<TerminalState, "COMPLETED">;
+  readonly reason: string;
+  readonly error: RunError | null;
+}
+
+/**
+ * Ends the record of a run whose workflow will not: its nodes that had not ended are CANCELLED. `end` is asked once the row
+ * is locked. A run that has ended meanwhile stays as it is; then false.
+ */
+export async function settleRun(
+  { db, feed }: { readonly db: Database; readonly feed: RunFeed },
+  orgId: string,
+  runId: string,
+  end: (run: RunRow) => RunEnd,
+): Promise<boolean> {
+  const changed = await db.orgTransaction(orgId, async (client) => {
+    await lockRun(client, runId);
+    const run = await getRun(client, runId);
+    if (!run || isTerminal(run.state)) return false;
+    const now = new Date().toISOString();
+    const nodes = (await unfinishedNodes(client, runId)).map(
+      ({ node_id, type, path, attempts, started_at }): NodeRecord => ({
+        node_id,
+        type,
+        path,
+        state: "CANCELLED",
+        attempts,
+        started_at,
+        finished_at: now,
+      }),
+    );
+    const events = nodes.map(({ node_id, path, type, state, attempts, started_at }): RunEventDraft => ({
+      type: "node.finished",
+      at: now,
+      data: { node_id, path, type, state, attempts, started_at, finished_at: now, error: null },
+    }));
+    const { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node } = run;
+    const { state, reason, error } = end(run);
+    await recordRun(
+      client,
+      {
+        org_id: orgId,
+        run_id: runId,
+        temporal_run_id: "",
+        started_at: run.started_at,
+        state,
+        state_reason: reason,
+        error,
+        progress: { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node },
+        nodes,
+      },
+      events,
+    );
+    return true;
+  });
+  if (changed) feed.changed(runId, "settled");
+  return changed;
+}

@@ -1,0 +1,143 @@
+import type { RunError, TerminalState } from "../../domain/runs/run.ts";
+import type { Database } from "../../stores/db.ts";
+import type { RunFeed } from "../../stores/runs/run-feed.ts";
+import { pendingDocuments } from "../../stores/documents/documents.ts";
+import { getPlan } from "../../stores/projects/plans.ts";
+import { undeliveredPauses } from "../../stores/runs/pauses.ts";
+import { getRun, takeRunsToCheck } from "../../stores/runs/runs.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import type { RunStarter } from "../../temporal/runs.ts";
+import { startInput } from "./create-run.ts";
+import { periodically } from "../../platform/periodically.ts";
+import type { Periodic } from "../../platform/periodically.ts";
+import { settleRun } from "./settle-run.ts";
+
+export interface SweeperDeps {
+  readonly db: Database;
+  readonly starter: RunStarter;
+  readonly feed: RunFeed;
+  readonly onSwept: (
+    outcome: "started" | "signalled" | "settled" | "error",
+    runId: string | null,
+    error?: unknown,
+  ) => void;
+  readonly intervalMs: number;
+  /** Age from which a run that nobody moved is compared with Temporal's own view (ms). */
+  readonly stuckAfterMs: number;
+}
+
+const BATCH = 100;
+/** Failures in a row after which a round ends. */
+const MOST_FAILURES = 3;
+/** A signal that a living workflow has not taken after this time was lost (ms). */
+const SIGNAL_AGAIN_MS = 5000;
+/** The reading of a document is started again, which does nothing where it is under way, when it has not ended after this time (ms). */
+const DOCUMENT_AGAIN_MS = 10_000;
+
+/**
+ * Looks after what a dead process left behind: starts runs whose workflow was never started, repeats signals that were
+ * lost, and settles runs whose workflow has ended without a word. Any number may run: rows are taken with SKIP LOCKED.
+ */
+export function startSweeper(deps: SweeperDeps): Periodic {
+  return periodically(
+    deps.intervalMs,
+    (isClosed) => sweep(deps, isClosed),
+    (error) => deps.onSwept("error", null, error),
+  );
+}
+
+async function sweep(deps: SweeperDeps, isClosed: () => boolean): Promise<void> {
+  const { db, starter, onSwept, stuckAfterMs } = deps;
+  let inARow = 0;
+  /** One that cannot be mended must not keep the others from it; when none can, Temporal is gone, and the round is over. */
+  async function attempt(runId: string | null, work: () => Promise<void>): Promise<boolean> {
+    try {
+      await work();
+      inARow = 0;
+    } catch (error) {
+      inARow += 1;
+      onSwept("error", runId, error);
+    }
+    return inARow < MOST_FAILURES && !isClosed();
+  }
+
+  for (;;) {
+    const due = await db.system((connection) => takeRunsToCheck(connection, BATCH, stuckAfterMs));
+    for (const run of due) if (!(await attempt(run.run_id, () => look(deps, run)))) return;
+    if (due.length < BATCH) break;
+  }
+  for (const pause of await db.system((connection) => undeliveredPauses(connection, SIGNAL_AGAIN_MS, BATCH))) {
+    const { run_id, workflow_id, pause_id, resolution } = pause;
+    if (!resolution) continue;
+    const signal = async (): Promise<void> => {
+      if (await starter.signalResume(workflow_id, pause_id, resolution)) onSwept("signalled", run_id);
+    };
+    if (!(await attempt(run_id, signal))) return;
+  }
+  for (const document of await db.system((connection) => pendingDocuments(connection, DOCUMENT_AGAIN_MS, BATCH))) {
+    if (!(await attempt(null, () => starter.startIngest(document)))) return;
+  }
+}
+
+async function look(deps: SweeperDeps, run: RunRow): Promise<void> {
+  const view = await deps.starter.look(run.run_id);
+  if (view === "running") {
+    if (!run.cancel_requested) return;
+    await deps.starter.signalCancel(run.run_id, run.cancel_requested.reason);
+    deps.onSwept("signalled", run.run_id);
+    return;
+  }
+  if (view === "not_found" && run.state === "PENDING") return startLate(deps, run);
+  // A workflow that Temporal does not know is believed lost only when the run is older than this.
+  if (view === "not_found" && ageMs(run) < deps.stuckAfterMs / 2) return;
+  await settle(deps, run, view);
+}
+
+/** The workflow was never started, or its start was lost with Temporal's database before anything had happened. */
+async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
+  if (run.cancel_requested) return settle(deps, run, "cancelled");
+  if (run.parent_run_id !== null && run.run_type === "sub_workflow") {
+    const parent = await deps.db.system((connection) => getRun(connection, run.parent_run_id ?? ""));
+    // Its parent starts it, or, when that has ended, nobody wants it any more.
+    if (parent && !["COMPLETED", "FAILED", "CANCELLED"].includes(parent.state)) return;
+    return settle(deps, run, "cancelled");
+  }
+  const plan = await deps.db.system((connection) => getPlan(connection, run.project_id, run.flow_version));
+  if (!plan) return settle(deps, run, "not_found");
+  const delay = run.run_at === null ? undefined : Math.max(0, Date.parse(run.run_at) - Date.now());
+  await deps.starter.start({ ...startInput(run), plan }, delay);
+  deps.onSwept("started", run.run_id);
+}
+
+const ENDS = {
+  cancelled: ["CANCELLED", "cancelled", "The run was cancelled."],
+  terminated: ["CANCELLED", "workflow_terminated", "The run's workflow was terminated from outside."],
+  timed_out: ["FAILED", "run_timeout", "The run's workflow ran out of time before it could end itself."],
+  failed: ["FAILED", "workflow_failed", "The run's workflow failed; Temporal's history of it tells why."],
+  completed: [
+    "FAILED",
+    "record_lost",
+    "The run's workflow has ended, but how is not in the record (was the database restored?).",
+  ],
+  not_found: [
+    "FAILED",
+    "workflow_lost",
+    "Temporal does not know the run's workflow any more (was its database lost?).",
+  ],
+} as const satisfies Record<string, readonly [Exclude<TerminalState, "COMPLETED">, string, string]>;
+
+/** Gives a run whose workflow is gone an honest end. A workflow that ended itself has written its state before: that stays. */
+async function settle(deps: SweeperDeps, run: RunRow, view: keyof typeof ENDS): Promise<void> {
+  const [wanted, reason, message] = ENDS[view];
+  const settled = await settleRun(deps, run.org_id, run.run_id, ({ cancel_requested }) => {
+    // Terminated by an operator is an end nobody asked Millrace for: a failure, unless a cancel was asked for as well.
+    const state = view === "terminated" && !cancel_requested ? "FAILED" : wanted;
+    const error: RunError = { code: reason, message, node_id: null, attempt: 1, retryable: true };
+    return { state, reason: cancel_requested?.reason ?? reason, error: state === "FAILED" ? error : null };
+  });
+  if (settled) deps.onSwept("settled", run.run_id);
+}
+
+function ageMs(run: RunRow): number {
+  return Date.now() - Date.parse(run.created_at);
+}

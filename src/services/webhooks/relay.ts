@@ -1,0 +1,70 @@
+import { uuidv7 } from "uuidv7";
+import { selects } from "../../domain/webhooks/events.ts";
+import type { DomainEvent } from "../../domain/webhooks/events.ts";
+import type { Database } from "../../stores/db.ts";
+import { eventsBetween, markRelayed, takeUnrelayed } from "../../stores/webhooks/outbox.ts";
+import { insertDeliveries, requeueDeliveries } from "../../stores/webhooks/deliveries.ts";
+import type { NewDelivery } from "../../stores/webhooks/deliveries.ts";
+import { advanceReplay, takeReplay } from "../../stores/webhooks/replays.ts";
+import { enabledSubscriptions, findEnabledSubscription } from "../../stores/webhooks/subscriptions.ts";
+
+const BATCH = 500;
+
+/**
+ * Turns the next events of the outbox into deliveries, one for each subscription that wants them, in one transaction:
+ * whatever dies, an event is either still waiting or all of its deliveries are there.
+ */
+export function relayEvents(db: Database): Promise<{ deliveries: number; more: boolean }> {
+  return db.systemTransaction(async (connection) => {
+    const events = await takeUnrelayed(connection, BATCH);
+    if (events.length === 0) return { deliveries: 0, more: false };
+    const orgIds = [...new Set(events.map((event) => event.org_id))];
+    const subscriptions = await enabledSubscriptions(connection, orgIds);
+    const deliveries = events.flatMap((event) =>
+      subscriptions
+        .filter(
+          (subscription) =>
+            subscription.org_id === event.org_id &&
+            // Nobody gets what happened before he asked.
+            subscription.created_at <= event.occurred_at &&
+            selects(subscription, event),
+        )
+        .map((subscription) => deliveryOf(event, subscription.subscription_id)),
+    );
+    if (deliveries.length > 0) await insertDeliveries(connection, deliveries);
+    await markRelayed(
+      connection,
+      events.map((event) => event.seq),
+    );
+    return { deliveries: deliveries.length, more: events.length === BATCH };
+  });
+}
+
+/** Moves the oldest replay on by one batch of events, in one transaction. True when there may be more to do. */
+export function advanceReplays(db: Database): Promise<boolean> {
+  return db.systemTransaction(async (connection) => {
+    const replay = await takeReplay(connection);
+    if (replay === null) return false;
+    const events = await eventsBetween(connection, { ...replay, beyond: replay.position, limit: BATCH });
+    const finished = events.length < BATCH;
+    const subscription = await findEnabledSubscription(connection, replay.subscription_id);
+    const deliveries =
+      subscription === null
+        ? []
+        : events
+            .filter((event) => selects(subscription, event) && selects({ ...replay, project_ids: null }, event))
+            .map((event) => deliveryOf(event, replay.subscription_id));
+    await advanceReplay(connection, replay.replay_id, {
+      position: events.at(-1)?.seq ?? replay.position,
+      queued: deliveries.length === 0 ? 0 : await requeueDeliveries(connection, deliveries, replay.only_failed),
+      // Of a subscription that was disabled or deleted meanwhile nothing more is asked.
+      finished: finished || subscription === null,
+    });
+    return true;
+  });
+}
+
+function deliveryOf(event: DomainEvent, subscription_id: string): NewDelivery {
+  const { org_id, event_id, type } = event;
+  return { delivery_id: uuidv7(), org_id, subscription_id, event_id, event_type: type };
+}

@@ -1,0 +1,170 @@
+import { eventEnvelope, publicEventId } from "../../domain/webhooks/events.ts";
+import { retryAfterMs } from "../../domain/webhooks/webhook.ts";
+import type { AttemptResult } from "../../domain/webhooks/webhook.ts";
+import { signWebhook } from "../../domain/webhooks/webhook-signature.ts";
+import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
+import type { GuardedFetch, GuardedResponse } from "../../platform/fetch/guarded-fetch.ts";
+import { createMaskValues } from "../../platform/logging/mask-values.ts";
+import type { MaskValues } from "../../platform/logging/mask-values.ts";
+import { redactSecrets, redactUrl } from "../../platform/logging/redaction.ts";
+import { SealBroken } from "../../platform/secrets/seal.ts";
+import type { SecretBox } from "../../platform/secrets/seal.ts";
+import type { DeliveryJob } from "../../stores/webhooks/deliveries.ts";
+import { openHeaders, openSecret } from "./subscription-secrets.ts";
+
+/** How much of an answer is read, and how much of that is kept (bytes, characters). */
+const READ_BYTES = 16 * 1024;
+const KEPT_CHARS = 1024;
+
+export interface SendDeps {
+  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+  readonly box: SecretBox;
+  /** Time a receiver has to answer (ms). */
+  readonly timeoutMs: number;
+  /** Makes references in events absolute; "" leaves them relative. */
+  readonly publicUrl: string;
+  readonly version: string;
+  /** Told of what failed an attempt and is nobody's fault but ours. */
+  readonly onFault: (error: unknown, job: DeliveryJob) => void;
+}
+
+/** Makes one attempt: the signed event as a POST, by the rules of Standard Webhooks. Rejects only when `signal` aborts. */
+export type SendDelivery = (job: DeliveryJob, signal: AbortSignal) => Promise<AttemptResult>;
+
+export function createSendDelivery({
+  guardedFetch,
+  box,
+  timeoutMs,
+  publicUrl,
+  version,
+  onFault,
+}: SendDeps): SendDelivery {
+  return async (job, signal) => {
+    const began = Date.now();
+    const ended = (rest: Partial<AttemptResult>): AttemptResult => ({
+      at: new Date(began).toISOString(),
+      duration_ms: Date.now() - began,
+      url: redactUrl(job.url),
+      ok: false,
+      status_code: null,
+      error_code: null,
+      error_message: null,
+      response_body: null,
+      retry_after_ms: null,
+      ...rest,
+    });
+    let mask: MaskValues = (text) => text;
+    try {
+      const { request, secrets } = signedRequest(job, began);
+      mask = createMaskValues(secrets);
+      const answer = await guardedFetch.fetch({
+        ...request,
+        // A redirect is an answer like any other, and not a good one: nobody else gets to say where events go.
+        redirects: 0,
+        // What counts is the status; a body that cannot be read takes nothing from it.
+        incomplete: "keep",
+        limits: { responseBytes: READ_BYTES, headersMs: timeoutMs, bodyMs: timeoutMs, totalMs: timeoutMs },
+        signal,
+      });
+      return ended(reading(answer, mask));
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const problem = problemOf(error, mask);
+      if (problem === null) onFault(error, job);
+      return ended(problem ?? OUR_FAULT);
+    }
+  };
+
+  /** What is sent, and what of it must not be shown, should the receiver answer with it. */
+  function signedRequest(job: DeliveryJob, at: number) {
+    if (job.event === null) throw new EventGone();
+    const { event, org_id, event_id, subscription_id } = job;
+    const body = JSON.stringify(eventEnvelope({ ...event, org_id, event_id }, publicUrl));
+    const signing = [openSecret(box, subscription_id, job.secret), ...previousSecret(job)];
+    const id = publicEventId(event_id);
+    const timestamp = Math.floor(at / 1000);
+    const headers = openHeaders(box, subscription_id, job.headers);
+    const request = {
+      url: job.url,
+      method: "POST",
+      body,
+      headers: {
+        ...headers,
+        "content-type": "application/json",
+        "user-agent": `Millrace/${version} (webhooks)`,
+        "webhook-id": id,
+        "webhook-timestamp": String(timestamp),
+        "webhook-signature": signWebhook({ id, timestamp, body }, signing),
+      },
+    };
+    // A secret that signs is also known without its mark.
+    const bare = signing.map((secret) => secret.replace(/^whsec_/, ""));
+    return { request, secrets: [...Object.values(headers), ...signing, ...bare] };
+  }
+
+  /** Of the secret that was replaced nobody needs to hear when it cannot be read: perhaps it was replaced for that. */
+  function previousSecret({ previous_secret, subscription_id }: DeliveryJob): string[] {
+    if (previous_secret === null) return [];
+    try {
+      return [openSecret(box, subscription_id, previous_secret)];
+    } catch (error) {
+      if (error instanceof SealBroken) return [];
+      throw error;
+    }
+  }
+}
+
+/** Thrown when the event is not kept any more. */
+class EventGone extends Error {}
+
+function reading(answer: GuardedResponse, mask: MaskValues): Partial<AttemptResult> {
+  const ok = answer.status >= 200 && answer.status < 300;
+  const redirected = answer.status >= 300 && answer.status < 400;
+  return {
+    ok,
+    status_code: answer.status,
+    ...(ok ? {} : { error_code: redirected ? "redirect" : "bad_status", error_message: mask(told(answer)) }),
+    response_body: shortened(answer, mask),
+    retry_after_ms: retryAfterMs(answer.headers["retry-after"], Date.now()),
+  };
+}
+
+function told({ status, broken }: GuardedResponse): string {
+  const unread = broken === undefined ? "" : ` Its body could not be read to the end: ${broken.message}`;
+  if (status >= 300 && status < 400) {
+    return `The receiver answered ${status}, a redirect: they are not followed. Change the subscription's url.${unread}`;
+  }
+  return `The receiver answered ${status}; anything but 2xx is a failure.${unread}`;
+}
+
+/**
+ * The beginning of an answer as text that Postgres can hold and nobody's secrets are in. Cut last: half of a secret would
+ * not be known for one.
+ */
+function shortened({ body, truncated, broken }: GuardedResponse, mask: MaskValues): string | null {
+  if (body.length === 0) return null;
+  const text = mask(body.toString("utf8").replaceAll("\u0000", "\uFFFD"), truncated || broken !== undefined);
+  return [...redactSecrets(text)].slice(0, KEPT_CHARS).join("");
+}
+
+const OUR_FAULT: Partial<AttemptResult> = {
+  error_code: "internal_error",
+  error_message: "The attempt failed for a reason of ours; the log has it.",
+};
+
+/** What to tell of a failure, or null for one that cannot be explained. */
+function problemOf(error: unknown, mask: MaskValues): Partial<AttemptResult> | null {
+  if (error instanceof FetchRefused || error instanceof FetchFailed) {
+    return { error_code: error.code, error_message: mask(error.message) };
+  }
+  if (error instanceof EventGone) {
+    return { error_code: "event_gone", error_message: "The event is past the time for which events are kept." };
+  }
+  if (error instanceof SealBroken) {
+    return {
+      error_code: "secret_unreadable",
+      error_message: "The subscription's secret cannot be read with the configured master key (MILLRACE_MASTER_KEY).",
+    };
+  }
+  return null;
+}

@@ -1,0 +1,92 @@
+import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+export const API_KEY_KINDS = ["public", "secret"] as const;
+export type ApiKeyKind = (typeof API_KEY_KINDS)[number];
+
+export interface ApiKey {
+  readonly key_id: string;
+  readonly org_id: string;
+  readonly name: string;
+  readonly kind: ApiKeyKind;
+  readonly prefix: string;
+  readonly created_by: string | null;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly revoked_at: string | null;
+  readonly last_used_at: string | null;
+}
+
+export interface NewApiKey {
+  readonly key_id: string;
+  readonly org_id: string;
+  readonly name: string;
+  readonly kind: ApiKeyKind;
+  readonly secret_hash: Buffer;
+  readonly prefix: string;
+  readonly created_by: string | null;
+  readonly expires_at: string | null;
+}
+
+const COLUMNS = "key_id, org_id, name, kind, prefix, created_by, created_at, expires_at, revoked_at, last_used_at";
+
+/** Adds a key, or gives a key of the same id a new secret: a repeated creation whose answer was lost shows a value that works. */
+export async function insertApiKey(db: Db, key: NewApiKey): Promise<ApiKey> {
+  const rows = await db.query<ApiKey>(
+    {
+      name: "insert_api_key",
+      text: `insert into api_keys (key_id, org_id, name, kind, secret_hash, prefix, created_by, expires_at)
+        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::bytea, $6::text, $7::uuid, $8::timestamptz)
+        on conflict (key_id) do update set secret_hash = excluded.secret_hash, prefix = excluded.prefix
+        returning ${COLUMNS}`,
+    },
+    [key.key_id, key.org_id, key.name, key.kind, key.secret_hash, key.prefix, key.created_by, key.expires_at],
+  );
+  return rows[0] as ApiKey;
+}
+
+/** The key with this hash, whatever its organisation and whether or not it still holds: authentication only. */
+export async function findApiKeyByHash(db: Db, hash: Buffer): Promise<ApiKey | null> {
+  const rows = await db.query<ApiKey>(
+    { name: "find_api_key_by_hash", text: `select ${COLUMNS} from api_keys where secret_hash = $1::bytea` },
+    [hash],
+  );
+  return rows[0] ?? null;
+}
+
+/** A page of the organisation's keys that have not been revoked. */
+export async function listApiKeys(db: Db, page: Keyset): Promise<ApiKey[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<ApiKey>(
+    {
+      name: `list_api_keys_${suffix}`,
+      text: `select ${COLUMNS} from api_keys where org_id = current_org() and revoked_at is null and key_id ${compare} $1::uuid order by key_id ${order} limit $2::int`,
+    },
+    [bound, page.limit],
+  );
+}
+
+/** Revokes a key; false when there is none to revoke. */
+export async function revokeApiKey(db: Db, keyId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "revoke_api_key",
+      text: "update api_keys set revoked_at = now() where org_id = current_org() and key_id = $1::uuid and revoked_at is null returning key_id",
+    },
+    [keyId],
+  );
+  return rows.length > 0;
+}
+
+/** Notes that these keys were in use at these times. */
+export async function touchApiKeys(db: Db, uses: ReadonlyArray<{ key_id: string; at: string }>): Promise<void> {
+  await db.query(
+    {
+      name: "touch_api_keys",
+      text: `update api_keys k set last_used_at = greatest(k.last_used_at, u.at)
+        from unnest($1::uuid[], $2::timestamptz[]) as u (key_id, at) where k.key_id = u.key_id`,
+    },
+    [uses.map((use) => use.key_id), uses.map((use) => use.at)],
+  );
+}

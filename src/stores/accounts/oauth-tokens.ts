@@ -1,0 +1,85 @@
+import type { Db } from "../db.ts";
+import type { UserRole } from "./users.ts";
+
+export interface NewToken {
+  readonly token_id: string;
+  readonly org_id: string;
+  readonly user_id: string;
+  readonly kind: "access" | "refresh";
+  readonly secret_hash: Buffer;
+  readonly scope: string;
+  readonly lifetime_seconds: number;
+}
+
+/** A token with what matters of its user. */
+export interface Token {
+  readonly token_id: string;
+  readonly org_id: string;
+  readonly user_id: string;
+  readonly kind: "access" | "refresh";
+  readonly scope: string;
+  readonly expires_at: string;
+  readonly revoked_at: string | null;
+  readonly role: UserRole;
+  readonly disabled_at: string | null;
+}
+
+export async function insertToken(db: Db, token: NewToken): Promise<void> {
+  await db.query(
+    {
+      name: "insert_token",
+      text: `insert into oauth_tokens (token_id, org_id, user_id, kind, secret_hash, scope, expires_at)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::bytea, $6::text, now() + make_interval(secs => $7::double precision))`,
+    },
+    [token.token_id, token.org_id, token.user_id, token.kind, token.secret_hash, token.scope, token.lifetime_seconds],
+  );
+}
+
+/** The token with this hash, whether or not it still holds: authentication only. */
+export async function findTokenByHash(db: Db, hash: Buffer): Promise<Token | null> {
+  const rows = await db.query<Token>(
+    {
+      name: "find_token_by_hash",
+      text: `select t.token_id, t.org_id, t.user_id, t.kind, t.scope, t.expires_at, t.revoked_at, u.role, u.disabled_at
+        from oauth_tokens t join users u using (user_id) where t.secret_hash = $1::bytea`,
+    },
+    [hash],
+  );
+  return rows[0] ?? null;
+}
+
+/** Uses a refresh token up; false when somebody else was faster. */
+export async function consumeToken(db: Db, tokenId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "consume_token",
+      text: `update oauth_tokens set revoked_at = now() where token_id = $1::uuid and revoked_at is null and expires_at > now() returning token_id`,
+    },
+    [tokenId],
+  );
+  return rows.length > 0;
+}
+
+/** Revokes every token of a user. */
+export async function revokeTokensOfUser(db: Db, userId: string): Promise<void> {
+  await db.query(
+    {
+      name: "revoke_tokens_of_user",
+      text: "update oauth_tokens set revoked_at = now() where user_id = $1::uuid and revoked_at is null",
+    },
+    [userId],
+  );
+}
+
+/** Removes tokens that ran out more than a day ago; answers how many. For the sweeper. */
+export async function purgeExpiredTokens(db: Db, limit: number): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "purge_expired_tokens",
+      text: `delete from oauth_tokens where token_id in
+        (select token_id from oauth_tokens where expires_at < now() - interval '1 day' limit $1::int) returning token_id`,
+    },
+    [limit],
+  );
+  return rows.length;
+}

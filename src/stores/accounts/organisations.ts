@@ -1,0 +1,34 @@
+import type { Db } from "../db.ts";
+
+export interface Organisation {
+  readonly org_id: string;
+  readonly name: string;
+  readonly created_at: string;
+}
+
+/** Adds an organisation; one with the same id is left as it is. */
+export async function insertOrganisation(db: Db, organisation: { org_id: string; name: string }): Promise<void> {
+  await db.query(
+    {
+      name: "insert_organisation",
+      text: "insert into organisations (org_id, name) values ($1::uuid, $2::text) on conflict (org_id) do nothing",
+    },
+    [organisation.org_id, organisation.name],
+  );
+}
+
+export async function findOrganisation(db: Db, orgId: string): Promise<Organisation | null> {
+  const rows = await db.query<Organisation>(
+    { name: "find_organisation", text: "select org_id, name, created_at from organisations where org_id = $1::uuid" },
+    [orgId],
+  );
+  return rows[0] ?? null;
+}
+
+/** Every organisation, oldest first: for the command line. */
+export async function listOrganisations(db: Db): Promise<Organisation[]> {
+  return db.query<Organisation>({
+    name: "list_organisations",
+    text: "select org_id, name, created_at from organisations order by org_id",
+  });
+}

@@ -1,0 +1,200 @@
+import type { DocumentStatus } from "../../domain/documents/document.ts";
+import type { StoredValue } from "../../domain/json.ts";
+import { jsonb } from "../jsonb.ts";
+import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+/** Whose documents: one document node of one flow, for one `<user>-<conversation>` handle. Matched exactly. */
+export interface DocumentHandle {
+  readonly project_id: string;
+  readonly node_id: string;
+  readonly user_id: string;
+}
+
+export interface DocumentError {
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface DocumentRow extends DocumentHandle {
+  readonly file_id: string;
+  readonly org_id: string;
+  readonly filename: string;
+  readonly mime_type: string;
+  /** Bytes. */
+  readonly size: number;
+  /** SHA-256, as hexadecimal digits. */
+  readonly content_hash: string;
+  readonly blob_key: string;
+  readonly status: DocumentStatus;
+  readonly error: DocumentError | null;
+  /** The text that was read from it. */
+  readonly text_value: StoredValue | null;
+  readonly pages: number | null;
+  readonly created_at: string;
+  readonly indexed_at: string | null;
+}
+
+export type NewDocument = Pick<
+  DocumentRow,
+  | "file_id"
+  | "org_id"
+  | "project_id"
+  | "node_id"
+  | "user_id"
+  | "filename"
+  | "mime_type"
+  | "size"
+  | "content_hash"
+  | "blob_key"
+>;
+
+const COLUMNS = `file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key, status, error,
+  text_value, pages, created_at, indexed_at`;
+const OF_HANDLE = "org_id = current_org() and project_id = $1::uuid and node_id = $2::text and user_id = $3::text";
+
+/** Inserts a document that is still to be read; false when it is there already (the same upload, tried again). */
+export async function insertDocument(db: Db, document: NewDocument): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "insert_document",
+      text: `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text)
+        on conflict (file_id) do nothing returning file_id`,
+    },
+    [
+      document.file_id,
+      document.org_id,
+      document.project_id,
+      document.node_id,
+      document.user_id,
+      document.filename,
+      document.mime_type,
+      document.size,
+      document.content_hash,
+      document.blob_key,
+    ],
+  );
+  return rows.length === 1;
+}
+
+/** One document, or null. */
+export async function getDocument(db: Db, fileId: string): Promise<DocumentRow | null> {
+  const rows = await db.query<DocumentRow>(
+    { name: "get_document", text: `select ${COLUMNS} from documents where file_id = $1::uuid` },
+    [fileId],
+  );
+  return rows[0] ?? null;
+}
+
+/** A page of a handle's documents, of one file name or of all. */
+export async function listDocuments(
+  db: Db,
+  handle: DocumentHandle,
+  filename: string | null,
+  page: Keyset,
+): Promise<DocumentRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<DocumentRow>(
+    {
+      name: `list_documents_${suffix}`,
+      text: `select ${COLUMNS} from documents where ${OF_HANDLE} and ($4::text is null or filename = $4)
+        and file_id ${compare} $5::uuid order by file_id ${order} limit $6::integer`,
+    },
+    [handle.project_id, handle.node_id, handle.user_id, filename, bound, page.limit],
+  );
+}
+
+/** All documents of a handle that a run sees, in the order they were uploaded. At most `limit`. */
+export async function documentsOfHandle(db: Db, handle: DocumentHandle, limit: number): Promise<DocumentRow[]> {
+  return listDocuments(db, handle, null, { beyond: null, ascending: true, limit });
+}
+
+/** Notes what was read from a document. False when it is gone or was settled before. */
+export async function markIndexed(db: Db, fileId: string, text: StoredValue, pages: number | null): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "mark_document_indexed",
+      text: `update documents set status = 'indexed', text_value = $2::jsonb, pages = $3::integer, error = null, indexed_at = now()
+        where file_id = $1::uuid and status = 'pending' returning file_id`,
+    },
+    [fileId, jsonb(text), pages],
+  );
+  return rows.length === 1;
+}
+
+/** Notes why a document cannot be read. False when it is gone or was settled before. */
+export async function markError(db: Db, fileId: string, error: DocumentError): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "mark_document_error",
+      text: `update documents set status = 'error', error = $2::jsonb where file_id = $1::uuid and status = 'pending' returning file_id`,
+    },
+    [fileId, jsonb(error)],
+  );
+  return rows.length === 1;
+}
+
+/** What a removed document leaves behind in the blob store. */
+export interface RemovedDocument {
+  readonly file_id: string;
+  readonly blob_key: string;
+  readonly text_value: StoredValue | null;
+}
+
+/** Removes up to `limit` of a handle's documents, of one file name or of all, and tells what to delete with them. */
+export async function deleteDocuments(
+  db: Db,
+  handle: DocumentHandle,
+  filename: string | null,
+  limit: number,
+): Promise<RemovedDocument[]> {
+  return db.query<RemovedDocument>(
+    {
+      name: "delete_documents",
+      text: `delete from documents where file_id in (
+          select file_id from documents where ${OF_HANDLE} and ($4::text is null or filename = $4) order by file_id limit $5::integer
+        ) returning file_id, blob_key, text_value`,
+    },
+    [handle.project_id, handle.node_id, handle.user_id, filename, limit],
+  );
+}
+
+/** Holds back every other upload of the same name under the same handle until the transaction ends. */
+export async function lockFilename(db: Db, handle: DocumentHandle, filename: string): Promise<void> {
+  await db.query(
+    {
+      name: "lock_filename",
+      text: "select pg_advisory_xact_lock(hashtextextended(array_to_string($1::text[], chr(1)), 0))",
+    },
+    [["document", handle.project_id, handle.node_id, handle.user_id, filename]],
+  );
+}
+
+/** Removes the other documents of the same name under the same handle: the new one replaces them. */
+export async function deleteReplaced(db: Db, newer: NewDocument): Promise<RemovedDocument[]> {
+  return db.query<RemovedDocument>(
+    {
+      name: "delete_replaced_documents",
+      text: `delete from documents where ${OF_HANDLE} and filename = $4::text and file_id <> $5::uuid returning file_id, blob_key, text_value`,
+    },
+    [newer.project_id, newer.node_id, newer.user_id, newer.filename, newer.file_id],
+  );
+}
+
+/** Documents that have waited for longer than this to be read, of all organisations, for the sweeper to start again. */
+export async function pendingDocuments(
+  db: Db,
+  olderThanMs: number,
+  limit: number,
+): Promise<Array<{ org_id: string; file_id: string }>> {
+  return db.query<{ org_id: string; file_id: string }>(
+    {
+      name: "pending_documents",
+      text: `select org_id, file_id from documents where status = 'pending'
+        and created_at < now() - make_interval(secs => $1::float8 / 1000) order by created_at limit $2::integer`,
+    },
+    [olderThanMs, limit],
+  );
+}

@@ -1,0 +1,127 @@
+import type { Db } from "../db.ts";
+
+/** How long a claim holds without being renewed: the time after which a request that died may be tried again. */
+export const LEASE_SECONDS = 30;
+
+/** An answer as it is kept. */
+export interface StoredAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The bytes of the body, as text; sealed ones in base64. */
+  readonly body?: string;
+  /** Where a long body is kept. */
+  readonly blob?: string;
+  readonly sealed?: boolean;
+}
+
+export interface Claim {
+  readonly org_id: string;
+  readonly key: string;
+  readonly operation: string;
+  readonly request_hash: Buffer;
+  /** Used unless the key has a resource id already. */
+  readonly resource_id: string;
+  /** How long nobody else gets the key; 0 only fixes its resource id, and holds up nobody who asked a moment before. */
+  readonly lease_seconds: number;
+}
+
+export type ClaimResult =
+  | { readonly outcome: "claimed"; readonly resource_id: string; readonly repeated: boolean }
+  | { readonly outcome: "answered"; readonly resource_id: string; readonly response: StoredAnswer }
+  | { readonly outcome: "in_progress" }
+  | { readonly outcome: "conflict" };
+
+/**
+ * Claims a key for one request. Of any number of processes one gets it; a claim whose lease ran out, or that was
+ * released, can be taken again by the same request, with the same resource id.
+ */
+export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
+  // Between the two statements the row can be purged or released; then the claim is simply tried again.
+  for (;;) {
+    const taken = await takeKey(db, claim);
+    if (taken)
+      return { outcome: "claimed", resource_id: taken.resource_id, repeated: taken.resource_id !== claim.resource_id };
+    const rows = await db.query<{ resource_id: string; same: boolean; locked: boolean; response: StoredAnswer | null }>(
+      {
+        name: "find_idempotency_key",
+        text: `select resource_id, response, request_hash = $2::bytea as same, coalesce(locked_until > now(), false) as locked
+          from idempotency_keys where org_id = current_org() and key = $1::text`,
+      },
+      [claim.key, claim.request_hash],
+    );
+    const row = rows[0];
+    if (!row) continue;
+    if (!row.same) return { outcome: "conflict" };
+    if (row.response) return { outcome: "answered", resource_id: row.resource_id, response: row.response };
+    if (row.locked) return { outcome: "in_progress" };
+  }
+}
+
+async function takeKey(db: Db, claim: Claim): Promise<{ resource_id: string } | undefined> {
+  const rows = await db.query<{ resource_id: string }>(
+    {
+      name: "take_idempotency_key",
+      text: `insert into idempotency_keys as k (org_id, key, operation, request_hash, resource_id, locked_until)
+        values ($1::uuid, $2::text, $3::text, $4::bytea, $5::uuid, now() + make_interval(secs => nullif($6::int, 0)))
+        on conflict (org_id, key) do update set
+          operation = excluded.operation, request_hash = excluded.request_hash, locked_until = excluded.locked_until, response = null,
+          resource_id = case when k.created_at < now() - interval '24 hours' then excluded.resource_id else k.resource_id end,
+          created_at = case when k.created_at < now() - interval '24 hours' then now() else k.created_at end
+        where k.created_at < now() - interval '24 hours' and coalesce(k.locked_until <= now(), true)
+          or k.response is null and coalesce(k.locked_until <= now(), true) and k.request_hash = excluded.request_hash
+        returning resource_id`,
+    },
+    [claim.org_id, claim.key, claim.operation, claim.request_hash, claim.resource_id, claim.lease_seconds],
+  );
+  return rows[0];
+}
+
+/** Prolongs a claim whose request is still being served. */
+export async function renewClaim(db: Db, key: string): Promise<void> {
+  await db.query(
+    {
+      name: "renew_idempotency_key",
+      text: `update idempotency_keys set locked_until = now() + make_interval(secs => $2::int)
+        where org_id = current_org() and key = $1::text and response is null and locked_until is not null`,
+    },
+    [key, LEASE_SECONDS],
+  );
+}
+
+/** Gives a claim back, so that the same request may be tried again at once. */
+export async function releaseClaim(db: Db, key: string): Promise<void> {
+  await db.query(
+    {
+      name: "release_idempotency_key",
+      text: "update idempotency_keys set locked_until = null where org_id = current_org() and key = $1::text and response is null",
+    },
+    [key],
+  );
+}
+
+/** Keeps the answer of a claimed key; the first one stays. */
+export async function storeAnswer(db: Db, key: string, response: StoredAnswer): Promise<void> {
+  await db.query(
+    {
+      name: "store_idempotency_answer",
+      text: `update idempotency_keys set response = $2::jsonb, locked_until = null
+        where org_id = current_org() and key = $1::text and response is null`,
+    },
+    [key, JSON.stringify(response)],
+  );
+}
+
+/** Removes up to `limit` keys older than a day, of all organisations; answers the blobs that went with them. For the sweeper. */
+export async function purgeIdempotencyKeys(db: Db, limit: number): Promise<{ removed: number; blobs: string[] }> {
+  const rows = await db.query<{ blob: string | null }>(
+    {
+      name: "purge_idempotency_keys",
+      text: `delete from idempotency_keys where (org_id, key) in (
+          select org_id, key from idempotency_keys
+          where created_at < now() - interval '24 hours' and coalesce(locked_until < now(), true) limit $1::int)
+        returning response ->> 'blob' as blob`,
+    },
+    [limit],
+  );
+  return { removed: rows.length, blobs: rows.flatMap((row) => (row.blob === null ? [] : [row.blob])) };
+}

@@ -1,0 +1,14 @@
+import type { Db } from "../db.ts";
+
+/** Removes counts whose time is over; answers how many. For the sweeper. */
+export async function purgeRateLimits(db: Db, limit: number): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "purge_rate_limits",
+      text: `delete from rate_limits where key in (
+          select key from rate_limits where expire < extract(epoch from now()) * 1000 limit $1::int) returning key`,
+    },
+    [limit],
+  );
+  return rows.length;
+}

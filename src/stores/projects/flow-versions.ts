@@ -1,0 +1,137 @@
+import type { FlowDefinition } from "../../domain/flow/definition/definition.ts";
+import type { Plan } from "../../domain/flow/plan/types.ts";
+import type { Db } from "../db.ts";
+import type { Keyset } from "../keyset.ts";
+
+/** A version without its flow, as lists show it. */
+export interface FlowVersionHead {
+  readonly project_id: string;
+  readonly version: number;
+  readonly content_hash: string;
+  readonly notes: string;
+  /** Whether the project's published version is this one. */
+  readonly published: boolean;
+  readonly created_by: string | null;
+  readonly created_at: string;
+}
+
+export interface FlowVersion extends FlowVersionHead {
+  readonly definition: FlowDefinition;
+  readonly plan: Plan;
+}
+
+export interface NewFlowVersion {
+  readonly project_id: string;
+  readonly org_id: string;
+  readonly version: number;
+  readonly definition: FlowDefinition;
+  readonly plan: Plan;
+  readonly content_hash: string;
+  readonly notes: string;
+  readonly created_by: string | null;
+}
+
+const HEAD = `v.project_id, v.version, v.content_hash, v.notes, coalesce(p.published_version = v.version, false) as published,
+  v.created_by, v.created_at`;
+const FROM = `from flow_versions v join projects p using (project_id) where v.org_id = current_org() and p.deleted_at is null`;
+const LARGEST = 2_147_483_647;
+
+export async function insertFlowVersion(db: Db, version: NewFlowVersion): Promise<void> {
+  await db.query(
+    {
+      name: "insert_flow_version",
+      text: `insert into flow_versions (project_id, version, org_id, definition, plan, content_hash, notes, created_by)
+        values ($1::uuid, $2::int, $3::uuid, $4::jsonb, $5::jsonb, $6::text, $7::text, $8::uuid)`,
+    },
+    [
+      version.project_id,
+      version.version,
+      version.org_id,
+      JSON.stringify(version.definition),
+      JSON.stringify(version.plan),
+      version.content_hash,
+      version.notes,
+      version.created_by,
+    ],
+  );
+}
+
+export async function findFlowVersion(db: Db, projectId: string, version: number): Promise<FlowVersion | null> {
+  const rows = await db.query<FlowVersion>(
+    {
+      name: "find_flow_version",
+      text: `select ${HEAD}, v.definition, v.plan ${FROM} and v.project_id = $1::uuid and v.version = $2::int`,
+    },
+    [projectId, version],
+  );
+  return rows[0] ?? null;
+}
+
+/** The version of a project that has this content. */
+export async function findFlowVersionByContent(
+  db: Db,
+  projectId: string,
+  contentHash: string,
+): Promise<FlowVersionHead | null> {
+  const rows = await db.query<FlowVersionHead>(
+    {
+      name: "find_flow_version_by_content",
+      text: `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.content_hash = $2::text`,
+    },
+    [projectId, contentHash],
+  );
+  return rows[0] ?? null;
+}
+
+/** A page of a project's versions; `beyond` is a version number. */
+export async function listFlowVersions(db: Db, projectId: string, page: Keyset): Promise<FlowVersionHead[]> {
+  const [bound, compare, order] = page.ascending
+    ? [page.beyond ?? 0, ">", "asc"]
+    : [page.beyond ?? LARGEST, "<", "desc"];
+  return db.query<FlowVersionHead>(
+    {
+      name: `list_flow_versions_${order}`,
+      text: `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.version ${compare} $2::int order by v.version ${order} limit $3::int`,
+    },
+    [projectId, bound, page.limit],
+  );
+}
+
+/** A flow that a flow calls: version -1 is the published one. */
+export interface FlowReference {
+  readonly project_id: string;
+  readonly version: number;
+}
+
+/** The positions of the references that lead nowhere. Every project id must be a UUID. */
+export async function findDeadReferences(db: Db, references: readonly FlowReference[]): Promise<number[]> {
+  const rows = await db.query<{ position: number }>(
+    {
+      name: "find_dead_references",
+      text: `select (r.position - 1)::int as position
+        from unnest($1::uuid[], $2::int[]) with ordinality as r (project_id, version, position)
+        where not exists (
+          select from projects p where p.project_id = r.project_id and p.org_id = current_org() and p.deleted_at is null
+            and (r.version = -1 or exists (
+              select from flow_versions v where v.project_id = r.project_id and v.version = r.version)))`,
+    },
+    [references.map((reference) => reference.project_id), references.map((reference) => reference.version)],
+  );
+  return rows.map((row) => row.position);
+}
+
+/** A project whose published flow calls this one, if there is any. Looks through all published flows: for rare questions. */
+export async function findCallerOf(db: Db, projectId: string): Promise<{ project_id: string; name: string } | null> {
+  const rows = await db.query<{ project_id: string; name: string }>(
+    {
+      name: "find_caller_of",
+      text: `select p.project_id, p.name from projects p
+        join flow_versions v on v.project_id = p.project_id and v.version = p.published_version
+        where p.org_id = current_org() and p.deleted_at is null and p.project_id <> $1::uuid
+          and jsonb_path_exists(v.plan, '$.** ? (@.type == "subflow").config.project_id ? (@ == $called)', jsonb_build_object('called', $1::text))
+        limit 1`,
+    },
+    [projectId],
+  );
+  return rows[0] ?? null;
+}

@@ -1,0 +1,142 @@
+import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+export interface Project {
+  readonly project_id: string;
+  readonly org_id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly published_version: number | null;
+  /** 0 while there is none. */
+  readonly latest_version: number;
+  /** Rises with every change. */
+  readonly revision: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+const COLUMNS =
+  "project_id, org_id, name, description, published_version, latest_version, revision, created_at, updated_at";
+/** Deleted projects keep their rows, for the runs that name them; to everybody else they are gone. */
+const LIVE = "org_id = current_org() and deleted_at is null";
+
+/** Adds a project; false when one with this id is there already (the request was tried before). */
+export async function insertProject(
+  db: Db,
+  project: { project_id: string; org_id: string; name: string; description: string },
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "insert_project",
+      text: `insert into projects (project_id, org_id, name, description) values ($1::uuid, $2::uuid, $3::text, $4::text)
+        on conflict (project_id) do nothing returning project_id`,
+    },
+    [project.project_id, project.org_id, project.name, project.description],
+  );
+  return rows.length > 0;
+}
+
+export async function findProject(db: Db, projectId: string): Promise<Project | null> {
+  const rows = await db.query<Project>(
+    { name: "find_project", text: `select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE}` },
+    [projectId],
+  );
+  return rows[0] ?? null;
+}
+
+/** Those of the ids that are projects of the organisation. */
+export async function existingProjects(db: Db, projectIds: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ project_id: string }>(
+    {
+      name: "existing_projects",
+      text: `select project_id from projects where project_id = any ($1::uuid[]) and ${LIVE}`,
+    },
+    [projectIds],
+  );
+  return rows.map((row) => row.project_id);
+}
+
+/** The same, and nobody else changes it until the transaction ends. */
+export async function lockProject(db: Db, projectId: string): Promise<Project | null> {
+  const rows = await db.query<Project>(
+    {
+      name: "lock_project",
+      text: `select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE} for update`,
+    },
+    [projectId],
+  );
+  return rows[0] ?? null;
+}
+
+export async function listProjects(db: Db, page: Keyset): Promise<Project[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<Project>(
+    {
+      name: `list_projects_${suffix}`,
+      text: `select ${COLUMNS} from projects where ${LIVE} and project_id ${compare} $1::uuid order by project_id ${order} limit $2::int`,
+    },
+    [bound, page.limit],
+  );
+}
+
+/** Changes what is given; null leaves a member as it is. */
+export async function updateProject(
+  db: Db,
+  projectId: string,
+  change: { name: string | null; description: string | null },
+): Promise<Project | null> {
+  const rows = await db.query<Project>(
+    {
+      name: "update_project",
+      text: `update projects set name = coalesce($2::text, name), description = coalesce($3::text, description),
+          revision = revision + 1, updated_at = now()
+        where project_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
+    },
+    [projectId, change.name, change.description],
+  );
+  return rows[0] ?? null;
+}
+
+/** Makes a version the published one. */
+export async function publishVersion(db: Db, projectId: string, version: number): Promise<Project | null> {
+  const rows = await db.query<Project>(
+    {
+      name: "publish_version",
+      text: `update projects set published_version = $2::int,
+          revision = revision + (published_version is distinct from $2::int)::int,
+          updated_at = case when published_version is distinct from $2::int then now() else updated_at end
+        where project_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
+    },
+    [projectId, version],
+  );
+  return rows[0] ?? null;
+}
+
+/** Takes the next version number of a locked project. */
+export async function takeNextVersion(db: Db, projectId: string): Promise<number> {
+  const rows = await db.query<{ latest_version: number }>(
+    {
+      name: "take_next_version",
+      text: `update projects set latest_version = latest_version + 1, revision = revision + 1, updated_at = now()
+        where project_id = $1::uuid and ${LIVE} returning latest_version`,
+    },
+    [projectId],
+  );
+  const row = rows[0];
+  if (!row) throw new Error("takeNextVersion needs a project that the transaction has locked");
+  return row.latest_version;
+}
+
+/** Hides a project for ever; false when there is none. Its runs go on. */
+export async function deleteProject(db: Db, projectId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "delete_project",
+      text: `update projects set deleted_at = now(), updated_at = now(), revision = revision + 1
+        where project_id = $1::uuid and ${LIVE} returning project_id`,
+    },
+    [projectId],
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,65 @@
+import type { PauseOpening, PauseResolution } from "../../domain/runs/run.ts";
+import { jsonb } from "../jsonb.ts";
+import type { Db } from "../db.ts";
+
+export interface PauseRow extends PauseOpening {
+  readonly run_id: string;
+  readonly received: ReadonlyArray<{ readonly by: string; readonly action: string; readonly at: string }>;
+  readonly status: "waiting" | "resolved" | "expired" | "cancelled";
+  readonly resolution: PauseResolution | null;
+  readonly created_at: string;
+  readonly resolved_at: string | null;
+}
+
+export async function listPauses(db: Db, runId: string): Promise<PauseRow[]> {
+  return db.query<PauseRow>(
+    { name: "list_pauses", text: "select * from run_pauses where run_id = $1::uuid order by created_at, pause_id" },
+    [runId],
+  );
+}
+
+/** One pause, locked until the transaction ends. Lock the run first (`lockRun`): every writer takes them in that order. */
+export async function lockPause(db: Db, pauseId: string): Promise<PauseRow | null> {
+  const rows = await db.query<PauseRow>("select * from run_pauses where pause_id = $1::uuid for update", [pauseId]);
+  return rows[0] ?? null;
+}
+
+/** Adds an answer to a locked pause that needs more of them. */
+export async function addApproval(db: Db, pauseId: string, received: PauseRow["received"]): Promise<void> {
+  await db.query("update run_pauses set received = $2::jsonb where pause_id = $1::uuid", [pauseId, jsonb(received)]);
+}
+
+/** Closes a waiting pause; false when somebody else was first. */
+export async function closePause(
+  db: Db,
+  pauseId: string,
+  status: "resolved" | "expired",
+  resolution: PauseResolution | null,
+  received: PauseRow["received"] | null,
+): Promise<boolean> {
+  const rows = await db.query(
+    `update run_pauses set status = $2, resolution = $3::jsonb, received = coalesce($4::jsonb, received), resolved_at = now()
+     where pause_id = $1::uuid and status = 'waiting' returning pause_id`,
+    [pauseId, status, resolution ? jsonb(resolution) : null, received ? jsonb(received) : null],
+  );
+  return rows.length === 1;
+}
+
+/** Writes what may be kept of an answer that its run has taken. */
+export async function replaceResolution(db: Db, pauseId: string, resolution: PauseResolution): Promise<void> {
+  await db.query("update run_pauses set resolution = $2::jsonb where pause_id = $1::uuid", [
+    pauseId,
+    jsonb(resolution),
+  ]);
+}
+
+/** Resolutions that no workflow has been seen to take, for the sweeper to signal again. */
+export async function undeliveredPauses(db: Db, olderThanMs: number, limit: number): Promise<PauseRow[]> {
+  return db.query<PauseRow>(
+    // Those of runs that have ended without taking them would be in the way of the others for ever.
+    `select p.* from run_pauses p join runs r using (run_id) where p.status = 'resolved' and p.delivered_at is null
+       and r.state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED')
+       and p.resolved_at < now() - make_interval(secs => $1::float8 / 1000) order by p.resolved_at limit $2`,
+    [olderThanMs, limit],
+  );
+}

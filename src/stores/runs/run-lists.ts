@@ -1,0 +1,109 @@
+import type { Json } from "../../domain/json.ts";
+import type { RunState, RunType } from "../../domain/runs/run.ts";
+import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+import type { RunRow } from "./runs.ts";
+
+/** Which runs to list; members left out restrict nothing. All of them hold together. */
+export interface RunFilter {
+  readonly project_id?: string | undefined;
+  readonly states?: readonly RunState[] | undefined;
+  readonly run_type?: RunType | undefined;
+  readonly user_id?: string | undefined;
+  readonly parent_run_id?: string | undefined;
+  readonly tag?: string | undefined;
+  /** RFC 3339, both exclusive. */
+  readonly created_after?: string | undefined;
+  readonly created_before?: string | undefined;
+}
+
+/** A value in a list: itself, where it is kept, or (longer than a list carries) its beginning. */
+export type ListedValue =
+  | { readonly v: Json }
+  | { readonly ref: { readonly size: number } }
+  | { readonly cut: { readonly size: number; readonly preview: string } };
+
+/** A run as lists have it: its values are shortened by the database, so that a page of 200 stays small. */
+export interface RunListRow extends Omit<
+  RunRow,
+  "inputs" | "outputs" | "start_input" | "citations" | "ignored_inputs"
+> {
+  readonly inputs: Readonly<Record<string, ListedValue>>;
+  readonly outputs: Readonly<Record<string, ListedValue>> | null;
+}
+
+/** Longest JSON text (bytes) of a value in a list, and how much (characters) is shown of a longer one. */
+const LISTED_BYTES = 4096;
+const PREVIEW_CHARACTERS = 256;
+
+/** A run's id is made before its row is: by this much, at most, unless its first attempt died. */
+const ID_LEADS_MS = 60_000;
+
+const shortened = (column: string): string => `
+  (select jsonb_object_agg(key, case when octet_length((value->'v')::text) > ${LISTED_BYTES}
+     then jsonb_build_object('cut', jsonb_build_object('size', octet_length((value->'v')::text), 'preview', left((value->'v')::text, ${PREVIEW_CHARACTERS})))
+     else value end) from jsonb_each(${column}))`;
+// Most runs are small: those are passed on as they are, without taking them apart.
+const listed = (column: string): string =>
+  `case when pg_column_size(r.${column}) <= ${LISTED_BYTES} and octet_length(r.${column}::text) <= 2 * ${LISTED_BYTES} then r.${column}
+     else ${shortened(`r.${column}`)} end as ${column}`;
+
+const COLUMNS = `r.run_id, r.org_id, r.project_id, r.flow_version, r.state, r.state_reason, ${listed("inputs")}, ${listed("outputs")},
+  r.error, r.run_type, r.ran_by_type, r.ran_by_id, r.user_id, r.parent_run_id, r.resumed_from, r.metadata, r.tags, r.usage, r.run_at,
+  r.timeout_seconds, r.total_nodes, r.started_nodes, r.completed_nodes, r.skipped_nodes, r.current_node, r.event_seq, r.created_at,
+  r.started_at, r.paused_at, r.finished_at, r.updated_at, r.temporal_run_id, r.cancel_requested`;
+
+/** The smallest UUIDv7 of a millisecond. */
+function firstIdOf(ms: number): string {
+  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0").slice(-12);
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
+}
+
+/**
+ * One page of an organisation's runs. The organisation is a parameter and not only the row-level policy's, because the
+ * planner then knows how large its share is. Every page is a walk along an index in the order of the ids:
+ * its cost does not grow with the depth. Several states are several walks, merged.
+ */
+export async function listRuns(db: Db, orgId: string, filter: RunFilter, page: Keyset): Promise<RunListRow[]> {
+  const { bound, compare, order } = keysetSql(page);
+  const values: unknown[] = [];
+  const add = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
+  const conditions = [`r.org_id = ${add(orgId, "uuid")}`];
+  const where = (condition: string): number => conditions.push(condition);
+  const limit = add(page.limit, "integer");
+
+  // With a tag the walk is along the tags' own table.
+  const key = filter.tag === undefined ? "r.run_id" : "t.run_id";
+  let from = "runs r";
+  if (filter.tag !== undefined) {
+    from = "run_tags t join runs r on r.run_id = t.run_id";
+    where(`t.org_id = ${add(orgId, "uuid")} and t.tag = ${add(filter.tag, "text")}`);
+  }
+  where(`${key} ${compare} ${add(bound, "uuid")}`);
+  if (filter.project_id !== undefined) where(`r.project_id = ${add(filter.project_id, "uuid")}`);
+  if (filter.run_type !== undefined) where(`r.run_type = ${add(filter.run_type, "text")}`);
+  if (filter.user_id !== undefined) where(`r.user_id = ${add(filter.user_id, "text")}`);
+  if (filter.parent_run_id !== undefined) where(`r.parent_run_id = ${add(filter.parent_run_id, "uuid")}`);
+  // The id's own time bounds the walk; the row's time decides. Milliseconds, as clients see them.
+  if (filter.created_after !== undefined) {
+    where(`${key} >= ${add(firstIdOf(Date.parse(filter.created_after) - ID_LEADS_MS), "uuid")}`);
+    where(`date_trunc('milliseconds', r.created_at) > ${add(filter.created_after, "timestamptz")}`);
+  }
+  if (filter.created_before !== undefined) {
+    where(`${key} < ${add(firstIdOf(Date.parse(filter.created_before) + ID_LEADS_MS), "uuid")}`);
+    where(`date_trunc('milliseconds', r.created_at) < ${add(filter.created_before, "timestamptz")}`);
+  }
+
+  const walk = (columns: string, state?: RunState): string => `select ${columns} from ${from}
+    where ${conditions.join(" and ")}${state === undefined ? "" : ` and r.state = ${add(state, "text")}`}
+    order by ${key} ${order} limit ${limit}`;
+  const states = [...new Set(filter.states ?? [])];
+  if (states.length <= 1) return db.query<RunListRow>(walk(COLUMNS, states[0]), values);
+  // A walk a state, each planned for that very state: with `state = any (...)` Postgres may filter all runs instead.
+  const found = states.map((state) => `(${walk("r.run_id", state)})`).join(" union all ");
+  return db.query<RunListRow>(
+    `select ${COLUMNS} from (${found} order by run_id ${order} limit ${limit}) as found join runs r using (run_id) order by r.run_id ${order}`,
+    values,
+  );
+}

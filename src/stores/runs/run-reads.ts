@@ -1,0 +1,57 @@
+import type { RunState } from "../../domain/runs/run.ts";
+import type { Db } from "../db.ts";
+import type { PauseRow } from "./pauses.ts";
+import type { RunRow } from "./runs.ts";
+
+/** One run if it is terminal or paused: who waits for that gets the row with the same query that tells him. */
+export async function getSettledRun(db: Db, runId: string): Promise<RunRow | null> {
+  const rows = await db.query<RunRow>(
+    {
+      name: "get_settled_run",
+      text: "select * from runs where run_id = $1::uuid and state in ('PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED')",
+    },
+    [runId],
+  );
+  return rows[0] ?? null;
+}
+
+/** How far a run's record is. Every change of what people read moves one of the two. */
+export interface RunPosition {
+  readonly run_id: string;
+  readonly state: RunState;
+  readonly event_seq: number;
+}
+
+/** One run if its record is not at this position any more. */
+export async function getRunBeyond(db: Db, position: RunPosition): Promise<RunRow | null> {
+  const rows = await db.query<RunRow>(
+    {
+      name: "get_run_beyond",
+      text: "select * from runs where run_id = $1::uuid and (event_seq <> $2::integer or state <> $3::text)",
+    },
+    [position.run_id, position.event_seq, position.state],
+  );
+  return rows[0] ?? null;
+}
+
+/** Where runs stand, of all organisations: one query a second for all who wait in a process. */
+export async function runPositions(db: Db, runIds: readonly string[]): Promise<RunPosition[]> {
+  return db.query<RunPosition>(
+    { name: "run_positions", text: "select run_id, state, event_seq from runs where run_id = any ($1::uuid[])" },
+    [runIds],
+  );
+}
+
+/** The first pauses of each of these runs, in the order they were opened; at most `each` of a run. */
+export async function listPausesOf(db: Db, runIds: readonly string[], each: number): Promise<PauseRow[]> {
+  return db.query<PauseRow>(
+    {
+      name: "list_pauses_of",
+      text: `select p.* from unnest($1::uuid[]) as r (run_id)
+        cross join lateral (
+          select * from run_pauses where run_pauses.run_id = r.run_id order by created_at, pause_id limit $2::integer
+        ) as p`,
+    },
+    [runIds, each],
+  );
+}

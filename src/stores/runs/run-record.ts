@@ -1,0 +1,224 @@
+import { uuidv7 } from "uuidv7";
+import type { RunState, RunUpdate } from "../../domain/runs/run.ts";
+import { isTerminal } from "../../domain/runs/run.ts";
+import { MAX_EVENT_DATA_BYTES, OVERSIZE } from "../../domain/webhooks/events.ts";
+import { jsonb } from "../jsonb.ts";
+import type { Db, Statement } from "../db.ts";
+
+/** An entry of a run's event log, before it has its number. */
+export interface RunEventDraft {
+  readonly type: "node.started" | "node.retrying" | "node.finished" | "output.delta";
+  readonly at: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The state of a run before and after a write; null when there is no such run. */
+export interface RunWriteResult {
+  readonly old_state: RunState;
+  readonly state: RunState;
+}
+
+/** When the reconciler looks at a run that has not moved since (ms). */
+const DEFAULT_CHECK_MS = 60_000;
+
+// One statement, so that state, nodes, events and outbox agree whatever dies. The row lock on the run puts the writes
+// of parallel branches in order, and with them the numbers of the events: who has seen number n has seen all below it.
+const RECORD: Statement = {
+  name: "record_run",
+  text: `
+with before as (
+  select run_id, org_id, project_id, flow_version, state, event_seq, run_type, parent_run_id
+  from runs where run_id = $1::uuid for update
+),
+-- A run that has ended takes no more: what comes late has been settled with it, and who followed its events has gone.
+open as (
+  select * from before where state not in ('COMPLETED', 'FAILED', 'CANCELLED')
+),
+-- Approvals that nobody waits for any more: the map around them has run out of time, or a node beside them has failed.
+given_up as (
+  select path from jsonb_to_recordset($7::jsonb) as n (path text, type text, state text) where type = 'approval' and state = 'CANCELLED'
+  union all
+  -- Told before, where the write that opens the pause comes late.
+  select p.path from jsonb_to_recordset($9::jsonb) as p (path text)
+  cross join lateral (select state from node_runs where run_id = $1::uuid and path = p.path limit 1) as told
+  where told.state = 'CANCELLED'
+),
+waiting as (
+  select (exists (
+    -- Opened by a write that is repeated, a pause may have been answered in between.
+    select from jsonb_to_recordset($9::jsonb) as p (pause_id uuid, path text)
+    where coalesce((select known.status from run_pauses as known where known.pause_id = p.pause_id limit 1), 'waiting') = 'waiting'
+      and p.path not in (select path from given_up)
+  ) or exists (
+    select from run_pauses where run_id = $1::uuid and status = 'waiting' and not (pause_id = any ($10::uuid[]))
+      and path not in (select path from given_up)
+  )) as any
+),
+moved as (
+  select *, case
+    when state in ('COMPLETED', 'FAILED', 'CANCELLED') then state
+    when $3::text is null then case state when 'PENDING' then 'RUNNING' else state end
+    when $3 = 'PAUSED' and not (select waiting.any from waiting) then case state when 'PENDING' then 'RUNNING' else state end
+    when $3 = 'RESUMED' and state = 'PENDING' then 'RUNNING'
+    else $3
+  end as new_state
+  from before
+),
+put_nodes as (
+  insert into node_runs (run_id, path, org_id, node_id, type, state, attempts, inputs, output, truncated, error, started_at, finished_at)
+  select open.run_id, n.path, open.org_id, n.node_id, n.type, n.state, n.attempts, n.inputs, n.output, coalesce(n.truncated, false),
+    n.error, n.started_at, n.finished_at
+  from open, jsonb_to_recordset($7::jsonb) as n (path text, node_id text, type text, state text, attempts integer, inputs jsonb,
+    output jsonb, truncated boolean, error jsonb, started_at timestamptz, finished_at timestamptz)
+  on conflict (run_id, path) do update set state = excluded.state, attempts = excluded.attempts,
+    inputs = coalesce(excluded.inputs, node_runs.inputs), output = excluded.output, truncated = excluded.truncated,
+    error = excluded.error, started_at = coalesce(node_runs.started_at, excluded.started_at), finished_at = excluded.finished_at
+  -- A record that comes late (an activity that was cancelled, a worker thought dead) does not undo a node's end.
+  where node_runs.state not in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED')
+),
+put_pauses as (
+  insert into run_pauses (pause_id, run_id, org_id, workflow_id, node_id, path, kind, message, data, form, actions,
+    required_approvals, expires_at, on_timeout, status)
+  select p.pause_id, open.run_id, open.org_id, p.workflow_id, p.node_id, p.path, p.kind, p.message, p.data, p.form, p.actions,
+    p.required_approvals, p.expires_at, p.on_timeout, case when p.path in (select path from given_up) then 'cancelled' else 'waiting' end
+  from open, jsonb_to_recordset($9::jsonb) as p (pause_id uuid, workflow_id text, node_id text, path text, kind text, message text,
+    data jsonb, form jsonb, actions jsonb, required_approvals integer, expires_at timestamptz, on_timeout text)
+  on conflict do nothing
+),
+taken as (
+  update run_pauses set delivered_at = now() where pause_id = any ($10::uuid[]) and run_id = $1::uuid and delivered_at is null
+),
+closed as (
+  -- One that has an answer keeps it; it is not sent again.
+  update run_pauses set status = case status when 'waiting' then 'cancelled' else status end,
+    resolved_at = coalesce(resolved_at, now()), delivered_at = coalesce(delivered_at, now())
+  from moved where run_pauses.run_id = moved.run_id and (
+    run_pauses.path in (select path from given_up)
+    or run_pauses.status = 'waiting' and moved.new_state in ('COMPLETED', 'FAILED', 'CANCELLED') and moved.state <> moved.new_state
+  )
+),
+put_checkpoint as (
+  insert into run_checkpoints (run_id, org_id, nodes)
+  select run_id, org_id, $11::jsonb from moved where $11::jsonb is not null and state <> new_state
+  on conflict (run_id) do nothing
+),
+events as (
+  select 0 as part, 0::bigint as ord, 'run.state' as type, $4::timestamptz as at, jsonb_build_object('state', 'RUNNING') as data
+  from moved where state = 'PENDING' and new_state <> 'PENDING' and $2::text is not null
+  union all
+  select 1, e.ord, e.type, e.at, e.data
+  from open
+  cross join rows from (jsonb_to_recordset($8::jsonb) as (type text, at timestamptz, data jsonb)) with ordinality as e (type, at, data, ord)
+  -- A write that is repeated, because its first success was not heard of, tells nothing twice.
+  -- One look-up a node, through the index: planned on a small table, a join would read all of it, and go on so as it grows.
+  left join lateral (
+    select path, state, attempts, error from node_runs where run_id = open.run_id and path = e.data->>'path' limit 1
+  ) as told on true
+  where told.path is null
+    or told.state not in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED') and case e.type
+      when 'node.started' then false
+      when 'node.retrying' then told.attempts < (e.data->>'attempt')::integer or told.error is null and e.data->>'error' is not null
+      else true
+    end
+  union all
+  select 2, 0, 'run.state', clock_timestamp(), jsonb_build_object('state', new_state, 'reason', $5::text)
+  from moved where state <> new_state and new_state <> 'RUNNING'
+  union all
+  select 3, 0, 'run.paused', clock_timestamp(), jsonb_build_object('run_id', run_id) from moved where state <> new_state and new_state = 'PAUSED'
+  union all
+  select 3, 0, 'run.finished', clock_timestamp(), jsonb_build_object('run_id', run_id, 'state', new_state, 'error', $12::jsonb)
+  from moved where state <> new_state and new_state in ('COMPLETED', 'FAILED', 'CANCELLED')
+),
+put_events as (
+  insert into run_events (run_id, seq, org_id, type, at, data)
+  select before.run_id, before.event_seq + row_number() over (order by events.part, events.ord), before.org_id, events.type, events.at, events.data
+  from before, events
+),
+put_outbox as (
+  insert into outbox (event_id, org_id, type, project_id, data)
+  -- From the application: Postgres makes ids that are in the order of time from version 18 on only.
+  select ($15::uuid[])[1 + change.ord], org_id, 'run.' || change.name, project_id, jsonb_build_object('run_id', run_id, 'project_id', project_id,
+    'flow_version', flow_version, 'run_type', run_type, 'parent_run_id', parent_run_id, 'state', change.state, 'state_reason', $5::text, 'error', $12::jsonb)
+      || case when change.state = 'COMPLETED' then told.outputs else '{}' end
+  from moved cross join lateral (
+    select 'started' as name, 'RUNNING' as state, 0 as ord where moved.state = 'PENDING' and $2::text is not null
+    union all
+    select lower(moved.new_state), moved.new_state, 1 where moved.state <> moved.new_state and moved.new_state <> 'RUNNING'
+    order by ord
+  ) as change
+  cross join lateral (
+    -- Long outputs are not copied: the event says how long they are, and its receiver is told where to read them.
+    select case when sum(size) > ${MAX_EVENT_DATA_BYTES} or bool_or(value ? 'ref') then jsonb_build_object('${OVERSIZE}', sum(size))
+      else jsonb_build_object('outputs', coalesce(jsonb_object_agg(key, value -> 'v'), '{}')) end as outputs
+    from (
+      select key, value, coalesce((value -> 'ref' ->> 'size')::bigint, octet_length(value::text)) as size
+      from jsonb_each(coalesce($6::jsonb, '{}'))
+    ) as output
+  ) as told
+)
+update runs set
+  state = moved.new_state,
+  state_reason = case when moved.state <> moved.new_state then $5 else runs.state_reason end,
+  outputs = case when moved.state <> moved.new_state then coalesce($6::jsonb, runs.outputs) else runs.outputs end,
+  error = case when moved.state <> moved.new_state then coalesce($12::jsonb, runs.error) else runs.error end,
+  temporal_run_id = coalesce($2::text, runs.temporal_run_id),
+  start_input = case when moved.state = 'PENDING' then '{}' else runs.start_input end,
+  started_at = coalesce(runs.started_at, $4),
+  paused_at = case when moved.new_state = 'PAUSED' and moved.state <> 'PAUSED' then clock_timestamp() else runs.paused_at end,
+  finished_at = case when moved.state <> moved.new_state and moved.new_state in ('COMPLETED', 'FAILED', 'CANCELLED')
+    then clock_timestamp() else runs.finished_at end,
+  total_nodes = greatest(runs.total_nodes, ($13::jsonb->>'total_nodes')::integer),
+  started_nodes = greatest(runs.started_nodes, ($13::jsonb->>'started_nodes')::integer),
+  completed_nodes = greatest(runs.completed_nodes, ($13::jsonb->>'completed_nodes')::integer),
+  skipped_nodes = greatest(runs.skipped_nodes, ($13::jsonb->>'skipped_nodes')::integer),
+  current_node = coalesce($13::jsonb->>'current_node', runs.current_node),
+  event_seq = runs.event_seq + (select count(*) from events),
+  updated_at = clock_timestamp(),
+  check_at = clock_timestamp() + make_interval(secs => $14::float8 / 1000)
+from moved where runs.run_id = moved.run_id
+returning moved.state as old_state, moved.new_state as state`,
+};
+
+/**
+ * Writes what happened to a run since the last write: its state, nodes, pauses, events and the outbox rows of the change
+ * of state. Does nothing to a state that is terminal already; returns the states so that the caller sees who was first.
+ */
+export async function recordRun(
+  db: Db,
+  update: RunUpdate,
+  events: readonly RunEventDraft[],
+  checkAfterMs = DEFAULT_CHECK_MS,
+): Promise<RunWriteResult | null> {
+  const rows = await db.query<{ old_state: RunState; state: RunState }>(RECORD, [
+    update.run_id,
+    update.temporal_run_id === "" ? null : update.temporal_run_id,
+    update.state ?? null,
+    update.started_at,
+    update.state_reason ?? null,
+    update.outputs ? jsonb(update.outputs) : null,
+    jsonb(update.nodes),
+    jsonb(events),
+    jsonb(update.pauses_opened ?? []),
+    update.pauses_taken ?? [],
+    update.checkpoint ? jsonb(update.checkpoint) : null,
+    update.error ? jsonb(update.error) : null,
+    jsonb(update.progress),
+    checkAfterMs,
+    // One for each event that a write may tell of outside: that the run has started, and what has become of it.
+    [uuidv7(), uuidv7()],
+  ]);
+  return rows[0] ?? null;
+}
+
+/**
+ * Locks the run's row. A write of PAUSED needs it taken first, in the same transaction: whether a pause still waits must
+ * be read after every resume that is under way has committed.
+ */
+export async function lockRun(db: Db, runId: string): Promise<void> {
+  await db.query({ name: "lock_run", text: "select 1 from runs where run_id = $1::uuid for update" }, [runId]);
+}
+
+/** The states a checkpoint is worth keeping for. */
+export function keepsCheckpoint(state: RunState | undefined): boolean {
+  return state !== undefined && isTerminal(state) && state !== "COMPLETED";
+}

@@ -1,0 +1,189 @@
+import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
+import type {
+  CheckpointNode,
+  Progress,
+  RanByType,
+  RunError,
+  RunLimits,
+  RunState,
+  RunType,
+} from "../../domain/runs/run.ts";
+import { jsonb } from "../jsonb.ts";
+import type { Db, Statement } from "../db.ts";
+
+/** What a run is started with beyond what its row says anyway. Emptied once its workflow has written. */
+export interface StartInput {
+  readonly limits?: RunLimits;
+  readonly depth?: number;
+  /** Only where the row's own inputs are redacted. */
+  readonly inputs?: Readonly<Record<string, StoredValue>>;
+  readonly reuse?: Readonly<Record<string, CheckpointNode>>;
+}
+
+/** What a new run's row is made of. */
+export interface NewRun {
+  readonly run_id: string;
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly flow_version: number;
+  readonly inputs: Readonly<Record<string, StoredValue>>;
+  readonly run_type: RunType;
+  readonly ran_by_type: RanByType;
+  readonly ran_by_id: string | null;
+  readonly user_id: string | null;
+  readonly parent_run_id: string | null;
+  readonly resumed_from: { readonly run_id: string; readonly node_id: string } | null;
+  readonly metadata: JsonObject;
+  readonly tags: readonly string[];
+  readonly start_input: StartInput;
+  readonly run_at: string | null;
+  readonly timeout_seconds: number;
+  readonly total_nodes: number;
+  /** Members of the call's body that no input takes. */
+  readonly ignored_inputs?: readonly string[];
+}
+
+/** A run as its row has it. Times are RFC 3339. */
+export interface RunRow extends NewRun, Progress {
+  readonly state: RunState;
+  readonly state_reason: string | null;
+  readonly outputs: Readonly<Record<string, StoredValue>> | null;
+  readonly citations: Json | null;
+  readonly error: RunError | null;
+  readonly usage: JsonObject;
+  readonly event_seq: number;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly paused_at: string | null;
+  readonly finished_at: string | null;
+  readonly updated_at: string;
+  readonly temporal_run_id: string | null;
+  readonly cancel_requested: { readonly reason: string | null; readonly at: string } | null;
+  readonly ignored_inputs: readonly string[];
+}
+
+const INSERT: Statement = {
+  name: "insert_run",
+  text: `
+insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
+  resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, check_at)
+values ($1::uuid, $2::uuid, $3::uuid, $4::integer, $5::jsonb, $6, $7, $8::uuid, $9, $10::uuid, $11::jsonb, $12::jsonb, $13::text[],
+  $14::jsonb, $15::timestamptz, $16::integer, $17::integer, $18::text[], coalesce($15::timestamptz, now()) + interval '5 seconds')
+on conflict (run_id) do nothing
+returning run_id`,
+};
+
+/** Inserts a PENDING run; false when a run of that id exists (the same request, tried again). */
+export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
+  const rows = await db.query(INSERT, [
+    run.run_id,
+    run.org_id,
+    run.project_id,
+    run.flow_version,
+    jsonb(run.inputs),
+    run.run_type,
+    run.ran_by_type,
+    run.ran_by_id,
+    run.user_id,
+    run.parent_run_id,
+    run.resumed_from ? jsonb(run.resumed_from) : null,
+    jsonb(run.metadata),
+    run.tags,
+    jsonb(run.start_input),
+    run.run_at,
+    run.timeout_seconds,
+    run.total_nodes,
+    run.ignored_inputs ?? [],
+  ]);
+  return rows.length === 1;
+}
+
+/** One run, or null. */
+export async function getRun(db: Db, runId: string): Promise<RunRow | null> {
+  const rows = await db.query<RunRow>({ name: "get_run", text: "select * from runs where run_id = $1::uuid" }, [runId]);
+  return rows[0] ?? null;
+}
+
+/** The child of a run whose id ends so; null when it has none. */
+export async function findChildRun(db: Db, parentRunId: string, idEnd: string): Promise<RunRow | null> {
+  const rows = await db.query<RunRow>(
+    {
+      name: "find_child_run",
+      text: "select * from runs where parent_run_id = $1::uuid and right(run_id::text, $3::integer) = $2::text",
+    },
+    [parentRunId, idEnd, idEnd.length],
+  );
+  return rows[0] ?? null;
+}
+
+/** Until the transaction ends nobody else counts the organisation's runs to add one. */
+export async function lockRunCounts(db: Db, orgId: string): Promise<void> {
+  // A statement of its own: the count's must begin after the lock is there, or it does not see what the others added.
+  await db.query(
+    {
+      name: "lock_run_counts",
+      text: "select pg_advisory_xact_lock(hashtextextended('live runs ' || $1::uuid, 0))",
+    },
+    [orgId],
+  );
+}
+
+/** How many runs are under way: in the organisation, or in one project of it. Counts no further than `most`. */
+export async function countLiveRuns(db: Db, orgId: string, projectId: string | null, most: number): Promise<number> {
+  const rows = await db.query<{ n: number }>(
+    {
+      name: "count_live_runs",
+      text: `select count(*)::integer as n from (
+        select 1 from runs where org_id = $1::uuid and ($2::uuid is null or project_id = $2)
+          and state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED') limit $3) as live`,
+    },
+    [orgId, projectId, most],
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** Notes that a run is to be cancelled; null when there is no such run. The state is as it was. */
+export async function requestCancel(db: Db, runId: string, reason: string | null): Promise<{ state: RunState } | null> {
+  const rows = await db.query<{ state: RunState }>(
+    `update runs set
+       cancel_requested = case when state in ('COMPLETED', 'FAILED', 'CANCELLED') then cancel_requested
+         else coalesce(cancel_requested, jsonb_build_object('reason', $2::text, 'at', now())) end,
+       check_at = case when state in ('COMPLETED', 'FAILED', 'CANCELLED') then check_at else now() + interval '5 seconds' end
+     where run_id = $1::uuid returning state`,
+    [runId, reason],
+  );
+  return rows[0] ?? null;
+}
+
+/** The runs that are due for a look, oldest first; each is put off so that no other process looks at the same time. */
+export async function takeRunsToCheck(db: Db, limit: number, againAfterMs: number): Promise<RunRow[]> {
+  return db.query<RunRow>(
+    // The longer nothing happens, the rarer the looks: a run may wait for weeks. What is to be started or cancelled is urgent.
+    `update runs set check_at = now() + greatest(
+       case when state = 'PENDING' or cancel_requested is not null then interval '5 seconds' else make_interval(secs => $2::float8 / 1000) end,
+       least((now() - updated_at) / 4, interval '10 minutes'))
+     where run_id in (
+       select run_id from runs where state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED') and check_at <= now()
+       order by check_at limit $1 for update skip locked
+     ) returning *`,
+    [limit, againAfterMs],
+  );
+}
+
+/** The children of a run that are still under way. */
+export async function liveChildren(db: Db, runId: string): Promise<string[]> {
+  const rows = await db.query<{ run_id: string }>(
+    "select run_id from runs where parent_run_id = $1::uuid and state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED')",
+    [runId],
+  );
+  return rows.map((row) => row.run_id);
+}
+
+/** What a failed or cancelled run had finished, by node id. */
+export async function getCheckpoint(db: Db, runId: string): Promise<Record<string, CheckpointNode> | null> {
+  const rows = await db.query<{ nodes: Record<string, CheckpointNode> }>(
+    "select nodes from run_checkpoints where run_id = $1::uuid",
+    [runId],
+  );
+  return rows[0]?.nodes ?? null;
+}

@@ -1,0 +1,80 @@
+import type { Db } from "../db.ts";
+
+export interface WebhookReplay {
+  readonly replay_id: string;
+  readonly org_id: string;
+  readonly subscription_id: string;
+  readonly since: string;
+  readonly until: string;
+  /** Patterns. */
+  readonly events: string[];
+  readonly only_failed: boolean;
+  /** The outbox up to here has been looked through, and so many deliveries were queued. */
+  readonly position: number;
+  readonly queued: number;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+}
+
+const COLUMNS =
+  "replay_id, org_id, subscription_id, since, until, events, only_failed, position, queued, created_at, finished_at";
+
+/** Orders a replay; ordering it again changes nothing. */
+export async function insertReplay(
+  db: Db,
+  replay: Pick<WebhookReplay, "replay_id" | "org_id" | "subscription_id" | "since" | "until" | "only_failed"> & {
+    readonly events: readonly string[];
+  },
+): Promise<WebhookReplay> {
+  const rows = await db.query<WebhookReplay>(
+    {
+      name: "insert_webhook_replay",
+      text: `insert into webhook_replays (replay_id, org_id, subscription_id, since, until, events, only_failed)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::timestamptz, $5::timestamptz, $6::text[], $7::boolean)
+        on conflict (replay_id) do update set replay_id = excluded.replay_id returning ${COLUMNS}`,
+    },
+    [
+      replay.replay_id,
+      replay.org_id,
+      replay.subscription_id,
+      replay.since,
+      replay.until,
+      replay.events,
+      replay.only_failed,
+    ],
+  );
+  return rows[0] as WebhookReplay;
+}
+
+/**
+ * Takes the oldest replay that is not finished, and with it its subscription: who disables or deletes that waits, since both
+ * change many deliveries. Others skip it until the transaction ends. System only.
+ */
+export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
+  const rows = await db.query<WebhookReplay>({
+    name: "take_webhook_replay",
+    text: `select ${COLUMNS.split(", ")
+      .map((column) => `r.${column}`)
+      .join(", ")}
+      from webhook_replays r join webhook_subscriptions s using (subscription_id)
+      where r.finished_at is null order by r.created_at limit 1 for no key update skip locked`,
+  });
+  return rows[0] ?? null;
+}
+
+/** Notes how far a replay has come. */
+export async function advanceReplay(
+  db: Db,
+  replayId: string,
+  step: { readonly position: number; readonly queued: number; readonly finished: boolean },
+): Promise<void> {
+  await db.query(
+    {
+      name: "advance_webhook_replay",
+      text: `update webhook_replays set position = $2::bigint, queued = queued + $3::int,
+          finished_at = case when $4::boolean then now() end
+        where replay_id = $1::uuid`,
+    },
+    [replayId, step.position, step.queued, step.finished],
+  );
+}

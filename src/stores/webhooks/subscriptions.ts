@@ -1,0 +1,336 @@
+import type { DisabledReason, SubscriptionStatus } from "../../domain/webhooks/webhook.ts";
+import { jsonb } from "../jsonb.ts";
+import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+export interface WebhookSubscription {
+  readonly subscription_id: string;
+  readonly org_id: string;
+  readonly url: string;
+  /** Patterns: types, `prefix.*`, `*`. */
+  readonly events: string[];
+  /** Null: events of every project, and those of none. */
+  readonly project_ids: string[] | null;
+  readonly description: string;
+  /** Of the headers sent along; their values are sealed. */
+  readonly header_names: string[];
+  readonly status: SubscriptionStatus;
+  readonly disabled_reason: DisabledReason | null;
+  readonly disabled_at: string | null;
+  readonly failing_since: string | null;
+  readonly failed_attempts: number;
+  readonly last_success_at: string | null;
+  readonly last_failure_at: string | null;
+  readonly previous_secret_until: string | null;
+  /** Rises with every change somebody asked for. */
+  readonly revision: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface NewSubscription {
+  readonly subscription_id: string;
+  readonly org_id: string;
+  readonly url: string;
+  readonly events: readonly string[];
+  readonly project_ids: readonly string[] | null;
+  readonly description: string;
+  readonly secret: Buffer;
+  readonly headers: Buffer | null;
+  readonly header_names: readonly string[];
+  readonly created_by: string;
+}
+
+const COLUMNS = `subscription_id, org_id, url, events, project_ids, description, header_names, status, disabled_reason, disabled_at,
+  failing_since, failed_attempts, last_success_at, last_failure_at, previous_secret_until, revision, created_at, updated_at`;
+/** Deleted subscriptions keep their rows, for the deliveries that name them; to everybody else they are gone. */
+const LIVE = "org_id = current_org() and deleted_at is null";
+
+/**
+ * Adds a subscription, or gives one of the same id a new secret: a repeated creation whose answer was lost shows a secret
+ * that holds. Null when it has been deleted since.
+ */
+export async function insertSubscription(db: Db, subscription: NewSubscription): Promise<WebhookSubscription | null> {
+  const { subscription_id, org_id, url, events, project_ids, description } = subscription;
+  const { secret, headers, header_names, created_by } = subscription;
+  const rows = await db.query<WebhookSubscription>(
+    {
+      name: "insert_webhook_subscription",
+      text: `insert into webhook_subscriptions
+          (subscription_id, org_id, url, events, project_ids, description, secret, headers, header_names, created_by)
+        values ($1::uuid, $2::uuid, $3::text, $4::text[], $5::uuid[], $6::text, $7::bytea, $8::bytea, $9::text[], $10::uuid)
+        on conflict (subscription_id) do update set secret = excluded.secret where webhook_subscriptions.deleted_at is null
+        returning ${COLUMNS}`,
+    },
+    [subscription_id, org_id, url, events, project_ids, description, secret, headers, header_names, created_by],
+  );
+  return rows[0] ?? null;
+}
+
+export async function findSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
+  const rows = await db.query<WebhookSubscription>(
+    {
+      name: "find_webhook_subscription",
+      text: `select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE}`,
+    },
+    [subscriptionId],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * The same, and nobody else changes it until the transaction ends. Deliveries may be added meanwhile: a stronger lock would
+ * keep out those whose rows refer to it.
+ */
+export async function lockSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
+  const rows = await db.query<WebhookSubscription>(
+    {
+      name: "lock_webhook_subscription",
+      text: `select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE} for no key update`,
+    },
+    [subscriptionId],
+  );
+  return rows[0] ?? null;
+}
+
+export async function listSubscriptions(db: Db, page: Keyset): Promise<WebhookSubscription[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<WebhookSubscription>(
+    {
+      name: `list_webhook_subscriptions_${suffix}`,
+      text: `select ${COLUMNS} from webhook_subscriptions where ${LIVE} and subscription_id ${compare} $1::uuid
+        order by subscription_id ${order} limit $2::int`,
+    },
+    [bound, page.limit],
+  );
+}
+
+/** How many live subscriptions the organisation has, one with this id not counted. Until the transaction ends nobody else counts. */
+export async function countSubscriptions(db: Db, except: string): Promise<number> {
+  // A statement of its own: the count's must begin after the lock is there, or it does not see what the others added.
+  await db.query({
+    name: "lock_webhook_subscription_count",
+    text: "select pg_advisory_xact_lock(hashtextextended('webhook_subscriptions ' || current_org(), 0))",
+  });
+  const rows = await db.query<{ count: number }>(
+    {
+      name: "count_webhook_subscriptions",
+      text: `select count(*) from webhook_subscriptions where ${LIVE} and subscription_id <> $1::uuid`,
+    },
+    [except],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** What can be changed; undefined members stay. Headers and their names change together. */
+export interface SubscriptionChange {
+  readonly url?: string | undefined;
+  readonly events?: readonly string[] | undefined;
+  readonly project_ids?: readonly string[] | null | undefined;
+  readonly description?: string | undefined;
+  readonly headers?: { readonly sealed: Buffer | null; readonly names: readonly string[] } | undefined;
+}
+
+export async function updateSubscription(
+  db: Db,
+  subscriptionId: string,
+  change: SubscriptionChange,
+): Promise<WebhookSubscription | null> {
+  const { url, events, project_ids, description, headers } = change;
+  const rows = await db.query<WebhookSubscription>(
+    {
+      name: "update_webhook_subscription",
+      text: `update webhook_subscriptions set
+          url = coalesce($2::text, url),
+          events = coalesce($3::text[], events),
+          project_ids = case when $4::boolean then $5::uuid[] else project_ids end,
+          description = coalesce($6::text, description),
+          headers = case when $7::boolean then $8::bytea else headers end,
+          header_names = case when $7::boolean then $9::text[] else header_names end,
+          -- What was known of the old address says nothing about the new one.
+          hold_until = case when $2::text is distinct from url and $2::text is not null then null else hold_until end,
+          revision = revision + 1, updated_at = now()
+        where subscription_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
+    },
+    [
+      subscriptionId,
+      url ?? null,
+      events ?? null,
+      project_ids !== undefined,
+      project_ids ?? null,
+      description ?? null,
+      headers !== undefined,
+      headers?.sealed ?? null,
+      headers?.names ?? [],
+    ],
+  );
+  return rows[0] ?? null;
+}
+
+/** Enables a subscription anew: what it failed before is forgotten. */
+export async function enableSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
+  const rows = await db.query<WebhookSubscription>(
+    {
+      name: "enable_webhook_subscription",
+      text: `update webhook_subscriptions set status = 'enabled', disabled_reason = null, disabled_at = null, hold_until = null,
+          failing_since = null, failed_attempts = 0, revision = revision + 1, updated_at = now()
+        where subscription_id = $1::uuid and ${LIVE} and status = 'disabled' returning ${COLUMNS}`,
+    },
+    [subscriptionId],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * Disables a subscription, ends the deliveries that are under way and tells of it by an event; false when it was not
+ * enabled. What it did not get can be replayed once it is enabled again. Call it in a transaction
+ * that has locked the subscription: what others queued before must be seen.
+ */
+export async function disableSubscription(
+  db: Db,
+  subscriptionId: string,
+  reason: DisabledReason,
+  event: { event_id: string; detail: Readonly<Record<string, string | number | null>> },
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "disable_webhook_subscription",
+      text: `
+with disabled as (
+  update webhook_subscriptions set status = 'disabled', disabled_reason = $2::text, disabled_at = now(), updated_at = now(),
+    revision = revision + 1
+  where subscription_id = $1::uuid and deleted_at is null and status = 'enabled'
+  returning subscription_id, org_id, url, failing_since, failed_attempts
+),
+ended as (
+  update webhook_deliveries set status = 'failed', failure_reason = case $2::text when 'gone' then 'gone' else 'subscription_disabled' end,
+    next_attempt_at = null, leased_until = null, updated_at = now(), finished_at = now()
+  where subscription_id = (select subscription_id from disabled) and status in ('pending', 'retrying')
+),
+told as (
+  insert into outbox (event_id, org_id, type, data)
+  select $3::uuid, org_id, 'webhook.subscription.disabled', jsonb_build_object('subscription_id', subscription_id, 'url', url,
+    'reason', $2::text, 'failed_attempts', failed_attempts,
+    -- As every other time is written: Postgres by itself would write microseconds and an offset.
+    'failing_since', to_char(failing_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || $4::jsonb
+  from disabled
+)
+select subscription_id from disabled`,
+    },
+    [subscriptionId, reason, event.event_id, jsonb(event.detail)],
+  );
+  return rows.length > 0;
+}
+
+/** Hides a subscription for ever and ends its deliveries; false when there is none. Call it in a transaction. */
+export async function deleteSubscription(db: Db, subscriptionId: string): Promise<boolean> {
+  // A statement of its own: the next one must begin after the lock is there, or it does not see the deliveries that whoever
+  // held it has queued.
+  if ((await lockSubscription(db, subscriptionId)) === null) return false;
+  const rows = await db.query(
+    {
+      name: "delete_webhook_subscription",
+      text: `
+with gone as (
+  update webhook_subscriptions set deleted_at = now(), updated_at = now(), revision = revision + 1,
+    -- Nothing is signed with them any more.
+    secret = '', previous_secret = null, headers = null
+  where subscription_id = $1::uuid and ${LIVE} returning subscription_id
+),
+ended as (
+  update webhook_deliveries set status = 'failed', failure_reason = 'subscription_deleted', next_attempt_at = null,
+    leased_until = null, updated_at = now(), finished_at = now()
+  where subscription_id = (select subscription_id from gone) and status in ('pending', 'retrying')
+),
+stopped as (
+  update webhook_replays set finished_at = now() where subscription_id = (select subscription_id from gone) and finished_at is null
+)
+select subscription_id from gone`,
+    },
+    [subscriptionId],
+  );
+  return rows.length > 0;
+}
+
+/**
+ * Puts a new secret in the place of the present one, which signs beside it until `graceMs` have passed. `rotationId` is kept;
+ * the rotation that is repeated finds its secret by `rotatedSecret`.
+ */
+export async function rotateSecret(
+  db: Db,
+  subscriptionId: string,
+  rotationId: string,
+  sealed: Buffer,
+  graceMs: number,
+): Promise<WebhookSubscription | null> {
+  const rows = await db.query<WebhookSubscription>(
+    {
+      name: "rotate_webhook_secret",
+      text: `update webhook_subscriptions set previous_secret = secret,
+          previous_secret_until = now() + make_interval(secs => $4::float8 / 1000), secret = $3::bytea, rotation_id = $2::uuid,
+          revision = revision + 1, updated_at = now()
+        where subscription_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
+    },
+    [subscriptionId, rotationId, sealed, graceMs],
+  );
+  return rows[0] ?? null;
+}
+
+/** The present secret when this rotation put it there: made again, it would drop the one that the receiver knows. */
+export async function rotatedSecret(db: Db, subscriptionId: string, rotationId: string): Promise<Buffer | null> {
+  const rows = await db.query<{ secret: Buffer }>(
+    {
+      name: "rotated_webhook_secret",
+      text: `select secret from webhook_subscriptions where subscription_id = $1::uuid and rotation_id = $2::uuid and ${LIVE}`,
+    },
+    [subscriptionId, rotationId],
+  );
+  return rows[0]?.secret ?? null;
+}
+
+/** What decides which events a subscription gets. */
+export type SubscriptionSelection = Pick<
+  WebhookSubscription,
+  "subscription_id" | "org_id" | "events" | "project_ids" | "created_at"
+>;
+
+/**
+ * What decides which events of these organisations go where. Nobody disables or deletes one of them until the transaction
+ * ends: who does so afterwards finds the deliveries that were queued. System only.
+ */
+export function enabledSubscriptions(db: Db, orgIds: readonly string[]): Promise<SubscriptionSelection[]> {
+  return db.query(
+    {
+      name: "enabled_webhook_subscriptions",
+      text: `select subscription_id, org_id, events, project_ids, created_at from webhook_subscriptions
+        where org_id = any ($1::uuid[]) and deleted_at is null and status = 'enabled'
+        order by subscription_id for share`,
+    },
+    [orgIds],
+  );
+}
+
+/** The same of one subscription, for a transaction that has locked it; null unless it is enabled. System only. */
+export async function findEnabledSubscription(db: Db, subscriptionId: string): Promise<SubscriptionSelection | null> {
+  const rows = await db.query<SubscriptionSelection>(
+    {
+      name: "find_enabled_webhook_subscription",
+      text: `select subscription_id, org_id, events, project_ids, created_at from webhook_subscriptions
+        where subscription_id = $1::uuid and deleted_at is null and status = 'enabled'`,
+    },
+    [subscriptionId],
+  );
+  return rows[0] ?? null;
+}
+
+/** How many subscriptions fail at present, and how many were disabled because of it. System only. */
+export async function countTroubled(db: Db): Promise<{ failing: number; disabled: number }> {
+  const rows = await db.query<{ failing: number; disabled: number }>({
+    name: "count_troubled_webhook_subscriptions",
+    text: `select count(*) filter (where status = 'enabled' and failing_since is not null) as failing,
+        count(*) filter (where status = 'disabled' and disabled_reason in ('failing', 'gone')) as disabled
+      from webhook_subscriptions where deleted_at is null`,
+  });
+  return rows[0] ?? { failing: 0, disabled: 0 };
+}

@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import { scanHtml } from "../../../activities/documents/html-scan.ts";
+import { htmlToText } from "../../../activities/documents/html-text.ts";
+
+const PARAGRAPH =
+  "Water drives the wheel, the wheel drives the stones, and the stones grind the grain, which is how a mill of this kind has worked for a thousand years. ";
+
+describe("the text of a page", () => {
+  it("is its article, without navigation, scripts and styles", () => {
+    const { title, text } =
+      htmlToText(`<!doctype html><html><head><title>Mills &amp; races</title><style>p{color:red}</style>
+      <script>var secret = "script text";</script></head><body><nav><ul><li><a href="/">Home</a><li><a href="/x">Shop now</a></ul></nav>
+      <article><h1>How a mill works</h1><p>${PARAGRAPH.repeat(3)}</p><p>${PARAGRAPH.repeat(3)}</p></article>
+      <footer><a href="/imprint">Imprint</a></footer></body></html>`);
+    expect(title).toBe("Mills & races");
+    expect(text).toContain("grind the grain");
+    expect(text.split("\n").length).toBeGreaterThan(1);
+    expect(text).not.toMatch(/script text|color:red|Shop now|Imprint/);
+  });
+
+  it("is all that can be read where there is no article", () => {
+    const { title, text } = htmlToText(
+      "<h1>Price list</h1><ul><li>Flour<li>Bran</ul><table><tr><td>a<td>b</tr><tr><td>c</table>",
+    );
+    expect(title).toBeNull();
+    expect(text).toBe("Price list\nFlour\nBran\na\tb\nc");
+  });
+
+  it.each(["", "   ", "<html></html>", "<!-- only a comment -->"])("is empty for %j", (html) => {
+    expect(htmlToText(html)).toEqual({ title: null, text: "" });
+  });
+
+  it("is not invented by hostile members of the page", () => {
+    expect(htmlToText("<title><script>x</script></title><p>a</p>").text).toBe("a");
+    expect(htmlToText("{{7*7}} <p>{{ nodes }}</p>").text).toBe("{{7*7}}\n{{ nodes }}");
+  });
+});
+
+describe("scanHtml", () => {
+  it.each([
+    ["a<b>b</b>c", "abc"],
+    ["<p>one</p><p>two</p>", "one\ntwo"],
+    ["a <b> b </b> c", "a b c"],
+    ["one<br>two<br/>three", "one\ntwo\nthree"],
+    ["<pre>a\n  b</pre>", "a\n  b"],
+    ["1 < 2 && 3 > 2", "1 < 2 && 3 > 2"],
+    [
+      "&lt;b&gt; &amp;amp; &#65;&#x42;&#0;&#xd800; &eacute;&nbsp;&unknown; &hellip;",
+      "<b> &amp; AB\ufffd\ufffd é &unknown; …",
+    ],
+    ['<a title="a > b" href=x>link</a>', "link"],
+    ["<a title=it's>link</a> it's", "link it's"],
+    ["<script>if (a < b) '</p>'</script>text", "text"],
+    ["<SCRIPT>x</ScRiPt >text", "text"],
+    ["<style>a</style><svg><text>b</text></svg><template>c</template>d", "d"],
+    ["<!-- <p>a</p> -->b<!doctype html><?xml version='1.0'?>c", "bc"],
+    ["cut <b", "cut"],
+    ["cut <a title='", "cut"],
+    ["cut <!-- ", "cut"],
+  ])("reads %j as %j", (html, text) => {
+    expect(scanHtml(html).text).toBe(text);
+  });
+
+  it("counts elements and nesting as a parser builds them", () => {
+    expect(scanHtml("<ul><li>a<li>b<li>c</ul><p>a<p>b<br><img>")).toMatchObject({ elements: 8, depth: 2 });
+    expect(scanHtml("<div>".repeat(100) + "</div>".repeat(100))).toMatchObject({ elements: 100, depth: 100 });
+  });
+});
+
+describe("zip-bomb: hostile pages take no longer than their length", () => {
+  const long = `<p>${PARAGRAPH.repeat(2)}</p>`;
+  it.each([
+    ["deeply nested", "<div>".repeat(400_000)],
+    ["never closed", "<p>a<b>".repeat(200_000)],
+    ["open quotes", '<a b="'.repeat(200_000)],
+    ["open comments", "<!--".repeat(300_000)],
+    ["open scripts", "<script>".repeat(200_000)],
+    ["many small scripts", "<script></script>".repeat(100_000)],
+    ["marks only", "<".repeat(500_000)],
+    ["ampersands only", "&".repeat(1_000_000)],
+    ["blanks only", " \n".repeat(1_000_000)],
+    ["as wide as an article may be", long.repeat(5000)],
+    ["as deep as an article may be", ("<div>".repeat(200) + long.repeat(40) + "</div>".repeat(200)).repeat(20)],
+    ["a list in a list", "<ul><li>".repeat(100_000)],
+  ])("%s", (_name, html) => {
+    const started = performance.now();
+    htmlToText(html);
+    // What is not linear takes minutes; what is takes seconds, on a machine that has other things to do.
+    expect(performance.now() - started).toBeLessThan(25_000);
+  });
+});

@@ -1,0 +1,111 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { createCodeExecutor } from "../../../activities/nodes/code.ts";
+import type { NodeExecution, NodeOutcome } from "../../../activities/nodes/executor.ts";
+import type { CodeConfig } from "../../../src/domain/flow/nodes/code.ts";
+import type { Scope } from "../../../src/domain/flow/plan/types.ts";
+import type { Sandbox } from "../../../src/platform/sandbox/sandbox.ts";
+import { createSandbox } from "../../../src/platform/sandbox/sandbox.ts";
+
+const scope: Scope = {
+  nodes: { "in-0": "Ada", "http-0": { status: 200, body: [{ n: 1 }, { n: 2 }] } },
+  inputs: { "in-0": "Ada" },
+  run: { id: "run-1", user_id: "ada-1", metadata: {} },
+};
+
+let sandbox: Sandbox;
+/** Gives code a second. The other gives it a minute: that of a busy machine decides nothing else. */
+let hasty: Sandbox;
+
+beforeAll(async () => {
+  sandbox = createSandbox({ size: 2 });
+  hasty = createSandbox({ size: 1, timeoutMs: 1000 });
+  await Promise.all([sandbox.warm(), hasty.warm()]);
+  return () => Promise.all([sandbox.close(), hasty.close()]);
+});
+
+async function execute(
+  config: CodeConfig,
+  more: Partial<NodeExecution<CodeConfig>> = {},
+  within = sandbox,
+): Promise<NodeOutcome> {
+  return await createCodeExecutor({ sandbox: within })({
+    org_id: "018f0000-0000-7000-8000-000000000001",
+    run_id: "run-1",
+    path: "code-0",
+    attempt: 1,
+    scope,
+    idempotency_key: "run-1:code-0",
+    signal: new AbortController().signal,
+    config,
+    ...more,
+  });
+}
+
+describe("code node", () => {
+  it("gives main its arguments, evaluated, and answers what it returns", async () => {
+    const source =
+      "function main({ name, rows }) { console.log('rows', rows.length); return { name, sum: rows.reduce((s, r) => s + r.n, 0) }; }";
+    const args = { name: 'nodes["in-0"] + "!"', rows: 'nodes["http-0"].body' };
+    expect(await execute({ source, args })).toEqual({
+      output: { name: "Ada!", sum: 3 },
+      inputs: { name: "Ada!", rows: [{ n: 1 }, { n: 2 }] },
+      logs: ["rows 2"],
+    });
+  });
+
+  it("fails where an argument does, without running the code, which would take its time limit", async () => {
+    const config = { source: "function main() { for (;;); }", args: { x: 'nodes["http-0"].missing.further' } };
+    await expect(execute(config)).rejects.toMatchObject({ name: "NodeFailure", code: "expression_failed" });
+  });
+
+  it.each([
+    ["code_failed", "function main() {\n  return nothing;\n}", "ReferenceError: 'nothing' is not defined (line 2)"],
+    ["code_failed", "function main( {", /^SyntaxError: .* \(line 1\)$/],
+    ["code_memory", "function main() { return new ArrayBuffer(1e9) }", "The code needs more than 64 MiB of memory."],
+    ["code_output_invalid", "function main() { return () => 1 }", "main returned what JSON cannot hold."],
+    ["value_too_large", "function main() { return 'x'.repeat(27e6) }", "The result is longer than 25 MiB as JSON."],
+  ])("fails with %s and a message for its author", async (code, source, message) => {
+    await expect(execute({ source, args: {} })).rejects.toMatchObject({
+      name: "NodeFailure",
+      code,
+      message: typeof message === "string" ? message : expect.stringMatching(message),
+      retryable: false,
+    });
+  });
+
+  it("fails with code_timeout when its time is over", async () => {
+    await expect(execute({ source: "function main() { for (;;); }", args: {} }, {}, hasty)).rejects.toMatchObject({
+      name: "NodeFailure",
+      code: "code_timeout",
+      message: "The code ran longer than 1000 ms.",
+      retryable: false,
+    });
+  });
+
+  it("stops at the signal, with its reason", async () => {
+    const stop = new AbortController();
+    const reason = new Error("node_timeout");
+    setTimeout(() => stop.abort(reason), 100);
+    await expect(execute({ source: "function main() { for (;;); }", args: {} }, { signal: stop.signal })).rejects.toBe(
+      reason,
+    );
+  });
+
+  it("proto-pollution: takes an argument called __proto__ for an argument", async () => {
+    const args = JSON.parse('{"__proto__":"{\\"polluted\\": 1}"}') as CodeConfig["args"];
+    const source =
+      "function main(args) { return [Object.keys(args), args.polluted === undefined, args['__proto__']]; }";
+    expect((await execute({ source, args })).output).toEqual([["__proto__"], true, { polluted: 1 }]);
+    expect({}).not.toHaveProperty("polluted");
+  });
+
+  it("double-render: takes what users typed for data", async () => {
+    const hostile = '{{7*7}} ${7*7} "; process.exit(); //';
+    const source = "function main({ text }) { return text; }";
+    const outcome = await execute(
+      { source, args: { text: 'nodes["in-0"]' } },
+      { scope: { ...scope, nodes: { "in-0": hostile } } },
+    );
+    expect(outcome.output).toBe(hostile);
+  });
+});

@@ -1,0 +1,168 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { htmlToText } from "../../../activities/documents/html-text.ts";
+import { createUrlExecutor } from "../../../activities/nodes/url.ts";
+import type { ParseDocument } from "../../../activities/nodes/url.ts";
+import { NodeFailure } from "../../../src/domain/runs/failure.ts";
+import { createGuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
+import type { GuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
+import { startHttpTarget } from "../../support/http-target.ts";
+import type { HttpTarget } from "../../support/http-target.ts";
+
+let target: HttpTarget;
+let guardedFetch: GuardedFetch;
+const parsed: Array<{ mime: string; charset: string | null; org_id: string }> = [];
+
+// The parser runs in a child process and has tests of its own; here it matters what is given to it and what comes of it.
+const parseDocument: ParseDocument = async (bytes, mime, { charset, org_id }) => {
+  parsed.push({ mime, charset, org_id });
+  return mime === "text/html" ? htmlToText(Buffer.from(bytes).toString()) : { text: "text of the PDF" };
+};
+
+beforeAll(async () => {
+  target = await startHttpTarget();
+  guardedFetch = createGuardedFetch({ allow: [`127.0.0.1:${target.port}`] });
+});
+afterEach(() => {
+  target.reset();
+  parsed.length = 0;
+});
+afterAll(async () => {
+  await guardedFetch.close();
+  await target.close();
+});
+
+async function load(url: string) {
+  return await createUrlExecutor({ guardedFetch, parseDocument, version: "1.2.3" })({
+    org_id: "org",
+    run_id: "run",
+    path: "url-0",
+    attempt: 1,
+    config: { url: url.startsWith("/") ? target.url + url : url },
+    scope: { nodes: {}, inputs: {}, run: { id: "run", user_id: null, metadata: {} } },
+    idempotency_key: "run:url-0",
+    signal: new AbortController().signal,
+  });
+}
+
+async function serve(type: string | undefined, body: string | Buffer) {
+  target.on("/file", (_request, response) => {
+    if (type !== undefined) response.setHeader("content-type", type);
+    response.end(body);
+  });
+  return (await load("/file")).output;
+}
+
+describe("a url node", () => {
+  it("answers title and text of a page, and where it was in the end", async () => {
+    target.on("/page", (_request, response) => {
+      response
+        .setHeader("content-type", "text/html; charset=utf-8")
+        .end("<title>Mill</title><script>x</script><p>Grain &amp; water</p>");
+    });
+    const { output, inputs } = await load("/redirect?to=/page&token=s3cretvalue");
+    expect(output).toEqual({
+      url: `${target.url}/page`,
+      title: "Mill",
+      text: "Grain & water",
+      content_type: "text/html",
+    });
+    expect(parsed).toEqual([{ mime: "text/html", charset: "utf-8", org_id: "org" }]);
+    expect(JSON.stringify(inputs)).not.toContain("s3cretvalue");
+    expect(target.requests[0]?.headers["user-agent"]).toBe("Millrace/1.2.3");
+  });
+
+  it.each([
+    ["text/plain", "a\nb", "text/plain"],
+    ["application/json; charset=utf-8", '{"a": 1}', "application/json"],
+    ["text/csv", "a,b\n1,2", "text/csv"],
+    ["text/markdown", "# a", "text/markdown"],
+    ["application/xml", "<a>1</a>", "text/plain"],
+    [undefined, "plain", "text/plain"],
+    ["text/plain", "", "text/plain"],
+  ])("answers %s as it is", async (type, body, content_type) => {
+    expect(await serve(type, body)).toEqual({ url: `${target.url}/file`, title: null, text: body, content_type });
+    expect(parsed).toEqual([]);
+  });
+
+  it("decodes text by its charset and keeps what no record can hold out of it", async () => {
+    expect(await serve("text/plain; charset=iso-8859-1", Buffer.from("caf\u00e9", "latin1"))).toMatchObject({
+      text: "café",
+    });
+    expect(await serve("text/plain", "a\u0001b")).toMatchObject({ text: "ab" });
+  });
+
+  it("knows a PDF and a page when it sees them", async () => {
+    expect(await serve("application/octet-stream", "%PDF-1.7 ...")).toMatchObject({
+      text: "text of the PDF",
+      content_type: "application/pdf",
+    });
+    expect(await serve("application/octet-stream", "<!doctype html><p>x")).toMatchObject({
+      content_type: "text/html",
+      text: "x",
+    });
+  });
+
+  it.each([
+    ["image/png", Buffer.from("\u0089PNG\r\n\u001a\n\0\0", "latin1")],
+    ["application/zip", Buffer.from("PK\u0003\u0004\0\0", "latin1")],
+    ["text/plain", Buffer.from([0x61, 0, 0x62])],
+    ["application/octet-stream", Buffer.from([1, 2, 0, 3])],
+  ])("fails on %s that is no text", async (type, body) => {
+    await expect(serve(type, body)).rejects.toMatchObject({ code: "unsupported_content_type", retryable: false });
+  });
+
+  it("fails on a status that is no success, and passes on whether to retry", async () => {
+    await expect(load("/status?code=404")).rejects.toMatchObject({
+      code: "http_status",
+      retryable: false,
+      upstream: true,
+    });
+    await expect(load("/status?code=503&retry_after=2")).rejects.toMatchObject({
+      retryable: true,
+      retry_after_ms: 2000,
+    });
+    await expect(load("/reset")).rejects.toMatchObject({ code: "http_failed", retryable: true });
+    target.on("/ssh", (_request, _response, socket) => void socket.end("SSH-2.0-OpenSSH_9\r\n"));
+    await expect(load("/ssh")).rejects.toMatchObject({ code: "http_failed", retryable: true, upstream: true });
+    expect(target.hits("/ssh")).toBe(1);
+  });
+
+  it("ssrf: fails on private addresses, other schemes and redirects to them", async () => {
+    for (const url of [
+      "http://169.254.169.254/latest/meta-data/",
+      "http://2130706433/",
+      "http://[::ffff:127.0.0.1]/",
+      "file:///etc/passwd",
+      `/redirect?to=${encodeURIComponent("http://169.254.169.254/")}`,
+      `/redirect?to=${encodeURIComponent("file:///etc/passwd")}`,
+    ]) {
+      const error: unknown = await load(url).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(NodeFailure);
+      expect(error).toMatchObject({ code: "http_refused", retryable: false });
+    }
+  });
+
+  it("oversize: fails on a page that never ends", async () => {
+    await expect(load("/stream?chunk=1048576")).rejects.toMatchObject({ code: "value_too_large", retryable: false });
+  });
+
+  it("passes on why a document cannot be read", async () => {
+    const broken = new NodeFailure("document_broken", "The PDF is broken");
+    const execute = createUrlExecutor({
+      guardedFetch,
+      version: "1",
+      parseDocument: async () => Promise.reject(broken),
+    });
+    const execution = {
+      org_id: "org",
+      run_id: "run",
+      path: "url-0",
+      attempt: 1,
+      config: { url: `${target.url}/text?type=application/pdf&body=%25PDF-1.7` },
+      scope: { nodes: {}, inputs: {}, run: { id: "run", user_id: null, metadata: {} } },
+      idempotency_key: "run:url-0",
+      signal: new AbortController().signal,
+    };
+    await expect(execute(execution)).rejects.toBe(broken);
+  });
+});

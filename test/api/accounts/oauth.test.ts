@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createOrganisation } from "../../support/service.ts";
+import type { TestOrganisation } from "../../support/service.ts";
+import { client } from "../../support/client.ts";
+import { askToken, signedInUser } from "./accounts.ts";
+import { checkedClient, expectDocumented } from "../http/conformance.ts";
+import { startInProcess } from "../in-process.ts";
+import type { InProcessApi } from "../in-process.ts";
+
+let api: InProcessApi;
+let org: TestOrganisation;
+beforeAll(async () => {
+  api = await startInProcess();
+  org = await createOrganisation(api);
+});
+afterAll(() => api.close());
+
+const ask = async (members: Record<string, string>) => {
+  const answer = await askToken(api, members);
+  expectDocumented("POST", "/token", answer);
+  return answer;
+};
+const works = async (token: string): Promise<boolean> =>
+  (await checkedClient(api, token).get("/v2/limits")).status === 200;
+
+describe("the password grant", () => {
+  it("gives an access token that works and a refresh token", async () => {
+    const { email, password } = org.admin;
+    const answer = await ask({
+      grant_type: "password",
+      username: email.toUpperCase(),
+      password,
+      scope: "everything",
+      client_id: "x",
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      access_token: expect.stringMatching(/^mr_at_/),
+      token_type: "bearer",
+      expires_in: 3600,
+      refresh_token: expect.stringMatching(/^mr_rt_/),
+      scope: "",
+    });
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect(await works(answer.body.access_token)).toBe(true);
+  });
+
+  it("does not take a refresh token as a credential", async () => {
+    const { refresh } = await signedInUser(api, org.org_id, "viewer");
+    expect(await works(refresh)).toBe(false);
+  });
+
+  it("answers a wrong password and an unknown address alike", async () => {
+    const wrong = await ask({ grant_type: "password", username: org.admin.email, password: "wrong" });
+    const unknown = await ask({ grant_type: "password", username: "nobody@example.test", password: "wrong" });
+    const odd = await ask({ grant_type: "password", username: "a\u0000b", password: "wrong" });
+    for (const answer of [wrong, unknown, odd]) {
+      expect([answer.status, answer.body]).toEqual([
+        400,
+        { error: "invalid_grant", error_description: expect.any(String) },
+      ]);
+    }
+    expect(wrong.body).toEqual(unknown.body);
+  });
+
+  it.each([
+    [{}, "invalid_request"],
+    [{ grant_type: "password" }, "invalid_request"],
+    [{ grant_type: "password", username: "a" }, "invalid_request"],
+    [{ grant_type: "password", username: "", password: "" }, "invalid_request"],
+    [{ grant_type: "refresh_token" }, "invalid_request"],
+    [{ grant_type: "client_credentials" }, "unsupported_grant_type"],
+    [{ grant_type: "refresh_token", refresh_token: "nonsense" }, "invalid_grant"],
+  ])("answers %j with %s", async (members, error) => {
+    expect(await ask(members as Record<string, string>)).toMatchObject({ status: 400, body: { error } });
+  });
+
+  it("refuses a parameter given twice, another content type and a long body", async () => {
+    const form = { headers: { "content-type": "application/x-www-form-urlencoded" } };
+    const open = checkedClient(api);
+    expect((await open.post("/token", "grant_type=password&grant_type=password", form)).body.error).toBe(
+      "invalid_request",
+    );
+    expect((await open.post("/token", { grant_type: "password" })).status).toBe(415);
+    expect((await open.post("/token", `username=${"x".repeat(70_000)}`, form)).status).toBe(413);
+  });
+
+  it("takes no more parameters than anybody would send", async () => {
+    const form = { headers: { "content-type": "application/x-www-form-urlencoded" } };
+    const wrong = ["grant_type=password", "username=nobody%40example.test", "password=wrong"];
+    const asked = (more: number) =>
+      checkedClient(api).post(
+        "/token",
+        [...wrong, ...Array.from({ length: more }, (_, n) => `p${n}=`)].join("&"),
+        form,
+      );
+    expect((await asked(47)).body.error).toBe("invalid_grant");
+    expect((await asked(48)).body.error).toBe("invalid_request");
+  });
+
+  it("slows down who guesses, without telling whether the guess was right", async () => {
+    const user = await signedInUser(api, org.org_id, "viewer");
+    const guesses = await Promise.all(
+      Array.from({ length: 14 }, (_, n) =>
+        ask({ grant_type: "password", username: user.email, password: `guess ${n}` }),
+      ),
+    );
+    expect(guesses.filter((answer) => answer.status === 400)).toHaveLength(10);
+    const refused = guesses.filter((answer) => answer.status === 429);
+    expect(refused).toHaveLength(4);
+    expect(Number(refused[0]?.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await ask({ grant_type: "password", username: user.email, password: user.password })).status).toBe(429);
+    // Other users of the same place are not locked out, and the sessions of this one go on.
+    expect(
+      (await ask({ grant_type: "password", username: org.admin.email, password: org.admin.password })).status,
+    ).toBe(200);
+    expect(await works(user.access)).toBe(true);
+  });
+
+  it("counts only wrong passwords", async () => {
+    const { email, password } = await signedInUser(api, org.org_id, "viewer");
+    const counted = () =>
+      api.db.system((db) => db.query("select key, points from rate_limits where points > 0 order by key"));
+    const before = await counted();
+    expect((await ask({ grant_type: "password", username: email, password })).status).toBe(200);
+    expect(await counted()).toEqual(before);
+  });
+});
+
+describe("the refresh grant", () => {
+  it("gives a new pair and uses the old token up", async () => {
+    const { refresh } = await signedInUser(api, org.org_id, "editor");
+    const renewed = await ask({ grant_type: "refresh_token", refresh_token: refresh });
+    expect(renewed.status).toBe(200);
+    expect(renewed.body.refresh_token).not.toBe(refresh);
+    expect(await works(renewed.body.access_token)).toBe(true);
+    expect(await ask({ grant_type: "refresh_token", refresh_token: refresh })).toMatchObject({
+      status: 400,
+      body: { error: "invalid_grant" },
+    });
+    // Repeated at once it may be the client's own repetition: its session goes on.
+    expect(await works(renewed.body.access_token)).toBe(true);
+  });
+
+  it("lets one of many simultaneous uses win", async () => {
+    const { refresh } = await signedInUser(api, org.org_id, "editor");
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => ask({ grant_type: "refresh_token", refresh_token: refresh })),
+    );
+    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
+  });
+
+  it("ends every session when a token used long ago comes back: it was stolen", async () => {
+    const { user_id, refresh } = await signedInUser(api, org.org_id, "editor");
+    const renewed = await ask({ grant_type: "refresh_token", refresh_token: refresh });
+    await api.db.system((db) =>
+      db.query(
+        "update oauth_tokens set revoked_at = now() - interval '1 minute' where user_id = $1 and revoked_at is not null",
+        [user_id],
+      ),
+    );
+    expect((await ask({ grant_type: "refresh_token", refresh_token: refresh })).status).toBe(400);
+    expect(await works(renewed.body.access_token)).toBe(false);
+    expect((await ask({ grant_type: "refresh_token", refresh_token: renewed.body.refresh_token })).status).toBe(400);
+  });
+
+  it("refuses an expired token", async () => {
+    const { user_id, access, refresh } = await signedInUser(api, org.org_id, "editor");
+    await api.db.system((db) =>
+      db.query("update oauth_tokens set expires_at = now() - interval '1 second' where user_id = $1", [user_id]),
+    );
+    expect((await ask({ grant_type: "refresh_token", refresh_token: refresh })).status).toBe(400);
+    expect(await works(access)).toBe(false);
+  });
+});
+
+it("stores tokens as hashes only", async () => {
+  const { access, refresh } = await signedInUser(api, org.org_id, "viewer");
+  const rows = await api.db.system((db) => db.query("select t::text from oauth_tokens t"));
+  for (const token of [access, refresh]) expect(JSON.stringify(rows)).not.toContain(token.slice(10));
+  expect(api.logs()).not.toContain(access);
+});
+
+it("answers a GET 405", async () => {
+  expect((await client(api).get("/token")).status).toBe(405);
+});

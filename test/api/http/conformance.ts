@@ -1,0 +1,74 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import type { ValidateFunction } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import { expect } from "vitest";
+import { describeOperations } from "../../../src/api/operations.ts";
+import { openApiDocument } from "../../../src/api/http/openapi/document.ts";
+import { loadConfig } from "../../../src/config.ts";
+import { client } from "../../support/client.ts";
+import type { Answer, RequestOptions, TestClient } from "../../support/client.ts";
+
+type Media = Readonly<Record<string, { readonly schema?: unknown }>>;
+type Paths = Record<string, Record<string, { responses: Record<string, { content?: Media }> }>>;
+
+export const operations = describeOperations(loadConfig({ DATABASE_URL: "postgres://nowhere/" }));
+export const document = JSON.parse(JSON.stringify(openApiDocument(operations))) as {
+  paths: Paths;
+  components: { schemas: object };
+};
+
+const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true });
+formats.default(ajv);
+ajv.addSchema({ ...document, $id: "api" });
+const compiled = new Map<string, ValidateFunction>();
+const routes = Object.keys(document.paths).map((path) => ({
+  path,
+  pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`),
+}));
+
+/** Fails unless the document says that this operation can answer so: the status, the content type, the shape. */
+export function expectDocumented(method: string, path: string, answer: Answer): void {
+  const name = path.replace(/\?.*$/, "");
+  const route = routes.find(({ pattern }) => pattern.test(name))?.path;
+  const operation = route === undefined ? undefined : document.paths[route]?.[method.toLowerCase()];
+  if (route === undefined || operation === undefined) {
+    expect([404, 405]).toContain(answer.status);
+    return;
+  }
+  const response = operation.responses[answer.status];
+  expect(response, `${method} ${route} answered ${answer.status}, which is not documented`).toBeDefined();
+  const type = (answer.headers.get("content-type") ?? "").split(";", 1)[0] ?? "";
+  if (response?.content === undefined) {
+    expect(answer.body).toBe("");
+    return;
+  }
+  expect(Object.keys(response.content)).toContain(type);
+  const pointer = `api#/paths/${escape(route)}/${method.toLowerCase()}/responses/${answer.status}/content/${escape(type)}/schema`;
+  if (response.content[type]?.schema === undefined) return;
+  let validate = compiled.get(pointer);
+  if (!validate) compiled.set(pointer, (validate = ajv.compile({ $ref: pointer })));
+  validate(answer.body);
+  expect(validate.errors ?? [], JSON.stringify(answer.body)).toEqual([]);
+}
+
+function escape(part: string): string {
+  return encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"));
+}
+
+/** A client whose every answer is held against the document. */
+export function checkedClient(target: { readonly url: string }, credential?: string): TestClient {
+  const plain = client(target, credential);
+  const check = async (method: string, path: string, work: Promise<Answer>): Promise<Answer> => {
+    const answer = await work;
+    expectDocumented(method, path, answer);
+    return answer;
+  };
+  return {
+    ...plain,
+    get: (path, options?: RequestOptions) => check("GET", path, plain.get(path, options)),
+    post: (path, body, options) => check("POST", path, plain.post(path, body, options)),
+    patch: (path, body, options) => check("PATCH", path, plain.patch(path, body, options)),
+    put: (path, body, options) => check("PUT", path, plain.put(path, body, options)),
+    delete: (path, options) => check("DELETE", path, plain.delete(path, options)),
+  };
+}

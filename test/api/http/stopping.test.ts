@@ -1,0 +1,35 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startService } from "../../support/service.ts";
+import type { OwnService } from "../../support/service.ts";
+import { linesOf } from "../runs/streams.ts";
+import { openTenant, slow } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+
+let own: OwnService;
+let tenant: ApiTenant;
+beforeAll(async () => {
+  own = await startService();
+  tenant = await openTenant(own);
+});
+afterAll(() => own.close());
+
+describe("an api process that is asked to stop", () => {
+  it("answers who waits, ends streams cleanly, and the runs go on", async () => {
+    const flowId = await tenant.deploy(slow(10));
+    const call = tenant.public.post(`/inference/v0/run/${tenant.org_id}/${flowId}`, {});
+    const stream = await tenant.public.raw("POST", `/inference/v0/stream/${tenant.org_id}/${flowId}`, {});
+    await delay(400);
+    const asked = Date.now();
+    const ended = own.api[0]?.terminate();
+    const { status, body, headers } = await call;
+    expect([status, body.state]).toEqual([202, "PENDING"]);
+    // Ends between two lines: `linesOf` fails on half a line.
+    for await (const line of linesOf(stream)) JSON.parse(line);
+    expect(Date.now() - asked).toBeLessThan(8000);
+    expect(await ended).toBe("exit code 0");
+    await own.api[0]?.restart();
+    const later = await tenant.public.get(headers.get("location") ?? "", { query: { wait_seconds: 20 } });
+    expect(later.body.state).toBe("COMPLETED");
+  });
+});

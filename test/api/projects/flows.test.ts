@@ -1,0 +1,318 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createFlowCache } from "../../../src/api/projects/flow-cache.ts";
+import { createOrganisation } from "../../support/service.ts";
+import type { TestOrganisation } from "../../support/service.ts";
+import type { TestClient } from "../../support/client.ts";
+import { checkedClient } from "../http/conformance.ts";
+import { echoFlow } from "../echo-flow.ts";
+import { startInProcess } from "../in-process.ts";
+import type { InProcessApi } from "../in-process.ts";
+
+let api: InProcessApi;
+let org: TestOrganisation;
+let mine: TestClient;
+beforeAll(async () => {
+  api = await startInProcess();
+  org = await createOrganisation(api);
+  mine = checkedClient(api, org.secretKey);
+});
+afterAll(() => api.close());
+
+async function newProject(flow?: unknown): Promise<string> {
+  const { body } = await mine.post("/v2/projects", { name: "Echo", ...(flow !== undefined && { flow }) });
+  return `/v2/projects/${body.project_id}`;
+}
+const idOf = (path: string): string => path.split("/").at(-1) ?? "";
+
+describe("flow versions", () => {
+  it("count from 1, are published unless told otherwise, and keep what was sent", async () => {
+    const path = await newProject();
+    const first = await mine.post(`${path}/versions`, { flow: echoFlow("one {{in-0}}"), notes: "first" });
+    expect(first).toMatchObject({ status: 201, body: { version: 1, published: true, notes: "first" } });
+    expect(first.headers.get("location")).toBe(`${path}/versions/1`);
+    const second = await mine.post(`${path}/versions`, { flow: echoFlow("two {{in-0}}"), publish: false });
+    expect(second).toMatchObject({ status: 201, body: { version: 2, published: false } });
+    const read = await mine.get(`${path}/versions/2`);
+    expect(read.body).toMatchObject({ ...second.body, flow: echoFlow("two {{in-0}}") });
+    expect((await mine.get(`${path}/versions/-1`)).body.version).toBe(1);
+    expect((await mine.get(path)).body).toMatchObject({ published_version: 1, latest_version: 2 });
+  });
+
+  it("of the same content are the same version", async () => {
+    const path = await newProject(echoFlow("a {{in-0}}"));
+    await mine.post(`${path}/versions`, { flow: echoFlow("b {{in-0}}") });
+    const flow = echoFlow("a {{in-0}}");
+    const again = await mine.post(`${path}/versions`, { flow: { ...flow, ui: { positions: { "in-0": [1, 2] } } } });
+    expect(again).toMatchObject({ status: 200, body: { version: 1, published: true } });
+    expect((await mine.get(path)).body).toMatchObject({ published_version: 1, latest_version: 2 });
+    const unpublished = await mine.post(`${path}/versions`, { flow: echoFlow("b {{in-0}}"), publish: false });
+    expect(unpublished).toMatchObject({ status: 200, body: { version: 2, published: false } });
+  });
+
+  it("deployed at the same time get numbers of their own, and the same content one number", async () => {
+    const path = await newProject();
+    const texts = ["a", "b", "c", "d", "a", "b", "c", "d"];
+    const answers = await Promise.all(texts.map((text) => mine.post(`${path}/versions`, { flow: echoFlow(text) })));
+    expect(
+      answers
+        .filter((answer) => answer.status === 201)
+        .map((answer) => Number(answer.body.version))
+        .toSorted((a, b) => a - b),
+    ).toEqual([1, 2, 3, 4]);
+    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(4);
+  });
+
+  it("are published forward and back", async () => {
+    const path = await newProject(echoFlow("one"));
+    await mine.post(`${path}/versions`, { flow: echoFlow("two") });
+    const back = await mine.post(`${path}/versions/1/publish`);
+    expect(back).toMatchObject({ status: 200, body: { version: 1, published: true } });
+    expect((await mine.get(path)).body.published_version).toBe(1);
+    const { body } = await mine.get(`${path}/versions`, { query: { order: "asc" } });
+    expect(body.data.map((each: { version: number; published: boolean }) => [each.version, each.published])).toEqual([
+      [1, true],
+      [2, false],
+    ]);
+    expect(body.data[0]).not.toHaveProperty("flow");
+    expect((await mine.post(`${path}/versions/2/publish`)).body.published).toBe(true);
+  });
+
+  it("that do not exist are 404 flow_version_not_found", async () => {
+    const path = await newProject();
+    const answers = await Promise.all([
+      mine.get(`${path}/versions/1`),
+      mine.get(`${path}/versions/-1`),
+      mine.post(`${path}/versions/7/publish`),
+      mine.get(`${path}/io-schema`),
+      mine.get(`${path}/io-schema?version=3`),
+      mine.get(`${path}/snippets`),
+    ]);
+    for (const answer of answers)
+      expect(answer).toMatchObject({ status: 404, body: { code: "flow_version_not_found" } });
+  });
+
+  it("with problems are refused, each at its place", async () => {
+    const path = await newProject();
+    const flow = { ...echoFlow("{{ unclosed"), surplus: true };
+    const answer = await mine.post(`${path}/versions`, { flow });
+    expect(answer.status).toBe(422);
+    const places = answer.body.detail.map((issue: { loc: unknown[] }) => issue.loc.join("."));
+    expect(places).toEqual(expect.arrayContaining(["body.flow.surplus", "body.flow.nodes.1.config.template"]));
+    expect((await mine.get(path)).body.latest_version).toBe(0);
+    expect((await mine.post(`${path}/versions`, {})).body.detail).toEqual([
+      { loc: ["body", "flow"], msg: "Field required", type: "missing" },
+    ]);
+  });
+
+  it("that call projects which do not exist are refused", async () => {
+    const path = await newProject();
+    const stranger = checkedClient(api, (await createOrganisation(api)).secretKey);
+    const { body: theirs } = await stranger.post("/v2/projects", { name: "Theirs", flow: echoFlow() });
+    const called = await newProject(echoFlow());
+    const flowCalling = (project_id: string, version = -1) => ({
+      schema_version: 1,
+      name: "Caller",
+      nodes: [
+        {
+          id: "map-0",
+          type: "map",
+          config: {
+            items: "[1]",
+            flow: {
+              nodes: [
+                { id: "sub-0", type: "subflow", config: { project_id, version } },
+                { id: "out-1", type: "output" },
+              ],
+              edges: [{ source: "sub-0", target: "out-1" }],
+            },
+          },
+        },
+        { id: "out-0", type: "output" },
+      ],
+      edges: [{ source: "map-0", target: "out-0" }],
+    });
+    for (const [project_id, version] of [
+      ["nonsense", -1],
+      [theirs.project_id, -1],
+      [idOf(called), 9],
+    ] as const) {
+      const answer = await mine.post(`${path}/versions`, { flow: flowCalling(project_id, version) });
+      expect([answer.status, answer.body.detail]).toEqual([
+        422,
+        [
+          {
+            loc: ["body", "flow", "nodes", 0, "config", "flow", "nodes", 0, "config", "project_id"],
+            msg: expect.any(String),
+            type: "unknown_project",
+          },
+        ],
+      ]);
+      expect(answer.body.problems[0]).toMatchObject({ code: "unknown_project", node_id: "sub-0" });
+    }
+    expect((await mine.post(`${path}/versions`, { flow: flowCalling(idOf(called), 1) })).status).toBe(201);
+  });
+
+  it("wide-flow: with too many nodes are refused quickly", async () => {
+    const nodes = Array.from({ length: 100_000 }, (_, n) => ({ id: `in-${n}`, type: "input" }));
+    const start = performance.now();
+    const answer = await mine.post("/v2/flows/validate", {
+      flow: { schema_version: 1, name: "Wide", nodes, edges: [] },
+    });
+    expect(answer.body).toMatchObject({ valid: false, problems: [{ code: "too_many_nodes" }] });
+    expect(performance.now() - start).toBeLessThan(15_000);
+  });
+});
+
+describe("how a flow is called", () => {
+  it("is described by JSON Schemas", async () => {
+    const path = await newProject(echoFlow());
+    const { status, body } = await mine.get(`${path}/io-schema`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      project_id: idOf(path),
+      name: "Echo",
+      version: 1,
+      inputs: {
+        additionalProperties: true,
+        required: ["in-0"],
+        properties: { "in-0": { type: "string", "x-node-type": "input" } },
+      },
+      outputs: { properties: { "out-0": {} } },
+      pauses: [],
+      examples: [{ name: "hello" }],
+    });
+  });
+
+  it("is described as OpenAPI and as a tool", async () => {
+    const path = await newProject(echoFlow());
+    const openapi = await mine.get(`${path}/io-schema?format=openapi&version=1`);
+    expect(Object.keys(openapi.body.paths)).toEqual([`/inference/v0/run/${org.org_id}/${idOf(path)}`]);
+    expect((await mine.get(`${path}/io-schema?format=mcp`)).body).toMatchObject({
+      name: "Echo",
+      inputSchema: { type: "object" },
+    });
+    const refused = await mine.get(`${path}/io-schema?format=wsdl&version=x`);
+    expect(refused.body.detail.map((issue: { loc: unknown }) => issue.loc)).toEqual([
+      ["query", "version"],
+      ["query", "format"],
+    ]);
+  });
+
+  it("is shown in three languages, with the flow's example filled in", async () => {
+    const path = await newProject(echoFlow());
+    const { body } = await mine.get(`${path}/snippets`);
+    for (const snippet of [body.curl, body.python, body.javascript]) {
+      expect(snippet).toContain(`${new URL(api.url).port}/inference/v0/run/${org.org_id}/${idOf(path)}`);
+      expect(snippet).toContain("hello");
+      expect(snippet).not.toContain(org.secretKey);
+    }
+  });
+
+  it("names the configured address", async () => {
+    const configured = await startInProcess({
+      databaseUrl: api.databaseUrl,
+      env: { MILLRACE_PUBLIC_URL: "https://flows.example/api/" },
+    });
+    const path = await newProject(echoFlow());
+    const { body } = await checkedClient(configured, org.secretKey).get(`${path}/snippets`);
+    expect(body.curl).toContain("https://flows.example/api/inference/v0/run/");
+    await configured.close();
+  });
+});
+
+describe("checking a flow", () => {
+  it("tells that one is good, and stores nothing", async () => {
+    const before = (await mine.get("/v2/projects")).body.data.length;
+    expect((await mine.post("/v2/flows/validate", { flow: echoFlow() })).body).toEqual({ valid: true, problems: [] });
+    expect((await mine.get("/v2/projects")).body.data.length).toBe(before);
+  });
+
+  it("tells everything that is wrong with one", async () => {
+    const flow = {
+      ...echoFlow(),
+      nodes: [
+        { id: "constructor", type: "input" },
+        { id: "x-0", type: "teleport" },
+      ],
+    };
+    const { status, body } = await mine.post("/v2/flows/validate", { flow });
+    expect([status, body.valid]).toEqual([200, false]);
+    expect(body.problems.map((problem: { code: string }) => problem.code)).toEqual(
+      expect.arrayContaining(["bad_id", "unknown_kind"]),
+    );
+  });
+
+  it("tells of flows it calls that are not there, another organisation's among them, as a deployment does", async () => {
+    const stranger = checkedClient(api, (await createOrganisation(api)).secretKey);
+    const { body: foreign } = await stranger.post("/v2/projects", { name: "Foreign", flow: echoFlow() });
+    for (const project_id of [org.org_id, foreign.project_id, "p"]) {
+      const flow = {
+        ...echoFlow(),
+        nodes: [
+          { id: "sub-0", type: "subflow", config: { project_id } },
+          { id: "out-0", type: "output", config: {} },
+        ],
+        edges: [{ source: "sub-0", target: "out-0" }],
+      };
+      const { body } = await mine.post("/v2/flows/validate", { flow });
+      const deployed = await mine.post("/v2/projects", { name: "Calls", flow });
+      expect([body.valid, deployed.status]).toEqual([false, 422]);
+      expect(deployed.body.problems).toMatchObject([{ code: "unknown_project", node_id: "sub-0" }]);
+      expect(body.problems).toEqual(expect.arrayContaining(deployed.body.problems));
+    }
+  });
+
+  it("publishes the format's schema", async () => {
+    const answer = await mine.get("/v2/flows/schema");
+    expect(answer.headers.get("content-type")).toBe("application/schema+json");
+    expect(answer.body).toMatchObject({ $schema: "https://json-schema.org/draft/2020-12/schema", type: "object" });
+  });
+});
+
+describe("the cache of deployed flows", () => {
+  it("gives the published flow, a given version, and the 404s", async () => {
+    const cache = createFlowCache(api.db);
+    const path = await newProject(echoFlow("one"));
+    await mine.post(`${path}/versions`, { flow: echoFlow("two") });
+    const published = await cache.get(org.org_id, idOf(path), -1);
+    expect(published).toMatchObject({ version: 2, project: { name: "Echo" }, plan: { nodes: expect.any(Array) } });
+    expect((await cache.get(org.org_id, idOf(path).toUpperCase(), 1)).version).toBe(1);
+    const stranger = await createOrganisation(api);
+    for (const [orgId, projectId] of [
+      [stranger.org_id, idOf(path)],
+      [org.org_id, stranger.org_id],
+      [org.org_id, "../etc"],
+    ] as const) {
+      await expect(cache.get(orgId, projectId, -1)).rejects.toMatchObject({
+        code: "not_found",
+        message: "No such flow.",
+      });
+    }
+    for (const version of [0, 3, 2 ** 40]) {
+      await expect(cache.get(org.org_id, idOf(path), version)).rejects.toMatchObject({
+        code: "flow_version_not_found",
+      });
+    }
+    await expect(cache.get(org.org_id, idOf(await newProject()), -1)).rejects.toMatchObject({
+      code: "flow_version_not_found",
+    });
+  });
+
+  it("sees another process's publish and delete within a second, and its own at once", async () => {
+    const cache = createFlowCache(api.db);
+    const path = await newProject(echoFlow("one"));
+    const version = () =>
+      cache.get(org.org_id, idOf(path), -1).then(
+        ({ version: number }) => number,
+        (error: Error) => error.message,
+      );
+    expect(await version()).toBe(1);
+    await mine.post(`${path}/versions`, { flow: echoFlow("two") });
+    await expect.poll(version, { timeout: 1500, interval: 100 }).toBe(2);
+    await mine.post(`${path}/versions/1/publish`);
+    cache.invalidate(org.org_id, idOf(path));
+    expect(await version()).toBe(1);
+    await mine.delete(path);
+    await expect.poll(version, { timeout: 1500, interval: 100 }).toBe("No such flow.");
+  });
+});

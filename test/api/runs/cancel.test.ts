@@ -1,0 +1,135 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { asking, echo, failing, openTenant, slow } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+
+let tenant: ApiTenant;
+beforeAll(async () => {
+  tenant = await openTenant();
+});
+
+async function start(
+  definition: Parameters<ApiTenant["deploy"]>[0],
+  more: Record<string, unknown> = {},
+): Promise<string> {
+  const { body } = await tenant.secret.post("/v2/runs", {
+    project_id: await tenant.deploy(definition),
+    inputs: {},
+    ...more,
+  });
+  return body.run_id;
+}
+const cancel = (runId: string, body?: unknown) => tenant.secret.post(`/v2/runs/${runId}/cancel`, body);
+
+describe("cancelling a run", () => {
+  it("asks it to stop, with or without a body, and answers 200 from then on", async () => {
+    for (const body of [undefined, {}, { reason: "No longer needed" }]) {
+      const runId = await start(slow(60));
+      const { status } = await cancel(runId, body);
+      expect(status).toBe(202);
+      const run = await tenant.until(runId, "CANCELLED");
+      expect(run.finished_at).not.toBeNull();
+      if (body?.reason) expect(run.state_reason).toBe(body.reason);
+      const again = await cancel(runId, body);
+      expect([again.status, again.body.state]).toEqual([200, "CANCELLED"]);
+    }
+  });
+
+  it("closes its pauses", async () => {
+    const runId = await start(asking(), { mode: "sync" });
+    await cancel(runId);
+    const run = await tenant.until(runId, "CANCELLED");
+    expect(run.pauses[0].status).toBe("cancelled");
+    const answer = await tenant.secret.post(`/v2/runs/${runId}/resume`, {
+      pause_id: run.pauses[0].pause_id,
+      action: "approve",
+    });
+    expect([answer.status, answer.body.code]).toEqual([409, "run_not_resumable"]);
+  });
+
+  it("that has ended otherwise is a 409, in either mode", async () => {
+    const completed = await tenant.secret.post("/v2/runs", {
+      project_id: await tenant.deploy(echo()),
+      inputs: { "in-0": "x" },
+      mode: "sync",
+    });
+    const failed = await start(failing(), { mode: "sync" });
+    for (const runId of [completed.body.run_id, failed]) {
+      for (const mode of ["graceful", "terminate"]) {
+        const { status, body } = await cancel(runId, { mode });
+        expect([status, body.code]).toEqual([409, "run_already_finished"]);
+      }
+    }
+  });
+
+  it("with terminate ends it at once, and no node of it stays running", async () => {
+    const runId = await start(slow(60));
+    await tenant.until(runId, "RUNNING").catch(() => undefined);
+    const { status, body } = await cancel(runId, { mode: "terminate", reason: "Stuck" });
+    expect([status, body.state, body.state_reason]).toEqual([202, "CANCELLED", "Stuck"]);
+    const { body: run } = await tenant.secret.get(`/v2/runs/${runId}`, { query: { expand: "nodes" } });
+    expect(
+      run.nodes.filter(({ state }: { state: string }) => ["RUNNING", "RETRYING", "PAUSED"].includes(state)),
+    ).toEqual([]);
+    const events = await tenant.secret.raw("GET", `/v2/runs/${runId}`, undefined, {
+      headers: { accept: "text/event-stream" },
+    });
+    expect(await events.text()).toMatch(/event: run\.finished\ndata: .*\n\n$/);
+  });
+
+  it("with terminate ends the runs of its sub-flows as well", async () => {
+    const inner = await tenant.deploy(slow(60));
+    const outer = {
+      ...echo(),
+      nodes: [
+        { id: "sub-0", type: "subflow", config: { project_id: inner } },
+        { id: "out-0", type: "output", config: {} },
+      ],
+      edges: [{ source: "sub-0", target: "out-0" }],
+    } as never;
+    const runId = await start(outer);
+    const children = async () => (await tenant.secret.get("/v2/runs", { query: { parent_run_id: runId } })).body.data;
+    await expect.poll(async () => (await children())[0]?.state, { timeout: 10_000 }).toBe("RUNNING");
+    await cancel(runId, { mode: "terminate" });
+    expect((await children())[0].state).toBe("CANCELLED");
+  });
+
+  it("before its time cancels it at once", async () => {
+    const runId = await start(slow(1), { run_at: new Date(Date.now() + 3_600_000).toISOString() });
+    const { status, body } = await cancel(runId, { reason: "Changed my mind" });
+    expect([status, body.state, body.state_reason, body.started_at]).toEqual([
+      202,
+      "CANCELLED",
+      "Changed my mind",
+      null,
+    ]);
+  });
+
+  it("takes its id in whatever case", async () => {
+    for (const mode of ["graceful", "terminate"]) {
+      const runId = await start(slow(60));
+      expect((await cancel(runId.toUpperCase(), { mode })).status).toBe(202);
+      await tenant.until(runId, "CANCELLED");
+      const { body } = await tenant.secret.get(`/v2/runs/${runId.toUpperCase()}`, { query: { wait_seconds: 5 } });
+      expect(body.run_id).toBe(runId);
+    }
+  });
+
+  it("is replayed under its Idempotency-Key", async () => {
+    const runId = await start(slow(60));
+    const options = { headers: { "idempotency-key": crypto.randomUUID() } };
+    await tenant.secret.post(`/v2/runs/${runId}/cancel`, {}, options);
+    await tenant.until(runId, "CANCELLED");
+    const again = await tenant.secret.post(`/v2/runs/${runId}/cancel`, {}, options);
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([202, "true"]);
+  });
+
+  it("is for secret keys and editors, with a body that makes sense", async () => {
+    const runId = await start(slow(60));
+    expect((await tenant.public.post(`/v2/runs/${runId}/cancel`, {})).status).toBe(403);
+    expect((await (await tenant.user("viewer")).post(`/v2/runs/${runId}/cancel`, {})).status).toBe(403);
+    for (const body of [{ mode: "kill" }, { reason: 7 }, { reason: "x".repeat(501) }, { now: true }, []]) {
+      expect((await cancel(runId, body)).status).toBe(422);
+    }
+    expect((await cancel(runId, { mode: "terminate" })).status).toBe(202);
+  });
+});

@@ -1,0 +1,393 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { flow } from "../../engine/support.ts";
+import { startHttpTarget } from "../../support/http-target.ts";
+import type { HttpTarget } from "../../support/http-target.ts";
+import { rawRequest } from "../http/raw-request.ts";
+import { asking, echo, failing, openTenant, problemText, slow } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+
+let tenant: ApiTenant;
+let echoFlow: string;
+let slowFlow: string;
+let target: HttpTarget;
+
+beforeAll(async () => {
+  tenant = await openTenant();
+  target = await startHttpTarget();
+  echoFlow = await tenant.deploy(echo());
+  slowFlow = await tenant.deploy(slow(1.5));
+});
+afterAll(() => target.close());
+
+const address = (flowId: string, org = tenant.org_id): string => `/inference/v0/run/${org}/${flowId}`;
+const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";
+
+describe("running a deployed flow", () => {
+  it("answers the eight members", async () => {
+    const { status, body } = await tenant.public.post(address(echoFlow), {
+      "in-0": "Ada",
+      extra: 1,
+      user_id: "ada-1",
+      stream: true,
+    });
+    expect(status).toBe(200);
+    expect(Object.keys(body).toSorted()).toEqual(
+      ["citations", "error", "metadata", "outputs", "pause", "progress_data", "run_id", "state"].toSorted(),
+    );
+    expect(body).toMatchObject({
+      outputs: { "out-0": "Ada" },
+      citations: [],
+      state: "COMPLETED",
+      pause: null,
+      error: null,
+      metadata: { flow_version: 1, ignored_inputs: ["extra"], usage: { total_tokens: 0 } },
+      progress_data: { total_nodes: 2, completed_nodes: 2 },
+    });
+    expect(body.metadata.latency_ms).toBeGreaterThanOrEqual(0);
+    const run = await tenant.secret.get(`/v2/runs/${body.run_id}`);
+    expect(run.body).toMatchObject({
+      run_type: "api",
+      ran_by_type: "org_api_key",
+      user_id: "ada-1",
+      state: "COMPLETED",
+    });
+  });
+
+  it("takes ids in whatever case", async () => {
+    const path = `/inference/v0/run/${tenant.org_id.toUpperCase()}/${echoFlow.toUpperCase()}`;
+    const { status, body } = await tenant.public.post(path, { "in-0": "Ada" });
+    expect([status, body.outputs]).toEqual([200, { "out-0": "Ada" }]);
+    const told = await tenant.public.get(`${path}/metadata`, { query: { run_id: body.run_id.toUpperCase() } });
+    expect([told.status, told.body.run_id]).toEqual([200, body.run_id]);
+  });
+
+  it("answers the bare outputs with verbose=false", async () => {
+    const { status, body } = await tenant.public.post(
+      address(echoFlow),
+      { "in-0": "Ada" },
+      { query: { verbose: false } },
+    );
+    expect([status, body]).toEqual([200, { "out-0": "Ada" }]);
+  });
+
+  it("double-render, proto-pollution: hands inputs on as data, whatever they look like", async () => {
+    for (const text of ["{{7*7}}", "${{7*7}}", "{% include 'package.json' %}", "__proto__", "\u2028"]) {
+      const { body } = await tenant.public.post(address(echoFlow), { "in-0": text }, { query: { verbose: false } });
+      expect(body).toEqual({ "out-0": text });
+    }
+    const headers = { "content-type": "application/json" };
+    for (const name of ["__proto__", String.raw`\u005f_proto__`]) {
+      const hostile = `{"in-0": "Ada", "${name}": {"user_id": "eve-1", "x": 1}, "constructor": {"prototype": 1}, "zz": 1}`;
+      const { status, body } = await tenant.public.post(address(echoFlow), hostile, { headers });
+      expect([status, body.outputs]).toEqual([200, { "out-0": "Ada" }]);
+      expect(body.metadata.ignored_inputs.toSorted()).toEqual(["__proto__", "constructor", "zz"]);
+      const run = await tenant.secret.get(`/v2/runs/${body.run_id}`);
+      expect(run.body.user_id).toBeNull();
+    }
+  });
+
+  it("runs the version that is asked for, and the published one by default", async () => {
+    const flowId = await tenant.deploy(flow([{ id: "out-0", type: "output", config: { value: "one" } }], []));
+    const second = flow([{ id: "out-0", type: "output", config: { value: "two" } }], []);
+    await tenant.secret.post(`/v2/projects/${flowId}/versions`, { flow: second });
+    const run = async (version?: number) =>
+      (await tenant.public.post(address(flowId), {}, { query: { version } })).body;
+    expect((await run()).outputs).toEqual({ "out-0": "two" });
+    expect((await run(-1)).outputs).toEqual({ "out-0": "two" });
+    expect((await run(1)).outputs).toEqual({ "out-0": "one" });
+    expect((await run(3)).code).toBe("flow_version_not_found");
+    expect((await run(0)).code).toBe("flow_version_not_found");
+  });
+
+  it("may be done by a user who is an editor, not by a viewer", async () => {
+    const editor = await tenant.user("editor");
+    const { body } = await editor.post(address(echoFlow), { "in-0": "x" });
+    expect(body.state).toBe("COMPLETED");
+    expect((await tenant.secret.get(`/v2/runs/${body.run_id}`)).body.ran_by_type).toBe("user");
+    const viewer = await tenant.user("viewer");
+    expect((await viewer.post(address(echoFlow), { "in-0": "x" })).status).toBe(403);
+  });
+
+  it("runs on when the client goes away", async () => {
+    const flowId = await tenant.deploy(slow(4));
+    const key = crypto.randomUUID();
+    const gone = new AbortController();
+    const call = tenant.public.raw(
+      "POST",
+      address(flowId),
+      {},
+      { headers: { "idempotency-key": key }, signal: gone.signal },
+    );
+    const runs = async () => (await tenant.secret.get("/v2/runs", { query: { project_id: flowId } })).body.data;
+    await expect.poll(runs).toHaveLength(1);
+    gone.abort();
+    await expect(call).rejects.toThrow();
+    // Once the api has noticed, the key is given back: the next call finds the very run and waits for it.
+    const again = () => tenant.public.post(address(flowId), {}, { headers: { "idempotency-key": key } });
+    await expect.poll(async () => (await again()).status).toBe(200);
+    expect((await again()).body.state).toBe("COMPLETED");
+    expect(await runs()).toHaveLength(1);
+  });
+});
+
+describe("what is not a run", () => {
+  it("is a 422 that names every offending input", async () => {
+    const flowId = await tenant.deploy(
+      flow(
+        [
+          { id: "in-0", type: "input", config: { max_length: 3 } },
+          { id: "url-0", type: "url" },
+          { id: "s", type: "string" },
+          { id: "out-0", type: "output" },
+        ],
+        ["in-0>out-0", "url-0>out-0", "s>out-0"],
+      ),
+    );
+    const { status, body } = await tenant.public.post(address(flowId), {
+      "in-0": "long",
+      "url-0": "file:///etc/passwd",
+    });
+    expect(status).toBe(422);
+    expect(body.detail.map((issue: { loc: string[] }) => issue.loc)).toEqual([
+      ["body", "in-0"],
+      ["body", "url-0"],
+      ["body", "s"],
+    ]);
+  });
+
+  it.each([
+    ["a version that is no number", { query: { version: "one" } }, ["query", "version"]],
+    ["verbose that is neither true nor false", { query: { verbose: "maybe" } }, ["query", "verbose"]],
+    ["an unknown query member", { query: { versoin: 1 } }, ["query", "versoin"]],
+  ])("is a 422 for %s", async (_, options, loc) => {
+    const { status, body } = await tenant.public.post(address(echoFlow), { "in-0": "x" }, options);
+    expect([status, body.code, body.detail[0].loc]).toEqual([422, "validation_error", loc]);
+  });
+
+  it.each([
+    ["no body", undefined, ["body"]],
+    ["a list", [], ["body"]],
+    ["text", '"x"', ["body"]],
+    ["a user_id that is no text", { "in-0": "x", user_id: 7 }, ["body", "user_id"]],
+    ["a user_id with control characters", { "in-0": "x", user_id: "a\tb" }, ["body", "user_id"]],
+    ["a user_id of 257 characters", { "in-0": "x", user_id: "u".repeat(257) }, ["body", "user_id"]],
+  ])("is a 422 for %s", async (_, given, loc) => {
+    const headers = { "content-type": "application/json" };
+    const { status, body } = await tenant.public.post(address(echoFlow), given, { headers });
+    expect([status, body.detail?.[0].loc]).toEqual([422, loc]);
+  });
+
+  it("cross-tenant: is the same 404 for an unknown flow, one of another organisation and another organisation's address", async () => {
+    const other = await openTenant(tenant.target);
+    const theirs = await other.deploy(echo());
+    const answers = await Promise.all([
+      tenant.public.post(address(UNKNOWN), { "in-0": "x" }),
+      tenant.public.post(address(theirs), { "in-0": "x" }),
+      tenant.public.post(address(theirs, other.org_id), { "in-0": "x" }),
+      tenant.public.post(address(echoFlow, other.org_id), { "in-0": "x" }),
+      tenant.public.post(address("no-uuid"), { "in-0": "x" }),
+      tenant.public.post(address(echoFlow, "no-uuid"), { "in-0": "x" }),
+    ]);
+    expect(answers.map((answer) => answer.status)).toEqual(Array(6).fill(404));
+    expect(new Set(answers.map(problemText)).size).toBe(1);
+    expect((await other.secret.get("/v2/runs")).body.data).toEqual([]);
+  });
+
+  it("is a 401 without a credential, a 405 with another method and a 415 with another content type", async () => {
+    const path = address(echoFlow);
+    const anonymous = await rawRequest(tenant.target, {
+      method: "POST",
+      path,
+      headers: { "content-type": "application/json" },
+      body: ["{}"],
+    });
+    expect([anonymous.status, anonymous.headers["www-authenticate"]]).toEqual([401, expect.stringContaining("Bearer")]);
+    expect((await tenant.public.get(path)).status).toBe(405);
+    const form = await tenant.public.post(path, "in-0=x", {
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect(form.status).toBe(415);
+  });
+});
+
+describe("a run that does not end well", () => {
+  it("that fails is a 500 with its id, state, error and the outputs so far", async () => {
+    const flowId = await tenant.deploy(failing());
+    const { status, body, headers } = await tenant.public.post(address(flowId), {});
+    expect(status).toBe(500);
+    expect(headers.get("content-type")).toBe("application/problem+json");
+    expect(body).toMatchObject({
+      code: "run_failed",
+      state: "FAILED",
+      error: { code: "guard_failed", message: expect.stringContaining("not allowed"), node_id: "guard-0" },
+      outputs: { first: "first x" },
+    });
+    expect((await tenant.secret.get(`/v2/runs/${body.run_id}`)).body).toMatchObject({ state: "FAILED" });
+  });
+
+  it("that fails by an upstream service is a 502", async () => {
+    const flowId = await tenant.deploy(
+      flow(
+        [
+          {
+            id: "http-0",
+            type: "http",
+            config: { method: "GET", url: `${target.url}/status?code=500` },
+            retry: { max_attempts: 1 },
+          },
+          { id: "out-0", type: "output" },
+        ],
+        ["http-0>out-0"],
+      ),
+    );
+    const { status, body } = await tenant.public.post(address(flowId), {});
+    expect([status, body.code, body.error.node_id]).toEqual([502, "upstream_failed", "http-0"]);
+  });
+
+  it("that fails by a service that does not speak HTTP is a 502, and called that service once", async () => {
+    target.on("/ssh", (_request, _response, socket) => void socket.end("SSH-2.0-OpenSSH_9\r\n"));
+    const flowId = await tenant.deploy(
+      flow(
+        [
+          {
+            id: "http-0",
+            type: "http",
+            config: { method: "POST", url: `${target.url}/ssh`, body: "x" },
+            retry: { max_attempts: 1 },
+          },
+          { id: "out-0", type: "output" },
+        ],
+        ["http-0>out-0"],
+      ),
+    );
+    const { status, body } = await tenant.public.post(address(flowId), {});
+    expect([status, body.code, body.error.code]).toEqual([502, "upstream_failed", "http_failed"]);
+    expect(target.hits("/ssh")).toBe(1);
+  });
+
+  it("that runs out of time is a 504", async () => {
+    const flowId = await tenant.deploy({ ...slow(60), settings: { timeout_seconds: 1 } });
+    const { status, body } = await tenant.public.post(address(flowId), {});
+    expect([status, body.code, body.error.code]).toEqual([504, "run_timeout", "run_timeout"]);
+  });
+
+  it("that is cancelled meanwhile is a 409 with its id", async () => {
+    const flowId = await tenant.deploy(slow(60));
+    const call = tenant.public.post(address(flowId), {});
+    await expect
+      .poll(async () => (await tenant.secret.get("/v2/runs", { query: { project_id: flowId } })).body.data.length)
+      .toBe(1);
+    const [run] = (await tenant.secret.get("/v2/runs", { query: { project_id: flowId } })).body.data;
+    await tenant.secret.post(`/v2/runs/${run.run_id}/cancel`, { reason: "enough" });
+    const { status, body } = await call;
+    expect([status, body.code, body.run_id, body.state]).toEqual([409, "run_cancelled", run.run_id, "CANCELLED"]);
+    expect(body.detail).toBe("enough");
+  });
+
+  it("that pauses is a 200 with the pause, also where the bare outputs were asked for", async () => {
+    const flowId = await tenant.deploy(asking());
+    for (const verbose of [true, false]) {
+      const { status, body } = await tenant.public.post(address(flowId), {}, { query: { verbose } });
+      expect([status, body.state, body.pause?.message, body.pause?.status]).toEqual([
+        200,
+        "PAUSED",
+        "Go on?",
+        "waiting",
+      ]);
+    }
+  });
+
+  it("is answered the same way again under its Idempotency-Key", async () => {
+    const flowId = await tenant.deploy(failing());
+    const options = { headers: { "idempotency-key": crypto.randomUUID() } };
+    const first = await tenant.public.post(address(flowId), {}, options);
+    const again = await tenant.public.post(address(flowId), {}, options);
+    expect([again.status, again.body.run_id, again.headers.get("idempotent-replayed")]).toEqual([
+      500,
+      first.body.run_id,
+      "true",
+    ]);
+  });
+});
+
+describe("a run that takes longer than the wait", () => {
+  it("is a 202 that says where to ask", async () => {
+    const { status, body, headers } = await tenant.public.post(
+      address(slowFlow),
+      { extra: "x" },
+      { headers: { prefer: "wait=0" } },
+    );
+    expect([status, body.state, body.metadata.ignored_inputs]).toEqual([202, "PENDING", ["extra"]]);
+    expect(headers.get("preference-applied")).toBe("wait=0");
+    expect(headers.get("location")).toBe(`${address(slowFlow)}/metadata?run_id=${body.run_id}`);
+    const location = headers.get("location") ?? "";
+    const now = await tenant.public.get(location);
+    expect(now.status).toBe(200);
+    expect(["PENDING", "RUNNING"]).toContain(now.body.state);
+    const later = await tenant.public.get(location, { query: { wait_seconds: 20 } });
+    expect(later.body).toMatchObject({
+      state: "COMPLETED",
+      run_id: body.run_id,
+      outputs: { "out-0": "x" },
+      metadata: { ignored_inputs: ["extra"] },
+    });
+  });
+
+  it("or is not waited for at all with respond-async", async () => {
+    const { status, body, headers } = await tenant.public.post(
+      address(slowFlow),
+      {},
+      { headers: { prefer: "foo; bar, respond-async" } },
+    );
+    expect([status, body.state, headers.get("preference-applied")]).toEqual([202, "PENDING", "respond-async"]);
+    await tenant.until(body.run_id, "COMPLETED");
+  });
+
+  it("is told of at its address, failed or not, to its own organisation alone", async () => {
+    const flowId = await tenant.deploy(failing());
+    const failed = await tenant.public.post(address(flowId), {});
+    const path = `${address(flowId)}/metadata`;
+    const { status, body } = await tenant.public.get(path, { query: { run_id: failed.body.run_id } });
+    expect([status, body.state, body.error.code]).toEqual([200, "FAILED", "guard_failed"]);
+    const other = await openTenant(tenant.target);
+    const answers = await Promise.all([
+      tenant.public.get(path, { query: { run_id: UNKNOWN } }),
+      tenant.public.get(`${address(echoFlow)}/metadata`, { query: { run_id: failed.body.run_id } }),
+      other.public.get(path, { query: { run_id: failed.body.run_id } }),
+      other.public.get(`${address(flowId, other.org_id)}/metadata`, { query: { run_id: failed.body.run_id } }),
+    ]);
+    expect(answers.map((answer) => answer.status)).toEqual([404, 404, 404, 404]);
+    expect(new Set(answers.map(problemText)).size).toBe(1);
+    expect((await tenant.public.get(path, { query: { run_id: "x" } })).status).toBe(422);
+    expect((await tenant.public.get(path)).status).toBe(422);
+  });
+});
+
+describe("an Idempotency-Key", () => {
+  it("makes one run of 200 posts at once", async () => {
+    const flowId = await tenant.deploy(slow(0.5));
+    const options = { headers: { "idempotency-key": crypto.randomUUID() } };
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, () => tenant.public.post(address(flowId), {}, options)),
+    );
+    const statuses = new Map<number, number>();
+    for (const { status } of answers) statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    expect([...statuses.keys()].filter((status) => status !== 200 && status !== 409)).toEqual([]);
+    const last = await tenant.public.post(address(flowId), {}, options);
+    expect(last.status).toBe(200);
+    const ids = new Set([...answers, last].filter(({ status }) => status === 200).map(({ body }) => body.run_id));
+    expect(ids.size).toBe(1);
+    const refused = answers.filter(({ status }) => status === 409);
+    expect(
+      refused.every(({ body, headers }) => body.code === "idempotency_in_progress" && headers.get("retry-after")),
+    ).toBe(true);
+    expect((await tenant.secret.get("/v2/runs", { query: { project_id: flowId } })).body.data).toHaveLength(1);
+  });
+
+  it("is refused with another body", async () => {
+    const options = { headers: { "idempotency-key": crypto.randomUUID() } };
+    await tenant.public.post(address(echoFlow), { "in-0": "x" }, options);
+    const { status, body } = await tenant.public.post(address(echoFlow), { "in-0": "y" }, options);
+    expect([status, body.code]).toEqual([409, "idempotency_conflict"]);
+  });
+});

@@ -1,0 +1,126 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { asking, echo, failing, openTenant, slow } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+
+let tenant: ApiTenant;
+let echoes: string;
+let made: string[];
+
+beforeAll(async () => {
+  tenant = await openTenant();
+  echoes = await tenant.deploy(echo());
+  made = [];
+  for (let i = 0; i < 5; i++)
+    made.push(await run(echoes, { inputs: { "in-0": "x" }, tags: [`n${i}`, "all"], user_id: `u-${i % 2}` }));
+});
+
+async function run(project_id: string, more: Record<string, unknown> = {}): Promise<string> {
+  const { body } = await tenant.secret.post("/v2/runs", {
+    project_id,
+    inputs: {},
+    mode: "sync",
+    wait_seconds: 15,
+    ...more,
+  });
+  return body.run_id;
+}
+const list = (query: Record<string, string | number>) => tenant.secret.get("/v2/runs", { query });
+const ids = async (query: Record<string, string | number>): Promise<string[]> =>
+  (await list(query)).body.data.map((each: { run_id: string }) => each.run_id);
+
+describe("listing runs", () => {
+  it("shows the newest first, or the oldest with order=asc", async () => {
+    expect(await ids({ project_id: echoes })).toEqual(made.toReversed());
+    expect(await ids({ project_id: echoes, order: "asc" })).toEqual(made);
+  });
+
+  it("goes forth and back by cursor without repeating or leaving out any", async () => {
+    const first = (await list({ project_id: echoes, page_size: 2 })).body;
+    expect([first.data.length, first.has_more]).toEqual([2, true]);
+    const second = (await list({ project_id: echoes, page_size: 2, cursor: first.cursor })).body;
+    const third = (await list({ project_id: echoes, page_size: 2, cursor: second.cursor })).body;
+    const all = [first, second, third].flatMap(({ data }) => data.map((each: { run_id: string }) => each.run_id));
+    expect(all).toEqual(made.toReversed());
+    expect(third.has_more).toBe(false);
+    const back = (await list({ project_id: echoes, page_size: 2, cursor: third.cursor, direction: "prev" })).body;
+    expect(back.data.map((each: { run_id: string }) => each.run_id)).toEqual(all.slice(2, 4));
+  });
+
+  it("narrows by every filter, and by all of them together", async () => {
+    const failed = await run(await tenant.deploy(failing()));
+    const paused = await run(await tenant.deploy(asking()));
+    expect(await ids({ state: "FAILED" })).toEqual([failed]);
+    expect(await ids({ state: "PAUSED" })).toEqual([paused]);
+    expect(await ids({ tag: "n3" })).toEqual([made[3]]);
+    expect(await ids({ user_id: "u-1", project_id: echoes })).toEqual([made[3], made[1]]);
+    expect(await ids({ user_id: "u-1", tag: "n3", state: "COMPLETED", run_type: "api", project_id: echoes })).toEqual([
+      made[3],
+    ]);
+    expect(await ids({ run_type: "batch" })).toEqual([]);
+    expect(await ids({ parent_run_id: failed })).toEqual([]);
+    const several = await tenant.secret.get("/v2/runs?state=FAILED&state=PAUSED");
+    expect(several.body.data.map((each: { run_id: string }) => each.run_id)).toEqual([paused, failed]);
+    expect(several.body.data[0].pauses).toMatchObject([{ status: "waiting", message: "Go on?" }]);
+  });
+
+  it("narrows by time, both ends exclusive", async () => {
+    const { data } = (await list({ project_id: echoes, order: "asc" })).body;
+    const at = (index: number): string => data[index].created_at;
+    expect(await ids({ project_id: echoes, created_after: at(3) })).toEqual([made[4]]);
+    expect(await ids({ project_id: echoes, created_before: at(1) })).toEqual([made[0]]);
+    expect(
+      await ids({ project_id: echoes, created_after: "0001-01-01T00:00:00Z", created_before: "9999-12-31T23:59:59Z" }),
+    ).toHaveLength(5);
+  });
+
+  it("shows the runs of sub-flows under their parent", async () => {
+    const inner = await tenant.deploy(slow(0.05));
+    const outer = await tenant.deploy({
+      ...echo(),
+      nodes: [
+        { id: "sub-0", type: "subflow", config: { project_id: inner } },
+        { id: "out-0", type: "output", config: {} },
+      ],
+      edges: [{ source: "sub-0", target: "out-0" }],
+    } as never);
+    const parent = await run(outer);
+    const { data } = (await list({ parent_run_id: parent })).body;
+    expect(data).toMatchObject([
+      { parent_run_id: parent, run_type: "sub_workflow", ran_by_type: "system", project_id: inner },
+    ]);
+  });
+
+  it.each([
+    ["an unknown state", { state: "DONE" }],
+    ["a time that is none", { created_after: "yesterday" }],
+    ["a project that is no id", { project_id: "x" }],
+    ["an empty page", { page_size: 0 }],
+    ["a page of 201", { page_size: 201 }],
+    ["an unknown filter", { project: "x" }],
+  ])("is a 422 for %s", async (_, query) => {
+    expect((await list(query as Record<string, string | number>)).status).toBe(422);
+  });
+
+  it("refuses a cursor that is not one, or belongs to other filters", async () => {
+    const { cursor } = (await list({ project_id: echoes, page_size: 1 })).body;
+    expect((await list({ cursor: "AAAA" })).body.code).toBe("invalid_cursor");
+    expect((await list({ cursor, state: "FAILED" })).body.code).toBe("cursor_mismatch");
+    const other = await openTenant(tenant.target);
+    expect((await other.secret.get("/v2/runs", { query: { project_id: echoes, cursor } })).body.code).toBe(
+      "cursor_mismatch",
+    );
+  });
+
+  it("shows nothing of another organisation, whatever is asked for", async () => {
+    const other = await openTenant(tenant.target);
+    for (const query of [{}, { project_id: echoes }, { tag: "all" }, { user_id: "u-1" }, { state: "COMPLETED" }]) {
+      const { status, body } = await other.secret.get("/v2/runs", { query });
+      expect([status, body]).toEqual([200, { data: [], cursor: null, has_more: false }]);
+    }
+  });
+
+  it("is for secret keys and all users", async () => {
+    expect((await tenant.public.get("/v2/runs")).status).toBe(403);
+    expect((await (await tenant.user("viewer")).get("/v2/runs")).status).toBe(200);
+  });
+});

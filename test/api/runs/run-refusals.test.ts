@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createKey, createOrganisation, createUser } from "../../../src/cli/accounts.ts";
+import { startHttpTarget } from "../../support/http-target.ts";
+import type { HttpTarget } from "../../support/http-target.ts";
+import { checkedClient, operations } from "../http/conformance.ts";
+import { startInProcess } from "../in-process.ts";
+import type { InProcessApi } from "../in-process.ts";
+import { askToken } from "../accounts/accounts.ts";
+import { echoFlow } from "../echo-flow.ts";
+
+const RUN = "0197f0a0-0000-7000-8000-000000000000";
+let api: InProcessApi;
+let limited: InProcessApi;
+let unused: HttpTarget;
+let org: string;
+let flow: string;
+let secret: string;
+let publicKey: string;
+let viewer: string;
+
+beforeAll(async () => {
+  api = await startInProcess({ env: { MILLRACE_JSON_LIMIT_BYTES: "2048", MILLRACE_RUN_BODY_LIMIT_BYTES: "4096" } });
+  ({ org_id: org } = await createOrganisation(api.db, "test"));
+  secret = (await createKey(api.db, { org_id: org, name: "s", kind: "secret" })).value;
+  publicKey = (await createKey(api.db, { org_id: org, name: "p", kind: "public" })).value;
+  const { password } = await createUser(api.db, { org_id: org, email: "viewer@example.test", role: "viewer" });
+  viewer = (await askToken(api, { grant_type: "password", username: "viewer@example.test", password })).body
+    .access_token;
+  const created = await checkedClient(api, secret).post("/v2/projects", { name: "Echo", flow: echoFlow() });
+  flow = created.body.project_id;
+  limited = await startInProcess({ databaseUrl: api.databaseUrl, env: { MILLRACE_RATE_LIMIT: "1" } });
+  unused = await startHttpTarget();
+});
+afterAll(async () => {
+  await Promise.all([limited.close(), unused.close()]);
+  await api.close();
+});
+
+interface Case {
+  readonly id: string;
+  readonly method: "get" | "post" | "delete";
+  readonly path: () => string;
+  readonly body?: unknown;
+}
+
+const upload = (path: string) => () => `${path}?org=${org}&user_id=u&flow_id=${flow}`;
+const CASES: readonly Case[] = [
+  { id: "runDeployedFlow", method: "post", path: () => `/inference/v0/run/${org}/${flow}`, body: {} },
+  { id: "streamDeployedFlow", method: "post", path: () => `/inference/v0/stream/${org}/${flow}`, body: {} },
+  { id: "getDeployedFlowRun", method: "get", path: () => `/inference/v0/run/${org}/${flow}/metadata?run_id=${RUN}` },
+  { id: "uploadDocument", method: "post", path: upload("/upload_to_storage_user") },
+  { id: "uploadDocumentOlderName", method: "post", path: upload("/upload_to_supabase_user") },
+  { id: "listDocuments", method: "get", path: () => `/documents/${org}/${flow}/doc-0/u` },
+  { id: "deleteDocuments", method: "delete", path: () => `/documents/${org}/${flow}/doc-0/u` },
+  { id: "createRun", method: "post", path: () => "/v2/runs", body: { project_id: RUN, inputs: {} } },
+  { id: "listRuns", method: "get", path: () => "/v2/runs" },
+  { id: "getRun", method: "get", path: () => `/v2/runs/${RUN}` },
+  { id: "cancelRun", method: "post", path: () => `/v2/runs/${RUN}/cancel`, body: {} },
+  { id: "resumeRun", method: "post", path: () => `/v2/runs/${RUN}/resume`, body: { from: "failed" } },
+];
+const operationOf = (id: string) => operations.find((operation) => operation.id === id);
+const call = (
+  { method, path, body }: Case,
+  credential: string | undefined,
+  more: { path?: string; body?: unknown; at?: InProcessApi; type?: string } = {},
+) => {
+  const client = checkedClient(more.at ?? api, credential);
+  const address = more.path ?? path();
+  const options = more.type === undefined ? {} : { headers: { "content-type": more.type } };
+  return method === "post" ? client.post(address, more.body ?? body, options) : client[method](address, options);
+};
+
+describe("every operation on runs and documents", () => {
+  it("is in this table", () => {
+    const tags = ["Run Flow", "Runs", "Documents"];
+    const ids = operations.filter(({ tag }) => tags.includes(tag)).map(({ id }) => id);
+    expect(ids.toSorted()).toEqual(CASES.map(({ id }) => id).toSorted());
+  });
+
+  it.each(CASES)("$id is a 401 without a credential, or with one that is none", async (each) => {
+    for (const credential of [undefined, "mr_sec_wrong"]) {
+      const { status, headers } = await call(each, credential);
+      expect([status, headers.get("www-authenticate")]).toEqual([401, expect.stringMatching(/^Bearer/)]);
+    }
+  });
+
+  it.each(CASES)("$id is a 403 for who may not", async (each) => {
+    const operation = operationOf(each.id);
+    if (operation?.auth === "secret") expect((await call(each, publicKey)).status).toBe(403);
+    const multipart = operation?.multipart !== undefined;
+    const form = new FormData();
+    form.append("file", new Blob(["x"]), "a.txt");
+    const reads = each.method === "get";
+    expect((await call(each, viewer, multipart ? { body: form } : {})).status === 403).toBe(!reads);
+  });
+
+  it.each(CASES)("$id is a 405 with another method, and says which there are", async (each) => {
+    const path = each.path().replace(/\?.*/, "");
+    const answer = await checkedClient(api, secret).put(path, {});
+    expect([answer.status, answer.headers.get("allow")]).toEqual([
+      405,
+      expect.stringContaining(each.method.toUpperCase()),
+    ]);
+  });
+
+  it.each(CASES)("$id is a 422 for a parameter it does not know", async (each) => {
+    const path = `${each.path()}${each.path().includes("?") ? "&" : "?"}unknown=1`;
+    const form = new FormData();
+    form.append("file", new Blob(["x"]), "a.txt");
+    const body = operationOf(each.id)?.multipart ? form : undefined;
+    const { status, body: problem } = await call(each, secret, { path, ...(body && { body }) });
+    expect(status).toBe(422);
+    expect(problem.detail).toContainEqual({
+      loc: ["query", "unknown"],
+      msg: expect.any(String),
+      type: "extra_forbidden",
+    });
+  });
+
+  it.each(CASES.filter(({ body }) => body !== undefined))(
+    "$id is a 413 over its limit and a 415 for what is not JSON",
+    async (each) => {
+      const long = await call(each, secret, { body: { in: "x".repeat(8192) } });
+      expect([long.status, long.body.code]).toEqual([413, "payload_too_large"]);
+      expect((await call(each, secret, { body: "a=b", type: "text/plain" })).status).toBe(415);
+      const broken = await call(each, secret, { body: "{", type: "application/json" });
+      expect([broken.status, broken.body.detail[0].loc[0]]).toEqual([422, "body"]);
+    },
+  );
+
+  it.each(CASES)("$id is a 429 over the rate limit", async (each) => {
+    const { value } = await createKey(api.db, { org_id: org, name: each.id, kind: "secret" });
+    await call({ id: "listRuns", method: "get", path: () => "/v2/runs" }, value, { at: limited });
+    const { status, headers } = await call(each, value, { at: limited });
+    expect([status, headers.get("retry-after")]).toEqual([429, expect.stringMatching(/^\d+$/)]);
+  });
+
+  it("is a 503 where the database does not answer", async () => {
+    const away = await startInProcess({ databaseUrl: `postgres://nobody:x@127.0.0.1:${unused.port}/none` });
+    try {
+      for (const each of CASES) {
+        const { status, body, headers } = await call(each, secret, { at: away });
+        expect([each.id, status, body.code, headers.get("retry-after")]).toEqual([
+          each.id,
+          503,
+          "service_unavailable",
+          "2",
+        ]);
+      }
+    } finally {
+      await away.close();
+    }
+  });
+
+  it("keeps a run that no worker is there for", async () => {
+    const client = checkedClient(api, publicKey);
+    const answer = await client.post(
+      `/inference/v0/run/${org}/${flow}`,
+      { "in-0": "x" },
+      { headers: { prefer: "wait=0" } },
+    );
+    expect([answer.status, answer.body.state]).toEqual([202, "PENDING"]);
+  });
+});

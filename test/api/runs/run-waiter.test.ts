@@ -1,0 +1,178 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createRunWaiter } from "../../../src/services/runs/run-waiter.ts";
+import type { RunWaiter } from "../../../src/services/runs/run-waiter.ts";
+import { openRunFeed } from "../../../src/stores/runs/run-feed.ts";
+import type { RunFeed } from "../../../src/stores/runs/run-feed.ts";
+import { getSettledRun } from "../../../src/stores/runs/run-reads.ts";
+import type { RunRow } from "../../../src/stores/runs/runs.ts";
+import { buildRun, buildTenant, moveRun, ownDatabase } from "../../stores/rows.ts";
+import type { Tenant } from "../../stores/rows.ts";
+
+const own = ownDatabase();
+let tenant: Tenant;
+let feed: RunFeed;
+let waiter: RunWaiter;
+
+beforeAll(async () => {
+  tenant = await buildTenant(own.database);
+  feed = openRunFeed(own.database, () => undefined);
+  waiter = createRunWaiter({ db: own.database, feed, lookMs: 300 });
+});
+afterAll(async () => {
+  waiter.close();
+  await feed.close();
+});
+
+const patience = (timeoutMs: number, signal = new AbortController().signal) => ({ timeoutMs, signal });
+const settled = (runId: string) => (): Promise<RunRow | null> =>
+  own.database.org(tenant.org_id, (db) => getSettledRun(db, runId));
+
+describe("a run waiter", () => {
+  it("answers at once what is true already", async () => {
+    const runId = await buildRun(own.database, tenant);
+    await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
+    expect(await waiter.until(runId, settled(runId), patience(0))).toMatchObject({ state: "COMPLETED" });
+  });
+
+  it("answers at the feed's hint, long before it would look by itself", async () => {
+    const runId = await buildRun(own.database, tenant);
+    const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
+    const wait = slow.until(runId, settled(runId), patience(20_000));
+    await delay(30);
+    await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
+    const told = Date.now();
+    feed.changed(runId, "progress");
+    expect(await wait).toMatchObject({ state: "COMPLETED" });
+    expect(Date.now() - told).toBeLessThan(5000);
+    slow.close();
+  });
+
+  it("is told by another process' feed as well", async () => {
+    const other = openRunFeed(own.database, () => undefined);
+    const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
+    const runId = await buildRun(own.database, tenant);
+    const wait = slow.until(runId, settled(runId), patience(20_000));
+    await delay(100);
+    await moveRun(own.database, tenant, runId, "RUNNING", "FAILED");
+    other.changed(runId, "progress");
+    expect(await wait).toMatchObject({ state: "FAILED" });
+    slow.close();
+    await other.close();
+  });
+
+  it("asks nothing in between for who waits for the end or a pause, be it told here or by another process", async () => {
+    const other = openRunFeed(own.database, () => undefined);
+    const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
+    const runId = await buildRun(own.database, tenant);
+    let asked = 0;
+    const read = (): Promise<RunRow | null> => {
+      asked += 1;
+      return settled(runId)();
+    };
+    const wait = slow.until(runId, read, { ...patience(20_000), untilSettled: true });
+    const watched: string[] = [];
+    const unwatch = feed.watch(runId, (change) => watched.push(change));
+    feed.changed(runId, "progress");
+    other.changed(runId, "progress");
+    await expect.poll(() => watched).toEqual(["progress", "progress"]);
+    expect(asked).toBe(1);
+    await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
+    other.changed(runId, "settled");
+    expect(await wait).toMatchObject({ state: "COMPLETED" });
+    expect(asked).toBe(2);
+    unwatch();
+    slow.close();
+    await other.close();
+  });
+
+  it("finds a change nobody told of", async () => {
+    const runId = await buildRun(own.database, tenant);
+    const wait = waiter.until(runId, settled(runId), patience(20_000));
+    await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
+    expect(await wait).toMatchObject({ state: "COMPLETED" });
+  });
+
+  it("answers null when the time is up", async () => {
+    const runId = await buildRun(own.database, tenant);
+    const start = Date.now();
+    expect(await waiter.until(runId, settled(runId), patience(150))).toBeNull();
+    expect(Date.now() - start).toBeGreaterThanOrEqual(149);
+  });
+
+  it("gives up at once when the client goes away", async () => {
+    const runId = await buildRun(own.database, tenant);
+    const gone = new AbortController();
+    const wait = waiter.until(runId, settled(runId), patience(60_000, gone.signal));
+    setTimeout(() => gone.abort(new Error("gone")), 20);
+    await expect(wait).rejects.toThrow("gone");
+    await expect(waiter.until(runId, settled(runId), patience(60_000, gone.signal))).rejects.toThrow("gone");
+  });
+
+  it("answers all who wait when the process is about to stop, and makes nobody wait from then on", async () => {
+    const runId = await buildRun(own.database, tenant);
+    const stopping = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
+    const waits = [
+      stopping.until(runId, settled(runId), patience(60_000)),
+      stopping.until(runId, settled(runId), patience(60_000)),
+    ];
+    await delay(50);
+    stopping.close();
+    expect(await Promise.all(waits)).toEqual([null, null]);
+    expect(await stopping.until(runId, settled(runId), patience(60_000))).toBeNull();
+    await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
+    expect(await stopping.until(runId, settled(runId), patience(60_000))).toMatchObject({ state: "COMPLETED" });
+  });
+
+  it("asks once more for all the changes that come while it asks", async () => {
+    const runId = await buildRun(own.database, tenant);
+    let asked = 0;
+    const read = async (): Promise<number | null> => {
+      asked += 1;
+      await delay(50);
+      return asked === 3 ? asked : null;
+    };
+    const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
+    const wait = slow.until(runId, read, patience(5000));
+    for (let i = 0; i < 100; i++) feed.changed(runId, "progress");
+    await expect.poll(() => asked).toBe(2);
+    await delay(200);
+    expect(asked).toBe(2);
+    feed.changed(runId, "progress");
+    expect(await wait).toBe(3);
+    slow.close();
+  });
+
+  it("outlives a database that is away for a moment, but not one that stays away", async () => {
+    const runId = await buildRun(own.database, tenant);
+    const away = Object.assign(new Error("terminating connection"), { code: "57P01" });
+    let failures = 2;
+    const read = async (): Promise<string | null> => {
+      if (failures-- > 0) throw away;
+      return "back";
+    };
+    const hints = setInterval(() => feed.changed(runId, "progress"), 50);
+    expect(await waiter.until(runId, read, patience(5000))).toBe("back");
+    clearInterval(hints);
+    await expect(waiter.until(runId, () => Promise.reject(away), patience(100))).rejects.toBe(away);
+    await expect(waiter.until(runId, () => Promise.reject(new Error("a mistake")), patience(5000))).rejects.toThrow(
+      "a mistake",
+    );
+  });
+
+  it("serves a thousand who wait with few queries", async () => {
+    const runId = await buildRun(own.database, tenant);
+    let asked = 0;
+    const read = (): Promise<RunRow | null> => {
+      asked += 1;
+      return settled(runId)();
+    };
+    const waits = Array.from({ length: 300 }, () => waiter.until(runId, read, patience(20_000)));
+    await delay(1200);
+    // Once each at the start, at most once more at the waiter's first look; then only the waiter asks.
+    expect(asked).toBeLessThanOrEqual(600);
+    await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
+    const rows = await Promise.all(waits);
+    expect(rows.every((row) => row?.state === "COMPLETED")).toBe(true);
+  });
+});

@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { flow } from "../../engine/support.ts";
+import { startHttpTarget } from "../../support/http-target.ts";
+import type { HttpTarget } from "../../support/http-target.ts";
+import { asking, echo, failing, openTenant, slow } from "../tenant.ts";
+import { eventsOf, linesOf } from "./streams.ts";
+import type { ApiTenant } from "../tenant.ts";
+
+let tenant: ApiTenant;
+let target: HttpTarget;
+beforeAll(async () => {
+  tenant = await openTenant();
+  target = await startHttpTarget();
+});
+afterAll(() => target.close());
+const address = (flowId: string): string => `/inference/v0/stream/${tenant.org_id}/${flowId}`;
+
+/** Two outputs, with a request in between. */
+const stepwise = (path: string) =>
+  flow(
+    [
+      { id: "in-0", type: "input" },
+      { id: "early", type: "output" },
+      { id: "http-0", type: "http", config: { method: "GET", url: target.url + path } },
+      { id: "late", type: "output", config: { value: "done" } },
+    ],
+    ["in-0>early", "early>http-0", "http-0>late"],
+  );
+
+describe("streaming a deployed flow", () => {
+  it("answers lines of the eight members, the first at once and the last when it has ended", async () => {
+    const release = target.hold("/held");
+    const response = await tenant.public.raw("POST", address(await tenant.deploy(stepwise("/held"))), {
+      "in-0": "Ada",
+      more: 1,
+    });
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/x-ndjson"]);
+    const frames: Array<Record<string, unknown>> = [];
+    for await (const line of linesOf(response)) {
+      const frame = JSON.parse(line);
+      frames.push(frame);
+      // What is there is told while the run goes on: it cannot end before this.
+      if ("early" in frame.outputs) release();
+    }
+    for (const frame of frames) {
+      expect(Object.keys(frame)).toEqual([
+        "outputs",
+        "citations",
+        "run_id",
+        "metadata",
+        "progress_data",
+        "state",
+        "pause",
+        "error",
+      ]);
+    }
+    expect(frames.at(0)).toMatchObject({ outputs: {}, state: "PENDING", metadata: { ignored_inputs: ["more"] } });
+    expect(frames).toContainEqual(expect.objectContaining({ outputs: { early: "Ada" }, state: "RUNNING" }));
+    expect(frames.at(-1)).toMatchObject({ outputs: { early: "Ada", late: "done" }, state: "COMPLETED" });
+    const address2 = response.headers.get("content-location") ?? "";
+    expect((await tenant.public.get(address2)).body).toMatchObject({
+      run_id: frames[0]?.["run_id"],
+      state: "COMPLETED",
+    });
+  });
+
+  it("with delta=true tells each output once", async () => {
+    const response = await tenant.public.raw("POST", `${address(await tenant.deploy(stepwise("/echo")))}?delta=true`, {
+      "in-0": "Ada",
+    });
+    const outputs: object[] = [];
+    for await (const line of linesOf(response)) outputs.push(JSON.parse(line).outputs);
+    const told = outputs.flatMap((each) => Object.entries(each));
+    expect(told).toHaveLength(2);
+    expect(Object.fromEntries(told)).toEqual({ early: "Ada", late: "done" });
+  });
+
+  it.each([
+    ["sse=true", "?sse=true", {}],
+    ["Accept: text/event-stream", "", { accept: "text/event-stream" }],
+  ])("answers server-sent events with %s", async (_, query, headers) => {
+    const response = await tenant.public.raw(
+      "POST",
+      address(await tenant.deploy(echo())) + query,
+      { "in-0": "Ada" },
+      { headers },
+    );
+    expect([response.status, response.headers.get("content-type"), response.headers.get("cache-control")]).toEqual([
+      200,
+      "text/event-stream",
+      "no-store",
+    ]);
+    const events = [];
+    for await (const event of eventsOf(response)) events.push(event);
+    expect(JSON.parse(events.at(-1)?.data ?? "")).toMatchObject({ outputs: { "out-0": "Ada" }, state: "COMPLETED" });
+    expect(events.map(({ id }) => Number(id))).toEqual(events.map(({ id }) => Number(id)).toSorted((a, b) => a - b));
+  });
+
+  it("ends with the frame of a failure", async () => {
+    const response = await tenant.public.raw("POST", address(await tenant.deploy(failing())), {});
+    const lines = [];
+    for await (const line of linesOf(response)) lines.push(line);
+    expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ state: "FAILED", error: { code: "guard_failed" } });
+  });
+
+  it("tells of a pause and of what comes after it", async () => {
+    const response = await tenant.public.raw("POST", address(await tenant.deploy(asking())), {});
+    const states: string[] = [];
+    for await (const line of linesOf(response)) {
+      const frame = JSON.parse(line);
+      states.push(frame.state);
+      if (frame.state === "PAUSED") {
+        expect(frame.pause).toMatchObject({ message: "Go on?", status: "waiting" });
+        void tenant.secret.post(`/v2/runs/${frame.run_id}/resume`, { action: "approve" });
+      }
+    }
+    expect(states).toContain("PAUSED");
+    expect(states.at(-1)).toBe("COMPLETED");
+  });
+
+  it("tells of an output at once although a node beside it, which began first, takes its time", async () => {
+    const release = target.hold("/beside");
+    const flowId = await tenant.deploy(
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          { id: "http-0", type: "http", config: { method: "GET", url: `${target.url}/beside` } },
+          { id: "early", type: "output" },
+          { id: "delay-0", type: "delay", config: { seconds: 0.01 } },
+          { id: "later", type: "output", config: { value: "later" } },
+          { id: "last", type: "output", config: { value: "{{http-0.status}}" } },
+        ],
+        ["in-0>http-0", "in-0>early", "in-0>delay-0", "delay-0>later", "http-0>last"],
+      ),
+    );
+    const response = await tenant.public.raw("POST", address(flowId), { "in-0": "Ada" });
+    let frame: { outputs: Record<string, unknown>; state?: string } = { outputs: {} };
+    for await (const line of linesOf(response)) {
+      frame = JSON.parse(line);
+      if ("early" in frame.outputs && "later" in frame.outputs) release();
+    }
+    expect(frame).toMatchObject({ outputs: { early: "Ada", later: "later", last: "200" }, state: "COMPLETED" });
+  });
+
+  it("goes on with the run when the client goes away, and finds it again by its Idempotency-Key", async () => {
+    const flowId = await tenant.deploy(slow(1));
+    const options = { headers: { "idempotency-key": crypto.randomUUID() } };
+    const gone = new AbortController();
+    const first = await tenant.public.raw("POST", address(flowId), {}, { ...options, signal: gone.signal });
+    const frames = linesOf(first);
+    const { value } = await frames.next();
+    gone.abort();
+    await frames.return().catch(() => undefined);
+    let last = "{}";
+    // Until the api has noticed that the first one has gone, the key is in use.
+    await expect
+      .poll(async () => {
+        const again = await tenant.public.raw("POST", address(flowId), {}, options);
+        for await (const line of linesOf(again)) last = line;
+        return again.status;
+      })
+      .toBe(200);
+    expect(JSON.parse(last)).toMatchObject({ run_id: JSON.parse(value ?? "{}").run_id, state: "COMPLETED" });
+    expect((await tenant.secret.get("/v2/runs", { query: { project_id: flowId } })).body.data).toHaveLength(1);
+  });
+
+  it("says that it is repeated where its Idempotency-Key finds the run, not where the key has made none", async () => {
+    const flowId = await tenant.deploy(echo());
+    const options = { headers: { "idempotency-key": crypto.randomUUID() }, query: { version: 2 } };
+    const call = () => tenant.public.raw("POST", address(flowId), { "in-0": "x" }, options);
+    expect((await call()).status).toBe(404);
+    await tenant.secret.post(`/v2/projects/${flowId}/versions`, { flow: { ...echo(), description: "Second" } });
+    const answers = [await call(), await call()];
+    for (const answer of answers) await answer.text();
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(answers.map(({ headers }) => headers.get("idempotent-replayed"))).toEqual([null, "true"]);
+  });
+
+  it("answers an ordinary problem where no run was made", async () => {
+    const flowId = await tenant.deploy(echo());
+    expect((await tenant.public.post(address(flowId), {})).status).toBe(422);
+    expect((await tenant.public.post(address(flowId), { "in-0": "x" }, { query: { version: 9 } })).body.code).toBe(
+      "flow_version_not_found",
+    );
+    expect((await tenant.public.post(address(crypto.randomUUID()), { "in-0": "x" })).status).toBe(404);
+    expect(
+      (await tenant.public.post(`/inference/v0/stream/${crypto.randomUUID()}/${flowId}`, { "in-0": "x" })).status,
+    ).toBe(404);
+    const viewer = await tenant.user("viewer");
+    expect((await viewer.post(address(flowId), { "in-0": "x" })).status).toBe(403);
+    expect((await tenant.secret.get("/v2/runs", { query: { project_id: flowId } })).body.data).toEqual([]);
+  });
+});

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openDatabase } from "../../../src/stores/db.ts";
+import { createOrganisation } from "../../support/service.ts";
+import { checkedClient } from "../http/conformance.ts";
+import { startInProcess } from "../in-process.ts";
+import type { InProcessApi } from "../in-process.ts";
+
+describe("health", () => {
+  let api: InProcessApi;
+  beforeAll(async () => {
+    api = await startInProcess();
+  });
+  afterAll(() => api.close());
+
+  it("is told without a credential", async () => {
+    const open = checkedClient(api);
+    expect(await open.get("/healthz")).toMatchObject({ status: 200, body: { status: "ok" } });
+    expect(await open.get("/readyz")).toMatchObject({
+      status: 200,
+      body: { status: "ready", postgres: "ok", temporal: "ok" },
+    });
+  });
+
+  it("names the part that does not answer", async () => {
+    const away = openDatabase({
+      url: "postgres://nobody@127.0.0.1:9/nowhere",
+      poolSize: 2,
+      applicationName: "test",
+      onError: () => undefined,
+    });
+    const broken = await startInProcess({ databaseUrl: api.databaseUrl, readiness: { postgres: () => away.ping() } });
+    expect(await checkedClient(broken).get("/readyz")).toMatchObject({
+      status: 503,
+      body: { status: "unavailable", postgres: "unavailable", temporal: "ok" },
+    });
+    await broken.close();
+    await away.close();
+  });
+
+  it("does not wait for a part that hangs", async () => {
+    const hanging = await startInProcess({
+      databaseUrl: api.databaseUrl,
+      readiness: { temporal: () => new Promise(() => undefined) },
+    });
+    const start = performance.now();
+    expect(await checkedClient(hanging).get("/readyz")).toMatchObject({
+      status: 503,
+      body: { postgres: "ok", temporal: "unavailable" },
+    });
+    expect(performance.now() - start).toBeLessThan(15_000);
+    await hanging.close();
+  });
+
+  it("has metrics by operation, never by address", async () => {
+    const mine = checkedClient(api, (await createOrganisation(api)).secretKey);
+    await mine.get("/v2/projects/0197a1c4-7c5e-7d1f-9a3b-2f4e6a8c0b1d");
+    await mine.get("/nothing/here");
+    const { status, body } = await checkedClient(api).get("/metrics");
+    expect(status).toBe(200);
+    expect(body).toMatch(
+      /millrace_http_request_duration_seconds_count\{service="api",operation="getProject",status="404"\} 1/,
+    );
+    expect(body).toContain('operation="unmatched"');
+    expect(body).not.toContain("0197a1c4");
+    expect(body).not.toContain("/nothing");
+  });
+});

@@ -1,0 +1,626 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startHttpTarget } from "../../support/http-target.ts";
+import type { HttpTarget } from "../../support/http-target.ts";
+import { createOrganisation } from "../../support/service.ts";
+import type { TestClient } from "../../support/client.ts";
+import { checkedClient } from "../http/conformance.ts";
+import { startInProcess } from "../in-process.ts";
+import { echo, openTenant } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+import { SUBSCRIPTIONS, delivered, places, subscribe, verifies } from "./webhooks.ts";
+
+const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";
+const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/;
+
+/** Bodies and the places where they are wrong, with a title each. */
+function titled(
+  cases: ReadonlyArray<readonly [Record<string, unknown>, unknown[][]]>,
+): Array<[string, Record<string, unknown>, unknown[][]]> {
+  return cases.map(([members, expected]) => [JSON.stringify(members).slice(0, 100), members, expected]);
+}
+
+describe("webhook subscriptions", () => {
+  let mine: ApiTenant;
+  let others: ApiTenant;
+  let viewer: TestClient;
+  let editor: TestClient;
+  let receiver: HttpTarget;
+  let project: string;
+  beforeAll(async () => {
+    [mine, others, receiver] = await Promise.all([openTenant(), openTenant(), startHttpTarget()]);
+    [viewer, editor, project] = await Promise.all([mine.user("viewer"), mine.user("editor"), mine.deploy(echo())]);
+  });
+  afterAll(() => receiver?.close());
+
+  const fitting = (more: Record<string, unknown> = {}) => ({ url: `${receiver.url}/in`, events: ["run.*"], ...more });
+
+  describe("create", () => {
+    it("needs an address and events only, and shows the secret once", async () => {
+      const created = await mine.secret.post(SUBSCRIPTIONS, fitting());
+      expect(created.status).toBe(201);
+      const { secret, ...rest } = created.body;
+      expect(secret).toMatch(SECRET);
+      expect(rest).toEqual({
+        subscription_id: expect.any(String),
+        url: `${receiver.url}/in`,
+        events: ["run.*"],
+        filter: null,
+        description: "",
+        headers: {},
+        status: "enabled",
+        disabled_reason: null,
+        disabled_at: null,
+        failing_since: null,
+        failed_attempts: 0,
+        last_success_at: null,
+        last_failure_at: null,
+        previous_secret_expires_at: null,
+        created_at: expect.any(String),
+        updated_at: expect.any(String),
+      });
+      const path = `${SUBSCRIPTIONS}/${rest.subscription_id}`;
+      expect(created.headers.get("location")).toBe(path);
+      const read = await mine.secret.get(path);
+      expect([read.status, read.body, read.headers.get("etag")]).toEqual([200, rest, created.headers.get("etag")]);
+    });
+
+    it("takes everything there is, each event and project once, and hides the values of headers", async () => {
+      const { id, path } = await subscribe(mine.secret, {
+        url: ` ${receiver.url}/hook?team=a `,
+        events: ["run.failed", "*", "run.failed"],
+        filter: { project_id: [project.toUpperCase(), project] },
+        description: "for the night",
+        headers: { "X-Gateway": "let me in", Authorization: "Bearer of-mine" },
+      });
+      const { status, body } = await mine.secret.get(path);
+      expect([status, body]).toMatchObject([
+        200,
+        {
+          subscription_id: id,
+          url: `${receiver.url}/hook?team=a`,
+          events: ["run.failed", "*"],
+          filter: { project_id: [project] },
+          description: "for the night",
+          headers: { "x-gateway": "[redacted]", authorization: "[redacted]" },
+        },
+      ]);
+    });
+
+    it("keeps neither secret nor headers in clear, nor the answer kept for an Idempotency-Key", async () => {
+      const { status, body } = await mine.secret.post(
+        SUBSCRIPTIONS,
+        fitting({ headers: { "x-gateway": "open-sesame" } }),
+        { headers: { "Idempotency-Key": "hidden" } },
+      );
+      expect(status).toBe(201);
+      const rows = await mine.withDatabase((database) =>
+        database.system((db) =>
+          db.query<{ row: string }>(
+            `select t::text || coalesce(encode(secret, 'escape'), '') || coalesce(encode(headers, 'escape'), '') as row
+               from webhook_subscriptions t where subscription_id = $1::uuid
+             union all select t::text from idempotency_keys t where org_id = $2::uuid and key = 'hidden'`,
+            [body.subscription_id, mine.org_id],
+          ),
+        ),
+      );
+      expect(rows).toHaveLength(2);
+      expect(JSON.stringify(rows)).not.toContain(body.secret.slice(6, 30));
+      expect(JSON.stringify(rows)).not.toContain("open-sesame");
+    });
+
+    it("is made once for an Idempotency-Key, and shows its secret again to the same caller", async () => {
+      const headers = { "Idempotency-Key": "once" };
+      const first = await mine.secret.post(SUBSCRIPTIONS, fitting({ description: "once" }), { headers });
+      const again = await mine.secret.post(SUBSCRIPTIONS, fitting({ description: "once" }), { headers });
+      expect([again.status, again.body]).toEqual([201, first.body]);
+      expect(again.headers.get("idempotent-replayed")).toBe("true");
+      const other = await mine.secret.post(SUBSCRIPTIONS, fitting({ description: "twice" }), { headers });
+      expect(other).toMatchObject({ status: 409, body: { code: "idempotency_conflict" } });
+      const { body } = await mine.secret.get(SUBSCRIPTIONS, { query: { page_size: 200 } });
+      expect(body.data.filter((each: { description: string }) => each.description === "once")).toHaveLength(1);
+    });
+
+    it("whose answer was lost is found by the repeated request, with a secret that holds, unless it was deleted", async () => {
+      const headers = { "Idempotency-Key": "lost" };
+      const create = () => mine.secret.post(SUBSCRIPTIONS, fitting({ description: "lost" }), { headers });
+      const lose = () =>
+        mine.withDatabase((database) =>
+          database.system((db) =>
+            db.query(
+              "update idempotency_keys set response = null, locked_until = now() where org_id = $1::uuid and key = 'lost'",
+              [mine.org_id],
+            ),
+          ),
+        );
+      const first = await create();
+      await lose();
+      const again = await create();
+      const { subscription_id: id } = first.body;
+      expect([again.status, again.body]).toEqual([201, { ...first.body, secret: expect.stringMatching(SECRET) }]);
+      const { body: test } = await mine.secret.post(`${SUBSCRIPTIONS}/${id}/test`);
+      await delivered(mine.secret, `${SUBSCRIPTIONS}/${id}`, test.delivery_id);
+      const request = receiver.requests.find((each) => each.headers["webhook-id"] === test.event_id);
+      expect(request && verifies(request, again.body.secret)).toBe(true);
+      await mine.secret.delete(`${SUBSCRIPTIONS}/${id}`);
+      await lose();
+      expect(await create()).toMatchObject({ status: 404, body: { detail: "No such webhook subscription." } });
+    });
+
+    it.each(
+      titled([
+        [{}, [["url"], ["events"]]],
+        [
+          { url: 7, events: "run.*", filter: "x", description: 7, headers: [], extra: 1 },
+          [["url"], ["events"], ["filter"], ["description"], ["headers"], ["extra"]],
+        ],
+        [{ url: "" }, [["url"]]],
+        [{ url: "example.com/hook" }, [["url"]]],
+        [{ url: "ftp://example.com/" }, [["url"]]],
+        [{ url: "file:///etc/passwd" }, [["url"]]],
+        [{ url: "https://ada:pw@example.com/" }, [["url"]]],
+        [{ url: "https://example.com/#part" }, [["url"]]],
+        [{ url: "https://example.com/\nx" }, [["url"]]],
+        [{ url: "http://" }, [["url"]]],
+        [{ url: "http://a:99999/" }, [["url"]]],
+        [{ url: `https://example.com/${"x".repeat(2048)}` }, [["url"]]],
+        [{ events: [] }, [["events"]]],
+        [
+          { events: ["run.*", "run.unknown", "", "run", "*.*", "webhook.test", 7] },
+          [
+            ["events", 1],
+            ["events", 2],
+            ["events", 3],
+            ["events", 4],
+            ["events", 5],
+            ["events", 6],
+          ],
+        ],
+        [{ events: Array(51).fill("*") }, [["events"]]],
+        [{ filter: {} }, [["filter", "project_id"]]],
+        [{ filter: { project_id: [] } }, [["filter", "project_id"]]],
+        [{ filter: { project_id: ["x"] } }, [["filter", "project_id", 0]]],
+        [{ filter: { project_id: Array(101).fill(UNKNOWN) } }, [["filter", "project_id"]]],
+        [{ filter: { project_id: [UNKNOWN], more: 1 } }, [["filter", "more"]]],
+        [{ filter: { project_id: [UNKNOWN] } }, [["filter", "project_id", 0]]],
+        [{ description: "x".repeat(1001) }, [["description"]]],
+        [
+          { headers: { "x y": "a", "x-a": "b\r\nx-b: c", Host: "h", "X-C": "1", "x-c": "2" } },
+          [
+            ["headers", "x y"],
+            ["headers", "x-a"],
+            ["headers", "Host"],
+            ["headers", "x-c"],
+          ],
+        ],
+        [
+          { headers: Object.fromEntries(Array.from({ length: 130_000 }, (_, n) => [`bad name ${n}`, ""])) },
+          [["headers"]],
+        ],
+        [
+          { headers: { "Webhook-Id": "1", "content-type": "x", "user-agent": "x" } },
+          [
+            ["headers", "Webhook-Id"],
+            ["headers", "content-type"],
+            ["headers", "user-agent"],
+          ],
+        ],
+        [{ headers: { "x-a": 7 } }, [["headers", "x-a"]]],
+        [{ headers: { "x-a": "x".repeat(5000) } }, [["headers"]]],
+        [{ headers: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`x-${n}`, "v"])) }, [["headers"]]],
+      ]),
+    )("refuses %s at its place, once", async (_, members, expected) => {
+      const complete = Object.keys(members).length === 0 ? {} : fitting(members);
+      const found = places(await mine.secret.post(SUBSCRIPTIONS, complete)).map((loc) => JSON.stringify(loc));
+      expect(found.toSorted()).toEqual(expected.map((loc) => JSON.stringify(["body", ...loc])).toSorted());
+    });
+
+    it("says which events there are", async () => {
+      const { body } = await mine.secret.post(SUBSCRIPTIONS, fitting({ events: ["runs.*"] }));
+      expect(body.detail[0].msg).toContain("run.completed, run.failed");
+    });
+
+    it("tells of a project of another organisation what it tells of one that is not there", async () => {
+      const theirs = await others.deploy(echo());
+      const answers = await Promise.all(
+        [theirs, UNKNOWN].map((id) =>
+          mine.secret.post(SUBSCRIPTIONS, fitting({ filter: { project_id: [project, id] } })),
+        ),
+      );
+      for (const answer of answers) expect(places(answer)).toEqual([["body", "filter", "project_id", 1]]);
+      expect(answers[0]?.body.detail).toEqual(answers[1]?.body.detail);
+    });
+
+    it.each([
+      "http://10.0.0.1/",
+      "http://169.254.169.254/latest/meta-data/",
+      "http://167772161/",
+      "http://0x0a000001/",
+      "http://0xa9fea9fe/",
+      "http://012.0.0.1/",
+      "http://[::ffff:127.0.0.1]/",
+      "http://[::ffff:10.0.0.1]/",
+      "http://[fd00::1]/",
+      "http://0.0.0.0/",
+      "http:\\\\10.0.0.1\\",
+    ])("refuses the private address %s, also in a change", async (url) => {
+      const created = await mine.secret.post(SUBSCRIPTIONS, fitting({ url }));
+      expect(places(created)).toEqual([["body", "url"]]);
+      expect(created.body.detail[0].msg).toContain("not at a public address");
+      const { path } = await subscribe(mine.secret, fitting());
+      expect(places(await mine.secret.patch(path, { url }))).toEqual([["body", "url"]]);
+      await mine.secret.delete(path);
+    });
+
+    it("tells of the address and of the projects at once", async () => {
+      const answer = await mine.secret.post(
+        SUBSCRIPTIONS,
+        fitting({ url: "http://10.0.0.1/", filter: { project_id: [UNKNOWN] } }),
+      );
+      expect(places(answer)).toEqual([
+        ["body", "url"],
+        ["body", "filter", "project_id", 0],
+      ]);
+    });
+
+    it("takes a name that cannot be resolved now", async () => {
+      await subscribe(mine.secret, { url: "https://receiver.invalid/hook" });
+    });
+
+    it("stops at 100 subscriptions, also when they come at once", async () => {
+      const full = checkedClient(mine.target, (await createOrganisation(mine.target)).secretKey);
+      const statuses: number[] = [];
+      for (let n = 0; n < 105; n += 15) {
+        const answers = await Promise.all(Array.from({ length: 15 }, () => full.post(SUBSCRIPTIONS, fitting())));
+        statuses.push(...answers.map((answer) => answer.status));
+      }
+      expect(statuses.filter((status) => status === 201)).toHaveLength(100);
+      const refused = await full.post(SUBSCRIPTIONS, fitting());
+      expect(refused).toMatchObject({ status: 409, body: { code: "conflict" } });
+      const { body } = await full.get(SUBSCRIPTIONS, { query: { page_size: 1 } });
+      await full.delete(`${SUBSCRIPTIONS}/${body.data[0].subscription_id}`);
+      expect((await full.post(SUBSCRIPTIONS, fitting())).status).toBe(201);
+    });
+  });
+
+  describe("who may", () => {
+    const calls = (path: string) =>
+      [
+        ["post", SUBSCRIPTIONS, "admin"],
+        ["get", SUBSCRIPTIONS, "viewer"],
+        ["get", path, "viewer"],
+        ["patch", path, "admin"],
+        ["post", `${path}/rotate-secret`, "admin"],
+        ["get", `${path}/deliveries`, "viewer"],
+        ["post", `${path}/test`, "editor"],
+        ["post", `${path}/replay`, "editor"],
+        ["post", `${path}/deliveries/${UNKNOWN}/retry`, "editor"],
+        ["delete", path, "admin"],
+      ] as const;
+
+    /** A change that fits, so that only the caller can be what is wrong. */
+    const bodyOf = (path: string): unknown =>
+      path === SUBSCRIPTIONS
+        ? fitting()
+        : path.endsWith("/replay")
+          ? { since: new Date(Date.now() - 1000).toISOString() }
+          : /\/(test|retry|rotate-secret)$/.test(path)
+            ? undefined
+            : {};
+
+    const ask = (client: TestClient, method: "get" | "post" | "patch" | "delete", path: string) =>
+      method === "get" || method === "delete" ? client[method](path) : client[method](path, bodyOf(path));
+
+    it("asks for a credential, and for a secret one", async () => {
+      const { path } = await subscribe(mine.secret, fitting());
+      for (const [method, address] of calls(path)) {
+        const none = await ask(checkedClient(mine.target), method, address);
+        expect([address, none.status, none.headers.get("www-authenticate")]).toEqual([
+          address,
+          401,
+          expect.stringMatching(/^Bearer/),
+        ]);
+        const open = await ask(mine.public, method, address);
+        expect([address, open.status, open.body.code]).toEqual([address, 403, "forbidden"]);
+      }
+    });
+
+    it("lets viewers read, editors send, and admins alone change", async () => {
+      const { path } = await subscribe(mine.secret, fitting());
+      for (const [method, address, role] of calls(path)) {
+        const statuses = [(await ask(viewer, method, address)).status, (await ask(editor, method, address)).status];
+        expect([address, statuses.map((status) => status === 403)]).toEqual([
+          address,
+          [role !== "viewer", role === "admin"],
+        ]);
+      }
+    });
+
+    it("shows an organisation its own only", async () => {
+      const { id, path } = await subscribe(mine.secret, fitting());
+      for (const [method, address] of calls(path)) {
+        if (address === SUBSCRIPTIONS) continue;
+        const theirs = await ask(others.secret, method, address);
+        const nobodys = await ask(others.secret, method, address.replace(id, UNKNOWN));
+        expect([address, theirs.status, theirs.body.detail]).toEqual([address, 404, nobodys.body.detail]);
+      }
+      const { body } = await others.secret.get(SUBSCRIPTIONS, { query: { page_size: 200 } });
+      expect(body).toEqual({ data: [], cursor: null, has_more: false });
+      expect((await mine.secret.get(path)).status).toBe(200);
+    });
+
+    it("answers an id that is none as one that is not there", async () => {
+      for (const id of ["x", "1", "%00", UNKNOWN]) {
+        const answer = await mine.secret.get(`${SUBSCRIPTIONS}/${id}`);
+        expect([id, answer.status === 404 || id === "%00"]).toEqual([id, true]);
+        expect(answer.status).toBeLessThan(500);
+      }
+    });
+  });
+
+  it("are listed page by page, without secrets, and a cursor of another order is refused", async () => {
+    const tenant = await openTenant();
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) ids.push((await subscribe(tenant.secret, fitting())).id);
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const { status, body } = await tenant.secret.get(SUBSCRIPTIONS, { query: { page_size: 2, cursor } });
+      expect(status).toBe(200);
+      expect(JSON.stringify(body)).not.toContain("whsec_");
+      seen.push(...body.data.map((each: { subscription_id: string }) => each.subscription_id));
+      cursor = body.has_more ? body.cursor : undefined;
+    } while (cursor !== undefined);
+    expect(seen).toEqual(ids.toReversed());
+    const first = await tenant.secret.get(SUBSCRIPTIONS, { query: { page_size: 2 } });
+    const query = { cursor: first.body.cursor, order: "asc" };
+    expect(await tenant.secret.get(SUBSCRIPTIONS, { query })).toMatchObject({
+      status: 400,
+      body: { code: "cursor_mismatch" },
+    });
+    expect((await tenant.secret.get(SUBSCRIPTIONS, { query: { cursor: "x" } })).body.code).toBe("invalid_cursor");
+    expect(places(await tenant.secret.get(SUBSCRIPTIONS, { query: { status: "enabled" } }))).toEqual([
+      ["query", "status"],
+    ]);
+  });
+
+  describe("change", () => {
+    it("changes each member by itself, and null takes filter and headers away", async () => {
+      const { path } = await subscribe(
+        mine.secret,
+        fitting({ filter: { project_id: [project] }, headers: { "x-a": "1" }, description: "old" }),
+      );
+      const before = (await mine.secret.get(path)).body;
+      const changes: Array<[Record<string, unknown>, Record<string, unknown>]> = [
+        [{}, {}],
+        [{ url: `${receiver.url}/new` }, {}],
+        [{ events: ["*", "*"] }, { events: ["*"] }],
+        [{ description: "" }, {}],
+        [{ headers: { "X-B": "2", "x-c": "3" } }, { headers: { "x-b": "[redacted]", "x-c": "[redacted]" } }],
+        [{ headers: null }, { headers: {} }],
+        [{ filter: null }, {}],
+        [{ filter: { project_id: [project] } }, {}],
+      ];
+      let expected = before;
+      for (const [change, shown] of changes) {
+        const { status, body } = await mine.secret.patch(path, change);
+        expected = { ...expected, ...change, ...shown, updated_at: body.updated_at };
+        expect([status, body]).toEqual([200, expected]);
+        expect((await mine.secret.get(path)).body).toEqual(expected);
+      }
+    });
+
+    it.each(
+      titled([
+        [
+          { url: "ftp://a/", events: ["x"], filter: { project_id: "x" }, description: 1, headers: { host: "x" } },
+          [["url"], ["events", 0], ["filter", "project_id"], ["description"], ["headers", "host"]],
+        ],
+        [
+          { url: null, events: null, description: null, status: null },
+          [["url"], ["events"], ["description"], ["status"]],
+        ],
+        [{ status: "gone" }, [["status"]]],
+        [{ secret: "whsec_x" }, [["secret"]]],
+        [{ filter: { project_id: [UNKNOWN] } }, [["filter", "project_id", 0]]],
+      ]),
+    )("refuses %s, and changes nothing", async (_, change, expected) => {
+      const { path } = await subscribe(mine.secret, fitting());
+      const before = await mine.secret.get(path);
+      const found = new Set(places(await mine.secret.patch(path, change)).map((loc) => JSON.stringify(loc)));
+      expect([...found]).toEqual(expected.map((loc) => JSON.stringify(["body", ...loc])));
+      const after = await mine.secret.get(path);
+      expect([after.body, after.headers.get("etag")]).toEqual([before.body, before.headers.get("etag")]);
+    });
+
+    it("is refused when the subscription has changed since it was read", async () => {
+      const { path, etag } = await subscribe(mine.secret, fitting());
+      const change = (description: string, tag: string) =>
+        mine.secret.patch(path, { description }, { headers: { "If-Match": tag } });
+      const first = await change("a", etag);
+      expect(first.status).toBe(200);
+      expect(await change("b", etag)).toMatchObject({ status: 412, body: { code: "precondition_failed" } });
+      expect((await change("c", first.headers.get("etag") ?? "")).status).toBe(200);
+      expect((await change("d", "*")).status).toBe(200);
+      const now = (await mine.secret.get(path)).headers.get("etag") ?? "";
+      const answers = await Promise.all([1, 2, 3, 4].map((n) => change(`e${n}`, now)));
+      expect(answers.map((answer) => answer.status).toSorted((a, b) => a - b)).toEqual([200, 412, 412, 412]);
+    });
+
+    it("reaches the next delivery: address and headers", async () => {
+      const { path, secret } = await subscribe(mine.secret, fitting({ headers: { "x-old": "1" } }));
+      await mine.secret.patch(path, { url: `${receiver.url}/moved`, headers: { "X-New": "2" } });
+      const { body } = await mine.secret.post(`${path}/test`);
+      await delivered(mine.secret, path, body.delivery_id);
+      const request = receiver.requests.find((each) => each.headers["webhook-id"] === body.event_id);
+      expect(request).toMatchObject({ path: "/moved", headers: { "x-new": "2" } });
+      expect(request?.headers).not.toHaveProperty("x-old");
+      expect(request && verifies(request, secret)).toBe(true);
+    });
+  });
+
+  describe("disabled by hand", () => {
+    it("sends nothing, says why, tells the other subscriptions, and goes on once it is enabled", async () => {
+      const tenant = await openTenant();
+      const { id, path } = await subscribe(tenant.secret, fitting({ url: `${receiver.url}/status?code=500` }));
+      const watching = await subscribe(tenant.secret, {
+        url: `${receiver.url}/watching`,
+        events: ["webhook.subscription.disabled"],
+      });
+      const { body: waiting } = await tenant.secret.post(`${path}/test`);
+      await delivered(tenant.secret, path, waiting.delivery_id, "retrying");
+      const { body: disabled } = await tenant.secret.patch(path, { status: "disabled" });
+      expect(disabled).toMatchObject({ status: "disabled", disabled_reason: "manual", failed_attempts: 1 });
+      expect(Date.parse(disabled.disabled_at)).toBeGreaterThan(Date.now() - 60_000);
+      expect(await delivered(tenant.secret, path, waiting.delivery_id, "failed")).toMatchObject({
+        failure_reason: "subscription_disabled",
+        next_attempt_at: null,
+      });
+
+      const since = new Date(Date.now() - 60_000).toISOString();
+      const refused = await Promise.all([
+        tenant.secret.post(`${path}/test`),
+        tenant.secret.post(`${path}/deliveries/${waiting.delivery_id}/retry`),
+        tenant.secret.post(`${path}/replay`, { since }),
+      ]);
+      for (const answer of refused)
+        expect(answer).toMatchObject({ status: 409, body: { code: "subscription_disabled" } });
+
+      // Disabled again, it stays as it is and is not told of twice.
+      expect((await tenant.secret.patch(path, { status: "disabled" })).body).toEqual(disabled);
+      await expect.poll(() => receiver.hits("/watching")).toBe(1);
+      const told = receiver.requests.find((each) => each.path === "/watching");
+      expect(JSON.parse(told?.body ?? "")).toMatchObject({
+        type: "webhook.subscription.disabled",
+        org_id: tenant.org_id,
+        data: { subscription_id: id, reason: "manual", failing_since: disabled.failing_since },
+      });
+      expect(told && verifies(told, watching.secret)).toBe(true);
+
+      const { body: enabled } = await tenant.secret.patch(path, { status: "enabled", url: `${receiver.url}/again` });
+      expect(enabled).toMatchObject({
+        status: "enabled",
+        disabled_reason: null,
+        disabled_at: null,
+        failed_attempts: 0,
+      });
+      const { body: test } = await tenant.secret.post(`${path}/test`);
+      await delivered(tenant.secret, path, test.delivery_id);
+    });
+
+    it("is what a receiver does that answers 410", async () => {
+      const { path } = await subscribe(mine.secret, fitting({ url: `${receiver.url}/status?code=410` }));
+      const { body } = await mine.secret.post(`${path}/test`);
+      expect(await delivered(mine.secret, path, body.delivery_id, "failed")).toMatchObject({ failure_reason: "gone" });
+      await expect
+        .poll(async () => (await mine.secret.get(path)).body)
+        .toMatchObject({ status: "disabled", disabled_reason: "gone" });
+    });
+  });
+
+  it("are gone when they are deleted, with their deliveries", async () => {
+    const { id, path } = await subscribe(mine.secret, fitting({ url: `${receiver.url}/status?code=500` }));
+    const { body } = await mine.secret.post(`${path}/test`);
+    await delivered(mine.secret, path, body.delivery_id, "retrying");
+    expect((await mine.secret.delete(path)).status).toBe(204);
+    const answers = await Promise.all([
+      mine.secret.get(path),
+      mine.secret.patch(path, { description: "x" }),
+      mine.secret.delete(path),
+      mine.secret.post(`${path}/test`),
+      mine.secret.post(`${path}/rotate-secret`),
+      mine.secret.get(`${path}/deliveries`),
+      mine.secret.get(`${path}/deliveries/${body.delivery_id}`),
+      mine.secret.post(`${path}/deliveries/${body.delivery_id}/retry`),
+      mine.secret.post(`${path}/replay`, { since: new Date(Date.now() - 1000).toISOString() }),
+    ]);
+    expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 404));
+    const listed = await mine.secret.get(SUBSCRIPTIONS, { query: { page_size: 200 } });
+    expect(JSON.stringify(listed.body)).not.toContain(id);
+    const rows = await mine.withDatabase((database) =>
+      database.system((db) =>
+        db.query("select status, failure_reason from webhook_deliveries where subscription_id = $1::uuid", [id]),
+      ),
+    );
+    expect(rows).toEqual([{ status: "failed", failure_reason: "subscription_deleted" }]);
+  });
+
+  describe("rotate-secret", () => {
+    it("signs with both secrets until the time of grace is over", async () => {
+      const { path, secret: old } = await subscribe(mine.secret, fitting({ url: `${receiver.url}/rotated` }));
+      const { status, body } = await mine.secret.post(`${path}/rotate-secret`);
+      expect(status).toBe(200);
+      expect(body.secret).toMatch(SECRET);
+      expect(body.secret).not.toBe(old);
+      const grace = Date.parse(body.previous_secret_expires_at) - Date.now();
+      expect(grace / 3_600_000).toBeCloseTo(24, 1);
+      const shown = (await mine.secret.get(path)).body;
+      expect(shown.previous_secret_expires_at).toBe(body.previous_secret_expires_at);
+      expect(shown).not.toHaveProperty("secret");
+
+      const send = async () => {
+        const { body: delivery } = await mine.secret.post(`${path}/test`);
+        await delivered(mine.secret, path, delivery.delivery_id);
+        const request = receiver.requests.find((each) => each.headers["webhook-id"] === delivery.event_id);
+        if (!request) throw new Error("nothing has arrived");
+        return request;
+      };
+      const both = await send();
+      expect(both.headers["webhook-signature"]?.split(" ")).toHaveLength(2);
+      expect([verifies(both, body.secret), verifies(both, old)]).toEqual([true, true]);
+
+      await mine.withDatabase((database) =>
+        database.system((db) =>
+          db.query("update webhook_subscriptions set previous_secret_until = now() where subscription_id = $1::uuid", [
+            shown.subscription_id,
+          ]),
+        ),
+      );
+      const one = await send();
+      expect([verifies(one, body.secret), verifies(one, old)]).toEqual([true, false]);
+      expect((await mine.secret.get(path)).body.previous_secret_expires_at).toBeNull();
+    });
+
+    it("happens once for an Idempotency-Key, whose kept answer is sealed", async () => {
+      const { id, path } = await subscribe(mine.secret, fitting());
+      const headers = { "Idempotency-Key": "rotate-once" };
+      const first = await mine.secret.post(`${path}/rotate-secret`, undefined, { headers });
+      const again = await mine.secret.post(`${path}/rotate-secret`, undefined, { headers });
+      expect([again.status, again.body]).toEqual([200, first.body]);
+      const kept = () =>
+        mine.withDatabase((database) =>
+          database.system((db) =>
+            db.query("select t::text as row from idempotency_keys t where org_id = $1::uuid and key = 'rotate-once'", [
+              mine.org_id,
+            ]),
+          ),
+        );
+      expect(JSON.stringify(await kept())).not.toContain(first.body.secret.slice(6, 30));
+      // As after a crash between the rotation and its answer: the request finds the rotation made.
+      await mine.withDatabase((database) =>
+        database.system((db) =>
+          db.query(
+            "update idempotency_keys set response = null, locked_until = now() where org_id = $1::uuid and key = 'rotate-once'",
+            [mine.org_id],
+          ),
+        ),
+      );
+      const repeated = await mine.secret.post(`${path}/rotate-secret`, undefined, { headers });
+      expect([repeated.status, repeated.body]).toEqual([200, first.body]);
+      expect(first.body.subscription_id).toBe(id);
+    });
+
+    it("shows no old secret in grace where there is no grace", async () => {
+      const api = await startInProcess({ env: { MILLRACE_WEBHOOK_SECRET_GRACE_MS: "0" } });
+      const client = checkedClient(api, (await createOrganisation(api)).secretKey);
+      const { path } = await subscribe(client, { url: "https://receiver.invalid/" });
+      const { body } = await client.post(`${path}/rotate-secret`);
+      expect(body.previous_secret_expires_at).toBeNull();
+      await api.close();
+    });
+
+    it("takes no query", async () => {
+      const { path } = await subscribe(mine.secret, fitting());
+      expect(places(await mine.secret.post(`${path}/rotate-secret?force=1`))).toEqual([["query", "force"]]);
+    });
+  });
+});

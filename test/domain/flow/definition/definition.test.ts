@@ -1,0 +1,98 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { describe, expect, it } from "vitest";
+import { canonicalJson, contentHash } from "../../../../src/domain/flow/definition/content-hash.ts";
+import { isNodeId } from "../../../../src/domain/flow/definition/definition.ts";
+import { flowJsonSchema } from "../../../../src/domain/flow/definition/flow-schema.ts";
+import { NODE_SPECS } from "../../../../src/domain/flow/nodes/index.ts";
+import { NODE_KINDS } from "../../../../src/domain/flow/plan/types.ts";
+import { edges, flow, node } from "../../../support/flows.ts";
+
+describe("the content hash", () => {
+  const of = contentHash;
+
+  it("is 64 hexadecimal digits, and does not depend on the order of members", () => {
+    expect(of(flow())).toMatch(/^[0-9a-f]{64}$/);
+    const { nodes, ...rest } = flow();
+    expect(of({ nodes, ...rest })).toBe(of({ ...rest, nodes }));
+  });
+
+  it("leaves out what is only for people: ui, and the notes of nodes however deep", () => {
+    const inner = (notes: object) => ({ nodes: [{ ...node("out-0", "output", { value: "x" }), ...notes }], edges: [] });
+    const make = (notes: object, ui: object) =>
+      flow({
+        nodes: [node("map-0", "map", { items: "[]", flow: inner(notes) }, notes), node("out-0", "output")],
+        edges: edges("map-0 > out-0"),
+        ...ui,
+      });
+    expect(of(make({ notes: "a" }, { ui: { positions: {} } }))).toBe(of(make({}, {})));
+  });
+
+  it("changes with everything else, be it called notes", () => {
+    const set = (values: object) => flow({ nodes: [node("set-0", "set", { values }), node("out-0", "output")] });
+    expect(of(set({ notes: "1" }))).not.toBe(of(set({ notes: "2" })));
+    expect(of(flow({ name: "other" }))).not.toBe(of(flow()));
+    expect(of(flow({ nodes: flow().nodes.toReversed() }))).not.toBe(of(flow()));
+  });
+});
+
+describe("canonical JSON", () => {
+  it("sorts keys at every depth and keeps lists as they are", () => {
+    expect(canonicalJson({ b: [3, { d: null, c: "ü" }], a: undefined, A: 1e21 })).toBe(
+      '{"A":1e+21,"b":[3,{"c":"ü","d":null}]}',
+    );
+  });
+
+  it("keeps a key that objects inherit", () => {
+    expect(canonicalJson(JSON.parse('{"__proto__":1,"a":2}'))).toBe('{"__proto__":1,"a":2}');
+  });
+});
+
+describe("ids", () => {
+  it("are 1 to 64 of A-Z, a-z, 0-9, _ and -, and no name that objects inherit their behaviour by", () => {
+    expect(["in-0", "A_b-9", "x".repeat(64), "toString"].every(isNodeId)).toBe(true);
+    expect(["", "x".repeat(65), "a b", "a\n", "__proto__", "constructor", "prototype", 3, null].some(isNodeId)).toBe(
+      false,
+    );
+  });
+});
+
+describe("every kind", () => {
+  it.each(NODE_KINDS)(
+    "%s has a description of itself and of every member of its configuration that is not plain",
+    (kind) => {
+      const spec = NODE_SPECS[kind];
+      expect(spec.description).not.toBe("");
+      expect(spec.retry.max_attempts).toBeGreaterThan(0);
+    },
+  );
+});
+
+describe("the published schema", () => {
+  const validate = new Ajv2020({ strict: false, allErrors: true }).compile(flowJsonSchema());
+
+  it("accepts flows, nested ones too", () => {
+    const inner = { nodes: [node("out-0", "output", { value: "x" })], edges: [] };
+    const nodes = [...flow().nodes, node("map-0", "map", { items: "[]", flow: inner }), { id: "doc-0", type: "files" }];
+    expect(validate({ ...flow(), nodes }) || validate.errors).toBe(true);
+  });
+
+  it.each([
+    ["an unknown member", { ...flow(), extra: 1 }],
+    ["an unknown kind", { ...flow(), nodes: [{ id: "a", type: "oracle" }] }],
+    ["an unknown configuration", { ...flow(), nodes: [node("a", "input", { colour: 1 })] }],
+    ["a missing configuration", { ...flow(), nodes: [{ id: "a", type: "template" }] }],
+    ["a map without a flow", { ...flow(), nodes: [node("a", "map", { items: "[]" })] }],
+    [
+      "a fault in a nested flow",
+      { ...flow(), nodes: [node("a", "map", { items: "[]", flow: { nodes: [{ id: "b" }], edges: [] } })] },
+    ],
+    ["a bad id", { ...flow(), nodes: [node("a b", "input")] }],
+  ])("refuses %s", (_, input) => {
+    expect(validate(input)).toBe(false);
+  });
+
+  it("describes every kind", () => {
+    const defs = flowJsonSchema()["$defs"] as Record<string, unknown>;
+    for (const kind of NODE_KINDS) expect(defs).toHaveProperty(`node_${kind}`);
+  });
+});

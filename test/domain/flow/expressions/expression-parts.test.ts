@@ -1,0 +1,158 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { cachedByText } from "../../../../src/domain/flow/expressions/cache.ts";
+import { isLongerThan, jsonSize } from "../../../../src/domain/flow/expressions/json-size.ts";
+import { Meter } from "../../../../src/domain/flow/expressions/meter.ts";
+import { indexOf, lastIndexOf, splitText } from "../../../../src/domain/flow/expressions/text-search.ts";
+import { base64Decode, base64Encode, utf8Decode, utf8Encode } from "../../../../src/domain/flow/expressions/utf8.ts";
+import type { Json } from "../../../../src/domain/json.ts";
+
+const anyText = fc.string({ unit: "binary" });
+
+describe("the length of JSON text", () => {
+  const value = fc.oneof(fc.jsonValue({ stringUnit: "binary" }), anyText, fc.string({ unit: "grapheme" }));
+
+  it("is that of the text itself, in bytes", () => {
+    fc.assert(
+      fc.property(value, (json) => {
+        const bytes = Buffer.byteLength(JSON.stringify(json));
+        expect(jsonSize(json as Json, Number.POSITIVE_INFINITY)).toBe(bytes);
+        expect(isLongerThan(json as Json, bytes)).toBe(false);
+        expect(isLongerThan(json as Json, bytes - 1)).toBe(true);
+        const indented = Buffer.byteLength(JSON.stringify(json, undefined, 2));
+        expect(jsonSize(json as Json, Number.POSITIVE_INFINITY, 2)).toBeGreaterThanOrEqual(indented);
+      }),
+      { numRuns: 1_000 },
+    );
+    for (const text of ["\ud800", "\udc00x", "\ud83d\ude00", "\u0000\b\t\n\v\f\r\u001f", '"\\/\u007f\u2028']) {
+      expect(jsonSize(text, Number.POSITIVE_INFINITY)).toBe(Buffer.byteLength(JSON.stringify(text)));
+    }
+  });
+
+  it("is not measured beyond the limit", () => {
+    const shared = Array.from({ length: 1_000 }, () => "x");
+    let repeated: Json = shared;
+    for (let level = 0; level < 40; level++) repeated = [repeated, repeated];
+    expect(jsonSize(repeated, 1_000_000)).toBeGreaterThan(1_000_000);
+  });
+});
+
+describe("UTF-8 and base64", () => {
+  it("are those of everybody else", () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        expect(Buffer.from(utf8Encode(text))).toEqual(Buffer.from(text, "utf8"));
+        expect(utf8Decode(utf8Encode(text))).toBe(Buffer.from(text, "utf8").toString("utf8"));
+      }),
+    );
+    fc.assert(
+      fc.property(fc.uint8Array(), (bytes) => {
+        const text = base64Encode(bytes);
+        expect(text).toBe(Buffer.from(bytes).toString("base64"));
+        expect(base64Decode(text)).toEqual(bytes);
+        expect(base64Decode(` ${text.replaceAll("=", "")}\n`)).toEqual(bytes);
+        const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+        let expected: string | undefined;
+        try {
+          expected = strict.decode(bytes);
+        } catch {
+          expected = undefined;
+        }
+        expect(utf8Decode(bytes)).toBe(expected);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it.each([[0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82], [0x80], [0xff]])(
+    "refuse what is not UTF-8: %s %s %s",
+    (...bytes) => {
+      expect(utf8Decode(Uint8Array.from(bytes))).toBeUndefined();
+    },
+  );
+
+  it.each(["a", "a===b", "ab!d", "abcde"])("refuse what is not base64: %s", (text) => {
+    expect(base64Decode(text)).toBeUndefined();
+  });
+});
+
+describe("searching for a long text", () => {
+  const few = (maxLength: number): fc.Arbitrary<string> => fc.string({ unit: fc.constantFrom("a", "b"), maxLength });
+  // Long needles with much repetition are what the native search is slow at, and what a border table gets wrong.
+  const needle = fc
+    .tuple(few(6), fc.integer({ min: 40, max: 120 }), few(6))
+    .map(([part, times, end]) => (part || "a").repeat(times) + end);
+  const text = fc
+    .tuple(needle, needle, fc.array(fc.boolean(), { maxLength: 6 }), few(20))
+    .map(([a, b, order, end]) => order.map((first) => (first ? a : b)).join(end));
+
+  it("finds what the native search finds, from both ends", () => {
+    fc.assert(
+      fc.property(text, needle, fc.nat(600), fc.boolean(), (whole, part, from, cut) => {
+        const looked = cut ? whole.slice(from, from + 300) : part;
+        expect(indexOf(whole, looked, from)).toBe(whole.indexOf(looked, from));
+        expect(indexOf(whole, looked)).toBe(whole.indexOf(looked));
+        expect(lastIndexOf(whole, looked, from)).toBe(whole.lastIndexOf(looked, from));
+        expect(lastIndexOf(whole, looked)).toBe(whole.lastIndexOf(looked));
+        if (looked !== "") expect(splitText(whole, looked, endless(), 1)).toEqual(whole.split(looked));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("takes linear time", () => {
+    const long = "a".repeat(2_000_000);
+    const half = "a".repeat(1_000_000);
+    const start = performance.now();
+    for (const part of [`b${half}`, `${half}b`, `${half.slice(1)}b${half}`]) {
+      expect(indexOf(long, part)).toBe(-1);
+      expect(lastIndexOf(long, part)).toBe(-1);
+    }
+    // The native search of the same takes minutes.
+    expect(performance.now() - start).toBeLessThan(25_000);
+  });
+});
+
+const endless = (): Meter => new Meter(Number.POSITIVE_INFINITY, () => new Error() as never);
+
+describe("a cache of texts", () => {
+  it("makes a thing once and forgets the oldest", () => {
+    const made: string[] = [];
+    const cached = cachedByText((text) => {
+      made.push(text);
+      return { text };
+    });
+    expect(cached("a")).toBe(cached("a"));
+    expect(made).toEqual(["a"]);
+    for (let n = 0; n < 1_000; n++) cached(`text ${n}`);
+    cached("a");
+    expect(made.filter((text) => text === "a")).toHaveLength(2);
+    expect(cached("text 999").text).toBe("text 999");
+    expect(made).toHaveLength(1_002);
+  });
+
+  it("does not fill up with what is made of short texts", () => {
+    let made = 0;
+    const cached = cachedByText(
+      () => ++made,
+      () => 400_000,
+    );
+    for (let n = 0; n < 10; n++) cached(`${n}`);
+    expect([cached("9"), made]).toEqual([10, 10]);
+    expect([cached("0"), made]).toEqual([11, 11]);
+  });
+
+  it("does not fill up with long texts", () => {
+    let made = 0;
+    const cached = cachedByText((text) => {
+      made++;
+      return text.length;
+    });
+    for (let n = 0; n < 10; n++) cached(`${n}${"x".repeat(400_000)}`);
+    cached(`0${"x".repeat(400_000)}`);
+    expect(made).toBe(11);
+    cached("y".repeat(1_000_000));
+    cached("y".repeat(1_000_000));
+    expect(made).toBe(13);
+  });
+});

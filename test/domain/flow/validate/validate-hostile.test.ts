@@ -1,0 +1,242 @@
+import { describe, expect, it } from "vitest";
+import { DEFAULT_FLOW_LIMITS } from "../../../../src/domain/flow/definition/limits.ts";
+import { validateFlow, type FlowValidation } from "../../../../src/domain/flow/validate/validate.ts";
+import { edges, flow, node } from "../../../support/flows.ts";
+
+/** Validates and sees that it took no more than `ms`, generously: these sizes take minutes where a step is quadratic. */
+function within(ms: number, input: unknown, limits = DEFAULT_FLOW_LIMITS): FlowValidation & { codes: string[] } {
+  const start = performance.now();
+  const result = validateFlow(input, limits);
+  expect(performance.now() - start).toBeLessThan(ms);
+  return { ...result, codes: result.problems.map(({ code }) => code) };
+}
+
+const many = <Item>(count: number, make: (index: number) => Item) =>
+  Array.from({ length: count }, (_, index) => make(index));
+const roomy = { ...DEFAULT_FLOW_LIMITS, max_nodes: 10_000 };
+
+describe("wide-flow", () => {
+  it("refuses 100 000 nodes without looking at them", () => {
+    const nodes = many(100_000, (index) => node(`n-${index}`, "set", { values: { a: "1 + 1" } }));
+    expect(within(15_000, flow({ nodes })).codes).toEqual(["too_many_nodes"]);
+  });
+
+  it("counts nodes inside maps", () => {
+    const inner = { nodes: many(600, (index) => node(`n-${index}`, "set", { values: {} })), edges: [] };
+    const nodes = [node("a", "map", { items: "[]", flow: inner }), node("b", "map", { items: "[]", flow: inner })];
+    expect(within(15_000, flow({ nodes, edges: [] })).codes).toEqual(["too_many_nodes"]);
+  });
+
+  it("checks a chain of 10 000 nodes", () => {
+    const nodes = many(9_998, (index) =>
+      node(`n-${index}`, "set", { values: { a: index === 0 ? 'nodes["in-0"]' : `nodes["n-${index - 1}"].a` } }),
+    );
+    const chain = many(9_997, (index) => ({ source: `n-${index}`, target: `n-${index + 1}` }));
+    const input = flow({
+      nodes: [...flow().nodes, ...nodes],
+      edges: [...chain, ...edges("in-0 > n-0", "n-9997 > out-0")],
+    });
+    expect(within(15_000, input, { ...roomy, max_plan_bytes: 10 ** 8 })).toMatchObject({ valid: true, codes: [] });
+  });
+
+  it("checks a graph of many edges", () => {
+    const layers = many(20, (layer) => many(50, (index) => node(`n-${layer}-${index}`, "set", { values: {} })));
+    const all = layers
+      .slice(1)
+      .flatMap((layer, index) =>
+        layer.flatMap(({ id }) => (layers[index] ?? []).map((from) => ({ source: from.id, target: id }))),
+      );
+    const result = within(
+      15_000,
+      flow({ nodes: [...flow().nodes, ...layers.flat()], edges: [...all, ...edges("in-0 > out-0")] }),
+      roomy,
+    );
+    expect(new Set(result.codes)).toEqual(new Set(["unused_node", "too_many_problems"]));
+  });
+});
+
+describe("huge-list", () => {
+  it("refuses a million values", () => {
+    expect(
+      within(
+        15_000,
+        flow({
+          nodes: [node("x", "set", { values: Object.fromEntries(many(1_000_000, (index) => [`k${index}`, "1"])) })],
+        }),
+      ).codes,
+    ).toContain("too_large");
+  });
+
+  it("lists at most a thousand problems", () => {
+    const result = within(15_000, flow({ edges: many(5000, () => ({ source: "a", target: "b" })) }));
+    expect(result.problems).toHaveLength(1001);
+    expect(result.problems.at(-1)).toMatchObject({
+      code: "too_many_problems",
+      message: "9002 more problems are not listed",
+    });
+  });
+});
+
+describe("regex-dos", () => {
+  const one = (index: number) => `nodes["in-0"].matches("(a?b?){240}<${index}>")`;
+  const matching = (sources: readonly string[]) =>
+    flow({
+      nodes: [...flow().nodes, node("set-0", "set", { values: Object.fromEntries(sources.entries()) })],
+      edges: [...flow().edges, ...edges("in-0 > set-0 > out-0")],
+    });
+
+  it("compiles no more patterns than a flow may have, and says at which that was", () => {
+    const { valid, problems } = within(15_000, matching(many(9000, one)));
+    expect(valid).toBe(false);
+    expect(problems).toMatchObject([
+      { code: "patterns_too_large", node_id: "set-0", path: ["nodes", 2, "config", "values", "34"] },
+    ]);
+  });
+
+  it("compiles none that is too large, nor many in one expression", () => {
+    const long = `nodes["in-0"].matches("${"(?:a?b?){1000}".repeat(140)}")`;
+    const several = many(200, one).join(" || ");
+    for (const source of [long, several])
+      expect(within(15_000, matching([source])).problems[0]?.message).toContain("too large");
+  });
+
+  it("leaves room for a thousand usual ones", () => {
+    const usual = many(1000, (index) => `nodes["in-0"].matches("^[A-Z]{3}-${index}-[0-9]{2,4}( [a-z]+)*$")`);
+    expect(within(60_000, matching(usual))).toMatchObject({ valid: true });
+  });
+
+  it("counts those of forms as well", () => {
+    const form = (index: number) => ({
+      properties: Object.fromEntries(many(20, (n) => [`p${n}`, { pattern: `(?:a?b?){240}<${index}.${n}>` }])),
+    });
+    const nodes = many(20, (index) => node(`ask-${index}`, "approval", { message: "?", form: form(index) }));
+    const { codes } = within(15_000, flow({ nodes: [...flow().nodes, ...nodes] }));
+    expect(codes.filter((code) => code === "invalid_form")).toHaveLength(19);
+  });
+});
+
+describe("huge forms", () => {
+  const asking = (forms: readonly object[]) => {
+    const nodes = forms.map((form, index) => node(`ask-${index}`, "approval", { message: "?", form }));
+    return flow({
+      nodes: [...flow().nodes, ...nodes],
+      edges: [...flow().edges, ...nodes.map(({ id }) => ({ source: "in-0", target: id }))],
+    });
+  };
+  const long = (index: number) => ({
+    title: `${index}`,
+    properties: Object.fromEntries(many(400, (n) => [`p${n}`, { maxLength: n }])),
+  });
+
+  it("are compiled up to what a flow may have in all", () => {
+    const { problems } = within(60_000, asking(many(100, long)));
+    const refused = problems.filter(({ code }) => code === "invalid_form");
+    expect(refused.length).toBeGreaterThan(80);
+    expect(refused[0]).toMatchObject({ message: expect.stringContaining("65536 characters") });
+  });
+
+  it("count once where they are alike", () => {
+    expect(within(60_000, asking(many(100, () => long(0))))).toMatchObject({ valid: true });
+  });
+});
+
+describe("a flow that is too long to be stored", () => {
+  it("is refused before its templates and expressions are looked at", () => {
+    const broken = "{{".padEnd(8_000);
+    const nodes = many(300, (index) => node(`tpl-${index}`, "template", { template: broken }));
+    expect(within(15_000, flow({ nodes })).codes).toEqual(["plan_too_large"]);
+    const inside = node("map-0", "map", { items: "[]", flow: { nodes, edges: [] } });
+    expect(within(15_000, flow({ nodes: [inside] })).codes).toEqual(["plan_too_large"]);
+  });
+});
+
+describe("deep-json", () => {
+  const deep = (depth: number) => JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`) as unknown;
+
+  it("refuses nesting that would exhaust a stack", () => {
+    expect(within(15_000, deep(100_000)).codes).toEqual(["too_deep"]);
+    expect(within(15_000, { ...flow(), ui: deep(100_000) }).codes).toEqual(["too_deep"]);
+    expect(
+      within(15_000, flow({ nodes: [node("h", "http", { url: "https://a.example", body: deep(100_000) })] })).codes,
+    ).toEqual(["too_deep"]);
+  });
+
+  it("refuses maps in maps in maps", () => {
+    let inner: object = { nodes: [], edges: [] };
+    for (let depth = 0; depth < 15; depth += 1)
+      inner = { nodes: [node("m", "map", { items: "[]", flow: inner })], edges: [] };
+    expect(within(15_000, flow({ nodes: (inner as ReturnType<typeof flow>).nodes })).codes).toContain(
+      "nesting_too_deep",
+    );
+  });
+
+  it("refuses objects that contain themselves", () => {
+    const round: Record<string, unknown> = { ...flow() };
+    round["ui"] = round;
+    expect(within(15_000, round).codes).toEqual(["too_deep"]);
+  });
+});
+
+describe("proto-pollution", () => {
+  it.each([
+    '{"__proto__": {"valid": true}}',
+    '{"schema_version":1,"name":"x","nodes":[{"id":"a","type":"set","config":{"values":{"__proto__":"1"}}}],"edges":[]}',
+    '{"schema_version":1,"name":"x","nodes":[{"id":"a","type":"input","__proto__":{"id":"b"}}],"edges":[]}',
+    '{"schema_version":1,"name":"x","nodes":[],"edges":[],"settings":{"__proto__":{"timeout_seconds":1}}}',
+  ])("refuses the key __proto__ in %s", (text) => {
+    expect(within(15_000, JSON.parse(text)).codes).toContain("forbidden_key");
+    expect(({} as Record<string, unknown>)["valid"]).toBeUndefined();
+  });
+
+  it("knows no node by the name of what every object inherits", () => {
+    const names = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf"];
+    const input = flow({
+      nodes: [
+        ...flow().nodes,
+        node("set-0", "set", { values: Object.fromEntries(names.slice(1).map((name) => [name, `nodes["${name}"]`])) }),
+      ],
+      edges: [...flow().edges, ...names.map((target) => ({ source: "in-0", target }))],
+    });
+    const { codes } = within(15_000, input);
+    expect(codes.filter((code) => code === "unknown_node")).toHaveLength(names.length);
+    expect(codes.filter((code) => code === "reads_unknown_node")).toHaveLength(names.length - 1);
+    expect(within(15_000, flow({ nodes: [node("x", "constructor"), node("y", "toString")] })).codes).toContain(
+      "unknown_kind",
+    );
+  });
+});
+
+describe("hostile text", () => {
+  it.each(["(", "[", "!", "-", "{{", "{% if a %}", "nodes[", "a.", "1+", "'", "\\", "a?b:", "x.map(x,"])(
+    "stays a problem however often %j is repeated",
+    (part) => {
+      const source = part.repeat(Math.floor(9_999 / part.length));
+      const nodes = [
+        node("in-0", "input"),
+        node("a", "set", { values: { a: source } }),
+        node("b", "template", { template: source }),
+        node("out-0", "output"),
+      ];
+      within(15_000, flow({ nodes, edges: edges("in-0 > a > b > out-0") }));
+    },
+  );
+
+  it("reads redaction paths in linear time", () => {
+    for (const part of ["..*", "[*]", '["', "..", ".a", '\\"', "['"]) {
+      within(15_000, flow({ settings: { redact: many(100, () => `$${part.repeat(160)}`) } }));
+    }
+  });
+});
+
+describe("what is not JSON", () => {
+  it.each([
+    ["a function", () => 1],
+    ["a bigint", 1n],
+    ["NaN", Number.NaN],
+    ["a date", new Date()],
+    ["a symbol", Symbol("x")],
+    ["a map", new Map()],
+  ])("refuses %s", (_, value) => {
+    expect(within(15_000, { ...flow(), ui: { value } }).codes).toEqual(["not_json"]);
+  });
+});

@@ -1,0 +1,84 @@
+import { CancellationScope, isCancellation, patched, setHandler } from "@temporalio/workflow";
+import type { CheckpointNode, RunError, RunOutcome, TerminalState } from "../../src/domain/runs/run.ts";
+import { local } from "../activities.ts";
+import { RunContext } from "../engine/context.ts";
+import type { RunStart } from "../engine/context.ts";
+import { NodeFailed } from "../engine/failure.ts";
+import { topFrame } from "../engine/frame.ts";
+import type { Frame } from "../engine/frame.ts";
+import { runFrame } from "../engine/interpret.ts";
+import { outputsOf, outputsSoFar } from "../engine/values.ts";
+import { cancelSignal, positionQuery, resumeSignal, sliceIdleSignal } from "../messages.ts";
+
+/** One run of a flow, from its inputs to its terminal state, which is in the run's record before the workflow closes. */
+export async function runFlow(input: RunStart): Promise<RunOutcome> {
+  const ctx = new RunContext(input);
+  setHandler(cancelSignal, ({ reason }) => ctx.cancel(reason));
+  setHandler(resumeSignal, ({ pause_id, resolution }) => ctx.answer(pause_id, resolution));
+  setHandler(sliceIdleSignal, ({ workflow_id, idle }) => ctx.sliceIdle(workflow_id, idle));
+  setHandler(positionQuery, () => ctx.position);
+
+  // A sub-flow's run is cancelled by its parent. Told at once: a step that Temporal refuses, since something else has come
+  // in, is repeated, and must end the same way with that beside it.
+  CancellationScope.current().cancelRequested.catch(() => {
+    if (patched("cancelled-by-its-parent")) ctx.cancel(null);
+  });
+
+  let frame: Frame | undefined;
+  let end: { state: TerminalState; reason: string | null; error: RunError | null };
+  try {
+    await ctx.scope.run(async () => {
+      const { org_id, project_id, flow_version } = input;
+      frame = topFrame(ctx, input.plan ?? (await local.loadPlan({ org_id, project_id, flow_version })));
+      ctx.expect(frame.plan.nodes.length);
+      await runFrame(frame);
+    });
+    // Stopped between two nodes, none of which was there to notice.
+    if (frame?.walk.done || !ctx.stopped) end = { state: "COMPLETED", reason: null, error: null };
+    else end = ctx.timedOut ? timedOut(input) : cancelled(ctx);
+  } catch (error) {
+    if (ctx.timedOut) end = timedOut(input);
+    else if (ctx.cancelled || isCancellation(error)) end = cancelled(ctx);
+    else if (error instanceof NodeFailed) end = { state: "FAILED", reason: error.error.code, error: error.error };
+    else throw error;
+  }
+
+  const { state, reason, error } = end;
+  return CancellationScope.nonCancellable(async () => {
+    await ctx.close();
+    const outputs = frame ? (state === "COMPLETED" ? outputsOf(frame) : outputsSoFar(frame)) : {};
+    ctx.writeEnd({
+      state,
+      state_reason: reason,
+      outputs,
+      error,
+      ...(state === "COMPLETED" || !frame ? {} : { checkpoint: checkpointOf(frame) }),
+    });
+    // Only a run that started this one reads the result; its own is in its record.
+    return { state, outputs: input.depth > 0 ? outputs : {}, error };
+  });
+}
+
+function cancelled(ctx: RunContext): { state: "CANCELLED"; reason: string | null; error: null } {
+  return { state: "CANCELLED", reason: ctx.cancelReason, error: null };
+}
+
+function timedOut(input: RunStart): { state: "FAILED"; reason: string; error: RunError } {
+  const message = `The run did not end within its time limit of ${input.timeout_seconds} seconds.`;
+  return {
+    state: "FAILED",
+    reason: "run_timeout",
+    error: { code: "run_timeout", message, node_id: null, attempt: 1, retryable: false },
+  };
+}
+
+/** What a run that resumes from here can take over. */
+function checkpointOf(frame: Frame): Record<string, CheckpointNode> {
+  return Object.fromEntries(
+    [...frame.values].flatMap(([id, { value, handles, state }]) =>
+      state === "COMPLETED" || (state === "SKIPPED" && frame.walk.stateOf(id) === "settled")
+        ? [[id, { value, handles, state }]]
+        : [],
+    ),
+  );
+}

@@ -1,0 +1,117 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  getExternalWorkflowHandle,
+  isCancellation,
+  setHandler,
+  workflowInfo,
+} from "@temporalio/workflow";
+import type { StoredValue } from "../../src/domain/json.ts";
+import type { Plan, PlanNode } from "../../src/domain/flow/plan/types.ts";
+import type { NodeAddress, RunIdentity, StoredScope } from "../../src/domain/runs/run-report.ts";
+import { local } from "../activities.ts";
+import { RunContext } from "../engine/context.ts";
+import type { RunStart } from "../engine/context.ts";
+import { NodeFailed } from "../engine/failure.ts";
+import { topFrame } from "../engine/frame.ts";
+import type { Frame } from "../engine/frame.ts";
+import { runFrame } from "../engine/interpret.ts";
+import { runRounds } from "../engine/nodes/loop.ts";
+import { mapItems } from "../engine/nodes/map.ts";
+import { resumeSignal, sliceIdleSignal } from "../messages.ts";
+
+/** The iterations a slice runs: `from` up to, but not including, `to`. */
+export type SliceWork =
+  | { readonly kind: "map"; readonly items: StoredValue; readonly from: number; readonly to: number }
+  | { readonly kind: "loop"; readonly last: StoredValue; readonly from: number; readonly to: number };
+
+export interface SliceInput extends NodeAddress {
+  readonly input: Omit<RunStart, "plan" | "reuse">;
+  readonly identity: RunIdentity;
+  readonly parent_workflow_id: string;
+  /** What the nested flow sees of the flow around it. */
+  readonly scope: StoredScope;
+  readonly iterations_before: number;
+  readonly work: SliceWork;
+}
+
+export interface SliceOutcome {
+  /** A map's list of results; a loop's last value. */
+  readonly value: StoredValue;
+  readonly index: number;
+  readonly finished: boolean;
+  /** Iterations of maps and loops inside, for the run's budget. */
+  readonly iterations: number;
+}
+
+/** Runs some iterations of a map or loop that is too long for one workflow's history. */
+export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
+  const { work, identity } = slice;
+  const parent = getExternalWorkflowHandle(slice.parent_workflow_id);
+  const { workflowId } = workflowInfo();
+  const ctx = new RunContext(slice.input, {
+    identity,
+    onIdle: (idle) => parent.signal(sliceIdleSignal, { workflow_id: workflowId, idle }).catch(() => undefined),
+  });
+  setHandler(resumeSignal, ({ pause_id, resolution }) => ctx.answer(pause_id, resolution));
+  setHandler(sliceIdleSignal, ({ workflow_id, idle }) => ctx.sliceIdle(workflow_id, idle));
+  ctx.spendIterations(slice.iterations_before);
+  try {
+    const { org_id, project_id, flow_version } = identity;
+    const plan = await local.loadPlan({ org_id, project_id, flow_version });
+    const { frame, node } = enter(ctx, plan, slice);
+    // The map or loop itself is recorded by the workflow that has it as a node.
+    const nothing = () => undefined;
+    const interpreter = { runFrame, onAttempt: nothing, announce: nothing, complete: nothing };
+    const outcome = await ctx.scope.run(async () => {
+      if (work.kind === "loop") {
+        const state = await runRounds(
+          frame,
+          node,
+          { index: work.from, last: work.last, finished: false },
+          work.to,
+          interpreter,
+        );
+        return { value: state.last, index: state.index, finished: state.finished };
+      }
+      const { items } = await local.splitItems({ org_id, items: work.items, from: work.from, to: work.to });
+      return { value: await mapItems(frame, node, items, work.from, interpreter), index: work.to, finished: true };
+    });
+    return { ...outcome, iterations: ctx.iterations - slice.iterations_before };
+  } catch (error) {
+    if (isCancellation(error) || !(error instanceof NodeFailed)) throw error;
+    const { code, message, retryable } = error.error;
+    throw ApplicationFailure.nonRetryable(message, code, {
+      retryable,
+      upstream: error.error.upstream === true,
+      origin: error.error,
+    });
+  } finally {
+    await CancellationScope.nonCancellable(async () => {
+      await ctx.close();
+      await ctx.write({});
+    });
+  }
+}
+
+/** Rebuilds, around the map or loop, as much of the frames as its nested flow can see. */
+function enter(ctx: RunContext, plan: Plan, slice: SliceInput): { frame: Frame; node: PlanNode } {
+  let flow = plan;
+  let node: PlanNode | undefined;
+  for (const id of slice.plan_path.split("/")) {
+    node = flow.nodes.find((candidate) => candidate.id === id);
+    if (node?.nested) flow = node.nested;
+  }
+  if (!node) throw new Error(`the plan has no node ${slice.plan_path}`);
+  const { item, index, last } = slice.scope;
+  const frame: Frame = {
+    ...topFrame(ctx, plan),
+    prefix: slice.path.slice(0, slice.path.length - node.id.length),
+    planPrefix: slice.plan_path.slice(0, slice.plan_path.length - node.id.length),
+    values: new Map(
+      Object.entries(slice.scope.nodes).map(([id, value]) => [id, { value, handles: [], state: "COMPLETED" as const }]),
+    ),
+    iteration: { ...(item ? { item } : {}), ...(index === undefined ? {} : { index }), ...(last ? { last } : {}) },
+  };
+  return { frame, node };
+}
