@@ -50,7 +50,7 @@ function isDatabaseAddress(text: string): boolean {
   );
 }
 
-/** Every environment variable the service reads. The README's configuration table is checked against it. */
+/** Every environment variable the service reads. The table in docs/configuration.md is checked against it. */
 export const environmentSchema = z.object({
   DATABASE_URL: databaseAddress.describe("Postgres connection string"),
   DATABASE_POOL_SIZE: int(2, 200).default(10).describe("Connections each process may open"),

@@ -5,10 +5,10 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { newWebhookSecret, signWebhook } from "../src/domain/webhooks/webhook-signature.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
-const [, verifying = ""] = /\n### Verifying\n([\s\S]*?)\n### /.exec(readme) ?? [];
+const page = readFileSync(new URL("../docs/webhooks.md", import.meta.url), "utf8");
+const [, verifying = ""] = /\n## Verifying\n([\s\S]*?)\n## /.exec(page) ?? [];
 
-/** The block of code of the README's section that has these words in it. */
+/** The block of code of the section "Verifying" that has these words in it. */
 function snippet(language: string, words: string): string {
   const blocks = [...verifying.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, "g"))];
   const found = blocks.map(([, code]) => code ?? "").filter((code) => code.includes(words));
@@ -107,7 +107,7 @@ all = json.loads(sys.stdin.buffer.read().decode())
 print(json.dumps({name: believes(each["headers"], each["body"].encode(), each["secret"]) for name, each in all.items()}))`,
   );
 
-describe("the README's code that verifies a delivery", () => {
+describe("the documented code that verifies a delivery", () => {
   it("in Node alone believes what was signed, and nothing else", () => {
     expect(node(snippet("js", "createHmac"), "verified(headers, body, secret)")).toEqual(EXPECTED);
     const bytes = node(snippet("js", "createHmac"), "verified(headers, Buffer.from(body), secret)");
@@ -134,7 +134,7 @@ describe("the README's code that verifies a delivery", () => {
     it("with the package is code that compiles", ({ skip }) => {
       skip(missing, "there is no python3 here");
       const code = snippet("python", "standardwebhooks");
-      const result = spawnSync("python3", ["-c", "import sys; compile(sys.stdin.read(), 'README.md', 'exec')"], {
+      const result = spawnSync("python3", ["-c", "import sys; compile(sys.stdin.read(), 'webhooks.md', 'exec')"], {
         input: code,
         encoding: "utf8",
       });

@@ -6,7 +6,7 @@ import { fromJson, replay } from "../support/histories.ts";
 import type { HistoryJson } from "../support/histories.ts";
 
 // A run that began under older code goes on under this one, from its history. Where a change of the workflows breaks a
-// replay here, it breaks runs under way: give it a patch (README, "Upgrading"), and record what it does from now on.
+// replay here, it breaks runs under way: give it a patch (docs/operation.md, "Upgrade"), and record what it does from now on.
 
 const folder = fileURLToPath(new URL("../histories/", import.meta.url));
 const examples = readdirSync(fileURLToPath(new URL("../../examples/flows", import.meta.url)));
