@@ -1,7 +1,6 @@
 import {
   ActivityCancellationType,
   CancellationScope,
-  patched,
   proxyActivities,
   proxyLocalActivities,
   proxySinks,
@@ -34,17 +33,7 @@ export const local = new Proxy(cancellable, {
 async function endsByItself<T>(activity: () => Promise<T>): Promise<T> {
   const around = CancellationScope.current();
   if (around.consideredCancelled) return around.cancelRequested;
-  const scope = new CancellationScope({ cancellable: true, parent: new CancellationScope({ cancellable: false }) });
-  let hasEnded = false;
-  // Older code passed a cancellation on.
-  around.cancelRequested.catch(() => {
-    if (!hasEnded && !patched("local-activities-end-by-themselves")) scope.cancel();
-  });
-  try {
-    return await scope.run(activity);
-  } finally {
-    hasEnded = true;
-  }
+  return CancellationScope.nonCancellable(activity);
 }
 
 /** What is done at the end of a step, before Temporal learns of the step; see activities/runs/record-sink.ts. */

@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation, patched, sleep, workflowInfo } from "@temporalio/workflow";
+import { CancellationScope, isCancellation, sleep, workflowInfo } from "@temporalio/workflow";
 import { Meter } from "../../src/domain/flow/expressions/meter.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Json } from "../../src/domain/json.ts";
@@ -132,7 +132,7 @@ export class RunContext {
   async #tellSoon(): Promise<void> {
     this.#telling = true;
     await this.#quiet();
-    const waits = this.#reports.length > 0 && !this.#closing && !this.stopped && patched("tells-while-waiting");
+    const waits = this.#reports.length > 0 && !this.#closing && !this.stopped;
     if (waits) await this.#later(TELL_AFTER_MS);
     this.#telling = false;
     if (waits && this.#reports.length > 0 && !this.#closing) await this.write({});
@@ -173,7 +173,7 @@ export class RunContext {
    */
   async writeIfMany(): Promise<void> {
     while (this.#reports.length >= FLUSH_AT) {
-      if (this.#flushing && patched("one-flush-at-a-time")) {
+      if (this.#flushing) {
         await this.#flushing;
         continue;
       }

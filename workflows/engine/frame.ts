@@ -1,4 +1,3 @@
-import { patched } from "@temporalio/workflow";
 import type { Json, StoredValue } from "../../src/domain/json.ts";
 import { Walk } from "../../src/domain/flow/plan/planner.ts";
 import type { Plan, PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
@@ -123,10 +122,7 @@ function innermost(frame: Frame): Iteration {
   for (let at: Frame | null = frame; at; at = at.outer) {
     const { iteration } = at;
     if (iteration.index === undefined) continue;
-    const adds = seen && ((!seen.item && iteration.item) || (!seen.last && iteration.last));
-    // Older code saw nothing of the map around a loop, nor of the loop around a map.
-    if (adds && patched("outer-item-and-last")) seen = { ...iteration, ...seen };
-    seen ??= iteration;
+    seen = { ...iteration, ...seen };
   }
   return seen ?? {};
 }

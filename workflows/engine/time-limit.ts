@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation, patched } from "@temporalio/workflow";
+import { CancellationScope, isCancellation } from "@temporalio/workflow";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 
@@ -8,7 +8,7 @@ const TIMED: ReadonlySet<string> = new Set(["delay", "map", "loop", "subflow"]);
 /** Runs a node within its `timeout_ms`, where it has one: then what it has under way is cancelled, and it fails with `node_timeout`. */
 export async function withinTimeLimit<T>(node: PlanNode, work: () => Promise<T>): Promise<T> {
   const { timeout_ms, type } = node;
-  if (timeout_ms === undefined || !TIMED.has(type) || !patched("time-limits-of-all-kinds")) return work();
+  if (timeout_ms === undefined || !TIMED.has(type)) return work();
   try {
     return await CancellationScope.withTimeout(timeout_ms, work);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation, patched, setHandler } from "@temporalio/workflow";
+import { CancellationScope, isCancellation, setHandler } from "@temporalio/workflow";
 import type { CheckpointNode, RunError, RunOutcome, TerminalState } from "../../src/domain/runs/run.ts";
 import { local } from "../activities.ts";
 import { RunContext } from "../engine/context.ts";
@@ -20,9 +20,7 @@ export async function runFlow(input: RunStart): Promise<RunOutcome> {
 
   // A sub-flow's run is cancelled by its parent. Told at once: a step that Temporal refuses, since something else has come
   // in, is repeated, and must end the same way with that beside it.
-  CancellationScope.current().cancelRequested.catch(() => {
-    if (patched("cancelled-by-its-parent")) ctx.cancel(null);
-  });
+  CancellationScope.current().cancelRequested.catch(() => ctx.cancel(null));
 
   let frame: Frame | undefined;
   let end: { state: TerminalState; reason: string | null; error: RunError | null };

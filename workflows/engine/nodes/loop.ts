@@ -1,4 +1,3 @@
-import { patched } from "@temporalio/workflow";
 import type { LoopConfig } from "../../../src/domain/flow/nodes/loop.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
@@ -7,7 +6,7 @@ import { iterationFrame } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import { evaluate, outputsOf } from "../values.ts";
 import type { Executor, Interpreter } from "./executor.ts";
-import { INLINE_IN_SLICES, isInline, SLICE_SIZE } from "./map.ts";
+import { isInline, SLICE_SIZE } from "./map.ts";
 import { yieldOf } from "./results.ts";
 import { runLoopSlice } from "./slices.ts";
 
@@ -20,9 +19,6 @@ export const executeLoop: Executor = async (frame, node, interpreter) => {
   // The first rounds run here; a long loop goes on in child workflows, whose histories start empty.
   const here = Math.min(inline ? INLINE_ITEMS : SLICE_SIZE, max_iterations);
   let state: LoopState = await runRounds(frame, node, { index: 0, last: initial, finished: false }, here, interpreter);
-  if (inline && !state.finished && state.index < max_iterations && !patched(INLINE_IN_SLICES)) {
-    state = await runRounds(frame, node, state, max_iterations, interpreter);
-  }
   while (!state.finished && state.index < max_iterations) {
     state = await runLoopSlice(frame, node, state, Math.min(state.index + SLICE_SIZE, max_iterations));
   }

@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation, patched } from "@temporalio/workflow";
+import { CancellationScope, isCancellation } from "@temporalio/workflow";
 import type { MapConfig } from "../../../src/domain/flow/nodes/map.ts";
 import type { Plan, PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
@@ -17,9 +17,6 @@ import { runSlices } from "./slices.ts";
  */
 export const SLICE_SIZE = 250;
 
-/** Since when long maps and loops of inline flows are cut into slices, too. */
-export const INLINE_IN_SLICES = "long-inline-maps-in-slices";
-
 /** Results held in the workflow before they are put together into one value. */
 const PART_SIZE = 500;
 
@@ -31,7 +28,7 @@ export const executeMap: Executor = async (frame, node, interpreter) => {
   ctx.spendIterations(count);
   const inline = isInline(node.nested);
   if (!inline) interpreter.announce();
-  if (list && (inline ? ctx.takesInline(count) || !patched(INLINE_IN_SLICES) : count <= SLICE_SIZE)) {
+  if (list && (inline ? ctx.takesInline(count) : count <= SLICE_SIZE)) {
     return { value: await mapItems(frame, node, list, 0, interpreter) };
   }
   // The slices write what is theirs; that the map has begun would stay unread until they end.
