@@ -4,7 +4,7 @@ import type { BlobStore } from "../src/platform/blobs/blobs.ts";
 import type { Database } from "../src/stores/db.ts";
 import type { RunReport } from "../src/domain/runs/run-report.ts";
 import type { RunFeed } from "../src/stores/runs/run-feed.ts";
-import type { LocalActivities, RegularActivities } from "./index.ts";
+import type { IngestActivities, LocalActivities, NodeActivities } from "./index.ts";
 import { createChildRuns } from "./runs/child-runs.ts";
 import { createLoadDocuments } from "./documents/load-documents.ts";
 import { createEvaluate } from "./runs/evaluate.ts";
@@ -12,7 +12,7 @@ import { createExecuteNode } from "./runs/execute-node.ts";
 import type { NodeExecutors } from "./runs/execute-node.ts";
 import { asActivity } from "./failures.ts";
 import { createIngestDocument } from "./documents/ingest-document.ts";
-import type { ParseDocument } from "./documents/parse-document.ts";
+import type { IngestDeps } from "./documents/ingest-document.ts";
 import { createExpirePause } from "./runs/pauses.ts";
 import { createPlanCache } from "./runs/plans.ts";
 import type { PlanCache } from "./runs/plans.ts";
@@ -94,21 +94,22 @@ export function createRunWorkerParts({
   return { activities, sinks: createRecordSink(recorder, onFault) };
 }
 
-export interface RegularActivityDeps extends ActivityDeps {
+export interface NodeActivityDeps extends ActivityDeps {
   readonly executors: NodeExecutors;
-  readonly parse: ParseDocument;
   readonly onNode?: (kind: string, state: string, seconds: number) => void;
 }
 
-/** What only the workers register. */
-export function createRegularActivities(deps: RegularActivityDeps): RegularActivities {
-  const { db, blobs, plans, recorder, executors, parse, onNode } = deps;
+/** The activities of a run's nodes. */
+export function createNodeActivities(deps: NodeActivityDeps): NodeActivities {
+  const { blobs, plans, recorder, executors, onNode } = deps;
   const executeNode = createExecuteNode({ blobs, plans, recorder, executors, ...(onNode ? { onNode } : {}) });
-  const ingestDocument = createIngestDocument({ db, blobs, parse });
-  return {
-    executeNode: (input) => asActivity(() => executeNode(input)),
-    ingestDocument: (input) => asActivity(() => ingestDocument(input)),
-  };
+  return { executeNode: (input) => asActivity(() => executeNode(input)) };
+}
+
+/** The activities that read uploaded documents. */
+export function createIngestActivities(deps: IngestDeps): IngestActivities {
+  const ingestDocument = createIngestDocument(deps);
+  return { ingestDocument: (input) => asActivity(() => ingestDocument(input)) };
 }
 
 /** The limits of runs, as the configuration has them. */

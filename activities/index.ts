@@ -32,9 +32,13 @@ export interface LocalActivities {
   expirePause(input: ExpirePauseInput): Promise<ExpirePauseResult>;
 }
 
-/** Slow, long or hostile work: on the workers, heart-beating, cancellable. */
-export interface RegularActivities {
+/** Slow, long or hostile work of a run's nodes: on the workers, with heartbeats, cancellable. */
+export interface NodeActivities {
   executeNode(input: ExecuteInput): Promise<StoredValue>;
+}
+
+/** The reading of uploaded documents. */
+export interface IngestActivities {
   ingestDocument(input: IngestInput): Promise<void>;
 }
 

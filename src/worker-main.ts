@@ -1,5 +1,10 @@
 import { createServer } from "node:http";
-import { createRecording, createRegularActivities, createRunWorkerParts } from "../activities/create.ts";
+import {
+  createIngestActivities,
+  createNodeActivities,
+  createRecording,
+  createRunWorkerParts,
+} from "../activities/create.ts";
 import { createActivityDocumentParser, createParseDocument } from "../activities/documents/parse-document.ts";
 import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
@@ -12,7 +17,14 @@ import { startHousekeeping } from "./services/runs/housekeeping.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createDeliveryStarter } from "./temporal/deliveries.ts";
 import { createRunStarter } from "./temporal/runs.ts";
-import { createActivityWorker, createRunWorker, createWebhookWorker, runWorkers } from "./temporal/workers.ts";
+import {
+  createBackgroundWorker,
+  createIngestWorker,
+  createNodeWorker,
+  createRunWorker,
+  createWebhookWorker,
+  runWorkers,
+} from "./temporal/workers.ts";
 import { VERSION } from "./version.ts";
 import { createSendDelivery } from "./services/webhooks/send.ts";
 import { startWebhooks } from "./services/webhooks/start-webhooks.ts";
@@ -36,9 +48,8 @@ const deps = {
   onFault: (err: unknown, { run }: RunReport) =>
     logger.warn({ err, run_id: run.run_id }, "the end of a run could not be written yet"),
 };
-const regular = createRegularActivities({
+const nodes = createNodeActivities({
   ...deps,
-  parse,
   executors: {
     http: createHttpExecutor({ guardedFetch, version: VERSION }),
     code: createCodeExecutor({ sandbox }),
@@ -87,7 +98,9 @@ metrics.gauge("webhook_deliveries_under_way", "Deliveries this process is making
 shutdown.add("webhooks", () => webhooks.close(config.MILLRACE_SHUTDOWN_GRACE_MS));
 const workers = runWorkers([
   await createRunWorker(config, temporal.connection, createRunWorkerParts(deps)),
-  await createActivityWorker(config, temporal.connection, regular),
+  await createNodeWorker(config, temporal.connection, nodes),
+  await createIngestWorker(config, temporal.connection, createIngestActivities({ db, blobs, parse })),
+  await createBackgroundWorker(config, temporal.connection, {}),
   await createWebhookWorker(config, temporal.connection, createWebhookActivities(webhooks.retry)),
 ]);
 shutdown.add("workers", () => workers.stop());

@@ -4,9 +4,9 @@ import {
   proxyActivities,
   proxyLocalActivities,
   proxySinks,
-  workflowInfo,
 } from "@temporalio/workflow";
-import type { LocalActivities, RegularActivities, WebhookActivities } from "../activities/index.ts";
+import type { ActivityOptions } from "@temporalio/workflow";
+import type { LocalActivities, NodeActivities, WebhookActivities } from "../activities/index.ts";
 import type { RecordSinks } from "../src/domain/runs/record-sinks.ts";
 
 /**
@@ -46,27 +46,34 @@ export const { record } = proxySinks<RecordSinks>();
 const GRACE_MS = 900_000;
 
 /**
- * Regular activities. Their retry policy is for workers that die and databases that are gone, hence without limit; a node's
- * own failures are never retried by Temporal, because the workflow does that by the node's policy.
+ * Regular activities, which report heartbeats. Their retry policy is for workers that die and databases that are gone, hence
+ * without limit: a failure that is to be final is thrown as non-retryable.
  */
-export function regular(timeoutMs: number): RegularActivities {
-  return proxyActivities<RegularActivities>({
-    taskQueue: workflowInfo().taskQueue.replace(/-runs$/, "-activities"),
-    startToCloseTimeout: timeoutMs + GRACE_MS,
-    // A worker that is gone is noticed after this time; cancellation reaches an activity with its next heartbeat.
-    heartbeatTimeout: "10 seconds",
-    retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" },
-    cancellationType: ActivityCancellationType.TRY_CANCEL,
-  });
+const untilDone = (timeoutMs: number): ActivityOptions => ({
+  startToCloseTimeout: timeoutMs + GRACE_MS,
+  // A worker that is gone is noticed after this time; cancellation reaches an activity with its next heartbeat.
+  heartbeatTimeout: "10 seconds",
+  retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" },
+  cancellationType: ActivityCancellationType.TRY_CANCEL,
+});
+
+/** The activities of a run's nodes. A node's own failures are retried by the workflow, by the node's policy. */
+export function nodeActivities(taskQueue: string, timeoutMs: number): NodeActivities {
+  return proxyActivities<NodeActivities>({ ...untilDone(timeoutMs), taskQueue });
+}
+
+/** The activities that are on the workflow's own task queue: those of every workflow but runs and deliveries. */
+export function ownActivities<Activities>(timeoutMs: number): Activities {
+  return proxyActivities<Activities>(untilDone(timeoutMs)) as Activities;
 }
 
 /**
  * Attempts to deliver an event. The row of the delivery decides what an attempt that is repeated does, so what fails here
  * is infrastructure, and is tried until it is there again.
  */
-export function webhooks(runQueue: string): WebhookActivities {
+export function webhooks(taskQueue: string): WebhookActivities {
   return proxyActivities<WebhookActivities>({
-    taskQueue: runQueue.replace(/-runs$/, "-webhooks"),
+    taskQueue,
     // The receiver's time to answer, and then some for a database that is away.
     startToCloseTimeout: "5 minutes",
     heartbeatTimeout: "20 seconds",

@@ -5,9 +5,30 @@ export const sliceWorkflowId = (runId: string, path: string, from: number): stri
 export const ingestWorkflowId = (fileId: string): string => `ingest-${fileId}`;
 export const deliveryWorkflowId = (deliveryId: string, round: number): string => `deliver-${deliveryId}-${round}`;
 
-/** Run workflows and their local activities: served by workers and, for eager start, by the api. */
-export const runQueue = (prefix: string): string => `${prefix}-runs`;
-/** Regular activities: served by workers only. */
-export const activityQueue = (prefix: string): string => `${prefix}-activities`;
-/** Further attempts to deliver events: served by workers only, apart from all else, so that a receiver that hangs holds up nothing. */
-export const webhookQueue = (prefix: string): string => `${prefix}-webhooks`;
+/** The task queues of an installation, each with one purpose, so that no kind of work waits behind another. */
+export interface TaskQueues {
+  /** Workflows of runs and their local activities: polled by workers and, for eager start, by the api. */
+  readonly runs: string;
+  /** Regular activities of a run's nodes: outbound requests, code, pages. Polled by workers, like all that follow. */
+  readonly nodes: string;
+  /** Workflows and activities that read uploaded documents. */
+  readonly ingest: string;
+  /** Workflows and activities of long jobs that nobody waits for: syncs, experiments, imports. */
+  readonly background: string;
+  /** Deliveries of events: a receiver that hangs holds up nothing else. */
+  readonly webhooks: string;
+}
+
+/**
+ * The names of the task queues of the installation with this prefix (`MILLRACE_TASK_QUEUE`). A workflow that needs the name
+ * of a queue other than its own gets it in its input: the code of workflows knows no configuration.
+ */
+export function taskQueues(prefix: string): TaskQueues {
+  return {
+    runs: `${prefix}-runs`,
+    nodes: `${prefix}-nodes`,
+    ingest: `${prefix}-ingest`,
+    background: `${prefix}-background`,
+    webhooks: `${prefix}-webhooks`,
+  };
+}

@@ -4,7 +4,7 @@ import type { PauseResolution, RunInput } from "../domain/runs/run.ts";
 import type { IngestInput } from "../domain/documents/document.ts";
 import type { ingestDocument, runFlow } from "../../workflows/index.ts";
 import { ignoringStarted, inTime } from "./calls.ts";
-import { ingestWorkflowId, runQueue, runWorkflowId } from "./ids.ts";
+import { ingestWorkflowId, runWorkflowId, taskQueues } from "./ids.ts";
 
 /** Temporal's view of a run's workflow. */
 export type WorkflowView = "running" | "completed" | "failed" | "cancelled" | "terminated" | "timed_out" | "not_found";
@@ -30,7 +30,7 @@ export interface RunStarterOptions {
 }
 
 export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterOptions): RunStarter {
-  const taskQueue = runQueue(taskQueuePrefix);
+  const queues = taskQueues(taskQueuePrefix);
 
   async function signal(workflowId: string, name: string, argument: unknown): Promise<boolean> {
     try {
@@ -46,8 +46,8 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
     start: (input, startDelayMs) =>
       ignoringStarted(
         client.workflow.start<typeof runFlow>("runFlow", {
-          args: [input],
-          taskQueue,
+          args: [{ ...input, node_queue: queues.nodes }],
+          taskQueue: queues.runs,
           workflowId: runWorkflowId(input.run_id),
           workflowIdReusePolicy: "REJECT_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
@@ -91,7 +91,7 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
       ignoringStarted(
         client.workflow.start<typeof ingestDocument>("ingestDocument", {
           args: [input],
-          taskQueue,
+          taskQueue: queues.ingest,
           workflowId: ingestWorkflowId(input.file_id),
           // One that has ended and left its document unread (terminated by somebody, say) is followed by another.
           workflowIdReusePolicy: "ALLOW_DUPLICATE",

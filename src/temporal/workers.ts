@@ -3,7 +3,7 @@ import type { InjectedSinks, NativeConnection } from "@temporalio/worker";
 import { readFile } from "node:fs/promises";
 import type { Config } from "../config.ts";
 import type { RecordSinks } from "../domain/runs/record-sinks.ts";
-import { activityQueue, runQueue, webhookQueue } from "./ids.ts";
+import { taskQueues } from "./ids.ts";
 
 type Activities = object;
 
@@ -15,7 +15,15 @@ type Activities = object;
 const NO_PANIC = { isolateExecutionTimeout: "60 seconds" };
 
 /** Longest time between two heartbeats that reach Temporal, and with it, until a cancellation reaches an activity. */
-const HEARTBEAT_THROTTLE = "2 seconds";
+const withHeartbeats = {
+  maxHeartbeatThrottleInterval: "2 seconds",
+  defaultHeartbeatThrottleInterval: "2 seconds",
+} as const;
+
+/** Workflows, their steps and activities that a worker of documents or of background jobs has in memory at once. */
+const MAX_CACHED_JOBS = 100;
+const MAX_JOB_STEPS = 20;
+const MAX_JOB_ACTIVITIES = 20;
 
 export interface RunningWorkers {
   /** Rejects when a worker has died. */
@@ -30,11 +38,10 @@ export async function createRunWorker(
   connection: NativeConnection,
   { activities, sinks }: { readonly activities: Activities; readonly sinks: InjectedSinks<RecordSinks> },
 ): Promise<Worker> {
-  const code = await readFile(new URL("../../workflow-bundle.js", import.meta.url), "utf8");
   return Worker.create({
     ...common(config, connection),
-    taskQueue: runQueue(config.MILLRACE_TASK_QUEUE),
-    workflowBundle: { code },
+    taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).runs,
+    workflowBundle: await workflowBundle(),
     activities,
     sinks,
     ...NO_PANIC,
@@ -46,20 +53,60 @@ export async function createRunWorker(
   });
 }
 
-/** A worker that executes regular activities: outbound requests, code, documents. */
-export function createActivityWorker(
+/** A worker that executes the regular activities of nodes: outbound requests, code, pages. */
+export function createNodeWorker(
   config: Config,
   connection: NativeConnection,
-  regular: Activities,
+  activities: Activities,
 ): Promise<Worker> {
   return Worker.create({
     ...common(config, connection),
-    taskQueue: activityQueue(config.MILLRACE_TASK_QUEUE),
-    activities: regular,
+    ...withHeartbeats,
+    taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).nodes,
+    activities,
     maxConcurrentActivityTaskExecutions: config.MILLRACE_WORKER_ACTIVITIES,
-    maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
-    defaultHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
   });
+}
+
+/** A worker that reads uploaded documents: workflows and activities. */
+export function createIngestWorker(
+  config: Config,
+  connection: NativeConnection,
+  activities: Activities,
+): Promise<Worker> {
+  return createJobWorker(config, connection, taskQueues(config.MILLRACE_TASK_QUEUE).ingest, activities);
+}
+
+/** A worker of long jobs that nobody waits for, such as syncs and experiments: workflows and activities. */
+export function createBackgroundWorker(
+  config: Config,
+  connection: NativeConnection,
+  activities: Activities,
+): Promise<Worker> {
+  return createJobWorker(config, connection, taskQueues(config.MILLRACE_TASK_QUEUE).background, activities);
+}
+
+async function createJobWorker(
+  config: Config,
+  connection: NativeConnection,
+  taskQueue: string,
+  activities: Activities,
+): Promise<Worker> {
+  return Worker.create({
+    ...common(config, connection),
+    ...withHeartbeats,
+    taskQueue,
+    workflowBundle: await workflowBundle(),
+    activities,
+    maxCachedWorkflows: Math.min(MAX_CACHED_JOBS, config.MILLRACE_WORKER_CACHED_WORKFLOWS),
+    maxConcurrentWorkflowTaskExecutions: MAX_JOB_STEPS,
+    maxConcurrentActivityTaskExecutions: MAX_JOB_ACTIVITIES,
+  });
+}
+
+/** The code of all workflows, as `npm run build` made it. */
+async function workflowBundle(): Promise<{ code: string }> {
+  return { code: await readFile(new URL("../../workflow-bundle.js", import.meta.url), "utf8") };
 }
 
 /** A worker that makes the further attempts of deliveries: its slots are for receivers that fail, and for nothing else. */
@@ -70,11 +117,10 @@ export function createWebhookWorker(
 ): Promise<Worker> {
   return Worker.create({
     ...common(config, connection),
-    taskQueue: webhookQueue(config.MILLRACE_TASK_QUEUE),
+    ...withHeartbeats,
+    taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).webhooks,
     activities,
     maxConcurrentActivityTaskExecutions: config.MILLRACE_WEBHOOK_SLOTS,
-    maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
-    defaultHeartbeatThrottleInterval: HEARTBEAT_THROTTLE,
   });
 }
 

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runQueue, runWorkflowId } from "../../src/temporal/ids.ts";
+import { runWorkflowId, taskQueues } from "../../src/temporal/ids.ts";
 import { flow, nodesOf, openBench } from "../engine/support.ts";
 import type { Bench, Run } from "../engine/support.ts";
 import { historiesOf, withTemporal } from "../support/histories.ts";
@@ -121,7 +121,7 @@ describe("a workflow that ends without a word", () => {
       const [input] = started?.input?.payloads ?? [];
       await client.workflow.start("runFlow", {
         workflowId: runWorkflowId(run_id),
-        taskQueue: runQueue(installation.taskQueue),
+        taskQueue: taskQueues(installation.taskQueue).runs,
         args: [JSON.parse(Buffer.from(input?.data ?? []).toString())],
         workflowExecutionTimeout: "2 seconds",
       });

@@ -2,13 +2,10 @@ import { CancellationScope, isCancellation, sleep, workflowInfo } from "@tempora
 import { Meter } from "../../src/domain/flow/expressions/meter.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Json } from "../../src/domain/json.ts";
-import type { Plan, PlanNode } from "../../src/domain/flow/plan/types.ts";
-import type { PauseOpening, PauseResolution, Progress, RunInput } from "../../src/domain/runs/run.ts";
+import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
+import type { PauseOpening, PauseResolution, Progress, RunWorkflowInput } from "../../src/domain/runs/run.ts";
 import type { NodeReport, RunIdentity, RunReport } from "../../src/domain/runs/run-report.ts";
 import { local, record } from "../activities.ts";
-
-/** What a workflow of a run is started with; only the run's own first workflow carries its plan along. */
-export type RunStart = Omit<RunInput, "plan"> & { readonly plan?: Plan };
 
 /** Reports in the input of an activity stay in the history: beyond this (characters) they are written on their own. */
 const PIGGYBACK_CHARS = 16 * 1024;
@@ -48,7 +45,7 @@ export class TooMuchWork extends NodeFailure {
 
 /** What one workflow of a run knows and shares among its nodes: the record to be written, pauses, budgets, the end. */
 export class RunContext {
-  readonly input: RunStart;
+  readonly input: RunWorkflowInput;
   readonly identity: RunIdentity;
   /** Everything the run does happens in here; cancelling it stops the run. */
   readonly scope = new CancellationScope();
@@ -84,7 +81,10 @@ export class RunContext {
   readonly #onIdle: ((idle: boolean) => Promise<void>) | undefined;
   #idleTold = false;
 
-  constructor(input: RunStart, options: { identity?: RunIdentity; onIdle?: (idle: boolean) => Promise<void> } = {}) {
+  constructor(
+    input: RunWorkflowInput,
+    options: { identity?: RunIdentity; onIdle?: (idle: boolean) => Promise<void> } = {},
+  ) {
     this.input = input;
     this.identity = options.identity ?? {
       org_id: input.org_id,

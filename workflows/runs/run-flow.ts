@@ -1,8 +1,13 @@
 import { CancellationScope, isCancellation, setHandler } from "@temporalio/workflow";
-import type { CheckpointNode, RunError, RunOutcome, TerminalState } from "../../src/domain/runs/run.ts";
+import type {
+  CheckpointNode,
+  RunError,
+  RunOutcome,
+  RunWorkflowInput,
+  TerminalState,
+} from "../../src/domain/runs/run.ts";
 import { local } from "../activities.ts";
 import { RunContext } from "../engine/context.ts";
-import type { RunStart } from "../engine/context.ts";
 import { NodeFailed } from "../engine/failure.ts";
 import { topFrame } from "../engine/frame.ts";
 import type { Frame } from "../engine/frame.ts";
@@ -11,7 +16,7 @@ import { outputsOf, outputsSoFar } from "../engine/values.ts";
 import { cancelSignal, positionQuery, resumeSignal, sliceIdleSignal } from "../messages.ts";
 
 /** One run of a flow, from its inputs to its terminal state, which is in the run's record before the workflow closes. */
-export async function runFlow(input: RunStart): Promise<RunOutcome> {
+export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   const ctx = new RunContext(input);
   setHandler(cancelSignal, ({ reason }) => ctx.cancel(reason));
   setHandler(resumeSignal, ({ pause_id, resolution }) => ctx.answer(pause_id, resolution));
@@ -61,7 +66,7 @@ function cancelled(ctx: RunContext): { state: "CANCELLED"; reason: string | null
   return { state: "CANCELLED", reason: ctx.cancelReason, error: null };
 }
 
-function timedOut(input: RunStart): { state: "FAILED"; reason: string; error: RunError } {
+function timedOut(input: RunWorkflowInput): { state: "FAILED"; reason: string; error: RunError } {
   const message = `The run did not end within its time limit of ${input.timeout_seconds} seconds.`;
   return {
     state: "FAILED",

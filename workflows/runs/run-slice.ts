@@ -8,10 +8,10 @@ import {
 } from "@temporalio/workflow";
 import type { StoredValue } from "../../src/domain/json.ts";
 import type { Plan, PlanNode } from "../../src/domain/flow/plan/types.ts";
+import type { RunWorkflowInput } from "../../src/domain/runs/run.ts";
 import type { NodeAddress, RunIdentity, StoredScope } from "../../src/domain/runs/run-report.ts";
 import { local } from "../activities.ts";
 import { RunContext } from "../engine/context.ts";
-import type { RunStart } from "../engine/context.ts";
 import { NodeFailed } from "../engine/failure.ts";
 import { topFrame } from "../engine/frame.ts";
 import type { Frame } from "../engine/frame.ts";
@@ -26,7 +26,7 @@ export type SliceWork =
   | { readonly kind: "loop"; readonly last: StoredValue; readonly from: number; readonly to: number };
 
 export interface SliceInput extends NodeAddress {
-  readonly input: Omit<RunStart, "plan" | "reuse">;
+  readonly input: Omit<RunWorkflowInput, "plan" | "reuse">;
   readonly identity: RunIdentity;
   readonly parent_workflow_id: string;
   /** What the nested flow sees of the flow around it. */

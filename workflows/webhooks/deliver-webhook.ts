@@ -1,4 +1,4 @@
-import { continueAsNew, sleep, workflowInfo } from "@temporalio/workflow";
+import { continueAsNew, sleep } from "@temporalio/workflow";
 import type { DeliveryInput, DeliveryStep } from "../../src/domain/webhooks/webhook.ts";
 import { webhooks } from "../activities.ts";
 
@@ -9,9 +9,11 @@ const STEPS = 100;
  * Makes the further attempts of a delivery whose first one failed: waits, attempts, and again, until the delivery has
  * ended. What counts is the delivery's row; this only outlives the processes.
  */
-export async function deliverWebhook(input: DeliveryInput & { readonly delay_ms: number }): Promise<void> {
-  const { delay_ms: first, ...delivery } = input;
-  const { attemptDelivery } = webhooks(workflowInfo().taskQueue);
+export async function deliverWebhook(
+  input: DeliveryInput & { readonly delay_ms: number; readonly activity_queue: string },
+): Promise<void> {
+  const { delay_ms: first, activity_queue, ...delivery } = input;
+  const { attemptDelivery } = webhooks(activity_queue);
   let next: DeliveryInput = delivery;
   let delay = first;
   for (let step = 0; step < STEPS; step += 1) {
@@ -21,5 +23,5 @@ export async function deliverWebhook(input: DeliveryInput & { readonly delay_ms:
     next = { ...delivery, attempt: result.attempt, postponed: result.postponed };
     delay = result.delay_ms;
   }
-  await continueAsNew<typeof deliverWebhook>({ ...next, delay_ms: delay });
+  await continueAsNew<typeof deliverWebhook>({ ...next, delay_ms: delay, activity_queue });
 }

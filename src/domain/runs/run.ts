@@ -165,6 +165,13 @@ export interface RunInput {
   readonly plan: Plan;
 }
 
+/** What the workflow of a run takes; the run of a sub-flow loads its plan by itself. */
+export interface RunWorkflowInput extends Omit<RunInput, "plan"> {
+  readonly plan?: Plan;
+  /** The task queue of the activities of its nodes. */
+  readonly node_queue: string;
+}
+
 export interface RunLimits {
   readonly max_iterations: number;
 }

@@ -1,6 +1,6 @@
 import { sleep } from "@temporalio/workflow";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
-import { regular } from "../../activities.ts";
+import { nodeActivities } from "../../activities.ts";
 import { NodeFailed, toRunError } from "../failure.ts";
 import { address, storedScope } from "../frame.ts";
 import type { Executor } from "./executor.ts";
@@ -20,7 +20,7 @@ export const executeActivity: Executor = async (frame, node, interpreter) => {
       const value = await ctx.whileBusy(() =>
         ctx.withSlot(() =>
           ctx.carryReports((flush) =>
-            regular(node.timeout_ms ?? DEFAULT_TIMEOUT_MS).executeNode({
+            nodeActivities(ctx.input.node_queue, node.timeout_ms ?? DEFAULT_TIMEOUT_MS).executeNode({
               ...address(frame, node),
               run: ctx.identity,
               progress: ctx.progress,

@@ -9,9 +9,8 @@ import {
   TerminatedFailure,
 } from "@temporalio/workflow";
 import { runWorkflowId } from "../../../src/temporal/ids.ts";
-import type { RunOutcome } from "../../../src/domain/runs/run.ts";
+import type { RunOutcome, RunWorkflowInput } from "../../../src/domain/runs/run.ts";
 import { local } from "../../activities.ts";
-import type { RunStart } from "../context.ts";
 import { NodeFailed } from "../failure.ts";
 import { address } from "../frame.ts";
 import { evaluate } from "../values.ts";
@@ -23,7 +22,7 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
   const { ctx } = frame;
   const { value: inputs } = await evaluate(frame, node, "inputs");
   interpreter.announce();
-  const start: RunStart = await ctx.whileBusy(
+  const created = await ctx.whileBusy(
     () =>
       ctx.carryReports((flush) =>
         local.createChildRun({
@@ -39,6 +38,7 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
       ),
     false,
   );
+  const start: RunWorkflowInput = { ...created, node_queue: ctx.input.node_queue };
   const outcome = await ctx.whileBusy(() => outcomeOf(start));
   if (outcome.state === "COMPLETED") {
     return { value: await assemble(ctx, "object", Object.values(outcome.outputs), Object.keys(outcome.outputs)) };
@@ -60,9 +60,9 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
 };
 
 /** Starts the child and waits for its end. A workflow that was ended from outside has no outcome of its own: it failed. */
-async function outcomeOf(start: RunStart): Promise<RunOutcome> {
+async function outcomeOf(start: RunWorkflowInput): Promise<RunOutcome> {
   try {
-    return await executeChild<(input: RunStart) => Promise<RunOutcome>>("runFlow", {
+    return await executeChild<(input: RunWorkflowInput) => Promise<RunOutcome>>("runFlow", {
       workflowId: runWorkflowId(start.run_id),
       args: [start],
       parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
