@@ -1,6 +1,7 @@
 import type { Config } from "../src/config.ts";
 import { loadValue, storeValue as storeBlobValue } from "../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../src/platform/blobs/blobs.ts";
+import { runLimits } from "../src/services/runs/create-run.ts";
 import type { Database } from "../src/stores/db.ts";
 import type { RunReport } from "../src/domain/runs/run-report.ts";
 import type { RunFeed } from "../src/stores/runs/run-feed.ts";
@@ -14,11 +15,11 @@ import { asActivity } from "./failures.ts";
 import { createIngestDocument } from "./documents/ingest-document.ts";
 import type { IngestDeps } from "./documents/ingest-document.ts";
 import { createExpirePause } from "./runs/pauses.ts";
-import { createPlanCache } from "./runs/plans.ts";
-import type { PlanCache } from "./runs/plans.ts";
+import { createPlanCache } from "../src/services/projects/plans.ts";
+import type { PlanCache } from "../src/services/projects/plans.ts";
 import { createRecordSink } from "./runs/record-sink.ts";
-import { createRunRecorder } from "./runs/run-record.ts";
-import type { RunRecorder, RunRecorderDeps } from "./runs/run-record.ts";
+import { createRunRecorder } from "../src/services/runs/run-recorder.ts";
+import type { RunRecorder, RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
 import { assemble, splitItems } from "./runs/values.ts";
 
 export interface RecordingDeps {
@@ -110,14 +111,4 @@ export function createNodeActivities(deps: NodeActivityDeps): NodeActivities {
 export function createIngestActivities(deps: IngestDeps): IngestActivities {
   const ingestDocument = createIngestDocument(deps);
   return { ingestDocument: (input) => asActivity(() => ingestDocument(input)) };
-}
-
-/** The limits of runs, as the configuration has them. */
-function runLimits(config: Config) {
-  return {
-    max_iterations: config.MILLRACE_MAX_ITERATIONS,
-    timeout_seconds: config.MILLRACE_RUN_TIMEOUT_SECONDS,
-    max_timeout_seconds: config.MILLRACE_MAX_RUN_TIMEOUT_SECONDS,
-    max_concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS,
-  };
 }

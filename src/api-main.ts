@@ -9,6 +9,7 @@ import { createRunWorker, runWorkers } from "./temporal/workers.ts";
 const { config, logger, metrics, shutdown, db, feed, blobs, secrets, guardedFetch, temporal } =
   await openProcess("api");
 
+const recording = createRecording({ config, db, blobs, feed });
 if (config.MILLRACE_API_WORKER) {
   // Run workflows start here without a round trip through a task queue; the workers take over what this process leaves.
   const parts = createRunWorkerParts({
@@ -16,7 +17,7 @@ if (config.MILLRACE_API_WORKER) {
     db,
     blobs,
     feed,
-    ...createRecording({ config, db, blobs, feed }),
+    ...recording,
     onFault: (err, { run }) => logger.warn({ err, run_id: run.run_id }, "the end of a run could not be written yet"),
   });
   const workers = runWorkers([await createRunWorker(config, temporal.connection, parts)]);
@@ -31,6 +32,7 @@ const { app, drain, close } = createApp({
   config,
   db,
   blobs,
+  plans: recording.plans,
   feed,
   guardedFetch,
   secrets,

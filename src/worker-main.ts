@@ -13,7 +13,7 @@ import { createWebhookActivities } from "../activities/webhooks/deliver-webhook.
 import type { RunReport } from "./domain/runs/run-report.ts";
 import { openProcess } from "./open-process.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
-import { startHousekeeping } from "./services/runs/housekeeping.ts";
+import { startHousekeeping } from "./services/housekeeping.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createDeliveryStarter } from "./temporal/deliveries.ts";
 import { createRunStarter } from "./temporal/runs.ts";
@@ -111,6 +111,7 @@ workers.done.catch((err: unknown) => {
 
 const sweeper = startSweeper({
   db,
+  plans: deps.plans,
   feed,
   starter: createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false }),
   intervalMs: config.MILLRACE_SWEEP_INTERVAL_MS,

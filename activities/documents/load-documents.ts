@@ -7,7 +7,7 @@ import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { documentsOfHandle } from "../../src/stores/documents/documents.ts";
 import type { DocumentRow } from "../../src/stores/documents/documents.ts";
-import type { PlanCache } from "../runs/plans.ts";
+import type { PlanCache } from "../../src/services/projects/plans.ts";
 
 /** Documents a run reads at most; more of them are a failure that says so, not a silent choice. */
 const MOST_DOCUMENTS = 1000;

@@ -9,13 +9,13 @@ import type { CreateChildRunInput } from "../../src/domain/runs/run-report.ts";
 import { loadValue } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { newRunRow, startInput, storeInputs } from "../../src/services/runs/create-run.ts";
-import type { CreateRunDeps } from "../../src/services/runs/create-run.ts";
+import type { RunLimits } from "../../src/services/runs/create-run.ts";
 import type { Database } from "../../src/stores/db.ts";
-import { findProject } from "../../src/stores/projects/projects.ts";
+import { getProject } from "../../src/services/projects/projects.ts";
 import { lockRun } from "../../src/stores/runs/run-record.ts";
 import { findChildRun, insertRun } from "../../src/stores/runs/runs.ts";
-import type { PlanCache } from "./plans.ts";
-import type { RunRecorder } from "./run-record.ts";
+import type { PlanCache } from "../../src/services/projects/plans.ts";
+import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
 
 /** Sub-flows inside sub-flows: beyond this a flow most likely calls itself. */
 const MOST_DEPTH = 10;
@@ -25,7 +25,7 @@ export interface ChildRunDeps {
   readonly blobs: BlobStore;
   readonly plans: PlanCache;
   readonly recorder: RunRecorder;
-  readonly limits: CreateRunDeps["limits"] & { readonly max_input_bytes: number };
+  readonly limits: RunLimits & { readonly max_input_bytes: number };
 }
 
 /** Inserts the run of a sub-flow: however often its node is tried, by however many workers, there is one. */
@@ -46,7 +46,7 @@ export function createChildRuns({ db, blobs, plans, recorder, limits }: ChildRun
     if (known) return startInput(known);
     const node = (await plans.get(run)).node(input.plan_path);
     const { project_id, version: asked } = node.config as unknown as NodeConfigs["subflow"];
-    const project = await db.org(run.org_id, (connection) => findProject(connection, project_id));
+    const project = await getProject(db, run.org_id, project_id);
     const version = asked === -1 ? project?.published_version : asked;
     if (!project || typeof version !== "number") {
       throw new NodeFailure("subflow_not_found", `The sub-flow ${project_id} is gone or has no published version.`);

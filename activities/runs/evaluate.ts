@@ -3,7 +3,7 @@ import { evaluatePart } from "../../src/domain/flow/expressions/evaluate.ts";
 import type { EvaluateInput, EvaluateResult } from "../../src/domain/runs/run-report.ts";
 import { storeValue } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
-import type { PlanCache } from "./plans.ts";
+import type { PlanCache } from "../../src/services/projects/plans.ts";
 import { createTurns } from "./turns.ts";
 import { loadScope } from "./values.ts";
 

@@ -10,8 +10,8 @@ import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { isConnectionError } from "../../src/stores/db.ts";
 import { toApplicationFailure } from "../failures.ts";
 import type { NodeExecutor, NodeOutcome } from "../nodes/executor.ts";
-import type { PlanCache } from "./plans.ts";
-import type { RunRecorder } from "./run-record.ts";
+import type { PlanCache } from "../../src/services/projects/plans.ts";
+import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
 import { loadScope } from "./values.ts";
 
 /** A node that takes longer than this is recorded as running; a shorter one is recorded once, when it has ended (ms). */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunReport } from "../../src/domain/runs/run-report.ts";
 import { isConnectionError } from "../../src/stores/db.ts";
-import type { RunRecorder } from "./run-record.ts";
+import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
 
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 5000;

@@ -1,10 +1,10 @@
 import Router from "@koa/router";
 import Koa from "koa";
-import type { ApiDeps } from "./deps.ts";
-import { createAuthenticator } from "./auth/authenticate.ts";
-import { createFlowCache } from "./projects/flow-cache.ts";
+import type { ApiDeps, ApiServices } from "./deps.ts";
+import { createCredentialLookup } from "../services/accounts/credentials.ts";
+import { createFlowCache } from "../services/projects/flow-cache.ts";
 import { createIdempotency } from "./http/idempotency.ts";
-import { createKeyUseRecorder } from "./auth/key-use.ts";
+import { createKeyUseRecorder } from "../services/accounts/key-use.ts";
 import { accessLog } from "./http/middleware/access-log.ts";
 import { problems } from "./http/middleware/problems.ts";
 import { requestId } from "./http/middleware/request-id.ts";
@@ -14,7 +14,8 @@ import { wellFormed } from "./http/middleware/well-formed.ts";
 import type { Operation, RequestState } from "./http/operation.ts";
 import { createOperations } from "./operations.ts";
 import { createRateLimiter } from "./http/rate-limit.ts";
-import { createRunService } from "./runs/run-service.ts";
+import { runLimits } from "../services/runs/create-run.ts";
+import { createRunService } from "../services/runs/run-service.ts";
 import { serveOperation } from "./http/serve-operation.ts";
 import type { ServeDeps } from "./http/serve-operation.ts";
 
@@ -39,15 +40,15 @@ export interface Api {
 export function createApp(deps: ApiDeps): Api {
   const { config, db, logger } = deps;
   const keyUse = createKeyUseRecorder(db, logger);
-  const services = {
-    authenticator: createAuthenticator(db, keyUse.note),
-    flows: createFlowCache(db),
-    runService: createRunService(deps),
+  const services: ApiServices = {
+    credentials: createCredentialLookup(db, keyUse.note),
+    flows: createFlowCache(db, deps.plans),
+    runService: createRunService({ ...deps, starter: deps.runs, limits: runLimits(config) }),
   };
   const operations = createOperations(deps, services);
   const serving: ServeDeps = {
     config,
-    authenticator: services.authenticator,
+    credentials: services.credentials,
     idempotency: createIdempotency(deps),
     rateLimiter: config.MILLRACE_RATE_LIMIT
       ? createRateLimiter(db, { name: "default", points: config.MILLRACE_RATE_LIMIT, seconds: 60 })

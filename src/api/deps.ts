@@ -4,6 +4,10 @@ import type { GuardedFetch } from "../platform/fetch/guarded-fetch.ts";
 import type { Logger } from "../platform/logging/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { SecretBox } from "../platform/secrets/seal.ts";
+import type { CredentialLookup } from "../services/accounts/credentials.ts";
+import type { FlowCache } from "../services/projects/flow-cache.ts";
+import type { PlanCache } from "../services/projects/plans.ts";
+import type { RunService } from "../services/runs/run-service.ts";
 import type { Database } from "../stores/db.ts";
 import type { RunFeed } from "../stores/runs/run-feed.ts";
 import type { RunStarter } from "../temporal/runs.ts";
@@ -13,6 +17,8 @@ export interface ApiDeps {
   readonly config: Config;
   readonly db: Database;
   readonly blobs: BlobStore;
+  /** The plans this process has loaded; its worker shares them. */
+  readonly plans: PlanCache;
   readonly runs: RunStarter;
   readonly feed: RunFeed;
   /** Tells which addresses may be called; the calls themselves are the workers'. */
@@ -23,4 +29,11 @@ export interface ApiDeps {
   readonly metrics: Metrics;
   /** What /readyz asks, by the name it reports; each rejects when that part does not answer. */
   readonly readiness: Readonly<Record<"postgres" | "temporal", () => Promise<void>>>;
+}
+
+/** What the operations share, built of their dependencies by createApp. */
+export interface ApiServices {
+  readonly credentials: CredentialLookup;
+  readonly flows: FlowCache;
+  readonly runService: RunService;
 }

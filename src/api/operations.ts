@@ -1,10 +1,7 @@
 import type { Config } from "../config.ts";
-import type { Authenticator } from "./auth/authenticate.ts";
-import type { ApiDeps } from "./deps.ts";
-import type { FlowCache } from "./projects/flow-cache.ts";
+import type { ApiDeps, ApiServices } from "./deps.ts";
 import { openApiDocument } from "./http/openapi/document.ts";
 import type { Operation } from "./http/operation.ts";
-import type { RunService } from "./runs/run-service.ts";
 import { createApiKeyOperations } from "./accounts/api-keys.ts";
 import { createDocsOperations } from "./system/docs.ts";
 import { createDocumentOperations } from "./documents/documents.ts";
@@ -23,13 +20,6 @@ import { createUploadOperations } from "./documents/uploads.ts";
 import { createUserOperations } from "./accounts/users.ts";
 import { createWebhookDeliveryOperations } from "./webhooks/deliveries.ts";
 import { createWebhookSubscriptionOperations } from "./webhooks/subscriptions.ts";
-
-/** What the operations share beside their dependencies. */
-export interface ApiServices {
-  readonly authenticator: Authenticator;
-  readonly flows: FlowCache;
-  readonly runService: RunService;
-}
 
 /** Every operation of the service, in the order of the document. */
 export function createOperations(deps: ApiDeps, services: ApiServices): Operation[] {
@@ -59,11 +49,11 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
 /** The operations without anything behind them: enough to be described, of no use to serve a request. */
 export function describeOperations(config: Config): Operation[] {
   const nothing = inert() as Omit<ApiDeps, "config"> & ApiServices;
-  const { db, blobs, runs, feed, guardedFetch, secrets, logger, metrics, readiness } = nothing;
-  const { authenticator, flows, runService } = nothing;
+  const { db, blobs, plans, runs, feed, guardedFetch, secrets, logger, metrics, readiness } = nothing;
+  const { credentials, flows, runService } = nothing;
   return createOperations(
-    { config, db, blobs, runs, feed, guardedFetch, secrets, logger, metrics, readiness },
-    { authenticator, flows, runService },
+    { config, db, blobs, plans, runs, feed, guardedFetch, secrets, logger, metrics, readiness },
+    { credentials, flows, runService },
   );
 }
 

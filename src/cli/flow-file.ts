@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
-import { isId } from "./values.ts";
+import { isUuid } from "../domain/uuid.ts";
 
 /** A flow as it stands in a file: checked by the API, not here. */
 export type FlowFile = Readonly<Record<string, unknown>> & {
@@ -47,13 +47,13 @@ function mapSubflows(value: unknown, replace: (name: string) => string): unknown
   if (typeof value !== "object" || value === null) return value;
   const copy = Object.fromEntries(Object.entries(value).map(([key, member]) => [key, mapSubflows(member, replace)]));
   const config = copy["config"] as { project_id?: unknown } | undefined;
-  if (copy["type"] !== "subflow" || typeof config?.project_id !== "string" || isId(config.project_id)) return copy;
+  if (copy["type"] !== "subflow" || typeof config?.project_id !== "string" || isUuid(config.project_id)) return copy;
   return { ...copy, config: { ...config, project_id: replace(config.project_id) } };
 }
 
 /** Finds a project by its id or its name; undefined when there is none. Throws when several have the name. */
 export async function findProject(api: ApiClient, idOrName: string): Promise<Project | undefined> {
-  if (isId(idOrName)) return api.get<Project>(`/v2/projects/${idOrName}`);
+  if (isUuid(idOrName)) return api.get<Project>(`/v2/projects/${idOrName}`);
   const found: Project[] = [];
   let cursor: string | undefined;
   do {

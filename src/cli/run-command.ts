@@ -11,7 +11,7 @@ import type { ApiOptions } from "./options.ts";
 import { describeRun, isFailure } from "./run-view.ts";
 import type { Run } from "./run-view.ts";
 import { openUploadFile } from "./upload-file.ts";
-import { isId } from "./values.ts";
+import { isUuid } from "../domain/uuid.ts";
 
 interface Options extends ApiOptions {
   readonly json?: boolean;
@@ -107,7 +107,7 @@ function describeEvent(event: string, data: Record<string, unknown>): string | u
 
 function organisationOf(option: string | undefined, dev: DevState | undefined): string | undefined {
   const org = given("--org", option, "MILLRACE_ORG_ID");
-  if (org !== undefined && !isId(org.text))
+  if (org !== undefined && !isUuid(org.text))
     throw new CommandFailure(`${org.from} is not the id of an organisation (millrace orgs list).`, 2);
   return org?.text ?? dev?.org_id;
 }

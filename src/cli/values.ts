@@ -1,3 +1,4 @@
+import { isUuid } from "../domain/uuid.ts";
 import { InvalidArgumentError } from "commander";
 import type { z } from "zod";
 import { moment, momentAt, timeText } from "../domain/moment.ts";
@@ -22,15 +23,10 @@ export function readNumber(min: number, max: number): (text: string) => number {
   };
 }
 
-/** Whether the text has the shape of an id. */
-export function isId(text: string): boolean {
-  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
-}
-
 /** `list`: the command that shows such ids. */
 export function readId(what: string, list: string): (text: string) => string {
   return (text) => {
-    if (isId(text)) return text;
+    if (isUuid(text)) return text;
     throw new InvalidArgumentError(`Give the id of ${what}, as ${list} shows it.`);
   };
 }

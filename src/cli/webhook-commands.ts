@@ -1,3 +1,4 @@
+import { isUuid } from "../domain/uuid.ts";
 import { Option } from "commander";
 import type { Command } from "commander";
 import { EVENT_TYPES, TEST_EVENT_TYPE, typesOfPattern } from "../domain/webhooks/events.ts";
@@ -8,7 +9,7 @@ import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
-import { isId, readId, readNumber, readPastTime, requireAddress } from "./values.ts";
+import { readId, readNumber, readPastTime, requireAddress } from "./values.ts";
 import { startListener } from "./webhook-listener.ts";
 import type { ReceivedDelivery } from "./webhook-listener.ts";
 
@@ -241,7 +242,7 @@ function withSubscription(command: Command): Command {
 
 function parseEvent(text: string): string {
   if (text === TEST_EVENT_TYPE || EVENT_TYPES.some((type) => type === text)) return text;
-  if (text.startsWith("evt_") && isId(text.slice(4))) return text;
+  if (text.startsWith("evt_") && isUuid(text.slice(4))) return text;
   throw new CommandFailure(`${text} is neither an event (evt_...) nor a type. ${types()}`, 2);
 }
 

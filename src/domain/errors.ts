@@ -100,6 +100,11 @@ export function invalid(loc: ReadonlyArray<string | number>, msg: string, type =
   return new ValidationProblem([{ loc, msg, type }]);
 }
 
+/** The 404 for a version a flow does not have. */
+export function noSuchVersion(): Problem {
+  return new Problem("flow_version_not_found", "The flow has no such version.");
+}
+
 /** The 404 for an id that does not exist and, in the same bytes, for one of another organisation. */
 export function notFound(what: string): Problem {
   return new Problem("not_found", `No such ${what}.`);

@@ -1,5 +1,6 @@
 import { Client, Pool, types } from "pg";
 import type { PoolClient, QueryResult, QueryResultRow } from "pg";
+import { isUuid } from "../domain/uuid.ts";
 
 // Times leave the database as RFC 3339 text and stay text: a Date loses microseconds and tempts to local time.
 const TIMESTAMPTZ = 1184;
@@ -44,8 +45,6 @@ export interface DatabaseOptions {
   readonly onError: (error: Error) => void;
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 /** Opens the two pools: one as role `millrace_app`, held to an organisation's rows, one as the login role for the rest. */
 export function openDatabase(options: DatabaseOptions): Database {
   const common = {
@@ -80,7 +79,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const setTo = new WeakMap<PoolClient, string>();
 
   async function enterOrg(client: PoolClient, orgId: string): Promise<void> {
-    if (!UUID.test(orgId)) throw new Error("an organisation id must be a UUID");
+    if (!isUuid(orgId)) throw new Error("an organisation id must be a UUID");
     if (setTo.get(client) === orgId) return;
     setTo.delete(client);
     await client.query({ name: "enter_org", text: "select set_config('millrace.org_id', $1, false)", values: [orgId] });

@@ -1,3 +1,4 @@
+import { createPlanCache } from "../../src/services/projects/plans.ts";
 import { mkdtempSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -66,7 +67,19 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const runs = createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false });
   const readiness = { postgres: () => db.ping(), temporal: () => temporal.ping(), ...options.readiness };
   const metrics = createMetrics({ service: "api", processMetrics: false });
-  const api = createApp({ config, db, blobs, feed, guardedFetch, secrets, runs, logger, metrics, readiness });
+  const api = createApp({
+    config,
+    db,
+    blobs,
+    plans: createPlanCache(db),
+    feed,
+    guardedFetch,
+    secrets,
+    runs,
+    logger,
+    metrics,
+    readiness,
+  });
   const server = createApiServer(api.app.callback(), logger);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {

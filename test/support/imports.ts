@@ -60,3 +60,28 @@ export function codeOf(file: string): string {
   const text = readFileSync(join(root, file), "utf8");
   return text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/[^\n]*|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g, " ");
 }
+
+/** The groups of files that import each other in a circle, by values or types (Tarjan's strongly connected components). */
+export function circles(files: readonly string[]): string[][] {
+  const order = new Map<string, number>();
+  const stack: string[] = [];
+  const found: string[][] = [];
+  const visit = (file: string): number => {
+    const number = order.size;
+    order.set(file, number);
+    let low = number;
+    stack.push(file);
+    for (const { to, isFile } of importsOf(file)) {
+      if (!isFile || !files.includes(to)) continue;
+      if (!order.has(to)) low = Math.min(low, visit(to));
+      else if (stack.includes(to)) low = Math.min(low, order.get(to) ?? 0);
+    }
+    if (low === number) {
+      const circle = stack.splice(stack.indexOf(file));
+      if (circle.length > 1) found.push(circle);
+    }
+    return low;
+  };
+  for (const file of files) if (!order.has(file)) visit(file);
+  return found;
+}

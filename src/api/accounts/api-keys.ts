@@ -4,11 +4,10 @@ import { invalid, notFound } from "../../domain/errors.ts";
 import { moment, timeText } from "../../domain/moment.ts";
 import { generateApiKey } from "../../platform/secrets/crypto.ts";
 import { API_KEY_KINDS, insertApiKey, listApiKeys, revokeApiKey } from "../../stores/accounts/api-keys.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-import type { ApiServices } from "../operations.ts";
 import { pathId } from "../http/path-id.ts";
 import { apiKeySchema, newApiKeySchema, presentApiKey } from "./api-key-presenter.ts";
 
@@ -21,7 +20,7 @@ const createBody = z
   .meta({ id: "ApiKeyCreate" });
 
 /** `/v2/api-keys`. */
-export function createApiKeyOperations({ db }: ApiDeps, { authenticator }: ApiServices): Operation[] {
+export function createApiKeyOperations({ db }: ApiDeps, { credentials }: ApiServices): Operation[] {
   return [
     defineOperation({
       id: "createApiKey",
@@ -103,7 +102,7 @@ export function createApiKeyOperations({ db }: ApiDeps, { authenticator }: ApiSe
       async handler({ params: { key_id }, principal }) {
         if (!(await db.org(principal.org_id, (connection) => revokeApiKey(connection, key_id))))
           throw notFound("API key");
-        authenticator.forget(key_id.toLowerCase());
+        credentials.forget(key_id.toLowerCase());
         return { status: 204 };
       },
     }),

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { clientAddress } from "../http/client-address.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { isStorable } from "../http/json-guard.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { JsonAnswer, Operation } from "../http/operation.ts";
-import type { ApiServices } from "../operations.ts";
 import { createRateLimiter } from "../http/rate-limit.ts";
 import { readForm } from "../http/read-json.ts";
 import { createTokenService } from "../../services/accounts/tokens.ts";
@@ -46,8 +45,8 @@ const errorSchema = z
   .meta({ id: "TokenError" });
 
 /** `/token`: the OAuth 2.0 password flow. */
-export function createTokenOperations({ db, config }: ApiDeps, { authenticator }: ApiServices): Operation[] {
-  const tokens = createTokenService(db, authenticator.forget);
+export function createTokenOperations({ db, config }: ApiDeps, { credentials }: ApiServices): Operation[] {
+  const tokens = createTokenService(db, credentials.forget);
   const guesses = createRateLimiter(db, GUESSES);
   const guessesOfHost = createRateLimiter(db, GUESSES_OF_HOST);
 

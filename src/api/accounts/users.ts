@@ -16,12 +16,11 @@ import {
   updateUser,
 } from "../../stores/accounts/users.ts";
 import type { User } from "../../stores/accounts/users.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-import type { ApiServices } from "../operations.ts";
 import { pathId } from "../http/path-id.ts";
 import { presentUser, userSchema } from "./user-presenter.ts";
 
@@ -37,7 +36,7 @@ const COMMON = { tag: "Users", auth: "secret", role: "admin" } as const;
 const ETAG = { ETag: "For If-Match." };
 
 /** `/v2/users`: who can sign in at `/token`. For admins. */
-export function createUserOperations({ db }: ApiDeps, { authenticator }: ApiServices): Operation[] {
+export function createUserOperations({ db }: ApiDeps, { credentials }: ApiServices): Operation[] {
   const shown = (status: number, user: User, headers: Record<string, string> = {}) => {
     const body = presentUser(user);
     return { status, body, headers: { ETag: contentTag(body), ...headers } };
@@ -140,7 +139,7 @@ export function createUserOperations({ db }: ApiDeps, { authenticator }: ApiServ
           return updateUser(connection, user_id, { role: body.role, password_hash, disabled: body.disabled });
         });
         if (!user) throw notFound("user");
-        authenticator.forget(user.user_id);
+        credentials.forget(user.user_id);
         return shown(200, user);
       },
     }),
@@ -159,7 +158,7 @@ export function createUserOperations({ db }: ApiDeps, { authenticator }: ApiServ
           requireOtherAdmin(user, others);
           await deleteUser(connection, user_id);
         });
-        authenticator.forget(user_id.toLowerCase());
+        credentials.forget(user_id.toLowerCase());
         return { status: 204 };
       },
     }),

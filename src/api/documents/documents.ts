@@ -2,16 +2,16 @@ import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
 import { deleteDocuments, listDocuments } from "../../stores/documents/documents.ts";
 import type { DocumentHandle } from "../../stores/documents/documents.ts";
-import { findProject } from "../../stores/projects/projects.ts";
+import { requireProject } from "../../services/projects/projects.ts";
 import type { ApiDeps } from "../deps.ts";
-import { discardDocuments } from "./discard-documents.ts";
+import { discardDocuments } from "../../services/documents/discard-documents.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
-import type { Principal } from "../auth/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
 import { documentSchema, presentDocument } from "./document-presenter.ts";
-import { userHandle } from "../runs/run-request.ts";
+import { userHandle } from "../http/text-fields.ts";
 
 const TAG = "Documents";
 const PATH = "/documents/{org}/{flow}/{node}/{user_id}";
@@ -32,9 +32,9 @@ export function createDocumentOperations(deps: ApiDeps): Operation[] {
 
   /** The handle of a path. A node that a later version of the flow does not have any more keeps its documents. */
   async function handleOf(path: z.output<typeof params>, { org_id }: Principal): Promise<DocumentHandle> {
-    const known = path.org === org_id && (await db.org(org_id, (client) => findProject(client, path.flow)));
-    if (!known) throw notFound("flow");
-    return { project_id: known.project_id, node_id: path.node, user_id: path.user_id };
+    if (path.org !== org_id) throw notFound("flow");
+    const { project_id } = await requireProject(db, org_id, path.flow, "flow");
+    return { project_id, node_id: path.node, user_id: path.user_id };
   }
 
   return [

@@ -3,16 +3,15 @@ import { Problem, invalid, notFound } from "../../domain/errors.ts";
 import type { NodeConfigs } from "../../domain/flow/nodes/index.ts";
 import type { Plan, PlanNode } from "../../domain/flow/plan/types.ts";
 import * as documents from "../../stores/documents/documents.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-import type { ApiServices } from "../operations.ts";
 import { presentUploadedDocument, uploadedDocumentSchema } from "./document-presenter.ts";
 import { readUpload } from "../http/read-upload.ts";
-import { discardDocuments } from "./discard-documents.ts";
-import { storeUpload } from "./store-upload.ts";
-import type { StoredUpload } from "./store-upload.ts";
-import { userHandle } from "../runs/run-request.ts";
+import { discardDocuments } from "../../services/documents/discard-documents.ts";
+import { storeUpload } from "../../services/documents/store-upload.ts";
+import type { StoredUpload } from "../../services/documents/store-upload.ts";
+import { userHandle } from "../http/text-fields.ts";
 
 const ADDRESSES = [
   { path: "/upload_to_storage_user", id: "uploadDocument", summary: "Upload a document to a flow's document node" },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { UUID_PATTERN } from "../../domain/uuid.ts";
 import type { Keyset } from "../../stores/keyset.ts";
 import { decodeCursor, encodeCursor, hashFilters } from "./cursor.ts";
 
@@ -52,7 +53,7 @@ export interface ListOptions<Row, Item> {
   readonly isId?: (text: string) => boolean;
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const UUID = new RegExp(`^${UUID_PATTERN}$`);
 
 /**
  * Answers one page of a list. It seeks to the cursor's id, so that page 1000 costs what page 1 costs, and items that come

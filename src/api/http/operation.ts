@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { ParameterizedContext } from "koa";
 import type { z } from "zod";
 import type { ProblemCode } from "../../domain/errors.ts";
-import type { Principal, Role } from "../auth/principal.ts";
+import type { Principal, Role } from "../../domain/accounts/principal.ts";
 
 /** What the middleware knows of a request, for the log line and the error body. */
 export interface RequestState {

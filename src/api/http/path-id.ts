@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { Problem, notFound } from "../../domain/errors.ts";
+import { noSuchVersion, notFound } from "../../domain/errors.ts";
+import type { Problem } from "../../domain/errors.ts";
 
 /** What a path parameter that cannot be valid is answered with: the same as one that names nothing. */
 const absences = z.registry<{ absent: () => Problem }>();
@@ -22,11 +23,6 @@ export function pathVersion(): z.ZodInt {
     .max(2_147_483_647)
     .meta({ description: "Number of the version; -1 is the published one." })
     .register(absences, { absent: noSuchVersion });
-}
-
-/** The 404 for a version a flow does not have. */
-export function noSuchVersion(): Problem {
-  return new Problem("flow_version_not_found", "The flow has no such version.");
 }
 
 /** The 404 to answer when the parameter's schema refuses its text, or undefined where that is a 422. */

@@ -2,6 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { Busboy } from "@fastify/busboy";
 import type { BusboyFileStream, BusboyHeaders, BusboyInstance } from "@fastify/busboy";
 import { Problem, invalid } from "../../domain/errors.ts";
+import { tooLarge } from "../../services/documents/store-upload.ts";
+import type { UploadedFile } from "../../services/documents/store-upload.ts";
 import { isStorable } from "./json-guard.ts";
 
 /** Beside the file: the parts' headers and what a form may carry along, which is ignored. */
@@ -17,15 +19,6 @@ const LIMITS = {
 const ENVELOPE_BYTES = 1024 * 1024 * 4;
 
 const FILE = ["body", "file"] as const;
-
-/** The part `file` of a multipart body. */
-export interface UploadedFile {
-  /** As the client wrote it: only a name, whatever it looks like. */
-  readonly filename: string;
-  /** The content type that the part declares. */
-  readonly declaredType: string;
-  readonly content: AsyncIterable<Uint8Array>;
-}
 
 /**
  * Reads the one file of a multipart request and hands it to `take` as a stream; resolves with what that made of it once
@@ -93,12 +86,6 @@ export async function readUpload<T>(
 }
 
 /** The 413 of a file over the limit. */
-export function tooLarge(maxBytes: number): Problem {
-  return new Problem("payload_too_large", `The file is longer than ${maxBytes} bytes.`, {
-    extra: { limit_bytes: maxBytes },
-  });
-}
-
 function oneFile(): Problem {
   return invalid(FILE, "Upload one file at a time", "too_long");
 }

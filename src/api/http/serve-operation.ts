@@ -1,12 +1,12 @@
 import { uuidv7 } from "uuidv7";
 import type { Config } from "../../config.ts";
 import { Problem } from "../../domain/errors.ts";
-import { authorise, bearer } from "../auth/authenticate.ts";
-import type { Authenticator } from "../auth/authenticate.ts";
+import { authenticate, authorise, bearer } from "../auth/authenticate.ts";
+import type { CredentialLookup } from "../../services/accounts/credentials.ts";
 import { allowAnyOrigin } from "./cors.ts";
 import type { Idempotency, KeyHold } from "./idempotency.ts";
 import type { Answer, Operation, RequestContext } from "./operation.ts";
-import type { Principal } from "../auth/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
 import { renderProblem } from "./problem-answer.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 import { checkMultipart, readJson } from "./read-json.ts";
@@ -17,7 +17,7 @@ import { validateRequest } from "./validate.ts";
 
 export interface ServeDeps {
   readonly config: Config;
-  readonly authenticator: Authenticator;
+  readonly credentials: CredentialLookup;
   readonly idempotency: Idempotency;
   /** Absent where no limit is configured. */
   readonly rateLimiter?: RateLimiter | undefined;
@@ -60,7 +60,7 @@ export function serveOperation(
 
 async function admit(ctx: RequestContext, operation: Operation, deps: ServeDeps): Promise<Principal> {
   if (operation.auth === "public" && deps.config.MILLRACE_CORS) allowAnyOrigin(ctx);
-  const principal = await deps.authenticator.authenticate(ctx.headers.authorization);
+  const principal = await authenticate(deps.credentials, ctx.headers.authorization);
   ctx.state.principal = principal;
   if (deps.rateLimiter) ctx.set(await deps.rateLimiter.take(principal.id));
   authorise(principal, operation);

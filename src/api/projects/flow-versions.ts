@@ -1,16 +1,15 @@
 import { z } from "zod";
-import { notFound } from "../../domain/errors.ts";
+import { noSuchVersion, notFound } from "../../domain/errors.ts";
 import type { Db } from "../../stores/db.ts";
 import { findFlowVersion, findFlowVersionByContent, listFlowVersions } from "../../stores/projects/flow-versions.ts";
 import type { FlowVersion } from "../../stores/projects/flow-versions.ts";
 import { findProject, lockProject, publishVersion } from "../../stores/projects/projects.ts";
 import { deployFlow, flowLimits, requireValidFlow } from "../../services/projects/deploy-flow.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-import type { ApiServices } from "../operations.ts";
-import { noSuchVersion, pathId, pathVersion } from "../http/path-id.ts";
+import { pathId, pathVersion } from "../http/path-id.ts";
 import {
   flowSchema,
   flowVersionSchema,

@@ -10,12 +10,11 @@ import {
   updateProject,
 } from "../../stores/projects/projects.ts";
 import { deployFlow, flowLimits, requireValidFlow } from "../../services/projects/deploy-flow.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-import type { ApiServices } from "../operations.ts";
 import { pathId } from "../http/path-id.ts";
 import { flowSchema } from "./flow-version-presenter.ts";
 import { presentProject, projectSchema } from "./project-presenter.ts";

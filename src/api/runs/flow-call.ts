@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { ApiDeps } from "../deps.ts";
-import type { ApiServices } from "../operations.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { pathId } from "../http/path-id.ts";
-import type { Principal } from "../auth/principal.ts";
-import { ranBy, requireInputs, userHandle, versionMember } from "./run-request.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import { userHandle } from "../http/text-fields.ts";
+import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
+import { versionMember } from "./run-request.ts";
 
 // Of a flow that cannot be called it is not told whether the organisation or the flow is wrong: both are the same 404.
 export const flowParams = z.object({
@@ -48,7 +49,7 @@ export function createFlowCall(
     const { org_id } = principal;
     if (params.org_id !== org_id) throw notFound("flow");
     const { project, version, plan } = await flows.get(org_id, params.flow_id, query.version);
-    const { inputs, ignored } = requireInputs(config, plan, body);
+    const { inputs, ignored } = requireInputs(config.MILLRACE_INPUT_LIMIT_BYTES, plan, body);
     return runService.create(
       {
         org_id,

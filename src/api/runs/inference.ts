@@ -2,17 +2,17 @@ import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { answerInference, answerLater } from "./inference-answer.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-import type { ApiServices } from "../operations.ts";
 import { pathId } from "../http/path-id.ts";
 import { parsePrefer } from "../http/prefer.ts";
 import { inferenceSchema, outputsSchema } from "./inference-presenter.ts";
 import { createFlowCall, flowBody, flowParams, flowQuery } from "./flow-call.ts";
 import { waitMs, waitSeconds } from "./run-request.ts";
-import { requireRun, viewInference } from "./run-views.ts";
+import { requireRun } from "../../services/runs/require-run.ts";
+import { viewInference } from "./run-views.ts";
 
 const TAG = "Run Flow";
 const LINKS = {
@@ -28,7 +28,7 @@ const LINKS = {
 
 /** `/inference/v0/run`: call a flow and wait for what it answers. */
 export function createInferenceOperations(deps: ApiDeps, services: ApiServices): Operation[] {
-  const { config } = deps;
+  const { config, db } = deps;
   const { runService } = services;
   const call = createFlowCall(deps, services);
 
@@ -110,7 +110,7 @@ never stops its run.`,
       success: { 200: { description: "The run as it stands.", schema: inferenceSchema } },
       async handler({ params, query, principal, signal }) {
         if (params.org_id !== principal.org_id) throw notFound("run");
-        let row: RunRow = await requireRun(deps, principal.org_id, query.run_id);
+        let row: RunRow = await requireRun(db, principal.org_id, query.run_id);
         if (row.project_id !== params.flow_id) throw notFound("run");
         if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
         return { status: 200, body: await viewInference(deps, row) };

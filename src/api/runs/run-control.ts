@@ -1,15 +1,16 @@
 import { z } from "zod";
 import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
 import { invalid } from "../../domain/errors.ts";
-import { answerPause } from "./answer-pause.ts";
-import { cancelRun } from "./cancel-run.ts";
-import type { ApiDeps } from "../deps.ts";
+import { answerPause } from "../../services/runs/answer-pause.ts";
+import { cancelRun } from "../../services/runs/cancel-run.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-import type { ApiServices } from "../operations.ts";
 import { runSchema } from "./run-presenter.ts";
-import { notResumable, resumeRun } from "./resume-run.ts";
-import { requireRun, viewRun } from "./run-views.ts";
+import { notResumable, resumeRun } from "../../services/runs/resume-run.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import { requireRun } from "../../services/runs/require-run.ts";
+import { viewRun } from "./run-views.ts";
 import { RUN_LINKS, runParams } from "./runs.ts";
 
 const TAG = "Runs";
@@ -57,6 +58,9 @@ const OF_RUN = ["from", "version", "inputs"] as const satisfies ReadonlyArray<ke
 
 /** `/v2/runs/{run_id}/cancel` and `/resume`. */
 export function createRunControlOperations(deps: ApiDeps, services: ApiServices): Operation[] {
+  const { config, db, runs: starter, feed, logger } = deps;
+  const control = { db, starter, feed, logger };
+  const resuming = { ...deps, ...services, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES };
   return [
     defineOperation({
       id: "cancelRun",
@@ -77,7 +81,7 @@ export function createRunControlOperations(deps: ApiDeps, services: ApiServices)
         202: { description: "The run as it is now; it will be CANCELLED.", schema: runSchema, links: RUN_LINKS },
       },
       async handler({ params: { run_id }, body, principal: { org_id } }) {
-        const { run, already } = await cancelRun(deps, {
+        const { run, already } = await cancelRun(control, {
           org_id,
           run_id,
           reason: body.reason ?? null,
@@ -126,7 +130,7 @@ anew is seen by what is run again; what is taken over keeps what it made of the 
         },
       },
       async handler({ params: { run_id }, body, principal, newId, repeated }) {
-        const run = await requireRun(deps, principal.org_id, run_id);
+        const run = await requireRun(db, principal.org_id, run_id);
         const named = OF_RUN.filter((member) => body[member] !== undefined);
         const answering = OF_PAUSE.some((member) => body[member] !== undefined);
         if (named[0] !== undefined && answering) {
@@ -139,16 +143,16 @@ anew is seen by what is run again; what is taken over keeps what it made of the 
           if (body.from === undefined)
             throw invalid(["body", "from"], 'Say where to begin: "failed", or the id of a node', "missing");
           const request = { from: body.from, version: body.version, inputs: body.inputs };
-          const resumed = await resumeRun(deps, services, run, request, { run_id: newId(), repeated, principal });
+          const resumed = await resumeRun(resuming, run, request, { run_id: newId(), repeated, principal });
           return answered(deps, resumed);
         }
-        await answerPause(deps, run, body, principal);
-        return answered(deps, await requireRun(deps, principal.org_id, run_id));
+        await answerPause(control, run, body, principal);
+        return answered(deps, await requireRun(db, principal.org_id, run_id));
       },
     }),
   ];
 }
 
-async function answered(deps: ApiDeps, run: Awaited<ReturnType<typeof requireRun>>) {
+async function answered(deps: ApiDeps, run: RunRow) {
   return { status: 202, body: await viewRun(deps, run), headers: { Location: `/v2/runs/${run.run_id}` } };
 }

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { Config } from "../../config.ts";
 import { invalid } from "../../domain/errors.ts";
-import { tag, userHandle, versionMember, waitSeconds } from "./run-request.ts";
+import { userHandle } from "../http/text-fields.ts";
+import { tag, versionMember, waitSeconds } from "./run-request.ts";
 
 /** Longest metadata (bytes of JSON). */
 const METADATA_BYTES = 16 * 1024;

@@ -1,6 +1,5 @@
 import type { Json } from "../../domain/json.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
-import { notFound } from "../../domain/errors.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
 import { outputsSoFar } from "../../stores/runs/node-runs.ts";
@@ -8,7 +7,6 @@ import { listPauses } from "../../stores/runs/pauses.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 import { listPausesOf } from "../../stores/runs/run-reads.ts";
 import type { RunListRow } from "../../stores/runs/run-lists.ts";
-import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { presentInference } from "./inference-presenter.ts";
 import type { InferenceView } from "./inference-presenter.ts";
@@ -20,13 +18,6 @@ import { fullValues, listedValues, shortValues } from "./run-values.ts";
 const LISTED_PAUSES = 20;
 
 type Stores = { readonly db: Database; readonly blobs: BlobStore };
-
-/** A run of the organisation. Throws the 404 of one that does not exist. */
-export async function requireRun({ db }: Pick<Stores, "db">, orgId: string, runId: string): Promise<RunRow> {
-  const row = await db.org(orgId, (client) => getRun(client, runId));
-  if (!row) throw notFound("run");
-  return row;
-}
 
 /** A run as its own address answers it: outputs whole, long inputs shortened. */
 export async function viewRun({ db, blobs }: Stores, row: RunRow): Promise<RunView> {

@@ -3,19 +3,21 @@ import { moment, timeText } from "../../domain/moment.ts";
 import { RUN_STATES, RUN_TYPES, isTerminal } from "../../domain/runs/run.ts";
 import { listRuns } from "../../stores/runs/run-lists.ts";
 import { listNodeRuns } from "../../stores/runs/node-runs.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { EVENT_STREAM, SSE_COMMENT, answerStream, serverSentEvent } from "../http/event-stream.ts";
 import { followEvents } from "./follow-run.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-import type { ApiServices } from "../operations.ts";
 import { pathId } from "../http/path-id.ts";
 import { presentNodeRun } from "./node-run-presenter.ts";
 import { runEventSchema, runSchema, runWithNodesSchema } from "./run-presenter.ts";
 import { createRunBody, flowOf, requireFuture } from "./run-create-body.ts";
-import { ranBy, requireInputs, tag, userHandle, waitMs, waitSeconds } from "./run-request.ts";
-import { requireRun, viewListedRun, viewRun, withPauses } from "./run-views.ts";
+import { userHandle } from "../http/text-fields.ts";
+import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
+import { tag, waitMs, waitSeconds } from "./run-request.ts";
+import { requireRun } from "../../services/runs/require-run.ts";
+import { viewListedRun, viewRun, withPauses } from "./run-views.ts";
 
 const TAG = "Runs";
 /** Nodes that one answer shows; maps may have many more. */
@@ -79,7 +81,10 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       async handler({ body, principal, newId, repeated, signal }) {
         const { org_id } = principal;
         const { project, version, plan } = await flows.get(org_id, flowOf(body), body.version);
-        const { inputs } = requireInputs(config, plan, body.inputs, { loc: ["body", "inputs"], reserved: [] });
+        const { inputs } = requireInputs(config.MILLRACE_INPUT_LIMIT_BYTES, plan, body.inputs, {
+          loc: ["body", "inputs"],
+          reserved: [],
+        });
         const run_at = requireFuture(body.run_at, repeated);
         const row = await runService.create(
           {
@@ -170,7 +175,7 @@ last event of a run that has ended gets a 204, which tells an EventSource to sto
         204: { description: "An event stream of a run that has ended, after its last event." },
       },
       async handler({ params: { run_id }, query, headers, principal: { org_id }, ctx, signal }) {
-        let row = await requireRun(deps, org_id, run_id);
+        let row = await requireRun(db, org_id, run_id);
         if (ctx.accepts("application/json", EVENT_STREAM) === EVENT_STREAM) {
           const after = headers["last-event-id"];
           if (isTerminal(row.state) && after >= row.event_seq) return { status: 204 };

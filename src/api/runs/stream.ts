@@ -1,14 +1,13 @@
 import { z } from "zod";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { EVENT_STREAM, NDJSON, SSE_COMMENT, answerStream, serverSentEvent } from "../http/event-stream.ts";
 import { createFlowCall, flowBody, flowParams, flowQuery } from "./flow-call.ts";
 import { followRun } from "./follow-run.ts";
 import { metadataAddress } from "./inference-answer.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-import type { ApiServices } from "../operations.ts";
 import { inferenceSchema } from "./inference-presenter.ts";
 import type { InferenceView } from "./inference-presenter.ts";
 import { viewInference } from "./run-views.ts";

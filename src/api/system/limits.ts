@@ -3,7 +3,7 @@ import type { ApiDeps } from "../deps.ts";
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../http/json-guard.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-import { MOST_SUBSCRIPTIONS } from "../webhooks/subscriptions.ts";
+import { MAX_SUBSCRIPTIONS } from "../../domain/webhooks/webhook.ts";
 
 const limitsSchema = z
   .object({
@@ -43,7 +43,7 @@ export function createLimitsOperations({ config }: ApiDeps): Operation[] {
     max_run_timeout_seconds: config.MILLRACE_MAX_RUN_TIMEOUT_SECONDS,
     requests_per_minute: config.MILLRACE_RATE_LIMIT ?? null,
     concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS ?? null,
-    webhook_subscriptions: MOST_SUBSCRIPTIONS,
+    webhook_subscriptions: MAX_SUBSCRIPTIONS,
     event_retention_seconds: Math.floor(config.MILLRACE_EVENT_RETENTION_MS / 1000),
     page_size: 200,
     idempotency_seconds: 86_400,

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { invalid, notFound } from "../../domain/errors.ts";
 import { EVENT_TYPES, TEST_EVENT_TYPE } from "../../domain/webhooks/events.ts";
 import { moment, timeText } from "../../domain/moment.ts";
+import { UUID_PATTERN } from "../../domain/uuid.ts";
 import { DELIVERY_STATUSES } from "../../domain/webhooks/webhook.ts";
 import type { Db } from "../../stores/db.ts";
 import { findEvent, insertEvent } from "../../stores/webhooks/outbox.ts";
@@ -34,7 +35,7 @@ import { lockEnabled, requireSubscription, subscriptionParams } from "./subscrip
 const DELIVERY = "webhook delivery";
 const deliveryParams = subscriptionParams.extend({ delivery_id: pathId(DELIVERY) });
 
-const EVENT_ID = /^evt_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/i;
+const EVENT_ID = new RegExp(`^evt_(${UUID_PATTERN})$`, "i");
 const TYPES: readonly string[] = [...EVENT_TYPES, TEST_EVENT_TYPE];
 
 const filters = {

@@ -2,11 +2,11 @@ import { uuidv7 } from "uuidv7";
 import { z } from "zod";
 import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
-import { SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
+import { MAX_SUBSCRIPTIONS, SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
 import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
 import { FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
-import type { Db } from "../../stores/db.ts";
-import { existingProjects } from "../../stores/projects/projects.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { knownProjects } from "../../services/projects/projects.ts";
 import {
   countSubscriptions,
   deleteSubscription,
@@ -36,9 +36,6 @@ import {
   webhookSubscriptionSchema,
 } from "./subscription-presenter.ts";
 import { distinct, eventPatterns, lowerCased, projectFilter, receiverUrl, sentHeaders } from "./webhook-body.ts";
-
-/** Of an organisation: each event is looked at once for each of them. */
-export const MOST_SUBSCRIPTIONS = 100;
 
 const SUBSCRIPTION = "webhook subscription";
 export const subscriptionParams = z.object({ subscription_id: pathId(SUBSCRIPTION) });
@@ -113,7 +110,7 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
   ): Promise<void> {
     const [refused, unknown] = await Promise.all([
       url === undefined ? [] : guardedFetch.check(url).then(() => [], refusalOfUrl),
-      projectIds === undefined ? [] : db.org(orgId, (connection) => unknownProjects(connection, projectIds)),
+      projectIds === undefined ? [] : unknownProjects(db, orgId, projectIds),
     ]);
     const issues = [...refused, ...unknown];
     if (issues.length > 0) throw new ValidationProblem(issues);
@@ -163,10 +160,10 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
         const secret = newWebhookSecret();
         const headers = lowerCased(body.headers ?? {});
         const subscription = await db.orgTransaction(org_id, async (connection) => {
-          if ((await countSubscriptions(connection, subscription_id)) >= MOST_SUBSCRIPTIONS) {
+          if ((await countSubscriptions(connection, subscription_id)) >= MAX_SUBSCRIPTIONS) {
             throw new Problem(
               "conflict",
-              `The organisation has ${MOST_SUBSCRIPTIONS} webhook subscriptions, as many as it may. Delete one first.`,
+              `The organisation has ${MAX_SUBSCRIPTIONS} webhook subscriptions, as many as it may. Delete one first.`,
             );
           }
           return insertSubscription(connection, {
@@ -329,8 +326,8 @@ function refusalOfUrl(error: unknown): ValidationIssue[] {
 }
 
 /** The places of those that are not there; a project of another organisation is as good as none. */
-async function unknownProjects(db: Db, projectIds: readonly string[]): Promise<ValidationIssue[]> {
-  const known = new Set(await existingProjects(db, projectIds));
+async function unknownProjects(db: Database, orgId: string, projectIds: readonly string[]): Promise<ValidationIssue[]> {
+  const known = new Set(await knownProjects(db, orgId, projectIds));
   return projectIds.flatMap((projectId, at) =>
     known.has(projectId)
       ? []

@@ -116,6 +116,9 @@ export function retryAfterMs(header: string | undefined, now: number): number | 
   return Number.isNaN(at) ? null : Math.max(0, at - now);
 }
 
+/** Subscriptions of an organisation at most: each event is looked at once for each of them. */
+export const MAX_SUBSCRIPTIONS = 100;
+
 const MAX_HEADERS = 20;
 const MAX_HEADER_CHARS = 4096;
 const OURS = /^(?:webhook-|content-|accept-encoding$|user-agent$|host$|forwarded$|x-forwarded-)/i;

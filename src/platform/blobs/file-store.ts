@@ -3,12 +3,12 @@ import type { FileHandle } from "node:fs/promises";
 import { mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { uuidv7 } from "uuidv7";
+import { UUID_PATTERN } from "../../domain/uuid.ts";
 import type { BlobStore } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
 
-const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
-const ORG_PATTERN = new RegExp(`^${UUID}$`);
-const KEY_PATTERN = new RegExp(`^(${UUID})/(${UUID})$`);
+const ORG_PATTERN = new RegExp(`^${UUID_PATTERN}$`);
+const KEY_PATTERN = new RegExp(`^(${UUID_PATTERN})/(${UUID_PATTERN})$`);
 const TEMPORARY = "tmp";
 /** A temporary file nobody has written to for so long belongs to a process that died. */
 const STALE_AFTER_MS = 60 * 60 * 1000;

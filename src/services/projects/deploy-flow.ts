@@ -7,6 +7,7 @@ import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
 import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { checkFlow } from "../../domain/flow/validate/validate.ts";
+import { isUuid } from "../../domain/uuid.ts";
 import type { Db } from "../../stores/db.ts";
 import {
   findDeadReferences,
@@ -97,13 +98,11 @@ interface Reference {
   readonly path: ReadonlyArray<string | number>;
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 /** What only the database can tell of a flow: which of the flows it calls are not there. */
 export async function subflowProblems(db: Db, definition: FlowDefinition): Promise<FlowProblem[]> {
   const references = referencesOf(definition, []);
-  const askable = references.filter((reference) => UUID.test(reference.project_id));
-  const dead = new Set(references.filter((reference) => !UUID.test(reference.project_id)));
+  const askable = references.filter((reference) => isUuid(reference.project_id));
+  const dead = new Set(references.filter((reference) => !isUuid(reference.project_id)));
   for (const position of askable.length > 0 ? await findDeadReferences(db, askable) : []) {
     const reference = askable[position];
     if (reference) dead.add(reference);

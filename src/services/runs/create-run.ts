@@ -1,3 +1,4 @@
+import type { Config } from "../../config.ts";
 import { parseRedactPaths, redact } from "../../domain/flow/redact.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { Problem } from "../../domain/errors.ts";
@@ -16,11 +17,23 @@ export interface CreateRunDeps {
   readonly starter: RunStarter;
   /** Told when a run could not be started at once; it will be, by the sweeper. */
   readonly onStartDelayed: (runId: string, error: unknown) => void;
-  readonly limits: {
-    readonly max_iterations: number;
-    readonly timeout_seconds: number;
-    readonly max_timeout_seconds: number;
-    readonly max_concurrent_runs: number | undefined;
+  readonly limits: RunLimits;
+}
+
+/** What runs are held to, by configuration. */
+export interface RunLimits {
+  readonly max_iterations: number;
+  readonly timeout_seconds: number;
+  readonly max_timeout_seconds: number;
+  readonly max_concurrent_runs: number | undefined;
+}
+
+export function runLimits(config: Config): RunLimits {
+  return {
+    max_iterations: config.MILLRACE_MAX_ITERATIONS,
+    timeout_seconds: config.MILLRACE_RUN_TIMEOUT_SECONDS,
+    max_timeout_seconds: config.MILLRACE_MAX_RUN_TIMEOUT_SECONDS,
+    max_concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS,
   };
 }
 
@@ -97,7 +110,7 @@ export async function createRun(deps: CreateRunDeps, request: RunRequest): Promi
 export function newRunRow(
   request: Omit<RunRequest, "inputs"> & { readonly parent_run_id?: string },
   inputs: Readonly<Record<string, StoredValue>>,
-  limits: Pick<CreateRunDeps["limits"], "max_iterations" | "timeout_seconds" | "max_timeout_seconds">,
+  limits: Pick<RunLimits, "max_iterations" | "timeout_seconds" | "max_timeout_seconds">,
   depth: number,
 ): NewRun {
   const wanted = request.timeout_seconds ?? request.plan.settings.timeout_seconds ?? limits.timeout_seconds;

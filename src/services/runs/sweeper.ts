@@ -1,8 +1,8 @@
 import type { RunError, TerminalState } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
-import { pendingDocuments } from "../../stores/documents/documents.ts";
-import { getPlan } from "../../stores/projects/plans.ts";
+import type { PlanCache } from "../projects/plans.ts";
+import { restartIngestion } from "../documents/restart-ingestion.ts";
 import { undeliveredPauses } from "../../stores/runs/pauses.ts";
 import { getRun, takeRunsToCheck } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
@@ -15,6 +15,7 @@ import { settleRun } from "./settle-run.ts";
 export interface SweeperDeps {
   readonly db: Database;
   readonly starter: RunStarter;
+  readonly plans: PlanCache;
   readonly feed: RunFeed;
   readonly onSwept: (
     outcome: "started" | "signalled" | "settled" | "error",
@@ -31,8 +32,6 @@ const BATCH = 100;
 const MOST_FAILURES = 3;
 /** A signal that a living workflow has not taken after this time was lost (ms). */
 const SIGNAL_AGAIN_MS = 5000;
-/** The reading of a document is started again, which does nothing where it is under way, when it has not ended after this time (ms). */
-const DOCUMENT_AGAIN_MS = 10_000;
 
 /**
  * Looks after what a dead process left behind: starts runs whose workflow was never started, repeats signals that were
@@ -74,9 +73,7 @@ async function sweep(deps: SweeperDeps, isClosed: () => boolean): Promise<void> 
     };
     if (!(await attempt(run_id, signal))) return;
   }
-  for (const document of await db.system((connection) => pendingDocuments(connection, DOCUMENT_AGAIN_MS, BATCH))) {
-    if (!(await attempt(null, () => starter.startIngest(document)))) return;
-  }
+  await restartIngestion({ db, starter }, (start) => attempt(null, start));
 }
 
 async function look(deps: SweeperDeps, run: RunRow): Promise<void> {
@@ -102,10 +99,10 @@ async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
     if (parent && !["COMPLETED", "FAILED", "CANCELLED"].includes(parent.state)) return;
     return settle(deps, run, "cancelled");
   }
-  const plan = await deps.db.system((connection) => getPlan(connection, run.project_id, run.flow_version));
-  if (!plan) return settle(deps, run, "not_found");
+  const found = await deps.plans.find(run);
+  if (!found) return settle(deps, run, "not_found");
   const delay = run.run_at === null ? undefined : Math.max(0, Date.parse(run.run_at) - Date.now());
-  await deps.starter.start({ ...startInput(run), plan }, delay);
+  await deps.starter.start({ ...startInput(run), plan: found.plan }, delay);
   deps.onSwept("started", run.run_id);
 }
 

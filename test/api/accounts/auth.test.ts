@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKey } from "../../../src/cli/accounts.ts";
 import type { Operation } from "../../../src/api/http/operation.ts";
-import { roleAllows } from "../../../src/api/auth/principal.ts";
+import { roleAllows } from "../../../src/domain/accounts/principal.ts";
 import { generateApiKey } from "../../../src/platform/secrets/crypto.ts";
 import { createOrganisation } from "../../support/service.ts";
 import type { TestOrganisation } from "../../support/service.ts";

@@ -1,5 +1,6 @@
+import { createPlanCache } from "../../../src/services/projects/plans.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createFlowCache } from "../../../src/api/projects/flow-cache.ts";
+import { createFlowCache } from "../../../src/services/projects/flow-cache.ts";
 import { createOrganisation } from "../../support/service.ts";
 import type { TestOrganisation } from "../../support/service.ts";
 import type { TestClient } from "../../support/client.ts";
@@ -271,7 +272,7 @@ describe("checking a flow", () => {
 
 describe("the cache of deployed flows", () => {
   it("gives the published flow, a given version, and the 404s", async () => {
-    const cache = createFlowCache(api.db);
+    const cache = createFlowCache(api.db, createPlanCache(api.db));
     const path = await newProject(echoFlow("one"));
     await mine.post(`${path}/versions`, { flow: echoFlow("two") });
     const published = await cache.get(org.org_id, idOf(path), -1);
@@ -299,7 +300,7 @@ describe("the cache of deployed flows", () => {
   });
 
   it("sees another process's publish and delete within a second, and its own at once", async () => {
-    const cache = createFlowCache(api.db);
+    const cache = createFlowCache(api.db, createPlanCache(api.db));
     const path = await newProject(echoFlow("one"));
     const version = () =>
       cache.get(org.org_id, idOf(path), -1).then(

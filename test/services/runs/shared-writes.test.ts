@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { shareWrites } from "../../../activities/runs/shared-writes.ts";
+import { shareWrites } from "../../../src/services/runs/shared-writes.ts";
 
 /** Writes that end when they are told to. */
 function begin(isPassing: (error: unknown) => boolean = () => false) {

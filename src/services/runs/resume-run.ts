@@ -9,13 +9,22 @@ import { loadValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import { getCheckpoint } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { ApiDeps } from "../deps.ts";
-import type { ApiServices } from "../operations.ts";
-import type { Principal } from "../auth/principal.ts";
-import { ranBy, requireInputs } from "./run-request.ts";
+import type { Database } from "../../stores/db.ts";
+import type { FlowCache } from "../projects/flow-cache.ts";
+import type { RunService } from "./run-service.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import { ranBy, requireInputs } from "./run-inputs.ts";
 
 /** Values that are taken over travel inline up to this sum (bytes of JSON): a workflow's start has room for 2 MiB in all. */
 const CARRIED_BYTES = 256 * 1024;
+
+export interface ResumeDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly flows: FlowCache;
+  readonly runService: RunService;
+  readonly maxInputBytes: number;
+}
 
 export interface ResumeRequest {
   /** "failed", or the id of a node. */
@@ -35,21 +44,20 @@ export interface NewRunIdentity {
  * version, 422 for an unknown node or inputs that do not fit.
  */
 export async function resumeRun(
-  deps: Pick<ApiDeps, "config" | "db" | "blobs">,
-  { flows, runService }: Pick<ApiServices, "flows" | "runService">,
+  { db, blobs, flows, runService, maxInputBytes }: ResumeDeps,
   run: RunRow,
   request: ResumeRequest,
   { run_id, repeated, principal }: NewRunIdentity,
 ): Promise<RunRow> {
   const { version, plan } = await flows.get(run.org_id, run.project_id, request.version ?? run.flow_version);
-  const checkpoint = (await deps.db.org(run.org_id, (client) => getCheckpoint(client, run.run_id))) ?? {};
+  const checkpoint = (await db.org(run.org_id, (client) => getCheckpoint(client, run.run_id))) ?? {};
   // A node may be called "failed"; then the word means the node no more than it does elsewhere.
   const from = request.from === "failed" ? ("failed" as const) : { node_id: request.from };
   const reuse = reuseFor({ plan, checkpoint, from, replaced: Object.keys(request.inputs ?? {}) });
   if (!reuse)
     throw invalid(["body", "from"], `Version ${version} of the flow has no node ${request.from} at its top level`);
-  const given = await inputsOf(deps, run, plan, request);
-  const { inputs } = requireInputs(deps.config, plan, given, { loc: ["body", "inputs"], reserved: [] });
+  const given = await inputsOf(blobs, run, plan, request);
+  const { inputs } = requireInputs(maxInputBytes, plan, given, { loc: ["body", "inputs"], reserved: [] });
   return runService.create(
     {
       org_id: run.org_id,
@@ -69,7 +77,7 @@ export async function resumeRun(
         run_id: run.run_id,
         node_id: from === "failed" ? (run.error?.node_id ?? "failed") : from.node_id,
       },
-      reuse: await carry(deps.blobs, run.org_id, reuse),
+      reuse: await carry(blobs, run.org_id, reuse),
     },
     repeated,
   );
@@ -98,7 +106,7 @@ async function carry(
 
 /** The inputs of the earlier run, with those that are given anew. */
 async function inputsOf(
-  { blobs }: Pick<ApiDeps, "blobs">,
+  blobs: BlobStore,
   run: RunRow,
   plan: Plan,
   request: ResumeRequest,

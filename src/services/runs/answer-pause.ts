@@ -4,17 +4,27 @@ import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
 import type { Json } from "../../domain/json.ts";
 import type { PauseResolution } from "../../domain/runs/run.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
-import type { Db } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
 import { addApproval, closePause, listPauses, lockPause } from "../../stores/runs/pauses.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { ApiDeps } from "../deps.ts";
-import type { Principal } from "../auth/principal.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
+import type { RunFeed } from "../../stores/runs/run-feed.ts";
+import type { RunStarter } from "../../temporal/runs.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
 
 /** The action that needs no majority: one objection is enough. */
 const REJECT = "reject";
+
+/** What it takes to change a run that is under way. */
+export interface RunControlDeps {
+  readonly db: Database;
+  readonly starter: RunStarter;
+  readonly feed: RunFeed;
+  readonly logger: Logger;
+}
 
 export interface PauseAnswer {
   readonly pause_id?: string | undefined;
@@ -28,7 +38,7 @@ export interface PauseAnswer {
  * answer that does not fit, 409 and 410 for one that comes too late or twice; the pause then stays as it is.
  */
 export async function answerPause(
-  { db, runs, feed, logger }: Pick<ApiDeps, "db" | "runs" | "feed" | "logger">,
+  { db, starter, feed, logger }: RunControlDeps,
   run: RunRow,
   answer: PauseAnswer,
   principal: Principal,
@@ -64,7 +74,7 @@ export async function answerPause(
   feed.changed(run_id, "progress");
   if (!decided) return;
   const { pause, resolution } = decided;
-  await runs
+  await starter
     .signalResume(pause.workflow_id, pause.pause_id, resolution)
     .catch((err: unknown) => logger.warn({ err, run_id }, "answer not signalled; the sweeper will"));
 }

@@ -1,10 +1,10 @@
 import { Problem, notFound } from "../../domain/errors.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
-import { forceCancel } from "../../services/runs/force-cancel.ts";
+import { forceCancel } from "./force-cancel.ts";
 import { requestCancel } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
-import type { ApiDeps } from "../deps.ts";
-import { requireRun } from "./run-views.ts";
+import type { RunControlDeps } from "./answer-pause.ts";
+import { requireRun } from "./require-run.ts";
 
 export interface CancelRequest {
   readonly org_id: string;
@@ -18,15 +18,14 @@ export interface CancelRequest {
  * 404, and 409 `run_already_finished`.
  */
 export async function cancelRun(
-  deps: Pick<ApiDeps, "db" | "runs" | "feed" | "logger">,
+  { db, starter, feed, logger }: RunControlDeps,
   { org_id, run_id, reason, mode }: CancelRequest,
 ): Promise<{ run: RunRow; already: boolean }> {
-  const { db, runs: starter, feed, logger } = deps;
-  const before = await requireRun(deps, org_id, run_id);
+  const before = await requireRun(db, org_id, run_id);
   // The row is what counts: a signal that is lost is sent again by the sweeper.
   const requested = await db.org(org_id, (client) => requestCancel(client, run_id, reason));
   if (!requested) throw notFound("run");
-  if (requested.state === "CANCELLED") return { run: await requireRun(deps, org_id, run_id), already: true };
+  if (requested.state === "CANCELLED") return { run: await requireRun(db, org_id, run_id), already: true };
   if (isTerminal(requested.state)) {
     throw new Problem("run_already_finished", `The run has ended already: it is ${requested.state}.`, {
       extra: { run_id, state: requested.state },
@@ -41,5 +40,5 @@ export async function cancelRun(
       .signalCancel(run_id, reason)
       .catch((err: unknown) => logger.warn({ err, run_id }, "cancel not signalled; the sweeper will"));
   }
-  return { run: await requireRun(deps, org_id, run_id), already: false };
+  return { run: await requireRun(db, org_id, run_id), already: false };
 }

@@ -1,7 +1,7 @@
-import { redact } from "../../src/domain/flow/redact.ts";
-import type { RedactPath } from "../../src/domain/flow/redact.ts";
-import type { Json, StoredValue } from "../../src/domain/json.ts";
-import { isNodeEnd, isSettled } from "../../src/domain/runs/run.ts";
+import { redact } from "../../domain/flow/redact.ts";
+import type { RedactPath } from "../../domain/flow/redact.ts";
+import type { Json, StoredValue } from "../../domain/json.ts";
+import { isNodeEnd, isSettled } from "../../domain/runs/run.ts";
 import type {
   CheckpointNode,
   NodeRecord,
@@ -10,19 +10,19 @@ import type {
   RunError,
   RunState,
   RunUpdate,
-} from "../../src/domain/runs/run.ts";
-import type { NodeReport, RunIdentity, RunReport } from "../../src/domain/runs/run-report.ts";
-import { ANY_LENGTH, loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
-import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
-import { redactSecrets } from "../../src/platform/logging/redaction.ts";
-import { isConnectionError } from "../../src/stores/db.ts";
-import type { Database, Db } from "../../src/stores/db.ts";
-import type { RunFeed } from "../../src/stores/runs/run-feed.ts";
-import { getNodeRun } from "../../src/stores/runs/node-runs.ts";
-import { listPauses, replaceResolution } from "../../src/stores/runs/pauses.ts";
-import { keepsCheckpoint, lockRun, recordRun } from "../../src/stores/runs/run-record.ts";
-import type { RunEventDraft } from "../../src/stores/runs/run-record.ts";
-import type { LoadedPlan, PlanCache } from "./plans.ts";
+} from "../../domain/runs/run.ts";
+import type { NodeReport, RunIdentity, RunReport } from "../../domain/runs/run-report.ts";
+import { ANY_LENGTH, loadValue, storeValue } from "../../platform/blobs/blobs.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { redactSecrets } from "../../platform/logging/redaction.ts";
+import { isConnectionError } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import type { RunFeed } from "../../stores/runs/run-feed.ts";
+import { getNodeRun } from "../../stores/runs/node-runs.ts";
+import { listPauses, replaceResolution } from "../../stores/runs/pauses.ts";
+import { keepsCheckpoint, lockRun, recordRun } from "../../stores/runs/run-record.ts";
+import type { RunEventDraft } from "../../stores/runs/run-record.ts";
+import type { LoadedPlan, PlanCache } from "../projects/plans.ts";
 import { shareWrites } from "./shared-writes.ts";
 
 /** A node's value is kept for reading up to this length (characters of JSON); beyond it, the record says so. */

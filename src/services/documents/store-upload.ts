@@ -2,8 +2,22 @@ import { Problem, invalid } from "../../domain/errors.ts";
 import { BlobTooLarge } from "../../platform/blobs/blobs.ts";
 import type { BlobStore, StoredBlob } from "../../platform/blobs/blobs.ts";
 import { MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES, detectMime, isSupportedMime } from "../../platform/parsing/mime.ts";
-import { tooLarge } from "../http/read-upload.ts";
-import type { UploadedFile } from "../http/read-upload.ts";
+
+/** A file as a client sends it. */
+export interface UploadedFile {
+  /** As the client wrote it: only a name, whatever it looks like. */
+  readonly filename: string;
+  /** The content type that the client declares. */
+  readonly declaredType: string;
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
+/** The 413 for a file longer than documents may be. */
+export function tooLarge(maxBytes: number): Problem {
+  return new Problem("payload_too_large", `The file is longer than ${maxBytes} bytes.`, {
+    extra: { limit_bytes: maxBytes },
+  });
+}
 
 /** A stored upload and what it was found to be. */
 export interface StoredUpload extends StoredBlob {

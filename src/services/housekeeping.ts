@@ -1,12 +1,12 @@
-import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Database } from "../../stores/db.ts";
-import { purgeIdempotencyKeys } from "../../stores/http/idempotency.ts";
-import { purgeExpiredTokens } from "../../stores/accounts/oauth-tokens.ts";
-import { purgeEvents } from "../../stores/webhooks/outbox.ts";
-import { purgeRateLimits } from "../../stores/http/rate-limits.ts";
-import { purgeDeliveries } from "../../stores/webhooks/deliveries.ts";
-import { periodically } from "../../platform/periodically.ts";
-import type { Periodic } from "../../platform/periodically.ts";
+import type { BlobStore } from "../platform/blobs/blobs.ts";
+import type { Database } from "../stores/db.ts";
+import { purgeIdempotencyKeys } from "../stores/http/idempotency.ts";
+import { purgeExpiredTokens } from "../stores/accounts/oauth-tokens.ts";
+import { purgeEvents } from "../stores/webhooks/outbox.ts";
+import { purgeRateLimits } from "../stores/http/rate-limits.ts";
+import { purgeDeliveries } from "../stores/webhooks/deliveries.ts";
+import { periodically } from "../platform/periodically.ts";
+import type { Periodic } from "../platform/periodically.ts";
 
 const EVERY_MS = 60_000;
 const BATCH = 1000;

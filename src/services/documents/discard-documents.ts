@@ -1,9 +1,10 @@
 import type { RemovedDocument } from "../../stores/documents/documents.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
 
 /** Deletes what removed documents leave in the blob store. The rows are gone already: what fails here is only space. */
 export async function discardDocuments(
-  { blobs, logger }: Pick<ApiDeps, "blobs" | "logger">,
+  { blobs, logger }: { readonly blobs: BlobStore; readonly logger: Logger },
   removed: readonly RemovedDocument[],
 ): Promise<void> {
   for (const { blob_key, text_value } of removed) {

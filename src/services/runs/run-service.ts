@@ -1,12 +1,13 @@
 import { Problem } from "../../domain/errors.ts";
-import { createRun } from "../../services/runs/create-run.ts";
-import type { CreateRunDeps, RunRequest } from "../../services/runs/create-run.ts";
+import { createRun } from "./create-run.ts";
+import type { CreateRunDeps, RunRequest } from "./create-run.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { getSettledRun } from "../../stores/runs/run-reads.ts";
-import type { ApiDeps } from "../deps.ts";
-import { createRunWaiter } from "../../services/runs/run-waiter.ts";
-import type { RunWaiter } from "../../services/runs/run-waiter.ts";
+import type { RunFeed } from "../../stores/runs/run-feed.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
+import { createRunWaiter } from "./run-waiter.ts";
+import type { RunWaiter } from "./run-waiter.ts";
 
 /** What every operation on runs does alike. */
 export interface RunService {
@@ -31,22 +32,19 @@ export interface RunService {
   close(): void;
 }
 
-export function createRunService(
-  deps: Pick<ApiDeps, "config" | "db" | "blobs" | "runs" | "feed" | "logger">,
-): RunService {
-  const { config, db, blobs, runs, feed, logger } = deps;
+export type RunServiceDeps = Omit<CreateRunDeps, "onStartDelayed"> & {
+  readonly feed: RunFeed;
+  readonly logger: Logger;
+};
+
+export function createRunService({ db, blobs, starter, limits, feed, logger }: RunServiceDeps): RunService {
   const waiter = createRunWaiter({ db, feed });
   const creation: CreateRunDeps = {
     db,
     blobs,
-    starter: runs,
+    starter,
     onStartDelayed: (run_id, err) => logger.warn({ err, run_id }, "run not started at once; the sweeper will"),
-    limits: {
-      max_iterations: config.MILLRACE_MAX_ITERATIONS,
-      timeout_seconds: config.MILLRACE_RUN_TIMEOUT_SECONDS,
-      max_timeout_seconds: config.MILLRACE_MAX_RUN_TIMEOUT_SECONDS,
-      max_concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS,
-    },
+    limits,
   };
   return {
     async create(request, repeated) {

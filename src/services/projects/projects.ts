@@ -1,0 +1,21 @@
+import { notFound } from "../../domain/errors.ts";
+import type { Database } from "../../stores/db.ts";
+import { existingProjects, findProject } from "../../stores/projects/projects.ts";
+import type { Project } from "../../stores/projects/projects.ts";
+
+/** A project of the organisation; null where there is none, or it was deleted. */
+export function getProject(db: Database, orgId: string, projectId: string): Promise<Project | null> {
+  return db.org(orgId, (connection) => findProject(connection, projectId));
+}
+
+/** A project of the organisation. Throws the 404 of an unknown `what`. */
+export async function requireProject(db: Database, orgId: string, projectId: string, what: string): Promise<Project> {
+  const project = await getProject(db, orgId, projectId);
+  if (!project) throw notFound(what);
+  return project;
+}
+
+/** Those of the ids that are projects of the organisation, which has not deleted them. */
+export function knownProjects(db: Database, orgId: string, projectIds: readonly string[]): Promise<string[]> {
+  return db.org(orgId, (connection) => existingProjects(connection, projectIds));
+}

@@ -1,0 +1,11 @@
+import { notFound } from "../../domain/errors.ts";
+import type { Database } from "../../stores/db.ts";
+import { getRun } from "../../stores/runs/runs.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+
+/** A run of the organisation. Throws the 404 of one that does not exist. */
+export async function requireRun(db: Database, orgId: string, runId: string): Promise<RunRow> {
+  const row = await db.org(orgId, (connection) => getRun(connection, runId));
+  if (!row) throw notFound("run");
+  return row;
+}
