@@ -1,5 +1,4 @@
 import { CancellationScope, isCancellation, sleep, workflowInfo } from "@temporalio/workflow";
-import { Meter } from "../../src/domain/flow/expressions/meter.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
@@ -16,13 +15,11 @@ const TELL_AFTER_MS = 250;
 /** Activities one workflow has under way at once; Temporal refuses 2000. */
 const MOST_ACTIVITIES = 200;
 /**
- * Units of work that a workflow does itself: in one evaluation, and in all of its life, since a process that takes it over
- * does all of it again in one go. Measured on a slow machine: 5 million steps of expressions take half a second to two, and
- * so do 128 million characters of templates in the worst of their filters.
+ * Work (see workOf) that a workflow does itself: in one evaluation, and in all of its life, since a process that takes it
+ * over does all of it again. Each is a small part of the time after which Temporal takes a step for dead.
  */
-const WORK_AT_ONCE = 500_000;
-const WORK_IN_ALL = 5_000_000;
-const TEMPLATE_UNITS = 32;
+const MAX_WORK_AT_ONCE = 1_000_000;
+const MAX_WORK_IN_ALL = 10_000_000;
 /** Iterations of inline flows that one workflow runs, for the same reason; maps with fewer than the second are not moved. */
 export const INLINE_ITEMS = 1000;
 const FEW_ITEMS = 50;
@@ -30,18 +27,6 @@ const FEW_ITEMS = 50;
 const QUIET_TURNS = 20;
 
 type ReportedState = Pick<RunReport, "state" | "state_reason" | "outputs" | "error" | "pauses_opened" | "checkpoint">;
-
-export interface WorkBudget {
-  readonly meter: Meter;
-  readonly templateMeter: Meter;
-}
-
-/** An evaluation is more work than a workflow may do itself. Nobody but the engine sees it. */
-export class TooMuchWork extends NodeFailure {
-  constructor() {
-    super("expression_too_costly", "The evaluation is more work than a workflow may do itself.");
-  }
-}
 
 /** What one workflow of a run knows and shares among its nodes: the record to be written, pauses, budgets, the end. */
 export class RunContext {
@@ -69,7 +54,7 @@ export class RunContext {
   readonly #busySlices = new Map<string, boolean>();
   #iterations = 0;
   #slots = MOST_ACTIVITIES;
-  #workLeft = WORK_IN_ALL;
+  #workLeft = MAX_WORK_IN_ALL;
   #inlineItems = 0;
   #flushing: Promise<void> | undefined;
   #waitingForSlot: Array<() => void> = [];
@@ -294,15 +279,11 @@ export class RunContext {
     return true;
   }
 
-  /** The budget of an evaluation in the workflow itself, which ends with TooMuchWork beyond it; to be told with `worked`. */
-  workBudget(): WorkBudget {
-    const units = Math.min(WORK_AT_ONCE, this.#workLeft);
-    const exceeded = (): TooMuchWork => new TooMuchWork();
-    return { meter: new Meter(units, exceeded), templateMeter: new Meter(units * TEMPLATE_UNITS, exceeded) };
-  }
-
-  worked({ meter, templateMeter }: WorkBudget): void {
-    this.#workLeft = Math.max(0, this.#workLeft - meter.used - templateMeter.used / TEMPLATE_UNITS);
+  /** Whether this workflow may do so much work itself, and if so counts it. */
+  takesWork(work: number): boolean {
+    if (work > Math.min(MAX_WORK_AT_ONCE, this.#workLeft)) return false;
+    this.#workLeft -= work;
+    return true;
   }
 
   get iterations(): number {

@@ -1,10 +1,11 @@
 import { INLINE_VALUE_BYTES } from "../../src/domain/json.ts";
 import type { Json, StoredValue } from "../../src/domain/json.ts";
 import { evaluatePart } from "../../src/domain/flow/expressions/evaluate.ts";
+import { workOf } from "../../src/domain/flow/expressions/work.ts";
 import type { NodeResult, PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
 import type { NodePart } from "../../src/domain/runs/run-report.ts";
 import { local } from "../activities.ts";
-import { jsonLength, TooMuchWork } from "./context.ts";
+import { jsonLength } from "./context.ts";
 import { address, inlineScope, storedScope } from "./frame.ts";
 import type { Frame } from "./frame.ts";
 
@@ -31,20 +32,27 @@ export function outputsSoFar(frame: Frame): Record<string, StoredValue> {
 }
 
 /**
- * Evaluates a part of a node's configuration in the workflow itself; undefined when that is more work than a workflow may
- * do. A step of a workflow that takes seconds is taken for dead, and repeated, by Temporal, and the SDK ends its process.
+ * Evaluates a part of a node's configuration in the workflow itself; undefined when that may be more work than a workflow
+ * does. A step of a workflow that takes seconds is taken for dead, and repeated, by Temporal, and the SDK ends its process.
  */
 export function evaluateHere(frame: Frame, node: PlanNode, part: NodePart, scope: Scope): NodeResult | undefined {
-  const { ctx } = frame;
-  const budget = ctx.workBudget();
-  try {
-    return evaluatePart(node, part, scope, budget);
-  } catch (error) {
-    if (!(error instanceof TooMuchWork)) throw error;
-    return undefined;
-  } finally {
-    ctx.worked(budget);
+  return frame.ctx.takesWork(workOf(node, part, charsOf(scope))) ? evaluatePart(node, part, scope) : undefined;
+}
+
+const lengths = new WeakMap<object, number>();
+
+/** Characters of JSON in a scope; those of a long value, which many nodes may read, are counted once. */
+function charsOf({ nodes, inputs, run, item, last }: Scope): number {
+  let chars = 0;
+  for (const value of [...Object.values(nodes), ...Object.values(inputs), run.metadata, item, last]) {
+    if (typeof value !== "object" || value === null) chars += jsonLength(value ?? null);
+    else {
+      const length = lengths.get(value) ?? jsonLength(value);
+      lengths.set(value, length);
+      chars += length;
+    }
   }
+  return chars;
 }
 
 /** Evaluates a part of a node's configuration: here, when all it reads is at hand and it is little work; else outside. */

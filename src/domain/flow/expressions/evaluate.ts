@@ -5,8 +5,9 @@ import { evaluateCel, evaluateCondition } from "./cel/cel.ts";
 import { renderTemplate } from "./liquid/liquid.ts";
 import type { RenderLimits } from "./liquid/liquid.ts";
 import type { Meter } from "./meter.ts";
+import { configOf } from "./sources.ts";
 import type { NodeConfigs } from "../nodes/index.ts";
-import type { NodeKind, NodeResult, PlanNode, Scope } from "../plan/types.ts";
+import type { NodeResult, PlanNode, Scope } from "../plan/types.ts";
 
 /** Wall-clock limits where there is a clock; inside a workflow there is none, and only bounded templates run there. */
 export interface EvaluationLimits extends RenderLimits {
@@ -26,17 +27,17 @@ export function evaluatePart(node: PlanNode, part: NodePart, scope: Scope, limit
     case "node":
       return evaluateNode(node, scope, limits);
     case "items":
-      return { output: items(config<"map">(node).items, scope, meter) };
+      return { output: items(configOf<"map">(node).items, scope, meter) };
     case "initial":
-      return { output: evaluateCel(config<"loop">(node).initial ?? "null", scope, meter) };
+      return { output: evaluateCel(configOf<"loop">(node).initial ?? "null", scope, meter) };
     case "while":
-      return { output: evaluateCondition(config<"loop">(node).while, scope, meter) };
+      return { output: evaluateCondition(configOf<"loop">(node).while, scope, meter) };
     case "inputs":
-      return { output: evaluateAll(config<"subflow">(node).inputs, scope, meter) };
+      return { output: evaluateAll(configOf<"subflow">(node).inputs, scope, meter) };
     case "until":
-      return { output: until(config<"delay">(node), scope, meter) };
+      return { output: until(configOf<"delay">(node), scope, meter) };
     case "approval": {
-      const { message, data } = config<"approval">(node);
+      const { message, data } = configOf<"approval">(node);
       return {
         output: {
           message: renderTemplate(message, scope, limits),
@@ -54,17 +55,17 @@ function evaluateNode(node: PlanNode, scope: Scope, limits: EvaluationLimits): N
   const { meter } = limits;
   switch (node.type) {
     case "template":
-      return { output: renderTemplate(config<"template">(node).template, scope, limits) };
+      return { output: renderTemplate(configOf<"template">(node).template, scope, limits) };
     case "output":
-      return { output: renderTemplate(config<"output">(node).value ?? "", scope, limits) };
+      return { output: renderTemplate(configOf<"output">(node).value ?? "", scope, limits) };
     case "set":
-      return { output: evaluateAll(config<"set">(node).values, scope, meter) };
+      return { output: evaluateAll(configOf<"set">(node).values, scope, meter) };
     case "condition": {
-      const matched = config<"condition">(node).cases.find(({ when }) => evaluateCondition(when, scope, meter));
+      const matched = configOf<"condition">(node).cases.find(({ when }) => evaluateCondition(when, scope, meter));
       return { output: { matched: matched?.id ?? "else" }, handles: [matched ? `case:${matched.id}` : "else"] };
     }
     case "guard": {
-      const { check, message } = config<"guard">(node);
+      const { check, message } = configOf<"guard">(node);
       if (evaluateCondition(check, scope, meter)) return { output: true };
       throw new NodeFailure(
         "guard_failed",
@@ -74,11 +75,6 @@ function evaluateNode(node: PlanNode, scope: Scope, limits: EvaluationLimits): N
     default:
       throw new Error(`a node of kind ${node.type} is not evaluated`);
   }
-}
-
-function config<Kind extends NodeKind>(node: PlanNode): NodeConfigs[Kind] {
-  // Plans come from compileFlow, which parsed this with the kind's own schema.
-  return node.config as unknown as NodeConfigs[Kind];
 }
 
 function evaluateAll(expressions: Readonly<Record<string, string>>, scope: Scope, meter: Meter | undefined): Json {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { checkTemplate } from "../expressions/liquid/liquid.ts";
+import { templateWeight } from "../expressions/liquid/liquid.ts";
 import type { Execution } from "../plan/types.ts";
 import { liquid, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
 
@@ -8,10 +8,9 @@ export const templateConfig = z.strictObject({
 });
 export type TemplateConfig = z.infer<typeof templateConfig>;
 
-/** Inline where the text bounds what rendering costs; otherwise rendering must not happen inside the workflow. */
+/** Inline where the text sets a bound on what rendering costs; otherwise it must not happen inside the workflow. */
 export function executionOfTemplate(source: string): Execution {
-  const check = checkTemplate(source);
-  return check.ok && check.bounded ? "inline" : "local";
+  return Number.isFinite(templateWeight(source)) ? "inline" : "local";
 }
 
 export const templateSpec: NodeSpec<TemplateConfig> = {

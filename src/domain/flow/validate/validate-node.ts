@@ -212,8 +212,8 @@ function checkExpression(
     problems.add({ code: "expression_too_long", path, node_id, message });
     return undefined;
   }
-  const check = language === "cel" ? checkCel(source) : checkTemplate(source);
-  if ("patternSize" in check && !patterns.take(check.patternSize)) {
+  const check = language === "cel" ? checkCel(source) : { patternSize: 0, ...checkTemplate(source) };
+  if (!patterns.take(check.patternSize)) {
     const hint = "Lower counted repetitions, or match in a code node";
     problems.add({ code: "patterns_too_large", path, node_id, message: PATTERNS_TOO_LARGE, hint });
     return undefined;

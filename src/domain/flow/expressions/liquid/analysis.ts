@@ -10,17 +10,38 @@ export interface TemplateAnalysis {
   readonly nodeIds: readonly string[];
   /** Whether a name or an id depends on values. */
   readonly isDynamic: boolean;
-  /** Whether the work is bounded by the text and the size of the values: no loops and no ranges. */
-  readonly isBounded: boolean;
+  /** How often rendering reads the values at most; infinite where the text sets no such bound, as with loops. */
+  readonly weight: number;
 }
 
-const LOOPS: ReadonlySet<string> = new Set(["for", "tablerow"]);
+/** Tags that do their work once, and write no more than they read. */
+const CHEAP_TAGS: ReadonlySet<string> = new Set(
+  "assign case comment decrement echo elsif else if increment liquid raw unless #".split(" "),
+);
+/** Filters that take linear time, and whose result is no longer than what they are given. */
+const CHEAP_FILTERS: ReadonlySet<string> = new Set(
+  [
+    "abs at_least at_most capitalize ceil compact date default divided_by downcase first floor last lstrip minus modulo",
+    "number_of_words plus raw reverse round rstrip size slice squish strip strip_html strip_newlines times to_integer",
+    "truncate truncatewords upcase",
+  ]
+    .join(" ")
+    .split(" "),
+);
+/** Filters whose result is a few times as long as what they are given, however many of them: one is cheap, a chain is not. */
+const GROWING_FILTERS: ReadonlySet<string> = new Set(
+  "append cgi_escape escape json jsonify newline_to_br prepend split uri_escape url_encode xml_escape".split(" "),
+);
+const GROWING_WEIGHT = 6;
+/** Searching one text in another can take longer than reading both. */
+const SEARCH_WEIGHT = 8;
 /** Tags within tags; parsing and rendering recurse several frames a level. */
 const MAX_NESTING = 64;
 /** Members that every object has in Liquid. */
 const PSEUDO_MEMBERS: ReadonlySet<string> = new Set(["size", "first", "last"]);
 
-const { isFilteredValueToken, isNumberToken, isPropertyAccessToken, isQuotedToken, isWordToken } = TypeGuards;
+const { isFilteredValueToken, isNumberToken, isOperatorToken, isPropertyAccessToken, isQuotedToken, isWordToken } =
+  TypeGuards;
 
 const nameOf = (token: Token | undefined): string | undefined => {
   if (isWordToken(token) || isQuotedToken(token)) return token.content;
@@ -31,13 +52,15 @@ class Analyst {
   readonly #names = new Set<string>();
   readonly #nodeIds = new Set<string>();
   #isDynamic = false;
-  #isBounded = true;
+  #weight = 0;
+  /** Growing filters in the tag or output that is being looked at. */
+  #growing = 0;
   /** Names the template has set so far; a loop's own are taken off again after it. */
   readonly #set = new Map<string, number>();
 
   result(): TemplateAnalysis {
     const [names, nodeIds] = [[...this.#names], [...this.#nodeIds]];
-    return { names, nodeIds, isDynamic: this.#isDynamic, isBounded: this.#isBounded };
+    return { names, nodeIds, isDynamic: this.#isDynamic, weight: this.#weight };
   }
 
   templates(templates: readonly Template[], depth = 0): void {
@@ -45,11 +68,16 @@ class Analyst {
       throw new NodeFailure("template_failed", `Tags are nested deeper than ${MAX_NESTING} levels`);
     }
     for (const template of templates) {
-      if (LOOPS.has((template as Tag).name)) this.#isBounded = false;
+      const { name } = template as Partial<Tag>;
+      if (name !== undefined && !CHEAP_TAGS.has(name)) this.#weight = Number.POSITIVE_INFINITY;
+      this.#weight += 1;
+      this.#growing = 0;
       for (const argument of template.arguments?.() ?? []) {
         if (argument instanceof Value) this.#value(argument.initial.postfix, argument.filters);
         else this.#token(argument);
       }
+      // A variable that grows can grow again with each assignment.
+      if (this.#growing > (name === "assign" ? 0 : 1)) this.#weight = Number.POSITIVE_INFINITY;
       for (const name of template.localScope?.() ?? []) this.#change(name.content, 1);
       const own = [...(template.blockScope?.() ?? [])];
       for (const name of own) this.#change(name, 1);
@@ -63,16 +91,29 @@ class Analyst {
     this.#set.set(name, (this.#set.get(name) ?? 0) + by);
   }
 
-  #value(tokens: readonly Token[], filters: ReadonlyArray<{ readonly args: readonly unknown[] }>): void {
+  #value(
+    tokens: readonly Token[],
+    filters: ReadonlyArray<{ readonly name: string; readonly args: readonly unknown[] }>,
+  ): void {
     for (const token of tokens) this.#token(token);
-    for (const { args } of filters) {
+    for (const { name, args } of filters) {
+      this.#filter(name, args.length);
       for (const argument of args) this.#token((Array.isArray(argument) ? argument[1] : argument) as Token | undefined);
     }
   }
 
+  #filter(name: string, args: number): void {
+    if (CHEAP_FILTERS.has(name)) this.#weight += 1;
+    else if (GROWING_FILTERS.has(name) && (args === 0 || !name.startsWith("json"))) {
+      this.#growing += 1;
+      this.#weight += GROWING_WEIGHT;
+    } else this.#weight = Number.POSITIVE_INFINITY;
+  }
+
   #token(token: Token | undefined): void {
+    if (isOperatorToken(token)) this.#weight += token.operator === "contains" ? SEARCH_WEIGHT : 1;
     if (isFilteredValueToken(token)) {
-      if (token.initial instanceof RangeExpression) this.#isBounded = false;
+      if (token.initial instanceof RangeExpression) this.#weight = Number.POSITIVE_INFINITY;
       this.#value(token.initial.postfix, token.filters);
     } else if (isPropertyAccessToken(token)) {
       this.#token(token.variable);

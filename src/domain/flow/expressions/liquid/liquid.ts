@@ -16,8 +16,6 @@ export type CheckedTemplate =
       readonly ok: true;
       /** Ids of the nodes it reads, and other names it looks up; "*" where they depend on values. */
       readonly reads: Reads;
-      /** Whether its cost is bounded by its text and the size of its values, so that it may run in a workflow. */
-      readonly bounded: boolean;
     }
   | { readonly ok: false; readonly message: string };
 
@@ -90,9 +88,16 @@ const parseCached = cachedByText(parse, (text) => text.length + marksOf(text) * 
 export const checkTemplate = (source: string): CheckedTemplate => {
   const parsed = parseCached(source);
   if ("message" in parsed) return { ok: false, message: parsed.message };
-  const { names, nodeIds, isDynamic, isBounded } = parsed.analysis;
+  const { names, nodeIds, isDynamic } = parsed.analysis;
   const read = new Set([...nodeIds, ...names.filter((name) => !RESERVED_NAMES.has(name))]);
-  return { ok: true, reads: isDynamic ? "*" : [...read], bounded: isBounded };
+  return { ok: true, reads: isDynamic ? "*" : [...read] };
+};
+
+/** How often rendering a template reads its values at most; infinite where its text sets no such bound. */
+export const templateWeight = (source: string): number => {
+  const parsed = parseCached(source);
+  // Rendering what does not parse fails at once.
+  return "message" in parsed ? 0 : parsed.analysis.weight;
 };
 
 /** What the template sees, without a prototype: each node under its id, and the reserved names, which win over ids. */

@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { workOf } from "../../../../src/domain/flow/expressions/work.ts";
+import type { PlanNode } from "../../../../src/domain/flow/plan/types.ts";
+
+const set = (expression: string) => ({ type: "set", config: { values: { x: expression } } }) as unknown as PlanNode;
+const template = (text: string) => ({ type: "template", config: { template: text } }) as unknown as PlanNode;
+
+/** By how much the work grows when values are ten times as long. */
+const growth = (node: PlanNode): number => workOf(node, "node", 1_000_000) / workOf(node, "node", 100_000);
+
+describe("the work of an expression, before it is evaluated", () => {
+  it.each([
+    ["member", 'nodes["a"].b == "x" && has(nodes.a.c)'],
+    ["one macro", "nodes.l.filter(x, x.n > 1).map(x, x.name)"],
+    ["a macro over parts of the element", "nodes.l.all(d, d.pages.exists(p, p.n > 0))"],
+    ["a small pattern", 'nodes.a.matches("^[A-Z]{3}-[0-9]{2,4}$")'],
+    ["replacing by a literal", 'nodes.a.replace("a", "b").split(",").join("; ")'],
+  ])("is linear: %s", (_, source) => {
+    expect(growth(set(source))).toBeLessThan(11);
+  });
+
+  it.each([
+    ["reading a value for each element", "nodes.l.filter(x, x.n == nodes.a)"],
+    ["replacing by a value", 'nodes.a.replace("a", nodes.b)'],
+  ])("is quadratic: %s", (_, source) => {
+    expect(growth(set(source))).toBeGreaterThan(50);
+  });
+
+  it.each([
+    ["a macro in a macro over the same list", "nodes.l.map(x, nodes.l.map(y, nodes.l))"],
+    ["replacing by values twice", 'nodes.a.replace("a", nodes.b).replace("b", nodes.a)'],
+    ["a pattern that is a value", "nodes.a.matches(nodes.b)"],
+    ["a large pattern", 'nodes.a.matches("(a?b?){240}")'],
+  ])("has no bound: %s", (_, source) => {
+    expect(workOf(set(source), "node", 1)).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it("grows with each macro of a chain, which can make each element longer", () => {
+    const chain = (length: number) => workOf(set(`nodes.l${".map(x, [x, x])".repeat(length)}`), "node", 100);
+    expect(chain(10) / chain(9)).toBeGreaterThanOrEqual(2);
+  });
+
+  it("of a template grows with its outputs, and has no bound with loops", () => {
+    expect(growth(template("{{ a }}{{ b | json }}"))).toBeLessThan(11);
+    expect(workOf(template("{{ a }}".repeat(100)), "node", 1000)).toBeGreaterThan(100_000);
+    expect(workOf(template("{% for x in a %}{% endfor %}"), "node", 1)).toBe(Number.POSITIVE_INFINITY);
+  });
+});
