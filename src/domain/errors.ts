@@ -100,6 +100,13 @@ export function invalid(loc: ReadonlyArray<string | number>, msg: string, type =
   return new ValidationProblem([{ loc, msg, type }]);
 }
 
+/** The 413 for a body, or a part of it, over its limit in bytes. */
+export function tooLarge(what: string, maxBytes: number): Problem {
+  return new Problem("payload_too_large", `The ${what} is longer than ${maxBytes} bytes.`, {
+    extra: { limit_bytes: maxBytes },
+  });
+}
+
 /** The 404 for a version a flow does not have. */
 export function noSuchVersion(): Problem {
   return new Problem("flow_version_not_found", "The flow has no such version.");

@@ -6,11 +6,11 @@ import { isStorable } from "../http/json-guard.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { JsonAnswer, Operation } from "../http/operation.ts";
 import { createRateLimiter } from "../http/rate-limit.ts";
-import { readForm } from "../http/read-json.ts";
+import { readForm } from "../http/read-form.ts";
 import { createTokenService } from "../../services/accounts/tokens.ts";
 import type { TokenPair } from "../../services/accounts/tokens.ts";
 
-const FORM_BYTES = 64 * 1024;
+const MAX_FORM_BYTES = 64 * 1024;
 /** Far more than the grants have; a body of nothing but names has tens of thousands. */
 const MAX_PARAMETERS = 50;
 /** Wrong passwords for one address from one place, and for all addresses from one place. */
@@ -75,18 +75,19 @@ export function createTokenOperations({ db, config }: ApiDeps, { credentials }: 
       success: { 200: { description: "The tokens.", schema: tokenSchema } },
       failures: { 400: { description: "RFC 6749 section 5.2.", schema: errorSchema } },
       async handler({ ctx }) {
-        const members = await readForm(ctx.req, FORM_BYTES);
-        if (members.size > MAX_PARAMETERS) return refusal("invalid_request", `At most ${MAX_PARAMETERS} parameters.`);
-        if (new Set(members.keys()).size < members.size)
+        const { members, tooMany } = await readForm(ctx, { maxBytes: MAX_FORM_BYTES, maxMembers: MAX_PARAMETERS });
+        if (tooMany) return refusal("invalid_request", `At most ${MAX_PARAMETERS} parameters.`);
+        if ([...members.values()].some((values) => values.length > 1))
           return refusal("invalid_request", "A parameter is given more than once.");
-        const grant = members.get("grant_type");
+        const given = (name: string): string | undefined => members.get(name)?.[0];
+        const grant = given("grant_type");
         if (grant === "password") {
-          const [username, password] = [members.get("username"), members.get("password")];
+          const [username, password] = [given("username"), given("password")];
           if (!username || !password) return refusal("invalid_request", "username and password are needed.");
           return answer(await signIn(username, password, clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES)));
         }
         if (grant === "refresh_token") {
-          const refreshToken = members.get("refresh_token");
+          const refreshToken = given("refresh_token");
           if (!refreshToken) return refusal("invalid_request", "refresh_token is needed.");
           return answer(await tokens.refresh(refreshToken));
         }

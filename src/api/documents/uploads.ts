@@ -7,7 +7,7 @@ import type { ApiDeps, ApiServices } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { presentUploadedDocument, uploadedDocumentSchema } from "./document-presenter.ts";
-import { readUpload } from "../http/read-upload.ts";
+import { readMultipart } from "../http/read-multipart.ts";
 import { discardDocuments } from "../../services/documents/discard-documents.ts";
 import { storeUpload } from "../../services/documents/store-upload.ts";
 import type { StoredUpload } from "../../services/documents/store-upload.ts";
@@ -29,6 +29,10 @@ const query = z.object({
     .optional()
     .describe("The document node; may be left out where the flow has exactly one (`doc-0`, by convention)."),
 });
+
+const form = z
+  .object({ file: z.file().describe("The document, with its file name. Other fields are ignored.") })
+  .meta({ id: "DocumentUpload" });
 
 const DESCRIPTION = `The file is stored and then read in the background: \`status\` is \`pending\` at first. Runs with the same \`user_id\` wait until it has been read.
 The same file name again under the same organisation, handle, flow and node replaces the earlier file. What the file is, is told from its content, not from what
@@ -78,9 +82,7 @@ export function createUploadOperations(deps: ApiDeps, { flows }: ApiServices): O
       description: DESCRIPTION,
       auth: "public",
       query,
-      multipart: z
-        .object({ file: z.file().describe("The document, with its file name. Other fields are ignored.") })
-        .meta({ id: "DocumentUpload" }),
+      multipart: form,
       idempotent: "claim",
       problems: ["bad_request", "not_found", "flow_version_not_found"],
       success: { 200: { description: "The document, still to be read.", schema: uploadedDocumentSchema } },
@@ -90,12 +92,13 @@ export function createUploadOperations(deps: ApiDeps, { flows }: ApiServices): O
         const { project, plan } = await flows.get(org_id, flow_id, -1);
         const node = documentNode(plan, node_id);
         const { accept } = node.config as unknown as NodeConfigs["files"];
-        const upload = await readUpload(
-          ctx.req,
-          { maxBytes },
-          (file) => storeUpload(blobs, org_id, file, { maxBytes, accept }),
-          undo,
+        const { files } = await readMultipart(
+          ctx,
+          form,
+          { maxFileBytes: maxBytes },
+          { take: (file) => storeUpload(blobs, org_id, file, { maxBytes, accept }), undo },
         );
+        const upload = files[0] as StoredUpload;
         const document: documents.NewDocument = {
           file_id: newId(),
           org_id,

@@ -114,8 +114,12 @@ export interface OperationDefinition<
   readonly headers?: H;
   /** Schema of a JSON body. One that accepts undefined makes the body optional. */
   readonly body?: B;
-  /** Documents a body that the handler reads from `ctx.req` by itself. */
+  /**
+   * A multipart body, which the handler reads with `readMultipart`. Beside `body` the request may be either: then `body`
+   * has to accept undefined, which is what the handler finds where the request is multipart.
+   */
   readonly multipart?: z.ZodObject;
+  /** A form-encoded body, which the handler reads with `readForm`. */
   readonly form?: z.ZodObject;
   /** Which configured limit holds for the JSON body; default "json". */
   readonly bodyLimit?: "json" | "run";
@@ -128,7 +132,8 @@ export interface OperationDefinition<
   readonly failures?: Readonly<Record<number, Success>>;
   /**
    * Whether an Idempotency-Key is honoured. true: the answer is kept and replayed. "claim": the key only fixes the id
-   * that `newId()` gives, and the handler runs every time (for streams, which find their run by that id).
+   * that `newId()` gives, and the handler runs every time (for streams, which find their run by that id, and for
+   * multipart bodies, which are not kept to be compared).
    */
   readonly idempotent?: boolean | "claim";
   /** The request or its answer holds a secret: what is kept for a replay is encrypted with the caller's credential. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Problem, ValidationProblem, invalid } from "../../domain/errors.ts";
+import { Problem, ValidationProblem, invalid, tooLarge } from "../../domain/errors.ts";
 import { JsonShape, findForbidden } from "./json-guard.ts";
 
 /** From this length on, each step of reading a body has a turn of the event loop to itself (bytes). */
@@ -48,11 +48,15 @@ export async function readJson(req: IncomingMessage, options: ReadJsonOptions): 
   return { value, bytes };
 }
 
-/** Reads a form-encoded body (a few short members, so its limit is small). Throws 413 and 415 as `readJson` does. */
-export async function readForm(req: IncomingMessage, limit: number): Promise<URLSearchParams> {
+/** Throws 415 unless the body is declared as form-encoded. */
+export function checkForm(req: IncomingMessage): void {
   checkEncoding(req);
   checkContentType(req, (type) => type === "application/x-www-form-urlencoded", "application/x-www-form-urlencoded");
-  return new URLSearchParams((await readBytes(req, limit)).toString("utf8"));
+}
+
+/** Whether the body is declared as multipart/form-data. */
+export function isMultipart(req: IncomingMessage): boolean {
+  return /^\s*multipart\/form-data\s*(;|$)/i.test(req.headers["content-type"] ?? "");
 }
 
 /** Throws 415 unless the body is declared as multipart/form-data with a boundary. */
@@ -89,16 +93,14 @@ async function readBytes(
   limit: number,
   look: (chunk: Buffer) => void = () => undefined,
 ): Promise<Buffer> {
-  const tooLarge = (): Problem =>
-    new Problem("payload_too_large", `The body is longer than ${limit} bytes.`, { extra: { limit_bytes: limit } });
-  if (Number(req.headers["content-length"] ?? 0) > limit) throw tooLarge();
+  if (Number(req.headers["content-length"] ?? 0) > limit) throw tooLarge("body", limit);
   const chunks: Buffer[] = [];
   let size = 0;
   try {
     // The request is not destroyed on the way out: its socket still has to carry the answer. Node discards the rest.
     for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > limit) throw tooLarge();
+      if (size > limit) throw tooLarge("body", limit);
       look(chunk);
       chunks.push(chunk);
     }

@@ -9,7 +9,7 @@ import type { Answer, Operation, RequestContext } from "./operation.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { renderProblem } from "./problem-answer.ts";
 import type { RateLimiter } from "./rate-limit.ts";
-import { checkMultipart, readJson } from "./read-json.ts";
+import { checkMultipart, isMultipart, readJson } from "./read-json.ts";
 import { renderJson } from "./render.ts";
 import type { Rendered } from "./render.ts";
 import { send } from "./send.ts";
@@ -28,6 +28,8 @@ export function serveOperation(
   operation: Operation,
   deps: ServeDeps,
 ): (ctx: RequestContext & { params: Record<string, string> }) => Promise<void> {
+  if (operation.multipart && operation.idempotent === true)
+    throw new Error(`${operation.id}: a multipart body is not kept to be compared; use idempotent: "claim"`);
   return async function serveOperation(ctx) {
     ctx.state.operationId = operation.id;
     const principal = operation.auth === "none" ? null : await admit(ctx, operation, deps);
@@ -72,10 +74,15 @@ async function readBody(
   operation: Operation,
   config: Config,
 ): Promise<{ body: unknown; bytes: Buffer }> {
-  if (operation.multipart) checkMultipart(ctx.req);
+  if (operation.multipart && (!operation.body || isMultipart(ctx.req))) {
+    checkMultipart(ctx.req);
+    return { body: undefined, bytes: Buffer.alloc(0) };
+  }
   if (!operation.body) return { body: undefined, bytes: Buffer.alloc(0) };
   const limit = operation.bodyLimit === "run" ? config.MILLRACE_RUN_BODY_LIMIT_BYTES : config.MILLRACE_JSON_LIMIT_BYTES;
   const { value, bytes } = await readJson(ctx.req, { limit, looseTop: operation.looseBody ?? false });
+  if (operation.multipart && value === undefined)
+    throw new Problem("unsupported_media_type", "The content type must be application/json or multipart/form-data.");
   return { body: value, bytes };
 }
 

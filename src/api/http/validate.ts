@@ -63,7 +63,8 @@ function readQuery(operation: Operation, texts: Texts, issues: ValidationIssue[]
   return operation.query ? readTexts(operation.query, pick(operation.query, texts), "query", issues) : {};
 }
 
-function readTexts(
+/** Gives texts the types their schema declares, and checks them; what is wrong is added to `issues`. */
+export function readTexts(
   schema: z.ZodObject,
   texts: Texts,
   location: Location,

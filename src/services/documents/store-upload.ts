@@ -1,4 +1,4 @@
-import { Problem, invalid } from "../../domain/errors.ts";
+import { Problem, invalid, tooLarge } from "../../domain/errors.ts";
 import { BlobTooLarge } from "../../platform/blobs/blobs.ts";
 import type { BlobStore, StoredBlob } from "../../platform/blobs/blobs.ts";
 import { MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES, detectMime, isSupportedMime } from "../../platform/parsing/mime.ts";
@@ -10,13 +10,6 @@ export interface UploadedFile {
   /** The content type that the client declares. */
   readonly declaredType: string;
   readonly content: AsyncIterable<Uint8Array>;
-}
-
-/** The 413 for a file longer than documents may be. */
-export function tooLarge(maxBytes: number): Problem {
-  return new Problem("payload_too_large", `The file is longer than ${maxBytes} bytes.`, {
-    extra: { limit_bytes: maxBytes },
-  });
 }
 
 /** A stored upload and what it was found to be. */
@@ -57,7 +50,7 @@ export async function storeUpload(
     const stored = await blobs.put(orgId, whole(), { maxBytes });
     return { ...stored, filename, mime_type };
   } catch (error) {
-    throw error instanceof BlobTooLarge ? tooLarge(maxBytes) : error;
+    throw error instanceof BlobTooLarge ? tooLarge("file", maxBytes) : error;
   }
 }
 

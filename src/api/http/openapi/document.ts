@@ -121,12 +121,10 @@ function parametersIn(place: "path" | "query" | "header", schema: z.ZodObject, s
 }
 
 function requestBody(operation: Operation, schemas: SchemaComponents): JsonObject | null {
-  if (operation.multipart) {
-    return {
-      required: true,
-      content: { "multipart/form-data": { schema: schemas.convert(operation.multipart, "input") } },
-    };
-  }
+  const multipart = operation.multipart && {
+    "multipart/form-data": { schema: schemas.convert(operation.multipart, "input") },
+  };
+  if (multipart && !operation.body) return { required: true, content: multipart };
   if (operation.form) {
     return {
       required: true,
@@ -141,7 +139,10 @@ function requestBody(operation: Operation, schemas: SchemaComponents): JsonObjec
     schema: schemas.convert(operation.body, "input"),
     ...(examples.length > 0 && { examples: Object.fromEntries(examples) }),
   };
-  return { required: !operation.body.safeParse(undefined).success, content: { "application/json": media } };
+  return {
+    required: multipart !== undefined || !operation.body.safeParse(undefined).success,
+    content: { "application/json": media, ...multipart },
+  };
 }
 
 function headerName(lower: string): string {
