@@ -12,6 +12,8 @@ import { createEvaluate } from "./runs/evaluate.ts";
 import { createExecuteNode } from "./runs/execute-node.ts";
 import type { NodeExecutors } from "./runs/execute-node.ts";
 import { asActivity } from "./failures.ts";
+import { observeFailures } from "./observe-failures.ts";
+import type { OnActivityFailure } from "./observe-failures.ts";
 import { createIngestDocument } from "./documents/ingest-document.ts";
 import type { IngestDeps } from "./documents/ingest-document.ts";
 import { createExpirePause } from "./runs/pauses.ts";
@@ -27,7 +29,7 @@ export interface RecordingDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly feed: RunFeed;
-  readonly onState?: RunRecorderDeps["onState"];
+  readonly observer: RunRecorderDeps["observer"];
 }
 
 /** The plans a process knows, and its way into the runs' records; all of its activities share them. */
@@ -36,16 +38,17 @@ export interface Recording {
   readonly recorder: RunRecorder;
 }
 
-export function createRecording({ config, db, blobs, feed, onState }: RecordingDeps): Recording {
+export function createRecording({ config, db, blobs, feed, observer }: RecordingDeps): Recording {
   const plans = createPlanCache(db);
   const checkAfterMs = config.MILLRACE_STUCK_AFTER_MS;
   return {
     plans,
-    recorder: createRunRecorder({ db, blobs, feed, plans, checkAfterMs, ...(onState ? { onState } : {}) }),
+    recorder: createRunRecorder({ db, blobs, feed, plans, checkAfterMs, observer }),
   };
 }
 
 export interface ActivityDeps extends Recording {
+  readonly onFailure: OnActivityFailure;
   readonly config: Config;
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -68,6 +71,7 @@ export function createRunWorkerParts({
   feed,
   plans,
   recorder,
+  onFailure,
   onFault,
 }: ActivityDeps): RunWorkerParts {
   const evaluate = createEvaluate(blobs, plans);
@@ -92,23 +96,22 @@ export function createRunWorkerParts({
     createChildRun: (input) => asActivity(() => createChildRun(input)),
     expirePause: (input) => asActivity(() => expirePause(input)),
   };
-  return { activities, sinks: createRecordSink(recorder, onFault) };
+  return { activities: observeFailures(activities, onFailure), sinks: createRecordSink(recorder, onFault) };
 }
 
 export interface NodeActivityDeps extends ActivityDeps {
   readonly executors: NodeExecutors;
-  readonly onNode?: (kind: string, state: string, seconds: number) => void;
 }
 
 /** The activities of a run's nodes. */
 export function createNodeActivities(deps: NodeActivityDeps): NodeActivities {
-  const { blobs, plans, recorder, executors, onNode } = deps;
-  const executeNode = createExecuteNode({ blobs, plans, recorder, executors, ...(onNode ? { onNode } : {}) });
-  return { executeNode: (input) => asActivity(() => executeNode(input)) };
+  const { blobs, plans, recorder, executors, onFailure } = deps;
+  const executeNode = createExecuteNode({ blobs, plans, recorder, executors });
+  return observeFailures({ executeNode: (input) => asActivity(() => executeNode(input)) }, onFailure);
 }
 
 /** The activities that read uploaded documents. */
-export function createIngestActivities(deps: IngestDeps): IngestActivities {
+export function createIngestActivities(deps: IngestDeps & Pick<ActivityDeps, "onFailure">): IngestActivities {
   const ingestDocument = createIngestDocument(deps);
-  return { ingestDocument: (input) => asActivity(() => ingestDocument(input)) };
+  return observeFailures({ ingestDocument: (input) => asActivity(() => ingestDocument(input)) }, deps.onFailure);
 }

@@ -1,15 +1,16 @@
 import type { AddressInfo } from "node:net";
 import { createRecording, createRunWorkerParts } from "../activities/create.ts";
+import { createFailureObserver } from "../activities/observe-failures.ts";
 import { createApp } from "./api/app.ts";
 import { createApiServer } from "./api/server.ts";
 import { openProcess } from "./open-process.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { createRunWorker, runWorkers } from "./temporal/workers.ts";
 
-const { config, logger, metrics, shutdown, db, feed, blobs, secrets, guardedFetch, temporal } =
+const { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, guardedFetch, temporal } =
   await openProcess("api");
 
-const recording = createRecording({ config, db, blobs, feed });
+const recording = createRecording({ config, db, blobs, feed, observer });
 if (config.MILLRACE_API_WORKER) {
   // Run workflows start here without a round trip through a task queue; the workers take over what this process leaves.
   const parts = createRunWorkerParts({
@@ -18,7 +19,9 @@ if (config.MILLRACE_API_WORKER) {
     blobs,
     feed,
     ...recording,
-    onFault: (err, { run }) => logger.warn({ err, run_id: run.run_id }, "the end of a run could not be written yet"),
+    onFailure: createFailureObserver(metrics, logger),
+    onFault: (err, { run: { run_id, org_id, project_id } }) =>
+      logger.warn({ err, run_id, org_id, project_id }, "the end of a run could not be written yet"),
   });
   const workers = runWorkers([await createRunWorker(config, temporal.connection, parts)]);
   shutdown.add("workers", () => workers.stop());
@@ -38,6 +41,7 @@ const { app, drain, close } = createApp({
   secrets,
   logger,
   metrics,
+  observer,
   runs: createRunStarter({
     client: temporal.client,
     taskQueuePrefix: config.MILLRACE_TASK_QUEUE,

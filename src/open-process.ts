@@ -10,6 +10,7 @@ import { openDatabase } from "./stores/db.ts";
 import { openRunFeed } from "./stores/runs/run-feed.ts";
 import { connectTemporal } from "./temporal/connection.ts";
 import { installTemporalRuntime } from "./temporal/runtime.ts";
+import { createRunObserver } from "./services/runs/run-observer.ts";
 import { watchEvents } from "./services/webhooks/watch-events.ts";
 
 /**
@@ -35,12 +36,16 @@ export async function openProcess(service: "api" | "worker") {
   const blobs = await createFileBlobStore(config.MILLRACE_BLOB_DIR);
   shutdown.add("blobs", () => blobs.close());
   const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, config.MILLRACE_BLOB_DIR));
-  const guardedFetch = createGuardedFetch({ allow: config.MILLRACE_PRIVATE_HOSTS });
+  const observer = createRunObserver(metrics, logger);
+  const guardedFetch = createGuardedFetch({
+    allow: config.MILLRACE_PRIVATE_HOSTS,
+    onRequest: (outcome) => metrics.outboundRequest(outcome),
+  });
   shutdown.add("outbound connections", () => guardedFetch.close());
   const watch = watchEvents(db, metrics, (err) => logger.warn({ err }, "metrics of events"));
   shutdown.add("metrics of events", () => watch.close());
   const temporal = await connectTemporal(config, (err, message) => logger.warn({ err }, message));
   shutdown.add("temporal", () => temporal.close());
 
-  return { config, logger, metrics, shutdown, db, feed, blobs, secrets, guardedFetch, temporal };
+  return { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, guardedFetch, temporal };
 }

@@ -9,6 +9,7 @@ import { createActivityDocumentParser, createParseDocument } from "../activities
 import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
 import { createUrlExecutor } from "../activities/nodes/url.ts";
+import { createFailureObserver } from "../activities/observe-failures.ts";
 import { createWebhookActivities } from "../activities/webhooks/deliver-webhook.ts";
 import type { RunReport } from "./domain/runs/run-report.ts";
 import { openProcess } from "./open-process.ts";
@@ -29,7 +30,7 @@ import { VERSION } from "./version.ts";
 import { createSendDelivery } from "./services/webhooks/send.ts";
 import { startWebhooks } from "./services/webhooks/start-webhooks.ts";
 
-const { config, logger, metrics, shutdown, db, feed, blobs, secrets, guardedFetch, temporal } =
+const { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, guardedFetch, temporal } =
   await openProcess("worker");
 
 // A code node ends at its own time-out, which is shorter; this is the net under it.
@@ -44,9 +45,10 @@ const deps = {
   db,
   blobs,
   feed,
-  ...createRecording({ config, db, blobs, feed, onState: observeState }),
-  onFault: (err: unknown, { run }: RunReport) =>
-    logger.warn({ err, run_id: run.run_id }, "the end of a run could not be written yet"),
+  ...createRecording({ config, db, blobs, feed, observer }),
+  onFailure: createFailureObserver(metrics, logger),
+  onFault: (err: unknown, { run: { run_id, org_id, project_id } }: RunReport) =>
+    logger.warn({ err, run_id, org_id, project_id }, "the end of a run could not be written yet"),
 };
 const nodes = createNodeActivities({
   ...deps,
@@ -66,7 +68,6 @@ const nodes = createNodeActivities({
         }),
     }),
   },
-  onNode: (kind, state, seconds) => metrics.nodeFinished({ kind, state }, seconds),
 });
 const webhooks = startWebhooks({
   db,
@@ -99,7 +100,7 @@ shutdown.add("webhooks", () => webhooks.close(config.MILLRACE_SHUTDOWN_GRACE_MS)
 const workers = runWorkers([
   await createRunWorker(config, temporal.connection, createRunWorkerParts(deps)),
   await createNodeWorker(config, temporal.connection, nodes),
-  await createIngestWorker(config, temporal.connection, createIngestActivities({ db, blobs, parse })),
+  await createIngestWorker(config, temporal.connection, createIngestActivities({ ...deps, parse })),
   await createBackgroundWorker(config, temporal.connection, {}),
   await createWebhookWorker(config, temporal.connection, createWebhookActivities(webhooks.retry)),
 ]);
@@ -113,6 +114,7 @@ const sweeper = startSweeper({
   db,
   plans: deps.plans,
   feed,
+  observer,
   starter: createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false }),
   intervalMs: config.MILLRACE_SWEEP_INTERVAL_MS,
   stuckAfterMs: config.MILLRACE_STUCK_AFTER_MS,
@@ -142,9 +144,3 @@ if (config.MILLRACE_WORKER_PORT !== undefined) {
 // Ahead of the first run: a process takes a tenth of a second to start.
 await Promise.all([sandbox.warm(), parser.warm()]);
 logger.info({ queue: config.MILLRACE_TASK_QUEUE }, "worker ready");
-
-function observeState(state: string, report: { readonly run: { readonly started_at: string } }): void {
-  if (state === "COMPLETED" || state === "FAILED" || state === "CANCELLED") {
-    metrics.runFinished(state, (Date.now() - Date.parse(report.run.started_at)) / 1000);
-  }
-}

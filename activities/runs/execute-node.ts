@@ -35,7 +35,6 @@ export interface ExecuteNodeDeps {
   readonly plans: PlanCache;
   readonly recorder: RunRecorder;
   readonly executors: NodeExecutors;
-  readonly onNode?: (kind: string, state: string, seconds: number) => void;
 }
 
 /**
@@ -43,7 +42,7 @@ export interface ExecuteNodeDeps {
  * Temporal repeats the attempt, because a worker died or could not say that it had ended, and the record has its outcome,
  * that outcome stands and nothing is executed again.
  */
-export function createExecuteNode({ blobs, plans, recorder, executors, onNode }: ExecuteNodeDeps) {
+export function createExecuteNode({ blobs, plans, recorder, executors }: ExecuteNodeDeps) {
   return async function executeNode(input: ExecuteInput): Promise<StoredValue> {
     const context = Context.current();
     const { run, path, attempt, progress, flush } = input;
@@ -97,7 +96,6 @@ export function createExecuteNode({ blobs, plans, recorder, executors, onNode }:
       await insist(context, () =>
         write({ ...base, ...told(outcome), state: "COMPLETED", value, finished_at: new Date().toISOString() }, 1),
       );
-      onNode?.(node.type, "COMPLETED", seconds(startedAt));
       return value;
     } catch (thrown) {
       await executed();
@@ -115,7 +113,6 @@ export function createExecuteNode({ blobs, plans, recorder, executors, onNode }:
       const state = retrying ? "RETRYING" : "FAILED";
       const finished_at = retrying ? null : new Date().toISOString();
       await insist(context, () => write({ ...base, state, error, finished_at }, 0));
-      onNode?.(node.type, state, seconds(startedAt));
       throw toApplicationFailure(reason);
     } finally {
       clearTimeout(announce);
@@ -198,8 +195,4 @@ function timeout(node: PlanNode): NodeFailure {
 
 function told({ inputs }: NodeOutcome): Pick<NodeReport, "inputs"> {
   return inputs === undefined ? {} : { inputs };
-}
-
-function seconds(since: Date): number {
-  return (Date.now() - since.getTime()) / 1000;
 }

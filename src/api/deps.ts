@@ -10,6 +10,7 @@ import type { PlanCache } from "../services/projects/plans.ts";
 import type { RunService } from "../services/runs/run-service.ts";
 import type { Database } from "../stores/db.ts";
 import type { RunFeed } from "../stores/runs/run-feed.ts";
+import type { RunObserver } from "../services/runs/run-observer.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 
 /** Everything the API works with; main makes it, tests make their own. */
@@ -27,6 +28,7 @@ export interface ApiDeps {
   readonly secrets: SecretBox;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly observer: RunObserver;
   /** What /readyz asks, by the name it reports; each rejects when that part does not answer. */
   readonly readiness: Readonly<Record<"postgres" | "temporal", () => Promise<void>>>;
 }

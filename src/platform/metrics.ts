@@ -3,15 +3,24 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom
 /** Seconds; from an inline node to a run that waits for people. */
 const SHORT = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const LONG = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 21_600, 86_400];
+/** Of the runs of one project (s). */
+const COARSE = [0.1, 0.5, 1, 5, 30, 300, 3600];
+
+/** Projects that have time series of their own in a process; all further ones are counted together. */
+const MAX_PROJECTS = 200;
+const OTHER_PROJECTS = "other";
 
 /** What the service counts. Labels come from closed lists only: a label a user can choose would grow without limit. */
 export interface Metrics {
   /** One HTTP request served; `operation` is its operation id, or "unmatched". */
   httpRequest(labels: { operation: string; status: number }, seconds: number): void;
+  /** A run's workflow has begun. */
   runStarted(): void;
-  /** A run reached a terminal state, so many seconds after its creation. */
-  runFinished(state: string, seconds: number): void;
+  /** A run reached a terminal state, so many seconds after its creation; `project` is the project's id. */
+  runFinished(labels: { state: string; project: string }, seconds: number): void;
   nodeFinished(labels: { kind: string; state: string }, seconds: number): void;
+  /** An attempt of a node failed, whether or not another one follows. */
+  nodeFailed(labels: { kind: string; project: string }): void;
   /** An activity attempt threw; `code` is a NodeFailure's code, or "infrastructure". */
   activityFailed(labels: { activity: string; code: string }): void;
   /** What a sweeper or the reconciler did: `sweeper` its name, `outcome` such as "started", "signalled", "settled", "error". */
@@ -50,8 +59,13 @@ export function createMetrics(options: { readonly service: string; readonly proc
     registers,
   });
   const runsStarted = new Counter({ name: "millrace_runs_started_total", help: "Runs started", registers });
-  // Its _count by state also is the number of runs finished.
-  const runsFinished = new Histogram({
+  const runsFinished = new Counter({
+    name: "millrace_runs_finished_total",
+    help: "Runs that reached a terminal state",
+    labelNames: ["state"] as const,
+    registers,
+  });
+  const runDurations = new Histogram({
     name: "millrace_run_duration_seconds",
     help: "Time from a run's creation to its terminal state",
     labelNames: ["state"] as const,
@@ -65,6 +79,31 @@ export function createMetrics(options: { readonly service: string; readonly proc
     buckets: SHORT,
     registers,
   });
+  const projectRuns = new Counter({
+    name: "millrace_project_runs_finished_total",
+    help: "Runs that reached a terminal state, by project",
+    labelNames: ["project", "state"] as const,
+    registers,
+  });
+  const projectDurations = new Histogram({
+    name: "millrace_project_run_duration_seconds",
+    help: "Time from a run's creation to its terminal state, by project",
+    labelNames: ["project"] as const,
+    buckets: COARSE,
+    registers,
+  });
+  const nodeFailures = new Counter({
+    name: "millrace_node_failures_total",
+    help: "Attempts of nodes that failed, by project and kind of node",
+    labelNames: ["project", "kind"] as const,
+    registers,
+  });
+  const projects = new Set<string>();
+  /** The project's id, or "other" once there are too many: each id is a time series or more for as long as the process lives. */
+  const projectLabel = (id: string): string => {
+    if (projects.size < MAX_PROJECTS) projects.add(id);
+    return projects.has(id) ? id : OTHER_PROJECTS;
+  };
   const activityFailures = new Counter({
     name: "millrace_activity_failures_total",
     help: "Activity attempts that failed",
@@ -122,8 +161,15 @@ export function createMetrics(options: { readonly service: string; readonly proc
     httpRequest: ({ operation, status }, seconds) =>
       httpRequests.observe({ operation, status: String(status) }, seconds),
     runStarted: () => runsStarted.inc(),
-    runFinished: (state, seconds) => runsFinished.observe({ state }, seconds),
+    runFinished({ state, project: id }, seconds) {
+      const project = projectLabel(id);
+      runsFinished.inc({ state });
+      runDurations.observe({ state }, seconds);
+      projectRuns.inc({ project, state });
+      projectDurations.observe({ project }, seconds);
+    },
     nodeFinished: (labels, seconds) => nodes.observe(labels, seconds),
+    nodeFailed: ({ kind, project }) => nodeFailures.inc({ kind, project: projectLabel(project) }),
     activityFailed: (labels) => activityFailures.inc(labels),
     swept: (labels, count = 1) => sweeps.inc(labels, count),
     outbox(lagSeconds, pending) {

@@ -3,10 +3,11 @@ import type { LogLevel, LogMetadata } from "@temporalio/worker";
 import type { Logger } from "../platform/logging/logger.ts";
 
 /**
- * What the SDK warns of although it is meant so: queues that have activities alone, and what was under way for a run that
- * has been ended meanwhile.
+ * What the SDK warns of although nothing is wrong, or although it is logged elsewhere: failed activities (logged with their
+ * run), queues that have activities alone, and what was under way for a run that has been ended meanwhile.
  */
-const MEANT = /^(No workflows registered|Task not found when completing|Activity not found on completion)/;
+const EXPECTED =
+  /^(Activity failed|No workflows registered|Task not found when completing|Activity not found on completion)/;
 
 /**
  * Sends what the Temporal SDK logs, in JavaScript or in its native core, to the service's own log. Call it before anything
@@ -19,7 +20,7 @@ export function installTemporalRuntime(logger: Logger): void {
     debug: (message: string, meta?: LogMetadata) => log.debug(meta ?? {}, message),
     // What the SDK says at "info" interests nobody who operates the service.
     info: (message: string, meta?: LogMetadata) => log.debug(meta ?? {}, message),
-    warn: (message: string, meta?: LogMetadata) => log[MEANT.test(message) ? "debug" : "warn"](meta ?? {}, message),
+    warn: (message: string, meta?: LogMetadata) => log[EXPECTED.test(message) ? "debug" : "warn"](meta ?? {}, message),
     error: (message: string, meta?: LogMetadata) => log.error(meta ?? {}, message),
   };
   Runtime.install({

@@ -14,6 +14,7 @@ import { createLogger } from "../../src/platform/logging/logger.ts";
 import { masterKeys } from "../../src/platform/secrets/master-key.ts";
 import { createMetrics } from "../../src/platform/metrics.ts";
 import { createSecretBox } from "../../src/platform/secrets/seal.ts";
+import { createRunObserver } from "../../src/services/runs/run-observer.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { openRunFeed } from "../../src/stores/runs/run-feed.ts";
@@ -67,6 +68,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const runs = createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false });
   const readiness = { postgres: () => db.ping(), temporal: () => temporal.ping(), ...options.readiness };
   const metrics = createMetrics({ service: "api", processMetrics: false });
+  const observer = createRunObserver(metrics, logger);
   const api = createApp({
     config,
     db,
@@ -78,6 +80,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     runs,
     logger,
     metrics,
+    observer,
     readiness,
   });
   const server = createApiServer(api.app.callback(), logger);

@@ -6,7 +6,8 @@ describe("metrics", () => {
     const metrics = createMetrics({ service: "api", processMetrics: false });
     metrics.httpRequest({ operation: "runDeployedFlow", status: 200 }, 0.02);
     metrics.runStarted();
-    metrics.runFinished("COMPLETED", 1.5);
+    metrics.runFinished({ state: "COMPLETED", project: "p-1" }, 1.5);
+    metrics.nodeFailed({ kind: "http", project: "p-1" });
     metrics.nodeFinished({ kind: "http", state: "FAILED" }, 0.2);
     metrics.activityFailed({ activity: "executeNode", code: "http_status" });
     metrics.swept({ sweeper: "pending-runs", outcome: "started" }, 3);
@@ -17,7 +18,11 @@ describe("metrics", () => {
     for (const line of [
       'millrace_http_request_duration_seconds_count{service="api",operation="runDeployedFlow",status="200"} 1',
       'millrace_runs_started_total{service="api"} 1',
+      'millrace_runs_finished_total{state="COMPLETED",service="api"} 1',
       'millrace_run_duration_seconds_count{service="api",state="COMPLETED"} 1',
+      'millrace_project_runs_finished_total{project="p-1",state="COMPLETED",service="api"} 1',
+      'millrace_project_run_duration_seconds_bucket{le="5",service="api",project="p-1"} 1',
+      'millrace_node_failures_total{kind="http",project="p-1",service="api"} 1',
       'millrace_node_duration_seconds_sum{service="api",kind="http",state="FAILED"} 0.2',
       'millrace_activity_failures_total{activity="executeNode",code="http_status",service="api"} 1',
       'millrace_sweeper_actions_total{sweeper="pending-runs",outcome="started",service="api"} 3',
@@ -29,6 +34,18 @@ describe("metrics", () => {
       expect(text).toContain(line);
     }
     expect(metrics.contentType).toContain("text/plain");
+  });
+
+  it("count the runs of 200 projects apart, and those of all others together", async () => {
+    const metrics = createMetrics({ service: "api", processMetrics: false });
+    for (let i = 0; i < 250; i += 1) metrics.runFinished({ state: "FAILED", project: `p-${i}` }, 1);
+    metrics.runFinished({ state: "FAILED", project: "p-3" }, 1);
+    const samples = (await metrics.render())
+      .split("\n")
+      .filter((line) => line.startsWith("millrace_project_runs_finished_total{"));
+    expect(samples).toHaveLength(201);
+    expect(samples).toContain('millrace_project_runs_finished_total{project="p-3",state="FAILED",service="api"} 2');
+    expect(samples).toContain('millrace_project_runs_finished_total{project="other",state="FAILED",service="api"} 50');
   });
 
   it("have a registry each, and the process's own metrics", async () => {

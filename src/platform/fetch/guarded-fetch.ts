@@ -35,6 +35,8 @@ export interface GuardedFetchOptions {
   readonly connectMs?: number;
   /** Longest header block of an answer. Default 32 KiB. */
   readonly headerBytes?: number;
+  /** Called once for each request when it has ended: "ok" whatever the status, the code of FetchRefused or FetchFailed, or "aborted". */
+  readonly onRequest?: (outcome: string) => void;
   /** Default: the machine's own resolver. */
   readonly resolve?: Resolver;
 }
@@ -98,6 +100,17 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   });
 
   async function fetch(request: GuardedRequest): Promise<GuardedResponse> {
+    try {
+      const response = await follow(request);
+      options.onRequest?.(response.broken?.code ?? "ok");
+      return response;
+    } catch (error) {
+      options.onRequest?.(error instanceof FetchRefused || error instanceof FetchFailed ? error.code : "aborted");
+      throw error;
+    }
+  }
+
+  async function follow(request: GuardedRequest): Promise<GuardedResponse> {
     const limits = { ...DEFAULT_LIMITS, ...options.limits, ...request.limits };
     const secret = new Set((request.secretHeaders ?? []).map((name) => name.toLowerCase()));
     const followed = Math.min(request.redirects ?? MAX_REDIRECTS, MAX_REDIRECTS);

@@ -13,6 +13,7 @@ import type { RunRow } from "../../stores/runs/runs.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
+import type { RunObserver } from "./run-observer.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 
 /** The action that needs no majority: one objection is enough. */
@@ -23,6 +24,7 @@ export interface RunControlDeps {
   readonly db: Database;
   readonly starter: RunStarter;
   readonly feed: RunFeed;
+  readonly observer: RunObserver;
   readonly logger: Logger;
 }
 

@@ -18,7 +18,7 @@ export interface CancelRequest {
  * 404, and 409 `run_already_finished`.
  */
 export async function cancelRun(
-  { db, starter, feed, logger }: RunControlDeps,
+  { db, starter, feed, observer, logger }: RunControlDeps,
   { org_id, run_id, reason, mode }: CancelRequest,
 ): Promise<{ run: RunRow; already: boolean }> {
   const before = await requireRun(db, org_id, run_id);
@@ -34,11 +34,13 @@ export async function cancelRun(
   // A workflow whose start is put off takes no signal until then.
   const putOff = requested.state === "PENDING" && before.run_at !== null && Date.parse(before.run_at) > Date.now();
   if (mode === "terminate" || putOff) {
-    await forceCancel({ db, starter, feed }, org_id, run_id, reason ?? "The run was cancelled.");
+    await forceCancel({ db, starter, feed, observer }, org_id, run_id, reason ?? "The run was cancelled.");
   } else {
     await starter
       .signalCancel(run_id, reason)
-      .catch((err: unknown) => logger.warn({ err, run_id }, "cancel not signalled; the sweeper will"));
+      .catch((err: unknown) =>
+        logger.warn({ err, run_id, org_id, project_id: before.project_id }, "cancel not signalled; the sweeper will"),
+      );
   }
   return { run: await requireRun(db, org_id, run_id), already: false };
 }

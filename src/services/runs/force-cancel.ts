@@ -2,12 +2,14 @@ import type { Database } from "../../stores/db.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import { liveChildren } from "../../stores/runs/runs.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
+import type { RunObserver } from "./run-observer.ts";
 import { settleRun } from "./settle-run.ts";
 
 export interface ForceCancelDeps {
   readonly db: Database;
   readonly starter: RunStarter;
   readonly feed: RunFeed;
+  readonly observer: RunObserver;
 }
 
 /**

@@ -23,6 +23,7 @@ import { listPauses, replaceResolution } from "../../stores/runs/pauses.ts";
 import { keepsCheckpoint, lockRun, recordRun } from "../../stores/runs/run-record.ts";
 import type { RunEventDraft } from "../../stores/runs/run-record.ts";
 import type { LoadedPlan, PlanCache } from "../projects/plans.ts";
+import type { RunObserver } from "./run-observer.ts";
 import { shareWrites } from "./shared-writes.ts";
 
 /** A node's value is kept for reading up to this length (characters of JSON); beyond it, the record says so. */
@@ -47,12 +48,11 @@ export interface RunRecorderDeps {
   readonly plans: PlanCache;
   /** When the reconciler looks at a run that has not moved since (ms). */
   readonly checkAfterMs: number;
-  /** Told of every change of state that was written. */
-  readonly onState?: (state: RunState, report: RunReport) => void;
+  readonly observer: RunObserver;
 }
 
 /** The one way into a run's record: what is redacted by the flow or secret by its look never gets there. */
-export function createRunRecorder({ db, blobs, feed, plans, onState, checkAfterMs }: RunRecorderDeps): RunRecorder {
+export function createRunRecorder({ db, blobs, feed, plans, observer, checkAfterMs }: RunRecorderDeps): RunRecorder {
   const recordNodes = shareWrites((reports: readonly RunReport[]) => write(joined(reports)), isConnectionError);
 
   async function write(report: RunReport): Promise<RunState> {
@@ -72,7 +72,7 @@ export function createRunRecorder({ db, blobs, feed, plans, onState, checkAfterM
     }
     if (!result) throw new Error(`run ${run_id} has no row`);
     feed.changed(run_id, isSettled(result.state) ? "settled" : "progress");
-    if (result.state !== result.old_state) onState?.(result.state, report);
+    observer.recorded(update, result);
     return result.state;
   }
 

@@ -1,5 +1,5 @@
 import { isTerminal } from "../../domain/runs/run.ts";
-import type { NodeRecord, RunError, TerminalState } from "../../domain/runs/run.ts";
+import type { NodeRecord, RunError, RunUpdate, TerminalState } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
 import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
@@ -7,6 +7,7 @@ import type { RunEventDraft } from "../../stores/runs/run-record.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
+import type { RunObserver } from "./run-observer.ts";
 
 /** How a run ends that cannot say so itself. */
 export interface RunEnd {
@@ -20,15 +21,15 @@ export interface RunEnd {
  * is locked. A run that has ended meanwhile stays as it is; then false.
  */
 export async function settleRun(
-  { db, feed }: { readonly db: Database; readonly feed: RunFeed },
+  { db, feed, observer }: { readonly db: Database; readonly feed: RunFeed; readonly observer: RunObserver },
   orgId: string,
   runId: string,
   end: (run: RunRow) => RunEnd,
 ): Promise<boolean> {
-  const changed = await db.orgTransaction(orgId, async (client) => {
+  const settled = await db.orgTransaction(orgId, async (client) => {
     await lockRun(client, runId);
     const run = await getRun(client, runId);
-    if (!run || isTerminal(run.state)) return false;
+    if (!run || isTerminal(run.state)) return null;
     const now = new Date().toISOString();
     const nodes = (await unfinishedNodes(client, runId)).map(
       ({ node_id, type, path, attempts, started_at }): NodeRecord => ({
@@ -48,23 +49,22 @@ export async function settleRun(
     }));
     const { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node } = run;
     const { state, reason, error } = end(run);
-    await recordRun(
-      client,
-      {
-        org_id: orgId,
-        run_id: runId,
-        temporal_run_id: "",
-        started_at: run.started_at,
-        state,
-        state_reason: reason,
-        error,
-        progress: { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node },
-        nodes,
-      },
-      events,
-    );
-    return true;
+    const update: RunUpdate = {
+      org_id: orgId,
+      run_id: runId,
+      temporal_run_id: "",
+      started_at: run.started_at,
+      state,
+      state_reason: reason,
+      error,
+      progress: { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node },
+      nodes,
+    };
+    const result = await recordRun(client, update, events);
+    return result && { update, result };
   });
-  if (changed) feed.changed(runId, "settled");
-  return changed;
+  if (!settled) return false;
+  feed.changed(runId, "settled");
+  observer.recorded(settled.update, settled.result);
+  return true;
 }

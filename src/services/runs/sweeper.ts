@@ -10,6 +10,7 @@ import type { RunStarter } from "../../temporal/runs.ts";
 import { startInput } from "./create-run.ts";
 import { periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
+import type { RunObserver } from "./run-observer.ts";
 import { settleRun } from "./settle-run.ts";
 
 export interface SweeperDeps {
@@ -17,6 +18,7 @@ export interface SweeperDeps {
   readonly starter: RunStarter;
   readonly plans: PlanCache;
   readonly feed: RunFeed;
+  readonly observer: RunObserver;
   readonly onSwept: (
     outcome: "started" | "signalled" | "settled" | "error",
     runId: string | null,

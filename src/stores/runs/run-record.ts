@@ -12,10 +12,16 @@ export interface RunEventDraft {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The state of a run before and after a write; null when there is no such run. */
+/** What a write has changed. */
 export interface RunWriteResult {
+  /** The state of the run before the write, and after it. */
   readonly old_state: RunState;
   readonly state: RunState;
+  readonly project_id: string;
+  /** From the run's creation (or its run_at) to this write. */
+  readonly latency_ms: number;
+  /** Paths of the nodes whose record this write has changed: not those that had ended before. */
+  readonly changed_nodes: readonly string[];
 }
 
 /** When the reconciler looks at a run that has not moved since (ms). */
@@ -75,6 +81,7 @@ put_nodes as (
     error = excluded.error, started_at = coalesce(node_runs.started_at, excluded.started_at), finished_at = excluded.finished_at
   -- A record that comes late (an activity that was cancelled, a worker thought dead) does not undo a node's end.
   where node_runs.state not in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED')
+  returning path
 ),
 put_pauses as (
   insert into run_pauses (pause_id, run_id, org_id, workflow_id, node_id, path, kind, message, data, form, actions,
@@ -176,12 +183,14 @@ update runs set
   updated_at = clock_timestamp(),
   check_at = clock_timestamp() + make_interval(secs => $14::float8 / 1000)
 from moved where runs.run_id = moved.run_id
-returning moved.state as old_state, moved.new_state as state`,
+returning moved.state as old_state, moved.new_state as state, runs.project_id,
+  (1000 * extract(epoch from clock_timestamp() - greatest(runs.created_at, runs.run_at)))::float8 as latency_ms,
+  array(select path from put_nodes) as changed_nodes`,
 };
 
 /**
  * Writes what happened to a run since the last write: its state, nodes, pauses, events and the outbox rows of the change
- * of state. Does nothing to a state that is terminal already; returns the states so that the caller sees who was first.
+ * of state. Does nothing to a state that is terminal already; returns what it changed, or null when there is no such run.
  */
 export async function recordRun(
   db: Db,
@@ -189,7 +198,7 @@ export async function recordRun(
   events: readonly RunEventDraft[],
   checkAfterMs = DEFAULT_CHECK_MS,
 ): Promise<RunWriteResult | null> {
-  const rows = await db.query<{ old_state: RunState; state: RunState }>(RECORD, [
+  const rows = await db.query<RunWriteResult>(RECORD, [
     update.run_id,
     update.temporal_run_id === "" ? null : update.temporal_run_id,
     update.state ?? null,

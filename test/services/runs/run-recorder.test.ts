@@ -45,6 +45,7 @@ beforeAll(async () => {
     feed,
     plans: createPlanCache(own.database),
     checkAfterMs: 60_000,
+    observer: { recorded: () => undefined },
   });
 });
 afterAll(async () => {

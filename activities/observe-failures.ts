@@ -1,0 +1,63 @@
+import { ApplicationFailure, CancelledFailure, Context } from "@temporalio/activity";
+import type { Logger } from "../src/platform/logging/logger.ts";
+import type { Metrics } from "../src/platform/metrics.ts";
+
+/** The code of failures that are no node's own: a database that is gone, a fault of ours. Temporal repeats the activity. */
+const INFRASTRUCTURE = "infrastructure";
+
+/** Told of each attempt of an activity that failed. */
+export type OnActivityFailure = (failure: {
+  readonly activity: string;
+  /** A NodeFailure's code, or "infrastructure". */
+  readonly code: string;
+  /** The activity's argument. */
+  readonly input: unknown;
+  /** Temporal's count of attempts, from 1. */
+  readonly attempt: number;
+  readonly error: unknown;
+}) => void;
+
+/**
+ * Counts failed attempts of activities and logs those that are no node's own; what fails in a node is logged where the
+ * node's record is written.
+ */
+export function createFailureObserver(metrics: Metrics, logger: Logger): OnActivityFailure {
+  return ({ activity, code, input, attempt, error: err }) => {
+    metrics.activityFailed({ activity, code });
+    if (code === INFRASTRUCTURE)
+      logger.warn({ err, activity, attempt, ...subjectOf(input) }, "activity failed; it is tried again");
+  };
+}
+
+/** The same activities; `onFailure` is told of what they throw, cancellations excepted. */
+export function observeFailures<Activities extends object>(
+  activities: Activities,
+  onFailure: OnActivityFailure,
+): Activities {
+  const observed = Object.entries(activities).map(
+    ([activity, work]: [string, (input: unknown) => Promise<unknown>]) => {
+      const call = async (input: unknown): Promise<unknown> => {
+        try {
+          return await work(input);
+        } catch (error) {
+          if (!(error instanceof CancelledFailure)) {
+            const code = error instanceof ApplicationFailure && error.type ? error.type : INFRASTRUCTURE;
+            onFailure({ activity, code, input, attempt: Context.current().info.attempt, error });
+          }
+          throw error;
+        }
+      };
+      return [activity, call] as const;
+    },
+  );
+  return Object.fromEntries(observed) as Activities;
+}
+
+/** What a log line says of the run an activity worked for, as far as its argument tells. */
+function subjectOf(input: unknown): Record<string, unknown> {
+  const { run, path, ...own } = (input ?? {}) as Readonly<Record<string, unknown>>;
+  const { org_id, run_id, project_id } = { ...own, ...(run as object | undefined) } as Readonly<
+    Record<string, unknown>
+  >;
+  return { org_id, run_id, project_id, path };
+}

@@ -1,0 +1,55 @@
+import { isNodeEnd, isTerminal } from "../../domain/runs/run.ts";
+import type { NodeRecord, RunUpdate } from "../../domain/runs/run.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
+import type { Metrics } from "../../platform/metrics.ts";
+import type { RunWriteResult } from "../../stores/runs/run-record.ts";
+
+/** What metrics and logs learn of the runs' records. */
+export interface RunObserver {
+  /** Call it after each write of a run's record has been committed. Counts only what that very write changed. */
+  recorded(update: RunUpdate, result: RunWriteResult): void;
+}
+
+/**
+ * Counts and logs what becomes of runs and nodes where it is recorded, so that every process counts what it has written
+ * and nothing is counted twice: a write that is repeated changes nothing, and says so.
+ */
+export function createRunObserver(metrics: Metrics, logger: Logger): RunObserver {
+  return {
+    recorded(update, result) {
+      const { project_id, old_state, state, changed_nodes } = result;
+      const run = { run_id: update.run_id, org_id: update.org_id, project_id };
+      // A run that ended before its workflow began has not started.
+      if (old_state === "PENDING" && state !== "PENDING" && update.temporal_run_id !== "") metrics.runStarted();
+      if (changed_nodes.length > 0) {
+        const changed = new Set(changed_nodes);
+        for (const node of update.nodes) if (changed.has(node.path)) observeNode(run, node);
+      }
+      if (state === old_state || !isTerminal(state)) return;
+      metrics.runFinished({ state, project: project_id }, result.latency_ms / 1000);
+      const { error = null, state_reason = null } = update;
+      logger.info(
+        {
+          ...run,
+          state,
+          reason: error?.code ?? state_reason,
+          error: error?.message,
+          ms: Math.round(result.latency_ms),
+        },
+        "run finished",
+      );
+    },
+  };
+
+  function observeNode(run: { readonly project_id: string }, node: NodeRecord): void {
+    const { path, type, state, attempts, error, started_at, finished_at } = node;
+    if (isNodeEnd(state) && started_at !== null && finished_at !== null) {
+      metrics.nodeFinished({ kind: type, state }, (Date.parse(finished_at) - Date.parse(started_at)) / 1000);
+    }
+    // A node in RETRYING without an error has begun its next attempt.
+    if ((state !== "FAILED" && state !== "RETRYING") || !error) return;
+    metrics.nodeFailed({ kind: type, project: run.project_id });
+    const line = { ...run, path, kind: type, attempt: attempts, code: error.code, error: error.message };
+    logger.info(line, state === "FAILED" ? "node failed" : "node attempt failed; it is tried again");
+  }
+}
