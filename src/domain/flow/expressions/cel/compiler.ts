@@ -3,6 +3,7 @@ import { compileRegex } from "../regex.ts";
 import type { Reads } from "../../plan/types.ts";
 import { CelSyntaxError, type CelNode, type Position } from "./ast.ts";
 import { conditionalCode, listCode, logicalCode, mapCode, unaryCode } from "./codes.ts";
+import { ticksOfCall, ticksOfOperator, ticksOfResult } from "./cel-function.ts";
 import type { Code, Frame } from "./frame.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { MACROS } from "./macros.ts";
@@ -10,7 +11,7 @@ import { findMember, missing } from "./members.ts";
 import { OPERATORS } from "./operators.ts";
 import { testLiteralPattern } from "./string-functions.ts";
 import { failed, type Value } from "./values.ts";
-import { TYPES, VARIABLES } from "./variables.ts";
+import { TYPES, VARIABLES, type Variables } from "./variables.ts";
 
 /** A macro inside a macro inside a macro is cubic work before anybody notices. */
 const MAX_MACRO_NESTING = 2;
@@ -22,13 +23,18 @@ const counted = (counts: readonly number[]): string =>
 
 /** Turns a parsed expression into closures, and finds on the way what it reads and what is wrong with it. */
 export class CelCompiler {
+  readonly #variables: Variables;
   readonly #locals: string[] = [];
   readonly #nodesRead = new Set<string>();
   #readsAny = false;
   #depth = 0;
-  #parts = 0;
+  #nodes = 0;
   #instructions = 0;
   readonly #patterns = new PatternBudget();
+
+  constructor(variables: Variables = VARIABLES) {
+    this.#variables = variables;
+  }
 
   /** Sizes of all patterns met so far, also of those that are refused. */
   get patternSize(): number {
@@ -45,9 +51,14 @@ export class CelCompiler {
     return this.#readsAny ? "*" : [...this.#nodesRead];
   }
 
+  /** How many nodes everything compiled so far has. */
+  get nodes(): number {
+    return this.#nodes;
+  }
+
   /** Throws CelSyntaxError where the expression names what does not exist. */
   compile(node: CelNode): Code {
-    this.#parts++;
+    this.#nodes++;
     if (++this.#depth > MAX_DEPTH) {
       throw new CelSyntaxError(`The expression is nested deeper than ${MAX_DEPTH} levels`, node.at);
     }
@@ -92,11 +103,11 @@ export class CelCompiler {
   #variable(name: string, at: Position): Code {
     const slot = this.#locals.lastIndexOf(name);
     if (slot >= 0) return (frame) => frame.locals[slot] as Value;
-    const read = VARIABLES.get(name);
+    const read = this.#variables.get(name);
     if (read === undefined) {
       const type = TYPES.get(name);
       if (type !== undefined) return () => type;
-      const known = [...VARIABLES.keys()].join(", ");
+      const known = [...this.#variables.keys()].join(", ");
       throw new CelSyntaxError(`Unknown variable "${name}" (known: ${known}; a node's value is nodes["${name}"])`, at);
     }
     if (name === "nodes") this.#readsAny = true;
@@ -106,6 +117,14 @@ export class CelCompiler {
       frame.at = at;
       throw failed(`"${name}" exists only inside a ${name === "last" ? "loop" : "map or a loop"}`);
     };
+  }
+
+  /** "a.b.c" where a node is nothing but a name with dots: such a name may be that of a type. */
+  #qualifiedName(node: CelNode): string | undefined {
+    if (node.kind === "variable") return this.#locals.includes(node.name) ? undefined : node.name;
+    if (node.kind !== "select") return undefined;
+    const operand = this.#qualifiedName(node.operand);
+    return operand === undefined ? undefined : `${operand}.${node.field}`;
   }
 
   /** The operand and the key of `a.b` or `a["b"]`, remembering which node is read. */
@@ -124,6 +143,10 @@ export class CelCompiler {
   }
 
   #member(node: CelNode & { readonly kind: "select" | "index" }): Code {
+    const qualified = this.#qualifiedName(node);
+    if (qualified !== undefined && (this.#variables.has(qualified) || TYPES.has(qualified))) {
+      return this.#variable(qualified, node.at);
+    }
     const isNodes = this.#isNodes(node.operand);
     const [operand, key] = this.#access(node, (inner) => this.compile(inner));
     const { at } = node;
@@ -149,7 +172,7 @@ export class CelCompiler {
 
   #finder(node: CelNode): (frame: Frame) => Value | undefined {
     if (node.kind === "variable" && !this.#locals.includes(node.name)) {
-      const read = VARIABLES.get(node.name);
+      const read = this.#variables.get(node.name);
       if (read !== undefined && node.name !== "nodes") return read;
     }
     if (node.kind !== "select" && node.kind !== "index") return this.compile(node);
@@ -189,6 +212,7 @@ export class CelCompiler {
       const text = args[0] as Code;
       return (frame) => {
         const value = text(frame);
+        frame.meter.use(1);
         frame.at = (subject as CelNode).at;
         return testLiteralPattern(value, compiled.regex, frame.meter);
       };
@@ -197,7 +221,10 @@ export class CelCompiler {
     return (frame) => {
       const values = args.map((arg) => arg(frame));
       frame.at = at;
-      return apply(values, frame.meter);
+      frame.meter.use(ticksOfCall(values));
+      const result = apply(values, frame.meter);
+      frame.meter.use(ticksOfResult(result));
+      return result;
     };
   }
 
@@ -218,13 +245,13 @@ export class CelCompiler {
       throw new CelSyntaxError(`Macros can be nested ${MAX_MACRO_NESTING} deep: split this over two nodes`, at);
     }
     const slot = this.#locals.push(variable.name) - 1;
-    const before = this.#parts;
+    const before = this.#nodes;
     const parts = {
       range,
       slot,
       first: this.compile(first),
       second: second === undefined ? undefined : this.compile(second),
-      units: this.#parts - before + 1,
+      ticks: this.#nodes - before + 1,
       at,
     };
     this.#locals.pop();
@@ -245,6 +272,7 @@ export class CelCompiler {
       const one = left(frame);
       const other = right(frame);
       frame.at = at;
+      frame.meter.use(ticksOfOperator(one, other));
       return apply(one, other, frame.meter);
     };
   }

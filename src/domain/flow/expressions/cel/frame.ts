@@ -18,7 +18,7 @@ export interface Frame {
 export type Code = (frame: Frame) => Value;
 
 /** Making and catching an error takes some 5 µs; `[...].exists(x, x.missing)` makes one an element. */
-const ERROR_UNITS = 300;
+const ERROR_TICKS = 300;
 
 /**
  * Evaluates a part whose failure may turn out not to matter (CEL: `false && failing` and `failing && false` are both
@@ -29,7 +29,7 @@ export const attempt = (code: Code, frame: Frame): Value | NodeFailure => {
     return code(frame);
   } catch (error) {
     if (!(error instanceof NodeFailure) || error.code !== "expression_failed") throw error;
-    frame.meter.use(ERROR_UNITS);
+    frame.meter.use(ERROR_TICKS);
     return error;
   }
 };

@@ -3,12 +3,15 @@ import { NodeFailure } from "../../../runs/failure.ts";
 import { Meter } from "../meter.ts";
 
 /**
- * Units of work of one evaluation. A unit is a step of a macro or some 20 ns of anything else, so this is about a tenth
- * of a second on a slow machine: enough for a few steps over each of 100 000 elements.
+ * Ticks of one evaluation: one for each node evaluated and for each part of a value that a node walks through. A tick
+ * is some 20 ns, so this is about a tenth of a second: enough for a few steps over each of 100 000 elements.
  */
-const MAX_UNITS = 5_000_000;
+const MAX_TICKS = 5_000_000;
 
-/** The failure of an expression whose budget is used up. */
+/** Elements that a list made by an expression may have. */
+export const MAX_ITEMS = 1_000_000;
+
+/** The failure of an expression whose ticks are used up. */
 export const tooCostly = (): NodeFailure =>
   new NodeFailure(
     "expression_too_costly",
@@ -16,13 +19,19 @@ export const tooCostly = (): NodeFailure =>
   );
 
 /** A fresh budget for one evaluation. */
-export const celMeter = (): Meter => new Meter(MAX_UNITS, tooCostly);
+export const celMeter = (): Meter => new Meter(MAX_TICKS, tooCostly);
 
 /** A fresh budget for all expressions of a node together: they are evaluated in one go. */
-export const celMeterOfNode = (): Meter => new Meter(2 * MAX_UNITS, tooCostly);
+export const celMeterOfNode = (): Meter => new Meter(2 * MAX_TICKS, tooCostly);
 
-/** Takes the cost of making a text of `chars` characters; throws where it is longer than any value may be. */
-export const limitText = (chars: number, meter: Meter, unitsPerChar = 1 / 16): void => {
-  if (chars > MAX_VALUE_BYTES) throw new NodeFailure("value_too_large", "The expression makes a text that is too long");
-  meter.use(chars * unitsPerChar);
+const tooLarge = (what: string): NodeFailure => new NodeFailure("value_too_large", `The expression makes ${what}`);
+
+/** Throws where a text would be longer than any value may be. */
+export const limitText = (chars: number): void => {
+  if (chars > MAX_VALUE_BYTES) throw tooLarge("a text that is too long");
+};
+
+/** Throws where a list would be longer than a list may get. */
+export const limitList = (length: number): void => {
+  if (length > MAX_ITEMS) throw tooLarge(`a list of more than ${MAX_ITEMS} elements`);
 };

@@ -1,7 +1,6 @@
 import { NodeFailure } from "../../../runs/failure.ts";
 import { attempt, type Code, type Frame } from "./frame.ts";
 import { describe, failed, isList, isMap, keysOf, type Value } from "./values.ts";
-import { keyUnits } from "../meter.ts";
 
 /** The compiled parts of a macro call such as `list.map(x, condition, result)`. */
 export interface MacroParts {
@@ -11,8 +10,8 @@ export interface MacroParts {
   /** What follows the variable: one part, or two for the `map` with a condition. */
   readonly first: Code;
   readonly second: Code | undefined;
-  /** Units of work of one round: the number of parts the body has. */
-  readonly units: number;
+  /** Ticks of one round: the number of nodes in the body. */
+  readonly ticks: number;
   readonly at: number;
 }
 
@@ -21,9 +20,7 @@ const itemsOf = (parts: MacroParts, frame: Frame): readonly Value[] => {
   frame.at = parts.at;
   if (isList(range)) return range;
   if (!isMap(range)) throw failed(`Only lists and maps can be walked through, not ${describe(range)}`);
-  const keys = keysOf(range);
-  frame.meter.use(keyUnits(keys.length));
-  return keys;
+  return keysOf(range, frame.meter);
 };
 
 const asBool = (name: string, value: Value, frame: Frame, at: number): boolean => {
@@ -34,7 +31,7 @@ const asBool = (name: string, value: Value, frame: Frame, at: number): boolean =
 
 const walk = (parts: MacroParts, frame: Frame, round: (item: Value) => boolean): void => {
   for (const item of itemsOf(parts, frame)) {
-    frame.meter.use(parts.units);
+    frame.meter.use(parts.ticks);
     frame.locals[parts.slot] = item;
     if (!round(item)) return;
   }

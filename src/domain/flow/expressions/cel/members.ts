@@ -1,5 +1,5 @@
 import { failed, describe, isList, isMap, keysOf, member, type Value } from "./values.ts";
-import { keyUnits, type Meter } from "../meter.ts";
+import type { Meter } from "../meter.ts";
 import { isInteger, toNumber } from "../natives.ts";
 
 const LONGEST_NAME = 80;
@@ -39,9 +39,7 @@ export const missing = (value: Value, key: Value, isNodes: boolean, meter: Meter
     );
   }
   if (isMap(value)) {
-    const names = keysOf(value);
-    meter.use(keyUnits(names.length));
-    throw failed(`There is no member ${quoted(key)}: ${memberNames(names)}. has(...) tests for one`);
+    throw failed(`There is no member ${quoted(key)}: ${memberNames(keysOf(value, meter))}. has(...) tests for one`);
   }
   if (isList(value)) {
     if (position(key) === undefined) throw failed(`A list is indexed with whole numbers, not with ${describe(key)}`);

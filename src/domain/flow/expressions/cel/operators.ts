@@ -14,7 +14,7 @@ import {
   type Value,
 } from "./values.ts";
 import type { Meter } from "../meter.ts";
-import { limitText } from "./limits.ts";
+import { limitList, limitText } from "./limits.ts";
 import type { NodeFailure } from "../../../runs/failure.ts";
 import { NativeBytes, isInteger, toNumber } from "../natives.ts";
 
@@ -42,20 +42,19 @@ const addBytes = (left: Uint8Array, right: Uint8Array): Uint8Array => {
   return sum;
 };
 
-const add: Apply = (left, right, meter) => {
+const add: Apply = (left, right) => {
   if (typeof left === "string" && typeof right === "string") {
-    // Joining two texts copies nothing until somebody reads them.
-    limitText(left.length + right.length, meter, 1 / 64);
+    limitText(left.length + right.length);
     return left + right;
   }
   if (typeof left === "bigint" && typeof right === "bigint") return checked(left + right);
   if (isNumber(left) && isNumber(right)) return toNumber(left) + toNumber(right);
   if (isList(left) && isList(right)) {
-    meter.use((left.length + right.length) >> 1);
+    limitList(left.length + right.length);
     return [...left, ...right];
   }
   if (left instanceof NativeBytes && right instanceof NativeBytes) {
-    meter.use((left.length + right.length) >> 2);
+    limitText(left.length + right.length);
     return addBytes(left, right);
   }
   if (left instanceof Duration && right instanceof Duration) return makeDuration(left.nanos + right.nanos);
@@ -96,12 +95,9 @@ const remainder: Apply = (left, right) => {
 };
 
 /** Negative, zero or positive as `left` comes before, with or after `right`; NaN where NaN is compared. */
-const compare = (operator: string, left: Value, right: Value, meter: Meter): number => {
+const compare = (operator: string, left: Value, right: Value): number => {
   if (isNumber(left) && isNumber(right)) return compareNumbers(left, right);
-  if (typeof left === "string" && typeof right === "string") {
-    meter.use(Math.min(left.length, right.length) >> 6);
-    return left < right ? -1 : left > right ? 1 : 0;
-  }
+  if (typeof left === "string" && typeof right === "string") return left < right ? -1 : left > right ? 1 : 0;
   if (typeof left === "boolean" && typeof right === "boolean") return toNumber(left) - toNumber(right);
   if (
     (left instanceof Timestamp && right instanceof Timestamp) ||
@@ -110,7 +106,6 @@ const compare = (operator: string, left: Value, right: Value, meter: Meter): num
     return left.nanos < right.nanos ? -1 : left.nanos > right.nanos ? 1 : 0;
   }
   if (left instanceof NativeBytes && right instanceof NativeBytes) {
-    meter.use(Math.min(left.length, right.length) >> 2);
     const differs = left.findIndex((byte, index) => byte !== right[index]);
     return differs < 0 ? left.length - right.length : (left[differs] as number) - (right[differs] ?? -1);
   }
@@ -118,12 +113,7 @@ const compare = (operator: string, left: Value, right: Value, meter: Meter): num
 };
 
 const isIn: Apply = (left, right, meter) => {
-  if (isList(right)) {
-    return right.some((item) => {
-      meter.use(1);
-      return equalValues(item, left, meter);
-    });
-  }
+  if (isList(right)) return right.some((item) => equalValues(item, left, meter));
   if (isMap(right)) return member(right, left) !== undefined;
   const hint = typeof right === "string" ? ": text.contains(part) looks into text" : "";
   throw failed(`"in" needs a list or a map on its right, not ${describe(right)}${hint}`);
@@ -138,10 +128,10 @@ export const OPERATORS: Readonly<Record<Exclude<BinaryOperator, "&&" | "||">, Ap
   "%": remainder,
   "==": (left, right, meter) => equalValues(left, right, meter),
   "!=": (left, right, meter) => !equalValues(left, right, meter),
-  "<": (left, right, meter) => compare("<", left, right, meter) < 0,
-  "<=": (left, right, meter) => compare("<=", left, right, meter) <= 0,
-  ">": (left, right, meter) => compare(">", left, right, meter) > 0,
-  ">=": (left, right, meter) => compare(">=", left, right, meter) >= 0,
+  "<": (left, right) => compare("<", left, right) < 0,
+  "<=": (left, right) => compare("<=", left, right) <= 0,
+  ">": (left, right) => compare(">", left, right) > 0,
+  ">=": (left, right) => compare(">=", left, right) >= 0,
   in: isIn,
 };
 

@@ -21,7 +21,6 @@ const integer = (value: bigint): number => {
 
 /** Copies on write: what came in as JSON goes out as the very same object. */
 const list = (items: readonly Value[], meter: Meter, depth: number): Json => {
-  meter.use(items.length * 2);
   let copy: Json[] | undefined;
   for (let i = 0; i < items.length; i++) {
     const item = toJson(items[i] as Value, meter, depth + 1);
@@ -32,7 +31,6 @@ const list = (items: readonly Value[], meter: Meter, depth: number): Json => {
 };
 
 const madeMap = (map: MadeMap, meter: Meter, depth: number): Json => {
-  meter.use(map.size * 4);
   if (map.has("__proto__")) throw failed('A member of the result cannot be named "__proto__"');
   return Object.fromEntries([...map].map(([key, value]) => [toStringOf(key), toJson(value, meter, depth + 1)]));
 };
@@ -40,9 +38,10 @@ const madeMap = (map: MadeMap, meter: Meter, depth: number): Json => {
 /**
  * A value as JSON: integers are numbers, timestamps RFC 3339, durations seconds such as "3.5s", bytes base64, types
  * their names. Throws NodeFailure where JSON has no such value. Objects of JSON hold only JSON and are not looked into.
- * It takes from the budget, because a short expression can make a list that holds itself a million times.
+ * Two ticks for each value, because a short expression can make a list that holds itself a million times.
  */
 export const toJson = (value: Value, meter: Meter, depth = 0): Json => {
+  meter.use(2);
   switch (typeof value) {
     case "string":
     case "boolean":
@@ -59,7 +58,7 @@ export const toJson = (value: Value, meter: Meter, depth = 0): Json => {
       if (value instanceof Timestamp) return formatTimestamp(value);
       if (value instanceof Duration) return formatDuration(value);
       if (value instanceof NativeBytes) {
-        meter.use(value.length >> 1);
+        meter.use(value.length);
         return base64Encode(value);
       }
       return value instanceof TypeName ? value.name : (value as Json);

@@ -1,20 +1,19 @@
-import { patternSize } from "../pattern-size.ts";
 import { compileRegex, type Regex } from "../regex.ts";
+import type { CelFunction } from "./cel-function.ts";
 import { charsOf, positionOf, unitAt } from "./chars.ts";
-import type { CelFunction } from "./functions.ts";
-import { limitText } from "./limits.ts";
+import { limitList, limitText, MAX_ITEMS } from "./limits.ts";
 import { describe, failed, isList, type Value } from "./values.ts";
 import type { Meter } from "../meter.ts";
-import { indexOf, lastIndexOf, searchUnits, splitText } from "../text-search.ts";
 import { isInteger, toBigInt, toNumber } from "../natives.ts";
 
-/** Compiling a pattern takes this, or more by its size. One that is a literal is compiled before anything is evaluated. */
-const COMPILE_UNITS = 20_000;
-const COMPILE_UNITS_PER_PART = 50;
+/**
+ * Compiling a pattern takes 2 µs an instruction; one that is refused may have had up to the second number of parts.
+ * A pattern that is a literal is compiled before anything is evaluated.
+ */
+const COMPILE_TICKS_PER_INSTRUCTION = 100;
+const REFUSED_PATTERN_TICKS = 1_000_000;
 /** Matching takes up to 8 ns an instruction and character. */
-const INSTRUCTIONS_PER_UNIT = 4;
-/** A piece of text cut out of another. */
-const UNITS_PER_PART = 2;
+const INSTRUCTIONS_PER_TICK = 4;
 
 const textArg = (name: string, args: readonly Value[], index: number): string => {
   const value = args[index];
@@ -30,55 +29,59 @@ const wholeArg = (name: string, args: readonly Value[], index: number): number =
   throw failed(`${name}() takes a whole number, not ${describe(value as Value)}`);
 };
 
-const unitArg = (name: string, text: string, args: readonly Value[], index: number, meter: Meter): number => {
+const unitArg = (name: string, text: string, args: readonly Value[], index: number): number => {
   const position = wholeArg(name, args, index);
-  const unit = unitAt(text, position, meter);
+  const unit = unitAt(text, position);
   if (unit === undefined) throw failed(`${name}(): position ${position} is outside the text`);
   return unit;
 };
 
-const find = (name: string, args: readonly Value[], meter: Meter): Value => {
+const find = (name: "indexOf" | "lastIndexOf", args: readonly Value[]): Value => {
   const text = textArg(name, args, 0);
   const part = textArg(name, args, 1);
-  meter.use(searchUnits(text, part, name === "lastIndexOf"));
-  if (name === "indexOf") {
-    const from = args.length > 2 ? unitArg(name, text, args, 2, meter) : 0;
-    return toBigInt(positionOf(text, indexOf(text, part, from), meter));
-  }
-  const from = args.length > 2 ? unitArg(name, text, args, 2, meter) : text.length;
-  return toBigInt(positionOf(text, lastIndexOf(text, part, from), meter));
+  const start = name === "indexOf" ? 0 : text.length;
+  const from = args.length > 2 ? unitArg(name, text, args, 2) : start;
+  return toBigInt(positionOf(text, text[name](part, from)));
 };
 
-const split = (args: readonly Value[], meter: Meter): Value => {
+/** The parts of a text between separators; an empty one separates all characters. */
+const partsOf = (text: string, separator: string): readonly string[] => {
+  if (separator === "") limitList(text.length);
+  // One part too many shows that there are too many, and no more of them are made.
+  const parts = separator === "" ? charsOf(text) : text.split(separator, MAX_ITEMS + 1);
+  limitList(parts.length);
+  return parts;
+};
+
+const split = (args: readonly Value[]): Value => {
   const text = textArg("split", args, 0);
   const separator = textArg("split", args, 1);
   const most = args.length > 2 ? wholeArg("split", args, 2) : -1;
-  meter.use(searchUnits(text, separator));
   if (most === 0) return [];
-  if (separator !== "") return splitText(text, separator, meter, UNITS_PER_PART, most < 0 ? Infinity : most);
-  const chars = charsOf(text, meter);
-  return most < 0 || chars.length <= most ? chars : [...chars.slice(0, most - 1), chars.slice(most - 1).join("")];
+  const parts = partsOf(text, separator);
+  return most < 0 || parts.length <= most
+    ? parts
+    : [...parts.slice(0, most - 1), parts.slice(most - 1).join(separator)];
 };
 
-const replace = (args: readonly Value[], meter: Meter): Value => {
+const replace = (args: readonly Value[]): Value => {
   const text = textArg("replace", args, 0);
   const from = textArg("replace", args, 1);
   const to = textArg("replace", args, 2);
   const most = args.length > 3 ? wholeArg("replace", args, 3) : -1;
   if (most === 0) return text;
-  meter.use(searchUnits(text, from));
-  const parts = from === "" ? ["", ...charsOf(text, meter), ""] : splitText(text, from, meter, UNITS_PER_PART);
+  const found = partsOf(text, from);
+  const parts = from === "" ? ["", ...found, ""] : found;
   const replaced = most < 0 ? parts.length - 1 : Math.min(most, parts.length - 1);
-  limitText(text.length + replaced * (to.length - from.length), meter);
+  limitText(text.length + replaced * (to.length - from.length));
   const rest = parts.slice(replaced).join(from);
   return replaced === 0 ? text : [...parts.slice(0, replaced), rest].join(to);
 };
 
-const join = (args: readonly Value[], meter: Meter): Value => {
+const join = (args: readonly Value[]): Value => {
   const [list] = args;
   if (list === undefined || !isList(list)) throw failed(`join() is called on a list, not on ${describe(list ?? null)}`);
   const separator = args.length > 1 ? textArg("join", args, 1) : "";
-  meter.use(list.length);
   const texts: string[] = [];
   let chars = 0;
   for (const item of list) {
@@ -88,21 +91,20 @@ const join = (args: readonly Value[], meter: Meter): Value => {
     chars += item.length + separator.length;
     texts.push(item);
   }
-  limitText(chars, meter);
+  limitText(chars);
   return texts.join(separator);
 };
 
 const test = (text: string, regex: Regex, meter: Meter): boolean => {
-  meter.use((text.length * regex.instructions) / INSTRUCTIONS_PER_UNIT);
+  meter.use((text.length * regex.instructions) / INSTRUCTIONS_PER_TICK);
   return regex.test(text);
 };
 
 const matches = (args: readonly Value[], meter: Meter): Value => {
   const text = textArg("matches", args, 0);
   const pattern = textArg("matches", args, 1);
-  meter.use(COMPILE_UNITS + pattern.length);
-  meter.use(patternSize(pattern) * COMPILE_UNITS_PER_PART - COMPILE_UNITS);
   const compiled = compileRegex(pattern);
+  meter.use(compiled.ok ? compiled.regex.instructions * COMPILE_TICKS_PER_INSTRUCTION : REFUSED_PATTERN_TICKS);
   if (!compiled.ok) throw failed(compiled.message);
   return test(text, compiled.regex, meter);
 };
@@ -111,59 +113,54 @@ const matches = (args: readonly Value[], meter: Meter): Value => {
 export const testLiteralPattern = (text: Value, regex: Regex, meter: Meter): boolean =>
   test(textArg("matches", [text], 0), regex, meter);
 
-const charAt = (args: readonly Value[], meter: Meter): Value => {
+const charAt = (args: readonly Value[]): Value => {
   const text = textArg("charAt", args, 0);
-  const unit = unitArg("charAt", text, args, 1, meter);
+  const unit = unitArg("charAt", text, args, 1);
   const point = text.codePointAt(unit);
   return point === undefined ? "" : String.fromCodePoint(point);
 };
 
-const substring = (args: readonly Value[], meter: Meter): Value => {
+const substring = (args: readonly Value[]): Value => {
   const text = textArg("substring", args, 0);
-  const start = unitArg("substring", text, args, 1, meter);
-  const end = args.length > 2 ? unitArg("substring", text, args, 2, meter) : text.length;
+  const start = unitArg("substring", text, args, 1);
+  const end = args.length > 2 ? unitArg("substring", text, args, 2) : text.length;
   if (end < start) throw failed("substring(): the end lies before the start");
   return text.slice(start, end);
 };
 
-/** A method on text that gives a value of text and a cost of so many units a character, as a power of two. */
-const onText = (name: string, shift: number, apply: (text: string) => Value): readonly [string, CelFunction] => [
+const onText = (name: string, apply: (text: string) => Value): readonly [string, CelFunction] => [
   name,
-  {
-    method: [0],
-    apply: (args, meter) => {
-      const text = textArg(name, args, 0);
-      meter.use(text.length >> shift);
-      return apply(text);
-    },
-  },
+  { method: [0], apply: (args) => apply(textArg(name, args, 0)) },
 ];
 
 const onTwoTexts = (name: string, apply: (text: string, part: string) => boolean): readonly [string, CelFunction] => [
   name,
-  {
-    method: [1],
-    apply: (args, meter) => {
-      const text = textArg(name, args, 0);
-      const part = textArg(name, args, 1);
-      meter.use(searchUnits(text, part));
-      return apply(text, part);
-    },
-  },
+  { method: [1], apply: (args) => apply(textArg(name, args, 0), textArg(name, args, 1)) },
 ];
+
+/** White space as Unicode has it; JavaScript's `trim` keeps U+0085 and removes U+FEFF. */
+const BLANK = /^\p{White_Space}$/u;
+
+const trim = (text: string): string => {
+  let start = 0;
+  let end = text.length;
+  while (start < end && BLANK.test(text.charAt(start))) start++;
+  while (end > start && BLANK.test(text.charAt(end - 1))) end--;
+  return text.slice(start, end);
+};
 
 /** The string functions of CEL and of its string extension. */
 export const STRING_FUNCTIONS: ReadonlyArray<readonly [string, CelFunction]> = [
-  onText("trim", 4, (text) => text.trim()),
-  onText("lowerAscii", 2, (text) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())),
-  onText("upperAscii", 2, (text) => text.replace(/[a-z]+/g, (letters) => letters.toUpperCase())),
-  onTwoTexts("contains", (text, part) => indexOf(text, part) >= 0),
+  onText("trim", trim),
+  onText("lowerAscii", (text) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())),
+  onText("upperAscii", (text) => text.replace(/[a-z]+/g, (letters) => letters.toUpperCase())),
+  onTwoTexts("contains", (text, part) => text.includes(part)),
   onTwoTexts("startsWith", (text, part) => text.startsWith(part)),
   onTwoTexts("endsWith", (text, part) => text.endsWith(part)),
   ["matches", { plain: [2], method: [1], apply: matches }],
   ["charAt", { method: [1], apply: charAt }],
-  ["indexOf", { method: [1, 2], apply: (args, meter) => find("indexOf", args, meter) }],
-  ["lastIndexOf", { method: [1, 2], apply: (args, meter) => find("lastIndexOf", args, meter) }],
+  ["indexOf", { method: [1, 2], apply: (args) => find("indexOf", args) }],
+  ["lastIndexOf", { method: [1, 2], apply: (args) => find("lastIndexOf", args) }],
   ["substring", { method: [1, 2], apply: substring }],
   ["replace", { method: [2, 3], apply: replace }],
   ["split", { method: [1, 2], apply: split }],

@@ -1,23 +1,23 @@
-import type { CelFunction } from "./functions.ts";
-import { DURATION_UNITS, TIMESTAMP_PARTS, wallClock } from "./time.ts";
+import type { CelFunction } from "./cel-function.ts";
+import { DURATION_PARTS, TIMESTAMP_PARTS, wallClock } from "./time.ts";
 import { describe, Duration, failed, Timestamp, type Value } from "./values.ts";
 import type { Meter } from "../meter.ts";
 import { toBigInt } from "../natives.ts";
 
 /** Reading a clock in a named zone builds a formatter: some 50 µs. */
-const ZONE_UNITS = 2_500;
+const ZONE_TICKS = 2_500;
 
 const read = (name: string, args: readonly Value[], meter: Meter): Value => {
   const [value, zone] = args;
   const part = TIMESTAMP_PARTS.get(name);
-  const unit = DURATION_UNITS.get(name);
+  const durationPart = DURATION_PARTS.get(name);
   if (value instanceof Timestamp && part !== undefined) {
     if (zone === undefined) return toBigInt(part(wallClock(value)));
     if (typeof zone !== "string") throw failed(`${name}() takes the name of a time zone, not ${describe(zone)}`);
-    meter.use(ZONE_UNITS);
+    meter.use(ZONE_TICKS);
     return toBigInt(part(wallClock(value, zone)));
   }
-  if (value instanceof Duration && unit !== undefined && zone === undefined) return value.nanos / unit;
+  if (value instanceof Duration && durationPart !== undefined && zone === undefined) return durationPart(value.nanos);
   throw failed(`${name}() is called on a timestamp, not on ${describe(value as Value)}: use timestamp(...)`);
 };
 

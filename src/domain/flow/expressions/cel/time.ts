@@ -7,7 +7,8 @@ const NANOS_PER_SECOND = 1_000_000_000n;
 /** Years 1 to 9999, as protobuf has them. */
 const FIRST_TIMESTAMP = -62_135_596_800n * NANOS_PER_SECOND;
 const LAST_TIMESTAMP = 253_402_300_800n * NANOS_PER_SECOND - 1n;
-const LONGEST_DURATION = 315_576_000_000n * NANOS_PER_SECOND;
+/** As many nanoseconds as fit into 64 bits. */
+const MAX_DURATION = 2n ** 63n - 1n;
 
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/;
 
@@ -27,7 +28,7 @@ export const makeTimestamp = (nanos: bigint): Timestamp => {
 };
 
 export const makeDuration = (nanos: bigint): Duration => {
-  if (nanos > LONGEST_DURATION || nanos < -LONGEST_DURATION) throw failed("A duration is at most 10 000 years");
+  if (nanos > MAX_DURATION || nanos < -MAX_DURATION) throw failed("A duration is at most 292 years");
   return new Duration(nanos);
 };
 
@@ -132,10 +133,13 @@ export const TIMESTAMP_PARTS: ReadonlyMap<string, (date: Date) => number> = new 
   ["getMilliseconds", (date: Date) => date.getUTCMilliseconds()],
 ]);
 
-/** The readings of a duration: the whole of it in that unit, rounded towards zero. */
-export const DURATION_UNITS: ReadonlyMap<string, bigint> = new Map([
-  ["getHours", 3_600n * NANOS_PER_SECOND],
-  ["getMinutes", 60n * NANOS_PER_SECOND],
-  ["getSeconds", NANOS_PER_SECOND],
-  ["getMilliseconds", NANOS_PER_MS],
+/**
+ * The readings of a duration: the whole of it in that unit, rounded towards zero; of milliseconds only those beside its
+ * seconds.
+ */
+export const DURATION_PARTS: ReadonlyMap<string, (nanos: bigint) => bigint> = new Map([
+  ["getHours", (nanos: bigint) => nanos / (3_600n * NANOS_PER_SECOND)],
+  ["getMinutes", (nanos: bigint) => nanos / (60n * NANOS_PER_SECOND)],
+  ["getSeconds", (nanos: bigint) => nanos / NANOS_PER_SECOND],
+  ["getMilliseconds", (nanos: bigint) => (nanos % NANOS_PER_SECOND) / NANOS_PER_MS],
 ]);

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../json.ts";
 import { NodeFailure } from "../../../runs/failure.ts";
 import { MAX_VALUE_DEPTH, tooDeep } from "../json-size.ts";
-import { keyUnits, type Meter } from "../meter.ts";
+import type { Meter } from "../meter.ts";
 import {
   NativeBytes,
   NativeMap,
@@ -129,11 +129,17 @@ export const member = (map: MadeMap | JsonObject, key: Value): Value | undefined
   return typeof key === "string" && hasOwn(map, key) ? (map as JsonObject)[key] : undefined;
 };
 
-export const keysOf = (map: MadeMap | JsonObject): readonly Value[] =>
-  map instanceof NativeMap ? [...(map as MadeMap).keys()] : keysOfObject(map);
+/** Listing keys takes a few ticks each: V8 keeps large objects as hash tables, and needs a microsecond a key to sort them. */
+const ticksOfKeys = (count: number): number => (count > 1_000 ? count * 32 : count * 2);
 
-export const sizeOf = (map: MadeMap | JsonObject): number =>
-  map instanceof NativeMap ? map.size : keysOfObject(map).length;
+export const keysOf = (map: MadeMap | JsonObject, meter: Meter): readonly Value[] => {
+  const keys = map instanceof NativeMap ? [...(map as MadeMap).keys()] : keysOfObject(map);
+  meter.use(ticksOfKeys(keys.length));
+  return keys;
+};
+
+export const sizeOf = (map: MadeMap | JsonObject, meter: Meter): number =>
+  map instanceof NativeMap ? map.size : keysOf(map, meter).length;
 
 /** Makes a map of entries; undefined where a key comes twice. */
 export const makeMap = (entries: ReadonlyArray<readonly [MapKey, Value]>): MadeMap | undefined => {
@@ -142,11 +148,8 @@ export const makeMap = (entries: ReadonlyArray<readonly [MapKey, Value]>): MadeM
 };
 
 const equalMaps = (a: MadeMap | JsonObject, b: MadeMap | JsonObject, meter: Meter, depth: number): boolean => {
-  const keys = keysOf(a);
-  meter.use(2 * keyUnits(keys.length));
-  const others = sizeOf(b);
-  meter.use(keyUnits(others));
-  if (keys.length !== others) return false;
+  const keys = keysOf(a, meter);
+  if (keys.length !== sizeOf(b, meter)) return false;
   return keys.every((key) => {
     const other = member(b, key);
     return other !== undefined && equalValues(member(a, key) as Value, other, meter, depth + 1);
@@ -160,8 +163,9 @@ export const compareNumbers = (a: number | bigint, b: number | bigint): number =
   return isNotNumber(a) || isNotNumber(b) ? Number.NaN : 0;
 };
 
-/** Whether two values are equal as CEL has it: numbers by value, lists and maps by content, different types never. */
+/** Whether two values are equal as CEL has it: numbers by value, lists and maps by content, different types never. A tick for each value. */
 export const equalValues = (a: Value, b: Value, meter: Meter, depth = 0): boolean => {
+  meter.use(1);
   if (isNumber(a)) return isNumber(b) && compareNumbers(a, b) === 0;
   if (typeof a === "string") {
     if (typeof b === "string" && a.length === b.length) meter.use(a.length >> 6);
@@ -171,14 +175,11 @@ export const equalValues = (a: Value, b: Value, meter: Meter, depth = 0): boolea
   if (depth > MAX_VALUE_DEPTH) throw tooDeep();
   if (isList(a)) {
     if (!isList(b) || a.length !== b.length) return false;
-    return a.every((item, index) => {
-      meter.use(1);
-      return equalValues(item, b[index] as Value, meter, depth + 1);
-    });
+    return a.every((item, index) => equalValues(item, b[index] as Value, meter, depth + 1));
   }
   if (a instanceof NativeBytes) {
     if (!(b instanceof NativeBytes) || a.length !== b.length) return false;
-    meter.use(a.length >> 2);
+    meter.use(a.length);
     return a.every((byte, index) => byte === b[index]);
   }
   if (a instanceof Timestamp) return b instanceof Timestamp && a.nanos === b.nanos;

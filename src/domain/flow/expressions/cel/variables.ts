@@ -2,7 +2,10 @@ import type { Frame } from "./frame.ts";
 import { TypeName, type Value } from "./values.ts";
 
 /** What an expression can name, and where its value is; undefined where it has none in this place of a flow. */
-export const VARIABLES: ReadonlyMap<string, (frame: Frame) => Value | undefined> = new Map([
+export type Variables = ReadonlyMap<string, (frame: Frame) => Value | undefined>;
+
+/** The variables of a flow's expressions. */
+export const VARIABLES: Variables = new Map([
   ["nodes", ({ scope }: Frame) => scope.nodes],
   ["inputs", ({ scope }: Frame) => scope.inputs],
   ["run", ({ scope }: Frame) => scope.run],
@@ -13,7 +16,11 @@ export const VARIABLES: ReadonlyMap<string, (frame: Frame) => Value | undefined>
 
 /** Names of types, to compare `type(x)` with. */
 export const TYPES: ReadonlyMap<string, Value> = new Map(
-  ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"].map((name) => [
+  [
+    ..."bool bytes double int list map null_type string type uint".split(" "),
+    "google.protobuf.Duration",
+    "google.protobuf.Timestamp",
+  ].map((name) => [
     name,
     // uint(...) gives ints, so that `type(x) == uint` could never hold otherwise.
     new TypeName(name === "uint" ? "int" : name),
