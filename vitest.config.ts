@@ -10,6 +10,8 @@ const pure = [
 // What is waited for is there soon or not at all; a busy machine must not decide which.
 const poll = { expect: { poll: { timeout: 60_000 } } };
 const ownProcesses = ["test/kill/**/*.test.ts", "test/dev/**/*.test.ts"];
+/** Run with vitest.long.config.ts. */
+const long = ["test/long/**"];
 
 export default defineConfig({
   test: {
@@ -25,8 +27,10 @@ export default defineConfig({
         test: {
           name: "service",
           include: ["test/**/*.test.ts"],
-          exclude: [...pure, ...ownProcesses],
+          exclude: [...pure, ...ownProcesses, ...long],
           globalSetup,
+          // Replays what each file ran: whatever is not deterministic shows there.
+          setupFiles: ["test/support/replay-runs.ts"],
           testTimeout: 90_000,
           hookTimeout: 120_000,
           ...poll,
@@ -35,23 +39,8 @@ export default defineConfig({
         },
       },
       {
-        // The engine's tests once more, on workers that forget every workflow after each step: all of it is replayed at the
-        // next one, so whatever is not deterministic shows at once. One run at a time: without a cache the SDK throws out any
-        // other workflow as well, with the local activities it waits for, and that step is then repeated ten seconds later.
-        test: {
-          name: "uncached",
-          include: ["test/engine/**/*.test.ts"],
-          globalSetup,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          ...poll,
-          maxWorkers: 1,
-          maxConcurrency: 1,
-          sequence: { groupOrder: 2 },
-        },
-      },
-      {
-        // Tests that start, stop and kill processes of their own: one file at a time, or their time limits mean nothing.
+        // Tests that start, stop and kill processes of their own. They wait for most of their time, but with more than two
+        // files at once two cores are not enough for the servers that each of them starts.
         test: {
           name: "kill",
           include: ownProcesses,
@@ -59,8 +48,8 @@ export default defineConfig({
           testTimeout: 240_000,
           hookTimeout: 120_000,
           ...poll,
-          maxWorkers: 1,
-          sequence: { groupOrder: 3 },
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

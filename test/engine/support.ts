@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
+import { replayAfterwards } from "../support/replay-runs.ts";
 import { client, createOrganisation, service } from "../support/service.ts";
 import type { Service } from "../support/service.ts";
 import type { TestClient } from "../support/client.ts";
@@ -85,8 +86,10 @@ export interface Bench {
 
 const ENDS = ["COMPLETED", "FAILED", "CANCELLED"];
 
-export async function openBench(target: Service = service()): Promise<Bench> {
+export async function openBench(ownService?: Service): Promise<Bench> {
+  const target = ownService ?? service();
   const { org_id, secretKey } = await createOrganisation(target);
+  if (!ownService) replayAfterwards(org_id);
   const api = client(target, secretKey);
   const bench: Bench = {
     org_id,

@@ -8,7 +8,7 @@ import { edges, flow, node } from "../support/flows.ts";
 import { installSchemathesis, runSchemathesis } from "./schemathesis.ts";
 import type { KnownIds } from "./schemathesis.ts";
 
-// `npm run schemathesis` is the long form: every phase, other examples every time, some ten minutes.
+// `npm run test:long` has the long form: every phase, other examples every time, some ten minutes.
 const long = process.env["MILLRACE_SCHEMATHESIS"] === "long";
 const FORMS = {
   short: ["--phases", "examples,fuzzing,stateful", "--max-examples", "8", "--seed", "1", "--generation-deterministic"],

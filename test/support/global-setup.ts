@@ -17,11 +17,8 @@ import type { SharedParts } from "./shared-parts.ts";
 
 const PREFIX = "millrace-test-";
 const TEMPLATE = "millrace_template";
-/** Projects whose files share a service, with what it is started with. */
-const SHARED_SERVICES: Readonly<Record<string, Record<string, string>>> = {
-  service: {},
-  uncached: { MILLRACE_WORKER_CACHED_WORKFLOWS: "0" },
-};
+/** The projects whose files share a service. */
+const WITH_SHARED_SERVICE: readonly string[] = ["service"];
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 type Servers = Omit<SharedParts, "service">;
@@ -48,8 +45,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const { servers, stop } = await state.servers;
   const problem = await state.build;
   if (problem !== undefined) console.error(problem);
-  const env = SHARED_SERVICES[project.name];
-  const service = env ? await startShared(servers, problem, env) : null;
+  const service = WITH_SHARED_SERVICE.includes(project.name) ? await startShared(servers, problem) : null;
   project.provide("millrace", { ...servers, service });
   return async () => {
     if (--state.users > 0) return;
@@ -107,14 +103,10 @@ async function build(): Promise<string | undefined> {
   );
 }
 
-async function startShared(
-  servers: Servers,
-  problem: string | undefined,
-  env: Record<string, string>,
-): Promise<SharedParts["service"]> {
+async function startShared(servers: Servers, problem: string | undefined): Promise<SharedParts["service"]> {
   if (problem !== undefined) return { problem };
   try {
-    const { url, databaseUrl } = await startService({ env }, servers);
+    const { url, databaseUrl } = await startService({}, servers);
     return { url, databaseUrl };
   } catch (error) {
     // Told by every test that asks for it: those that do not can still run.

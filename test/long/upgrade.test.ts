@@ -11,7 +11,7 @@ import { startServiceProcess } from "../support/service-processes.ts";
 import type { ServiceProcess } from "../support/service-processes.ts";
 import { client, startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
-import { tell } from "./table.ts";
+import { tell } from "../kill/table.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 

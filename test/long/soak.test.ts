@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { install } from "../test/kill/installation.ts";
-import type { Installation } from "../test/kill/installation.ts";
-import { startMixture } from "../test/kill/mixture.ts";
-import { refused } from "../test/kill/stubborn.ts";
-import { tell } from "../test/kill/table.ts";
+import { install } from "../kill/installation.ts";
+import type { Installation } from "../kill/installation.ts";
+import { startMixture } from "../kill/mixture.ts";
+import { refused } from "../kill/stubborn.ts";
+import { tell } from "../kill/table.ts";
 
 const MINUTES = Number(process.env["MILLRACE_SOAK_MINUTES"] ?? 10);
 /** Parts killed in one round, and the longest time each is gone (ms). */

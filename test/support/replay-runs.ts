@@ -1,0 +1,48 @@
+import { Client as Postgres } from "pg";
+import { afterAll, expect } from "vitest";
+import { service } from "./service.ts";
+
+// A setup file of the service tests: after each file, what its runs left in Temporal is replayed by the same code, step by
+// step. A workflow that decides by anything but its history fails here, without every test running twice.
+
+/** Runs replayed after one file; the histories of more would take longer than the tests. */
+const MAX_RUNS = 150;
+
+const organisations: string[] = [];
+
+/** Has the runs of an organisation on the shared service replayed after the test file. */
+export function replayAfterwards(orgId: string): void {
+  organisations.push(orgId);
+}
+
+afterAll(async () => {
+  if (organisations.length === 0) return;
+  const { databaseUrl, temporalAddress } = service();
+  const { historiesOf, replay, withTemporal } = await import("./histories.ts");
+  const runs = await runsOf(databaseUrl);
+  const failures = await withTemporal(temporalAddress, async (client) => {
+    const histories = await Promise.all(runs.map((runId) => historiesOf(client, runId).catch(gone)));
+    return replay(histories.flat());
+  });
+  expect(failures).toEqual({});
+}, 300_000);
+
+async function runsOf(databaseUrl: string): Promise<string[]> {
+  const client = new Postgres({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ run_id: string }>(
+      "select run_id from runs where org_id = any($1) and parent_run_id is null and started_at is not null limit $2",
+      [organisations, MAX_RUNS],
+    );
+    return rows.map(({ run_id }) => run_id);
+  } finally {
+    await client.end();
+  }
+}
+
+/** A run whose workflow a test has deleted has nothing to replay. */
+function gone(error: unknown): [] {
+  if (error instanceof Error && error.name === "WorkflowNotFoundError") return [];
+  throw error;
+}

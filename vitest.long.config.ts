@@ -1,0 +1,23 @@
+import { defineConfig } from "vitest/config";
+
+// `npm run test:long`: what takes minutes each. Parts that are killed again and again for MILLRACE_SOAK_MINUTES (default
+// 10), servers that are gone or frozen under load, every phase of schemathesis, an upgrade, and what the image is made of.
+export default defineConfig({
+  test: {
+    reporters: ["verbose", "./test/support/closing-line.ts"],
+    projects: [
+      {
+        test: {
+          name: "long",
+          include: ["test/long/**/*.test.ts", "test/kill/outage.test.ts", "test/security/schemathesis.test.ts"],
+          globalSetup: ["test/support/global-setup.ts"],
+          env: { MILLRACE_OUTAGE: "long", MILLRACE_SCHEMATHESIS: "long" },
+          testTimeout: 24 * 60 * 60 * 1000,
+          hookTimeout: 120_000,
+          expect: { poll: { timeout: 60_000 } },
+          maxWorkers: 1,
+        },
+      },
+    ],
+  },
+});
