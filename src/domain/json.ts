@@ -16,3 +16,10 @@ export const INLINE_VALUE_BYTES = 64 * 1024;
 
 /** The longest value a node may yield, as JSON text (bytes). */
 export const MAX_VALUE_BYTES = 25 * 1024 * 1024;
+
+/** Characters of the JSON text, or close to it: what decides whether a value travels by itself or by reference. */
+export function jsonLength(value: Json): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value !== "object" || value === null) return 24;
+  return JSON.stringify(value).length;
+}

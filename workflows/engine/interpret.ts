@@ -1,15 +1,14 @@
 import { CancellationScope, isCancellation } from "@temporalio/workflow";
-import { INLINE_VALUE_BYTES } from "../../src/domain/json.ts";
+import { INLINE_VALUE_BYTES, jsonLength } from "../../src/domain/json.ts";
 import type { StoredValue } from "../../src/domain/json.ts";
 import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
 import type { NodeReport } from "../../src/domain/runs/run-report.ts";
-import { jsonLength } from "./context.ts";
 import { NodeFailed, toRunError } from "./failure.ts";
 import { address, inlineScope, storedScope } from "./frame.ts";
 import type { Frame, Settled } from "./frame.ts";
 import { EXECUTORS } from "./nodes/index.ts";
-import { withinTimeLimit } from "./time-limit.ts";
+import { withinTimeLimit } from "./node-time-limit.ts";
 import { evaluate, evaluateHere, passedOn, passesOn } from "./values.ts";
 import type { Evaluated } from "./values.ts";
 
@@ -29,7 +28,7 @@ export async function runFrame(frame: Frame): Promise<void> {
   const pump = (): void => {
     for (let ready = frame.walk.takeReady(); ready.length > 0 && !failure; ready = frame.walk.takeReady()) {
       for (const node of ready) {
-        if (failure || frame.ctx.stopped) return;
+        if (failure || frame.ctx.cancellation.stopped) return;
         const outcome = begin(frame, node);
         if (!(outcome instanceof Promise)) {
           settle(frame, node, outcome);
@@ -43,7 +42,6 @@ export async function runFrame(frame: Frame): Promise<void> {
           .catch(fail)
           .finally(() => {
             underWay.delete(done);
-            frame.ctx.checkIdle();
           });
         underWay.add(done);
       }
@@ -63,10 +61,10 @@ export async function runFrame(frame: Frame): Promise<void> {
 
 function settle(frame: Frame, node: PlanNode, settled: Settled): void {
   frame.values.set(node.id, settled);
-  frame.ctx.ended(frame.outer === null, settled.state === "SKIPPED");
+  frame.ctx.record.nodeSettled(frame.outer === null, settled.state === "SKIPPED");
   for (const skipped of frame.walk.settle(node.id, settled.handles)) {
     frame.values.set(skipped.id, { value: { v: null }, handles: [], state: "SKIPPED" });
-    frame.ctx.ended(frame.outer === null, true);
+    frame.ctx.record.nodeSettled(frame.outer === null, true);
     note(frame, skipped, { ...NOT_STARTED, state: "SKIPPED" });
   }
 }
@@ -83,7 +81,7 @@ function begin(frame: Frame, node: PlanNode): Settled | Promise<Settled> {
     });
     return { value: reused.value, handles: reused.handles, state: reused.state };
   }
-  frame.ctx.started(node, frame.outer === null);
+  frame.ctx.record.nodeStarted(node, frame.outer === null);
   try {
     const result = node.execution === "inline" ? inline(frame, node) : undefined;
     if (result === undefined) return execute(frame, node, startedAt);
@@ -115,7 +113,7 @@ function inline(frame: Frame, node: PlanNode): Evaluated | "skip" | undefined {
 /** The way of every node that takes time. */
 async function execute(frame: Frame, node: PlanNode, startedAt: string): Promise<Settled> {
   const { path } = address(frame, node);
-  frame.ctx.running.add(path);
+  frame.ctx.work.running.add(path);
   const seen = firstSeen(startedAt);
   try {
     if (node.skip_if !== undefined) {
@@ -144,7 +142,7 @@ async function execute(frame: Frame, node: PlanNode, startedAt: string): Promise
     }
     return failed(frame, node, seen, error);
   } finally {
-    frame.ctx.running.delete(path);
+    frame.ctx.work.running.delete(path);
   }
 }
 
@@ -215,7 +213,7 @@ function note(
   { startedAt, announced, ...what }: Seen & Pick<NodeReport, "state" | "value" | "error">,
 ): void {
   const running = what.state === "RUNNING" || what.state === "PAUSED";
-  frame.ctx.note({
+  frame.ctx.record.note({
     node_id: node.id,
     type: node.type,
     path: frame.prefix + node.id,

@@ -1,11 +1,10 @@
-import { INLINE_VALUE_BYTES } from "../../src/domain/json.ts";
+import { INLINE_VALUE_BYTES, jsonLength } from "../../src/domain/json.ts";
 import type { Json, StoredValue } from "../../src/domain/json.ts";
 import { evaluatePart } from "../../src/domain/flow/expressions/evaluate.ts";
 import { workOf } from "../../src/domain/flow/expressions/work.ts";
 import type { NodeResult, PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
 import type { NodePart } from "../../src/domain/runs/run-report.ts";
 import { local } from "../activities.ts";
-import { jsonLength } from "./context.ts";
 import { address, inlineScope, storedScope } from "./frame.ts";
 import type { Frame } from "./frame.ts";
 
@@ -36,7 +35,7 @@ export function outputsSoFar(frame: Frame): Record<string, StoredValue> {
  * does. A step of a workflow that takes seconds is taken for dead, and repeated, by Temporal, and the SDK ends its process.
  */
 export function evaluateHere(frame: Frame, node: PlanNode, part: NodePart, scope: Scope): NodeResult | undefined {
-  return frame.ctx.takesWork(workOf(node, part, charsOf(scope))) ? evaluatePart(node, part, scope) : undefined;
+  return frame.ctx.budgets.takesWork(workOf(node, part, charsOf(scope))) ? evaluatePart(node, part, scope) : undefined;
 }
 
 const lengths = new WeakMap<object, number>();
@@ -63,12 +62,9 @@ export async function evaluate(frame: Frame, node: PlanNode, part: NodePart): Pr
     const result = evaluateHere(frame, node, part, scope);
     if (result) return fit(frame, result);
   }
-  return frame.ctx.whileBusy(
-    () =>
-      frame.ctx.withSlot(() =>
-        local.evaluate({ ...address(frame, node), run: frame.ctx.identity, part, scope: stored }),
-      ),
-    false,
+  const { identity, work } = frame.ctx;
+  return work.whileBrieflyBusy(() =>
+    work.withSlot(() => local.evaluate({ ...address(frame, node), run: identity, part, scope: stored })),
   );
 }
 
@@ -78,7 +74,7 @@ async function fit(frame: Frame, result: NodeResult): Promise<Evaluated> {
   if (jsonLength(result.output) <= INLINE_VALUE_BYTES) return { value: { v: result.output }, ...handles };
   const { org_id } = frame.ctx.input;
   return {
-    value: await frame.ctx.whileBusy(() => local.storeValue({ org_id, value: { v: result.output } }), false),
+    value: await frame.ctx.work.whileBrieflyBusy(() => local.storeValue({ org_id, value: { v: result.output } })),
     ...handles,
   };
 }

@@ -7,50 +7,52 @@ import type {
   TerminalState,
 } from "../../src/domain/runs/run.ts";
 import { local } from "../activities.ts";
-import { RunContext } from "../engine/context.ts";
+import { closeRunContext, createRunContext } from "../engine/context.ts";
+import type { RunContext } from "../engine/context.ts";
 import { NodeFailed } from "../engine/failure.ts";
 import { topFrame } from "../engine/frame.ts";
 import type { Frame } from "../engine/frame.ts";
 import { runFrame } from "../engine/interpret.ts";
 import { outputsOf, outputsSoFar } from "../engine/values.ts";
-import { cancelSignal, positionQuery, resumeSignal, sliceIdleSignal } from "../messages.ts";
+import { cancelSignal, positionQuery, resumeSignal, childIdleSignal } from "../messages.ts";
 
 /** One run of a flow, from its inputs to its terminal state, which is in the run's record before the workflow closes. */
 export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
-  const ctx = new RunContext(input);
-  setHandler(cancelSignal, ({ reason }) => ctx.cancel(reason));
-  setHandler(resumeSignal, ({ pause_id, resolution }) => ctx.answer(pause_id, resolution));
-  setHandler(sliceIdleSignal, ({ workflow_id, idle }) => ctx.sliceIdle(workflow_id, idle));
-  setHandler(positionQuery, () => ctx.position);
+  const ctx = createRunContext(input);
+  const { cancellation, pauses, record, work } = ctx;
+  setHandler(cancelSignal, ({ reason }) => cancellation.cancel(reason));
+  setHandler(resumeSignal, ({ pause_id, resolution }) => pauses.answer(pause_id, resolution));
+  setHandler(childIdleSignal, ({ workflow_id, idle }) => work.childIdle(workflow_id, idle));
+  setHandler(positionQuery, () => ({ running: [...work.running], paused: pauses.open, settled: record.settled }));
 
-  // A sub-flow's run is cancelled by its parent. Told at once: a step that Temporal refuses, since something else has come
+  // A sub-flow's run is cancelled by its parent. Noted at once: a step that Temporal refuses, because something else has come
   // in, is repeated, and must end the same way with that beside it.
-  CancellationScope.current().cancelRequested.catch(() => ctx.cancel(null));
+  CancellationScope.current().cancelRequested.catch(() => cancellation.cancel(null));
 
   let frame: Frame | undefined;
   let end: { state: TerminalState; reason: string | null; error: RunError | null };
   try {
-    await ctx.scope.run(async () => {
+    await cancellation.scope.run(async () => {
       const { org_id, project_id, flow_version } = input;
       frame = topFrame(ctx, input.plan ?? (await local.loadPlan({ org_id, project_id, flow_version })));
-      ctx.expect(frame.plan.nodes.length);
+      record.expect(frame.plan.nodes.length);
       await runFrame(frame);
     });
     // Stopped between two nodes, none of which was there to notice.
-    if (frame?.walk.done || !ctx.stopped) end = { state: "COMPLETED", reason: null, error: null };
-    else end = ctx.timedOut ? timedOut(input) : cancelled(ctx);
+    if (frame?.walk.done || !cancellation.stopped) end = { state: "COMPLETED", reason: null, error: null };
+    else end = cancellation.timedOut ? timedOut(input) : cancelled(ctx);
   } catch (error) {
-    if (ctx.timedOut) end = timedOut(input);
-    else if (ctx.cancelled || isCancellation(error)) end = cancelled(ctx);
+    if (cancellation.timedOut) end = timedOut(input);
+    else if (cancellation.cancelled || isCancellation(error)) end = cancelled(ctx);
     else if (error instanceof NodeFailed) end = { state: "FAILED", reason: error.error.code, error: error.error };
     else throw error;
   }
 
   const { state, reason, error } = end;
   return CancellationScope.nonCancellable(async () => {
-    await ctx.close();
+    await closeRunContext(ctx);
     const outputs = frame ? (state === "COMPLETED" ? outputsOf(frame) : outputsSoFar(frame)) : {};
-    ctx.writeEnd({
+    record.writeEnd({
       state,
       state_reason: reason,
       outputs,
@@ -63,7 +65,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
 }
 
 function cancelled(ctx: RunContext): { state: "CANCELLED"; reason: string | null; error: null } {
-  return { state: "CANCELLED", reason: ctx.cancelReason, error: null };
+  return { state: "CANCELLED", reason: ctx.cancellation.reason, error: null };
 }
 
 function timedOut(input: RunWorkflowInput): { state: "FAILED"; reason: string; error: RunError } {

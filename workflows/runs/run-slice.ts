@@ -1,61 +1,39 @@
 import {
   ApplicationFailure,
   CancellationScope,
+  CancelledFailure,
   getExternalWorkflowHandle,
   isCancellation,
   setHandler,
   workflowInfo,
 } from "@temporalio/workflow";
-import type { StoredValue } from "../../src/domain/json.ts";
 import type { Plan, PlanNode } from "../../src/domain/flow/plan/types.ts";
-import type { RunWorkflowInput } from "../../src/domain/runs/run.ts";
-import type { NodeAddress, RunIdentity, StoredScope } from "../../src/domain/runs/run-report.ts";
 import { local } from "../activities.ts";
-import { RunContext } from "../engine/context.ts";
+import { closeRunContext, createRunContext } from "../engine/context.ts";
+import type { RunContext } from "../engine/context.ts";
 import { NodeFailed } from "../engine/failure.ts";
 import { topFrame } from "../engine/frame.ts";
 import type { Frame } from "../engine/frame.ts";
 import { runFrame } from "../engine/interpret.ts";
 import { runRounds } from "../engine/nodes/loop.ts";
 import { mapItems } from "../engine/nodes/map.ts";
-import { resumeSignal, sliceIdleSignal } from "../messages.ts";
-
-/** The iterations a slice runs: `from` up to, but not including, `to`. */
-export type SliceWork =
-  | { readonly kind: "map"; readonly items: StoredValue; readonly from: number; readonly to: number }
-  | { readonly kind: "loop"; readonly last: StoredValue; readonly from: number; readonly to: number };
-
-export interface SliceInput extends NodeAddress {
-  readonly input: Omit<RunWorkflowInput, "plan" | "reuse">;
-  readonly identity: RunIdentity;
-  readonly parent_workflow_id: string;
-  /** What the nested flow sees of the flow around it. */
-  readonly scope: StoredScope;
-  readonly iterations_before: number;
-  readonly work: SliceWork;
-}
-
-export interface SliceOutcome {
-  /** A map's list of results; a loop's last value. */
-  readonly value: StoredValue;
-  readonly index: number;
-  readonly finished: boolean;
-  /** Iterations of maps and loops inside, for the run's budget. */
-  readonly iterations: number;
-}
+import type { SliceInput, SliceOutcome } from "../engine/slice.ts";
+import { resumeSignal, childIdleSignal } from "../messages.ts";
 
 /** Runs some iterations of a map or loop that is too long for one workflow's history. */
 export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
   const { work, identity } = slice;
   const parent = getExternalWorkflowHandle(slice.parent_workflow_id);
   const { workflowId } = workflowInfo();
-  const ctx = new RunContext(slice.input, {
+  const ctx = createRunContext(slice.input, {
     identity,
-    onIdle: (idle) => parent.signal(sliceIdleSignal, { workflow_id: workflowId, idle }).catch(() => undefined),
+    iterations: slice.iterations_before,
+    tellParent: (idle) => parent.signal(childIdleSignal, { workflow_id: workflowId, idle }).catch(() => undefined),
   });
-  setHandler(resumeSignal, ({ pause_id, resolution }) => ctx.answer(pause_id, resolution));
-  setHandler(sliceIdleSignal, ({ workflow_id, idle }) => ctx.sliceIdle(workflow_id, idle));
-  ctx.spendIterations(slice.iterations_before);
+  setHandler(resumeSignal, ({ pause_id, resolution }) => ctx.pauses.answer(pause_id, resolution));
+  setHandler(childIdleSignal, ({ workflow_id, idle }) => ctx.work.childIdle(workflow_id, idle));
+  // The parent cancels what it has started.
+  CancellationScope.current().cancelRequested.catch(() => ctx.cancellation.cancel(null));
   try {
     const { org_id, project_id, flow_version } = identity;
     const plan = await local.loadPlan({ org_id, project_id, flow_version });
@@ -63,7 +41,7 @@ export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
     // The map or loop itself is recorded by the workflow that has it as a node.
     const nothing = () => undefined;
     const interpreter = { runFrame, onAttempt: nothing, announce: nothing, complete: nothing };
-    const outcome = await ctx.scope.run(async () => {
+    const outcome = await ctx.cancellation.scope.run(async () => {
       if (work.kind === "loop") {
         const state = await runRounds(
           frame,
@@ -77,7 +55,9 @@ export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
       const { items } = await local.splitItems({ org_id, items: work.items, from: work.from, to: work.to });
       return { value: await mapItems(frame, node, items, work.from, interpreter), index: work.to, finished: true };
     });
-    return { ...outcome, iterations: ctx.iterations - slice.iterations_before };
+    // Stopped between two iterations, none of which was there to notice.
+    if (ctx.cancellation.stopped) throw new CancelledFailure("the run was cancelled");
+    return { ...outcome, iterations: ctx.budgets.iterations - slice.iterations_before };
   } catch (error) {
     if (isCancellation(error) || !(error instanceof NodeFailed)) throw error;
     const { code, message, retryable } = error.error;
@@ -88,8 +68,8 @@ export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
     });
   } finally {
     await CancellationScope.nonCancellable(async () => {
-      await ctx.close();
-      await ctx.write({});
+      await closeRunContext(ctx);
+      await ctx.record.write();
     });
   }
 }

@@ -17,13 +17,13 @@ export const executeActivity: Executor = async (frame, node, interpreter) => {
   for (let attempt = 1; ; attempt += 1) {
     interpreter.onAttempt(attempt);
     try {
-      const value = await ctx.whileBusy(() =>
-        ctx.withSlot(() =>
-          ctx.carryReports((flush) =>
+      const value = await ctx.work.whileBusy(() =>
+        ctx.work.withSlot(() =>
+          ctx.record.carry((flush) =>
             nodeActivities(ctx.input.node_queue, node.timeout_ms ?? DEFAULT_TIMEOUT_MS).executeNode({
               ...address(frame, node),
               run: ctx.identity,
-              progress: ctx.progress,
+              progress: ctx.record.progress,
               attempt,
               scope: storedScope(frame, node),
               flush,
@@ -37,7 +37,7 @@ export const executeActivity: Executor = async (frame, node, interpreter) => {
       if (!failure) throw thrown;
       if (!failure.error.retryable || attempt >= node.retry.max_attempts)
         throw new NodeFailed(failure.error, address(frame, node).path);
-      await ctx.whileBusy(() => sleep(Math.max(waitBefore(node, attempt), failure.retryAfterMs ?? 0)));
+      await ctx.work.whileBusy(() => sleep(Math.max(waitBefore(node, attempt), failure.retryAfterMs ?? 0)));
     }
   }
 };

@@ -25,7 +25,7 @@ export const executeApproval: Executor = async (frame, node, interpreter) => {
   const path = frame.prefix + node.id;
   const pause_id = nodeUuid7(ctx.identity.run_id, path);
   interpreter.announce("PAUSED");
-  const answer = await ctx.pause(
+  const answer = await ctx.pauses.wait(
     {
       pause_id,
       workflow_id: workflowInfo().workflowId,
@@ -42,15 +42,15 @@ export const executeApproval: Executor = async (frame, node, interpreter) => {
     },
     expiresInMs,
   );
-  const resolution = answer ?? (await ctx.whileBusy(() => expire(pause_id), false));
-  ctx.taken(pause_id);
+  const resolution = answer ?? (await ctx.work.whileBrieflyBusy(() => expire(pause_id)));
+  ctx.record.pauseTaken(pause_id);
   if (resolution.action === "timeout" && config.on_timeout === "fail") {
     throw new NodeFailure("pause_expired", `Nobody decided within ${config.expires_in_seconds} seconds.`);
   }
   const decided = { v: { action: resolution.action, data: resolution.data, by: resolution.by, at: resolution.at } };
   interpreter.complete(decided);
-  // Written at once: until a pause is seen to be taken, the sweeper sends its answer again.
-  await ctx.whileBusy(() => ctx.write({}), false);
+  // Written at once: as long as the record does not say that the answer has arrived, the sweeper sends it again.
+  await ctx.record.flush();
   return { value: decided, handles: [resolution.action], recorded: true };
 
   /** The pause has run out, unless an answer was there first: the row decides. */
@@ -60,7 +60,7 @@ export const executeApproval: Executor = async (frame, node, interpreter) => {
     const byDefault: PauseResolution = { action, data: null, comment: null, by: null, at };
     const result = await local.expirePause({
       run: ctx.identity,
-      progress: ctx.progress,
+      progress: ctx.record.progress,
       pause_id: pauseId,
       resolution: byDefault,
     });

@@ -2,8 +2,8 @@ import { sleep } from "@temporalio/workflow";
 import { evaluate } from "../values.ts";
 import type { Executor } from "./executor.ts";
 
-/** Waits shorter than this are not worth a record of their own that they have begun (ms). */
-const WORTH_TELLING_MS = 1000;
+/** Only of waits as long as this (ms) it is written that they have begun. */
+const ANNOUNCED_FROM_MS = 1000;
 
 /** Waits; its value is the time it ended. */
 export const executeDelay: Executor = async (frame, node, interpreter) => {
@@ -14,10 +14,10 @@ export const executeDelay: Executor = async (frame, node, interpreter) => {
     const { value } = await evaluate(frame, node, "until");
     wait = "v" in value && typeof value.v === "string" ? Date.parse(value.v) - Date.now() : 0;
   }
-  await frame.ctx.whileBusy(async () => {
-    if (wait >= WORTH_TELLING_MS) {
+  await frame.ctx.work.whileBusy(async () => {
+    if (wait >= ANNOUNCED_FROM_MS) {
       interpreter.announce();
-      await frame.ctx.write({});
+      await frame.ctx.record.write();
     }
     if (wait > 0) await sleep(Math.ceil(wait));
   });

@@ -9,7 +9,8 @@ const LONGEST_LOOK_MS = 2000;
 
 /** The documents uploaded under the run's handle; waits for those that are still being read. */
 export const executeFiles: Executor = (frame, node, interpreter) =>
-  frame.ctx.whileBusy(async () => {
+  frame.ctx.work.whileBusy(async () => {
+    const { record, work } = frame.ctx;
     const input = {
       ...address(frame, node),
       run: frame.ctx.identity,
@@ -17,11 +18,11 @@ export const executeFiles: Executor = (frame, node, interpreter) =>
       scope: storedScope(frame, node),
     };
     for (let wait = FIRST_LOOK_MS; ; wait = Math.min(wait * 2, LONGEST_LOOK_MS)) {
-      const { pending, value } = await local.loadDocuments(input);
+      const { pending, value } = await work.whileBrieflyBusy(() => local.loadDocuments(input));
       if (pending === 0 && value) return { value };
       if (wait === FIRST_LOOK_MS) {
         interpreter.announce();
-        await frame.ctx.write({});
+        await record.write();
       }
       await sleep(wait);
     }

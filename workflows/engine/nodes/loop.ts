@@ -1,9 +1,9 @@
 import type { LoopConfig } from "../../../src/domain/flow/nodes/loop.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
-import type { StoredValue } from "../../../src/domain/json.ts";
-import { INLINE_ITEMS } from "../context.ts";
+import { MAX_INLINE_ITEMS } from "../budgets.ts";
 import { iterationFrame } from "../frame.ts";
 import type { Frame } from "../frame.ts";
+import type { LoopState } from "../slice.ts";
 import { evaluate, outputsOf } from "../values.ts";
 import type { Executor, Interpreter } from "./executor.ts";
 import { isInline, SLICE_SIZE } from "./map.ts";
@@ -17,21 +17,13 @@ export const executeLoop: Executor = async (frame, node, interpreter) => {
   const inline = isInline(node.nested);
   if (!inline) interpreter.announce();
   // The first rounds run here; a long loop goes on in child workflows, whose histories start empty.
-  const here = Math.min(inline ? INLINE_ITEMS : SLICE_SIZE, max_iterations);
+  const here = Math.min(inline ? MAX_INLINE_ITEMS : SLICE_SIZE, max_iterations);
   let state: LoopState = await runRounds(frame, node, { index: 0, last: initial, finished: false }, here, interpreter);
   while (!state.finished && state.index < max_iterations) {
     state = await runLoopSlice(frame, node, state, Math.min(state.index + SLICE_SIZE, max_iterations));
   }
   return { value: state.last };
 };
-
-export interface LoopState {
-  /** The round that comes next, from 0. */
-  readonly index: number;
-  readonly last: StoredValue;
-  /** Whether `while` was seen not to hold. */
-  readonly finished: boolean;
-}
 
 /** Runs rounds until `while` does not hold or the round `until` is reached. */
 export async function runRounds(
@@ -46,11 +38,11 @@ export async function runRounds(
     const inner = iterationFrame(frame, node, index, { last });
     // `while` belongs to the loop but sees the round to come.
     const { value: goesOn } = await evaluate({ ...frame, iteration: inner.iteration, outer: frame }, node, "while");
-    if (!("v" in goesOn) || goesOn.v !== true || frame.ctx.stopped) return { index, last, finished: true };
-    frame.ctx.spendIterations(1);
+    if (!("v" in goesOn) || goesOn.v !== true || frame.ctx.cancellation.stopped) return { index, last, finished: true };
+    frame.ctx.budgets.spendIterations(1);
     await interpreter.runFrame(inner);
     last = await yieldOf(frame.ctx, outputsOf(inner));
-    await frame.ctx.writeIfMany();
+    await frame.ctx.record.flushIfMany();
   }
   return { index, last, finished: false };
 }

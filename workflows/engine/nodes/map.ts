@@ -25,14 +25,14 @@ export const executeMap: Executor = async (frame, node, interpreter) => {
   const { ctx } = frame;
   const { value: items } = await evaluate(frame, node, "items");
   const { count, list } = await unfold(frame, items);
-  ctx.spendIterations(count);
+  ctx.budgets.spendIterations(count);
   const inline = isInline(node.nested);
   if (!inline) interpreter.announce();
-  if (list && (inline ? ctx.takesInline(count) : count <= SLICE_SIZE)) {
+  if (list && (inline ? ctx.budgets.takesInline(count) : count <= SLICE_SIZE)) {
     return { value: await mapItems(frame, node, list, 0, interpreter) };
   }
   // The slices write what is theirs; that the map has begun would stay unread until they end.
-  await ctx.write({});
+  await ctx.record.flush();
   return { value: await runSlices(frame, node, { items, count }) };
 };
 
@@ -46,9 +46,8 @@ async function unfold(
     return { count: list.length, list };
   }
   const { org_id } = frame.ctx.input;
-  const { count, items: first } = await frame.ctx.whileBusy(
-    () => local.splitItems({ org_id, items, from: 0, to: SLICE_SIZE }),
-    false,
+  const { count, items: first } = await frame.ctx.work.whileBrieflyBusy(() =>
+    local.splitItems({ org_id, items, from: 0, to: SLICE_SIZE }),
   );
   return { count, list: count <= SLICE_SIZE ? first : null };
 }
@@ -86,10 +85,10 @@ export async function mapItems(
       const { code, message, node_id, attempt, retryable } = error.error;
       if (on_item_error === "collect") results[at] = { v: { error: { code, message, node_id, attempt, retryable } } };
     }
-    await ctx.writeIfMany();
+    await ctx.record.flushIfMany();
   };
   const work = async (): Promise<void> => {
-    while (next < items.length && !failure && !ctx.stopped) {
+    while (next < items.length && !failure && !ctx.cancellation.stopped) {
       const at = next;
       next += 1;
       try {

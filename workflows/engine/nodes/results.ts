@@ -1,7 +1,6 @@
-import { INLINE_VALUE_BYTES } from "../../../src/domain/json.ts";
+import { INLINE_VALUE_BYTES, jsonLength } from "../../../src/domain/json.ts";
 import type { Json, StoredValue } from "../../../src/domain/json.ts";
 import { local } from "../../activities.ts";
-import { jsonLength } from "../context.ts";
 import type { RunContext } from "../context.ts";
 
 /** One value of many: an object or a list of values, by reference when it is long or a part of it is. */
@@ -16,7 +15,7 @@ export async function assemble(
     const value = join(kind, values, names);
     if (jsonLength(value) <= INLINE_VALUE_BYTES) return { v: value };
   }
-  return ctx.whileBusy(() => local.assemble({ org_id: ctx.input.org_id, kind, parts, names }), false);
+  return ctx.work.whileBrieflyBusy(() => local.assemble({ org_id: ctx.input.org_id, kind, parts, names }));
 }
 
 function join(kind: "array" | "concat" | "object", values: readonly Json[], names: readonly string[]): Json {

@@ -2,15 +2,14 @@ import { executeChild, ParentClosePolicy, ChildWorkflowCancellationType, workflo
 import { sliceWorkflowId } from "../../../src/temporal/ids.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
-import type { SliceInput, SliceOutcome, SliceWork } from "../../runs/run-slice.ts";
 import { address, storedScope } from "../frame.ts";
 import type { Frame } from "../frame.ts";
-import type { LoopState } from "./loop.ts";
+import type { LoopState, SliceInput, SliceOutcome, SliceWork } from "../slice.ts";
 import { assemble } from "./results.ts";
 
 /** Items of a slice and slices side by side: together they bound both a history and the load of one run. */
-const ITEMS_A_SLICE = 250;
-const SLICES_AT_ONCE = 4;
+const MAX_SLICE_ITEMS = 250;
+const MAX_SLICES_AT_ONCE = 4;
 
 /** Runs a long map as child workflows, some at a time, and puts their lists together. */
 export async function runSlices(
@@ -18,7 +17,7 @@ export async function runSlices(
   node: PlanNode,
   { items, count }: { items: StoredValue; count: number },
 ): Promise<StoredValue> {
-  const starts = Array.from({ length: Math.ceil(count / ITEMS_A_SLICE) }, (_, at) => at * ITEMS_A_SLICE);
+  const starts = Array.from({ length: Math.ceil(count / MAX_SLICE_ITEMS) }, (_, at) => at * MAX_SLICE_ITEMS);
   const parts: StoredValue[] = [];
   let next = 0;
   const work = async (): Promise<void> => {
@@ -26,12 +25,12 @@ export async function runSlices(
       const at = next;
       next += 1;
       const from = starts[at] ?? 0;
-      const to = Math.min(from + ITEMS_A_SLICE, count);
+      const to = Math.min(from + MAX_SLICE_ITEMS, count);
       const outcome = await runSlice(frame, node, { kind: "map", items, from, to });
       parts[at] = outcome.value;
     }
   };
-  await Promise.all(Array.from({ length: Math.min(SLICES_AT_ONCE, starts.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(MAX_SLICES_AT_ONCE, starts.length) }, work));
   return assemble(frame.ctx, "concat", parts);
 }
 
@@ -53,17 +52,18 @@ async function runSlice(frame: Frame, node: PlanNode, work: SliceWork): Promise<
     parent_workflow_id: workflowInfo().workflowId,
     ...where,
     scope,
-    iterations_before: ctx.iterations,
+    iterations_before: ctx.budgets.iterations,
     work,
   };
-  return ctx.whileSliceBusy(workflowId, async () => {
+  ctx.pauses.watch();
+  return ctx.work.whileChildRuns(workflowId, async () => {
     const outcome = await executeChild<(slice: SliceInput) => Promise<SliceOutcome>>("runSlice", {
       workflowId,
       args: [slice],
       parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
       cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
     });
-    ctx.spendIterations(outcome.iterations);
+    ctx.budgets.spendIterations(outcome.iterations);
     return outcome;
   });
 }

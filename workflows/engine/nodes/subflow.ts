@@ -22,24 +22,22 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
   const { ctx } = frame;
   const { value: inputs } = await evaluate(frame, node, "inputs");
   interpreter.announce();
-  const created = await ctx.whileBusy(
-    () =>
-      ctx.carryReports((flush) =>
-        local.createChildRun({
-          ...address(frame, node),
-          run: ctx.identity,
-          progress: ctx.progress,
-          flush,
-          inputs,
-          user_id: ctx.input.user_id,
-          metadata: ctx.input.metadata,
-          depth: ctx.input.depth + 1,
-        }),
-      ),
-    false,
+  const created = await ctx.work.whileBrieflyBusy(() =>
+    ctx.record.carry((flush) =>
+      local.createChildRun({
+        ...address(frame, node),
+        run: ctx.identity,
+        progress: ctx.record.progress,
+        flush,
+        inputs,
+        user_id: ctx.input.user_id,
+        metadata: ctx.input.metadata,
+        depth: ctx.input.depth + 1,
+      }),
+    ),
   );
   const start: RunWorkflowInput = { ...created, node_queue: ctx.input.node_queue };
-  const outcome = await ctx.whileBusy(() => outcomeOf(start));
+  const outcome = await ctx.work.whileBusy(() => outcomeOf(start));
   if (outcome.state === "COMPLETED") {
     return { value: await assemble(ctx, "object", Object.values(outcome.outputs), Object.keys(outcome.outputs)) };
   }

@@ -1,0 +1,32 @@
+import { CancellationScope, isCancellation, sleep } from "@temporalio/workflow";
+import type { Cancellation } from "./cancellation.ts";
+
+/** The time limit of a run, counted from its start. */
+export class Clock {
+  readonly #cancellation: Cancellation;
+  /** When the run's time is up (ms since 1970); null for a slice, whose run watches the time for it. */
+  readonly #endsAt: number | null;
+  #timer: CancellationScope | undefined;
+
+  constructor(cancellation: Cancellation, endsAt: number | null) {
+    this.#cancellation = cancellation;
+    this.#endsAt = endsAt;
+  }
+
+  /** Sets the timer, unless it is set. Called by the first work that takes time: a run of inline nodes ends without one. */
+  start(): void {
+    if (this.#timer || this.#endsAt === null) return;
+    const left = Math.max(1, this.#endsAt - Date.now());
+    this.#timer = new CancellationScope({ cancellable: true, parent: this.#cancellation.scope });
+    this.#timer
+      .run(() => sleep(left))
+      .then(() => this.#cancellation.timeOut())
+      .catch((error: unknown) => {
+        if (!isCancellation(error)) throw error;
+      });
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+}

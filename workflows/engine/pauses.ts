@@ -1,0 +1,128 @@
+import { CancellationScope, sleep } from "@temporalio/workflow";
+import type { PauseOpening, PauseResolution } from "../../src/domain/runs/run.ts";
+import { whenAtRest } from "./at-rest.ts";
+import type { Cancellation } from "./cancellation.ts";
+import type { Clock } from "./clock.ts";
+import type { RunRecord } from "./record.ts";
+import type { Work } from "./work.ts";
+
+export interface PausesDeps {
+  readonly work: Work;
+  readonly record: RunRecord;
+  readonly clock: Clock;
+  readonly cancellation: Cancellation;
+  /** Whether this workflow writes the state of its run; a slice leaves that to the run's own workflow. */
+  readonly writesState: boolean;
+  /** Tells the workflow that waits for this one whether people are all that is waited for here. */
+  readonly tellParent: ((idle: boolean) => Promise<void>) | undefined;
+}
+
+/** The pauses of one workflow of a run: opens them, waits for answers, and says when only people are waited for. */
+export class Pauses {
+  readonly #deps: PausesDeps;
+  readonly #waiting = new Map<string, (resolution: PauseResolution) => void>();
+  #openings: Array<{ readonly opening: PauseOpening; readonly written: () => void }> = [];
+  #ended = 0;
+  #watching = false;
+  #closed = false;
+  /** At which count of changes PAUSED was last written, and the parent last told. */
+  #writtenAt: number | undefined;
+  #toldAt: number | undefined;
+
+  constructor(deps: PausesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Ids of the pauses that wait for an answer. */
+  get open(): string[] {
+    return [...this.#waiting.keys()];
+  }
+
+  /** Opens a pause and waits for its answer; null when `expiresInMs` was over first. */
+  async wait(opening: PauseOpening, expiresInMs: number | null): Promise<PauseResolution | null> {
+    const { pause_id } = opening;
+    this.#deps.clock.start();
+    const answered = new Promise<PauseResolution>((resolve) => this.#waiting.set(pause_id, resolve));
+    const opened = new Promise<void>((written) => this.#openings.push({ opening, written }));
+    this.watch();
+    try {
+      await cancellable(opened);
+      if (expiresInMs === null) return await cancellable(answered);
+      const timer = new CancellationScope();
+      try {
+        return await Promise.race([cancellable(answered), timer.run(() => sleep(expiresInMs)).then(() => null)]);
+      } finally {
+        timer.cancel();
+      }
+    } finally {
+      this.#waiting.delete(pause_id);
+      this.#openings = this.#openings.filter(({ opening: each }) => each !== opening);
+      this.#ended += 1;
+    }
+  }
+
+  /** Takes an answer; a second one for the same pause, or one for a pause that is gone, changes nothing. */
+  answer(pauseId: string, resolution: PauseResolution): void {
+    this.#waiting.get(pauseId)?.(resolution);
+  }
+
+  /** Says from now on when only people are waited for: here, or in a child workflow. */
+  watch(): void {
+    if (this.#watching) return;
+    this.#watching = true;
+    void CancellationScope.nonCancellable(() => this.#watch());
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  async #watch(): Promise<void> {
+    const { cancellation, record, tellParent, writesState } = this.#deps;
+    for (;;) {
+      // At rest: pauses that open together are written together, so that who sees the run paused sees all of them.
+      await whenAtRest(
+        () => !this.#closed && !cancellation.stopped && (this.#openings.length > 0 || this.#isNews(this.#idle)),
+      );
+      const idle = this.#idle;
+      const changes = this.#changes;
+      const openings = this.#openings.splice(0);
+      const paused = idle && writesState && this.#writtenAt !== changes;
+      if (paused) this.#writtenAt = changes;
+      if (openings.length > 0 || paused) {
+        await record.write({
+          ...(openings.length > 0 ? { pauses_opened: openings.map(({ opening }) => opening) } : {}),
+          ...(paused ? { state: "PAUSED" as const } : {}),
+        });
+        for (const { written } of openings) written();
+      }
+      if (tellParent && (idle ? this.#toldAt !== changes : this.#toldAt !== undefined)) {
+        this.#toldAt = idle ? changes : undefined;
+        await tellParent(idle);
+      }
+    }
+  }
+
+  /** Whether people are waited for and nothing else. */
+  get #idle(): boolean {
+    const { work } = this.#deps;
+    return work.pending === 0 && (this.#waiting.size > 0 || work.anyChildIdle);
+  }
+
+  /** A count that grows with everything that begins and with every pause that ends. */
+  get #changes(): number {
+    return this.#deps.work.begun + this.#ended;
+  }
+
+  #isNews(idle: boolean): boolean {
+    const { tellParent, writesState } = this.#deps;
+    if (!idle) return tellParent !== undefined && this.#toldAt !== undefined;
+    return (writesState && this.#writtenAt !== this.#changes) || (!!tellParent && this.#toldAt !== this.#changes);
+  }
+}
+
+/** A promise that also rejects when the current scope is cancelled. */
+function cancellable<T>(promise: Promise<T>): Promise<T> {
+  const scope = CancellationScope.current();
+  return Promise.race([promise, scope.cancelRequested]);
+}

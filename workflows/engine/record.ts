@@ -1,0 +1,183 @@
+import { CancellationScope, isCancellation, sleep } from "@temporalio/workflow";
+import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
+import type { Progress } from "../../src/domain/runs/run.ts";
+import type { NodeReport, RunIdentity, RunReport } from "../../src/domain/runs/run-report.ts";
+import { local, record } from "../activities.ts";
+import { whenAtRest } from "./at-rest.ts";
+import type { Cancellation } from "./cancellation.ts";
+import type { Work } from "./work.ts";
+
+/** Reports in the input of an activity stay in the history: beyond this (characters) they are written on their own. */
+const MAX_CARRIED_CHARS = 16 * 1024;
+/** Reports gathered before a long map writes them, so that its progress can be read. */
+const MAX_GATHERED = 200;
+/** Reports that nothing carries along within this time (ms) are written on their own: outputs are among them. */
+const FLUSH_AFTER_MS = 250;
+
+type ReportedState = Omit<RunReport, "run" | "progress" | "nodes">;
+
+/** What is to be written of a run: reports of nodes are gathered, and written together or along with something else. */
+export class RunRecord {
+  readonly identity: RunIdentity;
+  readonly #work: Work;
+  readonly #cancellation: Cancellation;
+  readonly #progress: { -readonly [Key in keyof Progress]: Progress[Key] };
+  #settled = 0;
+  #reports: NodeReport[] = [];
+  /** When each report was made: how many there were by then. */
+  readonly #order = new WeakMap<NodeReport, number>();
+  #noted = 0;
+  #pausesTaken: string[] = [];
+  readonly #writing = new Set<Promise<unknown>>();
+  #flushing: Promise<void> | undefined;
+  #timer: CancellationScope | undefined;
+  #closed = false;
+
+  constructor(identity: RunIdentity, work: Work, cancellation: Cancellation) {
+    this.identity = identity;
+    this.#work = work;
+    this.#cancellation = cancellation;
+    this.#progress = { total_nodes: 0, started_nodes: 0, completed_nodes: 0, skipped_nodes: 0, current_node: null };
+  }
+
+  get progress(): Progress {
+    return { ...this.#progress };
+  }
+
+  /** How many nodes have settled, those of iterations included. */
+  get settled(): number {
+    return this.#settled;
+  }
+
+  expect(totalNodes: number): void {
+    this.#progress.total_nodes = totalNodes;
+  }
+
+  nodeStarted(node: PlanNode, top: boolean): void {
+    if (!top) return;
+    this.#progress.started_nodes += 1;
+    this.#progress.current_node = node.id;
+  }
+
+  nodeSettled(top: boolean, skipped: boolean): void {
+    this.#settled += 1;
+    if (!top) return;
+    if (skipped) this.#progress.skipped_nodes += 1;
+    else this.#progress.completed_nodes += 1;
+  }
+
+  /** Gathers a report, to be written with the next write. */
+  note(report: NodeReport): void {
+    this.#noted += 1;
+    this.#order.set(report, this.#noted);
+    this.#reports.push(report);
+    if (this.#noted === 1) void CancellationScope.nonCancellable(() => this.#flushWhileWaiting());
+  }
+
+  /** Has the next write say that the workflow has the answer to a pause, so that it is not sent again. */
+  pauseTaken(pauseId: string): void {
+    this.#pausesTaken.push(pauseId);
+  }
+
+  /**
+   * Gives the gathered reports to an activity, which writes them along with its own; written here and now when they are
+   * many. They come back when it fails: it may never have begun (cancelled in the step that scheduled it), and writing a
+   * report twice changes nothing.
+   */
+  async carry<T>(activity: (reports: NodeReport[]) => Promise<T>): Promise<T> {
+    if (this.#reports.length > MAX_GATHERED || JSON.stringify(this.#reports).length > MAX_CARRIED_CHARS)
+      await this.write();
+    const carried = this.#reports.splice(0);
+    try {
+      return await activity(carried);
+    } catch (error) {
+      // Activities fail in any order; of two reports of a node the later one counts.
+      this.#reports.push(...carried);
+      this.#reports.sort((one, other) => (this.#order.get(one) ?? 0) - (this.#order.get(other) ?? 0));
+      throw error;
+    }
+  }
+
+  /**
+   * Called between items: many reports are written. The items go on meanwhile, but not beyond as many again: what a step of
+   * the workflow does is bounded by that.
+   */
+  async flushIfMany(): Promise<void> {
+    while (this.#reports.length >= MAX_GATHERED) {
+      if (this.#flushing) {
+        await this.#flushing;
+        continue;
+      }
+      this.#flushing = this.flush().finally(() => {
+        this.#flushing = undefined;
+      });
+      await this.#flushing;
+      return;
+    }
+  }
+
+  /** Writes what has been gathered, as a part of what a node does. */
+  flush(): Promise<void> {
+    return this.#work.whileBrieflyBusy(() => this.write());
+  }
+
+  /** Writes what has been gathered, and `more`, into the run's record. */
+  async write(more: ReportedState = {}): Promise<void> {
+    const report = this.#takeReport(more);
+    const writing = CancellationScope.nonCancellable(() => local.recordReport(report));
+    this.#writing.add(writing);
+    try {
+      await writing;
+    } finally {
+      this.#writing.delete(writing);
+    }
+  }
+
+  /** Writes what has been gathered, and the end, at the end of this very step of the workflow: nothing may come after it. */
+  writeEnd(more: ReportedState): void {
+    record.end(this.#takeReport(more));
+  }
+
+  /** Waits for the writes that nobody else waits for; from now on only the end is written. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.cancel();
+    await Promise.allSettled(this.#writing);
+  }
+
+  #takeReport(more: ReportedState): RunReport {
+    const taken = this.#pausesTaken.splice(0);
+    return {
+      run: this.identity,
+      progress: this.progress,
+      nodes: this.#reports.splice(0),
+      ...(taken.length > 0 ? { pauses_taken: taken } : {}),
+      ...more,
+    };
+  }
+
+  /** Writes reports that nothing carries along, when all that is left takes its time, be it one request or a delay of days. */
+  async #flushWhileWaiting(): Promise<void> {
+    for (;;) {
+      // What is brief may take the reports along. It also makes replay agree, in which brief work ends at once.
+      await whenAtRest(() => this.#reports.length > 0 && this.#work.brief === 0 && !this.#stopped);
+      await this.#later(FLUSH_AFTER_MS);
+      if (this.#stopped) return;
+      if (this.#reports.length > 0) await this.write();
+    }
+  }
+
+  get #stopped(): boolean {
+    return this.#closed || this.#cancellation.stopped;
+  }
+
+  /** Resolves after a time, or as soon as the run ends or is stopped. */
+  async #later(ms: number): Promise<void> {
+    this.#timer = new CancellationScope({ cancellable: true, parent: this.#cancellation.scope });
+    await this.#timer
+      .run(() => sleep(ms))
+      .catch((error: unknown) => {
+        if (!isCancellation(error)) throw error;
+      });
+  }
+}

@@ -1,0 +1,111 @@
+import type { Clock } from "./clock.ts";
+
+/** Activities one workflow has under way at once; Temporal refuses 2000. */
+const MAX_ACTIVITIES = 200;
+
+/**
+ * Counts of what is pending in one workflow of a run. Between two steps of the workflow they are exact: what a node waits
+ * for is either counted here, or a person.
+ */
+export class Work {
+  /** Paths of the nodes that have begun and not settled. */
+  readonly running = new Set<string>();
+  readonly #clock: Clock;
+  #pending = 0;
+  #brief = 0;
+  #begun = 0;
+  #slots = MAX_ACTIVITIES;
+  readonly #waitingForSlot: Array<() => void> = [];
+  /** The child workflows under way; false for one in which people are waited for and nothing else. */
+  readonly #children = new Map<string, boolean>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How much is under way that ends without a person. */
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /** How much of it is brief: evaluations and writes, which end within moments. */
+  get brief(): number {
+    return this.#brief;
+  }
+
+  /** How often something has begun or changed; the same number means that nothing has happened in between. */
+  get begun(): number {
+    return this.#begun;
+  }
+
+  /** Whether a child workflow waits for people and for nothing else. */
+  get anyChildIdle(): boolean {
+    return [...this.#children.values()].includes(false);
+  }
+
+  /** Runs something that takes its time. */
+  async whileBusy<T>(work: () => Promise<T>): Promise<T> {
+    this.#clock.start();
+    return this.#counted(work);
+  }
+
+  /** Runs a local activity: it ends soon, so it neither starts the run's clock nor is worth a record of its own. */
+  async whileBrieflyBusy<T>(work: () => Promise<T>): Promise<T> {
+    this.#brief += 1;
+    try {
+      return await this.#counted(work);
+    } finally {
+      this.#brief -= 1;
+    }
+  }
+
+  /** Runs an activity when one of the workflow's slots is free. */
+  async withSlot<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#slots > 0) this.#slots -= 1;
+    else await new Promise<void>((resolve) => this.#waitingForSlot.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waitingForSlot.shift();
+      if (next) next();
+      else this.#slots += 1;
+    }
+  }
+
+  /** Runs a child workflow; it counts as pending except while it has said that it only waits for people. */
+  async whileChildRuns<T>(workflowId: string, child: () => Promise<T>): Promise<T> {
+    this.#clock.start();
+    this.#children.set(workflowId, true);
+    this.#change(1);
+    try {
+      return await child();
+    } finally {
+      if (this.#children.get(workflowId)) this.#change(-1);
+      this.#children.delete(workflowId);
+    }
+  }
+
+  /** A child workflow tells whether it only waits for people. */
+  childIdle(workflowId: string, idle: boolean): void {
+    const counted = this.#children.get(workflowId);
+    if (counted === undefined) return;
+    this.#begun += 1;
+    if (counted !== idle) return;
+    this.#children.set(workflowId, !idle);
+    this.#change(idle ? -1 : 1);
+  }
+
+  async #counted<T>(work: () => Promise<T>): Promise<T> {
+    this.#change(1);
+    try {
+      return await work();
+    } finally {
+      this.#change(-1);
+    }
+  }
+
+  #change(by: 1 | -1): void {
+    this.#pending += by;
+    if (by > 0) this.#begun += 1;
+  }
+}
