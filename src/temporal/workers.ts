@@ -7,13 +7,6 @@ import { taskQueues } from "./ids.ts";
 
 type Activities = object;
 
-/**
- * How long a step of a workflow may take in its thread. Steps are short, because the engine sees to it; on a machine that
- * stalls, the SDK's own 5 s would pass all the same, and what they end is the process, with all other runs in it (Node's
- * async hooks do not survive a time-out of node:vm). Not among the SDK's declared options.
- */
-const NO_PANIC = { isolateExecutionTimeout: "60 seconds" };
-
 /** Longest time between two heartbeats that reach Temporal, and with it, until a cancellation reaches an activity. */
 const withHeartbeats = {
   maxHeartbeatThrottleInterval: "2 seconds",
@@ -44,7 +37,6 @@ export async function createRunWorker(
     workflowBundle: await workflowBundle(),
     activities,
     sinks,
-    ...NO_PANIC,
     maxCachedWorkflows: config.MILLRACE_WORKER_CACHED_WORKFLOWS,
     // Slots are cheap, and one is held by each poller, too: without enough of them starts would not be eager.
     maxConcurrentWorkflowTaskExecutions: 200,
