@@ -454,7 +454,7 @@ describe("a secret", () => {
       const json = JSON.stringify(request.headers);
       const encoded = encodeURIComponent(request.headers["x-plain-name"] ?? "");
       response.writeHead(500);
-      response.end(`${json} ${JSON.stringify({ json })} ${encoded} ${Buffer.from(json).toString("base64")} ${json}`);
+      response.end(`${json} ${encoded} ${Buffer.from(json).toString("base64")} ${json}`);
     };
     const long: TargetHandler = (request, response) => {
       response.writeHead(500).end(`got 1: ${request.headers["x-long"]?.repeat(20)}`);
