@@ -10,6 +10,8 @@ export interface RequestState {
   /** Set once the request has been matched. */
   operationId?: string;
   principal?: Principal;
+  /** The run that the request is about, as soon as it is known. */
+  run?: { readonly run_id: string; readonly project_id: string };
 }
 export type RequestContext = ParameterizedContext<RequestState>;
 

@@ -80,9 +80,10 @@ never stops its run.`,
           links: LINKS,
         },
       },
-      async handler({ params, query, headers, body, principal, newId, repeated, signal }) {
+      async handler({ params, query, headers, body, principal, newId, repeated, signal, ctx }) {
         const prefer = parsePrefer(headers.prefer);
         const row = await call({ params, query, body, principal, run_id: newId(), repeated });
+        ctx.state.run = row;
         if (prefer.respondAsync && !isTerminal(row.state)) {
           const answer = answerLater(row, await viewInference(deps, row));
           return { ...answer, headers: { ...answer.headers, "Preference-Applied": "respond-async" } };
@@ -108,10 +109,11 @@ never stops its run.`,
         wait_seconds: waitSeconds.default(0).describe("Waits so long for the run to end or to pause."),
       }),
       success: { 200: { description: "The run as it stands.", schema: inferenceSchema } },
-      async handler({ params, query, principal, signal }) {
+      async handler({ params, query, principal, signal, ctx }) {
         if (params.org_id !== principal.org_id) throw notFound("run");
         let row: RunRow = await requireRun(db, principal.org_id, query.run_id);
         if (row.project_id !== params.flow_id) throw notFound("run");
+        ctx.state.run = row;
         if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
         return { status: 200, body: await viewInference(deps, row) };
       },

@@ -43,7 +43,8 @@ export function createRunService({ db, blobs, starter, limits, feed, logger }: R
     db,
     blobs,
     starter,
-    onStartDelayed: (run_id, err) => logger.warn({ err, run_id }, "run not started at once; the sweeper will"),
+    onStartDelayed: ({ run_id, org_id, project_id }, err) =>
+      logger.warn({ err, run_id, org_id, project_id }, "run not started at once; the sweeper will"),
     limits,
   };
   return {
