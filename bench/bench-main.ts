@@ -6,6 +6,7 @@ import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
+import { burstBench } from "./burst-bench.ts";
 import { chainFlow, httpFlow, inlineFlow, mapFlow, parallelFlow, templateFlow } from "./flows.ts";
 import { compare, latencies, median, throughput } from "./measure.ts";
 import type { Measured } from "./measure.ts";
@@ -15,6 +16,9 @@ import type { Process } from "./stage.ts";
 import { webhookBench } from "./webhook-bench.ts";
 
 const quick = process.argv.includes("--quick");
+/** `--only twins,bursts` measures these parts and leaves bench/results.md as it is. */
+const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf("--only") + 1]?.split(",") : undefined;
+const wanted = (part: string): boolean => only?.includes(part) ?? true;
 const EFFORT = quick
   ? { rounds: 1, calls: 40, concurrency: 30, load: 150 }
   : { rounds: 3, calls: 60, concurrency: 30, load: 300 };
@@ -42,23 +46,29 @@ try {
   );
   await stage.twin("worker");
   const twin = await stage.twin("api");
-  await twins("Beside bare Temporal (the api hosts a worker: the default)", twin, {});
-  await twins("With api and worker strictly apart (MILLRACE_API_WORKER=false)", twin, { MILLRACE_API_WORKER: "false" });
-  await shapes();
-  await acceptance();
-  await memory();
-  await workers();
-  for (const line of await webhookBench(stage, withService, quick)) say(line);
-  say(await listBench(stage, quick ? 100_000 : 1_000_000));
-  await stage.close();
-  stage = await openStage({ durable: true });
-  await stage.twin("worker");
-  await twins("With a Postgres that waits for the disk at each commit", await stage.twin("api"), {});
+  if (wanted("twins")) await twins("Beside bare Temporal (the api hosts a worker: the default)", twin, {});
+  if (wanted("apart")) {
+    await twins("With api and worker strictly apart (MILLRACE_API_WORKER=false)", twin, {
+      MILLRACE_API_WORKER: "false",
+    });
+  }
+  if (wanted("shapes")) await shapes();
+  if (wanted("bursts")) for (const line of await burstBench(stage, withService, quick)) say(line);
+  if (wanted("memory")) await memory();
+  if (wanted("workers")) await workers();
+  if (wanted("webhooks")) for (const line of await webhookBench(stage, withService, quick)) say(line);
+  if (wanted("lists")) say(await listBench(stage, quick ? 100_000 : 1_000_000));
+  if (wanted("durable")) {
+    await stage.close();
+    stage = await openStage({ durable: true });
+    await stage.twin("worker");
+    await twins("With a Postgres that waits for the disk at each commit", await stage.twin("api"), {});
+  }
 } finally {
   await stage.close();
   target.close();
 }
-if (!quick) writeFileSync(join(PACKAGE_ROOT, "bench/results.md"), `${report.join("\n")}\n`);
+if (!quick && !only) writeFileSync(join(PACKAGE_ROOT, "bench/results.md"), `${report.join("\n")}\n`);
 
 async function withService<T>(
   env: Record<string, string>,
@@ -143,36 +153,6 @@ async function shapes(): Promise<void> {
       `- map of a template over 1000 items: p50 ${median(await latencies(stage.call(api, map, {}), quick ? 3 : 9)).toFixed(0)} ms\n`,
     );
   });
-}
-
-async function acceptance(): Promise<void> {
-  await withService({}, async (api) => {
-    const project_id = await stage.deploy(api, templateFlow);
-    const count = quick ? 300 : 2000;
-    const start = performance.now();
-    const accepted = await throughput(
-      () => request(`${api.url}/v2/runs`, stage.key, { project_id, inputs: { "in-0": "x" } }),
-      30,
-      count,
-    );
-    await ended(project_id, count);
-    say(
-      `## POST /v2/runs\n\n- ${accepted.toFixed(0)} runs accepted a second; the last of ${count} had ended after ${((performance.now() - start) / 1000).toFixed(1)} s\n`,
-    );
-  });
-}
-
-async function ended(projectId: string, count: number): Promise<void> {
-  for (;;) {
-    const [row_] = await stage.db.system((db) =>
-      db.query<{ n: number }>(
-        "select count(*)::int as n from runs where project_id = $1::uuid and state = 'COMPLETED'",
-        [projectId],
-      ),
-    );
-    if ((row_?.n ?? 0) >= count) return;
-    await delay(50);
-  }
 }
 
 async function memory(): Promise<void> {
