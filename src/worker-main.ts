@@ -118,11 +118,10 @@ const sweeper = startSweeper({
   starter: createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false }),
   intervalMs: config.MILLRACE_SWEEP_INTERVAL_MS,
   stuckAfterMs: config.MILLRACE_STUCK_AFTER_MS,
-  onSwept(outcome, run, err) {
+  onSwept(outcome, run_id, err) {
     metrics.swept({ sweeper: "runs", outcome });
-    const subject = run && { run_id: run.run_id, org_id: run.org_id, project_id: run.project_id };
-    if (err) logger.warn({ ...subject, err }, "sweeper");
-    else logger.info({ ...subject, outcome }, "sweeper");
+    if (err) logger.warn({ run_id, err }, "sweeper");
+    else logger.info({ run_id, outcome }, "sweeper");
   },
 });
 shutdown.add("sweeper", () => sweeper.close());

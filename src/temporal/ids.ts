@@ -2,8 +2,6 @@
 
 export const runWorkflowId = (runId: string): string => `run-${runId}`;
 export const sliceWorkflowId = (runId: string, path: string, from: number): string => `run-${runId}/${path}@${from}`;
-/** The run that a workflow belongs to, by the workflow's id; undefined for workflows of other things. */
-export const runIdOf = (workflowId: string): string | undefined => /^run-([0-9a-f-]{36})(?:\/|$)/.exec(workflowId)?.[1];
 export const ingestWorkflowId = (fileId: string): string => `ingest-${fileId}`;
 export const deliveryWorkflowId = (deliveryId: string, round: number): string => `deliver-${deliveryId}-${round}`;
 

@@ -1,7 +1,6 @@
 import { Runtime } from "@temporalio/worker";
 import type { LogLevel, LogMetadata } from "@temporalio/worker";
 import type { Logger } from "../platform/logging/logger.ts";
-import { runIdOf } from "./ids.ts";
 
 /**
  * What the SDK warns of although nothing is wrong, or although it is logged elsewhere: failed activities (logged with their
@@ -16,14 +15,13 @@ const EXPECTED =
  */
 export function installTemporalRuntime(logger: Logger): void {
   const log = logger.child({ component: "temporal" });
-  const about = (meta: LogMetadata = {}): object => ({ ...meta, ...runOf(meta) });
   const at = {
-    trace: (message: string, meta?: LogMetadata) => log.trace(about(meta), message),
-    debug: (message: string, meta?: LogMetadata) => log.debug(about(meta), message),
+    trace: (message: string, meta?: LogMetadata) => log.trace(meta ?? {}, message),
+    debug: (message: string, meta?: LogMetadata) => log.debug(meta ?? {}, message),
     // What the SDK says at "info" interests nobody who operates the service.
-    info: (message: string, meta?: LogMetadata) => log.debug(about(meta), message),
-    warn: (message: string, meta?: LogMetadata) => log[EXPECTED.test(message) ? "debug" : "warn"](about(meta), message),
-    error: (message: string, meta?: LogMetadata) => log.error(about(meta), message),
+    info: (message: string, meta?: LogMetadata) => log.debug(meta ?? {}, message),
+    warn: (message: string, meta?: LogMetadata) => log[EXPECTED.test(message) ? "debug" : "warn"](meta ?? {}, message),
+    error: (message: string, meta?: LogMetadata) => log.error(meta ?? {}, message),
   };
   Runtime.install({
     // The process's own signal handlers decide when workers stop.
@@ -37,12 +35,4 @@ export function installTemporalRuntime(logger: Logger): void {
         at[level.toLowerCase() as Lowercase<LogLevel>](message, meta),
     },
   });
-}
-
-/** The run whose workflow a message of the SDK is about. */
-function runOf(meta: LogMetadata): { readonly run_id?: string } {
-  const execution = meta["workflowExecution"] as { readonly workflowId?: unknown } | undefined;
-  const id: unknown = meta["workflowId"] ?? meta["workflow_id"] ?? execution?.workflowId;
-  const run_id = typeof id === "string" ? runIdOf(id) : undefined;
-  return run_id === undefined ? {} : { run_id };
 }

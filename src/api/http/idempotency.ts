@@ -4,7 +4,7 @@ import type { Logger } from "../../platform/logging/logger.ts";
 import { Problem, invalid } from "../../domain/errors.ts";
 import type { Database } from "../../stores/db.ts";
 import { LEASE_SECONDS, claimKey, releaseClaim, renewClaim, storeAnswer } from "../../stores/http/idempotency.ts";
-import type { StoredAnswer } from "../../stores/http/idempotency.ts";
+import type { ClaimResult, StoredAnswer } from "../../stores/http/idempotency.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Rendered } from "./render.ts";
 
@@ -27,6 +27,8 @@ export interface IdempotentRequest {
   readonly path: string;
   readonly search: string;
   readonly body: Buffer;
+  /** Whether the key's id is that of a run, from which the answer of one that has completed can be made again. */
+  readonly makesRun: boolean;
   /** The caller's credential where the request or its answer holds a secret; see `seal`. */
   readonly credential: string | null;
 }
@@ -47,7 +49,10 @@ export interface Idempotency {
 export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger: Logger }): Idempotency {
   const { db, blobs, logger } = deps;
 
-  async function claim(request: IdempotentRequest, lease_seconds: number): ReturnType<typeof claimKey> {
+  async function claim(
+    request: IdempotentRequest,
+    lease_seconds: number,
+  ): Promise<Exclude<ClaimResult, { outcome: "conflict" }>> {
     if (!KEY.test(request.key))
       throw invalid(["header", "Idempotency-Key"], "1 to 255 visible ASCII characters", "value_error");
     const row = {
@@ -57,6 +62,7 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
       request_hash: hashRequest(request),
       resource_id: uuidv7(),
       lease_seconds,
+      makes_run: request.makesRun,
     };
     const result = await db.org(request.orgId, (connection) => claimKey(connection, row));
     if (result.outcome === "conflict") {
@@ -92,9 +98,10 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
     async once(request, serve) {
       const claimed = await claim(request, LEASE_SECONDS);
       if (claimed.outcome === "answered") return restore(request, claimed.response);
-      if (claimed.outcome !== "claimed") {
-        throw inProgress();
+      if (claimed.outcome === "completed") {
+        return replayed(await serve({ resourceId: claimed.resource_id, repeated: true }));
       }
+      if (claimed.outcome !== "claimed") throw inProgress();
       const withConnection = (work: typeof renewClaim): Promise<void> =>
         db.org(request.orgId, (connection) => work(connection, request.key));
       const onFailure = (err: unknown): void =>
@@ -102,6 +109,8 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
       const renewal = setInterval(() => void withConnection(renewClaim).catch(onFailure), (LEASE_SECONDS * 1000) / 3);
       try {
         const rendered = await serve({ resourceId: claimed.resource_id, repeated: claimed.repeated });
+        // The run's row says all of it; nothing is written a second time.
+        if (rendered.recoverable) return claimed.repeated ? replayed(rendered) : rendered;
         if (isFinal(rendered)) await keep(request, rendered).catch(onFailure);
         else await withConnection(releaseClaim).catch(onFailure);
         return rendered;
@@ -115,12 +124,15 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
 
     async claimOnly(request) {
       const claimed = await claim(request, 0);
-      if (claimed.outcome === "claimed" || claimed.outcome === "answered") {
-        return { resourceId: claimed.resource_id, repeated: claimed.outcome === "answered" || claimed.repeated };
-      }
-      throw inProgress();
+      if (claimed.outcome === "claimed") return { resourceId: claimed.resource_id, repeated: claimed.repeated };
+      if (claimed.outcome === "in_progress") throw inProgress();
+      return { resourceId: claimed.resource_id, repeated: true };
     },
   };
+}
+
+function replayed(rendered: Rendered): Rendered {
+  return { ...rendered, headers: { ...rendered.headers, "Idempotent-Replayed": "true" } };
 }
 
 function inProgress(): Problem {

@@ -10,8 +10,6 @@ export interface RequestState {
   /** Set once the request has been matched. */
   operationId?: string;
   principal?: Principal;
-  /** The run that the request is about, as soon as it is known. */
-  run?: { readonly run_id: string; readonly project_id: string };
 }
 export type RequestContext = ParameterizedContext<RequestState>;
 
@@ -59,6 +57,8 @@ export interface JsonAnswer {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: AnswerHeaders;
+  /** Only of `idempotent: "run"`: the run has completed, and called again the handler gives this very answer. */
+  readonly recoverable?: boolean;
 }
 
 /** An answer in another media type. */
@@ -135,9 +135,10 @@ export interface OperationDefinition<
   /**
    * Whether an Idempotency-Key is honoured. true: the answer is kept and replayed. "claim": the key only fixes the id
    * that `newId()` gives, and the handler runs every time (for streams, which find their run by that id, and for
-   * multipart bodies, which are not kept to be compared).
+   * multipart bodies, which are not kept to be compared). "run": as true, but `newId()` is a run's, and where the answer
+   * is marked as recoverable the handler makes it again from that run.
    */
-  readonly idempotent?: boolean | "claim";
+  readonly idempotent?: boolean | "claim" | "run";
   /** The request or its answer holds a secret: what is kept for a replay is encrypted with the caller's credential. */
   readonly confidential?: boolean;
   /** Named examples of the request body. */

@@ -8,11 +8,18 @@ export interface Rendered {
   readonly body?: string;
   /** The answer stands although its status is that of a failure. */
   readonly settled?: boolean;
+  /** See JsonAnswer. */
+  readonly recoverable?: boolean;
 }
 
 /** Writes a JSON answer as text. */
 export function renderJson(answer: JsonAnswer): Rendered {
-  const { status, body, headers } = answer;
+  const { status, body, headers, recoverable = false } = answer;
   if (body === undefined) return { status, headers: { ...headers } };
-  return { status, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
+  return {
+    status,
+    headers: { "Content-Type": "application/json", ...headers },
+    body: JSON.stringify(body),
+    ...(recoverable && { recoverable }),
+  };
 }

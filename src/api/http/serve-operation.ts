@@ -1,5 +1,4 @@
 import { uuidv7 } from "uuidv7";
-import { z } from "zod";
 import type { Config } from "../../config.ts";
 import { Problem } from "../../domain/errors.ts";
 import { authenticate, authorise, bearer } from "../auth/authenticate.ts";
@@ -15,11 +14,6 @@ import { renderJson } from "./render.ts";
 import type { Rendered } from "./render.ts";
 import { send } from "./send.ts";
 import { validateRequest } from "./validate.ts";
-
-/** A replayed answer that is longer is not searched for its run, only for the sake of a log line. */
-const MAX_SEARCHED_CHARS = 64 * 1024;
-
-const replayedRunSchema = z.object({ run_id: z.uuid(), project_id: z.uuid() });
 
 export interface ServeDeps {
   readonly config: Config;
@@ -56,14 +50,14 @@ export function serveOperation(
       path: ctx.path,
       search: ctx.search,
       body: bytes,
+      makesRun: operation.idempotent === "run",
       credential: operation.confidential ? bearer(ctx.headers.authorization) : null,
     };
     if (operation.idempotent === "claim") return answer(ctx, await call(await deps.idempotency.claimOnly(request)));
-    const rendered = await deps.idempotency.once(request, async (hold) =>
-      renderOutcome(() => call(hold), ctx.state.requestId),
+    send(
+      ctx,
+      await deps.idempotency.once(request, async (hold) => renderOutcome(() => call(hold), ctx.state.requestId)),
     );
-    noteReplayedRun(ctx, rendered);
-    send(ctx, rendered);
   };
 }
 
@@ -109,13 +103,6 @@ function goneSignal(ctx: RequestContext): AbortSignal {
     if (!ctx.res.writableFinished) controller.abort();
   });
   return controller.signal;
-}
-
-/** Handlers say which run a request is about; for an answer that is replayed without them, the answer itself does. */
-function noteReplayedRun(ctx: RequestContext, { headers, body }: Rendered): void {
-  if (headers["Idempotent-Replayed"] !== "true" || body === undefined || body.length > MAX_SEARCHED_CHARS) return;
-  const answer = replayedRunSchema.safeParse({ project_id: ctx["params"]?.flow_id, ...JSON.parse(body) });
-  if (answer.success) ctx.state.run = answer.data;
 }
 
 /** A refusal is an answer like any other, and kept as one; what is not a Problem goes its way up. */

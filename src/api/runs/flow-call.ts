@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
+import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { pathId } from "../http/path-id.ts";
@@ -42,12 +43,15 @@ export interface FlowCall {
  * unknown flow or version and the 422 of its inputs.
  */
 export function createFlowCall(
-  { config }: Pick<ApiDeps, "config">,
+  { config, db }: Pick<ApiDeps, "config" | "db">,
   { flows, runService }: Pick<ApiServices, "flows" | "runService">,
 ): (call: FlowCall) => Promise<RunRow> {
   return async ({ params, query, body, principal, run_id, repeated }) => {
     const { org_id } = principal;
     if (params.org_id !== org_id) throw notFound("flow");
+    // What is gone since, a version or a limit, does not change what has taken place.
+    const known = repeated ? await db.org(org_id, (connection) => getRun(connection, run_id)) : null;
+    if (known) return known;
     const { project, version, plan } = await flows.get(org_id, params.flow_id, query.version);
     const { inputs, ignored } = requireInputs(config.MILLRACE_INPUT_LIMIT_BYTES, plan, body);
     return runService.create(
@@ -63,7 +67,7 @@ export function createFlowCall(
         run_type: "api",
         ...ranBy(principal),
       },
-      repeated,
+      false,
     );
   };
 }

@@ -31,8 +31,10 @@ export async function* followRun(
   yield row;
   while (!isTerminal(row.state) && !waiter.closed) {
     const { org_id, run_id, state, event_seq } = row;
-    const read = (): Promise<RunRow | null> =>
-      db.org(org_id, (client) => getRunBeyond(client, { run_id, state, event_seq }));
+    const read = async (written?: RunRow): Promise<RunRow | null> =>
+      written && written.event_seq > event_seq
+        ? written
+        : db.org(org_id, (client) => getRunBeyond(client, { run_id, state, event_seq }));
     const next = await unlessGone(signal, waiter.until(run_id, read, { timeoutMs: keepAliveMs, signal }));
     if (next === "gone") return;
     if (next) row = next;

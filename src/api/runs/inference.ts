@@ -57,7 +57,7 @@ never stops its run.`,
       body: flowBody,
       looseBody: true,
       bodyLimit: "run",
-      idempotent: true,
+      idempotent: "run",
       problems: [
         "flow_version_not_found",
         "run_cancelled",
@@ -80,10 +80,9 @@ never stops its run.`,
           links: LINKS,
         },
       },
-      async handler({ params, query, headers, body, principal, newId, repeated, signal, ctx }) {
+      async handler({ params, query, headers, body, principal, newId, repeated, signal }) {
         const prefer = parsePrefer(headers.prefer);
         const row = await call({ params, query, body, principal, run_id: newId(), repeated });
-        ctx.state.run = row;
         if (prefer.respondAsync && !isTerminal(row.state)) {
           const answer = answerLater(row, await viewInference(deps, row));
           return { ...answer, headers: { ...answer.headers, "Preference-Applied": "respond-async" } };
@@ -91,7 +90,11 @@ never stops its run.`,
         const settled = await runService.settled(row, waitMs(config, prefer.wait), signal, !repeated);
         const answer = answerInference(settled, await viewInference(deps, settled), query.verbose);
         const applied = prefer.wait === undefined ? {} : { "Preference-Applied": `wait=${prefer.wait}` };
-        return { ...answer, headers: { ...answer.headers, ...applied } };
+        return {
+          ...answer,
+          headers: { ...answer.headers, ...applied },
+          recoverable: settled.state === "COMPLETED",
+        };
       },
     }),
     defineOperation({
@@ -109,11 +112,10 @@ never stops its run.`,
         wait_seconds: waitSeconds.default(0).describe("Waits so long for the run to end or to pause."),
       }),
       success: { 200: { description: "The run as it stands.", schema: inferenceSchema } },
-      async handler({ params, query, principal, signal, ctx }) {
+      async handler({ params, query, principal, signal }) {
         if (params.org_id !== principal.org_id) throw notFound("run");
         let row: RunRow = await requireRun(db, principal.org_id, query.run_id);
         if (row.project_id !== params.flow_id) throw notFound("run");
-        ctx.state.run = row;
         if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
         return { status: 200, body: await viewInference(deps, row) };
       },

@@ -80,14 +80,13 @@ export function createRunControlOperations(deps: ApiDeps, services: ApiServices)
         200: { description: "It was cancelled before.", schema: runSchema },
         202: { description: "The run as it is now; it will be CANCELLED.", schema: runSchema, links: RUN_LINKS },
       },
-      async handler({ params: { run_id }, body, principal: { org_id }, ctx }) {
+      async handler({ params: { run_id }, body, principal: { org_id } }) {
         const { run, already } = await cancelRun(control, {
           org_id,
           run_id,
           reason: body.reason ?? null,
           mode: body.mode,
         });
-        ctx.state.run = run;
         return { status: already ? 200 : 202, body: await viewRun(deps, run) };
       },
     }),
@@ -130,9 +129,8 @@ anew is seen by what is run again; what is taken over keeps what it made of the 
           links: RUN_LINKS,
         },
       },
-      async handler({ params: { run_id }, body, principal, newId, repeated, ctx }) {
+      async handler({ params: { run_id }, body, principal, newId, repeated }) {
         const run = await requireRun(db, principal.org_id, run_id);
-        ctx.state.run = run;
         const named = OF_RUN.filter((member) => body[member] !== undefined);
         const answering = OF_PAUSE.some((member) => body[member] !== undefined);
         if (named[0] !== undefined && answering) {
@@ -146,7 +144,6 @@ anew is seen by what is run again; what is taken over keeps what it made of the 
             throw invalid(["body", "from"], 'Say where to begin: "failed", or the id of a node', "missing");
           const request = { from: body.from, version: body.version, inputs: body.inputs };
           const resumed = await resumeRun(resuming, run, request, { run_id: newId(), repeated, principal });
-          ctx.state.run = resumed;
           return answered(deps, resumed);
         }
         await answerPause(control, run, body, principal);

@@ -78,7 +78,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           links: RUN_LINKS,
         },
       },
-      async handler({ body, principal, newId, repeated, signal, ctx }) {
+      async handler({ body, principal, newId, repeated, signal }) {
         const { org_id } = principal;
         const { project, version, plan } = await flows.get(org_id, flowOf(body), body.version);
         const { inputs } = requireInputs(config.MILLRACE_INPUT_LIMIT_BYTES, plan, body.inputs, {
@@ -104,7 +104,6 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           },
           repeated,
         );
-        ctx.state.run = row;
         const wait = waitMs(config, body.wait_seconds);
         const run = body.mode === "sync" ? await runService.settled(row, wait, signal, !repeated) : row;
         return { status: 201, body: await viewRun(deps, run), headers: { Location: `/v2/runs/${run.run_id}` } };
@@ -177,7 +176,6 @@ last event of a run that has ended gets a 204, which tells an EventSource to sto
       },
       async handler({ params: { run_id }, query, headers, principal: { org_id }, ctx, signal }) {
         let row = await requireRun(db, org_id, run_id);
-        ctx.state.run = row;
         if (ctx.accepts("application/json", EVENT_STREAM) === EVENT_STREAM) {
           const after = headers["last-event-id"];
           if (isTerminal(row.state) && after >= row.event_seq) return { status: 204 };

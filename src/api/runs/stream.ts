@@ -71,7 +71,6 @@ A client that goes away never stops its run; with the same \`Idempotency-Key\` i
         // The first request with the key may have been refused, and made no run.
         const found = repeated && (await deps.db.org(principal.org_id, (db) => getRun(db, run_id))) !== null;
         const row = await call({ params, query, body, principal, run_id, repeated });
-        ctx.state.run = row;
         const sse = query.sse || ctx.accepts(NDJSON, "application/json", EVENT_STREAM) === EVENT_STREAM;
         const texts = frames(row, { sse, delta: query.delta, signal });
         return answerStream(sse ? EVENT_STREAM : NDJSON, texts, {

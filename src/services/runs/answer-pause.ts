@@ -78,9 +78,7 @@ export async function answerPause(
   const { pause, resolution } = decided;
   await starter
     .signalResume(pause.workflow_id, pause.pause_id, resolution)
-    .catch((err: unknown) =>
-      logger.warn({ err, run_id, org_id, project_id: run.project_id }, "answer not signalled; the sweeper will"),
-    );
+    .catch((err: unknown) => logger.warn({ err, run_id }, "answer not signalled; the sweeper will"));
 }
 
 async function choosePause(client: Db, { run_id }: RunRow, pauseId: string | undefined): Promise<PauseRow> {

@@ -16,7 +16,7 @@ export interface CreateRunDeps {
   readonly blobs: BlobStore;
   readonly starter: RunStarter;
   /** Told when a run could not be started at once; it will be, by the sweeper. */
-  readonly onStartDelayed: (run: Pick<RunRow, "run_id" | "org_id" | "project_id">, error: unknown) => void;
+  readonly onStartDelayed: (runId: string, error: unknown) => void;
   readonly limits: RunLimits;
 }
 
@@ -101,7 +101,7 @@ export async function createRun(deps: CreateRunDeps, request: RunRequest): Promi
   try {
     await starter.start({ ...startInput(row), plan: request.plan }, delay);
   } catch (error) {
-    deps.onStartDelayed(request, error);
+    deps.onStartDelayed(request.run_id, error);
   }
   return run;
 }

@@ -71,7 +71,7 @@ export function createRunRecorder({ db, blobs, feed, plans, observer, checkAfter
       await db.org(org_id, (connection) => maskAnswers(connection, report, plan.redact));
     }
     if (!result) throw new Error(`run ${run_id} has no row`);
-    feed.changed(run_id, isSettled(result.state) ? "settled" : "progress");
+    feed.changed(run_id, isSettled(result.state) ? "settled" : "progress", result.row ?? undefined);
     observer.recorded(update, result);
     return result.state;
   }

@@ -1,6 +1,7 @@
 import { Problem } from "../../domain/errors.ts";
 import { createRun } from "./create-run.ts";
 import type { CreateRunDeps, RunRequest } from "./create-run.ts";
+import { isSettled } from "../../domain/runs/run.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { getSettledRun } from "../../stores/runs/run-reads.ts";
@@ -43,8 +44,7 @@ export function createRunService({ db, blobs, starter, limits, feed, logger }: R
     db,
     blobs,
     starter,
-    onStartDelayed: ({ run_id, org_id, project_id }, err) =>
-      logger.warn({ err, run_id, org_id, project_id }, "run not started at once; the sweeper will"),
+    onStartDelayed: (run_id, err) => logger.warn({ err, run_id }, "run not started at once; the sweeper will"),
     limits,
   };
   return {
@@ -53,7 +53,8 @@ export function createRunService({ db, blobs, starter, limits, feed, logger }: R
       return known ?? createRun(creation, request);
     },
     async settled({ org_id, run_id }, timeoutMs, signal, justStarted = false) {
-      const read = (): Promise<RunRow | null> => db.org(org_id, (client) => getSettledRun(client, run_id));
+      const read = async (written?: RunRow): Promise<RunRow | null> =>
+        written && isSettled(written.state) ? written : db.org(org_id, (client) => getSettledRun(client, run_id));
       const row =
         (await waiter
           .until(run_id, read, { timeoutMs, signal, justStarted, untilSettled: true })

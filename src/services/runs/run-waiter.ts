@@ -1,10 +1,11 @@
 import type { Database } from "../../stores/db.ts";
 import { isConnectionError } from "../../stores/db.ts";
-import type { RunFeed } from "../../stores/runs/run-feed.ts";
+import type { RunFeed, RunListener } from "../../stores/runs/run-feed.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
 import { runPositions } from "../../stores/runs/run-reads.ts";
 
 /** How often the waiter looks by itself: hints of the feed may be lost. */
-const LOOK_MS = 1000;
+const LOOK_MS = 2000;
 
 export interface WaitOptions {
   readonly timeoutMs: number;
@@ -22,11 +23,12 @@ export interface WaitOptions {
 /** Waits for something to be true of a run's record. */
 export interface RunWaiter {
   /**
-   * Asks `read` at once and after each change of the run until it answers something; null when the time is up.
+   * Asks `read` at once and after each change of the run until it answers something; null when the time is up. Where this
+   * process has just written the change, `read` gets the row as it is since.
    * Changes that come while `read` is under way are one more question, however many they are. Rejects with the
    * signal's reason when the client has gone, and with the database's error when it was away to the very end.
    */
-  until<T>(runId: string, read: () => Promise<T | null>, options: WaitOptions): Promise<T | null>;
+  until<T>(runId: string, read: (written?: RunRow) => Promise<T | null>, options: WaitOptions): Promise<T | null>;
   /** Ends every wait as if its time were up, now and from now on: the process is about to stop. */
   close(): void;
   readonly closed: boolean;
@@ -76,6 +78,7 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
     async until(runId, read, { timeoutMs, signal, justStarted = false, untilSettled = false }) {
       const deadline = Date.now() + timeoutMs;
       let changed = false;
+      let written: RunRow | undefined;
       let asks = !justStarted;
       let resume: (() => void) | undefined;
       const me: Waiting = {
@@ -94,9 +97,13 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
           };
         });
       // Watching begins before the first question: a change in between is not lost.
-      const unwatch = feed.watch(runId, (change) => {
-        if (change === "settled" || !untilSettled) me.wake();
-      });
+      const own = justStarted && untilSettled;
+      const onChange: RunListener = (change, row) => {
+        if (change !== "settled" && untilSettled) return;
+        written = row;
+        me.wake();
+      };
+      const unwatch = feed.watch(runId, onChange, own);
       const group = waiting.get(runId) ?? new Set();
       waiting.set(runId, group.add(me));
       signal.addEventListener("abort", me.wake);
@@ -104,7 +111,9 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
         for (;;) {
           signal.throwIfAborted();
           changed = false;
-          const answer = asks ? await ask(read, deadline) : null;
+          const row = written;
+          written = undefined;
+          const answer = asks ? await ask(() => read(row), deadline) : null;
           asks = true;
           if (answer !== null) return answer;
           const left = closed ? 0 : deadline - Date.now();

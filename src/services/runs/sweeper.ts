@@ -13,9 +13,6 @@ import type { Periodic } from "../../platform/periodically.ts";
 import type { RunObserver } from "./run-observer.ts";
 import { settleRun } from "./settle-run.ts";
 
-/** What a log line about a run says of it. */
-type RunSubject = Pick<RunRow, "run_id" | "org_id" | "project_id">;
-
 export interface SweeperDeps {
   readonly db: Database;
   readonly starter: RunStarter;
@@ -24,7 +21,7 @@ export interface SweeperDeps {
   readonly observer: RunObserver;
   readonly onSwept: (
     outcome: "started" | "signalled" | "settled" | "error",
-    run: RunSubject | null,
+    runId: string | null,
     error?: unknown,
   ) => void;
   readonly intervalMs: number;
@@ -54,29 +51,29 @@ async function sweep(deps: SweeperDeps, isClosed: () => boolean): Promise<void> 
   const { db, starter, onSwept, stuckAfterMs } = deps;
   let inARow = 0;
   /** One that cannot be mended must not keep the others from it; when none can, Temporal is gone, and the round is over. */
-  async function attempt(run: RunSubject | null, work: () => Promise<void>): Promise<boolean> {
+  async function attempt(runId: string | null, work: () => Promise<void>): Promise<boolean> {
     try {
       await work();
       inARow = 0;
     } catch (error) {
       inARow += 1;
-      onSwept("error", run, error);
+      onSwept("error", runId, error);
     }
     return inARow < MOST_FAILURES && !isClosed();
   }
 
   for (;;) {
     const due = await db.system((connection) => takeRunsToCheck(connection, BATCH, stuckAfterMs));
-    for (const run of due) if (!(await attempt(run, () => look(deps, run)))) return;
+    for (const run of due) if (!(await attempt(run.run_id, () => look(deps, run)))) return;
     if (due.length < BATCH) break;
   }
   for (const pause of await db.system((connection) => undeliveredPauses(connection, SIGNAL_AGAIN_MS, BATCH))) {
-    const { workflow_id, pause_id, resolution } = pause;
+    const { run_id, workflow_id, pause_id, resolution } = pause;
     if (!resolution) continue;
     const signal = async (): Promise<void> => {
-      if (await starter.signalResume(workflow_id, pause_id, resolution)) onSwept("signalled", pause);
+      if (await starter.signalResume(workflow_id, pause_id, resolution)) onSwept("signalled", run_id);
     };
-    if (!(await attempt(pause, signal))) return;
+    if (!(await attempt(run_id, signal))) return;
   }
   await restartIngestion({ db, starter }, (start) => attempt(null, start));
 }
@@ -86,7 +83,7 @@ async function look(deps: SweeperDeps, run: RunRow): Promise<void> {
   if (view === "running") {
     if (!run.cancel_requested) return;
     await deps.starter.signalCancel(run.run_id, run.cancel_requested.reason);
-    deps.onSwept("signalled", run);
+    deps.onSwept("signalled", run.run_id);
     return;
   }
   if (view === "not_found" && run.state === "PENDING") return startLate(deps, run);
@@ -108,7 +105,7 @@ async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
   if (!found) return settle(deps, run, "not_found");
   const delay = run.run_at === null ? undefined : Math.max(0, Date.parse(run.run_at) - Date.now());
   await deps.starter.start({ ...startInput(run), plan: found.plan }, delay);
-  deps.onSwept("started", run);
+  deps.onSwept("started", run.run_id);
 }
 
 const ENDS = {
@@ -137,7 +134,7 @@ async function settle(deps: SweeperDeps, run: RunRow, view: keyof typeof ENDS): 
     const error: RunError = { code: reason, message, node_id: null, attempt: 1, retryable: true };
     return { state, reason: cancel_requested?.reason ?? reason, error: state === "FAILED" ? error : null };
   });
-  if (settled) deps.onSwept("settled", run);
+  if (settled) deps.onSwept("settled", run.run_id);
 }
 
 function ageMs(run: RunRow): number {

@@ -23,11 +23,14 @@ export interface Claim {
   readonly resource_id: string;
   /** How long nobody else gets the key; 0 only fixes its resource id, and holds up nobody who asked a moment before. */
   readonly lease_seconds: number;
+  /** Whether the resource is a run whose answer can be made again from its row once it has completed. */
+  readonly makes_run: boolean;
 }
 
 export type ClaimResult =
   | { readonly outcome: "claimed"; readonly resource_id: string; readonly repeated: boolean }
   | { readonly outcome: "answered"; readonly resource_id: string; readonly response: StoredAnswer }
+  | { readonly outcome: "completed"; readonly resource_id: string }
   | { readonly outcome: "in_progress" }
   | { readonly outcome: "conflict" };
 
@@ -41,10 +44,17 @@ export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
     const taken = await takeKey(db, claim);
     if (taken)
       return { outcome: "claimed", resource_id: taken.resource_id, repeated: taken.resource_id !== claim.resource_id };
-    const rows = await db.query<{ resource_id: string; same: boolean; locked: boolean; response: StoredAnswer | null }>(
+    const rows = await db.query<{
+      resource_id: string;
+      same: boolean;
+      locked: boolean;
+      completed: boolean;
+      response: StoredAnswer | null;
+    }>(
       {
         name: "find_idempotency_key",
-        text: `select resource_id, response, request_hash = $2::bytea as same, coalesce(locked_until > now(), false) as locked
+        text: `select resource_id, response, request_hash = $2::bytea as same, coalesce(locked_until > now(), false) as locked,
+            exists (select from runs where run_id = resource_id and state = 'COMPLETED') as completed
           from idempotency_keys where org_id = current_org() and key = $1::text`,
       },
       [claim.key, claim.request_hash],
@@ -53,6 +63,7 @@ export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
     if (!row) continue;
     if (!row.same) return { outcome: "conflict" };
     if (row.response) return { outcome: "answered", resource_id: row.resource_id, response: row.response };
+    if (claim.makes_run && row.completed) return { outcome: "completed", resource_id: row.resource_id };
     if (row.locked) return { outcome: "in_progress" };
   }
 }

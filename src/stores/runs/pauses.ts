@@ -53,17 +53,11 @@ export async function replaceResolution(db: Db, pauseId: string, resolution: Pau
   ]);
 }
 
-/** A pause whose run has not been seen to take its answer. */
-export interface UndeliveredPause extends PauseRow {
-  readonly org_id: string;
-  readonly project_id: string;
-}
-
 /** Resolutions that no workflow has been seen to take, for the sweeper to signal again. */
-export async function undeliveredPauses(db: Db, olderThanMs: number, limit: number): Promise<UndeliveredPause[]> {
-  return db.query<UndeliveredPause>(
+export async function undeliveredPauses(db: Db, olderThanMs: number, limit: number): Promise<PauseRow[]> {
+  return db.query<PauseRow>(
     // Those of runs that have ended without taking them would be in the way of the others for ever.
-    `select p.*, r.project_id from run_pauses p join runs r using (run_id) where p.status = 'resolved' and p.delivered_at is null
+    `select p.* from run_pauses p join runs r using (run_id) where p.status = 'resolved' and p.delivered_at is null
        and r.state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED')
        and p.resolved_at < now() - make_interval(secs => $1::float8 / 1000) order by p.resolved_at limit $2`,
     [olderThanMs, limit],

@@ -1,57 +1,98 @@
 import { EventEmitter } from "node:events";
 import { randomUUID } from "node:crypto";
 import type { Database } from "../db.ts";
+import type { RunRow } from "./runs.ts";
 
 const CHANNEL = "millrace_runs";
 /** A NOTIFY payload may be 8000 bytes: at 38 bytes an id this stays below. */
-const MOST_IDS = 200;
-/** How long changes are gathered before one NOTIFY tells of all of them. */
+const MAX_IDS = 200;
+/** How long changes are gathered before one NOTIFY carries all of them. */
 const GATHER_MS = 3;
-/** Behind the id of a run that has settled. */
-const SETTLED = "!";
+/** How long another process is told of the changes of a run that it has asked about; it asks again after half of it. */
+const INTEREST_MS = 60_000;
+/** Runs that other processes may have asked about; beyond that the oldest are forgotten. */
+const MAX_INTERESTS = 50_000;
+
+/** What a message says of a run, behind its id: that it has settled, that it has gone on, or that somebody watches it. */
+const MARKS = { settled: "!", progress: "", interest: "?" } as const;
+type Mark = keyof typeof MARKS;
 
 /** What has changed of a run: whether it has come to an end or a pause, or has only gone on. */
 export type RunChange = "settled" | "progress";
 
-/** Tells, within a process at once and to the others by Postgres' NOTIFY, that a run's record has changed. */
+/** Called at a change of a run, with its row where this process has just written it. */
+export type RunListener = (change: RunChange, row?: RunRow) => void;
+
+/** Hands on, within a process at once and to the others by Postgres' NOTIFY, that a run's record has changed. */
 export interface RunFeed {
-  changed(runId: string, change: RunChange): void;
-  /** Calls `onChange` at each change of the run until the returned function is called. A hint only: it may come twice, or never. */
-  watch(runId: string, onChange: (change: RunChange) => void): () => void;
+  changed(runId: string, change: RunChange, row?: RunRow): void;
+  /**
+   * Calls `onChange` at each change of the run until the returned function is called. A hint only: it may come twice, or
+   * never. With `own` the run was created for this very caller: where its end is written in this process, no other is told.
+   */
+  watch(runId: string, onChange: RunListener, own?: boolean): () => void;
   close(): Promise<void>;
 }
 
 /**
  * Opens the feed. The hints are not part of the runs' transactions: a NOTIFY inside them would serialise their commits
- * (Postgres takes a global lock for it). So who waits must also look now and then by himself.
+ * (Postgres takes a global lock for it). So who waits must also look now and then by himself. A message is a round trip,
+ * so none is sent that nobody needs: progress goes only to processes that have said that they watch the run, and an end
+ * that was waited for here goes no further unless another has said so.
  */
 export function openRunFeed(db: Database, onError: (error: Error) => void): RunFeed {
   const local = new EventEmitter().setMaxListeners(0);
   /** Its own messages come back to a process, which knows what they say. */
   const sender = randomUUID();
-  let gathered = new Map<string, RunChange>();
+  let gathered = new Map<string, Mark>();
   let timer: NodeJS.Timeout | undefined;
+  /** Runs that other processes watch, and those whose watching here they know of; each with the time it was last said. */
+  const elsewhere = new Map<string, number>();
+  const announced = new Map<string, number>();
 
   const send = (): void => {
     timer = undefined;
-    const marked = [...gathered].map(([id, change]) => (change === "settled" ? `${id}${SETTLED}` : id));
+    const marked = [...gathered].map(([id, mark]) => `${id}${MARKS[mark]}`);
     gathered = new Map();
-    for (let at = 0; at < marked.length; at += MOST_IDS) {
-      const payload = [sender, ...marked.slice(at, at + MOST_IDS)].join(",");
+    for (let at = 0; at < marked.length; at += MAX_IDS) {
+      const payload = [sender, ...marked.slice(at, at + MAX_IDS)].join(",");
       db.system((client) =>
         client.query({ name: "notify", text: "select pg_notify($1, $2)" }, [CHANNEL, payload]),
       ).catch(onError);
     }
   };
+  const gather = (runId: string, mark: Mark): void => {
+    // A change says more than interest in changes does, and an end more than progress.
+    const known = gathered.get(runId);
+    if (known === undefined || known === "interest" || mark === "settled") gathered.set(runId, mark);
+    timer ??= setTimeout(send, GATHER_MS);
+  };
+  const announce = (runId: string): void => {
+    if (Date.now() - (announced.get(runId) ?? 0) < INTEREST_MS / 2) return;
+    remember(announced, runId);
+    gather(runId, "interest");
+  };
+  const isWatchedElsewhere = (runId: string): boolean => {
+    const since = elsewhere.get(runId);
+    if (since === undefined) return false;
+    if (Date.now() - since < INTEREST_MS) return true;
+    elsewhere.delete(runId);
+    return false;
+  };
+  const receive = (message: string): void => {
+    if (message.endsWith(MARKS.settled)) local.emit(message.slice(0, -1), "settled");
+    else if (message.endsWith(MARKS.interest)) {
+      const runId = message.slice(0, -1);
+      remember(elsewhere, runId);
+      // It may be there that the run goes on.
+      if (local.listenerCount(runId) > 0) announce(runId);
+    } else local.emit(message, "progress");
+  };
   const listener = db.listen(
     CHANNEL,
     (payload) => {
-      const [from, ...marked] = payload.split(",");
-      if (from === sender) return;
-      for (const each of marked) {
-        if (each.endsWith(SETTLED)) local.emit(each.slice(0, -SETTLED.length), "settled");
-        else local.emit(each, "progress");
-      }
+      const [from, ...messages] = payload.split(",");
+      if (from !== sender) for (const message of messages) receive(message);
     },
     // While the connection was down hints were lost: everybody looks once.
     () => {
@@ -60,13 +101,13 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
   );
 
   return {
-    changed(runId, change) {
-      local.emit(runId, change);
-      if (gathered.get(runId) !== "settled") gathered.set(runId, change);
-      timer ??= setTimeout(send, GATHER_MS);
+    changed(runId, change, row) {
+      const heard = local.emit(runId, change, row);
+      if (isWatchedElsewhere(runId) || (change === "settled" && !heard)) gather(runId, change);
     },
-    watch(runId, onChange) {
+    watch(runId, onChange, own = false) {
       local.on(runId, onChange);
+      if (!own) announce(runId);
       return () => local.off(runId, onChange);
     },
     async close() {
@@ -74,4 +115,11 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
       await listener.close();
     },
   };
+}
+
+/** Notes the time of a run; the map is in the order of these times, and its oldest entries go when there are too many. */
+function remember(times: Map<string, number>, runId: string): void {
+  times.delete(runId);
+  if (times.size >= MAX_INTERESTS) times.delete(times.keys().next().value ?? "");
+  times.set(runId, Date.now());
 }

@@ -4,6 +4,7 @@ import { isTerminal } from "../../domain/runs/run.ts";
 import { MAX_EVENT_DATA_BYTES, OVERSIZE } from "../../domain/webhooks/events.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db, Statement } from "../db.ts";
+import type { RunRow } from "./runs.ts";
 
 /** An entry of a run's event log, before it has its number. */
 export interface RunEventDraft {
@@ -22,6 +23,8 @@ export interface RunWriteResult {
   readonly latency_ms: number;
   /** Paths of the nodes whose record this write has changed: not those that had ended before. */
   readonly changed_nodes: readonly string[];
+  /** The run as it is then, where the write was one of its state. */
+  readonly row: RunRow | null;
 }
 
 /** When the reconciler looks at a run that has not moved since (ms). */
@@ -29,9 +32,7 @@ const DEFAULT_CHECK_MS = 60_000;
 
 // One statement, so that state, nodes, events and outbox agree whatever dies. The row lock on the run puts the writes
 // of parallel branches in order, and with them the numbers of the events: who has seen number n has seen all below it.
-const RECORD: Statement = {
-  name: "record_run",
-  text: `
+const RECORD = `
 with before as (
   select run_id, org_id, project_id, flow_version, state, event_seq, run_type, parent_run_id
   from runs where run_id = $1::uuid for update
@@ -183,9 +184,15 @@ update runs set
   updated_at = clock_timestamp(),
   check_at = clock_timestamp() + make_interval(secs => $14::float8 / 1000)
 from moved where runs.run_id = moved.run_id
-returning moved.state as old_state, moved.new_state as state, runs.project_id,
+returning moved.state as old_state, runs.state, runs.project_id,
   (1000 * extract(epoch from clock_timestamp() - greatest(runs.created_at, runs.run_at)))::float8 as latency_ms,
-  array(select path from put_nodes) as changed_nodes`,
+  array(select path from put_nodes) as changed_nodes`;
+
+const RECORD_PROGRESS: Statement = { name: "record_run", text: RECORD };
+// Who waits for a change of state gets the row with the write itself.
+const RECORD_STATE: Statement = {
+  name: "record_run_state",
+  text: `${RECORD}, runs.*`,
 };
 
 /**
@@ -198,7 +205,8 @@ export async function recordRun(
   events: readonly RunEventDraft[],
   checkAfterMs = DEFAULT_CHECK_MS,
 ): Promise<RunWriteResult | null> {
-  const rows = await db.query<RunWriteResult>(RECORD, [
+  const withRow = update.state !== undefined;
+  const rows = await db.query<Omit<RunWriteResult, "row"> & RunRow>(withRow ? RECORD_STATE : RECORD_PROGRESS, [
     update.run_id,
     update.temporal_run_id === "" ? null : update.temporal_run_id,
     update.state ?? null,
@@ -216,7 +224,11 @@ export async function recordRun(
     // One for each event that a write may tell of outside: that the run has started, and what has become of it.
     [uuidv7(), uuidv7()],
   ]);
-  return rows[0] ?? null;
+  const [written] = rows;
+  if (!written) return null;
+  const { old_state, latency_ms, changed_nodes, ...row } = written;
+  const { state, project_id } = row;
+  return { old_state, state, project_id, latency_ms, changed_nodes, row: withRow ? row : null };
 }
 
 /**

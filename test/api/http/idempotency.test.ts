@@ -141,6 +141,7 @@ describe("the record of a key", () => {
     path: "/test",
     search: "",
     body: Buffer.from("{}"),
+    makesRun: false,
     credential: null,
     ...change,
   });
@@ -259,7 +260,7 @@ describe("the record of a key", () => {
 
   it("fixes an id for one that began before the first, too", async () => {
     const { key, orgId: org_id } = request();
-    const claim = { org_id, key, operation: "x", request_hash: Buffer.from("x"), lease_seconds: 0 };
+    const claim = { org_id, key, operation: "x", request_hash: Buffer.from("x"), lease_seconds: 0, makes_run: false };
     const first = uuidv7();
     await api.db.orgTransaction(org_id, async (early) => {
       // The time of a transaction is that of its beginning.

@@ -12,7 +12,7 @@ export function accessLog(logger: Logger, metrics: Metrics): Middleware<RequestS
     const start = performance.now();
     ctx.res.once("close", () => {
       const ms = performance.now() - start;
-      const { operationId = "unmatched", principal, requestId, run } = ctx.state;
+      const { operationId = "unmatched", principal, requestId } = ctx.state;
       const status = ctx.res.writableFinished ? ctx.res.statusCode : CLIENT_GONE;
       metrics.httpRequest({ operation: operationId, status }, ms / 1000);
       const line = {
@@ -25,8 +25,6 @@ export function accessLog(logger: Logger, metrics: Metrics): Middleware<RequestS
         ms: Math.round(ms),
         org_id: principal?.org_id,
         principal: principal?.id,
-        run_id: run?.run_id,
-        project_id: run?.project_id,
       };
       if (status >= 500) logger.warn(line, "request");
       else logger.info(line, "request");

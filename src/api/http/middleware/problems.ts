@@ -12,15 +12,10 @@ export function problems(logger: Logger): Middleware<RequestState> {
     } catch (error) {
       const problem = toProblem(error);
       if (problem !== error) {
-        const { requestId: request_id, operationId: operation, principal, run } = ctx.state;
-        const about = {
-          request_id,
-          operation,
-          org_id: principal?.org_id,
-          run_id: run?.run_id,
-          project_id: run?.project_id,
-        };
-        logger.error({ err: error, ...about }, "request failed");
+        logger.error(
+          { err: error, request_id: ctx.state.requestId, operation: ctx.state.operationId },
+          "request failed",
+        );
       }
       if (ctx.res.headersSent) {
         // A stream that was cut off must look cut off, not complete.

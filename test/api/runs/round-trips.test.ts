@@ -1,0 +1,97 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { cloneDatabase } from "../../support/database.ts";
+import { startDatabaseProxy } from "../../support/database-proxy.ts";
+import type { DatabaseProxy } from "../../support/database-proxy.ts";
+import { startServiceProcess } from "../../support/service-processes.ts";
+import { client, createOrganisation, startService } from "../../support/service.ts";
+import type { OwnService, TestOrganisation } from "../../support/service.ts";
+import { echoFlow } from "../echo-flow.ts";
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let proxy: DatabaseProxy;
+let own: OwnService;
+let org: TestOrganisation;
+let flowId: string;
+
+beforeAll(async () => {
+  database = await cloneDatabase(inject("millrace"));
+  proxy = await startDatabaseProxy(database.url);
+  // The intervals of production: what is counted is what a service does that is left alone.
+  own = await startService({
+    env: { DATABASE_URL: proxy.url, MILLRACE_SWEEP_INTERVAL_MS: "", MILLRACE_STUCK_AFTER_MS: "" },
+    workers: 0,
+  });
+  org = await createOrganisation({ databaseUrl: database.url });
+  const { body } = await client(own, org.secretKey).post("/v2/projects", { name: "Echo", flow: echoFlow() });
+  flowId = body.project_id;
+});
+afterAll(async () => {
+  await own?.close();
+  await proxy?.close();
+  await database?.drop();
+});
+
+/** Statements that do not belong to one request: what is cached for a second or longer. */
+const SHARED = /^(enter_org|find_project|get_plan|find_api_key_by_hash|touch_api_keys)$/;
+
+/** What webhooks ask is not counted here. */
+const DELIVERIES = /webhook|outbox|unrelayed|^(begin|commit)$/;
+
+async function statementsOf(headers: Record<string, string> = {}): Promise<string[]> {
+  proxy.take();
+  const path = `/inference/v0/run/${org.org_id}/${flowId}`;
+  const answer = await client(own, org.publicKey).post(path, { "in-0": "x" }, { headers });
+  expect(answer).toMatchObject({ status: 200, body: { state: "COMPLETED" } });
+  // What it leaves for later counts as well.
+  await delay(100);
+  return proxy.take().filter((statement) => !SHARED.test(statement));
+}
+
+/** The fewest of some calls: a start that is not eager comes by the task queue, on a machine under load. */
+async function fewest(headers: () => Record<string, string>): Promise<string[]> {
+  const all: string[][] = [];
+  for (let call = 0; call < 8; call += 1) all.push(await statementsOf(headers()));
+  return all.toSorted((a, b) => a.length - b.length)[0] ?? [];
+}
+
+describe("round trips to the database", () => {
+  it("are two for an inference: the run's row, and its end, which wakes who waits", async () => {
+    expect(await fewest(() => ({}))).toEqual(["insert_run", "record_run_state"]);
+  });
+
+  it("are three with an Idempotency-Key, whose answer is not stored beside the run's outputs", async () => {
+    let at = 0;
+    const statements = await fewest(() => ({ "Idempotency-Key": `key-${(at += 1)}` }));
+    expect(statements).toEqual(["take_idempotency_key", "insert_run", "record_run_state"]);
+  });
+
+  it("answers a repeated key from the run", async () => {
+    const path = `/inference/v0/run/${org.org_id}/${flowId}`;
+    const call = () =>
+      client(own, org.publicKey).post(path, { "in-0": "y" }, { headers: { "Idempotency-Key": "again" } });
+    const first = await call();
+    const again = await call();
+    expect(again.body).toEqual(first.body);
+    expect([first, again].map(({ status, headers }) => [status, headers.get("idempotent-replayed")])).toEqual([
+      [200, null],
+      [200, "true"],
+    ]);
+    const other = await client(own, org.publicKey).post(
+      path,
+      { "in-0": "z" },
+      { headers: { "Idempotency-Key": "again" } },
+    );
+    expect([other.status, other.body.code]).toEqual([409, "idempotency_conflict"]);
+  });
+
+  it("are fewer than two a second while nothing happens", async () => {
+    const worker = await startServiceProcess("worker", own.env, inject("millrace").stateDir);
+    await delay(3000);
+    proxy.take();
+    await delay(10_000);
+    const statements = proxy.take().filter((statement) => !DELIVERIES.test(statement));
+    await worker.kill();
+    expect(statements.length, statements.join("\n")).toBeLessThan(20);
+  });
+});

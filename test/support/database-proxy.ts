@@ -1,0 +1,82 @@
+import { connect, createServer } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
+
+/** A TCP proxy in front of Postgres that notes each round trip its clients make. */
+export interface DatabaseProxy {
+  /** The database's address, through the proxy. */
+  readonly url: string;
+  /** What has been asked since the last call, in order: names of prepared statements, or the text of others. */
+  take(): string[];
+  close(): Promise<void>;
+}
+
+/** Starts a proxy for the database at `url`. It reads the frontend's messages: each Sync or simple Query is a round trip. */
+export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
+  const upstream = new URL(url);
+  let seen: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const database = connect(Number(upstream.port || 5432), upstream.hostname);
+    const read = createMessageReader((statement) => seen.push(statement));
+    for (const [from, to] of [
+      [client, database],
+      [database, client],
+    ] as const) {
+      sockets.add(from.setNoDelay(true));
+      from.on("error", () => to.destroy());
+      from.on("close", () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+    }
+    client.on("data", (bytes) => {
+      read(bytes);
+      database.write(bytes);
+    });
+    database.on("data", (bytes) => client.write(bytes));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const proxied = new URL(url);
+  proxied.hostname = "127.0.0.1";
+  proxied.port = String((server.address() as AddressInfo).port);
+  return {
+    url: proxied.href,
+    take() {
+      const taken = seen;
+      seen = [];
+      return taken;
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Cuts a client's bytes into messages; the first one, of the start-up, has no type. */
+function createMessageReader(onRoundTrip: (statement: string) => void): (bytes: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  let started = false;
+  let bound = "";
+  return (bytes) => {
+    rest = Buffer.concat([rest, bytes]);
+    for (;;) {
+      const head = started ? 1 : 0;
+      if (rest.length < head + 4) return;
+      const end = head + rest.readInt32BE(head);
+      if (rest.length < end) return;
+      const type = started ? String.fromCharCode(rest[0] ?? 0) : "";
+      const body = rest.subarray(head + 4, end);
+      rest = rest.subarray(end);
+      started = true;
+      if (type === "Q") onRoundTrip(body.toString().replace(/\0$/, ""));
+      // Of an unnamed statement there is only the text.
+      else if (type === "P" && body[0] === 0) bound = body.toString().split("\0")[1] ?? "";
+      else if (type === "B") bound = body.toString("latin1").split("\0")[1] || bound;
+      else if (type === "S") {
+        onRoundTrip(bound);
+        bound = "";
+      }
+    }
+  };
+}
