@@ -112,7 +112,9 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       };
       const state = retrying ? "RETRYING" : "FAILED";
       const finished_at = retrying ? null : new Date().toISOString();
-      await insist(context, () => write({ ...base, state, error, finished_at }, 0));
+      // What the flow goes on with.
+      const value = retrying || node.on_error !== "continue" ? {} : { value: { v: node.default_output ?? null } };
+      await insist(context, () => write({ ...base, state, error, finished_at, ...value }, 0));
       throw toApplicationFailure(reason);
     } finally {
       clearTimeout(announce);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
-import { flow, nodesOf, openBench } from "./support.ts";
+import { flow, nested, nodesOf, openBench } from "./support.ts";
 import type { Bench } from "./support.ts";
 
 let bench: Bench;
@@ -66,24 +66,22 @@ describe("failures", () => {
     expect(run).toMatchObject({ state: "FAILED", error: { code: "http_status", attempt: 1 } });
   });
 
-  it("on_error continue goes on with the default output", async () => {
+  it.concurrent.each([
+    ["guard", { check: "false", message: "no" }, "guard_failed"],
+    ["code", { source: "function main() { throw new Error('boom') }" }, "code_failed"],
+  ])("on_error continue goes on with the default output, and records it: %s", async (type, config, code) => {
+    const default_output = { stand_in: [1, 2] };
+    const failing = { id: "node-0", type, config, on_error: "continue", default_output };
+    const inner = nested([failing, { id: "o", type: "output" }], ["node-0>o"]);
     const run = await bench.run(
       flow(
-        [
-          {
-            id: "guard-0",
-            type: "guard",
-            config: { check: "false", message: "no" },
-            on_error: "continue",
-            default_output: { stand_in: [1, 2] },
-          },
-          { id: "out-0", type: "output" },
-        ],
-        ["guard-0>out-0"],
+        [failing, { id: "map-0", type: "map", config: { items: "[1]", flow: inner } }, { id: "out-0", type: "output" }],
+        ["node-0>out-0", "node-0>map-0"],
       ),
     );
-    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": { stand_in: [1, 2] } } });
-    expect(nodesOf(run)["guard-0"]).toMatchObject({ state: "FAILED", error: { code: "guard_failed" } });
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": default_output } });
+    for (const path of ["node-0", "map-0[0]/node-0"])
+      expect(nodesOf(run)[path]).toMatchObject({ state: "FAILED", output: default_output, error: { code } });
   });
 
   it("on_error branch takes the error handle and not the other", async () => {

@@ -180,10 +180,13 @@ function failed(frame: Frame, node: PlanNode, seen: Seen, thrown: unknown): Sett
     retryable: false,
   };
   const recorded = thrown instanceof NodeFailed && thrown.recordedAt === address(frame, node).path;
-  if (!recorded) note(frame, node, { ...seen, state: "FAILED", error });
+  const value: StoredValue = { v: node.default_output ?? null };
+  if (!recorded) {
+    note(frame, node, { ...seen, state: "FAILED", error, ...(node.on_error === "continue" ? { value } : {}) });
+  }
   switch (node.on_error) {
     case "continue":
-      return { value: { v: node.default_output ?? null }, handles: ["out"], state: "FAILED" };
+      return { value, handles: ["out"], state: "FAILED" };
     case "branch":
       return {
         value: {
