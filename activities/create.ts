@@ -22,7 +22,7 @@ import type { PlanCache } from "../src/services/projects/plans.ts";
 import { createRecordSink } from "./runs/record-sink.ts";
 import { createRunRecorder } from "../src/services/runs/run-recorder.ts";
 import type { RunRecorder, RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
-import { assemble, splitItems } from "./runs/values.ts";
+import { assemble, splitItems, storeOutputs } from "./runs/values.ts";
 
 export interface RecordingDeps {
   readonly config: Config;
@@ -91,6 +91,7 @@ export function createRunWorkerParts({
     loadPlan: (of) => asActivity(async () => (await plans.get(of)).plan),
     storeValue: ({ org_id, value }) =>
       asActivity(async () => storeBlobValue(blobs, org_id, await loadValue(blobs, value))),
+    storeOutputs: (input) => asActivity(() => storeOutputs(blobs, input)),
     assemble: (input) => asActivity(() => assemble(blobs, input)),
     splitItems: (input) => asActivity(() => splitItems(blobs, input)),
     createChildRun: (input) => asActivity(() => createChildRun(input)),

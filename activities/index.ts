@@ -13,6 +13,7 @@ import type {
   RunReport,
   SplitItemsInput,
   SplitItemsResult,
+  StoreOutputsInput,
 } from "../src/domain/runs/run-report.ts";
 import type { IngestInput } from "../src/domain/documents/document.ts";
 import type { DeliveryInput, DeliveryStep } from "../src/domain/webhooks/webhook.ts";
@@ -25,6 +26,8 @@ export interface LocalActivities {
   loadDocuments(input: EvaluateInput): Promise<LoadDocumentsResult>;
   loadPlan(input: { org_id: string; project_id: string; flow_version: number }): Promise<Plan>;
   storeValue(input: { org_id: string; value: StoredValue }): Promise<StoredValue>;
+  /** The outputs of a run with those by reference that are too long together for the result of a workflow. */
+  storeOutputs(input: StoreOutputsInput): Promise<Record<string, StoredValue>>;
   assemble(input: AssembleInput): Promise<StoredValue>;
   splitItems(input: SplitItemsInput): Promise<SplitItemsResult>;
   /** Inserts the row of a sub-flow's run (once for its id) and answers what its workflow starts with. */

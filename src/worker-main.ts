@@ -115,6 +115,7 @@ const sweeper = startSweeper({
   plans: deps.plans,
   feed,
   observer,
+  recorder: deps.recorder,
   starter: createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false }),
   intervalMs: config.MILLRACE_SWEEP_INTERVAL_MS,
   stuckAfterMs: config.MILLRACE_STUCK_AFTER_MS,

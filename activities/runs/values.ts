@@ -4,10 +4,12 @@ import type {
   AssembleInput,
   SplitItemsInput,
   SplitItemsResult,
+  StoreOutputsInput,
   StoredScope,
 } from "../../src/domain/runs/run-report.ts";
 import { loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import { storeInputs } from "../../src/services/runs/create-run.ts";
 
 /** Items of a list that leave an activity by value: a slice of 250 of them stays small in the history (characters). */
 const ITEM_CHARS = 1024;
@@ -57,6 +59,15 @@ export async function assemble(
     default:
       return kind satisfies never;
   }
+}
+
+/** Outputs that are too long together, with those of them by reference that go beyond the sum. */
+export async function storeOutputs(
+  blobs: BlobStore,
+  { org_id, outputs }: StoreOutputsInput,
+): Promise<Record<string, StoredValue>> {
+  const inline = Object.entries(outputs).flatMap(([id, value]) => ("v" in value ? [[id, value.v] as const] : []));
+  return { ...outputs, ...(await storeInputs(blobs, org_id, Object.fromEntries(inline))) };
 }
 
 /** Some items of a long list, each a value of its own. */

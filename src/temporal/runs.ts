@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
-import type { PauseResolution, RunInput } from "../domain/runs/run.ts";
+import type { PauseResolution, RunInput, RunOutcome } from "../domain/runs/run.ts";
 import type { IngestInput } from "../domain/documents/document.ts";
 import type { ingestDocument, runFlow } from "../../workflows/index.ts";
 import { ignoringStarted, inTime } from "./calls.ts";
@@ -19,7 +19,17 @@ export interface RunStarter {
   /** Kills the workflow without letting it clean up. */
   terminate(runId: string, reason: string): Promise<void>;
   look(runId: string): Promise<WorkflowView>;
+  /** How a run ended whose workflow has completed. */
+  outcome(runId: string): Promise<CompletedWorkflow>;
   startIngest(input: IngestInput): Promise<void>;
+}
+
+/** The result of a run's workflow, and which execution of it that was. */
+export interface CompletedWorkflow {
+  readonly outcome: RunOutcome;
+  readonly temporal_run_id: string;
+  /** RFC 3339. */
+  readonly started_at: string;
 }
 
 export interface RunStarterOptions {
@@ -86,6 +96,13 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
         if (error instanceof WorkflowNotFoundError) return "not_found";
         throw error;
       }
+    },
+    async outcome(runId) {
+      const handle = client.workflow.getHandle<typeof runFlow>(runWorkflowId(runId));
+      const [{ runId: temporal_run_id, startTime }, outcome] = await inTime(
+        Promise.all([handle.describe(), handle.result()]),
+      );
+      return { outcome, temporal_run_id, started_at: startTime.toISOString() };
     },
     startIngest: (input) =>
       ignoringStarted(

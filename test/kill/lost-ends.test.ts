@@ -24,6 +24,16 @@ const slow = flow(
   ["in-0>delay-0", "delay-0>out-0"],
 );
 
+/** Ends at once: without an error, unless it is asked not to. */
+const guarded = flow(
+  [
+    { id: "in-0", type: "input" },
+    { id: "guard-0", type: "guard", config: { check: "nodes['in-0'] != 'no'", message: "no" } },
+    { ...out, config: { value: "{{in-0}}" } },
+  ],
+  ["in-0>guard-0", "guard-0>out-0"],
+);
+
 /** A run that is at its delay. */
 async function waiting(): Promise<string> {
   const { run_id } = await bench.start(await bench.deploy(slow), { "in-0": "x" });
@@ -82,7 +92,7 @@ describe("a workflow that ends without a word", () => {
     });
     await temporal((client) => client.workflow.getHandle(runWorkflowId(childId)).terminate("by an operator"));
     await expectFailed(childId, "workflow_terminated");
-    expect(await bench.until(run_id)).toMatchObject({ state: "FAILED", error: { code: "subflow_failed" } });
+    expect(await bench.until(run_id)).toMatchObject({ state: "FAILED", error: { code: "subflow_cancelled" } });
   });
 
   it("cancelled by an operator at Temporal, it is CANCELLED", async () => {
@@ -135,22 +145,55 @@ describe("a workflow that ends without a word", () => {
     });
   });
 
-  it("ended, but the record of its end is lost: the run is FAILED and says so", async () => {
-    const quick = flow([{ id: "in-0", type: "input" }, out], ["in-0>out-0"]);
-    const { run_id } = await bench.run(quick, { "in-0": "x" });
+  it.each([
+    ["COMPLETED", "x", null],
+    ["FAILED", "no", { code: "guard_failed", node_id: "guard-0" }],
+  ])("ended, but the record of its end is lost: the run is %s as its workflow was", async (state, input, error) => {
+    const { run_id } = await bench.run(guarded, { "in-0": input });
     // As after a database that was restored from a backup.
-    await installation.sql("alter table runs disable trigger runs_transition");
-    await installation.sql(
-      "update runs set state = 'RUNNING', finished_at = null, check_at = now() where run_id = $1",
-      [run_id],
-    );
-    await installation.sql("alter table runs enable trigger runs_transition");
-    await expectFailed(run_id, "record_lost");
+    for (const before of ["RUNNING", "PAUSED"]) {
+      await installation.sql("alter table runs disable trigger runs_transition");
+      await installation.sql(
+        `update runs set state = $2, state_reason = null, outputs = null, error = null, finished_at = null, check_at = now()
+         where run_id = $1`,
+        [run_id, before],
+      );
+      await installation.sql("alter table runs enable trigger runs_transition");
+      const run = await bench.until(run_id);
+      expect(run).toMatchObject({ state, state_reason: error?.code ?? null, error });
+      expect(run.outputs).toEqual(error ? {} : { "out-0": input });
+    }
     tell({
       killed: "the record of the end (a restored database)",
       when: "after the workflow's end",
       runs: 1,
-      outcome: "FAILED record_lost",
+      outcome: `${state}, from the workflow's own result`,
+    });
+  });
+
+  it("ended, but its end could not be written: the run is COMPLETED, with its outputs", async () => {
+    const project = await bench.deploy(guarded);
+    await installation.sql(`create function refuse_end() returns trigger language plpgsql as $$
+      begin
+        if new.project_id = '${project}' and new.state = 'COMPLETED' then raise exception 'not today'; end if;
+        return new;
+      end $$`);
+    await installation.sql(
+      "create trigger refuse_end before update on runs for each row execute function refuse_end()",
+    );
+    const { run_id } = await bench.start(project, { "in-0": "x" });
+    await temporal(async (client) => client.workflow.getHandle(runWorkflowId(run_id)).result());
+    const { body: before } = await bench.api.get(`/v2/runs/${run_id}`);
+    expect(before.state).toBe("PENDING");
+    await installation.sql("drop trigger refuse_end on runs");
+    const run = await bench.until(run_id);
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "x" }, error: null });
+    expect(run.progress_data).toMatchObject({ total_nodes: 3, completed_nodes: 3 });
+    tell({
+      killed: "every write of the end",
+      when: "in the workflow's last step",
+      runs: 1,
+      outcome: "COMPLETED with its outputs, by the reconciler",
     });
   });
 });

@@ -123,6 +123,7 @@ describe("a crash between a run's row and its workflow's start", () => {
             signalResume: dead,
             terminate: dead,
             look: dead,
+            outcome: dead,
             startIngest: dead,
           },
           onStartDelayed: () => undefined,

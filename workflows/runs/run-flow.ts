@@ -1,4 +1,6 @@
 import { CancellationScope, isCancellation, setHandler } from "@temporalio/workflow";
+import { jsonLength } from "../../src/domain/json.ts";
+import type { StoredValue } from "../../src/domain/json.ts";
 import type {
   CheckpointNode,
   RunError,
@@ -16,7 +18,13 @@ import { runFrame } from "../engine/interpret.ts";
 import { outputsOf, outputsSoFar } from "../engine/values.ts";
 import { cancelSignal, positionQuery, resumeSignal, childIdleSignal } from "../messages.ts";
 
-/** One run of a flow, from its inputs to its terminal state, which is in the run's record before the workflow closes. */
+/** Outputs that are longer together (characters) are in the workflow's result by reference. */
+const MAX_RESULT_CHARS = 256 * 1024;
+
+/**
+ * One run of a flow, from its inputs to its terminal state. The end is in the run's record before the workflow closes; where
+ * that write was lost, the reconciler completes the record from the workflow's result.
+ */
 export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   const ctx = createRunContext(input);
   const { cancellation, pauses, record, work } = ctx;
@@ -52,6 +60,8 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   return CancellationScope.nonCancellable(async () => {
     await closeRunContext(ctx);
     const outputs = frame ? (state === "COMPLETED" ? outputsOf(frame) : outputsSoFar(frame)) : {};
+    const carried = await carriedOutputs(ctx, outputs);
+    const { progress } = record;
     record.writeEnd({
       state,
       state_reason: reason,
@@ -59,9 +69,17 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
       error,
       ...(state === "COMPLETED" || !frame ? {} : { checkpoint: checkpointOf(frame) }),
     });
-    // Only a run that started this one reads the result; its own is in its record.
-    return { state, outputs: input.depth > 0 ? outputs : {}, error };
+    return { state, reason, outputs: carried, error, progress };
   });
+}
+
+async function carriedOutputs(
+  { input }: RunContext,
+  outputs: Readonly<Record<string, StoredValue>>,
+): Promise<Readonly<Record<string, StoredValue>>> {
+  let chars = 0;
+  for (const value of Object.values(outputs)) if ("v" in value) chars += jsonLength(value.v);
+  return chars <= MAX_RESULT_CHARS ? outputs : local.storeOutputs({ org_id: input.org_id, outputs });
 }
 
 function cancelled(ctx: RunContext): { state: "CANCELLED"; reason: string | null; error: null } {

@@ -97,6 +97,11 @@ export interface SplitItemsResult {
   readonly items: readonly StoredValue[];
 }
 
+export interface StoreOutputsInput {
+  readonly org_id: string;
+  readonly outputs: Readonly<Record<string, StoredValue>>;
+}
+
 export interface AssembleInput {
   readonly org_id: string;
   /** "array": one list of the parts. "concat": the parts are lists themselves. "object": a member a part. */

@@ -176,9 +176,12 @@ export interface RunLimits {
   readonly max_iterations: number;
 }
 
-/** How a run ended: the result of its workflow. */
+/** How a run ended: the result of its workflow, from which its record can be completed whenever the write of the end was lost. */
 export interface RunOutcome {
   readonly state: TerminalState;
+  readonly reason: string | null;
+  /** Those that are too long together by reference. */
   readonly outputs: Readonly<Record<string, StoredValue>>;
   readonly error: RunError | null;
+  readonly progress: Progress;
 }

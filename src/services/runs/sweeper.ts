@@ -10,7 +10,9 @@ import type { RunStarter } from "../../temporal/runs.ts";
 import { startInput } from "./create-run.ts";
 import { periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
+import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import type { RunObserver } from "./run-observer.ts";
+import type { RunRecorder } from "./run-recorder.ts";
 import { settleRun } from "./settle-run.ts";
 
 export interface SweeperDeps {
@@ -19,6 +21,7 @@ export interface SweeperDeps {
   readonly plans: PlanCache;
   readonly feed: RunFeed;
   readonly observer: RunObserver;
+  readonly recorder: RunRecorder;
   readonly onSwept: (
     outcome: "started" | "signalled" | "settled" | "error",
     runId: string | null,
@@ -89,7 +92,41 @@ async function look(deps: SweeperDeps, run: RunRow): Promise<void> {
   if (view === "not_found" && run.state === "PENDING") return startLate(deps, run);
   // A workflow that Temporal does not know is believed lost only when the run is older than this.
   if (view === "not_found" && ageMs(run) < deps.stuckAfterMs / 2) return;
+  if (view === "completed") return recover(deps, run);
   await settle(deps, run, view);
+}
+
+/** The workflow has ended and the write of its end was lost: its result says what the record is to say. */
+async function recover(deps: SweeperDeps, run: RunRow): Promise<void> {
+  const { outcome, temporal_run_id, started_at } = await deps.starter.outcome(run.run_id);
+  const { state, reason, outputs, error, progress } = outcome;
+  const { org_id, run_id, project_id, flow_version } = run;
+  const now = new Date().toISOString();
+  const unfinished = await deps.db.org(org_id, (connection) => unfinishedNodes(connection, run_id));
+  const identity = { org_id, run_id, project_id, flow_version, temporal_run_id, started_at };
+  // A pause that the record still shows as open has been answered since.
+  if (run.state === "PAUSED" && state === "COMPLETED")
+    await deps.recorder.record({ run: identity, progress, nodes: [], state: "RESUMED" });
+  await deps.recorder.record({
+    run: identity,
+    progress,
+    // Of a node whose own end was lost with the run's no more is known than that it has ended.
+    nodes: unfinished.map(({ node_id, type, path, attempts, ...node }) => ({
+      node_id,
+      type,
+      path,
+      attempts,
+      state: state === "COMPLETED" ? ("COMPLETED" as const) : ("CANCELLED" as const),
+      started_at: node.started_at,
+      finished_at: now,
+      announced: true,
+    })),
+    state,
+    state_reason: reason,
+    outputs,
+    error,
+  });
+  deps.onSwept("settled", run_id);
 }
 
 /** The workflow was never started, or its start was lost with Temporal's database before anything had happened. */
@@ -113,11 +150,6 @@ const ENDS = {
   terminated: ["CANCELLED", "workflow_terminated", "The run's workflow was terminated from outside."],
   timed_out: ["FAILED", "run_timeout", "The run's workflow ran out of time before it could end itself."],
   failed: ["FAILED", "workflow_failed", "The run's workflow failed; Temporal's history of it tells why."],
-  completed: [
-    "FAILED",
-    "record_lost",
-    "The run's workflow has ended, but how is not in the record (was the database restored?).",
-  ],
   not_found: [
     "FAILED",
     "workflow_lost",

@@ -57,8 +57,8 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
   });
 };
 
-/** Starts the child and waits for its end. A workflow that was ended from outside has no outcome of its own: it failed. */
-async function outcomeOf(start: RunWorkflowInput): Promise<RunOutcome> {
+/** Starts the child and waits for its end. A workflow that was ended from outside has no outcome of its own. */
+async function outcomeOf(start: RunWorkflowInput): Promise<Pick<RunOutcome, "state" | "outputs" | "error">> {
   try {
     return await executeChild<(input: RunWorkflowInput) => Promise<RunOutcome>>("runFlow", {
       workflowId: runWorkflowId(start.run_id),
@@ -68,9 +68,9 @@ async function outcomeOf(start: RunWorkflowInput): Promise<RunOutcome> {
     });
   } catch (error) {
     if (isCancellation(error) || !(error instanceof ChildWorkflowFailure)) throw error;
-    const how = error.cause instanceof TerminatedFailure ? "terminated" : "ended";
-    const message = `its workflow was ${how} from outside`;
-    const failure = { code: "workflow_terminated", message, node_id: null, attempt: 1, retryable: true };
+    if (error.cause instanceof TerminatedFailure) return { state: "CANCELLED", outputs: {}, error: null };
+    const message = "its workflow was ended from outside";
+    const failure = { code: "workflow_failed", message, node_id: null, attempt: 1, retryable: true };
     return { state: "FAILED", outputs: {}, error: failure };
   }
 }
