@@ -29,7 +29,7 @@ export function createIngestDocument({ db, blobs, parse }: IngestDeps) {
         org_id,
         content: { blob: document.blob_key },
         filename: document.filename,
-        declared: document.mime_type,
+        declared: document.charset === null ? document.mime_type : `${document.mime_type}; charset=${document.charset}`,
         signal: context.cancellationSignal,
       });
       const stored = await storeValue(blobs, org_id, text);

@@ -3,6 +3,7 @@ import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Json } from "../../src/domain/json.ts";
 import { FetchFailed, FetchRefused } from "../../src/platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
+import { charsetOfPage, decodeBytes } from "../../src/platform/parsing/decode-text.ts";
 import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 
 /** Characters of a body that a failure's message quotes. */
@@ -54,7 +55,7 @@ export function readableHeaders(response: GuardedResponse): Record<string, strin
 export function statusFailure(response: GuardedResponse, secrets: readonly string[] = []): NodeFailure {
   const { status } = response;
   const { mime, charset } = contentType(response.headers["content-type"]);
-  const sample = response.body.subarray(0, 8 * QUOTED_CHARS);
+  const sample = firstBytes(response.body, 8 * QUOTED_CHARS);
   const quoted = scrub(decode(sample, mime, charset) ?? `(${response.body.length} bytes)`, secrets).slice(
     0,
     QUOTED_CHARS,
@@ -82,6 +83,13 @@ export function storable(text: string): string {
   return text.replace(/\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
 }
 
+/** Not cut within a character of UTF-8. */
+function firstBytes(bytes: Buffer, count: number): Buffer {
+  let end = count;
+  while (end > count - 3 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.subarray(0, end);
+}
+
 function isJson(mime: string): boolean {
   return mime === "application/json" || mime === "text/json" || mime.endsWith("+json");
 }
@@ -92,22 +100,16 @@ function isText(mime: string): boolean {
 
 /** The text, or undefined where the body is none. Without a type, what is valid UTF-8 is text. */
 function decode(bytes: Buffer, mime: string, charset: string | undefined): string | undefined {
-  if (isText(mime)) return decoder(charset).decode(bytes);
-  if (mime !== "" && charset === undefined) return undefined;
-  if (charset !== undefined) return decoder(charset).decode(bytes);
+  if (isText(mime) || charset !== undefined) {
+    const named = charset ?? (mime === "text/html" ? charsetOfPage(bytes) : null);
+    return decodeBytes(bytes, named);
+  }
+  if (mime !== "") return undefined;
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     return text.includes("\0") ? undefined : text;
   } catch {
     return undefined;
-  }
-}
-
-function decoder(charset: string | undefined): TextDecoder {
-  try {
-    return new TextDecoder(charset ?? "utf-8");
-  } catch {
-    return new TextDecoder("utf-8");
   }
 }
 

@@ -1,3 +1,4 @@
+import { CHARSET_ROWS, META_PAGE } from "../support/charsets.ts";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -59,27 +60,16 @@ async function blanks(bytes: number, layers: number): Promise<{ stream: Buffer; 
 const fixture = (name: string): Promise<Buffer> => readFile(new URL(`../fixtures/documents/${name}`, import.meta.url));
 
 describe("documents: text", () => {
-  it.each([
-    ["UTF-8", Buffer.from("naïve ☃")],
-    ["UTF-8 with a mark", Buffer.from("\ufeffnaïve ☃")],
-    ["UTF-16 little endian", Buffer.from("\ufeffnaïve ☃", "utf16le")],
-    ["UTF-16 big endian", Buffer.from("\ufeffnaïve ☃", "utf16le").swap16()],
-  ])("reads %s", async (_, bytes) => {
-    expect(await parse("a.txt", bytes)).toEqual({
+  it.each(CHARSET_ROWS)("reads %s", async (_, bytes, charset, text) => {
+    const declared = charset === null ? {} : { declared: `text/plain; charset=${charset}` };
+    expect(await parse("a.txt", bytes, declared)).toEqual({
       mime: "text/plain",
-      text: "naïve ☃",
+      text,
       title: null,
       pages: null,
       page_count: null,
       warnings: [],
     });
-  });
-
-  it("reads what is no UTF-8 as Latin-1, or as what was declared", async () => {
-    expect((await parse("a.txt", Buffer.from("na\u00efve", "latin1"))).text).toBe("naïve");
-    const japanese = Buffer.from([0x83, 0x65, 0x83, 0x58, 0x83, 0x67]);
-    expect((await parse("a.txt", japanese, { declared: "text/plain; charset=Shift_JIS" })).text).toBe("テスト");
-    expect((await parse("a.txt", japanese, { declared: "text/plain; charset=nonsense" })).text).not.toBe("");
   });
 
   it("gives text that JSON and Postgres can hold", async () => {
@@ -117,12 +107,10 @@ describe("documents: text", () => {
     expect(text).not.toMatch(/alert|no'|color|fetch|</);
   });
 
-  it("decodes HTML as its meta tag says", async () => {
-    const page = Buffer.from(
-      "<html><head><meta charset='windows-1251'></head><body><p>\u00cf\u00f0\u00e8\u00e2\u00e5\u00f2</p></body></html>",
-      "latin1",
-    );
-    expect((await parse("a.html", page)).text).toContain("Привет");
+  it("decodes HTML as its meta tag says, unless it was declared otherwise", async () => {
+    expect((await parse("a.html", META_PAGE.bytes)).text).toContain(META_PAGE.text);
+    const declared = { declared: "text/html; charset=windows-1251" };
+    expect((await parse("a.html", META_PAGE.bytes, declared)).text).toContain("Ђ “naпve”");
   });
 
   it.each([

@@ -23,6 +23,7 @@ function draft(overrides: Partial<documents.NewDocument> = {}): documents.NewDoc
     mime_type: "text/plain",
     size: 3,
     content_hash: "00",
+    charset: null,
     blob_key: `${tenant.org_id}/${uuidv7()}`,
     ...overrides,
   };

@@ -107,6 +107,7 @@ export function createUploadOperations(deps: ApiDeps, { flows }: ApiServices): O
           user_id,
           filename: upload.filename,
           mime_type: upload.mime_type,
+          charset: upload.charset,
           size: upload.size,
           content_hash: upload.sha256,
           blob_key: upload.key,

@@ -1,3 +1,5 @@
+import { isUtf16 } from "./decode-text.ts";
+
 /** The types whose text can be read. */
 export const SUPPORTED_MIME_TYPES = [
   "text/plain",
@@ -100,10 +102,9 @@ function normalise(declared: string | null): string {
   return ALIASES.get(type) ?? type;
 }
 
-/** UTF-16 has zeros in every other place, and says so by its first two bytes. */
+/** Apart from UTF-16, text has no zeros. */
 function looksLikeText(bytes: Buffer): boolean {
-  const utf16 = bytes.length >= 2 && (bytes.readUInt16BE(0) === 0xfeff || bytes.readUInt16BE(0) === 0xfffe);
-  return bytes.length > 0 && (utf16 || !bytes.includes(0));
+  return bytes.length > 0 && (!bytes.includes(0) || isUtf16(bytes));
 }
 
 function list(mime: string, extensions: string): Array<[string, string]> {

@@ -1,4 +1,4 @@
-import { charsetIn, decodeText, withoutControls } from "./decode-text.ts";
+import { charsetOfPage, decodeText, withoutControls } from "./decode-text.ts";
 import { DocumentError } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 import { readPdf } from "./pdf.ts";
@@ -44,8 +44,7 @@ async function readByType(
     case "application/pdf":
       return await readPdf(bytes);
     case "text/html": {
-      const named = charset ?? charsetIn(Buffer.from(bytes.subarray(0, 2048)).toString("latin1"));
-      const { title, text } = htmlToText(decodeText(bytes, named));
+      const { title, text } = htmlToText(decodeText(bytes, charset ?? charsetOfPage(bytes)));
       return { ...plain, title, text: withoutControls(text) };
     }
     case "text/markdown": {

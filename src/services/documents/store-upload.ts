@@ -1,6 +1,7 @@
 import { Problem, invalid, tooLarge } from "../../domain/errors.ts";
 import { BlobTooLarge } from "../../platform/blobs/blobs.ts";
 import type { BlobStore, StoredBlob } from "../../platform/blobs/blobs.ts";
+import { charsetIn } from "../../platform/parsing/decode-text.ts";
 import { MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES, detectMime, isSupportedMime } from "../../platform/parsing/mime.ts";
 
 /** A file as a client sends it. */
@@ -16,6 +17,8 @@ export interface UploadedFile {
 export interface StoredUpload extends StoredBlob {
   readonly filename: string;
   readonly mime_type: string;
+  /** As the client declared it; null where it declared none. */
+  readonly charset: string | null;
 }
 
 /**
@@ -48,7 +51,7 @@ export async function storeUpload(
   }
   try {
     const stored = await blobs.put(orgId, whole(), { maxBytes });
-    return { ...stored, filename, mime_type };
+    return { ...stored, filename, mime_type, charset: charsetIn(declaredType) };
   } catch (error) {
     throw error instanceof BlobTooLarge ? tooLarge("file", maxBytes) : error;
   }

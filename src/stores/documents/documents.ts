@@ -22,6 +22,8 @@ export interface DocumentRow extends DocumentHandle {
   readonly org_id: string;
   readonly filename: string;
   readonly mime_type: string;
+  /** As the upload declared it, of texts; null where it declared none. */
+  readonly charset: string | null;
   /** Bytes. */
   readonly size: number;
   /** SHA-256, as hexadecimal digits. */
@@ -45,12 +47,13 @@ export type NewDocument = Pick<
   | "user_id"
   | "filename"
   | "mime_type"
+  | "charset"
   | "size"
   | "content_hash"
   | "blob_key"
 >;
 
-const COLUMNS = `file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key, status, error,
+const COLUMNS = `file_id, org_id, project_id, node_id, user_id, filename, mime_type, charset, size, content_hash, blob_key, status, error,
   text_value, pages, created_at, indexed_at`;
 const OF_HANDLE = "org_id = current_org() and project_id = $1::uuid and node_id = $2::text and user_id = $3::text";
 
@@ -59,8 +62,8 @@ export async function insertDocument(db: Db, document: NewDocument): Promise<boo
   const rows = await db.query(
     {
       name: "insert_document",
-      text: `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text)
+      text: `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key, charset)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text, $11::text)
         on conflict (file_id) do nothing returning file_id`,
     },
     [
@@ -74,6 +77,7 @@ export async function insertDocument(db: Db, document: NewDocument): Promise<boo
       document.size,
       document.content_hash,
       document.blob_key,
+      document.charset,
     ],
   );
   return rows.length === 1;

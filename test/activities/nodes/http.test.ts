@@ -1,3 +1,4 @@
+import { CHARSET_ROWS, META_PAGE } from "../../support/charsets.ts";
 import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { NodeOutcome } from "../../../activities/nodes/executor.ts";
@@ -202,16 +203,20 @@ describe("the value of an http node", () => {
     expect(await body("/sent")).toEqual(expected);
   });
 
-  it("decodes by charset, and shows other bytes as base64", async () => {
-    target.on("/latin", (_request, response) => {
-      response.setHeader("content-type", "text/plain; charset=iso-8859-1").end(Buffer.from("caf\u00e9", "latin1"));
-    });
-    target.on(
-      "/png",
-      (_request, response) => void response.setHeader("content-type", "image/png").end(Buffer.from([0, 255])),
-    );
-    expect(await body("/latin")).toBe("café");
-    expect(await body("/png")).toEqual({ encoding: "base64", content_type: "image/png", size: 2, data: "AP8=" });
+  it.each(CHARSET_ROWS)("decodes %s", async (_, bytes, charset, expected) => {
+    const type = charset === null ? "text/plain" : `text/plain; charset=${charset}`;
+    target.on("/bytes", (_request, response) => void response.setHeader("content-type", type).end(bytes));
+    expect(await body("/bytes")).toBe(expected);
+  });
+
+  it("decodes a page as its meta tag says, and shows other bytes as base64", async () => {
+    const send = (type: string, bytes: Buffer) => {
+      target.on("/bytes", (_request, response) => void response.setHeader("content-type", type).end(bytes));
+    };
+    send("text/html", META_PAGE.bytes);
+    expect(await body("/bytes")).toContain(META_PAGE.text);
+    send("image/png", Buffer.from([0, 255]));
+    expect(await body("/bytes")).toEqual({ encoding: "base64", content_type: "image/png", size: 2, data: "AP8=" });
   });
 
   it("proto-pollution: drops __proto__ from what comes in", async () => {

@@ -1,3 +1,4 @@
+import { CHARSET_ROWS } from "../../support/charsets.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { htmlToText } from "../../../activities/documents/html-text.ts";
 import { createUrlExecutor } from "../../../activities/nodes/url.ts";
@@ -84,10 +85,12 @@ describe("a url node", () => {
     expect(parsed).toEqual([]);
   });
 
-  it("decodes text by its charset and keeps what no record can hold out of it", async () => {
-    expect(await serve("text/plain; charset=iso-8859-1", Buffer.from("caf\u00e9", "latin1"))).toMatchObject({
-      text: "café",
-    });
+  it.each(CHARSET_ROWS)("decodes %s", async (_, bytes, charset, expected) => {
+    const type = charset === null ? "text/plain" : `text/plain; charset=${charset}`;
+    expect(await serve(type, bytes)).toMatchObject({ text: expected });
+  });
+
+  it("keeps out of a text what no record can hold", async () => {
     expect(await serve("text/plain", "a\u0001b")).toMatchObject({ text: "ab" });
   });
 

@@ -149,6 +149,15 @@ describe("uploading a document", () => {
     expect([refused.status, refused.body.code]).toEqual([415, "unsupported_media_type"]);
   });
 
+  it("reads a file in the charset that its part declares, or that it is in", async () => {
+    const query = { user_id: "charsets-1" };
+    await upload(Buffer.from("a420a6", "hex"), { query, name: "a.txt", type: "text/plain; charset=ISO-8859-15" });
+    await upload(Buffer.from("8365", "hex"), { query, name: "b.txt", type: 'text/plain; charset="Shift_JIS"' });
+    await upload(Buffer.from("80209394", "hex"), { query, name: "c.txt", type: "text/plain" });
+    const { documents } = await read("charsets-1");
+    expect(documents.map(({ text }: { text: string }) => text)).toEqual(["€ Š", "テ", "€ “”"]);
+  });
+
   it("takes only what the node accepts", async () => {
     const csv = await tenant.deploy(reading({ accept: ["text/csv", "application/*"] }));
     expect((await upload("a,b\n1,2", { name: "a.csv", query: { flow_id: csv } })).status).toBe(200);

@@ -1,0 +1,32 @@
+const bytes = (hex: string) => Buffer.from(hex.replaceAll(" ", ""), "hex");
+const utf16 = (text: string) => Buffer.from(text, "utf16le");
+
+/** Texts byte by byte, as they are written in a charset: its name, the bytes, the charset declared with them, the text. */
+export const CHARSET_ROWS: ReadonlyArray<readonly [string, Buffer, string | null, string]> = [
+  ["windows-1252", bytes("80 20 93 6e 61 ef 76 65 94 20 96 20 9e"), "windows-1252", "€ “naïve” – ž"],
+  ["windows-1252 called Latin-1", bytes("80 20 93 6e 61 ef 76 65 94"), "ISO-8859-1", "€ “naïve”"],
+  ["windows-1252 that nobody declares", bytes("80 20 93 6e 61 ef 76 65 94"), null, "€ “naïve”"],
+  ["ISO-8859-15", bytes("a4 20 a6 20 e9"), "ISO-8859-15", "€ Š é"],
+  ["shift_jis", bytes("83 65 83 58 83 67 87 40 81 60 b1"), "Shift_JIS", "テスト①～ｱ"],
+  ["gb18030", bytes("d6 d0 ce c4 81 39 ee 39 94 39 fc 36"), "gb18030", "中文㐀😀"],
+  ["gb2312, which could be UTF-8", bytes("c4 a3"), "gb2312", "模"],
+  ["ISO-2022-JP", bytes("1b 24 42 25 46 1b 28 42 78"), "iso-2022-jp", "テx"],
+  ["UTF-16 little endian with a mark", utf16("\ufeffnaïve ☃"), null, "naïve ☃"],
+  ["UTF-16 big endian with a mark", utf16("\ufeffnaïve ☃").swap16(), "utf-8", "naïve ☃"],
+  ["UTF-16 little endian without a mark", utf16("naïve text ☃"), null, "naïve text ☃"],
+  ["UTF-16 big endian without a mark", utf16("naïve text ☃").swap16(), null, "naïve text ☃"],
+  ["declared UTF-16 without a mark", utf16("中文"), "utf-16le", "中文"],
+  ["declared UTF-16 big endian without a mark", utf16("中文").swap16(), "utf-16be", "中文"],
+  ["UTF-8 with a mark", Buffer.from("\ufeffnaïve ☃"), "windows-1252", "naïve ☃"],
+  ["UTF-8 that is declared as Latin-1", Buffer.from("naïve ☃"), "iso-8859-1", "naïve ☃"],
+  ["a charset that nobody knows", Buffer.from("naïve ☃"), "nonsense", "naïve ☃"],
+];
+
+/** A page in windows-1252 that says so in a `<meta>`, and its text. */
+export const META_PAGE = {
+  bytes: Buffer.from(
+    "<html><head><meta charset='windows-1252'></head><body><p>\x80 \x93na\xefve\x94</p></body></html>",
+    "latin1",
+  ),
+  text: "€ “naïve”",
+};
