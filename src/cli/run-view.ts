@@ -1,3 +1,9 @@
+import { formSample } from "./form-sample.ts";
+import { invocation, quoted } from "./shell.ts";
+
+/** The action that needs no data. */
+const REJECT = "reject";
+
 /** The members of a run that the command line shows. */
 export interface Run {
   readonly run_id: string;
@@ -10,6 +16,7 @@ export interface Run {
     readonly pause_id: string;
     readonly message: string;
     readonly status: string;
+    readonly form: Readonly<Record<string, unknown>> | null;
     readonly actions: readonly { readonly id: string }[];
   }[];
   readonly latency_ms: number | null;
@@ -31,10 +38,13 @@ export function describeRun(run: Run): string[] {
     lines.push(`${node}:`, ...text.split("\n").map((line) => `  ${line}`));
   }
   for (const pause of run.pauses.filter((each) => each.status === "waiting")) {
-    lines.push(
-      `waits: ${pause.message}`,
-      `  millrace runs resume ${run.run_id} --pause ${pause.pause_id} --action ${pause.actions.map(({ id }) => id).join("|")}`,
-    );
+    lines.push(`waits: ${pause.message}`);
+    for (const { id } of pause.actions) {
+      const data =
+        pause.form === null || id === REJECT ? "" : ` --data ${quoted(JSON.stringify(formSample(pause.form)))}`;
+      const answer = `--pause ${pause.pause_id} --action ${quoted(id)}${data}`;
+      lines.push(`  ${invocation()} runs resume ${run.run_id} ${answer}`);
+    }
   }
   return lines;
 }

@@ -2,6 +2,8 @@ import { Option } from "commander";
 import type { Command } from "commander";
 import { RUN_STATES } from "../domain/runs/run.ts";
 import type { RunState } from "../domain/runs/run.ts";
+import { ApiRefusal } from "./api-client.ts";
+import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
@@ -42,6 +44,7 @@ export function addRunsCommands(program: Command): void {
         options.project === undefined ? undefined : (await requireProject(api, options.project)).project_id;
       const query = { project_id, state: options.state, page_size: options.limit };
       const page = await api.get<{ data: Run[] }>("/v2/runs", query);
+      const names = options.json === true ? new Map<string, string>() : await namesOf(api, page.data);
       show(options.json, page.data, () =>
         table([
           ["RUN", "STATE", "CREATED", "MS", "PROJECT"],
@@ -50,7 +53,7 @@ export function addRunsCommands(program: Command): void {
             run.state,
             run.created_at,
             String(run.latency_ms ?? ""),
-            run.project_id,
+            names.get(run.project_id) ?? run.project_id,
           ]),
         ]),
       );
@@ -91,6 +94,19 @@ export function addRunsCommands(program: Command): void {
       const run = await api.post<Run>(`/v2/runs/${runId}/resume`, answer);
       show(options.json, run, () => [`run ${run.run_id}: ${run.state}`]);
     });
+}
+
+/** The names of the runs' projects; one that was deleted has none any more. */
+async function namesOf(api: ApiClient, runs: readonly Run[]): Promise<Map<string, string>> {
+  const names = new Map<string, string>();
+  for (const id of new Set(runs.map(({ project_id }) => project_id))) {
+    const project = await api.get<{ name: string }>(`/v2/projects/${id}`).catch((error: unknown) => {
+      if (error instanceof ApiRefusal && error.status === 404) return null;
+      throw error;
+    });
+    if (project) names.set(id, project.name);
+  }
+  return names;
 }
 
 function withRun(command: Command): Command {

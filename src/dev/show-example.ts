@@ -1,6 +1,7 @@
 import { relative } from "node:path";
 import { apiClient } from "../cli/api-client.ts";
 import type { DevState } from "../cli/dev-state.ts";
+import { quoted } from "../cli/shell.ts";
 import type { Example } from "./demo.ts";
 
 /** Of each output. */
@@ -38,9 +39,4 @@ export async function showExample(example: Example, state: DevState, say: (line:
   say(`  curl -s ${authorization} -H "Content-Type: application/json" \\`);
   say(`    -d ${quoted(JSON.stringify(example.inputs))} \\`);
   say(`    ${state.url}${path}`);
-}
-
-/** For a POSIX shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -67,6 +68,8 @@ describe("the command line", () => {
     expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello, Ada=Lovelace!") });
     expect(run.stderr).toMatch(/✓ tpl-0 \(template\)/);
 
+    const table = await millrace(["runs", "list", "--project", "greeter-1"], environment);
+    expect(table.stdout.split("\n")[1]).toMatch(/COMPLETED .* greeter-1$/);
     const runs = await millrace(["runs", "list", "--project", "greeter-1", "--json"], environment);
     const [listed] = JSON.parse(runs.stdout) as { run_id: string; state: string }[];
     expect(listed).toMatchObject({ state: "COMPLETED" });
@@ -88,30 +91,42 @@ describe("the command line", () => {
     expect(run.stdout).toContain("guard-0: Not today.");
   });
 
-  it("shows a pause with the command that resumes it, and resumes", async () => {
-    const approval = { id: "approval-0", type: "approval", config: { message: "May it go?" } };
+  it("shows a pause with a command for each answer, which run as they are pasted", async () => {
+    const form = {
+      type: "object",
+      properties: {
+        name: { type: "string", minLength: 5 },
+        day: { type: "string", format: "date" },
+        n: { type: "integer", minimum: 3 },
+        why: {},
+      },
+      required: ["name", "day", "n"],
+    };
+    const approval = { id: "approval-0", type: "approval", config: { message: "May it go?", form } };
     const flow = { ...GREETER, name: "asker", nodes: [GREETER.nodes[0], approval, GREETER.nodes[2]] };
     const edges = [
       { source: "in-0", target: "approval-0" },
       { source: "approval-0", source_handle: "approve", target: "out-0" },
     ];
     await millrace(["deploy", flowFile({ ...flow, edges })], environment);
-    const run = await millrace(["run", "asker", "--input", "in-0=x", "--json"], environment);
-    const { run_id, state, pauses } = JSON.parse(run.stdout) as {
-      run_id: string;
-      state: string;
-      pauses: { pause_id: string }[];
-    };
-    expect({ code: run.code, state }).toEqual({ code: 0, state: "PAUSED" });
-    const resumed = await millrace(
-      ["runs", "resume", run_id, "--pause", pauses[0]?.pause_id ?? "", "--action", "approve"],
-      environment,
-    );
-    expect(resumed).toMatchObject({ code: 0 });
-    const done = await client(service(), organisation.secretKey).get(`/v2/runs/${run_id}`, {
-      query: { wait_seconds: 20 },
-    });
-    expect(done.body).toMatchObject({ state: "COMPLETED" });
+    for (const answer of ["approve", "reject"]) {
+      const run = await millrace(["run", "asker", "--input", "in-0=x"], environment);
+      expect([run.code, run.stdout]).toEqual([0, expect.stringMatching(/^PAUSED[\s\S]*waits: May it go\?/)]);
+      const commands = run.stdout.split("\n").filter((line) => line.includes(" runs resume "));
+      expect(commands.map((line) => /--action (\S+)/.exec(line)?.[1])).toEqual(["approve", "reject"]);
+      const command = commands.find((line) => line.includes(`--action ${answer}`)) ?? "";
+      const pasted = spawnSync("bash", ["-c", command], {
+        env: { ...process.env, ...environment },
+        cwd: "/",
+        encoding: "utf8",
+      });
+      expect([pasted.status, pasted.stderr]).toEqual([0, ""]);
+      const runId = / runs resume (\S+)/.exec(command)?.[1];
+      const done = await client(service(), organisation.secretKey).get(`/v2/runs/${runId}`, {
+        query: { wait_seconds: 20 },
+      });
+      expect(done.body).toMatchObject({ state: "COMPLETED", pauses: [{ received: [{ action: answer }] }] });
+    }
   });
 
   it("cancels a run", async () => {
