@@ -68,6 +68,18 @@ describe("a request with an Idempotency-Key", () => {
     for (const answer of answers) expect(answer).toMatchObject({ status: 409, body: { code: "idempotency_conflict" } });
   });
 
+  it("is refused with another query, also where the query is loose", async () => {
+    const { body: project } = await mine.post("/v2/projects", { name: "Called", flow: echoFlow() });
+    const path = `/inference/v0/run/${org.org_id}/${project.project_id}`;
+    const headers = { ...withKey("k-query").headers, prefer: "respond-async" };
+    const call = (query: string) => mine.post(path + query, { "in-0": "x" }, { headers });
+    const first = await call("?version=1");
+    expect(first.status).toBe(202);
+    for (const query of ["", "?version=-1", "?version=1&verbose=false"])
+      expect(await call(query)).toMatchObject({ status: 409, body: { code: "idempotency_conflict" } });
+    expect(await call("?version=1")).toMatchObject({ status: 202, body: { run_id: first.body.run_id } });
+  });
+
   it("gets a refusal again too, for that was the answer", async () => {
     const { body: project } = await mine.post("/v2/projects", { name: "Later" });
     const path = `/v2/projects/${project.project_id}/versions/1/publish`;

@@ -50,6 +50,20 @@ describe("flow versions", () => {
     expect(unpublished).toMatchObject({ status: 200, body: { version: 2, published: false } });
   });
 
+  it("of other settings or examples are other versions; of another layout alone they are not", async () => {
+    const { body: project } = await mine.post("/v2/projects", { name: "Settings", flow: echoFlow() });
+    const deploy = async (more: object): Promise<[number, number]> => {
+      const flow = { ...echoFlow(), ...more };
+      const { status, body } = await mine.post(`/v2/projects/${project.project_id}/versions`, { flow });
+      return [status, body.version];
+    };
+    expect(await deploy({ settings: { timeout_seconds: 5 } })).toEqual([201, 2]);
+    expect(await deploy({ settings: { timeout_seconds: 6 } })).toEqual([201, 3]);
+    expect(await deploy({ examples: [{ name: "one", inputs: { "in-0": "a" } }] })).toEqual([201, 4]);
+    expect(await deploy({ examples: [{ name: "one", inputs: { "in-0": "b" } }] })).toEqual([201, 5]);
+    expect(await deploy({ ui: { positions: { "in-0": { x: 1, y: 2 } } } })).toEqual([200, 1]);
+  });
+
   it("deployed at the same time get numbers of their own, and the same content one number", async () => {
     const path = await newProject();
     const texts = ["a", "b", "c", "d", "a", "b", "c", "d"];

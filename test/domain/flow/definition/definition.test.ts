@@ -31,6 +31,11 @@ describe("the content hash", () => {
     const set = (values: object) => flow({ nodes: [node("set-0", "set", { values }), node("out-0", "output")] });
     expect(of(set({ notes: "1" }))).not.toBe(of(set({ notes: "2" })));
     expect(of(flow({ name: "other" }))).not.toBe(of(flow()));
+    expect(of(flow({ settings: { timeout_seconds: 5 } }))).not.toBe(of(flow({ settings: { timeout_seconds: 6 } })));
+    expect(of(flow({ settings: { redact: ["$..a"] } }))).not.toBe(of(flow()));
+    const examples = (value: string) => flow({ examples: [{ name: "one", inputs: { "in-0": value } }] });
+    expect(of(examples("a"))).not.toBe(of(examples("b")));
+    expect(of(examples("a"))).not.toBe(of(flow()));
     expect(of(flow({ nodes: flow().nodes.toReversed() }))).not.toBe(of(flow()));
   });
 });

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { flow } from "../../engine/support.ts";
+import { startHttpTarget } from "../../support/http-target.ts";
+import type { HttpTarget } from "../../support/http-target.ts";
+import { openTenant } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+
+let tenant: ApiTenant;
+let target: HttpTarget;
+beforeAll(async () => {
+  tenant = await openTenant();
+  target = await startHttpTarget();
+});
+afterAll(() => target.close());
+
+const CARD = "4111-secret-number";
+const settings = { redact: ["$..card", "$.inputs.in-0", '$.nodes["http-0"].output.body'] };
+
+/** Everything that the database keeps of a run. */
+async function kept(runId: string): Promise<Record<string, string>> {
+  const tables = ["runs", "node_runs", "run_events", "run_pauses", "run_checkpoints", "outbox"];
+  return tenant.withDatabase(async (database) => {
+    const texts = tables.map(async (table) => {
+      const rows = await database.system((db) =>
+        db.query<{ text: string }>(`select t::text as text from ${table} t where t::text like '%' || $1 || '%'`, [
+          runId,
+        ]),
+      );
+      return [table, rows.map(({ text }) => text).join("\n")] as const;
+    });
+    return Object.fromEntries(await Promise.all(texts));
+  });
+}
+
+describe("what a flow redacts", () => {
+  it("is neither in the inputs of nodes nor in the checkpoint of a failed run, and the nodes still get it", async () => {
+    const flowId = await tenant.deploy(
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          { id: "set-0", type: "set", config: { values: { card: "nodes['in-0']", plain: "'shown'" } } },
+          { id: "tpl-0", type: "template", config: { template: "kept" } },
+          {
+            id: "http-0",
+            type: "http",
+            config: { method: "POST", url: `${target.url}/echo`, body: { card: "{{in-0}}", plain: "shown" } },
+          },
+          { id: "guard-0", type: "guard", config: { check: "false", message: "stop" } },
+          { id: "out-0", type: "output" },
+        ],
+        ["in-0>set-0", "in-0>tpl-0", "set-0>http-0", "tpl-0>guard-0", "http-0>guard-0", "guard-0>out-0"],
+        { settings },
+      ),
+    );
+    const created = await tenant.secret.post("/v2/runs", {
+      project_id: flowId,
+      inputs: { "in-0": CARD },
+      mode: "sync",
+    });
+    const { body: run } = await tenant.secret.get(`/v2/runs/${created.body.run_id}`, { query: { expand: "nodes" } });
+    expect(run.state).toBe("FAILED");
+    const http = run.nodes.find(({ node_id }: { node_id: string }) => node_id === "http-0");
+    expect(http.inputs.body).toEqual({ card: "[redacted]", plain: "shown" });
+    // It did get there.
+    expect(JSON.stringify(target.requests.map(({ body }) => body.toString()))).toContain(CARD);
+    const tables = await kept(run.run_id);
+    expect(tables["run_checkpoints"]).toContain("tpl-0");
+    for (const [table, text] of Object.entries(tables)) expect([table, text.includes(CARD)]).toEqual([table, false]);
+  });
+});
