@@ -19,6 +19,7 @@ export const PROBLEMS = {
   run_not_resumable: { status: 409, title: "The run cannot be resumed" },
   pause_already_resolved: { status: 409, title: "The pause is already resolved" },
   pause_already_answered: { status: 409, title: "This principal has already answered the pause" },
+  runs_open: { status: 409, title: "Some runs have not ended" },
   project_in_use: { status: 409, title: "The project is in use" },
   subscription_disabled: { status: 409, title: "The subscription is disabled" },
   name_taken: { status: 409, title: "The name is taken" },

@@ -1,14 +1,13 @@
 import { z } from "zod";
-import { Problem, notFound } from "../../domain/errors.ts";
-import { findCallerOf } from "../../stores/projects/flow-versions.ts";
+import { notFound } from "../../domain/errors.ts";
 import {
-  deleteProject,
   findProject,
   insertProject,
   listProjects,
   lockProject,
   updateProject,
 } from "../../stores/projects/projects.ts";
+import { deleteProject } from "../../services/projects/delete-project.ts";
 import { deployFlow, flowLimits, requireValidFlow } from "../../services/projects/deploy-flow.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
@@ -43,7 +42,9 @@ const LINKS = {
 const ETAG = { ETag: "For If-Match." };
 
 /** `/v2/projects`. */
-export function createProjectOperations({ db, config }: ApiDeps, { flows }: ApiServices): Operation[] {
+export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): Operation[] {
+  const { db, config, runs: starter, feed, observer, logger } = deps;
+  const control = { db, starter, feed, observer, logger };
   const limits = flowLimits(config);
   return [
     defineOperation({
@@ -166,22 +167,17 @@ export function createProjectOperations({ db, config }: ApiDeps, { flows }: ApiS
       tag: "Projects",
       summary: "Delete a project with all its versions",
       description:
-        "Runs under way go on. A project whose flow is called by another's published flow is in use and stays.",
+        "A project whose flow is called by another's published flow is in use and stays: `used_by` lists the callers, a hundred at most. One with runs that have not ended stays as well, unless they are to be cancelled.",
       auth: "secret",
       params,
-      problems: ["project_in_use"],
+      query: z.object({
+        cancel_runs: z.boolean().default(false).describe("Whether runs that have not ended are cancelled."),
+      }),
+      problems: ["project_in_use", "runs_open"],
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { project_id }, principal }) {
-        const deleted = await db.orgTransaction(principal.org_id, async (connection) => {
-          if (!(await lockProject(connection, project_id))) return false;
-          const caller = await findCallerOf(connection, project_id);
-          if (caller)
-            throw new Problem("project_in_use", `The published flow of project ${caller.project_id} calls it.`, {
-              extra: { used_by: [caller] },
-            });
-          return deleteProject(connection, project_id);
-        });
-        if (!deleted) throw notFound("project");
+      async handler({ params: { project_id }, query, principal }) {
+        const { org_id: orgId } = principal;
+        await deleteProject(control, { orgId, projectId: project_id, cancelRuns: query.cancel_runs });
         flows.invalidate(principal.org_id, project_id);
         return { status: 204 };
       },

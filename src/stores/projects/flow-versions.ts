@@ -120,18 +120,21 @@ export async function findDeadReferences(db: Db, references: readonly FlowRefere
   return rows.map((row) => row.position);
 }
 
-/** A project whose published flow calls this one, if there is any. Looks through all published flows: for rare questions. */
-export async function findCallerOf(db: Db, projectId: string): Promise<{ project_id: string; name: string } | null> {
-  const rows = await db.query<{ project_id: string; name: string }>(
+/** The projects whose published flow calls this one. Looks through all published flows: for rare questions. */
+export async function callersOf(
+  db: Db,
+  projectId: string,
+  limit: number,
+): Promise<Array<{ project_id: string; name: string }>> {
+  return db.query<{ project_id: string; name: string }>(
     {
-      name: "find_caller_of",
+      name: "callers_of",
       text: `select p.project_id, p.name from projects p
         join flow_versions v on v.project_id = p.project_id and v.version = p.published_version
         where p.org_id = current_org() and p.deleted_at is null and p.project_id <> $1::uuid
           and jsonb_path_exists(v.plan, '$.** ? (@.type == "subflow").config.project_id ? (@ == $called)', jsonb_build_object('called', $1::text))
-        limit 1`,
+        order by p.project_id limit $2::int`,
     },
-    [projectId],
+    [projectId, limit],
   );
-  return rows[0] ?? null;
 }

@@ -43,6 +43,35 @@ export async function runPositions(db: Db, runIds: readonly string[]): Promise<R
 }
 
 /** The first pauses of each of these runs, in the order they were opened; at most `each` of a run. */
+/** How many runs of a project have not ended. */
+export async function countOpenRuns(db: Db, projectId: string): Promise<number> {
+  const rows = await db.query<{ open: number }>(
+    {
+      name: "count_open_runs",
+      text: `select count(*)::int as open from runs
+        where org_id = current_org() and project_id = $1::uuid and ${OPEN}`,
+    },
+    [projectId],
+  );
+  return rows[0]?.open ?? 0;
+}
+
+/** The ids of a project's runs that have not ended, in order, beyond `after`. */
+export async function openRuns(db: Db, projectId: string, after: string, limit: number): Promise<string[]> {
+  const rows = await db.query<{ run_id: string }>(
+    {
+      name: "open_runs",
+      text: `select run_id from runs where org_id = current_org() and project_id = $1::uuid and ${OPEN}
+        and run_id > $2::uuid order by run_id limit $3::int`,
+    },
+    [projectId, after, limit],
+  );
+  return rows.map(({ run_id }) => run_id);
+}
+
+/** As the index of live runs has it. */
+const OPEN = "state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED')";
+
 export async function listPausesOf(db: Db, runIds: readonly string[], each: number): Promise<PauseRow[]> {
   return db.query<PauseRow>(
     {

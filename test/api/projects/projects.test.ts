@@ -149,6 +149,21 @@ describe("projects", () => {
     expect((await mine.delete(`/v2/projects/${called.project_id}`)).status).toBe(204);
   });
 
+  it("lists all whose flows call it, a hundred at most", async () => {
+    const { body: called } = await mine.post("/v2/projects", { name: "Called", flow: echoFlow() });
+    const caller = async (n: number) => {
+      const nodes = [
+        { id: "sub-0", type: "subflow", config: { project_id: called.project_id } },
+        { id: "out-0", type: "output" },
+      ];
+      const flow = { schema_version: 1, name: `Caller ${n}`, nodes, edges: [{ source: "sub-0", target: "out-0" }] };
+      return (await mine.post("/v2/projects", { name: `Caller ${n}`, flow })).body.project_id as string;
+    };
+    const callers = [await caller(1), await caller(2), await caller(3)];
+    const { status, body } = await mine.delete(`/v2/projects/${called.project_id}`);
+    expect([status, body.used_by.map(({ project_id }: { project_id: string }) => project_id)]).toEqual([409, callers]);
+  });
+
   it("shows an organisation its own projects only", async () => {
     const { body: project } = await mine.post("/v2/projects", { name: "Mine" });
     const seen = await others.get("/v2/projects", { query: { page_size: 200 } });

@@ -20,6 +20,40 @@ async function start(
 }
 const cancel = (runId: string, body?: unknown) => tenant.secret.post(`/v2/runs/${runId}/cancel`, body);
 
+describe("deleting the project of runs", () => {
+  it("is refused while some have not ended, and says how many", async () => {
+    const project_id = await tenant.deploy(asking());
+    const run = async () => (await tenant.secret.post("/v2/runs", { project_id, inputs: {}, mode: "sync" })).body;
+    const [one, two] = [await run(), await run()];
+    const { status, body } = await tenant.secret.delete(`/v2/projects/${project_id}`);
+    expect([status, body.code, body.open_runs, body.detail]).toEqual([
+      409,
+      "runs_open",
+      2,
+      expect.stringMatching(/^2 /),
+    ]);
+    await tenant.secret.post(`/v2/runs/${one.run_id}/resume`, { action: "approve" });
+    await tenant.until(one.run_id, "COMPLETED");
+    expect((await tenant.secret.delete(`/v2/projects/${project_id}`)).body.open_runs).toBe(1);
+    await tenant.secret.post(`/v2/runs/${two.run_id}/resume`, { action: "approve" });
+    await tenant.until(two.run_id, "COMPLETED");
+    expect((await tenant.secret.delete(`/v2/projects/${project_id}`)).status).toBe(204);
+  });
+
+  it("cancels them with cancel_runs=true, also those that are yet to begin", async () => {
+    const project_id = await tenant.deploy(asking());
+    const runs = [{ mode: "sync" }, { run_at: new Date(Date.now() + 3_600_000).toISOString() }].map(async (more) => {
+      const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: {}, ...more });
+      return body.run_id as string;
+    });
+    const ids = await Promise.all(runs);
+    const { status } = await tenant.secret.delete(`/v2/projects/${project_id}`, { query: { cancel_runs: true } });
+    expect(status).toBe(204);
+    for (const id of ids)
+      expect(await tenant.until(id, "CANCELLED")).toMatchObject({ state_reason: "The project was deleted." });
+  });
+});
+
 describe("cancelling a run", () => {
   it("asks it to stop, with or without a body, and answers 200 from then on", async () => {
     for (const body of [undefined, {}, { reason: "No longer needed" }]) {
