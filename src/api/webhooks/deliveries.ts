@@ -2,7 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { z } from "zod";
 import { invalid, notFound } from "../../domain/errors.ts";
 import { EVENT_TYPES, TEST_EVENT_TYPE } from "../../domain/webhooks/events.ts";
-import { moment, timeText } from "../../domain/moment.ts";
+import { moment, momentOrAge, timeOrAgeText, timeText } from "../../domain/moment.ts";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import { DELIVERY_STATUSES } from "../../domain/webhooks/webhook.ts";
 import type { Db } from "../../stores/db.ts";
@@ -51,11 +51,10 @@ const filters = {
   since: timeText.optional().describe("RFC 3339; inclusive."),
 };
 
-const time = timeText;
 const replayBody = z
   .strictObject({
-    since: time.describe("RFC 3339; inclusive."),
-    until: time.nullish().describe("RFC 3339; exclusive. Now, when it is left out."),
+    since: timeOrAgeText.describe("RFC 3339, or how long ago (`PT1H`, `P7D`); inclusive."),
+    until: timeOrAgeText.nullish().describe("The same; exclusive. Now, when it is left out."),
     events: eventPatterns.nullish().describe("The subscription's own, when they are left out; never more than those."),
     only_failed: z.boolean().default(false).describe("Leaves out what was delivered."),
   })
@@ -195,10 +194,10 @@ so that a receiver knows what it has had already. What is under way is left alon
       idempotent: true,
       problems: ["subscription_disabled"],
       examples: {
-        "what was missed": { since: "2030-01-01T00:00:00Z", only_failed: true },
+        "what was missed": { since: "P7D", only_failed: true },
         "one hour": {
-          since: "2030-01-01T00:00:00Z",
-          until: "2030-01-01T01:00:00Z",
+          since: "PT2H",
+          until: "PT1H",
           events: ["run.failed", "run.cancelled"],
         },
       },
@@ -231,7 +230,10 @@ async function requireDelivery(db: Db, subscriptionId: string, deliveryId: strin
 /** The range of a replay. Throws 422 for one that is empty, or that begins before the oldest event that is kept. */
 function requireTimes(since: string, until: string | null, retentionMs: number): { since: string; until: string } {
   const now = Date.now();
-  const range = { since: moment(since), until: until === null ? new Date(now).toISOString() : moment(until) };
+  const range = {
+    since: momentOrAge(since, now),
+    until: until === null ? new Date(now).toISOString() : momentOrAge(until, now),
+  };
   const oldest = now - retentionMs;
   if (Date.parse(range.since) < oldest) {
     throw invalid(
