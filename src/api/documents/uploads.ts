@@ -11,7 +11,7 @@ import { readMultipart } from "../http/read-multipart.ts";
 import { discardDocuments } from "../../services/documents/discard-documents.ts";
 import { storeUpload } from "../../services/documents/store-upload.ts";
 import type { StoredUpload } from "../../services/documents/store-upload.ts";
-import { userHandle } from "../http/text-fields.ts";
+import { userHandle, visibleText } from "../http/text-fields.ts";
 
 const ADDRESSES = [
   { path: "/upload_to_storage_user", id: "uploadDocument", summary: "Upload a document to a flow's document node" },
@@ -19,19 +19,26 @@ const ADDRESSES = [
 ] as const;
 
 const query = z.object({
-  org: z.string().describe("Id of the credential's organisation."),
+  org: visibleText(64).describe("Id of the credential's organisation."),
   user_id: userHandle,
-  flow_id: z.string().describe("Id of the flow (project)."),
-  node_id: z
-    .string()
-    .min(1)
-    .max(64)
+  flow_id: visibleText(64).describe("Id of the flow (project)."),
+  node_id: visibleText(64)
     .optional()
-    .describe("The document node; may be left out where the flow has exactly one (`doc-0`, by convention)."),
+    // Of the document only: which node is meant depends on the flow.
+    .meta({
+      default: "doc-0",
+      description: "The document node; may be left out where the flow has exactly one, whatever it is called.",
+    }),
 });
 
 const form = z
-  .object({ file: z.file().describe("The document, with its file name. Other fields are ignored.") })
+  .object({
+    file: z
+      .file()
+      .describe(
+        "The document; not empty. Its file name has 1 to 255 characters, none of them a control character. Other fields are ignored.",
+      ),
+  })
   .meta({ id: "DocumentUpload" });
 
 const DESCRIPTION = `The file is stored and then read in the background: \`status\` is \`pending\` at first. Runs with the same \`user_id\` wait until it has been read.

@@ -27,7 +27,10 @@ export function pageOf<Item extends z.ZodType>(
   return z
     .object({
       data: z.array(item),
-      cursor: z.string().nullable().describe("This page's place in the list; null for an empty page."),
+      cursor: z
+        .string()
+        .nullable()
+        .describe("To pass on for the next page (or, with `direction=prev`, the one before); null on the last page."),
       has_more: z.boolean().describe("Whether there is more in the direction that was asked for."),
     })
     .meta({ id });
@@ -73,10 +76,12 @@ export async function listPage<Row, Item>(options: ListOptions<Row, Item>): Prom
   const page = rows.slice(0, query.page_size);
   if (back) page.reverse();
   const [first, last] = [page.at(0), page.at(-1)];
+  const has_more = rows.length > query.page_size;
+  // Going back, a page at the beginning has another one after it.
+  const isLast = first === undefined || last === undefined || (!has_more && !back);
   return {
     data: page.map(present),
-    cursor:
-      first === undefined || last === undefined ? null : encodeCursor({ first: idOf(first), last: idOf(last) }, hash),
-    has_more: rows.length > query.page_size,
+    cursor: isLast ? null : encodeCursor({ first: idOf(first), last: idOf(last) }, hash),
+    has_more,
   };
 }

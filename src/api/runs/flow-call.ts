@@ -3,16 +3,17 @@ import { notFound } from "../../domain/errors.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
-import { pathId } from "../http/path-id.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { userHandle } from "../http/text-fields.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
 import { versionMember } from "./run-request.ts";
 
-// Of a flow that cannot be called it is not told whether the organisation or the flow is wrong: both are the same 404.
+// A malformed id is a 422. Of a flow that cannot be called nobody learns whether the organisation or the flow is wrong:
+// both are the same 404.
+const id = z.uuid().toLowerCase();
 export const flowParams = z.object({
-  org_id: pathId("flow", "Id of the credential's organisation."),
-  flow_id: pathId("flow", "Id of the flow, which is its project's."),
+  org_id: id.describe("Id of the credential's organisation."),
+  flow_id: id.describe("Id of the flow, which is its project's."),
 });
 
 export const flowQuery = z.object({ version: versionMember });
@@ -20,7 +21,10 @@ export const flowQuery = z.object({ version: versionMember });
 /** The body of an inference call: inputs by node id; what no input takes is ignored and reported. */
 export const flowBody = z
   .looseObject({
-    user_id: userHandle.nullish(),
+    user_id: z
+      .union([userHandle, z.literal("")])
+      .nullish()
+      .describe("The `<user>-<conversation>` handle whose documents the run sees; empty is none."),
     stream: z.unknown().optional().describe("Reserved; has no meaning."),
   })
   .meta({
@@ -63,7 +67,7 @@ export function createFlowCall(
         plan,
         inputs,
         ignored_inputs: ignored,
-        user_id: body.user_id ?? null,
+        user_id: body.user_id || null,
         run_type: "api",
         ...ranBy(principal),
       },

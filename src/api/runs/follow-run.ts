@@ -38,7 +38,7 @@ export async function* followRun(
     const next = await unlessGone(signal, waiter.until(run_id, read, { timeoutMs: keepAliveMs, signal }));
     if (next === "gone") return;
     if (next) row = next;
-    yield next;
+    if (next || !waiter.closed) yield next;
   }
 }
 

@@ -7,12 +7,15 @@ import { presentRunError, presentUsage, runErrorSchema, usageSchema } from "./no
 import { pauseSchema, presentPause } from "./pause-presenter.ts";
 import { latencyOf, presentProgress, progressSchema } from "./run-presenter.ts";
 
+/** Numbers within a path count as numbers. */
+const BY_PLACE = new Intl.Collator("en", { numeric: true });
+
 export const outputsSchema = z.record(z.string(), z.unknown()).meta({
   id: "FlowOutputs",
   description: "The value of every output of the flow, by node id. The members depend on the flow.",
 });
 
-/** The answer of a run: always these eight members. */
+/** The answer of a run: always these members, but for `pauses`. */
 export const inferenceSchema = z
   .object({
     outputs: outputsSchema,
@@ -27,6 +30,12 @@ export const inferenceSchema = z
     progress_data: progressSchema,
     state: z.enum(RUN_STATES),
     pause: pauseSchema.nullable().describe("The first pause that waits for an answer."),
+    pauses: z
+      .array(pauseSchema)
+      .optional()
+      .describe(
+        "All that wait for an answer, in the order of their places (`map-0[2]` before `map-0[10]`); only while there are any.",
+      ),
     error: runErrorSchema.nullable(),
   })
   .meta({ id: "FlowRun" });
@@ -35,11 +44,12 @@ export type InferenceView = z.infer<typeof inferenceSchema>;
 export interface PresentableInference {
   readonly row: RunRow;
   readonly outputs: Readonly<Record<string, Json>>;
-  /** The first pause that is open. */
-  readonly pause: PauseRow | null;
+  /** Those that are open. */
+  readonly pauses: readonly PauseRow[];
 }
 
-export function presentInference({ row, outputs, pause }: PresentableInference): InferenceView {
+export function presentInference({ row, outputs, pauses }: PresentableInference): InferenceView {
+  const views = pauses.toSorted((a, b) => BY_PLACE.compare(a.path, b.path)).map(presentPause);
   return {
     outputs,
     citations: Array.isArray(row.citations) ? row.citations : [],
@@ -52,7 +62,8 @@ export function presentInference({ row, outputs, pause }: PresentableInference):
     },
     progress_data: presentProgress(row),
     state: row.state,
-    pause: pause && presentPause(pause),
+    pause: views[0] ?? null,
+    ...(views.length > 0 && { pauses: views }),
     error: presentRunError(row.error),
   };
 }

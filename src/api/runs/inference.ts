@@ -45,12 +45,13 @@ The call waits for the run, ${config.MILLRACE_SYNC_WAIT_MS / 1000} s at most (\`
 once with \`Prefer: respond-async\`, the answer is a 202 whose \`Location\` tells how the run goes on. A run that pauses is a 200 with
 \`state: "PAUSED"\` and the \`pause\`, also with \`verbose=false\`. A run that fails is a 500 (ours), 502 (an upstream service's) or 504
 (it ran out of time), one that is cancelled a 409; these problems carry \`run_id\`, \`state\`, \`error\` and the outputs so far. A client that goes away
-never stops its run.`,
+never stops its run. Query parameters that are not listed here are ignored.`,
       auth: "public",
       params: flowParams,
       query: flowQuery.extend({
         verbose: z.boolean().default(true).describe("Whether the full model is returned; otherwise the bare outputs."),
       }),
+      looseQuery: true,
       headers: z.object({
         prefer: z.string().max(500).optional().describe("`respond-async`, `wait=<seconds>`, or both (RFC 7240)."),
       }),
@@ -103,14 +104,14 @@ never stops its run.`,
       path: "/inference/v0/run/{org_id}/{flow_id}/metadata",
       tag: TAG,
       summary: "Get how a run of a deployed flow stands",
-      description:
-        "Answers the same eight members as the run itself, as they now stand: 200 also for a run that failed.",
+      description: "Answers the same members as the run itself, as they now stand: 200 also for a run that failed.",
       auth: "public",
       params: flowParams,
       query: z.object({
         run_id: pathId("run"),
         wait_seconds: waitSeconds.default(0).describe("Waits so long for the run to end or to pause."),
       }),
+      looseQuery: true,
       success: { 200: { description: "The run as it stands.", schema: inferenceSchema } },
       async handler({ params, query, principal, signal }) {
         if (params.org_id !== principal.org_id) throw notFound("run");

@@ -34,9 +34,7 @@ const resumeBody = z
       .string()
       .max(64)
       .optional()
-      .describe(
-        "One of the pause's actions. May be left out where there is only one, or with the data of a form: then it is the first.",
-      ),
+      .describe("One of the pause's actions. May be left out where there is only one."),
     data: z.json().optional().describe(`What the pause's form asks for; at most ${INLINE_VALUE_BYTES} bytes of JSON.`),
     comment: z.string().max(4000).optional(),
     from: z

@@ -61,8 +61,8 @@ export function viewListedRun({ row, pauses }: { row: RunListRow; pauses: readon
 export async function viewInference({ db, blobs }: Stores, row: RunRow): Promise<InferenceView> {
   const pauses =
     isTerminal(row.state) || !hasBegun(row) ? [] : await db.org(row.org_id, (client) => listPauses(client, row.run_id));
-  const pause = pauses.find((each) => each.status === "waiting") ?? null;
-  return presentInference({ row, outputs: await outputsOf({ db, blobs }, row), pause });
+  const open = pauses.filter(({ status }) => status === "waiting");
+  return presentInference({ row, outputs: await outputsOf({ db, blobs }, row), pauses: open });
 }
 
 /** The outputs of a run; of one that is under way or did not complete, those that there are so far. */

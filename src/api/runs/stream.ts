@@ -12,6 +12,9 @@ import { inferenceSchema } from "./inference-presenter.ts";
 import type { InferenceView } from "./inference-presenter.ts";
 import { viewInference } from "./run-views.ts";
 
+/** Keeps a stream of lines alive; who reads them skips it. */
+const EMPTY_LINE = "\n";
+
 /** `/inference/v0/stream`: call a flow and watch it run. */
 export function createStreamOperations(deps: ApiDeps, services: ApiServices): Operation[] {
   const call = createFlowCall(deps, services);
@@ -24,15 +27,14 @@ export function createStreamOperations(deps: ApiDeps, services: ApiServices): Op
     const narrow = delta ? createDelta() : (view: InferenceView) => view;
     const write = (at: RunRow, view: InferenceView): string =>
       sse ? serverSentEvent(at.event_seq, null, view) : `${JSON.stringify(view)}\n`;
-    let last = row;
     for await (const next of followRun({ db: deps.db, waiter }, row, signal)) {
-      // An event stream has comments; a line of NDJSON must be a frame: the last one once more.
-      if (next === null && sse) {
-        yield SSE_COMMENT;
+      if (next === null) {
+        yield sse ? SSE_COMMENT : EMPTY_LINE;
         continue;
       }
-      last = next ?? last;
-      yield write(last, narrow(await viewInference(deps, last)));
+      yield write(next, narrow(await viewInference(deps, next)));
+      // Somebody has to answer first, and then streams the run again.
+      if (next.state === "PAUSED") return;
     }
   }
 
@@ -43,16 +45,23 @@ export function createStreamOperations(deps: ApiDeps, services: ApiServices): Op
       path: "/inference/v0/stream/{org_id}/{flow_id}",
       tag: "Run Flow",
       summary: "Run a deployed flow and stream how it goes",
-      description: `Answers frames of the eight members that the run operation answers: the first at once, one whenever the run's record changes, the last
-when it has ended (a pause is a frame, not the end). Frames are lines of JSON or, with \`sse=true\` or \`Accept: text/event-stream\`, server-sent
-events whose id is the number of the run's last event. A quiet stream is kept alive every 15 s: by a comment, or by the last line once more.
-A client that goes away never stops its run; with the same \`Idempotency-Key\` it finds the same run again.`,
+      description: `Answers frames of the members that the run operation answers: the first at once, one whenever the run's record changes, the last
+when it has ended or is paused. Frames are lines of JSON or, with \`sse=true\` or \`Accept: text/event-stream\`, server-sent
+events whose id is the number of the run's last event. A quiet stream is kept alive every 15 s, by an empty line or a comment, which is no frame.
+A client that goes away never stops its run; with the same \`Idempotency-Key\` it finds the same run again, also after a pause was answered.
+Query parameters that are not listed here are ignored.`,
       auth: "public",
       params: flowParams,
       query: flowQuery.extend({
-        delta: z.boolean().default(false).describe("Whether `outputs` carries only what the frames before did not."),
+        delta: z
+          .boolean()
+          .default(true)
+          .describe(
+            "Whether `outputs` carries only what the frames before did not; otherwise all that there are so far.",
+          ),
         sse: z.boolean().default(false).describe("Whether to answer server-sent events."),
       }),
+      looseQuery: true,
       body: flowBody,
       looseBody: true,
       bodyLimit: "run",
@@ -61,7 +70,7 @@ A client that goes away never stops its run; with the same \`Idempotency-Key\` i
       examples: { question: { "in-0": "Where is my parcel?", user_id: "ada-1" } },
       success: {
         200: {
-          description: "Frames, until the run has ended.",
+          description: "Frames, until the run has ended or is paused.",
           content: { [NDJSON]: inferenceSchema, [EVENT_STREAM]: inferenceSchema },
           headers: { "Content-Location": "Where the run can be asked for." },
         },

@@ -17,7 +17,10 @@ const PAGE = `<!doctype html>
     <link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
   </head>
   <body>
-    <div id="swagger-ui"></div>
+    <div id="swagger-ui">
+      <h1>Millrace API</h1>
+      <p>Every operation of this service, to read and to try. Without scripts, read the OpenAPI document at <code>/openapi.json</code>.</p>
+    </div>
     <script src="/docs/swagger-ui-bundle.js"></script>
     <script src="/docs/start.js"></script>
   </body>
@@ -63,6 +66,17 @@ export function createDocsOperations(document: () => unknown): Operation[] {
         const caching = { ETag: etag, "Cache-Control": "no-cache", "Access-Control-Allow-Origin": "*" };
         if (ctx.get("if-none-match") === etag) return { status: 304, headers: caching };
         return { status: 200, type: "application/json", content: text, headers: caching };
+      },
+    }),
+    defineOperation({
+      ...common,
+      id: "getRoot",
+      path: "/",
+      summary: "Leads to the API reference",
+      looseQuery: true,
+      success: { 302: { description: "To `/docs`.", headers: { Location: "The reference." } } },
+      async handler() {
+        return { status: 302, headers: { Location: "/docs" } };
       },
     }),
     defineOperation({

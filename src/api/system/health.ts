@@ -14,7 +14,8 @@ const readinessSchema = z
 
 /** `/healthz`, `/readyz` and `/metrics`. */
 export function createHealthOperations({ readiness, metrics, logger }: ApiDeps): Operation[] {
-  const common = { method: "GET", tag: "Service", auth: "none" } as const;
+  // Probes add parameters of their own.
+  const common = { method: "GET", tag: "Service", auth: "none", looseQuery: true } as const;
 
   async function ask(name: keyof typeof readiness): Promise<z.infer<typeof part>> {
     try {

@@ -135,12 +135,12 @@ function expired(pause: PauseRow): Problem {
   });
 }
 
-/** Left out, it is the only one, or for a form that is filled in the first; nothing is approved by saying nothing. */
-function chooseAction(pause: PauseRow, { action, data }: PauseAnswer): string {
+/** Left out, it is the only one; nothing is approved by saying nothing. */
+function chooseAction(pause: PauseRow, { action }: PauseAnswer): string {
   const ids = pause.actions.map(({ id }) => id);
   if (action === undefined) {
-    const [first] = ids;
-    if (first !== undefined && (ids.length === 1 || (pause.form !== null && data !== undefined))) return first;
+    const [only, ...others] = ids;
+    if (only !== undefined && others.length === 0) return only;
     throw invalid(["body", "action"], `Choose one of ${ids.join(", ")}`, "missing");
   }
   if (!ids.includes(action))

@@ -39,6 +39,7 @@ describe("lists", () => {
     for (;;) {
       const { names: found, cursor: next, more } = await page({ ...query, cursor });
       pages.push(found);
+      expect((next as string | null) === null).toBe(!more);
       if (!more) return pages;
       cursor = next;
     }
@@ -60,8 +61,7 @@ describe("lists", () => {
 
   it("end exactly at a full page", async () => {
     expect((await walk({ page_size: 23 })).length).toBe(1);
-    const { cursor } = await page({ page_size: 23 });
-    expect(await page({ cursor, page_size: 23 })).toEqual({ names: [], cursor: null, more: false });
+    expect(await page({ page_size: 23 })).toMatchObject({ cursor: null, more: false });
   });
 
   it.each(["asc", "desc"])("go back the way they came, in order %s", async (order) => {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startService } from "../../support/service.ts";
 import type { OwnService } from "../../support/service.ts";
-import { linesOf } from "../runs/streams.ts";
+import { framesOf } from "../runs/streams.ts";
 import { openTenant, slow } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 
@@ -24,8 +24,8 @@ describe("an api process that is asked to stop", () => {
     const ended = own.api[0]?.terminate();
     const { status, body, headers } = await call;
     expect([status, body.state]).toEqual([202, "PENDING"]);
-    // Ends between two lines: `linesOf` fails on half a line.
-    for await (const line of linesOf(stream)) JSON.parse(line);
+    // Ends between two lines: `framesOf` fails on half a line.
+    for await (const line of framesOf(stream)) JSON.parse(line);
     expect(Date.now() - asked).toBeLessThan(8000);
     expect(await ended).toBe("exit code 0");
     await own.api[0]?.restart();

@@ -48,7 +48,7 @@ describe("answering a pause", () => {
     expect(ended.outputs).toEqual({ "out-0": 'yes {"a":1}' });
   });
 
-  it("needs an action where there are several, but not where there is one or a form is filled in", async () => {
+  it("needs an action where there are several, also with the data of a form, but not where there is one", async () => {
     const several = await start(asking());
     const missing = await resume(several.run_id, {});
     expect([missing.status, missing.body.detail[0].loc]).toEqual([422, ["body", "action"]]);
@@ -57,7 +57,10 @@ describe("answering a pause", () => {
     expect([unknown.status, unknown.body.detail[0].loc]).toEqual([422, ["body", "action"]]);
     expect((await resume(several.run_id, { action: "reject" })).status).toBe(202);
     const form = await start(asking({ form: { type: "object" } }));
-    expect((await resume(form.run_id, { data: {} })).status).toBe(202);
+    const silent = await resume(form.run_id, { data: {} });
+    expect([silent.status, silent.body.detail[0].loc]).toEqual([422, ["body", "action"]]);
+    expect((await tenant.secret.get(`/v2/runs/${form.run_id}`)).body.state).toBe("PAUSED");
+    expect((await resume(form.run_id, { action: "approve", data: {} })).status).toBe(202);
     await tenant.until(form.run_id, "COMPLETED");
     const only = flow(
       [
@@ -165,6 +168,21 @@ describe("answering a pause", () => {
     const run = await start(asking({ required_approvals: 5 }));
     expect((await resume(run.run_id, { action: "reject" })).status).toBe(202);
     expect((await tenant.until(run.run_id, "COMPLETED")).outputs).toEqual({ "out-0": "no" });
+  });
+
+  it("that needs several approvals counts those of one action", async () => {
+    const actions = [{ id: "approve" }, { id: "accept" }, { id: "reject" }];
+    const run = await start(asking({ required_approvals: 2, actions }));
+    const [one, two] = [await tenant.user("editor"), await tenant.user("editor")];
+    expect((await resume(run.run_id, { action: "approve" }, one)).body.state).toBe("PAUSED");
+    expect((await resume(run.run_id, { action: "accept" }, two)).body.state).toBe("PAUSED");
+    const { body } = await tenant.secret.get(`/v2/runs/${run.run_id}`);
+    expect(body.pauses[0]).toMatchObject({
+      status: "waiting",
+      received: [{ action: "approve" }, { action: "accept" }],
+    });
+    expect((await resume(run.run_id, { action: "approve" })).status).toBe(202);
+    expect((await tenant.until(run.run_id, "COMPLETED")).outputs).toEqual({ "out-0": "yes null" });
   });
 
   it("that has expired is a 410", async () => {

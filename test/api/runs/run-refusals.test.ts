@@ -103,19 +103,23 @@ describe("every operation on runs and documents", () => {
     ]);
   });
 
-  it.each(CASES)("$id is a 422 for a parameter it does not know", async (each) => {
-    const path = `${each.path()}${each.path().includes("?") ? "&" : "?"}unknown=1`;
-    const form = new FormData();
-    form.append("file", new Blob(["x"]), "a.txt");
-    const body = operationOf(each.id)?.multipart ? form : undefined;
-    const { status, body: problem } = await call(each, secret, { path, ...(body && { body }) });
-    expect(status).toBe(422);
-    expect(problem.detail).toContainEqual({
-      loc: ["query", "unknown"],
-      msg: expect.any(String),
-      type: "extra_forbidden",
-    });
-  });
+  // Existing callers of the inference operations send some that mean nothing here.
+  it.each(CASES.filter(({ id }) => operationOf(id)?.tag !== "Run Flow"))(
+    "$id is a 422 for a parameter it does not know",
+    async (each) => {
+      const path = `${each.path()}${each.path().includes("?") ? "&" : "?"}unknown=1`;
+      const form = new FormData();
+      form.append("file", new Blob(["x"]), "a.txt");
+      const body = operationOf(each.id)?.multipart ? form : undefined;
+      const { status, body: problem } = await call(each, secret, { path, ...(body && { body }) });
+      expect(status).toBe(422);
+      expect(problem.detail).toContainEqual({
+        loc: ["query", "unknown"],
+        msg: expect.any(String),
+        type: "extra_forbidden",
+      });
+    },
+  );
 
   it.each(CASES.filter(({ body }) => body !== undefined))(
     "$id is a 413 over its limit and a 415 for what is not JSON",

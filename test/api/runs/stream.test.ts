@@ -3,7 +3,7 @@ import { flow } from "../../engine/support.ts";
 import { startHttpTarget } from "../../support/http-target.ts";
 import type { HttpTarget } from "../../support/http-target.ts";
 import { asking, echo, failing, openTenant, slow } from "../tenant.ts";
-import { eventsOf, linesOf } from "./streams.ts";
+import { eventsOf, framesOf } from "./streams.ts";
 import type { ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
@@ -28,15 +28,15 @@ const stepwise = (path: string) =>
   );
 
 describe("streaming a deployed flow", () => {
-  it("answers lines of the eight members, the first at once and the last when it has ended", async () => {
+  it("answers lines of the same members, the first at once and the last when it has ended", async () => {
     const release = target.hold("/held");
-    const response = await tenant.public.raw("POST", address(await tenant.deploy(stepwise("/held"))), {
+    const response = await tenant.public.raw("POST", `${address(await tenant.deploy(stepwise("/held")))}?delta=false`, {
       "in-0": "Ada",
       more: 1,
     });
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/x-ndjson"]);
     const frames: Array<Record<string, unknown>> = [];
-    for await (const line of linesOf(response)) {
+    for await (const line of framesOf(response)) {
       const frame = JSON.parse(line);
       frames.push(frame);
       // What is there is told while the run goes on: it cannot end before this.
@@ -64,12 +64,12 @@ describe("streaming a deployed flow", () => {
     });
   });
 
-  it("with delta=true tells each output once", async () => {
-    const response = await tenant.public.raw("POST", `${address(await tenant.deploy(stepwise("/echo")))}?delta=true`, {
+  it.each(["", "?delta=true"])("says each output once with %j", async (query) => {
+    const response = await tenant.public.raw("POST", address(await tenant.deploy(stepwise("/echo"))) + query, {
       "in-0": "Ada",
     });
     const outputs: object[] = [];
-    for await (const line of linesOf(response)) outputs.push(JSON.parse(line).outputs);
+    for await (const line of framesOf(response)) outputs.push(JSON.parse(line).outputs);
     const told = outputs.flatMap((each) => Object.entries(each));
     expect(told).toHaveLength(2);
     expect(Object.fromEntries(told)).toEqual({ early: "Ada", late: "done" });
@@ -99,23 +99,39 @@ describe("streaming a deployed flow", () => {
   it("ends with the frame of a failure", async () => {
     const response = await tenant.public.raw("POST", address(await tenant.deploy(failing())), {});
     const lines = [];
-    for await (const line of linesOf(response)) lines.push(line);
+    for await (const line of framesOf(response)) lines.push(line);
     expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ state: "FAILED", error: { code: "guard_failed" } });
   });
 
-  it("tells of a pause and of what comes after it", async () => {
-    const response = await tenant.public.raw("POST", address(await tenant.deploy(asking())), {});
-    const states: string[] = [];
-    for await (const line of linesOf(response)) {
-      const frame = JSON.parse(line);
-      states.push(frame.state);
-      if (frame.state === "PAUSED") {
-        expect(frame.pause).toMatchObject({ message: "Go on?", status: "waiting" });
-        void tenant.secret.post(`/v2/runs/${frame.run_id}/resume`, { action: "approve" });
-      }
-    }
-    expect(states).toContain("PAUSED");
-    expect(states.at(-1)).toBe("COMPLETED");
+  it.each(["", "?sse=true"])(
+    "ends with the frame of a pause, and shows the rest to who streams again (%j)",
+    async (query) => {
+      const url = address(await tenant.deploy(asking())) + query;
+      const options = { headers: { "idempotency-key": crypto.randomUUID() } };
+      const last = async () => {
+        const response = await tenant.public.raw("POST", url, {}, options);
+        let text = "";
+        if (query === "") for await (const line of framesOf(response)) text = line;
+        else for await (const { data } of eventsOf(response)) text = data;
+        return JSON.parse(text);
+      };
+      const paused = await last();
+      expect(paused).toMatchObject({ state: "PAUSED", pause: { message: "Go on?", status: "waiting" } });
+      await tenant.secret.post(`/v2/runs/${paused.run_id}/resume`, { action: "approve" });
+      expect(await last()).toMatchObject({ run_id: paused.run_id, state: "COMPLETED" });
+    },
+  );
+
+  it("ignores query parameters that it does not know, and an empty user_id", async () => {
+    const query = { prefix: "x", run_draft: false, verbose: true, user_id: "" };
+    const response = await tenant.public.raw(
+      "POST",
+      address(await tenant.deploy(echo())),
+      { "in-0": "Ada", user_id: "" },
+      { query },
+    );
+    expect(response.status).toBe(200);
+    await response.text();
   });
 
   it("tells of an output at once although a node beside it, which began first, takes its time", async () => {
@@ -133,9 +149,9 @@ describe("streaming a deployed flow", () => {
         ["in-0>http-0", "in-0>early", "in-0>delay-0", "delay-0>later", "http-0>last"],
       ),
     );
-    const response = await tenant.public.raw("POST", address(flowId), { "in-0": "Ada" });
+    const response = await tenant.public.raw("POST", `${address(flowId)}?delta=false`, { "in-0": "Ada" });
     let frame: { outputs: Record<string, unknown>; state?: string } = { outputs: {} };
-    for await (const line of linesOf(response)) {
+    for await (const line of framesOf(response)) {
       frame = JSON.parse(line);
       if ("early" in frame.outputs && "later" in frame.outputs) release();
     }
@@ -147,7 +163,7 @@ describe("streaming a deployed flow", () => {
     const options = { headers: { "idempotency-key": crypto.randomUUID() } };
     const gone = new AbortController();
     const first = await tenant.public.raw("POST", address(flowId), {}, { ...options, signal: gone.signal });
-    const frames = linesOf(first);
+    const frames = framesOf(first);
     const { value } = await frames.next();
     gone.abort();
     await frames.return().catch(() => undefined);
@@ -156,7 +172,7 @@ describe("streaming a deployed flow", () => {
     await expect
       .poll(async () => {
         const again = await tenant.public.raw("POST", address(flowId), {}, options);
-        for await (const line of linesOf(again)) last = line;
+        for await (const line of framesOf(again)) last = line;
         return again.status;
       })
       .toBe(200);

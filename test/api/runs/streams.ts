@@ -1,5 +1,5 @@
 /** The lines of a streamed answer, as they come. */
-export async function* linesOf(response: Response): AsyncGenerator<string, void> {
+async function* linesOf(response: Response): AsyncGenerator<string, void> {
   let rest = "";
   for await (const text of textsOf(response)) {
     const lines = (rest + text).split("\n");
@@ -7,6 +7,11 @@ export async function* linesOf(response: Response): AsyncGenerator<string, void>
     yield* lines;
   }
   if (rest !== "") throw new Error(`the stream ends within a line: ${rest}`);
+}
+
+/** The frames of a stream of JSON lines, as text; the empty lines that keep it alive are none. */
+export async function* framesOf(response: Response): AsyncGenerator<string, void> {
+  for await (const line of linesOf(response)) if (line !== "") yield line;
 }
 
 export interface ServerSentEvent {

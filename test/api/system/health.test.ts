@@ -21,6 +21,17 @@ describe("health", () => {
     });
   });
 
+  it("ignores what probes add to the address", async () => {
+    const open = checkedClient(api);
+    for (const path of ["/healthz", "/readyz", "/metrics"])
+      expect((await open.get(path, { query: { "asked-by": "x", format: "prometheus" } })).status).toBe(200);
+  });
+
+  it("leads a browser to the reference", async () => {
+    const { status, headers } = await checkedClient(api).get("/", { headers: { accept: "text/html" } });
+    expect([status, headers.get("location")]).toEqual([302, "/docs"]);
+  });
+
   it("names the part that does not answer", async () => {
     const away = openDatabase({
       url: "postgres://nobody@127.0.0.1:9/nowhere",
