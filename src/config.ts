@@ -87,7 +87,7 @@ export const environmentSchema = z.object({
     .describe("Whether the api process also executes run workflows (eager start: lower latency)"),
   MILLRACE_WORKER_PORT: int(0, 65535)
     .optional()
-    .describe("Port of the worker's own /healthz and /metrics; 0 chooses a free one, unset serves none"),
+    .describe("Port of the worker's own /healthz, /readyz and /metrics; 0 chooses a free one, unset serves none"),
   MILLRACE_WORKER_ACTIVITIES: int(1, 1000).default(50).describe("Activities a worker executes at once"),
   MILLRACE_WORKER_CACHED_WORKFLOWS: int(0, 10_000)
     .default(500)

@@ -11,6 +11,7 @@ import { openRunFeed } from "./stores/runs/run-feed.ts";
 import { connectTemporal } from "./temporal/connection.ts";
 import { installTemporalRuntime } from "./temporal/runtime.ts";
 import { createRunObserver } from "./services/runs/run-observer.ts";
+import { addGauges } from "./services/system/gauges.ts";
 import { watchEvents } from "./services/webhooks/watch-events.ts";
 
 /**
@@ -46,6 +47,13 @@ export async function openProcess(service: "api" | "worker") {
   shutdown.add("metrics of events", () => watch.close());
   const temporal = await connectTemporal(config, (err, message) => logger.warn({ err }, message));
   shutdown.add("temporal", () => temporal.close());
+  addGauges({
+    db,
+    metrics,
+    blobDir: config.MILLRACE_BLOB_DIR,
+    describeQueues: temporal.describeQueues,
+    onError: (err, message) => logger.warn({ err }, message),
+  });
 
   return { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, guardedFetch, temporal };
 }

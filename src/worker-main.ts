@@ -1,4 +1,3 @@
-import { createServer } from "node:http";
 import {
   createIngestActivities,
   createNodeActivities,
@@ -12,6 +11,7 @@ import { createUrlExecutor } from "../activities/nodes/url.ts";
 import { createFailureObserver } from "../activities/observe-failures.ts";
 import { createWebhookActivities } from "../activities/webhooks/deliver-webhook.ts";
 import type { RunReport } from "./domain/runs/run-report.ts";
+import { createHealthServer } from "./platform/health-server.ts";
 import { openProcess } from "./open-process.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { startHousekeeping } from "./services/housekeeping.ts";
@@ -133,12 +133,14 @@ const housekeeping = startHousekeeping(db, blobs, {
 shutdown.add("housekeeping", () => housekeeping.close());
 
 if (config.MILLRACE_WORKER_PORT !== undefined) {
-  const server = createServer((request, response) => {
-    if (request.url === "/healthz") response.end("ok\n");
-    else if (request.url === "/metrics") {
-      void metrics.render().then((text) => response.setHeader("content-type", metrics.contentType).end(text));
-    } else response.writeHead(404).end();
-  });
+  const readiness = {
+    postgres: () => db.ping(),
+    temporal: () => temporal.ping(),
+    async workers() {
+      if (!workers.running()) throw new Error("the workers do not poll");
+    },
+  };
+  const server = createHealthServer(metrics, readiness, logger);
   server.listen(config.MILLRACE_WORKER_PORT, config.HOST);
   shutdown.add("health server", () => void server.close());
 }

@@ -109,6 +109,7 @@ const COMPOSITION: ReadonlyArray<readonly [RegExp, string]> = [
   [/^src\/api\/(operations|app|deps)\.ts$/, "the list of all operations, and what they share"],
   [/^activities\/create\.ts$/, "the list of all activities"],
   [/^workflows\/(index|activities)\.ts$/, "the list of all workflows, and of the activities they call"],
+  [/^src\/services\/system\//, "how the whole installation stands, for metrics and the doctor"],
   [/^src\/services\/housekeeping\.ts$/, "one timer removes what has had its time, whatever it belongs to"],
 ];
 

@@ -3,6 +3,7 @@ import type { BlobStore } from "../platform/blobs/blobs.ts";
 import type { GuardedFetch } from "../platform/fetch/guarded-fetch.ts";
 import type { Logger } from "../platform/logging/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
+import type { ReadinessParts } from "../platform/readiness.ts";
 import type { SecretBox } from "../platform/secrets/seal.ts";
 import type { CredentialLookup } from "../services/accounts/credentials.ts";
 import type { FlowCache } from "../services/projects/flow-cache.ts";
@@ -30,7 +31,7 @@ export interface ApiDeps {
   readonly metrics: Metrics;
   readonly observer: RunObserver;
   /** What /readyz asks, by the name it reports; each rejects when that part does not answer. */
-  readonly readiness: Readonly<Record<"postgres" | "temporal", () => Promise<void>>>;
+  readonly readiness: ReadinessParts<"postgres" | "temporal">;
 }
 
 /** What the operations share, built of their dependencies by createApp. */

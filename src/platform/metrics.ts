@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { within } from "./readiness.ts";
 
 /** Seconds; from an inline node to a run that waits for people. */
 const SHORT = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
@@ -9,6 +10,28 @@ const COARSE = [0.1, 0.5, 1, 5, 30, 300, 3600];
 /** Projects that have time series of their own in a process; all further ones are counted together. */
 const MAX_PROJECTS = 200;
 const OTHER_PROJECTS = "other";
+
+/** How long metrics wait for the gauges that are read when they are asked for (ms). */
+const MAX_READ_MS = 2000;
+
+export interface GaugeText {
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+export interface GaugeSample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** Where the values of some gauges come from. While it fails, these gauges have no samples. */
+export interface GaugeSource {
+  /** The values are read anew only when they are older than this (ms). */
+  readonly maxAgeMs: number;
+  read(): Promise<readonly GaugeSample[]>;
+  readonly onError: (error: unknown) => void;
+}
 
 /** What the service counts. Labels come from closed lists only: a label a user can choose would grow without limit. */
 export interface Metrics {
@@ -39,6 +62,8 @@ export interface Metrics {
   outboundRequest(outcome: string): void;
   /** A gauge whose value is read when metrics are asked for: pool sizes, slots, cached workflows. Name without prefix. */
   gauge(name: string, help: string, read: () => number): void;
+  /** Gauges that are read together when metrics are asked for. */
+  gauges(gauges: Readonly<Record<string, GaugeText>>, source: GaugeSource): void;
   /** The exposition text. */
   render(): Promise<string>;
   readonly contentType: string;
@@ -190,7 +215,38 @@ export function createMetrics(options: { readonly service: string; readonly proc
     gauge(name, help, read) {
       const gauge: Gauge = new Gauge({ name: `millrace_${name}`, help, registers, collect: () => gauge.set(read()) });
     },
+    gauges(texts, { maxAgeMs, read, onError }) {
+      let readAt = Number.NEGATIVE_INFINITY;
+      let reading: Promise<void> | undefined;
+      const gauges = new Map<string, Gauge>();
+      const refresh = async (): Promise<void> => {
+        const samples = await within(MAX_READ_MS, read()).catch((error: unknown) => {
+          onError(error);
+          return [];
+        });
+        for (const [name, gauge] of gauges) empty(gauge, (texts[name]?.labels.length ?? 0) > 0);
+        for (const { name, labels, value } of samples) gauges.get(name)?.set(labels, value);
+        readAt = Date.now();
+      };
+      // All gauges of a source are asked at once: the first one reads for all.
+      const collect = async (): Promise<void> => {
+        if (!reading && Date.now() - readAt >= maxAgeMs) reading = refresh().finally(() => (reading = undefined));
+        await reading;
+      };
+      for (const [name, { help, labels }] of Object.entries(texts)) {
+        const gauge = new Gauge({ name, help, labelNames: [...labels], registers, collect });
+        empty(gauge, labels.length > 0);
+        gauges.set(name, gauge);
+      }
+    },
     render: () => registry.metrics(),
     contentType: registry.contentType,
   };
+}
+
+/** Leaves a gauge without samples. */
+function empty(gauge: Gauge, hasLabels: boolean): void {
+  gauge.reset();
+  // One without labels is zero then, which may be far from the truth.
+  if (!hasLabels) gauge.remove();
 }

@@ -22,6 +22,15 @@ export interface Db {
   query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
+/** How many connections a pool has, and how many callers wait for one. */
+export interface PoolStats {
+  readonly pool: "organisation" | "system";
+  readonly open: number;
+  readonly idle: number;
+  readonly limit: number;
+  readonly waiting: number;
+}
+
 /** The database as the service sees it. */
 export interface Database {
   /** Runs `work` with the rows of one organisation in view; every statement commits by itself. */
@@ -34,6 +43,8 @@ export interface Database {
   /** Calls `onNotify` for each notification on `channel` and reconnects for ever; `onReconnect` tells that some may be lost. */
   listen(channel: string, onNotify: (payload: string) => void, onReconnect: () => void): { close(): Promise<void> };
   ping(): Promise<void>;
+  /** How the pools of connections stand. */
+  pools(): PoolStats[];
   close(): Promise<void>;
 }
 
@@ -130,10 +141,15 @@ export function openDatabase(options: DatabaseOptions): Database {
     systemTransaction: (work) => borrow(systemPool, null, inTransaction(work)),
     listen: (channel, onNotify, onReconnect) => listen(common, channel, onNotify, onReconnect, options.onError),
     ping: () => borrow(systemPool, null, async (client) => void (await client.query("select 1"))),
+    pools: () => [poolStats("organisation", orgPool), poolStats("system", systemPool)],
     close: async () => {
       await Promise.all([orgPool.end(), systemPool.end()]);
     },
   };
+}
+
+function poolStats(pool: PoolStats["pool"], { totalCount, idleCount, waitingCount, options }: Pool): PoolStats {
+  return { pool, open: totalCount, idle: idleCount, limit: options.max, waiting: waitingCount };
 }
 
 function asDb(client: PoolClient | Client): Db {

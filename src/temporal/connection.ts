@@ -2,11 +2,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "@temporalio/client";
 import { NativeConnection } from "@temporalio/worker";
 import type { Config } from "../config.ts";
+import { describeQueues } from "./queues.ts";
+import type { QueueStats } from "./queues.ts";
 
 export interface TemporalConnection {
   readonly connection: NativeConnection;
   readonly client: Client;
   ping(): Promise<void>;
+  /** How the installation's task queues stand. */
+  describeQueues(): Promise<QueueStats[]>;
   close(): Promise<void>;
 }
 
@@ -57,6 +61,7 @@ async function connect(config: Config): Promise<TemporalConnection> {
     async ping() {
       await connection.workflowService.describeNamespace({ namespace: config.TEMPORAL_NAMESPACE });
     },
+    describeQueues: () => describeQueues(client, config.TEMPORAL_NAMESPACE, config.MILLRACE_TASK_QUEUE),
     close: () => connection.close(),
   };
 }

@@ -21,6 +21,8 @@ const MAX_JOB_ACTIVITIES = 20;
 export interface RunningWorkers {
   /** Rejects when a worker has died. */
   readonly done: Promise<void>;
+  /** Whether all of them are polling. */
+  running(): boolean;
   /** Lets what is under way end within the grace time; then stops it. */
   stop(): Promise<void>;
 }
@@ -133,6 +135,7 @@ export function runWorkers(workers: readonly Worker[]): RunningWorkers {
   all.catch(() => undefined);
   return {
     done: all,
+    running: () => workers.every((worker) => worker.getState() === "RUNNING"),
     async stop() {
       for (const worker of workers) if (worker.getState() === "RUNNING") worker.shutdown();
       await Promise.allSettled(runs);

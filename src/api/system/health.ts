@@ -1,10 +1,8 @@
 import { z } from "zod";
+import { checkReadiness } from "../../platform/readiness.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-
-/** A part that takes longer does not answer. */
-const PATIENCE_MS = 2000;
 
 const healthSchema = z.object({ status: z.literal("ok") }).meta({ id: "Health" });
 const part = z.enum(["ok", "unavailable"]);
@@ -16,16 +14,6 @@ const readinessSchema = z
 export function createHealthOperations({ readiness, metrics, logger }: ApiDeps): Operation[] {
   // Probes add parameters of their own.
   const common = { method: "GET", tag: "Service", auth: "none", looseQuery: true } as const;
-
-  async function ask(name: keyof typeof readiness): Promise<z.infer<typeof part>> {
-    try {
-      await within(PATIENCE_MS, readiness[name]());
-      return "ok";
-    } catch (err) {
-      logger.warn({ err, part: name }, "not ready");
-      return "unavailable";
-    }
-  }
 
   return [
     defineOperation({
@@ -46,9 +34,8 @@ export function createHealthOperations({ readiness, metrics, logger }: ApiDeps):
       success: { 200: { description: "Both do.", schema: readinessSchema } },
       failures: { 503: { description: "One does not.", schema: readinessSchema } },
       async handler() {
-        const [postgres, temporal] = await Promise.all([ask("postgres"), ask("temporal")]);
-        const ready = postgres === "ok" && temporal === "ok";
-        return { status: ready ? 200 : 503, body: { status: ready ? "ready" : "unavailable", postgres, temporal } };
+        const { ready, parts } = await checkReadiness(readiness, logger);
+        return { status: ready ? 200 : 503, body: { status: ready ? "ready" : "unavailable", ...parts } };
       },
     }),
     defineOperation({
@@ -62,16 +49,4 @@ export function createHealthOperations({ readiness, metrics, logger }: ApiDeps):
       },
     }),
   ];
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,0 +1,57 @@
+import { opendir, stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+
+/** What a blob store takes, and what its file system has left (bytes). */
+export interface BlobUsage {
+  /** Null until the files have been counted for the first time. */
+  readonly used: number | null;
+  readonly free: number;
+}
+
+/** The files are counted again when this many times as long as the last count took has passed: a hundredth of the time at most. */
+const REST = 100;
+const MIN_REST_MS = 60_000;
+
+/**
+ * Reads how much a directory of blobs holds. The file system is asked each time; the files are counted in the background,
+ * rarely, and the last count is told meanwhile.
+ */
+export function createBlobUsage(directory: string): () => Promise<BlobUsage> {
+  let used: number | null = null;
+  let counting = false;
+  let next = 0;
+
+  async function count(): Promise<void> {
+    counting = true;
+    const begin = Date.now();
+    try {
+      used = await bytesBelow(directory);
+    } catch {
+      used = null;
+    } finally {
+      counting = false;
+      next = Date.now() + Math.max(MIN_REST_MS, REST * (Date.now() - begin));
+    }
+  }
+
+  return async () => {
+    if (!counting && Date.now() >= next) void count();
+    const { bavail, bsize } = await statfs(directory);
+    return { used, free: bavail * bsize };
+  };
+}
+
+async function bytesBelow(directory: string): Promise<number> {
+  let sum = 0;
+  for await (const entry of await opendir(directory)) {
+    const path = join(directory, entry.name);
+    // What is removed meanwhile takes nothing.
+    if (entry.isDirectory()) sum += await bytesBelow(path).catch(() => 0);
+    else
+      sum += await stat(path).then(
+        ({ size }) => size,
+        () => 0,
+      );
+  }
+  return sum;
+}

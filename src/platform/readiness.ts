@@ -1,0 +1,46 @@
+import type { Logger } from "./logging/logger.ts";
+
+/** A part that takes longer does not answer (ms). */
+const MAX_WAIT_MS = 2000;
+
+/** The parts a process needs, by the name that is reported; each rejects when that part does not answer. */
+export type ReadinessParts<Name extends string = string> = Readonly<Record<Name, () => Promise<void>>>;
+
+export interface Readiness<Name extends string> {
+  readonly ready: boolean;
+  readonly parts: Readonly<Record<Name, "ok" | "unavailable">>;
+}
+
+/** Asks all parts at once whether they answer. */
+export async function checkReadiness<Name extends string>(
+  parts: ReadinessParts<Name>,
+  logger: Logger,
+): Promise<Readiness<Name>> {
+  const asked = Object.entries<() => Promise<void>>(parts).map(async ([part, ask]) => {
+    try {
+      await within(MAX_WAIT_MS, ask());
+      return [part, "ok"] as const;
+    } catch (err) {
+      logger.warn({ err, part }, "not ready");
+      return [part, "unavailable"] as const;
+    }
+  });
+  const answers = await Promise.all(asked);
+  return {
+    ready: answers.every(([, state]) => state === "ok"),
+    parts: Object.fromEntries(answers) as Record<Name, "ok" | "unavailable">,
+  };
+}
+
+/** Waits for `work`, but no longer than `ms`; rejects then. */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

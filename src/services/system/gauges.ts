@@ -1,0 +1,107 @@
+import { createBlobUsage } from "../../platform/blobs/blob-usage.ts";
+import type { Metrics } from "../../platform/metrics.ts";
+import type { Database } from "../../stores/db.ts";
+import { countLiveRunsByState } from "../../stores/runs/run-gauges.ts";
+import type { QueueStats } from "../../temporal/queues.ts";
+
+/** Runs are counted, and Temporal is asked, at most so often by a process, however often its metrics are read (ms). */
+const RUNS_MAX_AGE_MS = 10_000;
+const QUEUES_MAX_AGE_MS = 15_000;
+
+export interface GaugeDeps {
+  readonly db: Database;
+  readonly metrics: Metrics;
+  readonly blobDir: string;
+  readonly describeQueues: () => Promise<QueueStats[]>;
+  readonly onError: (error: unknown, message: string) => void;
+}
+
+/**
+ * Adds to a process's metrics how the whole installation stands: runs, task queues, database connections, blobs. They are
+ * read when somebody asks for metrics; a part that does not answer has no samples then.
+ */
+export function addGauges({ db, metrics, blobDir, describeQueues, onError }: GaugeDeps): void {
+  metrics.gauges(
+    {
+      millrace_runs: { help: "Runs that have not ended, by state", labels: ["state"] },
+      millrace_oldest_run_age_seconds: {
+        help: "How long the oldest run of a state has been due (PENDING), paused (PAUSED) or under way",
+        labels: ["state"],
+      },
+    },
+    {
+      maxAgeMs: RUNS_MAX_AGE_MS,
+      onError: (error) => onError(error, "runs could not be counted"),
+      async read() {
+        const rows = await db.system(countLiveRunsByState);
+        return ["PENDING", "RUNNING", "PAUSED", "RESUMED"].flatMap((state) => {
+          const row = rows.find((each) => each.state === state);
+          return [
+            { name: "millrace_runs", labels: { state }, value: row?.runs ?? 0 },
+            { name: "millrace_oldest_run_age_seconds", labels: { state }, value: row?.oldest_seconds ?? 0 },
+          ];
+        });
+      },
+    },
+  );
+  const ofQueue = ["queue", "type"];
+  metrics.gauges(
+    {
+      millrace_task_queue_pollers: { help: "Worker processes that poll a task queue", labels: ofQueue },
+      millrace_task_queue_backlog: { help: "Tasks that wait for a worker", labels: ofQueue },
+      millrace_task_queue_backlog_age_seconds: { help: "How long the oldest waiting task has waited", labels: ofQueue },
+    },
+    {
+      maxAgeMs: QUEUES_MAX_AGE_MS,
+      onError: (error) => onError(error, "Temporal did not tell how its task queues stand"),
+      async read() {
+        return (await describeQueues()).flatMap(({ queue, type, pollers, backlog, backlog_age_seconds }) => {
+          const sample = (name: string, value: number | null) =>
+            value === null ? [] : [{ name: `millrace_task_queue_${name}`, labels: { queue, type }, value }];
+          return [
+            ...sample("pollers", pollers),
+            ...sample("backlog", backlog),
+            ...sample("backlog_age_seconds", backlog_age_seconds),
+          ];
+        });
+      },
+    },
+  );
+  metrics.gauges(
+    {
+      millrace_database_connections: { help: "Open connections to Postgres, idle ones included", labels: ["pool"] },
+      millrace_database_connections_busy: { help: "Connections that execute something", labels: ["pool"] },
+      millrace_database_connections_limit: { help: "Connections the pool may open", labels: ["pool"] },
+      millrace_database_waiting: { help: "Callers that wait for a connection", labels: ["pool"] },
+    },
+    {
+      maxAgeMs: 0,
+      onError: (error) => onError(error, "the database pool"),
+      read: async () =>
+        db.pools().flatMap(({ pool, open, idle, limit, waiting }) => [
+          { name: "millrace_database_connections", labels: { pool }, value: open },
+          { name: "millrace_database_connections_busy", labels: { pool }, value: open - idle },
+          { name: "millrace_database_connections_limit", labels: { pool }, value: limit },
+          { name: "millrace_database_waiting", labels: { pool }, value: waiting },
+        ]),
+    },
+  );
+  const blobs = createBlobUsage(blobDir);
+  metrics.gauges(
+    {
+      millrace_blob_bytes: { help: "Bytes in the blob store, as last counted", labels: [] },
+      millrace_blob_free_bytes: { help: "Bytes left on the file system of the blob store", labels: [] },
+    },
+    {
+      maxAgeMs: RUNS_MAX_AGE_MS,
+      onError: (error) => onError(error, "the blob store could not be measured"),
+      async read() {
+        const { used, free } = await blobs();
+        return [
+          ...(used === null ? [] : [{ name: "millrace_blob_bytes", labels: {}, value: used }]),
+          { name: "millrace_blob_free_bytes", labels: {}, value: free },
+        ];
+      },
+    },
+  );
+}

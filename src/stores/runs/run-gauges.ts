@@ -1,0 +1,23 @@
+import type { RunState } from "../../domain/runs/run.ts";
+import type { Db } from "../db.ts";
+
+/** The runs that have not ended and are in one state. */
+export interface LiveRuns {
+  readonly state: Exclude<RunState, "COMPLETED" | "FAILED" | "CANCELLED">;
+  readonly runs: number;
+  /** For how long the oldest has been due (PENDING), paused (PAUSED) or under way (s). */
+  readonly oldest_seconds: number;
+}
+
+/** How many runs are in each state but the terminal ones, and for how long the oldest has been. System only. */
+export async function countLiveRunsByState(db: Db): Promise<LiveRuns[]> {
+  return db.query<LiveRuns>({
+    name: "count_live_runs_by_state",
+    text: `select state, count(*)::integer as runs,
+        greatest(0, extract(epoch from clock_timestamp() - min(case state
+          when 'PENDING' then greatest(created_at, run_at)
+          when 'PAUSED' then paused_at
+          else coalesce(started_at, created_at) end)))::float8 as oldest_seconds
+      from runs where state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED') group by state`,
+  });
+}

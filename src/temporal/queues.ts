@@ -1,0 +1,57 @@
+import type { Client } from "@temporalio/client";
+import { inTime } from "./calls.ts";
+import { taskQueues } from "./ids.ts";
+import type { TaskQueues } from "./ids.ts";
+
+type TaskType = "workflow" | "activity";
+
+/** TASK_QUEUE_TYPE_WORKFLOW and TASK_QUEUE_TYPE_ACTIVITY of Temporal's API. */
+const TYPE_CODES = { workflow: 1, activity: 2 } as const;
+
+/** What workers poll for; without a poller of each, work of that kind stands still. */
+const POLLED: { readonly [Queue in keyof TaskQueues]: readonly TaskType[] } = {
+  runs: ["workflow"],
+  nodes: ["activity"],
+  ingest: ["workflow", "activity"],
+  background: ["workflow"],
+  webhooks: ["activity"],
+};
+
+/** How a task queue stands. */
+export interface QueueStats {
+  readonly queue: keyof TaskQueues;
+  readonly type: TaskType;
+  /** Its name in Temporal. */
+  readonly name: string;
+  /** Worker processes that have polled it within the last minutes. */
+  readonly pollers: number;
+  /** Tasks that wait for a worker, and for how long the oldest has (s); null where the server does not tell. */
+  readonly backlog: number | null;
+  readonly backlog_age_seconds: number | null;
+}
+
+/** Asks Temporal how the task queues of an installation stand: one call for each, all at once. Rejects within seconds. */
+export function describeQueues(client: Client, namespace: string, prefix: string): Promise<QueueStats[]> {
+  const names = taskQueues(prefix);
+  const all = (Object.keys(POLLED) as Array<keyof TaskQueues>).flatMap((queue) =>
+    POLLED[queue].map(async (type): Promise<QueueStats> => {
+      const { pollers, stats } = await client.workflowService.describeTaskQueue({
+        namespace,
+        taskQueue: { name: names[queue] },
+        taskQueueType: TYPE_CODES[type],
+        reportStats: true,
+      });
+      const age = stats?.approximateBacklogAge;
+      return {
+        queue,
+        type,
+        name: names[queue],
+        // A process polls with several connections under one identity.
+        pollers: new Set(pollers.map(({ identity }) => identity)).size,
+        backlog: stats ? Number(stats.approximateBacklogCount ?? 0) : null,
+        backlog_age_seconds: stats ? Number(age?.seconds ?? 0) + (age?.nanos ?? 0) / 1e9 : null,
+      };
+    }),
+  );
+  return inTime(Promise.all(all));
+}

@@ -1,0 +1,186 @@
+import { readFileSync } from "node:fs";
+import { parser } from "@prometheus-io/lezer-promql";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { flow, openBench } from "../engine/support.ts";
+import type { Bench } from "../engine/support.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+import { startService } from "../support/service.ts";
+import type { OwnService } from "../support/service.ts";
+
+let service: OwnService;
+let target: HttpTarget;
+let bench: Bench;
+beforeAll(async () => {
+  service = await startService();
+  target = await startHttpTarget();
+  bench = await openBench(service);
+});
+afterAll(async () => {
+  await target?.close();
+  await service?.close();
+});
+
+const metricsOf = async ({ url }: { readonly url: string }): Promise<string> => (await fetch(`${url}/metrics`)).text();
+
+/** The value of a sample of a process, by name and labels; undefined where there is none. */
+function sample(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number | undefined {
+  const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+  const line = text
+    .split("\n")
+    .find((each) => each.startsWith(`${name}{`) && wanted.every((label) => each.includes(label)));
+  return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(" ")));
+}
+
+describe("gauges", () => {
+  it("tell from every process how runs, queues, connections and blobs stand", async () => {
+    const approving = await bench.deploy(
+      flow(
+        [
+          { id: "approval-0", type: "approval", config: { message: "?" } },
+          { id: "out-0", type: "output" },
+        ],
+        ["approval-0:approve>out-0"],
+      ),
+    );
+    const waiting = await bench.deploy(
+      flow(
+        [
+          { id: "delay-0", type: "delay", config: { seconds: 3600 } },
+          { id: "out-0", type: "output" },
+        ],
+        ["delay-0>out-0"],
+      ),
+    );
+    const [paused, delayed] = [await bench.start(approving), await bench.start(waiting)];
+    await bench.until(paused.run_id, "PAUSED");
+    await bench.until(delayed.run_id, "RUNNING");
+    // One that is to start tomorrow is not late.
+    await bench.start(waiting, {}, { run_at: new Date(Date.now() + 86_400_000).toISOString() });
+
+    for (const process of [...service.api, ...service.worker]) {
+      const value = async (name: string, labels?: Record<string, string>) =>
+        sample(await metricsOf(process), name, labels);
+      await expect.poll(() => value("millrace_runs", { state: "PAUSED" })).toBe(1);
+      expect(await value("millrace_runs", { state: "RUNNING" })).toBe(1);
+      expect(await value("millrace_runs", { state: "PENDING" })).toBe(1);
+      expect(await value("millrace_oldest_run_age_seconds", { state: "PENDING" })).toBe(0);
+      expect(await value("millrace_oldest_run_age_seconds", { state: "RUNNING" })).toBeGreaterThan(0);
+      await expect.poll(() => value("millrace_task_queue_pollers", { queue: "nodes", type: "activity" })).toBe(1);
+      // The api hosts a worker of this queue, too.
+      expect(await value("millrace_task_queue_pollers", { queue: "runs", type: "workflow" })).toBe(2);
+      expect(await value("millrace_task_queue_backlog", { queue: "runs", type: "workflow" })).toBe(0);
+      expect(await value("millrace_database_connections", { pool: "system" })).toBeGreaterThan(0);
+      expect(await value("millrace_database_connections_limit", { pool: "organisation" })).toBe(6);
+      expect(await value("millrace_blob_free_bytes")).toBeGreaterThan(0);
+      await expect.poll(() => value("millrace_blob_bytes"), { timeout: 30_000 }).toBeGreaterThan(0);
+    }
+  });
+
+  it("tell of tasks that no worker takes", async () => {
+    const alone = await startService({ workers: 0 });
+    try {
+      const asking = await openBench(alone);
+      const nodes = [
+        { id: "http-0", type: "http", config: { url: target.url } },
+        { id: "out-0", type: "output" },
+      ];
+      await asking.start(await asking.deploy(flow(nodes, ["http-0>out-0"])));
+      const [api] = alone.api;
+      const value = async (name: string) =>
+        sample(await metricsOf(api ?? { url: "" }), `millrace_task_queue_${name}`, {
+          queue: "nodes",
+          type: "activity",
+        });
+      await expect.poll(() => value("backlog"), { timeout: 80_000 }).toBe(1);
+      expect(await value("pollers")).toBe(0);
+      await expect.poll(() => value("backlog_age_seconds")).toBeGreaterThan(0);
+    } finally {
+      await alone.close();
+    }
+  });
+
+  it("a worker says on its own port what does not answer, whatever a probe adds to the address", async () => {
+    const [worker] = service.worker;
+    const answer = await fetch(`${worker?.url}/readyz?asked-by=probe`);
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      { status: "ready", postgres: "ok", temporal: "ok", workers: "ok" },
+    ]);
+    expect((await fetch(`${worker?.url}/healthz?x=1`)).status).toBe(200);
+    expect((await fetch(`${worker?.url}/elsewhere`)).status).toBe(404);
+  });
+});
+
+describe("the dashboard and the alert rules", () => {
+  const file = (name: string): string => readFileSync(new URL(`../../docs/operation/${name}`, import.meta.url), "utf8");
+  interface Panel {
+    readonly id: number;
+    readonly type: string;
+    readonly title: string;
+    readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+    readonly targets?: ReadonlyArray<{ readonly expr: string }>;
+  }
+  interface Rule {
+    readonly alert: string;
+    readonly expr: string;
+    readonly for?: string;
+    readonly labels: { readonly severity: string };
+    readonly annotations: { readonly summary: string; readonly description: string };
+  }
+  const { panels } = JSON.parse(file("dashboard.json")) as { panels: Panel[] };
+  const { groups } = parse(file("alerts.yml")) as { groups: ReadonlyArray<{ rules: Rule[] }> };
+  const rules = groups.flatMap((group) => group.rules);
+  const expressions = [
+    ...rules.map(({ expr }) => expr),
+    ...panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr.replaceAll("$__rate_interval", "5m"))),
+  ];
+
+  /** The metrics a PromQL expression names; throws where it is none. */
+  function metricsIn(expression: string): string[] {
+    const names: string[] = [];
+    parser
+      .configure({ strict: true })
+      .parse(expression)
+      .iterate({
+        enter(node) {
+          if (node.name === "Identifier" && node.matchContext(["VectorSelector"]))
+            names.push(expression.slice(node.from, node.to));
+        },
+      });
+    return names;
+  }
+
+  it("are PromQL, and use only metrics that exist", async () => {
+    const text = await metricsOf(service.api[0] ?? { url: "" });
+    const kinds = new Map([...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name, kind]) => [name, kind]));
+    const exists = (name: string): boolean => {
+      const series = name.replace(/_(bucket|sum|count)$/, "");
+      return series === name ? kinds.has(name) && kinds.get(name) !== "histogram" : kinds.get(series) === "histogram";
+    };
+    const used = expressions.flatMap(metricsIn);
+    expect(used.length).toBeGreaterThan(30);
+    expect(used.filter((name) => !exists(name))).toEqual([]);
+    expect(() => metricsIn("sum(rate(x[5m])")).toThrow();
+
+    const documented = [...file("../operation.md").matchAll(/^\| `(millrace_\w+)`/gm)].map(([, name]) => name ?? "");
+    expect(documented.filter((name) => !kinds.has(name))).toEqual([]);
+    const own = [...kinds.keys()].filter((name) => name?.startsWith("millrace_"));
+    expect(own.filter((name) => !documented.includes(name ?? ""))).toEqual([]);
+  });
+
+  it("are whole: each rule says what to do, and no panel covers another", () => {
+    expect(rules.length).toBeGreaterThan(5);
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+    for (const { labels, annotations } of rules) {
+      expect(["warning", "critical"]).toContain(labels.severity);
+      expect(annotations).toEqual({ summary: expect.any(String), description: expect.any(String) });
+    }
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+  });
+});
