@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addAccountCommands } from "./cli/account-commands.ts";
+import { addDoctorCommand } from "./cli/doctor-command.ts";
 import { CommandFailure, explain } from "./cli/failure.ts";
 import { addFlowCommands } from "./cli/flow-commands.ts";
 import { addOpenApiCommand } from "./cli/openapi-command.ts";
@@ -26,6 +27,7 @@ addRunCommand(program);
 addRunsCommands(program);
 addWebhookCommands(program);
 addSecretsCommands(program);
+addDoctorCommand(program);
 addOpenApiCommand(program);
 
 // `millrace ... | head` is no error.

@@ -77,7 +77,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   cli: {
     files: /^src\/cli\//,
     packages: new RegExp(`^(commander|uuidv7|zod|node:http|${LOCAL_NODE})$`),
-    layers: /^src\/(cli|dev|domain|stores|platform|api)\/|^src\/config\.ts$|^src\/services\//,
+    layers: /^src\/(cli|dev|domain|stores|platform|api)\/|^src\/(config|version)\.ts$|^src\/services\//,
   },
   dev: {
     files: /^src\/dev\//,

@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { Client } from "pg";
+import type { Db } from "./db.ts";
 
 /** Any number, the same for every process: migrators of one database wait for each other. */
 const LOCK = 5_217_730_001;
@@ -9,7 +10,7 @@ const LOCK = 5_217_730_001;
  * Returns the names applied. Throws when the database has a migration this program does not know: it is newer.
  */
 export async function migrate(url: string, directory: string): Promise<string[]> {
-  const files = (await readdir(directory)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).toSorted();
+  const files = await migrationsIn(directory);
   const client = new Client({ connectionString: url, application_name: "millrace-migrate" });
   // A connection that is cut fails the statement under way; as an event nobody hears it would end the process.
   client.on("error", () => undefined);
@@ -44,4 +45,24 @@ export async function migrate(url: string, directory: string): Promise<string[]>
   } finally {
     await client.end();
   }
+}
+
+async function migrationsIn(directory: string): Promise<string[]> {
+  return (await readdir(directory)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).toSorted();
+}
+
+/** Compares a database with the migrations of `directory`: those it lacks, and those it has that are not there. System only. */
+export async function compareMigrations(
+  db: Db,
+  directory: string,
+): Promise<{ applied: number; missing: string[]; unknown: string[] }> {
+  const files = await migrationsIn(directory);
+  const [table] = await db.query<{ there: boolean }>("select to_regclass('migrations') is not null as there");
+  const rows = table?.there ? await db.query<{ name: string }>("select name from migrations order by name") : [];
+  const applied = rows.map(({ name }) => name);
+  return {
+    applied: applied.length,
+    missing: files.filter((name) => !applied.includes(name)),
+    unknown: applied.filter((name) => !files.includes(name)),
+  };
 }

@@ -1,0 +1,54 @@
+import { join } from "node:path";
+import type { Command } from "commander";
+import { loadConfig } from "../config.ts";
+import type { Config } from "../config.ts";
+import { PACKAGE_ROOT } from "../dev/package-root.ts";
+import { examine } from "../services/system/doctor.ts";
+import type { Finding } from "../services/system/doctor.ts";
+import { VERSION } from "../version.ts";
+import { readDevState } from "./dev-state.ts";
+import { CommandFailure } from "./failure.ts";
+import { show, table } from "./options.ts";
+
+const MARKS = { ok: "ok", warning: "warning", problem: "PROBLEM" } as const;
+
+/** `doctor`: whether everything an installation needs is in order. */
+export function addDoctorCommand(program: Command): void {
+  program
+    .command("doctor")
+    .description(
+      "say whether everything is in order: Postgres, Temporal, workers, blobs, keys, clocks (by the environment)",
+    )
+    .option("--json", "print JSON")
+    .action(async ({ json }: { readonly json?: boolean }) => {
+      const { config, from, problems } = configuration();
+      const findings = [...problems, ...(config ? await examine(config, join(PACKAGE_ROOT, "migrations")) : [])];
+      const bad = findings.filter(({ state }) => state === "problem").length;
+      show(json, { version: VERSION, healthy: bad === 0, findings }, () => [
+        `Millrace ${VERSION}, as configured by ${from}`,
+        ...table(
+          findings.flatMap(({ part, state, text, advice }) => [
+            [MARKS[state], part, text],
+            ...(advice === undefined ? [] : [["", "", `→ ${advice}`]]),
+          ]),
+        ),
+        bad === 0 ? "Everything is in order." : `${bad} ${bad === 1 ? "thing is" : "things are"} not in order.`,
+      ]);
+      if (bad > 0) throw new CommandFailure("");
+    });
+}
+
+/** The environment's configuration; in the folder of `npm start`, that of its servers where the environment says nothing. */
+function configuration(): { config?: Config; from: string; problems: Finding[] } {
+  const dev = readDevState();
+  const known = dev && { DATABASE_URL: dev.database_url, TEMPORAL_ADDRESS: dev.temporal_address };
+  const own = process.env["DATABASE_URL"] ?? "";
+  const from = own === "" && dev ? "npm start" : "the environment";
+  try {
+    return { config: loadConfig(own === "" ? { ...process.env, ...known } : process.env), from, problems: [] };
+  } catch (error) {
+    const advice = "Correct the environment; docs/configuration.md has every variable.";
+    const text = (error as Error).message.replaceAll(/\s*\n\s*/g, " ");
+    return { from, problems: [{ part: "Configuration", state: "problem", text, advice }] };
+  }
+}

@@ -1,0 +1,38 @@
+import type { Db } from "./db.ts";
+
+/** What the service needs to know of a Postgres server. */
+export interface ServerFacts {
+  readonly version: string;
+  /** Such as 180004. */
+  readonly version_num: number;
+  readonly encoding: string;
+  readonly read_only: boolean;
+  readonly max_connections: number;
+  readonly connections: number;
+  /** The login role. */
+  readonly user: string;
+  /** Role millrace_app; null where there is none. */
+  readonly role: { readonly superuser: boolean; readonly bypass_rls: boolean } | null;
+  /** How far the server's clock is ahead of this machine's (ms). */
+  readonly skew_ms: number;
+}
+
+/** Asks a server about itself. System only. */
+export async function examineServer(db: Db): Promise<ServerFacts> {
+  // So that the time of connecting is not taken for a difference of the clocks.
+  await db.query("select 1");
+  const before = Date.now();
+  const [row] = await db.query<Omit<ServerFacts, "skew_ms"> & { readonly now_ms: number }>(
+    `select current_setting('server_version') as version, current_setting('server_version_num')::integer as version_num,
+       pg_encoding_to_char((select encoding from pg_database where datname = current_database())) as encoding,
+       pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as read_only,
+       current_setting('max_connections')::integer as max_connections,
+       (select count(*)::integer from pg_stat_activity where backend_type = 'client backend') as connections,
+       session_user::text as "user",
+       (select jsonb_build_object('superuser', rolsuper, 'bypass_rls', rolbypassrls) from pg_roles where rolname = 'millrace_app') as role,
+       (1000 * extract(epoch from clock_timestamp()))::float8 as now_ms`,
+  );
+  if (!row) throw new Error("the server answers nothing");
+  const { now_ms, ...facts } = row;
+  return { ...facts, skew_ms: Math.round(now_ms - (before + Date.now()) / 2) };
+}
