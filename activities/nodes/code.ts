@@ -1,5 +1,6 @@
 import { evaluateCel } from "../../src/domain/flow/expressions/cel/cel.ts";
 import type { CodeConfig } from "../../src/domain/flow/nodes/code.ts";
+import { requireStorable } from "../../src/domain/storable.ts";
 import type { Sandbox } from "../../src/platform/sandbox/sandbox.ts";
 import type { NodeExecutor } from "./executor.ts";
 
@@ -10,7 +11,9 @@ export function createCodeExecutor({ sandbox }: { readonly sandbox: Sandbox }): 
     const args = Object.fromEntries(
       Object.entries(config.args).map(([name, expression]) => [name, evaluateCel(expression, scope)]),
     );
+    requireStorable(args, "The arguments");
     const { value, logs } = await sandbox.run({ orgId: org_id, source: config.source, args, signal });
+    requireStorable(value, "What main returned");
     return { output: value, inputs: args, logs };
   };
 }

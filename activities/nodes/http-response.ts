@@ -1,6 +1,8 @@
 import { TextDecoder } from "node:util";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import { parseExactJson } from "../../src/domain/exact-json.ts";
 import type { Json } from "../../src/domain/json.ts";
+import { unstorableText } from "../../src/domain/storable.ts";
 import { FetchFailed, FetchRefused } from "../../src/platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
 import { charsetOfPage, decodeBytes } from "../../src/platform/parsing/decode-text.ts";
@@ -21,25 +23,27 @@ export function contentType(header: string | undefined): { mime: string; charset
 }
 
 /**
- * The body as a flow sees it: parsed where it is JSON (as text where it only claims to be), text by its charset, anything
- * else as `{encoding: "base64", content_type, size, data}`. Throws NodeFailure for JSON nested too deep.
+ * The body as a flow sees it: parsed where it is JSON (as text where it only claims to be, or where strings in it cannot be
+ * stored: then its escapes are kept), text by its charset, anything else as `{encoding: "base64", content_type, size,
+ * data}`. Integers beyond 2^53 become text. Throws NodeFailure for JSON nested too deep.
  */
 export function readableBody(response: GuardedResponse): Json {
   const { mime, charset } = contentType(response.headers["content-type"]);
   if (response.body.length === 0) return isJson(mime) ? null : "";
   const text = decode(response.body, mime, charset);
-  if (text === undefined) {
+  if (text === undefined || unstorableText(text) !== undefined) {
     const { length: size } = response.body;
     return { encoding: "base64", content_type: mime || null, size, data: response.body.toString("base64") };
   }
-  if (!isJson(mime)) return storable(text);
+  if (!isJson(mime)) return text;
   let value: Json;
   try {
-    value = JSON.parse(text) as Json;
+    value = parseExactJson(text);
   } catch {
-    return storable(text);
+    return text;
   }
-  return storableJson(value, 0);
+  requireFlat(value, 0);
+  return unstorableText(value) === undefined ? value : text;
 }
 
 /** The headers as a flow sees them: without cookies, which belong to the session of the service and not to the flow. */
@@ -113,23 +117,14 @@ function decode(bytes: Buffer, mime: string, charset: string | undefined): strin
   }
 }
 
-// In place: the value is fresh from the parser, and a copy of 25 MiB of it would cost as much again.
-function storableJson(value: Json, depth: number): Json {
-  if (typeof value === "string") return storable(value);
-  if (typeof value !== "object" || value === null) return value;
+/** Refuses what is nested too deep, and removes members called `__proto__`, in place: the value is fresh from the parser. */
+function requireFlat(value: Json, depth: number): void {
+  if (typeof value !== "object" || value === null) return;
   if (depth >= MAX_JSON_DEPTH) {
     throw new NodeFailure("value_too_large", `The answer's JSON is nested deeper than ${MAX_JSON_DEPTH} levels.`);
   }
-  const members = value as Record<string, Json>;
-  for (const key of Object.keys(members)) {
-    const item = members[key] as Json;
-    const name = storable(key);
-    if (name !== key || key === "__proto__") delete members[key];
-    if (key === "__proto__") continue;
-    const kept = storableJson(item, depth + 1);
-    if (kept !== item || name !== key) members[name] = kept;
-  }
-  return value;
+  if (!Array.isArray(value)) delete (value as Record<string, Json>)["__proto__"];
+  for (const item of Object.values(value)) requireFlat(item as Json, depth + 1);
 }
 
 function scrub(text: string, secrets: readonly string[]): string {

@@ -197,17 +197,72 @@ describe("failures", () => {
   });
 });
 
-describe("values Postgres cannot hold", () => {
-  it("do not keep a run from ending", async () => {
+describe("values that cannot be stored as they are", () => {
+  const code = (source: string) =>
+    flow(
+      [
+        { id: "code-0", type: "code", config: { source, args: {} } },
+        { id: "out-0", type: "output" },
+      ],
+      ["code-0>out-0"],
+    );
+  const set = (expression: string) =>
+    flow(
+      [
+        { id: "set-0", type: "set", config: { values: { a: expression } } },
+        { id: "out-0", type: "output" },
+      ],
+      ["set-0>out-0"],
+    );
+
+  it.each([
+    ["code", "code-0", () => code('function main() { return { a: ["a\\u0000b"] } }'), /U\+0000 at \$\.a\[0\]/],
+    ["code", "code-0", () => code('function main() { return "a\\ud800" }'), /half of a surrogate pair/],
+    ["an expression", "set-0", () => set("'a\\u0000b'"), /U\+0000 at \$\.a/],
+  ])("fail the node that made them, with the reason: %s", async (_, node_id, made, reason) => {
+    const run = await bench.run(made());
+    expect(run).toMatchObject({ state: "FAILED", error: { code: "value_not_storable", node_id } });
+    expect(run.error?.message).toMatch(reason);
+  });
+
+  it("are kept as text where they are integers beyond 2^53, or strings in the JSON of another service", async () => {
+    target.on("/numbers", (_request, response) => {
+      const body = '{"id":12345678901234567890,"text":"7 12345678901234567890","exact":9007199254740991}';
+      response.setHeader("content-type", "application/json").end(body);
+    });
+    target.on("/nul", (_request, response) => {
+      response.setHeader("content-type", "application/json").end('{"a":"x\\u0000y"}');
+    });
+    const get = (id: string, path: string) => ({
+      id,
+      type: "http",
+      config: { method: "GET", url: `${target.url}${path}` },
+    });
     const run = await bench.run(
       flow(
         [
-          { id: "code-0", type: "code", config: { source: 'function main() { return "a\\u0000b\\ud800" }', args: {} } },
+          get("http-0", "/numbers"),
+          get("http-1", "/nul"),
+          { id: "code-0", type: "code", config: { source: "function main() { return [2n ** 64n, 7n] }", args: {} } },
+          {
+            id: "set-0",
+            type: "set",
+            config: { values: { a: 'nodes["http-0"].body', b: 'nodes["http-1"].body', c: 'nodes["code-0"]' } },
+          },
           { id: "out-0", type: "output" },
         ],
-        ["code-0>out-0"],
+        ["http-0>set-0", "http-1>set-0", "code-0>set-0", "set-0>out-0"],
       ),
     );
-    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "a\ufffdb\ufffd" } });
+    expect(run).toMatchObject({
+      state: "COMPLETED",
+      outputs: {
+        "out-0": {
+          a: { id: "12345678901234567890", text: "7 12345678901234567890", exact: 9_007_199_254_740_991 },
+          b: '{"a":"x\\u0000y"}',
+          c: ["18446744073709551616", 7],
+        },
+      },
+    });
   });
 });

@@ -15,6 +15,17 @@ export const BOOTSTRAP = `(emit) => {
   const cut = Function.prototype.call.bind(String.prototype.slice);
   const isString = (value) => typeof value === "string";
 
+  // JSON has no integers of any size; beyond 2^53 they are text, so that no digit is lost.
+  const { Number: number, Number: { isSafeInteger } } = globalThis;
+  Object.defineProperty(BigInt.prototype, "toJSON", {
+    configurable: true,
+    value() {
+      const nearest = number(this);
+      return isSafeInteger(nearest) ? nearest : text(this);
+    },
+    writable: true,
+  });
+
   const show = (value) => {
     if (isString(value)) return value;
     try {

@@ -1,5 +1,6 @@
 import type { Json } from "../../json.ts";
 import { NodeFailure } from "../../runs/failure.ts";
+import { requireStorable } from "../../storable.ts";
 import type { NodePart } from "../../runs/run-report.ts";
 import { evaluateCel, evaluateCondition } from "./cel/cel.ts";
 import { renderTemplate } from "./liquid/liquid.ts";
@@ -20,6 +21,12 @@ export interface EvaluationLimits extends RenderLimits {
  * is at hand, and in a local activity, where values have to be loaded. Throws NodeFailure.
  */
 export function evaluatePart(node: PlanNode, part: NodePart, scope: Scope, limits: EvaluationLimits = {}): NodeResult {
+  const result = evaluated(node, part, scope, limits);
+  requireStorable(result.output, "The result");
+  return result;
+}
+
+function evaluated(node: PlanNode, part: NodePart, scope: Scope, limits: EvaluationLimits): NodeResult {
   const { meter } = limits;
   switch (part) {
     case "skip_if":

@@ -1,4 +1,5 @@
 import { MAX_VALUE_BYTES, type Json } from "../../../json.ts";
+import { parseExactJson } from "../../../exact-json.ts";
 import type { CelFunction } from "./cel-function.ts";
 import { limitText } from "./limits.ts";
 import { toJson } from "./result.ts";
@@ -100,7 +101,7 @@ const parseJson = (value: Value, meter: Meter): Json => {
   // An element of two characters becomes an object of sixty bytes.
   meter.use(value.length >> 1);
   try {
-    return JSON.parse(value) as Json;
+    return parseExactJson(value);
   } catch {
     const start = JSON.stringify(value.slice(0, 40));
     throw failed(`json() was given text that is not JSON; it starts with ${start}`);

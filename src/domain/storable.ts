@@ -1,0 +1,41 @@
+import type { Json } from "./json.ts";
+import { NodeFailure } from "./runs/failure.ts";
+
+/** Why text cannot be stored: Postgres takes neither U+0000 nor half of a surrogate pair; undefined where it can. */
+function faultOfText(text: string): string | undefined {
+  if (text.includes("\0")) return "the character U+0000";
+  return text.isWellFormed() ? undefined : "half of a surrogate pair";
+}
+
+interface Unstorable {
+  /** Where in the value, e.g. "$.items[0].name". */
+  readonly place: string;
+  readonly fault: string;
+}
+
+/** The first text in a value that cannot be stored, member names included; undefined where all can. */
+export function unstorableText(value: Json): Unstorable | undefined {
+  if (typeof value === "string") {
+    const fault = faultOfText(value);
+    return fault === undefined ? undefined : { place: "$", fault };
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  const isList = Array.isArray(value);
+  for (const [key, item] of isList ? value.entries() : Object.entries(value)) {
+    const fault = isList ? undefined : faultOfText(key as string);
+    if (fault !== undefined) return { place: "$ (the name of a member)", fault };
+    const inside = unstorableText(item as Json);
+    const step = isList ? `[${key}]` : `.${String(key).slice(0, 80)}`;
+    if (inside) return { ...inside, place: `$${step}${inside.place.slice(1)}` };
+  }
+  return undefined;
+}
+
+/** Throws NodeFailure `value_not_storable` for a value with text that the record of a run cannot hold. */
+export function requireStorable(value: Json, what: string): void {
+  const found = unstorableText(value);
+  if (found === undefined) return;
+  const place = found.place === "$" ? "" : ` at ${found.place.slice(0, 200)}`;
+  const wayOut = "remove it, for example with replace, or encode the text, for example in base64";
+  throw new NodeFailure("value_not_storable", `${what} has ${found.fault}${place}, which cannot be stored: ${wayOut}.`);
+}
