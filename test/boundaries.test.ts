@@ -11,7 +11,7 @@ interface Layer {
   readonly typesOf?: RegExp;
 }
 
-const PURE = /^(zod|liquidjs|@marcbachmann\/cel-js|re2js|ajv|ajv-formats|node:crypto)$/;
+const PURE = /^(zod|liquidjs|re2js|acorn|ajv|ajv-formats|node:crypto)$/;
 const LOCAL_NODE =
   "node:(assert|buffer|child_process|crypto|events|fs|fs\\/promises|module|os|path|perf_hooks|stream|stream\\/promises|timers|timers\\/promises|url|util|v8|zlib)";
 
@@ -203,7 +203,7 @@ describe("layer boundaries", () => {
       for (const each of importsOf(file)) if (each.isFile && !each.typeOnly) visit(each.to, file);
     };
     visit("workflows/index.ts", "");
-    const allowed = /^(@temporalio\/(workflow|common)|liquidjs|@marcbachmann\/cel-js|re2js)$/;
+    const allowed = /^(@temporalio\/(workflow|common)|liquidjs|re2js)$/;
     const refused = [...reached.keys()]
       .flatMap(importsOf)
       .filter((each) => !each.isFile && !each.typeOnly && !allowed.test(each.to));

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { uuidv7 } from "uuidv7";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import { MAX_SUBFLOW_DEPTH } from "../../src/domain/flow/definition/limits.ts";
 import { validateRunInputs } from "../../src/domain/flow/io/run-inputs.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { RunInput } from "../../src/domain/runs/run.ts";
@@ -17,9 +18,6 @@ import { findChildRun, insertRun } from "../../src/stores/runs/runs.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
 import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
 
-/** Sub-flows inside sub-flows: beyond this a flow most likely calls itself. */
-const MOST_DEPTH = 10;
-
 export interface ChildRunDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -33,10 +31,10 @@ export function createChildRuns({ db, blobs, plans, recorder, limits }: ChildRun
   return async function createChildRun(input: CreateChildRunInput): Promise<Omit<RunInput, "plan">> {
     const { run, depth, progress, flush } = input;
     await recorder.record({ run, progress, nodes: flush });
-    if (depth > MOST_DEPTH) {
+    if (depth > MAX_SUBFLOW_DEPTH) {
       throw new NodeFailure(
         "subflow_too_deep",
-        `Sub-flows may be nested ${MOST_DEPTH} deep. Does this flow call itself?`,
+        `Sub-flows may be nested ${MAX_SUBFLOW_DEPTH} deep. Does this flow call itself?`,
       );
     }
     const id = childRunId(run.run_id, input.path);

@@ -11,7 +11,7 @@ interface Options extends ApiOptions {
 
 interface FlowProblem {
   readonly severity: string;
-  readonly node_id: string | null;
+  readonly node_path: string | null;
   readonly path: unknown;
   readonly message: string;
   readonly hint: string | null;
@@ -47,8 +47,8 @@ export function addFlowCommands(program: Command): void {
     const report = await api.post<{ valid: boolean; problems: FlowProblem[] }>("/v2/flows/validate", { flow });
     show(options.json, report, () => [
       ...report.problems.map(
-        ({ severity, node_id, path, message, hint }) =>
-          `${severity}: ${[node_id ?? "", typeof path === "string" ? path : JSON.stringify(path)].filter(Boolean).join(" ")}: ${message}${hint ? ` (${hint})` : ""}`,
+        ({ severity, node_path, path, message, hint }) =>
+          `${severity}: ${[node_path ?? "", typeof path === "string" ? path : JSON.stringify(path)].filter(Boolean).join(" ")}: ${message}${hint ? ` (${hint})` : ""}`,
       ),
       report.valid ? `${file} is valid.` : `${file} is not valid.`,
     ]);

@@ -33,6 +33,10 @@ const flowProblemSchema = z
     code: z.string().describe("A stable word."),
     severity: z.enum(["error", "warning"]),
     node_id: z.string().nullable(),
+    node_path: z
+      .string()
+      .nullable()
+      .describe('The node\'s id behind those of the maps and loops around it, e.g. "map-0/guard-0".'),
     path: z.array(z.union([z.string(), z.int()])).describe("Members and positions that lead to the place in the flow."),
     message: z.string(),
     hint: z.string().nullable(),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { flowJsonSchema } from "../../domain/flow/definition/flow-schema.ts";
 import { checkFlow } from "../../domain/flow/validate/validate.ts";
-import { flowLimits, subflowProblems } from "../../services/projects/deploy-flow.ts";
+import { flowLimits, isError, subflowProblems } from "../../services/projects/deploy-flow.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -23,16 +23,25 @@ export function createFlowOperations({ config, db }: ApiDeps): Operation[] {
       description: "Tells every problem at once. Nothing is executed or stored.",
       auth: "secret",
       role: "viewer",
-      body: z.strictObject({ flow: flowSchema }).meta({ id: "FlowValidate" }),
+      body: z
+        .strictObject({
+          flow: flowSchema,
+          project_id: z
+            .uuid()
+            .toLowerCase()
+            .optional()
+            .describe("The project that the flow is for: with it, a flow that calls itself is a warning"),
+        })
+        .meta({ id: "FlowValidate" }),
       examples: { flow: { flow: EXAMPLE_FLOW } },
       success: { 200: { description: "Whether it can be deployed, and why not.", schema: flowValidationSchema } },
       async handler({ body, principal: { org_id } }) {
         const checked = checkFlow(body.flow, limits);
-        const unknown = checked.valid
-          ? await db.org(org_id, (connection) => subflowProblems(connection, checked.definition))
+        const ofCalls = checked.valid
+          ? await db.org(org_id, (connection) => subflowProblems(connection, checked.definition, body.project_id))
           : [];
-        const valid = checked.valid && unknown.length === 0;
-        return { status: 200, body: { valid, problems: [...checked.problems, ...unknown] } };
+        const problems = [...checked.problems, ...ofCalls];
+        return { status: 200, body: { valid: !problems.some(isError), problems } };
       },
     }),
     defineOperation({

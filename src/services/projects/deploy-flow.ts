@@ -2,9 +2,9 @@ import type { Config } from "../../config.ts";
 import { ValidationProblem, notFound } from "../../domain/errors.ts";
 import { contentHash } from "../../domain/flow/definition/content-hash.ts";
 import type { FlowDefinition } from "../../domain/flow/definition/definition.ts";
-import { DEFAULT_FLOW_LIMITS } from "../../domain/flow/definition/limits.ts";
+import { DEFAULT_FLOW_LIMITS, MAX_SUBFLOW_DEPTH } from "../../domain/flow/definition/limits.ts";
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
-import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
+import { nodePath, type FlowProblem } from "../../domain/flow/validate/problems.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { checkFlow } from "../../domain/flow/validate/validate.ts";
 import { isUuid } from "../../domain/uuid.ts";
@@ -40,9 +40,14 @@ export function requireValidFlow(flow: unknown, limits: FlowLimits): ReadyFlow {
   return checked;
 }
 
+/** Whether a problem keeps its flow from being deployed. */
+export function isError({ severity }: FlowProblem): boolean {
+  return severity === "error";
+}
+
 function invalidFlow(problems: readonly FlowProblem[]): ValidationProblem {
   const issues = problems
-    .filter((problem) => problem.severity === "error")
+    .filter(isError)
     .map((problem) => ({ loc: ["body", "flow", ...problem.path], msg: problem.message, type: problem.code }));
   return new ValidationProblem(issues, { problems });
 }
@@ -70,8 +75,8 @@ export async function deployFlow(
   const content_hash = contentHash(flow.definition);
   const same = await findFlowVersionByContent(db, projectId, content_hash);
   if (!same) {
-    const problems = await subflowProblems(db, flow.definition);
-    if (problems.length > 0) throw invalidFlow(problems);
+    const problems = await subflowProblems(db, flow.definition, projectId);
+    if (problems.some(isError)) throw invalidFlow(problems);
     const version = await takeNextVersion(db, projectId);
     await insertFlowVersion(db, {
       project_id: projectId,
@@ -98,8 +103,15 @@ interface Reference {
   readonly path: ReadonlyArray<string | number>;
 }
 
-/** What only the database can tell of a flow: which of the flows it calls are not there. */
-export async function subflowProblems(db: Db, definition: FlowDefinition): Promise<FlowProblem[]> {
+/**
+ * What only the database knows of a flow: which of the flows it calls are not there. `projectId`, where it is known, is the
+ * project that the flow belongs to: calling that one is a warning.
+ */
+export async function subflowProblems(
+  db: Db,
+  definition: FlowDefinition,
+  projectId: string | undefined,
+): Promise<FlowProblem[]> {
   const references = referencesOf(definition, []);
   const askable = references.filter((reference) => isUuid(reference.project_id));
   const dead = new Set(references.filter((reference) => !isUuid(reference.project_id)));
@@ -107,14 +119,24 @@ export async function subflowProblems(db: Db, definition: FlowDefinition): Promi
     const reference = askable[position];
     if (reference) dead.add(reference);
   }
-  return [...dead].map(({ path, node_id, version }) => ({
-    code: "unknown_project",
-    severity: "error",
+  const place = ({ path, node_id }: Reference) => ({
     node_id,
+    node_path: nodePath(definition, path),
     path: [...path, "config", "project_id"],
-    message: version === -1 ? "There is no such project" : `There is no such project, or it has no version ${version}`,
-    hint: null,
-  }));
+  });
+  const unknown = [...dead].map((reference): FlowProblem => {
+    const missing = reference.version === -1 ? "" : `, or it has no version ${reference.version}`;
+    const message = `There is no such project${missing}`;
+    return { ...place(reference), code: "unknown_project", severity: "error", message, hint: null };
+  });
+  const own = references.filter(({ project_id }) => project_id.toLowerCase() === projectId);
+  const circular = own.map((reference): FlowProblem => {
+    const message = `The flow calls itself: sub-flows may be nested ${MAX_SUBFLOW_DEPTH} deep, beyond that a run fails`;
+    const hint =
+      "Give the node a skip_if or a condition before it that ends the calls; to repeat something, use a loop";
+    return { ...place(reference), code: "calls_itself", severity: "warning", message, hint };
+  });
+  return [...unknown, ...circular];
 }
 
 function referencesOf(

@@ -277,6 +277,89 @@ describe("checking a flow", () => {
     }
   });
 
+  it("finds errors of syntax in code, without executing it, and says in which node and line", async () => {
+    const code = (source: string) => ({
+      ...echoFlow(),
+      examples: [],
+      nodes: [
+        {
+          id: "map-0",
+          type: "map",
+          config: {
+            items: "[1]",
+            flow: {
+              nodes: [
+                { id: "code-0", type: "code", config: { source } },
+                { id: "out-0", type: "output", config: {} },
+              ],
+              edges: [{ source: "code-0", target: "out-0" }],
+            },
+          },
+        },
+        { id: "out-0", type: "output", config: {} },
+      ],
+      edges: [{ source: "map-0", target: "out-0" }],
+    });
+    const flow = code("function main() {\n  return 1 +;\n}");
+    const { body } = await mine.post("/v2/flows/validate", { flow });
+    expect(body).toMatchObject({
+      valid: false,
+      problems: [
+        {
+          code: "invalid_code",
+          severity: "error",
+          node_id: "code-0",
+          node_path: "map-0/code-0",
+          path: ["nodes", 0, "config", "flow", "nodes", 0, "config", "source"],
+          message: "Line 2: Unexpected token",
+        },
+      ],
+    });
+    expect((await mine.post("/v2/projects", { name: "Code", flow })).status).toBe(422);
+    const endless = code("for (;;) {}\nasync function main({ a }) { return a ?? (await import.call(a)); }");
+    const good = code(
+      "for (;;) {}\nasync function main({ a = 1n, ...rest }) { await null; return rest?.b ?? a ** 2n; }",
+    );
+    expect((await mine.post("/v2/flows/validate", { flow: endless })).body.problems[0].message).toMatch(/^Line 2: /);
+    expect((await mine.post("/v2/flows/validate", { flow: good })).body).toEqual({ valid: true, problems: [] });
+  });
+
+  it("warns of a flow that calls itself, at any depth, and of no other", async () => {
+    const path = await newProject(echoFlow());
+    const other = await newProject(echoFlow());
+    const calls = (called: string) => {
+      const flow = {
+        nodes: [
+          { id: "sub-0", type: "subflow", config: { project_id: called.toUpperCase() } },
+          { id: "out-0", type: "output", config: {} },
+        ],
+        edges: [{ source: "sub-0", target: "out-0" }],
+      };
+      return {
+        ...echoFlow(),
+        examples: [],
+        nodes: [
+          { id: "map-0", type: "map", config: { items: "[1]", flow } },
+          { id: "out-0", type: "output", config: {} },
+        ],
+        edges: [{ source: "map-0", target: "out-0" }],
+      };
+    };
+    const flow = calls(idOf(path));
+    const { body } = await mine.post("/v2/flows/validate", { flow, project_id: idOf(path) });
+    expect(body).toMatchObject({
+      valid: true,
+      problems: [{ code: "calls_itself", severity: "warning", node_id: "sub-0", node_path: "map-0/sub-0" }],
+    });
+    expect(body.problems[0].message).toMatch(/nested 10 deep/);
+    expect((await mine.post(`${path}/versions`, { flow })).status).toBe(201);
+    for (const project_id of [idOf(other), undefined]) {
+      const answer = await mine.post("/v2/flows/validate", { flow, project_id });
+      expect(answer.body).toEqual({ valid: true, problems: [] });
+    }
+    expect((await mine.post("/v2/flows/validate", { flow, project_id: "p" })).status).toBe(422);
+  });
+
   it("publishes the format's schema", async () => {
     const answer = await mine.get("/v2/flows/schema");
     expect(answer.headers.get("content-type")).toBe("application/schema+json");

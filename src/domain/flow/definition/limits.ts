@@ -18,6 +18,9 @@ export interface FlowLimits {
   readonly max_input_bytes: number;
 }
 
+/** Sub-flows inside sub-flows: a run beyond this fails, as its flow most likely calls itself. */
+export const MAX_SUBFLOW_DEPTH = 10;
+
 /** The limits of contract section 0, where nothing else is configured. */
 export const DEFAULT_FLOW_LIMITS: FlowLimits = {
   max_nodes: 1000,

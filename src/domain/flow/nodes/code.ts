@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { cel, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { syntaxFaultOf } from "./code-syntax.ts";
+import { cel, NO_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec } from "./spec.ts";
 
 /** Longest source of a code node (characters). */
 const MAX_CODE_CHARS = 256 * 1024;
@@ -16,23 +17,25 @@ export const codeConfig = z.strictObject({
 });
 export type CodeConfig = z.infer<typeof codeConfig>;
 
+function faultsOf(source: string): readonly ConfigFault[] {
+  const place = { path: ["source"], severity: "error" } as const;
+  const fault = syntaxFaultOf(source);
+  if (fault) {
+    const hint = "The sandbox runs JavaScript (ES2023) as a script: no import, export or await outside of functions";
+    return [{ ...place, code: "invalid_code", message: `Line ${fault.line}: ${fault.message}`, hint }];
+  }
+  if (/\bmain\b/.test(source)) return [];
+  const hint = "Write function main(args) { ... return value; }";
+  return [{ ...place, message: "The source declares no main", hint }];
+}
+
 export const codeSpec: NodeSpec<CodeConfig> = {
   description: "Runs JavaScript in a sandbox",
   config: codeConfig,
   execution: () => "activity",
   handles: () => ONLY_OUT,
   expressions: ({ args }) => Object.entries(args).map(([name, source]) => cel(source, "args", name)),
-  faults: ({ source }) =>
-    /\bmain\b/.test(source)
-      ? []
-      : [
-          {
-            path: ["source"],
-            severity: "error",
-            message: "The source declares no main",
-            hint: "Write function main(args) { ... return value; }",
-          },
-        ],
+  faults: ({ source }) => faultsOf(source),
   retry: NO_RETRY,
   timeout_ms: 10_000,
   io: { output: () => ({}) },

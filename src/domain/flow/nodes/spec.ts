@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { Json, JsonObject } from "../../json.ts";
 import type { FlowLimits } from "../definition/limits.ts";
 import type { Execution, RetryPolicy } from "../plan/types.ts";
+import type { FlowProblemCode } from "../validate/problems.ts";
 
 /** A place in a node's configuration that is evaluated when the node runs. */
 export interface Expression {
@@ -19,6 +20,8 @@ export interface PauseShape {
 
 /** A fault of a configuration that its schema cannot express. */
 export interface ConfigFault {
+  /** `invalid_config` where it is left out. */
+  readonly code?: FlowProblemCode;
   readonly path: ReadonlyArray<string | number>;
   readonly severity: "error" | "warning";
   readonly message: string;

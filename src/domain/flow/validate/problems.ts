@@ -18,14 +18,15 @@ export const FLOW_PROBLEM_CODES = [
   "duplicate_id",
   "reserved_id",
   "unknown_kind",
-  // Reported at deploy: only then are other projects looked at
-  "unknown_project",
   "kind_not_allowed",
-  "unknown_project",
   "invalid_config",
+  "invalid_code",
   "invalid_form",
   "setting_ignored",
   "missing_default_output",
+  // Calls of other projects' flows
+  "unknown_project",
+  "calls_itself",
   // Edges and the graph
   "unknown_node",
   "unknown_handle",
@@ -64,6 +65,8 @@ export interface FlowProblem {
   readonly severity: "error" | "warning";
   /** The node it concerns; null where it concerns none, or one whose id is unusable. */
   readonly node_id: string | null;
+  /** The node's id behind those of the maps and loops around it, e.g. "map-0/guard-0"; null where there is no node. */
+  readonly node_path: string | null;
   /** Members and positions that lead to the place in the flow. */
   readonly path: Path;
   readonly message: string;
@@ -91,7 +94,8 @@ export interface ProblemList {
   all(): FlowProblem[];
 }
 
-export function createProblemList(): ProblemList {
+/** Makes a list of problems of a flow. */
+export function createProblemList(flow: unknown): ProblemList {
   const problems: FlowProblem[] = [];
   let omitted = 0;
   let errors = 0;
@@ -99,7 +103,8 @@ export function createProblemList(): ProblemList {
     add({ code, path, message, severity = "error", node_id = null, hint }) {
       if (severity === "error") errors += 1;
       if (problems.length >= MAX_PROBLEMS) omitted += 1;
-      else problems.push({ code, severity, node_id, path, message, hint: hint ?? null });
+      else
+        problems.push({ code, severity, node_id, node_path: nodePath(flow, path), path, message, hint: hint ?? null });
     },
     get hasErrors() {
       return errors > 0;
@@ -108,9 +113,25 @@ export function createProblemList(): ProblemList {
       if (omitted === 0) return problems;
       const message = `${omitted} more problems are not listed`;
       const severity = errors > 0 ? ("error" as const) : ("warning" as const);
-      return [...problems, { code: "too_many_problems", severity, node_id: null, path: [], message, hint: null }];
+      const place = { node_id: null, node_path: null, path: [] };
+      return [...problems, { code: "too_many_problems", severity, ...place, message, hint: null }];
     },
   };
+}
+
+/** The ids of the nodes that a path in a flow leads through: "map-0/guard-0"; null where it meets none, or none that has an id. */
+export function nodePath(flow: unknown, path: Path): string | null {
+  const ids: string[] = [];
+  let value = flow;
+  for (const [index, step] of path.entries()) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) break;
+    value = (value as Readonly<Record<string | number, unknown>>)[step];
+    if (path[index - 1] !== "nodes" || typeof step !== "number") continue;
+    const id = (value as { readonly id?: unknown } | null | undefined)?.id;
+    if (typeof id !== "string") return null;
+    ids.push(shorten(id));
+  }
+  return ids.length === 0 ? null : ids.join("/");
 }
 
 /** Schemas tell what they were given, so that what is missing can be told from what is wrong. */

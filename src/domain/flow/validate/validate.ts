@@ -46,7 +46,7 @@ export function validateFlow(input: unknown, limits: FlowLimits): FlowValidation
 
 /** As validateFlow, and hands back the definition and its plan where the flow is valid. */
 export function checkFlow(input: unknown, limits: FlowLimits): CheckedFlow {
-  const problems = createProblemList();
+  const problems = createProblemList(input);
   if (
     !measureGraphs(input, limits, problems) ||
     !measureDocument(input, problems) ||

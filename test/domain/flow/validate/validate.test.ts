@@ -375,6 +375,18 @@ describe("nested flows", () => {
     );
   });
 
+  it("have each problem reported once, with the nodes around it", () => {
+    const faulty = inner("1 +");
+    const loop = node("loop-0", "loop", { while: "true", flow: faulty });
+    const problems = problemsOf(
+      around({ nodes: [loop, node("out-0", "output")], edges: edges("loop-0 > out-0") }, { items: "1 +" }),
+    );
+    expect(problems.map(({ code, node_id, node_path }) => [code, node_id, node_path])).toEqual([
+      ["invalid_expression", "map-0", "map-0"],
+      ["invalid_expression", "set-0", "map-0/loop-0/set-0"],
+    ]);
+  });
+
   it("see item, their own nodes, and what is settled before the map", () => {
     expect(codesOf(around(inner('[item, index, nodes["in-0"]]')))).toEqual([]);
     expect(codesOf(around(inner('nodes["string-0"]')))).toEqual(["reads_later_node"]);
