@@ -12,6 +12,7 @@ const costly = scope({
   long: "a".repeat(2_000_000),
   half: `b${"a".repeat(1_000_000)}`,
   objects: `[${"{},".repeat(6_000_000)}1]`,
+  abc: "abc".repeat(300),
   commas: ",".repeat(10_000_000),
   members: Object.fromEntries(numbers.map((each) => [`m${each}`, each])),
   copy: Object.fromEntries(numbers.map((each) => [`m${each}`, each])),
@@ -29,6 +30,7 @@ const INHERITED = [
 describe("an expression that would take too long", () => {
   it.each([
     ["nested macros", "nodes.l.map(x, nodes.l.map(y, x * y))"],
+    ["rounds of nothing", "nodes.l.all(x, nodes.l.all(y, true))"],
     ["errors that quantifiers swallow", "nodes.l.exists(x, nodes.l.exists(y, y.missing))"],
     ["membership in a long list", "nodes.l.filter(x, -1.0 in nodes.l)"],
     ["comparing long lists", "nodes.l.filter(x, nodes.l == nodes.l.map(y, y))"],
@@ -39,6 +41,7 @@ describe("an expression that would take too long", () => {
     ["lists that grow", "nodes.l.map(x, nodes.l + nodes.l)"],
     ["a list that holds itself", `[1]${".map(x, [x, x])".repeat(60)}`],
     ["splitting into characters", "nodes.l.map(x, nodes.half.substring(1).split(''))"],
+    ["making long lists of short texts", "nodes.l.all(x, nodes.abc.split('')[0] == 'a')"],
     ["searching for a long text in a long text", "nodes.l.filter(x, nodes.long.contains(nodes.half))"],
     ["searching backwards", "nodes.l.map(x, nodes.long.lastIndexOf(nodes.half))"],
     ["a large regular expression on a long text", "nodes.long.matches('([ab]*a){900}[cd]')"],
