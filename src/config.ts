@@ -134,6 +134,30 @@ export const environmentSchema = z.object({
     .describe(
       "Encrypts stored secrets: base64 of 32 bytes, the same in every process; earlier ones after a comma. Unset, a key is made in MILLRACE_BLOB_DIR",
     ),
+  MILLRACE_EMBEDDING_MODEL_DIR: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Folder of the local embedding model's files; unset, what `npm run model:fetch` has put into ~/.cache"),
+  MILLRACE_EMBEDDINGS_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("An OpenAI-compatible embeddings endpoint (.../v1/embeddings) for embedding models other than `local`"),
+  MILLRACE_EMBEDDINGS_API_KEY: z.string().min(1).optional().describe("Its bearer credential"),
+  MILLRACE_EMBEDDINGS_PER_MINUTE: int(1, 1_000_000)
+    .optional()
+    .describe("Requests to it a process begins a minute; unset is unlimited"),
+  MILLRACE_RERANK_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe(
+      "A rerank endpoint in the shape of Cohere's and Jina's (.../v1/rerank), used by queries of knowledge bases",
+    ),
+  MILLRACE_RERANK_API_KEY: z.string().min(1).optional().describe("Its bearer credential"),
+  MILLRACE_RERANK_MODEL: z.string().min(1).default("rerank-v3.5").describe("The model it is asked for"),
+  MILLRACE_VECTOR_CACHE_MIB: int(16, 65_536)
+    .default(512)
+    .describe("Memory each process keeps vectors of knowledge bases in"),
   MILLRACE_WEBHOOK_SCHEDULE_MS: delays
     .default([...DEFAULT_WEBHOOK_SCHEDULE_MS])
     .describe("Delay before each attempt to deliver an event, from the failure of the one before it"),

@@ -8,6 +8,7 @@ import { openDatabase } from "../stores/db.ts";
 import { migrate } from "../stores/migrate.ts";
 import { deployExamples, ensureAccounts } from "./demo.ts";
 import type { Accounts, DeployedExamples } from "./demo.ts";
+import { fetchModel } from "./embedding-model.ts";
 import { lockState } from "./lock.ts";
 import type { StateLock } from "./lock.ts";
 import { PACKAGE_ROOT } from "./package-root.ts";
@@ -61,6 +62,8 @@ async function startAll(directory: string, lock: StateLock, stopper: Stopper): P
     return started;
   };
   // Side by side: neither needs the other.
+  // Meanwhile, and not waited for: knowledge bases work without it.
+  void provideModel();
   const [postgres, temporal] = await together(
     step(
       "PostgreSQL",
@@ -110,6 +113,12 @@ async function startAll(directory: string, lock: StateLock, stopper: Stopper): P
   say(`Keys, for scripts   ${here(stateFile)}`);
   say(`Logs                ${here(join(directory, "logs"))}`);
   return complete;
+}
+
+async function provideModel(): Promise<void> {
+  const configured = process.env["MILLRACE_EMBEDDING_MODEL_DIR"] || undefined;
+  const model = await fetchModel({ say, configured }).catch((error: Error) => ({ no: error.message }));
+  if ("no" in model) say(model.no);
 }
 
 async function makeAccounts(databaseUrl: string, last: DevState | undefined): Promise<Accounts & { created: boolean }> {

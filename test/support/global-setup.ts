@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestProject } from "vitest/node";
+import { fetchModel } from "../../src/dev/embedding-model.ts";
 import { startPostgres } from "../../src/dev/postgres.ts";
 import { isAlive } from "../../src/dev/processes.ts";
 import { findTemporal } from "../../src/dev/temporal-binary.ts";
@@ -78,6 +79,9 @@ async function startServers(): Promise<StartedServers> {
       }),
     ),
   ]);
+  // Tests of semantic search say that they are skipped where there is none.
+  const model = await fetchModel({ say: (line) => console.error(line) });
+  if ("no" in model) console.error(model.no);
   const [postgres, temporal] = started;
   if (postgres.status === "fulfilled") recordPid(stateDir, postgres.value.pid);
   if (postgres.status === "rejected" || temporal.status === "rejected") {

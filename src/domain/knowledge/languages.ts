@@ -1,0 +1,65 @@
+/**
+ * Text search configurations of Postgres by the ISO 639-3 code of their language: those that come with every supported
+ * version. They bring stemming and stop words.
+ */
+export const CONFIGURATION_OF_LANGUAGE = {
+  arb: "arabic",
+  cat: "catalan",
+  dan: "danish",
+  deu: "german",
+  ell: "greek",
+  eng: "english",
+  eus: "basque",
+  fin: "finnish",
+  fra: "french",
+  gle: "irish",
+  hin: "hindi",
+  hun: "hungarian",
+  hye: "armenian",
+  ind: "indonesian",
+  ita: "italian",
+  lit: "lithuanian",
+  nld: "dutch",
+  nob: "norwegian",
+  npi: "nepali",
+  por: "portuguese",
+  ron: "romanian",
+  rus: "russian",
+  spa: "spanish",
+  srp: "serbian",
+  swe: "swedish",
+  tam: "tamil",
+  tur: "turkish",
+  ydd: "yiddish",
+} as const;
+
+/** Where a text is in none of these languages. */
+export const NO_LANGUAGE = "simple";
+/** Where a text is too short to tell. */
+export const DEFAULT_LANGUAGE = "english";
+
+export type TextConfiguration =
+  | (typeof CONFIGURATION_OF_LANGUAGE)[keyof typeof CONFIGURATION_OF_LANGUAGE]
+  | typeof NO_LANGUAGE;
+
+// Scripts written without blanks between words.
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const segmenter = new Intl.Segmenter("und", { granularity: "word" });
+
+/** Whether most of a text is in a script without blanks, for which there is no stemming. */
+export function isUnspaced(text: string): boolean {
+  return UNSPACED.test(text);
+}
+
+/**
+ * A text as it is given to Postgres for its words: composed, in lower case whatever the database's locale, and with
+ * blanks between the words of scripts that have none. Queries go through the same.
+ */
+export function wordsText(text: string): string {
+  const plain = text.normalize("NFKC").replaceAll("\u0000", " ").toLowerCase();
+  if (!UNSPACED.test(plain)) return plain;
+  const words: string[] = [];
+  for (const { segment } of segmenter.segment(plain)) words.push(segment);
+  return words.join(" ");
+}

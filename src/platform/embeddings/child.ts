@@ -1,0 +1,87 @@
+// Entry of the process that runs the local embedding model.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as tokenizers from "@huggingface/tokenizers";
+import { InferenceSession, Tensor } from "onnxruntime-node";
+import { normalizeVector } from "../../domain/knowledge/halves.ts";
+import { serveRequests } from "../children/serve.ts";
+
+/** What the model was trained to read before a question. Passages have no such prefix. */
+const QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages: ";
+/** Tokens the model reads at once, its two special ones included. */
+const MAX_TOKENS = 512;
+
+interface Tokenizer {
+  encode(text: string): { readonly ids: number[] };
+}
+// The package's own declarations refer to files it does not have.
+const { Tokenizer } = tokenizers as unknown as { Tokenizer: new (tokenizer: unknown, config: unknown) => Tokenizer };
+
+interface Model {
+  readonly tokenizer: Tokenizer;
+  readonly session: InferenceSession;
+}
+
+let model: Promise<Model> | undefined;
+
+async function load(dir: string, threads: number): Promise<Model> {
+  const tokenizer = new Tokenizer(JSON.parse(readFileSync(join(dir, "tokenizer.json"), "utf8")), {});
+  const session = await InferenceSession.create(join(dir, "model.onnx"), {
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    logSeverityLevel: 3,
+  });
+  return { tokenizer, session };
+}
+
+/**
+ * The vector of a text. One text at a time, without padding: int8 scales would otherwise depend on what else is in the batch, and
+ * a batch is no quicker on a processor. A text of more tokens than the model reads at once is the mean of its parts.
+ */
+async function embed({ tokenizer, session }: Model, text: string): Promise<Float32Array> {
+  const { ids } = tokenizer.encode(text);
+  const [first = 101, ...rest] = ids;
+  const last = rest.pop() ?? 102;
+  const room = MAX_TOKENS - 2;
+  const sum = new Float64Array(384);
+  for (let at = 0; at === 0 || at < rest.length; at += room) {
+    const part = rest.slice(at, at + room);
+    const vector = normalizeVector(await run(session, [first, ...part, last]));
+    for (let i = 0; i < sum.length; i += 1) sum[i] = (sum[i] ?? 0) + (vector[i] ?? 0) * Math.max(1, part.length);
+  }
+  return normalizeVector(sum);
+}
+
+async function run(session: InferenceSession, ids: readonly number[]): Promise<Float32Array> {
+  const shape = [1, ids.length];
+  const tensor = (values: BigInt64Array): Tensor => new Tensor("int64", values, shape);
+  const output = await session.run({
+    input_ids: tensor(BigInt64Array.from(ids, BigInt)),
+    attention_mask: tensor(new BigInt64Array(ids.length).fill(1n)),
+    token_type_ids: tensor(new BigInt64Array(ids.length)),
+  });
+  const states = output["last_hidden_state"]?.data;
+  if (!(states instanceof Float32Array)) throw new Error("The model answered something else.");
+  // The state of the first token, [CLS], stands for the whole.
+  return states.slice(0, 384);
+}
+
+serveRequests({
+  async handle({ header, body }) {
+    if (typeof header["load"] === "string") {
+      model = load(header["load"], Number(header["threads"]));
+      await model;
+      return { header: {}, body: Buffer.alloc(0) };
+    }
+    if (model === undefined) throw new Error("No model has been loaded.");
+    const loaded = await model;
+    const texts = JSON.parse(body.toString("utf8")) as string[];
+    const vectors: Buffer[] = [];
+    for (const text of texts) {
+      const vector = await embed(loaded, header["kind"] === "query" ? QUERY_INSTRUCTION + text : text);
+      vectors.push(Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength));
+    }
+    return { header: {}, body: Buffer.concat(vectors) };
+  },
+  wornAtMib: Number.POSITIVE_INFINITY,
+});

@@ -1,0 +1,99 @@
+import { z } from "zod";
+import { normalizeVector } from "../../domain/knowledge/halves.ts";
+import type { GuardedFetch } from "../fetch/guarded-fetch.ts";
+import { callModel } from "./model-call.ts";
+import type { ModelCallOptions, ModelEndpoint } from "./model-call.ts";
+import type { Embedder } from "./types.ts";
+import { EmbeddingError } from "./types.ts";
+
+export interface EndpointEmbedderOptions extends Pick<ModelCallOptions, "tries" | "retryMs"> {
+  readonly model: string;
+  /** Texts of a request. Default 96. */
+  readonly batchTexts?: number;
+  /** Characters of a request, unless a single text has more. Default 100 000. */
+  readonly batchChars?: number;
+  /** Requests under way at once, whoever asks. Default 4. */
+  readonly concurrency?: number;
+  /** Requests begun a minute; unset is unlimited. */
+  readonly requestsPerMinute?: number | undefined;
+}
+
+const answerSchema = z.object({
+  data: z.array(z.object({ index: z.int().min(0), embedding: z.array(z.number()).min(1).max(16_000) })),
+});
+
+/**
+ * Embeddings by an OpenAI-compatible endpoint: `url` is the address that ends in `/embeddings`. Requests wait for one another
+ * as the limits say; those that fail in passing are made again.
+ */
+export function createEndpointEmbedder(
+  fetch: Pick<GuardedFetch, "fetch">,
+  endpoint: ModelEndpoint,
+  options: EndpointEmbedderOptions,
+): Embedder {
+  const limit = createLimiter(options.concurrency ?? 4, options.requestsPerMinute);
+
+  const embedBatch = async (input: readonly string[], signal: AbortSignal | undefined): Promise<Float32Array[]> => {
+    const body = { model: options.model, input, encoding_format: "float" };
+    const answer = await limit(() => callModel(fetch, endpoint, body, { ...options, signal }), signal);
+    const read = answerSchema.safeParse(answer);
+    const byIndex = new Map(read.data?.data.map(({ index, embedding }) => [index, embedding]));
+    return input.map((_, index) => {
+      const embedding = byIndex.get(index);
+      if (embedding === undefined) {
+        throw new EmbeddingError(
+          "malformed",
+          `${new URL(endpoint.url).host} did not answer one embedding for each text.`,
+        );
+      }
+      return normalizeVector(embedding);
+    });
+  };
+
+  return {
+    async embed(texts, _kind, { signal } = {}) {
+      const batches = splitBatches(texts, options.batchTexts ?? 96, options.batchChars ?? 100_000);
+      return (await Promise.all(batches.map((batch) => embedBatch(batch, signal)))).flat();
+    },
+  };
+}
+
+function splitBatches(texts: readonly string[], maxTexts: number, maxChars: number): string[][] {
+  const batches: string[][] = [];
+  let chars = 0;
+  for (const text of texts) {
+    const last = batches.at(-1);
+    if (last === undefined || last.length >= maxTexts || chars + text.length > maxChars) {
+      batches.push([text]);
+      chars = text.length;
+    } else {
+      last.push(text);
+      chars += text.length;
+    }
+  }
+  return batches;
+}
+
+type Limiter = <T>(work: () => Promise<T>, signal: AbortSignal | undefined) => Promise<T>;
+
+function createLimiter(concurrency: number, perMinute: number | undefined): Limiter {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  let nextStart = 0;
+  return async (work, signal) => {
+    if (running >= concurrency) await new Promise<void>((resolve) => waiting.push(resolve));
+    running += 1;
+    try {
+      signal?.throwIfAborted();
+      if (perMinute !== undefined) {
+        const start = Math.max(Date.now(), nextStart);
+        nextStart = start + 60_000 / perMinute;
+        if (start > Date.now()) await new Promise((resolve) => setTimeout(resolve, start - Date.now()));
+      }
+      return await work();
+    } finally {
+      running -= 1;
+      waiting.shift()?.();
+    }
+  };
+}

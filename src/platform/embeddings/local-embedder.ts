@@ -1,0 +1,196 @@
+import { createRequire } from "node:module";
+import { availableParallelism } from "node:os";
+import { compiledEntry, readableByChild } from "../children/entry.ts";
+import type { Child } from "../children/spawn.ts";
+import { ChildEnded, spawnChild } from "../children/spawn.ts";
+import { findModel, LOCAL_MODEL } from "./model-files.ts";
+import type { EmbedOptions, Embedder, EmbeddingKind } from "./types.ts";
+import { EmbeddingError } from "./types.ts";
+
+/** Longest text, characters: some 5000 tokens, seconds of work. */
+const MAX_TEXT = 40_000;
+/** Texts a request to the child has at most, so that a query need not wait long behind a document. */
+const BATCH = 8;
+const START_TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 60_000;
+/** After so long without work the process ends: it holds some 200 MB. */
+const IDLE_MS = 5 * 60_000;
+const ENTRY = new URL("./child.ts", import.meta.url);
+const PACKAGES = ["onnxruntime-node", "onnxruntime-common", "@huggingface/tokenizers"];
+
+export interface LocalEmbedderOptions {
+  /** Folder of the model's files. Default: that of the machine's cache. */
+  readonly modelDir?: string | undefined;
+}
+
+export interface LocalEmbedder extends Embedder {
+  /** Why it cannot be used here (what is missing, and what helps), or null: packages and model are there. */
+  problem(): Promise<string | null>;
+  close(): Promise<void>;
+}
+
+interface Job {
+  readonly texts: readonly string[];
+  readonly kind: EmbeddingKind;
+  readonly signal: AbortSignal | undefined;
+  resolve(vectors: Float32Array[]): void;
+  reject(error: unknown): void;
+}
+
+/** The local model, in a child process of its own that starts with the first text. `close` must be called. */
+export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEmbedder {
+  const queue: Job[] = [];
+  let child: Promise<Child> | undefined;
+  let checked: Promise<{ readonly dir: string } | { readonly no: string }> | undefined;
+  let working = false;
+  let closed = false;
+  let idle: NodeJS.Timeout | undefined;
+
+  /** A model that was found stays; one that was not may be fetched meanwhile. */
+  const find = async (): Promise<{ readonly dir: string } | { readonly no: string }> => {
+    checked ??= check(options.modelDir);
+    const found = await checked;
+    if ("no" in found) checked = undefined;
+    return found;
+  };
+
+  const start = async (): Promise<Child> => {
+    const found = await find();
+    if ("no" in found) throw new EmbeddingError("unavailable", found.no);
+    const entry = compiledEntry(ENTRY);
+    const started = spawnChild({
+      entry,
+      nodeFlags: ["--allow-addons"],
+      addons: true,
+      readable: [...readableByChild(entry, PACKAGES), found.dir],
+      heapMib: 256,
+      dataMib: 2048,
+      idleMib: undefined,
+      cpuSeconds: 100_000_000,
+      maxOutputBytes: 64 * 1024 * 1024,
+    });
+    const timer = setTimeout(() => started.kill(), START_TIMEOUT_MS);
+    try {
+      await started.ready;
+      const threads = Math.max(1, Math.floor(availableParallelism() / 2));
+      await started.request({ header: { load: found.dir, threads }, body: Buffer.alloc(0) });
+      return started;
+    } catch (error) {
+      started.kill();
+      throw asEmbeddingError(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
+  const ask = async (texts: readonly string[], kind: EmbeddingKind): Promise<Float32Array[]> => {
+    child ??= start();
+    const current = await child.catch((error: unknown) => {
+      child = undefined;
+      throw error;
+    });
+    const timer = setTimeout(() => current.kill(), TIMEOUT_MS);
+    try {
+      const body = Buffer.from(JSON.stringify(texts));
+      const reply = await current.request({ header: { kind }, body });
+      return splitVectors(reply.body, texts.length);
+    } catch (error) {
+      throw asEmbeddingError(error);
+    } finally {
+      clearTimeout(timer);
+      if (!current.isAlive()) child = undefined;
+    }
+  };
+
+  const run = async (job: Job): Promise<void> => {
+    try {
+      job.signal?.throwIfAborted();
+      job.resolve(await ask(job.texts, job.kind));
+    } catch (error) {
+      job.reject(error);
+    }
+  };
+
+  const work = async (): Promise<void> => {
+    if (working) return;
+    working = true;
+    clearTimeout(idle);
+    for (;;) {
+      // Somebody waits for a query.
+      const urgent = queue.findIndex((job) => job.kind === "query");
+      const [job] = queue.splice(Math.max(0, urgent), 1);
+      if (job === undefined) break;
+      if (closed) job.reject(new EmbeddingError("unavailable", "The embedding model is being stopped."));
+      else await run(job);
+    }
+    working = false;
+    idle = setTimeout(() => void stop(), IDLE_MS).unref();
+  };
+
+  const stop = async (): Promise<void> => {
+    const current = await child?.catch(() => undefined);
+    child = undefined;
+    current?.kill();
+    await current?.exited;
+  };
+
+  return {
+    async embed(texts, kind, { signal }: EmbedOptions = {}) {
+      const tooLong = texts.find((text) => text.length > MAX_TEXT);
+      if (tooLong !== undefined) {
+        throw new EmbeddingError(
+          "refused",
+          `A text of more than ${MAX_TEXT} characters cannot be embedded: choose a smaller chunk_size.`,
+        );
+      }
+      const vectors: Float32Array[] = [];
+      for (let at = 0; at < texts.length; at += BATCH) {
+        const batch = texts.slice(at, at + BATCH);
+        vectors.push(
+          ...(await new Promise<Float32Array[]>((resolve, reject) => {
+            queue.push({ texts: batch, kind, signal, resolve, reject });
+            void work();
+          })),
+        );
+      }
+      return vectors;
+    },
+    async problem() {
+      const found = await find();
+      return "no" in found ? found.no : null;
+    },
+    async close() {
+      closed = true;
+      clearTimeout(idle);
+      await stop();
+    },
+  };
+}
+
+async function check(modelDir: string | undefined): Promise<{ readonly dir: string } | { readonly no: string }> {
+  const require = createRequire(import.meta.url);
+  for (const name of ["onnxruntime-node", "@huggingface/tokenizers"]) {
+    try {
+      require.resolve(name);
+    } catch {
+      return { no: `The local embedding model needs the optional package ${name}, which is not installed (npm ci).` };
+    }
+  }
+  const found = await findModel(modelDir);
+  if ("dir" in found) return found;
+  const help = "run `npm run model:fetch`, or set MILLRACE_EMBEDDING_MODEL_DIR to a folder that has the files";
+  return { no: `The local embedding model is not there: ${found.no}; ${help}.` };
+}
+
+function splitVectors(bytes: Buffer, count: number): Float32Array[] {
+  const all = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+  const { dimensions } = LOCAL_MODEL;
+  if (all.length !== count * dimensions)
+    throw new EmbeddingError("malformed", "The local model answered something else.");
+  return Array.from({ length: count }, (_, i) => all.slice(i * dimensions, (i + 1) * dimensions));
+}
+
+function asEmbeddingError(error: unknown): unknown {
+  if (!(error instanceof ChildEnded)) return error;
+  return new EmbeddingError("unavailable", "The process of the local embedding model has ended.", { cause: error });
+}

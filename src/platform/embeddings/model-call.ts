@@ -1,0 +1,109 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { GuardedFetch, GuardedResponse } from "../fetch/guarded-fetch.ts";
+import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
+import { EmbeddingError } from "./types.ts";
+
+/** An HTTP interface of a model provider. */
+export interface ModelEndpoint {
+  readonly url: string;
+  readonly apiKey: string | null;
+}
+
+export interface ModelCallOptions {
+  /** Tries in all. Default 5. */
+  readonly tries?: number;
+  /** Wait before the second try, doubled before each further one, ms. Default 500. */
+  readonly retryMs?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const MAX_RETRY_MS = 30_000;
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Posts JSON to a model provider and reads its JSON, with further tries where it is busy, fails or cannot be reached. Throws
+ * EmbeddingError, which names the host and never the key.
+ */
+export async function callModel(
+  fetch: Pick<GuardedFetch, "fetch">,
+  { url, apiKey }: ModelEndpoint,
+  body: unknown,
+  { tries = 5, retryMs = 500, signal }: ModelCallOptions = {},
+): Promise<unknown> {
+  const host = new URL(url).host;
+  for (let tried = 1; ; tried += 1) {
+    const answer = await post(fetch, url, apiKey, JSON.stringify(body), signal);
+    if (!(answer instanceof EmbeddingError) && answer.status < 300) return parse(answer.body, host);
+    const again = answer instanceof EmbeddingError ? answer.failure === "unavailable" : isTransient(answer.status);
+    if (!again || tried >= tries) {
+      if (answer instanceof EmbeddingError) throw answer;
+      const detail = apiKey === null ? errorText(answer.body) : errorText(answer.body).replaceAll(apiKey, "***");
+      throw new EmbeddingError(
+        again ? "unavailable" : "refused",
+        `${host} answered ${answer.status}. ${detail}`.trim(),
+      );
+    }
+    const asked = answer instanceof EmbeddingError ? 0 : retryAfterMs(answer.headers["retry-after"]);
+    // Some jitter: otherwise all that were refused together come back together.
+    const wait = Math.min(MAX_RETRY_MS, Math.max(asked, retryMs * 2 ** (tried - 1) * (0.75 + Math.random() / 2)));
+    await delay(wait, undefined, signal === undefined ? {} : { signal }).catch((error: unknown) => {
+      throw signal?.aborted === true ? signal.reason : error;
+    });
+  }
+}
+
+async function post(
+  fetch: Pick<GuardedFetch, "fetch">,
+  url: string,
+  apiKey: string | null,
+  body: string,
+  signal: AbortSignal | undefined,
+): Promise<GuardedResponse | EmbeddingError> {
+  try {
+    return await fetch.fetch({
+      url,
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json",
+        ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+      },
+      body,
+      redirects: 0,
+      limits: { responseBytes: MAX_ANSWER_BYTES },
+      ...(signal === undefined ? {} : { signal }),
+    });
+  } catch (error) {
+    if (error instanceof FetchRefused) return new EmbeddingError("refused", error.message, { cause: error });
+    if (error instanceof FetchFailed) return new EmbeddingError("unavailable", error.message, { cause: error });
+    throw error;
+  }
+}
+
+const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500;
+
+function retryAfterMs(header: string | undefined): number {
+  if (header === undefined) return 0;
+  if (/^\d{1,6}$/.test(header.trim())) return Number(header) * 1000;
+  const time = Date.parse(header);
+  return Number.isNaN(time) ? 0 : Math.max(0, time - Date.now());
+}
+
+function parse(body: Buffer, host: string): unknown {
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch (error) {
+    throw new EmbeddingError("malformed", `${host} answered something other than JSON.`, { cause: error });
+  }
+}
+
+function errorText(body: Buffer): string {
+  const text = body.toString("utf8").slice(0, 2000);
+  try {
+    const { error, message, detail } = JSON.parse(text) as Record<string, unknown>;
+    const inner = (error as { message?: unknown } | undefined)?.message ?? error ?? message ?? detail;
+    return typeof inner === "string" ? inner.slice(0, 500) : "";
+  } catch {
+    return text.replaceAll(/\s+/g, " ").slice(0, 200);
+  }
+}

@@ -1,0 +1,66 @@
+// A thread that compares vectors. It keeps nothing: the vectors lie in memory it shares with whoever asks.
+import { parentPort } from "node:worker_threads";
+import type { NearestReply, NearestRequest } from "./nearest.ts";
+
+parentPort?.on("message", (request: NearestRequest) => parentPort?.postMessage(nearest(request)));
+
+function nearest({ id, memory, dimensions, count, query, slots, limit }: NearestRequest): NearestReply {
+  const data = new Float32Array(memory);
+  const tried = slots?.length ?? count;
+  // A heap of the best, the worst of them first.
+  const bestSlots = new Int32Array(limit);
+  const bestScores = new Float64Array(limit);
+  let size = 0;
+  for (let i = 0; i < tried; i += 1) {
+    const slot = slots === null ? i : (slots[i] ?? 0);
+    const score = dot(data, slot * dimensions, query, dimensions);
+    if (size < limit) {
+      let at = size;
+      size += 1;
+      while (at > 0) {
+        const parent = (at - 1) >> 1;
+        if ((bestScores[parent] ?? 0) <= score) break;
+        bestScores[at] = bestScores[parent] ?? 0;
+        bestSlots[at] = bestSlots[parent] ?? 0;
+        at = parent;
+      }
+      bestScores[at] = score;
+      bestSlots[at] = slot;
+    } else if (score > (bestScores[0] ?? 0)) {
+      let at = 0;
+      for (;;) {
+        let child = 2 * at + 1;
+        if (child >= size) break;
+        if (child + 1 < size && (bestScores[child + 1] ?? 0) < (bestScores[child] ?? 0)) child += 1;
+        if ((bestScores[child] ?? 0) >= score) break;
+        bestScores[at] = bestScores[child] ?? 0;
+        bestSlots[at] = bestSlots[child] ?? 0;
+        at = child;
+      }
+      bestScores[at] = score;
+      bestSlots[at] = slot;
+    }
+  }
+  const order = Array.from({ length: size }, (_, i) => i).toSorted(
+    (a, b) => (bestScores[b] ?? 0) - (bestScores[a] ?? 0) || (bestSlots[a] ?? 0) - (bestSlots[b] ?? 0),
+  );
+  return { id, slots: order.map((i) => bestSlots[i] ?? 0), scores: order.map((i) => bestScores[i] ?? 0) };
+}
+
+/** Four sums at once: the additions of one would wait for each other. */
+function dot(data: Float32Array, offset: number, query: Float32Array, dimensions: number): number {
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  let i = 0;
+  for (; i + 3 < dimensions; i += 4) {
+    const at = offset + i;
+    a += (data[at] as number) * (query[i] as number);
+    b += (data[at + 1] as number) * (query[i + 1] as number);
+    c += (data[at + 2] as number) * (query[i + 2] as number);
+    d += (data[at + 3] as number) * (query[i + 3] as number);
+  }
+  for (; i < dimensions; i += 1) a += (data[offset + i] as number) * (query[i] as number);
+  return a + b + c + d;
+}

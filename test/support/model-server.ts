@@ -1,0 +1,70 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** A server with the interfaces of embedding and reranking models. */
+export interface ModelServer {
+  /** Like "http://127.0.0.1:40123". */
+  readonly url: string;
+  /** Bodies of the requests that were answered with vectors, in order. */
+  readonly embedded: readonly string[][];
+  /** Answers the next requests with this status; 0: breaks the connection. */
+  failNext(times: number, status: number): void;
+  close(): Promise<void>;
+}
+
+const DIMENSIONS = 64;
+/** Words that mean the same point the same way: what embeddings find and keywords do not. */
+const SYNONYMS: Readonly<Record<string, string>> = { automobile: "car", vehicle: "car", physician: "doctor" };
+
+/** A vector of a text: its words, each in a direction of its own. */
+function embedText(text: string): number[] {
+  const vector = Array.from({ length: DIMENSIONS }, () => 0.01);
+  for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}]+/gu)) {
+    let hash = 2_166_136_261;
+    for (const char of SYNONYMS[word] ?? word) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 16_777_619) >>> 0;
+    vector[hash % DIMENSIONS] = (vector[hash % DIMENSIONS] ?? 0) + 1;
+  }
+  return vector;
+}
+
+/** Starts one on a free port. Embeds `/v1/embeddings` as OpenAI does and ranks `/v1/rerank` as Cohere does: longest texts first. */
+export async function startModelServer(apiKey: string): Promise<ModelServer> {
+  const embedded: string[][] = [];
+  const failures: number[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const status = failures.shift();
+      if (status === 0) return void request.socket.destroy();
+      const answer = (code: number, body: unknown): void => {
+        response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(body));
+      };
+      if (status !== undefined) return answer(status, { error: { message: "as the test wants it" } });
+      if (request.headers.authorization !== `Bearer ${apiKey}`) {
+        return answer(401, { error: { message: `Incorrect API key provided: ${request.headers.authorization}` } });
+      }
+      const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as { input: string[]; documents: string[] };
+      if (request.url === "/v1/rerank") {
+        const results = body.documents.map((text, index) => ({ index, relevance_score: text.length / 10_000 }));
+        return answer(200, { results: results.toSorted((a, b) => b.relevance_score - a.relevance_score) });
+      }
+      embedded.push(body.input);
+      // In another order than asked, as the interface allows.
+      const data = body.input.map((text, index) => ({ object: "embedding", index, embedding: embedText(text) }));
+      return answer(200, { object: "list", data: data.toReversed() });
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    embedded,
+    failNext(times, status) {
+      for (let i = 0; i < times; i += 1) failures.push(status);
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
