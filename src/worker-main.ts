@@ -15,6 +15,7 @@ import { createHealthServer } from "./platform/health-server.ts";
 import { openProcess } from "./open-process.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { startHousekeeping } from "./services/housekeeping.ts";
+import { startKnowledgeHousekeeping } from "./services/knowledge/housekeeping.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createDeliveryStarter } from "./temporal/deliveries.ts";
 import { createRunStarter } from "./temporal/runs.ts";
@@ -131,6 +132,8 @@ const housekeeping = startHousekeeping(db, blobs, {
   onError: (err) => logger.warn({ err }, "housekeeping"),
 });
 shutdown.add("housekeeping", () => housekeeping.close());
+const knowledge = startKnowledgeHousekeeping(db, blobs, (err) => logger.warn({ err }, "knowledge bases"));
+shutdown.add("knowledge bases", () => knowledge.close());
 
 if (config.MILLRACE_WORKER_PORT !== undefined) {
   const readiness = {

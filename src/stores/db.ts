@@ -15,6 +15,8 @@ const parsers: typeof types.getTypeParser = ((oid: number, format: never) => {
 export interface Statement {
   readonly name: string;
   readonly text: string;
+  /** Longest wait for it, ms, where it is not the pool's; the server's own statement_timeout holds beside it. */
+  readonly query_timeout?: number;
 }
 
 /** What store functions take: a way to run statements, inside or outside a transaction. */
@@ -24,7 +26,7 @@ export interface Db {
 
 /** How many connections a pool has, and how many callers wait for one. */
 export interface PoolStats {
-  readonly pool: "organisation" | "system";
+  readonly pool: "organisation" | "system" | "search";
   readonly open: number;
   readonly idle: number;
   readonly limit: number;
@@ -37,6 +39,11 @@ export interface Database {
   org<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
   /** The same in one transaction: all of it or nothing. */
   orgTransaction<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` as role `millrace_search`, which reads knowledge bases of every organisation and nothing else: each statement
+   * must name the organisation itself. Planned anew each time, because the best plan depends on how frequent the words are.
+   */
+  search<T>(work: (db: Db) => Promise<T>): Promise<T>;
   /** Runs `work` over all organisations: credentials, sweepers, relays, the command line. Nothing a request names directly. */
   system<T>(work: (db: Db) => Promise<T>): Promise<T>;
   systemTransaction<T>(work: (db: Db) => Promise<T>): Promise<T>;
@@ -56,7 +63,10 @@ export interface DatabaseOptions {
   readonly onError: (error: Error) => void;
 }
 
-/** Opens the two pools: one as role `millrace_app`, held to an organisation's rows, one as the login role for the rest. */
+/**
+ * Opens the pools: one as role `millrace_app`, held to an organisation's rows, one as the login role for the rest, and one
+ * for searches.
+ */
 export function openDatabase(options: DatabaseOptions): Database {
   const common = {
     connectionString: options.url,
@@ -82,7 +92,16 @@ export function openDatabase(options: DatabaseOptions): Database {
     options: `-c statement_timeout=60000 ${planning}`,
     query_timeout: 62_000,
   });
-  for (const pool of [orgPool, systemPool]) {
+  const searchPool = new Pool({
+    ...common,
+    max: options.poolSize,
+    options:
+      "-c role=millrace_search -c default_transaction_read_only=on -c statement_timeout=15000 -c plan_cache_mode=force_custom_plan " +
+      "-c enable_seqscan=off -c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=32MB",
+    query_timeout: 17_000,
+    idleTimeoutMillis: 60_000,
+  });
+  for (const pool of [orgPool, systemPool, searchPool]) {
     pool.on("error", options.onError);
     pool.on("connect", (client) => client.on("error", options.onError));
   }
@@ -137,13 +156,14 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     org: (orgId, work) => borrow(orgPool, (client) => enterOrg(client, orgId), plain(work)),
     orgTransaction: (orgId, work) => borrow(orgPool, (client) => enterOrg(client, orgId), inTransaction(work)),
+    search: (work) => borrow(searchPool, null, plain(work)),
     system: (work) => borrow(systemPool, null, plain(work)),
     systemTransaction: (work) => borrow(systemPool, null, inTransaction(work)),
     listen: (channel, onNotify, onReconnect) => listen(common, channel, onNotify, onReconnect, options.onError),
     ping: () => borrow(systemPool, null, async (client) => void (await client.query("select 1"))),
-    pools: () => [poolStats("organisation", orgPool), poolStats("system", systemPool)],
+    pools: () => [poolStats("organisation", orgPool), poolStats("system", systemPool), poolStats("search", searchPool)],
     close: async () => {
-      await Promise.all([orgPool.end(), systemPool.end()]);
+      await Promise.all([orgPool.end(), systemPool.end(), searchPool.end()]);
     },
   };
 }

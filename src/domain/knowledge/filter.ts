@@ -1,0 +1,157 @@
+import type { ValidationIssue } from "../errors.ts";
+import { BUILTIN_FIELDS, readMetadataValue } from "./metadata.ts";
+import type { BuiltinField, MetadataSchema, MetadataType, MetadataValue } from "./metadata.ts";
+
+export const FILTER_OPERATORS = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "exists"] as const;
+export type FilterOperator = (typeof FILTER_OPERATORS)[number];
+
+const ORDERED = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "exists"] as const;
+/** What may be asked of a field of each type. `contains`: a part of a string, or an element of a list. */
+const OPERATORS_OF: Readonly<Record<MetadataType, readonly FilterOperator[]>> = {
+  string: [...ORDERED, "contains"],
+  number: ORDERED,
+  date: ORDERED,
+  boolean: ["eq", "ne", "exists"],
+  string_list: ["in", "nin", "contains", "exists"],
+};
+
+const MAX_DEPTH = 10;
+const MAX_CONDITIONS = 200;
+const MAX_VALUES = 1000;
+
+/** Where a field's values are kept. */
+export type FilterSource = "user" | "dataloader" | "builtin";
+
+/** One comparison, its field known and its value of the field's type. `ne` and `nin` also match where there is no value. */
+export interface FilterCondition {
+  readonly kind: "condition";
+  readonly source: FilterSource;
+  readonly field: string;
+  readonly type: MetadataType;
+  readonly op: FilterOperator;
+  readonly value: MetadataValue | readonly number[];
+}
+
+/** A filter whose every field exists and has the type it is compared as. */
+export type ResolvedFilter =
+  | { readonly kind: "and" | "or"; readonly all: readonly ResolvedFilter[] }
+  | { readonly kind: "not"; readonly inner: ResolvedFilter }
+  | FilterCondition;
+
+/** The schemas a filter may name fields of; a name in both means the first. */
+export interface FilterSchemas {
+  readonly user: MetadataSchema;
+  readonly dataloader: MetadataSchema;
+}
+
+/**
+ * Reads a filter tree: `{and: [...]}`, `{or: [...]}`, `{not: [...]}` (none of them), `{field, op, value}`. Fields are those
+ * of the two metadata schemas and the built-in ones. `filter` is null when there are issues.
+ */
+export function resolveFilter(
+  tree: unknown,
+  schemas: FilterSchemas,
+  loc: ReadonlyArray<string | number>,
+): { readonly filter: ResolvedFilter | null; readonly issues: readonly ValidationIssue[] } {
+  const issues: ValidationIssue[] = [];
+  let conditions = 0;
+  const refuse = (place: ReadonlyArray<string | number>, msg: string, type = "value_error"): null => {
+    issues.push({ loc: place, msg, type });
+    return null;
+  };
+
+  const readNode = (node: unknown, place: ReadonlyArray<string | number>, depth: number): ResolvedFilter | null => {
+    if (depth > MAX_DEPTH) return refuse(place, `a filter is at most ${MAX_DEPTH} levels deep`);
+    if (typeof node !== "object" || node === null || Array.isArray(node)) {
+      return refuse(place, "an object with and, or, not, or with field, op and value is expected");
+    }
+    const members = Object.entries(node);
+    const [first] = members;
+    const kind = first?.[0];
+    if (first !== undefined && members.length === 1 && (kind === "and" || kind === "or" || kind === "not")) {
+      return readGroup(kind, first[1], [...place, kind], depth);
+    }
+    return readCondition(node as Record<string, unknown>, place);
+  };
+
+  const readGroup = (
+    kind: "and" | "or" | "not",
+    inner: unknown,
+    place: ReadonlyArray<string | number>,
+    depth: number,
+  ): ResolvedFilter | null => {
+    const list: readonly unknown[] = Array.isArray(inner) ? inner : kind === "not" ? [inner] : [];
+    if (list.length === 0) return refuse(place, "a list with at least one filter is expected");
+    if (list.length > MAX_CONDITIONS) return refuse(place, `a filter has at most ${MAX_CONDITIONS} conditions`);
+    const all = list.map((each, index) => readNode(each, [...place, index], depth + 1));
+    const resolved = all.filter((each) => each !== null);
+    if (resolved.length < all.length) return null;
+    return kind === "not" ? { kind, inner: { kind: "or", all: resolved } } : { kind, all: resolved };
+  };
+
+  const readCondition = (
+    node: Record<string, unknown>,
+    place: ReadonlyArray<string | number>,
+  ): ResolvedFilter | null => {
+    conditions += 1;
+    if (conditions > MAX_CONDITIONS) return refuse(place, `a filter has at most ${MAX_CONDITIONS} conditions`);
+    const unknown = Object.keys(node).find((name) => !["field", "op", "value"].includes(name));
+    if (unknown !== undefined) return refuse([...place, unknown], "only field, op and value are expected here");
+    const { field, op } = node;
+    if (typeof field !== "string") return refuse([...place, "field"], "the name of a field is expected");
+    const found = findField(field, schemas);
+    if (found === null) {
+      const known = [...knownFields(schemas)].slice(0, 30).join(", ");
+      return refuse([...place, "field"], `no field ${JSON.stringify(field)}; there are ${known}`, "unknown_field");
+    }
+    const operator = FILTER_OPERATORS.find((each) => each === op);
+    const allowed = OPERATORS_OF[found.type];
+    if (operator === undefined || !allowed.includes(operator)) {
+      return refuse([...place, "op"], `a field of type ${found.type} takes one of ${allowed.join(", ")}`);
+    }
+    const value = readOperand(found.type, operator, node["value"]);
+    if ("expected" in value) return refuse([...place, "value"], `${value.expected} is expected`, "wrong_type");
+    return { kind: "condition", field, ...found, op: operator, value: value.value };
+  };
+
+  const filter = readNode(tree, loc, 1);
+  return { filter: issues.length === 0 ? filter : null, issues };
+}
+
+function findField(
+  field: string,
+  { user, dataloader }: FilterSchemas,
+): { readonly source: FilterSource; readonly type: MetadataType } | null {
+  const inUser = Object.hasOwn(user.properties, field) ? user.properties[field] : undefined;
+  if (inUser !== undefined) return { source: "user", type: inUser.type };
+  const inDataloader = Object.hasOwn(dataloader.properties, field) ? dataloader.properties[field] : undefined;
+  if (inDataloader !== undefined) return { source: "dataloader", type: inDataloader.type };
+  if (Object.hasOwn(BUILTIN_FIELDS, field)) return { source: "builtin", type: BUILTIN_FIELDS[field as BuiltinField] };
+  return null;
+}
+
+const knownFields = ({ user, dataloader }: FilterSchemas): Set<string> =>
+  new Set([...Object.keys(user.properties), ...Object.keys(dataloader.properties), ...Object.keys(BUILTIN_FIELDS)]);
+
+function readOperand(
+  type: MetadataType,
+  op: FilterOperator,
+  value: unknown,
+): { readonly value: MetadataValue | readonly number[] } | { readonly expected: string } {
+  if (op === "exists") {
+    // {field, op: "exists"} alone asks whether there is a value.
+    return value === undefined || typeof value === "boolean" ? { value: value ?? true } : { expected: "true or false" };
+  }
+  const element = type === "string_list" ? "string" : type;
+  if (op !== "in" && op !== "nin") return readMetadataValue(element, value);
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_VALUES) {
+    return { expected: `a list of 1 to ${MAX_VALUES} values` };
+  }
+  const values: MetadataValue[] = [];
+  for (const each of value) {
+    const read = readMetadataValue(element, each);
+    if ("expected" in read) return { expected: `a list of which each is ${read.expected}` };
+    values.push(read.value);
+  }
+  return { value: values as readonly string[] | readonly number[] };
+}

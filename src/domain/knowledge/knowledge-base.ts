@@ -1,0 +1,59 @@
+import { z } from "zod";
+
+const CHUNKER_TYPES = ["naive", "sentence"] as const;
+export const RESOURCE_SOURCES = ["upload", "url", "text"] as const;
+export type ResourceSource = (typeof RESOURCE_SOURCES)[number];
+
+/** States of a resource; `pending_delete` is the only one from which nothing leads back. */
+export const RESOURCE_STATUSES = ["pending", "resource", "parsed", "indexed", "error", "pending_delete"] as const;
+export type ResourceStatus = (typeof RESOURCE_STATUSES)[number];
+
+/** Name of the embedding model that runs beside the service. */
+export const LOCAL_EMBEDDING_MODEL = "local";
+
+const MAX_CHUNK_SIZE = 20_000;
+
+/** How the resources of a knowledge base are read, cut into chunks and embedded. Sizes in characters. */
+export const indexingParamsSchema = z
+  .strictObject({
+    ocr: z.boolean().default(false).describe("Reads images and pages without text by character recognition"),
+    embedding_params: z
+      .strictObject({
+        embedding_model: z
+          .string()
+          .min(1)
+          .max(200)
+          .nullable()
+          .describe('"local", a model of the default connection, or null for keyword search only'),
+      })
+      .default({ embedding_model: LOCAL_EMBEDDING_MODEL }),
+    chunker_params: z
+      .strictObject({
+        chunk_size: z.int().min(50).max(MAX_CHUNK_SIZE).default(1500),
+        chunk_overlap: z.int().min(0).max(MAX_CHUNK_SIZE).default(500),
+        chunker_type: z.enum(CHUNKER_TYPES).default("sentence"),
+      })
+      .default({ chunk_size: 1500, chunk_overlap: 500, chunker_type: "sentence" }),
+  })
+  .refine(({ chunker_params }) => chunker_params.chunk_overlap < chunker_params.chunk_size, {
+    path: ["chunker_params", "chunk_overlap"],
+    error: "chunk_overlap must be smaller than chunk_size",
+  });
+
+export type IndexingParams = Readonly<z.infer<typeof indexingParamsSchema>>;
+
+/** A part of a resource's text, as the chunker makes it. */
+export interface NewChunk {
+  /** Position within the resource, from 0. */
+  readonly chunk_index: number;
+  readonly text: string;
+  /** The headings above it: searched and embedded with the text, and not part of it. */
+  readonly context: string;
+  /** UTF-16 units of the resource's extracted text; `char_end` is the first unit after the chunk. */
+  readonly char_start: number;
+  readonly char_end: number;
+  /** From 1; null where the resource has no pages. */
+  readonly page_start: number | null;
+  readonly page_end: number | null;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}

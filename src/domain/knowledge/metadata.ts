@@ -1,0 +1,122 @@
+import { z } from "zod";
+import type { ValidationIssue } from "../errors.ts";
+
+export const METADATA_TYPES = ["string", "number", "boolean", "date", "string_list"] as const;
+export type MetadataType = (typeof METADATA_TYPES)[number];
+
+const MAX_PROPERTIES = 200;
+const MAX_STRING = 4000;
+const MAX_LIST = 1000;
+
+/** The fields that the resources of a knowledge base may carry. */
+export const metadataSchemaSchema = z.strictObject({
+  properties: z
+    .record(
+      z
+        .string()
+        .min(1)
+        .max(200)
+        .refine((name) => name !== "__proto__", "the name cannot be used"),
+      z.strictObject({
+        type: z.enum(METADATA_TYPES),
+        description: z.string().max(2000).default(""),
+        order: z.int().min(0).max(100_000).default(0),
+        subtype: z.string().max(100).optional(),
+        options: z.array(z.string().max(MAX_STRING)).max(MAX_LIST).optional(),
+      }),
+    )
+    .refine((properties) => Object.keys(properties).length <= MAX_PROPERTIES, `at most ${MAX_PROPERTIES} properties`),
+});
+
+export type MetadataSchema = Readonly<z.infer<typeof metadataSchemaSchema>>;
+
+export type MetadataValue = string | number | boolean | readonly string[];
+export type Metadata = Readonly<Record<string, MetadataValue>>;
+
+/** Fields that every resource has, with the type they are compared as. */
+export const BUILTIN_FIELDS = {
+  resource_id: "string",
+  resource_path: "string",
+  source: "string",
+  source_url: "string",
+  external_id: "string",
+  content_mime: "string",
+  size: "number",
+  page_count: "number",
+  created_at: "date",
+  modified_at: "date",
+  indexed_at: "date",
+} as const satisfies Record<string, MetadataType>;
+export type BuiltinField = keyof typeof BUILTIN_FIELDS;
+
+/** A date as it is stored and compared, `2026-01-31T00:00:00.000Z`, or null where the text is none. */
+function normalizeDate(text: string): string | null {
+  if (!/^\d{4}-\d{2}-\d{2}(?:[Tt ].*)?$/.test(text)) return null;
+  const time = Date.parse(text.length === 10 ? text : text.replace(" ", "T"));
+  // "2026-02-31" is parsed as a day in March.
+  if (Number.isNaN(time) || (text.length === 10 && !new Date(time).toISOString().startsWith(text))) return null;
+  return new Date(time).toISOString();
+}
+
+/** A value as it is stored, or a sentence saying what was expected. */
+export function readMetadataValue(
+  type: MetadataType,
+  value: unknown,
+): { readonly value: MetadataValue } | { readonly expected: string } {
+  switch (type) {
+    case "string":
+      return typeof value === "string" && value.length <= MAX_STRING
+        ? { value }
+        : { expected: `a string of at most ${MAX_STRING} characters` };
+    case "number":
+      return typeof value === "number" && Number.isFinite(value) ? { value } : { expected: "a number" };
+    case "boolean":
+      return typeof value === "boolean" ? { value } : { expected: "true or false" };
+    case "date": {
+      const date = typeof value === "string" ? normalizeDate(value) : null;
+      return date === null ? { expected: 'a date such as "2026-01-31" or "2026-01-31T12:00:00Z"' } : { value: date };
+    }
+    case "string_list":
+      return Array.isArray(value) &&
+        value.length <= MAX_LIST &&
+        value.every((item): item is string => typeof item === "string" && item.length <= MAX_STRING)
+        ? { value }
+        : { expected: `a list of at most ${MAX_LIST} strings of at most ${MAX_STRING} characters` };
+  }
+}
+
+/**
+ * The metadata of a resource as it is stored, dates in one form, so that filters compare them as text; null values are
+ * left out. What the schema does not have, or has with another type or other options, is an issue.
+ */
+export function readMetadata(
+  schema: MetadataSchema,
+  values: Readonly<Record<string, unknown>>,
+  loc: ReadonlyArray<string | number>,
+): { readonly metadata: Metadata; readonly issues: readonly ValidationIssue[] } {
+  const metadata: Record<string, MetadataValue> = {};
+  const issues: ValidationIssue[] = [];
+  for (const [name, value] of Object.entries(values)) {
+    const place = [...loc, name];
+    const property = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined;
+    if (property === undefined) {
+      const msg = `the metadata schema has no field ${JSON.stringify(name)}`;
+      issues.push({ loc: place, msg, type: "unknown_field" });
+      continue;
+    }
+    if (value === null || value === undefined) continue;
+    const read = readMetadataValue(property.type, value);
+    if ("expected" in read) {
+      issues.push({ loc: place, msg: `${read.expected} is expected`, type: "wrong_type" });
+      continue;
+    }
+    const { options } = property;
+    const given = Array.isArray(read.value) ? (read.value as readonly string[]) : [String(read.value)];
+    if (options !== undefined && given.some((each) => !options.includes(each))) {
+      issues.push({ loc: place, msg: `one of ${options.join(", ")} is expected`, type: "unknown_option" });
+      continue;
+    }
+    metadata[name] = read.value;
+  }
+  return { metadata, issues };
+}

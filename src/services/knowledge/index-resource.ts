@@ -1,0 +1,175 @@
+import { createHash } from "node:crypto";
+import { uuidv7 } from "uuidv7";
+import { encodeHalves, decodeHalves } from "../../domain/knowledge/halves.ts";
+import type { NewChunk } from "../../domain/knowledge/knowledge-base.ts";
+import { wordsText } from "../../domain/knowledge/languages.ts";
+import type { TextConfiguration } from "../../domain/knowledge/languages.ts";
+import { detectLanguage } from "../../platform/detect-language.ts";
+import { EmbeddingError } from "../../platform/embeddings/types.ts";
+import type { Embedder } from "../../platform/embeddings/types.ts";
+import {
+  findEmbeddings,
+  insertChunks,
+  insertEmbeddings,
+  listPositions,
+  lockHnsw,
+  publishRevision,
+  removeDeadChunks,
+  reserveChunkNumbers,
+} from "../../stores/knowledge/chunks.ts";
+import type { ChunkOwner, ChunkRow } from "../../stores/knowledge/chunks.ts";
+import { insertVectors } from "../../stores/knowledge/hnsw.ts";
+import { settleDimensions } from "../../stores/knowledge/indexes.ts";
+import type { IndexRow } from "../../stores/knowledge/indexes.ts";
+import { nextRevision } from "../../stores/knowledge/resources.ts";
+import type { IndexDeps } from "./deps.ts";
+import { embeddedText } from "./query.ts";
+
+/** Chunks that are embedded and written together. */
+const BATCH = 64;
+const REMOVED_AT_ONCE = 500;
+
+export interface IndexResourceOptions {
+  /** Called after each batch, e.g. to send a heartbeat. */
+  readonly onProgress?: (done: number, total: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** Begins a new revision of a resource's index; null where the resource is being deleted. What is found stays until it is complete. */
+export async function beginRevision(deps: IndexDeps, orgId: string, resourceId: string): Promise<number | null> {
+  return await deps.database.org(orgId, (db) => nextRevision(db, resourceId));
+}
+
+/**
+ * Indexes a revision of a resource: embeds and writes its chunks in batches, then makes them the ones that are found, in place of
+ * those of earlier revisions. Can be called again with the same chunks after any failure: what has been written is kept. False
+ * where a later revision has begun or the resource is being deleted. Throws EmbeddingError.
+ */
+export async function indexResource(
+  deps: IndexDeps,
+  index: IndexRow,
+  resource: { readonly resource_id: string; readonly revision: number },
+  chunks: readonly NewChunk[],
+  options: IndexResourceOptions = {},
+): Promise<boolean> {
+  const { org_id, index_no } = index;
+  const owner: ChunkOwner = { org_id, index_no, ...resource };
+  const language = detectLanguage(chunks.map((chunk) => chunk.text));
+  const embedder = await findEmbedder(deps, index);
+  const written = await deps.database.org(org_id, (db) => listPositions(db, owner));
+  const todo = chunks.filter((chunk) => !written.has(chunk.chunk_index));
+  for (let at = 0; at < todo.length; at += BATCH) {
+    options.signal?.throwIfAborted();
+    const batch = todo.slice(at, at + BATCH);
+    if (!(await indexBatch(deps, index, owner, embedder, language, batch, options.signal))) return false;
+    options.onProgress?.(written.size + at + batch.length, chunks.length);
+  }
+  const published = await deps.database.orgTransaction(org_id, (db) => publishRevision(db, owner, [language]));
+  await removeRemains(deps, org_id, resource.resource_id);
+  return published;
+}
+
+/** Removes what is no longer found of a resource, in batches. */
+export async function removeRemains(
+  deps: Pick<IndexDeps, "database">,
+  orgId: string,
+  resourceId: string,
+): Promise<void> {
+  for (;;) {
+    const removed = await deps.database.orgTransaction(orgId, (db) =>
+      removeDeadChunks(db, resourceId, REMOVED_AT_ONCE),
+    );
+    if (removed < REMOVED_AT_ONCE) return;
+  }
+}
+
+async function findEmbedder(deps: IndexDeps, index: IndexRow): Promise<Embedder | null> {
+  if (index.embedding_model === null) return null;
+  const found = await deps.embedders.find(index.org_id, index.embedding_model);
+  if ("no" in found) throw new EmbeddingError("unavailable", found.no);
+  return found.embedder;
+}
+
+async function indexBatch(
+  { database }: IndexDeps,
+  index: IndexRow,
+  owner: ChunkOwner,
+  embedder: Embedder | null,
+  language: TextConfiguration,
+  batch: readonly NewChunk[],
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const { org_id, index_no } = index;
+  const texts = batch.map(embeddedText);
+  const hashes = texts.map((text) => createHash("sha256").update(text).digest());
+  const vectors = embedder === null ? null : await embedTexts(database, index, embedder, texts, hashes, signal);
+  const first = await database.org(org_id, (db) => reserveChunkNumbers(db, index_no, batch.length));
+  if (first === null) return false;
+  const rows: ChunkRow[] = batch.map((chunk, i) => ({
+    ...chunk,
+    // Postgres has no U+0000; a replacement of the same length keeps offsets.
+    text: chunk.text.replaceAll("\u0000", "\ufffd"),
+    context: chunk.context.replaceAll("\u0000", "\ufffd"),
+    chunk_id: uuidv7(),
+    chunk_no: first + i,
+    language,
+    words: wordsText(texts[i] ?? ""),
+  }));
+  return await database.orgTransaction(org_id, async (db) => {
+    // Locked first, so that two writers never wait for each other.
+    const hasHnsw = await lockHnsw(db, index_no);
+    const written = await insertChunks(db, owner, rows);
+    if (vectors === null || written.size === 0) return written.size > 0;
+    const embeddings = rows.flatMap(({ chunk_no }, i) => {
+      const [text_hash, vector] = [hashes[i], vectors[i]];
+      return written.has(chunk_no) && text_hash !== undefined && vector !== undefined
+        ? [{ chunk_no, text_hash, vector }]
+        : [];
+    });
+    await insertEmbeddings(db, owner, embeddings);
+    if (hasHnsw) {
+      await insertVectors(
+        db,
+        owner,
+        embeddings.map(({ chunk_no, vector }) => ({ chunk_no, vector: toNumbers(vector) })),
+      );
+    }
+    return true;
+  });
+}
+
+/** Halves of each text's vector; those that the knowledge base has of the same text are not computed again. */
+async function embedTexts(
+  database: IndexDeps["database"],
+  index: IndexRow,
+  embedder: Embedder,
+  texts: readonly string[],
+  hashes: readonly Buffer[],
+  signal: AbortSignal | undefined,
+): Promise<Buffer[]> {
+  const { org_id, knowledge_base_id, index_no, embedding_model } = index;
+  const known = await database.org(org_id, (db) =>
+    findEmbeddings(db, knowledge_base_id, embedding_model ?? "", hashes),
+  );
+  const key = (i: number): string => hashes[i]?.toString("hex") ?? "";
+  const missing = new Map(texts.flatMap((text, i) => (known.has(key(i)) ? [] : [[key(i), text] as const])));
+  if (missing.size > 0) {
+    const computed = await embedder.embed([...missing.values()], "passage", signal === undefined ? {} : { signal });
+    const dimensions = computed[0]?.length ?? 0;
+    if (!(await database.org(org_id, (db) => settleDimensions(db, index_no, dimensions)))) {
+      throw new EmbeddingError("refused", `The embedding model now gives ${dimensions} dimensions: run a full sync.`);
+    }
+    [...missing.keys()].forEach((hash, i) => known.set(hash, encodeHalves(computed[i] ?? [])));
+  } else if (known.size > 0) {
+    const dimensions = (known.get(key(0))?.length ?? 0) / 2;
+    await database.org(org_id, (db) => settleDimensions(db, index_no, dimensions));
+  }
+  return texts.map((_, i) => known.get(key(i)) ?? Buffer.alloc(0));
+}
+
+/** The numbers of stored halves. */
+export function toNumbers(halves: Buffer): number[] {
+  const numbers = new Float32Array(halves.length / 2);
+  decodeHalves(halves, numbers);
+  return [...numbers];
+}

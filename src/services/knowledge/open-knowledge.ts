@@ -1,0 +1,97 @@
+import type { Config } from "../../config.ts";
+import { LOCAL_EMBEDDING_MODEL } from "../../domain/knowledge/knowledge-base.ts";
+import { createEndpointEmbedder } from "../../platform/embeddings/endpoint-embedder.ts";
+import { createLocalEmbedder } from "../../platform/embeddings/local-embedder.ts";
+import { createReranker } from "../../platform/embeddings/reranker.ts";
+import type { Embedder } from "../../platform/embeddings/types.ts";
+import { createGuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
+import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
+import { createNearestSearch } from "../../platform/vectors/nearest.ts";
+import type { Database } from "../../stores/db.ts";
+import type { EmbedderSource, QueryDeps } from "./deps.ts";
+import { createVectorCache } from "./vector-cache.ts";
+
+type KnowledgeConfig = Pick<
+  Config,
+  | "MILLRACE_EMBEDDING_MODEL_DIR"
+  | "MILLRACE_EMBEDDINGS_URL"
+  | "MILLRACE_EMBEDDINGS_API_KEY"
+  | "MILLRACE_EMBEDDINGS_PER_MINUTE"
+  | "MILLRACE_RERANK_URL"
+  | "MILLRACE_RERANK_API_KEY"
+  | "MILLRACE_RERANK_MODEL"
+  | "MILLRACE_VECTOR_CACHE_MIB"
+  | "MILLRACE_PRIVATE_HOSTS"
+>;
+
+/** What a process indexes and queries knowledge bases with. */
+export interface Knowledge {
+  readonly deps: QueryDeps;
+  /** The embedding model that a new knowledge base gets: `local` where it can be used, else null (keyword search only). */
+  defaultModel(): Promise<string | null>;
+  /** Ends the model's process and the threads. */
+  close(): Promise<void>;
+}
+
+/** Opens them by configuration. Nothing is started before it is needed. */
+export function openKnowledge(config: KnowledgeConfig, database: Database): Knowledge {
+  const local = createLocalEmbedder({ modelDir: config.MILLRACE_EMBEDDING_MODEL_DIR });
+  const nearest = createNearestSearch();
+  const outbound = createModelFetch(config);
+  const embedders = createEmbedderSource(config, local, outbound);
+  const reranker =
+    config.MILLRACE_RERANK_URL === undefined
+      ? null
+      : createReranker(
+          outbound,
+          { url: config.MILLRACE_RERANK_URL, apiKey: config.MILLRACE_RERANK_API_KEY ?? null },
+          config.MILLRACE_RERANK_MODEL,
+        );
+  const maxBytes = config.MILLRACE_VECTOR_CACHE_MIB * 1024 * 1024;
+  return {
+    deps: { database, embedders, vectors: createVectorCache({ database, nearest, maxBytes }), reranker },
+    defaultModel: async () => ((await local.problem()) === null ? LOCAL_EMBEDDING_MODEL : null),
+    async close() {
+      await Promise.all([local.close(), nearest.close(), outbound.close()]);
+    },
+  };
+}
+
+/** Endpoints of models are configuration, not something a user chose: they may be private. Nothing else may that is not allowed elsewhere. */
+function createModelFetch(config: KnowledgeConfig): GuardedFetch {
+  const urls = [config.MILLRACE_EMBEDDINGS_URL, config.MILLRACE_RERANK_URL].filter((url) => url !== undefined);
+  const hosts = urls.map((text) => {
+    const { hostname, port, protocol } = new URL(text);
+    return `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
+  });
+  return createGuardedFetch({ allow: [...config.MILLRACE_PRIVATE_HOSTS, ...hosts] });
+}
+
+function createEmbedderSource(
+  config: KnowledgeConfig,
+  local: ReturnType<typeof createLocalEmbedder>,
+  fetch: GuardedFetch,
+): EmbedderSource {
+  const url = config.MILLRACE_EMBEDDINGS_URL;
+  // One a model: its limits hold for everybody who uses it.
+  const byModel = new Map<string, Embedder>();
+  return {
+    async find(_orgId, model) {
+      if (model === LOCAL_EMBEDDING_MODEL) {
+        const problem = await local.problem();
+        return problem === null ? { embedder: local } : { no: problem };
+      }
+      if (url === undefined) {
+        return { no: `The embedding model ${JSON.stringify(model)} needs an endpoint: set MILLRACE_EMBEDDINGS_URL.` };
+      }
+      let embedder = byModel.get(model);
+      if (embedder === undefined) {
+        const endpoint = { url, apiKey: config.MILLRACE_EMBEDDINGS_API_KEY ?? null };
+        const requestsPerMinute = config.MILLRACE_EMBEDDINGS_PER_MINUTE;
+        embedder = createEndpointEmbedder(fetch, endpoint, { model, requestsPerMinute });
+        byModel.set(model, embedder);
+      }
+      return { embedder };
+    },
+  };
+}

@@ -1,0 +1,424 @@
+import { invalid, Problem, ValidationProblem } from "../../domain/errors.ts";
+import { resolveFilter } from "../../domain/knowledge/filter.ts";
+import type { FilterSchemas, ResolvedFilter } from "../../domain/knowledge/filter.ts";
+import { FUSED_DEPTH, fuseRankings } from "../../domain/knowledge/fuse.ts";
+import type {
+  KnowledgeAnswer,
+  KnowledgeQuery,
+  KnowledgeResult,
+  Neighbor,
+  QueryStrategy,
+} from "../../domain/knowledge/query.ts";
+import { parseSearch } from "../../domain/knowledge/search-terms.ts";
+import type { SearchTerms } from "../../domain/knowledge/search-terms.ts";
+import type { Embedder } from "../../platform/embeddings/types.ts";
+import { EmbeddingError } from "../../platform/embeddings/types.ts";
+import type { Db } from "../../stores/db.ts";
+import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
+import {
+  countResources,
+  findActiveIndex,
+  lexWords,
+  readChunks,
+  readPositions,
+  restrictChunks,
+  searchAmong,
+  searchKeywords,
+  searchNearest,
+} from "../../stores/knowledge/search.ts";
+import type { FoundChunk, Hit, QueryTerm, SearchedIndex, SearchLimits } from "../../stores/knowledge/search.ts";
+import type { QueryDeps } from "./deps.ts";
+import { findHighlights } from "./highlights.ts";
+
+/** What of a knowledge base a query needs. */
+export type QueriedKnowledgeBase = Pick<
+  KnowledgeBaseRow,
+  "knowledge_base_id" | "user_metadata_schema" | "dataloader_metadata_schema"
+>;
+
+/** Places of a ranking that are looked at where a resource may have few of them. */
+const LIMITED_DEPTH = 400;
+/** Results that a reranker reads. */
+const RERANKED = 50;
+/** pgvector's ef_search: recall@10 above 0.99 for 100 000 vectors, and 100 results at least. */
+const HNSW_CANDIDATES = 200;
+/** A filter that leaves no more chunks than this is searched exactly. */
+const MAX_EXACT = 20_000;
+
+/** One query's rankings, best first. */
+interface Rankings {
+  readonly terms: readonly QueryTerm[];
+  readonly keyword: readonly Hit[];
+  readonly semantic: readonly Hit[];
+}
+
+interface Candidate {
+  readonly chunk_no: number;
+  readonly score: number;
+  readonly rerank: number | null;
+}
+
+/**
+ * Searches a knowledge base. Throws ValidationProblem (a filter that does not fit the metadata schemas, `semantic` or `rerank`
+ * where there is nothing to do it with) and Problem `upstream_failed` (a configured model that does not answer). `loc` is where the
+ * request is, for the places of issues.
+ */
+export async function queryKnowledgeBase(
+  deps: QueryDeps,
+  orgId: string,
+  base: QueriedKnowledgeBase,
+  request: KnowledgeQuery,
+  loc: ReadonlyArray<string | number> = ["body"],
+): Promise<KnowledgeAnswer> {
+  const began = performance.now();
+  const filter = readFilter(request, base, loc);
+  if (request.rerank === true && deps.reranker === null) {
+    throw invalid([...loc, "rerank"], "no reranker is configured (MILLRACE_RERANK_URL)", "rerank_not_configured");
+  }
+  const index = await deps.database.search((db) => findActiveIndex(db, orgId, base.knowledge_base_id));
+  const embedder = await chooseEmbedder(deps, orgId, index, request.query_strategy, loc);
+  const queries = typeof request.query === "string" ? [request.query] : request.query;
+  const parsed = queries.map(parseSearch);
+  const answer = (
+    results: readonly KnowledgeResult[],
+    matched: number,
+    strategy: QueryStrategy,
+    embeddingMs: number,
+  ): KnowledgeAnswer => ({
+    query: request.query,
+    results,
+    filter_report: { matched_resources: matched },
+    strategy_used: strategy,
+    latency_ms: Math.round(performance.now() - began),
+    embedding_ms: Math.round(embeddingMs),
+  });
+  const wanted = embedder === null ? "keyword" : request.query_strategy;
+  if (index === null) return answer([], 0, wanted, 0);
+
+  const counting = deps.database.search((db) => countResources(db, orgId, index.index_no, filter));
+  const [matched, { vectors, strategy, embeddingMs }] = await Promise.all([
+    counting,
+    embedQueries(embedder, parsed, wanted),
+  ]);
+  if (matched === 0) return answer([], 0, strategy, embeddingMs);
+
+  const depth = request.max_chunks_per_resource === undefined ? FUSED_DEPTH : LIMITED_DEPTH;
+  const rankings = await Promise.all(
+    parsed.map((terms, i) => rank(deps, orgId, index, { terms, filter, strategy, vector: vectors[i] ?? null, depth })),
+  );
+  const candidates = combine(rankings, strategy);
+  const chunks = await readCandidates(deps, orgId, index.index_no, candidates, request, depth);
+  const ordered = await rerank(deps, queries, candidates, chunks, request);
+  const chosen = choose(ordered, chunks, request);
+  const results = await present(deps, orgId, index, request, { chosen, chunks, rankings });
+  return answer(results, matched, strategy, embeddingMs);
+}
+
+function readFilter(
+  { filter }: KnowledgeQuery,
+  base: QueriedKnowledgeBase,
+  loc: ReadonlyArray<string | number>,
+): ResolvedFilter | null {
+  if (filter === undefined) return null;
+  const schemas: FilterSchemas = { user: base.user_metadata_schema, dataloader: base.dataloader_metadata_schema };
+  const resolved = resolveFilter(filter, schemas, [...loc, "filter"]);
+  if (resolved.issues.length > 0) throw new ValidationProblem(resolved.issues);
+  return resolved.filter;
+}
+
+/** Null: keyword search. Throws a 422 where `semantic` was asked for. */
+async function chooseEmbedder(
+  deps: QueryDeps,
+  orgId: string,
+  index: SearchedIndex | null,
+  strategy: QueryStrategy,
+  loc: ReadonlyArray<string | number>,
+): Promise<Embedder | null> {
+  if (strategy === "keyword") return null;
+  const refuse = (why: string): null => {
+    if (strategy === "hybrid") return null;
+    throw invalid([...loc, "query_strategy"], `${why} "keyword" needs none.`, "embedding_not_configured");
+  };
+  if (index === null) return null;
+  if (index.embedding_model === null) {
+    return refuse("Semantic search needs an embedding model: this knowledge base is indexed without one.");
+  }
+  const found = await deps.embedders.find(orgId, index.embedding_model);
+  return "no" in found ? refuse(found.no) : found.embedder;
+}
+
+interface Embedded {
+  readonly vectors: readonly Float32Array[];
+  readonly strategy: QueryStrategy;
+  readonly embeddingMs: number;
+}
+
+/** A model that fails makes a hybrid search one by keywords, which the answer says; a semantic one fails. */
+async function embedQueries(
+  embedder: Embedder | null,
+  queries: readonly SearchTerms[],
+  strategy: QueryStrategy,
+): Promise<Embedded> {
+  if (embedder === null) return { vectors: [], strategy: "keyword", embeddingMs: 0 };
+  const began = performance.now();
+  try {
+    const texts = queries.map(({ plain }) => plain);
+    // A query that only excludes has nothing to be near to.
+    if (texts.some((text) => text === "")) return { vectors: [], strategy: "keyword", embeddingMs: 0 };
+    const vectors = await embedder.embed(texts, "query");
+    return { vectors, strategy, embeddingMs: performance.now() - began };
+  } catch (error) {
+    if (!(error instanceof EmbeddingError)) throw error;
+    if (strategy === "hybrid") return { vectors: [], strategy: "keyword", embeddingMs: performance.now() - began };
+    throw upstreamFailed("The embedding model failed", error);
+  }
+}
+
+const upstreamFailed = (what: string, error: EmbeddingError): Problem =>
+  new Problem("upstream_failed", `${what}: ${error.message}`, { cause: error });
+
+interface RankRequest {
+  readonly terms: SearchTerms;
+  readonly filter: ResolvedFilter | null;
+  readonly strategy: QueryStrategy;
+  readonly vector: Float32Array | null;
+  readonly depth: number;
+}
+
+async function rank(
+  deps: QueryDeps,
+  orgId: string,
+  index: SearchedIndex,
+  { terms, filter, strategy, vector, depth }: RankRequest,
+): Promise<Rankings> {
+  const limits: SearchLimits = { filter, phrases: terms.phrases, excluded: terms.excluded };
+  const byKeyword = async (db: Db): Promise<Pick<Rankings, "terms" | "keyword">> => {
+    const lexed = await readTerms(db, terms, index.languages);
+    const wanted = strategy !== "semantic" && lexed.length > 0;
+    return { terms: lexed, keyword: wanted ? await searchKeywords(db, orgId, index, lexed, limits, depth) : [] };
+  };
+  const [keyword, semantic] = await Promise.all([
+    deps.database.search(byKeyword),
+    // A phrase is about words: what is near in meaning need not have it, and a question may quote something.
+    vector === null || strategy === "keyword"
+      ? []
+      : searchVectors(deps, orgId, index, vector, { ...limits, phrases: [] }, depth),
+  ]);
+  return { ...keyword, semantic };
+}
+
+/** The lexemes of a query's words. What two words have in common counts as often as both. */
+async function readTerms(db: Db, { words }: SearchTerms, languages: readonly string[]): Promise<QueryTerm[]> {
+  const terms = new Map<string, QueryTerm>();
+  const add = (lexemes: readonly string[], prefix: boolean, weight: number): void => {
+    const key = JSON.stringify([lexemes, prefix]);
+    terms.set(key, { lexemes, prefix, weight: weight + (terms.get(key)?.weight ?? 0) });
+  };
+  const whole = words.filter((word) => !word.prefix);
+  const lexed =
+    whole.length === 0 || languages.length === 0
+      ? []
+      : await lexWords(
+          db,
+          whole.map((word) => word.text),
+          languages,
+        );
+  // Languages stem a word each in its own way: any of the forms stands for it.
+  const forms = new Map<string, { readonly word: number; readonly lexemes: string[] }>();
+  for (const { word, position, lexeme } of lexed) {
+    const key = `${word}.${position}`;
+    const known = forms.get(key);
+    if (known === undefined) forms.set(key, { word, lexemes: [lexeme] });
+    else known.lexemes.push(lexeme);
+  }
+  for (const { word, lexemes } of forms.values()) add(lexemes, false, whole[word]?.count ?? 1);
+  for (const { text, prefix, count } of words) if (prefix) add([text], true, count);
+  return [...terms.values()];
+}
+
+async function searchVectors(
+  deps: QueryDeps,
+  orgId: string,
+  index: SearchedIndex,
+  vector: Float32Array,
+  limits: SearchLimits,
+  limit: number,
+): Promise<Hit[]> {
+  if (vector.length !== index.dimensions) {
+    if (index.dimensions === null) return [];
+    throw new Problem(
+      "upstream_failed",
+      `The embedding model now gives ${vector.length} dimensions and the knowledge base was indexed with ${index.dimensions}: run a full sync.`,
+    );
+  }
+  const restricted = limits.filter !== null || limits.excluded.length > 0;
+  const among = restricted ? await deps.database.search((db) => restrictChunks(db, orgId, index, limits)) : null;
+  if (!index.has_hnsw) return await deps.vectors.search(orgId, index, vector, { among, limit });
+  const numbers = [...vector];
+  return await deps.database.search((db) =>
+    among !== null && among.length <= MAX_EXACT
+      ? searchAmong(db, orgId, index, numbers, among, limit)
+      : searchNearest(db, orgId, index, numbers, limits, { limit, candidates: Math.max(HNSW_CANDIDATES, limit) }),
+  );
+}
+
+/** One order of what all rankings found. A single ranking keeps its own scores. */
+function combine(rankings: readonly Rankings[], strategy: QueryStrategy): Candidate[] {
+  const lists = rankings.flatMap(({ keyword, semantic }) =>
+    strategy === "keyword" ? [keyword] : strategy === "semantic" ? [semantic] : [keyword, semantic],
+  );
+  const [only] = lists;
+  if (lists.length === 1 && only !== undefined) return only.map((hit) => ({ ...hit, rerank: null }));
+  const fused = fuseRankings(lists.map((list) => list.map((hit) => hit.chunk_no)));
+  return [...fused].map(([chunk_no, score]) => ({ chunk_no, score, rerank: null }));
+}
+
+async function readCandidates(
+  deps: QueryDeps,
+  orgId: string,
+  indexNo: number,
+  candidates: readonly Candidate[],
+  request: KnowledgeQuery,
+  depth: number,
+): Promise<Map<number, FoundChunk>> {
+  const reranked = deps.reranker !== null && request.rerank !== false ? RERANKED : 0;
+  const count = request.max_chunks_per_resource === undefined ? Math.max(request.top_k, reranked) : depth;
+  const numbers = candidates.slice(0, count).map((each) => each.chunk_no);
+  const rows = await deps.database.search((db) => readChunks(db, orgId, indexNo, numbers));
+  return new Map(rows.map((row) => [row.chunk_no, row]));
+}
+
+async function rerank(
+  { reranker }: QueryDeps,
+  queries: readonly string[],
+  candidates: readonly Candidate[],
+  chunks: ReadonlyMap<number, FoundChunk>,
+  request: KnowledgeQuery,
+): Promise<readonly Candidate[]> {
+  if (reranker === null || request.rerank === false) return candidates;
+  const read = candidates.slice(0, Math.max(RERANKED, request.top_k)).filter(({ chunk_no }) => chunks.has(chunk_no));
+  const texts = read.map(({ chunk_no }) => embeddedText(chunks.get(chunk_no)));
+  try {
+    const scores = await reranker.rerank(queries.join("\n"), texts);
+    return read
+      .map(({ chunk_no }, i) => ({ chunk_no, score: scores[i] ?? 0, rerank: scores[i] ?? 0 }))
+      .toSorted((a, b) => b.score - a.score);
+  } catch (error) {
+    if (!(error instanceof EmbeddingError)) throw error;
+    throw upstreamFailed("The reranker failed", error);
+  }
+}
+
+/** What is embedded and ranked of a chunk: its headings, then its text. */
+export function embeddedText(chunk: { readonly context: string; readonly text: string } | undefined): string {
+  if (chunk === undefined) return "";
+  return chunk.context === "" ? chunk.text : `${chunk.context}\n\n${chunk.text}`;
+}
+
+function choose(
+  candidates: readonly Candidate[],
+  chunks: ReadonlyMap<number, FoundChunk>,
+  { top_k, score_threshold, max_chunks_per_resource }: KnowledgeQuery,
+): Candidate[] {
+  const taken = new Map<string, number>();
+  const chosen: Candidate[] = [];
+  for (const candidate of candidates) {
+    if (chosen.length === top_k) break;
+    if (score_threshold !== undefined && candidate.score < score_threshold) continue;
+    // Absent: it was removed while we searched.
+    const resourceId = chunks.get(candidate.chunk_no)?.resource_id;
+    if (resourceId === undefined) continue;
+    const count = taken.get(resourceId) ?? 0;
+    if (max_chunks_per_resource !== undefined && count >= max_chunks_per_resource) continue;
+    taken.set(resourceId, count + 1);
+    chosen.push(candidate);
+  }
+  return chosen;
+}
+
+async function present(
+  deps: QueryDeps,
+  orgId: string,
+  index: SearchedIndex,
+  { include, neighbors }: KnowledgeQuery,
+  found: {
+    readonly chosen: readonly Candidate[];
+    readonly chunks: ReadonlyMap<number, FoundChunk>;
+    readonly rankings: readonly Rankings[];
+  },
+): Promise<KnowledgeResult[]> {
+  const rows = found.chosen.flatMap((candidate) => found.chunks.get(candidate.chunk_no) ?? []);
+  const texts = rows.map((row) => row.text);
+  const terms = found.rankings.flatMap((each) => each.terms);
+  const [highlights, beside] = await Promise.all([
+    include.includes("highlights") && rows.length > 0
+      ? deps.database.search((db) => findHighlights(db, terms, texts, index.languages))
+      : null,
+    neighbors > 0 ? deps.database.search((db) => readNeighbors(db, orgId, index.index_no, rows, neighbors)) : null,
+  ]);
+  const scores = {
+    keyword: bestScores(found.rankings.map((each) => each.keyword)),
+    semantic: bestScores(found.rankings.map((each) => each.semantic)),
+  };
+  return rows.map((row, i) => ({
+    chunk_id: row.chunk_id,
+    resource_id: row.resource_id,
+    resource_path: row.resource_path,
+    source_url: row.source_url,
+    text: include.includes("text") ? row.text : null,
+    score: found.chosen[i]?.score ?? 0,
+    scores: {
+      semantic: scores.semantic.get(row.chunk_no) ?? null,
+      keyword: scores.keyword.get(row.chunk_no) ?? null,
+      rerank: found.chosen[i]?.rerank ?? null,
+    },
+    rank: i + 1,
+    chunk_index: row.chunk_index,
+    page_start: row.page_start,
+    page_end: row.page_end,
+    char_start: row.char_start,
+    char_end: row.char_end,
+    metadata: include.includes("metadata") ? row.metadata : null,
+    highlights: highlights?.[i] ?? null,
+    ...(beside === null ? {} : { neighbors: beside[i] ?? [] }),
+  }));
+}
+
+function bestScores(rankings: ReadonlyArray<readonly Hit[]>): Map<number, number> {
+  const best = new Map<number, number>();
+  for (const { chunk_no, score } of rankings.flat()) best.set(chunk_no, Math.max(score, best.get(chunk_no) ?? score));
+  return best;
+}
+
+async function readNeighbors(
+  db: Db,
+  orgId: string,
+  indexNo: number,
+  rows: readonly FoundChunk[],
+  distance: number,
+): Promise<Neighbor[][]> {
+  const positions = rows.flatMap(({ resource_id, chunk_index }) =>
+    Array.from({ length: 2 * distance + 1 }, (_, i) => ({
+      resource_id,
+      chunk_index: chunk_index - distance + i,
+    })).filter((each) => each.chunk_index >= 0 && each.chunk_index !== chunk_index),
+  );
+  const key = (each: { readonly resource_id: string; readonly chunk_index: number }): string =>
+    `${each.resource_id}.${each.chunk_index}`;
+  const unique = [...new Map(positions.map((each) => [key(each), each])).values()];
+  const found = new Map((await readPositions(db, orgId, indexNo, unique)).map((row) => [key(row), row]));
+  return rows.map(({ resource_id, chunk_index }) =>
+    positions
+      .filter((each) => each.resource_id === resource_id && Math.abs(each.chunk_index - chunk_index) <= distance)
+      .filter(
+        (each, i, all) => each.chunk_index !== chunk_index && all.findIndex((other) => key(other) === key(each)) === i,
+      )
+      .toSorted((a, b) => a.chunk_index - b.chunk_index)
+      .flatMap((each) => {
+        const row = found.get(key(each));
+        if (row === undefined) return [];
+        const { chunk_id, text, char_start, char_end } = row;
+        return [{ chunk_id, chunk_index: row.chunk_index, text, char_start, char_end }];
+      }),
+  );
+}

@@ -1,0 +1,93 @@
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Database } from "../../stores/db.ts";
+import {
+  listDeletedBases,
+  listRetiredIndexes,
+  markResourcesOfDeletedBase,
+  removeKnowledgeBase,
+  removeRetiredChunks,
+  removeRetiredIndex,
+  unpublishResource,
+} from "../../stores/knowledge/chunks.ts";
+import { dropHnsw } from "../../stores/knowledge/hnsw.ts";
+import { retireIndexes } from "../../stores/knowledge/indexes.ts";
+import { markKnowledgeBaseDeleted } from "../../stores/knowledge/knowledge-bases.ts";
+import { listDeletedResources, markResourceDeleted, removeResource } from "../../stores/knowledge/resources.ts";
+import { removeRemains } from "./index-resource.ts";
+
+const REMOVED_AT_ONCE = 500;
+const LISTED = 100;
+
+interface RemoveDeps {
+  readonly database: Database;
+  readonly blobs: Pick<BlobStore, "delete">;
+}
+
+/**
+ * Deletes a resource: no query that starts after this finds it. Its chunks and blobs are removed at once as well; what a failure
+ * leaves, purgeKnowledge removes. False where there is none.
+ */
+export async function deleteResource(
+  deps: RemoveDeps,
+  orgId: string,
+  knowledgeBaseId: string,
+  resourceId: string,
+): Promise<boolean> {
+  const deleted = await deps.database.orgTransaction(orgId, async (db) => {
+    if (!(await markResourceDeleted(db, knowledgeBaseId, resourceId))) return false;
+    await unpublishResource(db, resourceId);
+    return true;
+  });
+  if (deleted) await purgeResource(deps, orgId, resourceId);
+  return deleted;
+}
+
+/** Deletes a knowledge base for every request that follows; purgeKnowledge removes its rows. False where there is none. */
+export async function deleteKnowledgeBase(
+  { database }: Pick<RemoveDeps, "database">,
+  orgId: string,
+  knowledgeBaseId: string,
+): Promise<boolean> {
+  return await database.orgTransaction(orgId, async (db) => {
+    if (!(await markKnowledgeBaseDeleted(db, knowledgeBaseId))) return false;
+    await retireIndexes(db, knowledgeBaseId);
+    return true;
+  });
+}
+
+/**
+ * Removes what deleted resources and knowledge bases and retired indexes have left: rows in batches, and blobs. For housekeeping;
+ * may be called by several processes at once, and again after any failure.
+ */
+export async function purgeKnowledge(deps: RemoveDeps): Promise<void> {
+  const { database } = deps;
+  for (const { org_id, knowledge_base_id } of await database.system((db) => listDeletedBases(db, LISTED))) {
+    await database.org(org_id, (db) => markResourcesOfDeletedBase(db, knowledge_base_id));
+    await database.org(org_id, (db) => retireIndexes(db, knowledge_base_id));
+  }
+  for (const index of await database.system((db) => listRetiredIndexes(db, LISTED))) {
+    const { org_id, index_no } = index;
+    if (index.has_hnsw) await database.system((db) => dropHnsw(db, index_no));
+    let removed: number;
+    do {
+      removed = await database.orgTransaction(org_id, (db) => removeRetiredChunks(db, index_no, REMOVED_AT_ONCE));
+    } while (removed === REMOVED_AT_ONCE);
+    await database.orgTransaction(org_id, (db) => removeRetiredIndex(db, index_no));
+  }
+  for (;;) {
+    const resources = await database.system((db) => listDeletedResources(db, LISTED));
+    let removed = 0;
+    for (const each of resources) if (await purgeResource(deps, each.org_id, each.resource_id)) removed += 1;
+    if (removed < LISTED) break;
+  }
+  for (const { org_id, knowledge_base_id } of await database.system((db) => listDeletedBases(db, LISTED))) {
+    await database.org(org_id, (db) => removeKnowledgeBase(db, knowledge_base_id));
+  }
+}
+
+async function purgeResource(deps: RemoveDeps, orgId: string, resourceId: string): Promise<boolean> {
+  await removeRemains(deps, orgId, resourceId);
+  const blobs = await deps.database.org(orgId, (db) => removeResource(db, resourceId));
+  for (const key of blobs ?? []) await deps.blobs.delete(key);
+  return blobs !== null;
+}

@@ -1,0 +1,155 @@
+import { decodeHalves } from "../../domain/knowledge/halves.ts";
+import type { NearestSearch } from "../../platform/vectors/nearest.ts";
+import type { Database } from "../../stores/db.ts";
+import { listLiveChunks, readVectors } from "../../stores/knowledge/search.ts";
+import type { Hit, SearchedIndex } from "../../stores/knowledge/search.ts";
+
+/** Vectors read in one statement. */
+const READ_BATCH = 2000;
+const BYTES_OF_NUMBER = 4;
+
+export interface VectorCacheOptions {
+  readonly database: Database;
+  readonly nearest: NearestSearch;
+  /** Memory that vectors may take in all, bytes. An index that alone takes more is read anew for each search. */
+  readonly maxBytes: number;
+}
+
+/** Compares with every vector of an index. */
+export interface VectorCache {
+  /** The chunks with the highest cosine similarity, best first; with `among`, of those only. `vector` has length 1. */
+  search(
+    orgId: string,
+    index: SearchedIndex,
+    vector: Float32Array,
+    options: { readonly among: readonly number[] | null; readonly limit: number },
+  ): Promise<Hit[]>;
+}
+
+/** The vectors of an index as of a version of it. Never changed in place but by appending: searches may be under way. */
+interface CachedIndex {
+  readonly version: number;
+  readonly count: number;
+  readonly chunkNos: readonly number[];
+  readonly slotOf: ReadonlyMap<number, number>;
+  readonly memory: SharedArrayBuffer;
+}
+
+/**
+ * Keeps the vectors of indexes in memory, those used last, and brings them up to date when an index's version has changed:
+ * only what is new is read.
+ */
+export function createVectorCache({ database, nearest, maxBytes }: VectorCacheOptions): VectorCache {
+  // In the order of use. A promise, so that searches that begin together read the vectors once.
+  const entries = new Map<
+    number,
+    { readonly version: number; readonly bytes: number; readonly loaded: Promise<CachedIndex> }
+  >();
+
+  const load = (orgId: string, index: SearchedIndex, bytes: number): Promise<CachedIndex> => {
+    const known = entries.get(index.index_no);
+    entries.delete(index.index_no);
+    if (known !== undefined && known.version >= index.version) {
+      entries.set(index.index_no, known);
+      return known.loaded;
+    }
+    const loaded = (async () => {
+      // Where the last reading failed, all of it is read.
+      const before = await known?.loaded.catch(() => undefined);
+      return await refresh(database, orgId, index, before);
+    })();
+    const entry = { version: index.version, bytes, loaded };
+    entries.set(index.index_no, entry);
+    loaded.catch(() => {
+      if (entries.get(index.index_no) === entry) entries.delete(index.index_no);
+    });
+    let total = [...entries.values()].reduce((sum, each) => sum + each.bytes, 0);
+    for (const [indexNo, each] of entries) {
+      if (total <= maxBytes || indexNo === index.index_no) break;
+      entries.delete(indexNo);
+      total -= each.bytes;
+    }
+    return loaded;
+  };
+
+  return {
+    async search(orgId, index, vector, { among, limit }) {
+      const dimensions = index.dimensions ?? 0;
+      const bytes = index.chunk_count * dimensions * BYTES_OF_NUMBER;
+      if (bytes > maxBytes) return await searchUncached(database, nearest, orgId, index, vector, among, limit);
+      const { memory, count, chunkNos, slotOf } = await load(orgId, index, bytes);
+      const slots = among === null ? null : slotsOf(among, slotOf);
+      const found = await nearest.search({ memory, dimensions, count, query: vector, slots, limit });
+      return found.slots.map((slot, i) => ({ chunk_no: chunkNos[slot] ?? 0, score: found.scores[i] ?? 0 }));
+    },
+  };
+}
+
+function slotsOf(chunkNos: readonly number[], slotOf: ReadonlyMap<number, number>): Int32Array {
+  return Int32Array.from(chunkNos.map((chunkNo) => slotOf.get(chunkNo)).filter((slot) => slot !== undefined));
+}
+
+async function refresh(
+  database: Database,
+  orgId: string,
+  index: SearchedIndex,
+  before: CachedIndex | undefined,
+): Promise<CachedIndex> {
+  const dimensions = index.dimensions ?? 0;
+  const live = await database.search((db) => listLiveChunks(db, orgId, index));
+  const isLive = new Set(live);
+  const kept = before?.chunkNos.filter((chunkNo) => isLive.has(chunkNo)) ?? [];
+  const missing = live.filter((chunkNo) => before?.slotOf.has(chunkNo) !== true).toSorted((a, b) => a - b);
+  const vectorBytes = dimensions * BYTES_OF_NUMBER;
+  const needed = (kept.length + missing.length) * vectorBytes;
+  const appendable = before !== undefined && kept.length === before.count && before.memory.byteLength >= needed;
+  // Some room, so that a knowledge base that grows is not copied at each search.
+  const memory = appendable
+    ? before.memory
+    : new SharedArrayBuffer(Math.ceil((needed * 1.25) / vectorBytes) * vectorBytes);
+  const data = new Float32Array(memory);
+  if (before !== undefined && !appendable) {
+    const old = new Float32Array(before.memory);
+    kept.forEach((chunkNo, slot) => {
+      const from = (before.slotOf.get(chunkNo) ?? 0) * dimensions;
+      data.set(old.subarray(from, from + dimensions), slot * dimensions);
+    });
+  }
+  const chunkNos = [...kept];
+  for (let at = 0; at < missing.length; at += READ_BATCH) {
+    const batch = missing.slice(at, at + READ_BATCH);
+    const rows = await database.search((db) => readVectors(db, orgId, index.index_no, batch));
+    for (const { chunk_no, vector } of rows) {
+      decodeHalves(vector, data, chunkNos.length * dimensions);
+      chunkNos.push(chunk_no);
+    }
+  }
+  const slotOf = new Map(chunkNos.map((chunkNo, slot) => [chunkNo, slot]));
+  return { version: index.version, count: chunkNos.length, chunkNos, slotOf, memory };
+}
+
+/** Reads and compares batch by batch, keeping nothing. */
+async function searchUncached(
+  database: Database,
+  nearest: NearestSearch,
+  orgId: string,
+  index: SearchedIndex,
+  vector: Float32Array,
+  among: readonly number[] | null,
+  limit: number,
+): Promise<Hit[]> {
+  const dimensions = index.dimensions ?? 0;
+  const chunkNos = among ?? (await database.search((db) => listLiveChunks(db, orgId, index)));
+  let best: Hit[] = [];
+  for (let at = 0; at < chunkNos.length; at += READ_BATCH) {
+    const batch = chunkNos.slice(at, at + READ_BATCH);
+    const rows = await database.search((db) => readVectors(db, orgId, index.index_no, batch));
+    const memory = new SharedArrayBuffer(rows.length * dimensions * BYTES_OF_NUMBER);
+    const data = new Float32Array(memory);
+    rows.forEach((row, slot) => decodeHalves(row.vector, data, slot * dimensions));
+    const found = await nearest.search({ memory, dimensions, count: rows.length, query: vector, slots: null, limit });
+    const hits = found.slots.map((slot, i) => ({ chunk_no: rows[slot]?.chunk_no ?? 0, score: found.scores[i] ?? 0 }));
+    best = [...best, ...hits].toSorted((a, b) => b.score - a.score || a.chunk_no - b.chunk_no).slice(0, limit);
+  }
+  return best;
+}

@@ -1,0 +1,357 @@
+import type { NewChunk } from "../../domain/knowledge/knowledge-base.ts";
+import type { TextConfiguration } from "../../domain/knowledge/languages.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+
+/** Which revision of a resource chunks are of, and in which index. */
+export interface ChunkOwner {
+  readonly org_id: string;
+  readonly index_no: number;
+  readonly resource_id: string;
+  readonly revision: number;
+}
+
+export interface ChunkRow extends NewChunk {
+  readonly chunk_id: string;
+  readonly chunk_no: number;
+  readonly language: TextConfiguration;
+  /** Context and text as wordsText makes them. */
+  readonly words: string;
+}
+
+/** An embedding as it is stored: halves of a vector of length 1. */
+export interface StoredEmbedding {
+  readonly chunk_no: number;
+  /** SHA-256 of what was embedded. */
+  readonly text_hash: Buffer;
+  readonly vector: Buffer;
+}
+
+/** Positions of the chunks that have been written: those of a batch that is written again are left alone. */
+export async function listPositions(db: Db, owner: ChunkOwner): Promise<Set<number>> {
+  const rows = await db.query<{ chunk_index: number }>(
+    {
+      name: "list_positions",
+      text: `select chunk_index from knowledge_chunks
+        where org_id = current_org() and index_no = $1::int and resource_id = $2::uuid and revision = $3::int`,
+    },
+    [owner.index_no, owner.resource_id, owner.revision],
+  );
+  return new Set(rows.map((row) => row.chunk_index));
+}
+
+/** Reserves so many chunk numbers and returns the first. To be committed by itself: it locks the index's row. */
+export async function reserveChunkNumbers(db: Db, indexNo: number, count: number): Promise<number | null> {
+  const rows = await db.query<{ first: number }>(
+    {
+      name: "reserve_chunk_numbers",
+      text: `update knowledge_indexes set next_chunk_no = next_chunk_no + $2::int
+        where org_id = current_org() and index_no = $1::int and state <> 'retired' returning next_chunk_no - $2::int as first`,
+    },
+    [indexNo, count],
+  );
+  return rows[0]?.first ?? null;
+}
+
+/**
+ * Writes chunks with their postings; returns the numbers of those written. None where the revision is no longer the present one
+ * or the resource is being deleted; a position that is there already is left alone.
+ */
+export async function insertChunks(db: Db, owner: ChunkOwner, chunks: readonly ChunkRow[]): Promise<Set<number>> {
+  const column = <Value>(of: (chunk: ChunkRow) => Value): Value[] => chunks.map(of);
+  const rows = await db.query<{ chunk_no: number }>(
+    {
+      name: "insert_chunks",
+      text: `with resource as (
+          select resource_id from knowledge_resources
+          where org_id = current_org() and resource_id = $3::uuid and revision = $4::int and status <> 'pending_delete' for key share),
+        lexed as (
+          select n.*, to_tsvector(n.language::regconfig, n.words) as lexemes
+          from unnest($5::uuid[], $6::int[], $7::int[], $8::text[], $9::text[], $10::int[], $11::int[], $12::int[], $13::int[],
+              $14::jsonb[], $15::text[], $16::text[])
+            n (chunk_id, chunk_no, chunk_index, text, context, char_start, char_end, page_start, page_end, metadata, language, words)),
+        written as (
+          insert into knowledge_chunks (chunk_id, org_id, index_no, chunk_no, resource_id, revision, chunk_index, text, context, char_start,
+            char_end, page_start, page_end, metadata, language, lexemes, term_count)
+          select l.chunk_id, $1::uuid, $2::int, l.chunk_no, resource.resource_id, $4::int, l.chunk_index, l.text, l.context, l.char_start,
+            l.char_end, l.page_start, l.page_end, l.metadata, l.language, l.lexemes,
+            (select coalesce(sum(cardinality(u.positions)), 0) from unnest(l.lexemes) u)
+          from lexed l cross join resource
+          on conflict (index_no, resource_id, revision, chunk_index) do nothing
+          returning index_no, chunk_no, lexemes, term_count),
+        posted as (
+          insert into knowledge_postings (index_no, term, chunk_no, tf, length)
+          select w.index_no, u.lexeme, w.chunk_no, cardinality(u.positions), least(w.term_count, 32767)
+          from written w cross join lateral unnest(w.lexemes) u)
+        select chunk_no from written`,
+    },
+    [
+      owner.org_id,
+      owner.index_no,
+      owner.resource_id,
+      owner.revision,
+      column((chunk) => chunk.chunk_id),
+      column((chunk) => chunk.chunk_no),
+      column((chunk) => chunk.chunk_index),
+      column((chunk) => chunk.text),
+      column((chunk) => chunk.context),
+      column((chunk) => chunk.char_start),
+      column((chunk) => chunk.char_end),
+      column((chunk) => chunk.page_start),
+      column((chunk) => chunk.page_end),
+      column((chunk) => jsonb(chunk.metadata)),
+      column((chunk) => chunk.language),
+      column((chunk) => chunk.words),
+    ],
+  );
+  return new Set(rows.map((row) => row.chunk_no));
+}
+
+/** Vectors that a knowledge base has already of the same texts by the same model, by the hexadecimal digits of the text's hash. */
+export async function findEmbeddings(
+  db: Db,
+  knowledgeBaseId: string,
+  model: string,
+  hashes: readonly Buffer[],
+): Promise<Map<string, Buffer>> {
+  const rows = await db.query<{ hash: string; vector: Buffer }>(
+    {
+      name: "find_embeddings",
+      text: `select distinct on (e.text_hash) encode(e.text_hash, 'hex') as hash, e.vector
+        from knowledge_indexes i join knowledge_embeddings e on e.index_no = i.index_no and e.text_hash = any($3::bytea[])
+        where i.org_id = current_org() and e.org_id = current_org() and i.knowledge_base_id = $1::uuid and i.embedding_model = $2::text`,
+    },
+    [knowledgeBaseId, model, hashes],
+  );
+  return new Map(rows.map((row) => [row.hash, row.vector]));
+}
+
+/**
+ * Whether vectors of an index go to its HNSW as well. Holds the answer until the transaction ends: an HNSW that is being finished
+ * waits for it, and then finds the vectors that were written without.
+ */
+export async function lockHnsw(db: Db, indexNo: number): Promise<boolean> {
+  const rows = await db.query<{ has_hnsw: boolean }>(
+    {
+      name: "lock_hnsw",
+      text: "select has_hnsw from knowledge_indexes where org_id = current_org() and index_no = $1::int for share",
+    },
+    [indexNo],
+  );
+  return rows[0]?.has_hnsw === true;
+}
+
+/** Adds embeddings of chunks that have none. */
+export async function insertEmbeddings(
+  db: Db,
+  owner: Pick<ChunkOwner, "org_id" | "index_no">,
+  embeddings: readonly StoredEmbedding[],
+): Promise<void> {
+  await db.query(
+    {
+      name: "insert_embeddings",
+      text: `insert into knowledge_embeddings (index_no, chunk_no, org_id, text_hash, vector)
+        select $1::int, n.chunk_no, $2::uuid, n.text_hash, n.vector from unnest($3::int[], $4::bytea[], $5::bytea[]) n (chunk_no, text_hash, vector)
+        on conflict (index_no, chunk_no) do nothing`,
+    },
+    [
+      owner.index_no,
+      owner.org_id,
+      embeddings.map((each) => each.chunk_no),
+      embeddings.map((each) => each.text_hash),
+      embeddings.map((each) => each.vector),
+    ],
+  );
+}
+
+/**
+ * Makes a revision the one that is found, whole, in place of the one before. False where it is no longer the present one or the
+ * resource is being deleted. In one transaction.
+ */
+export async function publishRevision(
+  db: Db,
+  owner: ChunkOwner,
+  languages: readonly TextConfiguration[],
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "lock_revision",
+      text: `select resource_id from knowledge_resources
+        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete' for no key update`,
+    },
+    [owner.resource_id, owner.revision],
+  );
+  if (rows.length === 0) return false;
+  const published = await db.query(
+    {
+      name: "publish_revision",
+      text: `with before as (
+          select chunk_count, term_count from knowledge_index_resources where org_id = current_org() and index_no = $1::int and resource_id = $2::uuid),
+        counted as (
+          select count(*)::int as chunk_count, coalesce(sum(term_count), 0)::bigint as term_count from knowledge_chunks
+          where org_id = current_org() and index_no = $1::int and resource_id = $2::uuid and revision = $3::int),
+        written as (
+          insert into knowledge_index_resources (index_no, resource_id, org_id, revision, chunk_count, term_count)
+          select $1::int, $2::uuid, current_org(), $3::int, chunk_count, term_count from counted
+          on conflict (index_no, resource_id) do update
+          set revision = excluded.revision, chunk_count = excluded.chunk_count, term_count = excluded.term_count)
+        update knowledge_indexes i set version = i.version + 1,
+          chunk_count = i.chunk_count + c.chunk_count - coalesce((select chunk_count from before), 0),
+          term_count = i.term_count + c.term_count - coalesce((select term_count from before), 0),
+          languages = (select array_agg(distinct l) from unnest(i.languages || $4::text[]) l)
+        from counted c where i.org_id = current_org() and i.index_no = $1::int and i.state <> 'retired' returning i.index_no`,
+    },
+    [owner.index_no, owner.resource_id, owner.revision, languages],
+  );
+  if (published.length === 0) throw new Error("The index has been retired.");
+  await db.query(
+    {
+      name: "mark_resource_indexed",
+      text: `update knowledge_resources set status = 'indexed', error = null, indexed_at = now(),
+          chunk_count = (select chunk_count from knowledge_index_resources where index_no = $1::int and resource_id = $2::uuid)
+        where org_id = current_org() and resource_id = $2::uuid
+          and exists (select from knowledge_indexes i where i.index_no = $1::int and i.state = 'active')`,
+    },
+    [owner.index_no, owner.resource_id],
+  );
+  return true;
+}
+
+/** Takes a resource out of every index: no search that starts after the commit finds it. Its chunks are removed by removeDeadChunks. */
+export async function unpublishResource(db: Db, resourceId: string): Promise<void> {
+  await db.query(
+    {
+      name: "unpublish_resource",
+      text: `with removed as (
+          delete from knowledge_index_resources where org_id = current_org() and resource_id = $1::uuid returning index_no, chunk_count, term_count)
+        update knowledge_indexes i set version = i.version + 1, chunk_count = i.chunk_count - r.chunk_count, term_count = i.term_count - r.term_count
+        from removed r where i.org_id = current_org() and i.index_no = r.index_no`,
+    },
+    [resourceId],
+  );
+}
+
+/**
+ * Removes a batch of a resource's chunks that are not found (any more), with postings and embeddings: those of revisions before
+ * the present one, and all of a resource that is being deleted. Returns how many; fewer than `limit`: none is left.
+ */
+export async function removeDeadChunks(db: Db, resourceId: string, limit: number): Promise<number> {
+  const rows = await db.query<{ index_no: number; chunk_no: number }>(
+    {
+      name: "list_dead_chunks",
+      text: `select c.index_no, c.chunk_no from knowledge_chunks c join knowledge_resources r using (resource_id)
+        where c.org_id = current_org() and c.resource_id = $1::uuid
+          and (r.status = 'pending_delete' or (c.revision < r.revision and not exists (select from knowledge_index_resources x
+            where x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision)))
+        limit $2::int`,
+    },
+    [resourceId, limit],
+  );
+  await removeChunks(db, rows);
+  return rows.length;
+}
+
+/** Removes a batch of the chunks of a retired index; returns how many. */
+export async function removeRetiredChunks(db: Db, indexNo: number, limit: number): Promise<number> {
+  const rows = await db.query<{ index_no: number; chunk_no: number }>(
+    {
+      name: "list_retired_chunks",
+      text: `select c.index_no, c.chunk_no from knowledge_chunks c join knowledge_indexes i using (index_no)
+        where c.org_id = current_org() and i.index_no = $1::int and i.state = 'retired' limit $2::int`,
+    },
+    [indexNo, limit],
+  );
+  await removeChunks(db, rows);
+  return rows.length;
+}
+
+async function removeChunks(
+  db: Db,
+  chunks: readonly { readonly index_no: number; readonly chunk_no: number }[],
+): Promise<void> {
+  if (chunks.length === 0) return;
+  const values = [chunks.map((each) => each.index_no), chunks.map((each) => each.chunk_no)];
+  for (const table of ["postings", "embeddings", "chunks"]) {
+    await db.query(
+      {
+        name: `remove_${table}_of_chunks`,
+        text: `delete from knowledge_${table} t using unnest($1::int[], $2::int[]) d (index_no, chunk_no)
+          where t.index_no = d.index_no and t.chunk_no = d.chunk_no`,
+      },
+      values,
+    );
+  }
+}
+
+/** Removes a retired index that has no chunk left, with what else belongs to it. */
+export async function removeRetiredIndex(db: Db, indexNo: number): Promise<void> {
+  await db.query(
+    {
+      name: "remove_index_resources",
+      text: `delete from knowledge_index_resources x using knowledge_indexes i
+        where x.org_id = current_org() and x.index_no = $1::int and i.index_no = x.index_no and i.state = 'retired'`,
+    },
+    [indexNo],
+  );
+  await db.query(
+    {
+      name: "remove_retired_index",
+      text: "delete from knowledge_indexes where org_id = current_org() and index_no = $1::int and state = 'retired'",
+    },
+    [indexNo],
+  );
+}
+
+/** Retired indexes of any organisation. */
+export async function listRetiredIndexes(
+  db: Db,
+  limit: number,
+): Promise<{ org_id: string; index_no: number; has_hnsw: boolean }[]> {
+  return db.query<{ org_id: string; index_no: number; has_hnsw: boolean }>(
+    {
+      name: "list_retired_indexes",
+      text: "select org_id, index_no, has_hnsw from knowledge_indexes where state = 'retired' order by index_no limit $1::int",
+    },
+    [limit],
+  );
+}
+
+/** Deleted knowledge bases of any organisation. */
+export async function listDeletedBases(
+  db: Db,
+  limit: number,
+): Promise<{ org_id: string; knowledge_base_id: string }[]> {
+  return db.query<{ org_id: string; knowledge_base_id: string }>(
+    {
+      name: "list_deleted_bases",
+      text: "select org_id, knowledge_base_id from knowledge_bases where deleted_at is not null order by deleted_at limit $1::int",
+    },
+    [limit],
+  );
+}
+
+/** Removes a deleted knowledge base once it has no resource and no index left. */
+export async function removeKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<void> {
+  await db.query(
+    {
+      name: "remove_knowledge_base",
+      text: `delete from knowledge_bases k where k.org_id = current_org() and k.knowledge_base_id = $1::uuid and k.deleted_at is not null
+          and not exists (select from knowledge_resources r where r.knowledge_base_id = k.knowledge_base_id)
+          and not exists (select from knowledge_indexes i where i.knowledge_base_id = k.knowledge_base_id)`,
+    },
+    [knowledgeBaseId],
+  );
+}
+
+/** Marks the resources of a deleted knowledge base as being deleted. */
+export async function markResourcesOfDeletedBase(db: Db, knowledgeBaseId: string): Promise<void> {
+  await db.query(
+    {
+      name: "mark_resources_of_deleted_base",
+      text: `update knowledge_resources r set status = 'pending_delete', modified_at = now() from knowledge_bases k
+        where r.org_id = current_org() and r.knowledge_base_id = $1::uuid and k.knowledge_base_id = r.knowledge_base_id
+          and k.deleted_at is not null and r.status <> 'pending_delete'`,
+    },
+    [knowledgeBaseId],
+  );
+}

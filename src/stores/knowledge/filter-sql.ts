@@ -1,0 +1,99 @@
+import type { FilterCondition, FilterSource, ResolvedFilter } from "../../domain/knowledge/filter.ts";
+import { BUILTIN_FIELDS } from "../../domain/knowledge/metadata.ts";
+import type { BuiltinField } from "../../domain/knowledge/metadata.ts";
+
+const METADATA_COLUMNS: Readonly<Record<Exclude<FilterSource, "builtin">, string>> = {
+  user: "r.user_metadata",
+  dataloader: "r.dataloader_metadata",
+};
+/** Times as the text that filters compare. */
+const BUILTIN_SQL: Readonly<Record<BuiltinField, string>> = {
+  resource_id: "r.resource_id::text",
+  resource_path: "r.resource_path",
+  source: "r.source",
+  source_url: "r.source_url",
+  external_id: "r.external_id",
+  content_mime: "r.content_mime",
+  size: "r.size::numeric",
+  page_count: "r.page_count::numeric",
+  created_at: timeText("created_at"),
+  modified_at: timeText("modified_at"),
+  indexed_at: timeText("indexed_at"),
+};
+const COMPARISONS = { eq: "=", ne: "=", gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
+
+function timeText(column: string): string {
+  return `to_char(r.${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+}
+
+/**
+ * A filter as a condition on `knowledge_resources r`. Names of fields and values are appended to `values` and appear as
+ * parameters only; whatever else is in the text is a constant of this file. Never null, so that it can be negated.
+ */
+export function filterSql(filter: ResolvedFilter, values: unknown[]): string {
+  switch (filter.kind) {
+    case "and":
+    case "or":
+      return `(${filter.all.map((each) => filterSql(each, values)).join(` ${filter.kind} `)})`;
+    case "not":
+      return `(not ${filterSql(filter.inner, values)})`;
+    case "condition":
+      return conditionSql(filter, values);
+  }
+}
+
+function conditionSql(condition: FilterCondition, values: unknown[]): string {
+  const { op, type, value } = condition;
+  const bind = (bound: unknown, cast: string): string => `$${values.push(bound)}::${cast}`;
+  const { present, scalar, list } = operands(condition, bind);
+  const cast = type === "number" ? "numeric" : type === "boolean" ? "boolean" : "text";
+  const not = op === "ne" || op === "nin" ? "not " : "";
+  switch (op) {
+    case "exists":
+      return value === true ? present : `(not ${present})`;
+    case "contains":
+      return type === "string_list"
+        ? `coalesce(${list} ? ${bind(value, "text")}, false)`
+        : `coalesce(position(${bind(value, "text")} in ${scalar}) > 0, false)`;
+    case "in":
+    case "nin":
+      return type === "string_list"
+        ? `(${not}coalesce(${list} ?| ${bind(value, "text[]")}, false))`
+        : `(${not}coalesce(${scalar} = any(${bind(value, `${cast}[]`)}), false))`;
+    case "eq":
+    case "ne":
+    case "gt":
+    case "gte":
+    case "lt":
+    case "lte": {
+      const collate = cast === "text" ? ' collate "C"' : "";
+      return `(${not}coalesce(${scalar}${collate} ${COMPARISONS[op]} ${bind(value, cast)}, false))`;
+    }
+  }
+}
+
+/** What a condition compares. A stored value of another type than the field has now counts as none. */
+function operands(
+  { source, field, type }: FilterCondition,
+  bind: (value: unknown, cast: string) => string,
+): { readonly present: string; readonly scalar: string; readonly list: string } {
+  if (source === "builtin") {
+    if (!Object.hasOwn(BUILTIN_FIELDS, field)) throw new Error("No such built-in field.");
+    const scalar = BUILTIN_SQL[field as BuiltinField];
+    return { present: `(${scalar} is not null)`, scalar, list: "null::jsonb" };
+  }
+  const name = bind(field, "text");
+  const json = `(${METADATA_COLUMNS[source]} -> ${name})`;
+  const jsonType = { number: "number", boolean: "boolean", string_list: "array", string: "string", date: "string" }[
+    type
+  ];
+  const isType = `(coalesce(jsonb_typeof${json}, '') = '${jsonType}')`;
+  const text = `(${METADATA_COLUMNS[source]} ->> ${name})`;
+  const cast = type === "number" ? "::numeric" : type === "boolean" ? "::boolean" : "";
+  return {
+    present: isType,
+    // Inside a case, so that no other value is cast.
+    scalar: `(case when ${isType} then ${text}${cast} end)`,
+    list: `(case when ${isType} then ${json} end)`,
+  };
+}

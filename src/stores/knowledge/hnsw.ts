@@ -1,0 +1,127 @@
+import type { Db } from "../db.ts";
+
+// These run as the login role, which owns the tables: an index of its own for each large knowledge base is made and dropped
+// while the service runs.
+
+const MAX_BUILD_MS = 4 * 3_600_000;
+/** Any number, the same for every process. */
+const BUILD_LOCK = 5_217_730_002;
+
+/** Runs `build` unless another session is at it; false then. */
+export async function withBuildLock(db: Db, build: () => Promise<void>): Promise<boolean> {
+  const rows = await db.query<{ locked: boolean }>("select pg_try_advisory_lock($1::bigint) as locked", [BUILD_LOCK]);
+  if (rows[0]?.locked !== true) return false;
+  try {
+    await build();
+    return true;
+  } finally {
+    await db.query("select pg_advisory_unlock($1::bigint)", [BUILD_LOCK]);
+  }
+}
+
+/** Whether this database has pgvector, and the table that migrations make where it has. */
+export async function hasPgvector(db: Db): Promise<boolean> {
+  const rows = await db.query<{ there: boolean }>({
+    name: "has_pgvector",
+    text: "select to_regclass('knowledge_vectors') is not null as there",
+  });
+  return rows[0]?.there === true;
+}
+
+/** An index whose vectors are to be had by HNSW, or no longer. */
+export interface HnswCandidate {
+  readonly org_id: string;
+  readonly index_no: number;
+  readonly dimensions: number;
+}
+
+/** Indexes with at least so many chunks and no HNSW yet. */
+export async function listLargeIndexes(db: Db, minChunks: number, limit: number): Promise<HnswCandidate[]> {
+  return db.query<HnswCandidate>(
+    {
+      name: "list_large_indexes",
+      text: `select org_id, index_no, dimensions from knowledge_indexes
+        where state <> 'retired' and not has_hnsw and chunk_count >= $1::int and dimensions between 1 and 4000 order by index_no limit $2::int`,
+    },
+    [minChunks, limit],
+  );
+}
+
+/** Vectors of an index that knowledge_vectors lacks: the next ones after a chunk number. */
+export async function listMissingVectors(
+  db: Db,
+  indexNo: number,
+  after: number,
+  limit: number,
+): Promise<{ chunk_no: number; vector: Buffer }[]> {
+  return db.query<{ chunk_no: number; vector: Buffer }>(
+    {
+      name: "list_missing_vectors",
+      text: `select e.chunk_no, e.vector from knowledge_embeddings e where e.index_no = $1::int and e.chunk_no > $2::int
+          and not exists (select from knowledge_vectors v where v.index_no = e.index_no and v.chunk_no = e.chunk_no)
+        order by e.chunk_no limit $3::int`,
+    },
+    [indexNo, after, limit],
+  );
+}
+
+/** Adds vectors for the HNSW; those that are there stay. */
+export async function insertVectors(
+  db: Db,
+  owner: { readonly org_id: string; readonly index_no: number },
+  vectors: ReadonlyArray<{ readonly chunk_no: number; readonly vector: readonly number[] }>,
+): Promise<void> {
+  await db.query(
+    {
+      name: "insert_vectors",
+      text: `insert into knowledge_vectors (index_no, chunk_no, org_id, embedding)
+        select $1::int, n.chunk_no, $2::uuid, n.embedding::halfvec from unnest($3::int[], $4::text[]) n (chunk_no, embedding)
+        on conflict (index_no, chunk_no) do nothing`,
+    },
+    [
+      owner.index_no,
+      owner.org_id,
+      vectors.map((each) => each.chunk_no),
+      vectors.map((each) => `[${each.vector.join(",")}]`),
+    ],
+  );
+}
+
+/** Builds the HNSW of an index: some 30 s for 100 000 vectors of 384 dimensions. Outside a transaction. */
+export async function createHnsw(db: Db, { index_no, dimensions }: HnswCandidate): Promise<void> {
+  const name = hnswName(index_no);
+  // One that was broken off is invalid, and "if not exists" would take it for the index.
+  await db.query(`drop index if exists ${name}`);
+  await db.query("set statement_timeout = 0");
+  try {
+    await db.query("set maintenance_work_mem = '512MB'");
+    await db.query({
+      name: `create_${name}`,
+      text: `create index concurrently ${name} on knowledge_vectors using hnsw ((embedding::halfvec(${Number(dimensions)})) halfvec_cosine_ops)
+        where index_no = ${Number(index_no)}`,
+      query_timeout: MAX_BUILD_MS,
+    });
+  } finally {
+    await db.query("reset statement_timeout");
+    await db.query("reset maintenance_work_mem");
+  }
+}
+
+/** Notes whether searches of an index use its HNSW. */
+export async function markHnsw(db: Db, indexNo: number, hasHnsw: boolean): Promise<void> {
+  await db.query(
+    {
+      name: "mark_hnsw",
+      text: "update knowledge_indexes set has_hnsw = $2::boolean, version = version + 1 where index_no = $1::int",
+    },
+    [indexNo, hasHnsw],
+  );
+}
+
+/** Drops the HNSW of an index and its copy of the vectors. */
+export async function dropHnsw(db: Db, indexNo: number): Promise<void> {
+  await db.query(`drop index if exists ${hnswName(indexNo)}`);
+  await db.query({ name: "delete_vectors", text: "delete from knowledge_vectors where index_no = $1::int" }, [indexNo]);
+}
+
+const hnswName = (indexNo: number): string => `knowledge_vectors_hnsw_${Number(indexNo)}`;

@@ -1,0 +1,113 @@
+import type { IndexingParams } from "../../domain/knowledge/knowledge-base.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+
+export const INDEX_STATES = ["building", "active", "retired"] as const;
+export type IndexState = (typeof INDEX_STATES)[number];
+
+/** A set of chunks with their postings and embeddings, made with the same settings. */
+export interface IndexRow {
+  readonly index_no: number;
+  readonly org_id: string;
+  readonly knowledge_base_id: string;
+  readonly state: IndexState;
+  readonly params: IndexingParams;
+  readonly embedding_model: string | null;
+  readonly dimensions: number | null;
+  readonly languages: readonly string[];
+  readonly chunk_count: number;
+  readonly has_hnsw: boolean;
+}
+
+const COLUMNS =
+  "index_no, org_id, knowledge_base_id, state, params, embedding_model, dimensions, languages, chunk_count, has_hnsw";
+
+/**
+ * Begins an index. A knowledge base has one that is active and at most one that is being built: throws the unique violation of
+ * `knowledge_indexes_active_key` or `knowledge_indexes_building_key` otherwise.
+ */
+export async function insertIndex(
+  db: Db,
+  index: Pick<IndexRow, "org_id" | "knowledge_base_id" | "params" | "embedding_model" | "dimensions"> & {
+    readonly state: "building" | "active";
+  },
+): Promise<IndexRow> {
+  const rows = await db.query<IndexRow>(
+    {
+      name: "insert_index",
+      text: `insert into knowledge_indexes (org_id, knowledge_base_id, state, params, embedding_model, dimensions)
+        values ($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::text, $6::int) returning ${COLUMNS}`,
+    },
+    [index.org_id, index.knowledge_base_id, index.state, jsonb(index.params), index.embedding_model, index.dimensions],
+  );
+  return rows[0] as IndexRow;
+}
+
+/** The active index of a knowledge base and the one being built, where there are. */
+export async function listIndexes(db: Db, knowledgeBaseId: string): Promise<IndexRow[]> {
+  return db.query<IndexRow>(
+    {
+      name: "list_indexes",
+      text: `select ${COLUMNS} from knowledge_indexes
+        where org_id = current_org() and knowledge_base_id = $1::uuid and state <> 'retired' order by index_no`,
+    },
+    [knowledgeBaseId],
+  );
+}
+
+/** Notes the dimensions of an index's first embedding; false where it has others already. */
+export async function settleDimensions(db: Db, indexNo: number, dimensions: number): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "settle_dimensions",
+      text: `update knowledge_indexes set dimensions = $2::int
+        where org_id = current_org() and index_no = $1::int and (dimensions is null or dimensions = $2::int) returning index_no`,
+    },
+    [indexNo, dimensions],
+  );
+  return rows.length === 1;
+}
+
+/** Makes the index that is being built the active one and retires the one before; false where there is none being built. In one transaction. */
+export async function activateIndex(db: Db, knowledgeBaseId: string, indexNo: number): Promise<boolean> {
+  await db.query(
+    {
+      name: "retire_active_index",
+      text: `update knowledge_indexes set state = 'retired', version = version + 1
+        where org_id = current_org() and knowledge_base_id = $1::uuid and state = 'active'
+          and exists (select from knowledge_indexes b where b.index_no = $2::int and b.knowledge_base_id = $1::uuid and b.state = 'building')`,
+    },
+    [knowledgeBaseId, indexNo],
+  );
+  const rows = await db.query(
+    {
+      name: "activate_index",
+      text: `update knowledge_indexes set state = 'active', version = version + 1
+        where org_id = current_org() and knowledge_base_id = $1::uuid and index_no = $2::int and state = 'building' returning index_no`,
+    },
+    [knowledgeBaseId, indexNo],
+  );
+  return rows.length === 1;
+}
+
+/** Gives up an index that is being built. Its rows are removed by purgeKnowledge. */
+export async function retireIndex(db: Db, indexNo: number): Promise<void> {
+  await db.query(
+    {
+      name: "retire_index",
+      text: "update knowledge_indexes set state = 'retired' where org_id = current_org() and index_no = $1::int and state = 'building'",
+    },
+    [indexNo],
+  );
+}
+
+/** Retires every index of a knowledge base that has been deleted. */
+export async function retireIndexes(db: Db, knowledgeBaseId: string): Promise<void> {
+  await db.query(
+    {
+      name: "retire_indexes",
+      text: "update knowledge_indexes set state = 'retired', version = version + 1 where org_id = current_org() and knowledge_base_id = $1::uuid",
+    },
+    [knowledgeBaseId],
+  );
+}

@@ -1,0 +1,176 @@
+import type { IndexingParams } from "../../domain/knowledge/knowledge-base.ts";
+import type { MetadataSchema } from "../../domain/knowledge/metadata.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+/** Pages of a site, as somebody chose them. */
+export interface WebsiteSource {
+  readonly source_type: "sitemap" | "manual";
+  readonly original_search_term: string;
+  readonly selected_resources: readonly string[];
+}
+
+export interface KnowledgeBaseRow {
+  readonly knowledge_base_id: string;
+  readonly org_id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly connection_id: string | null;
+  readonly connection_source_ids: readonly string[];
+  readonly website_sources: readonly WebsiteSource[];
+  readonly indexing_params: IndexingParams;
+  readonly user_metadata_schema: MetadataSchema;
+  readonly dataloader_metadata_schema: MetadataSchema;
+  readonly schedule_cron: string | null;
+  readonly last_sync_id: string | null;
+  readonly last_synced_at: string | null;
+  readonly revision: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** Of its resources, those that are being deleted left out. Sizes in bytes. */
+  readonly total_files: number;
+  readonly total_indexed_files: number;
+  readonly total_error_files: number;
+  readonly total_size: number;
+  /** Whether the active index was made with other indexing_params than the present ones. */
+  readonly reindex_required: boolean;
+}
+
+export type NewKnowledgeBase = Pick<
+  KnowledgeBaseRow,
+  | "knowledge_base_id"
+  | "org_id"
+  | "name"
+  | "description"
+  | "connection_id"
+  | "connection_source_ids"
+  | "website_sources"
+  | "indexing_params"
+  | "user_metadata_schema"
+  | "dataloader_metadata_schema"
+  | "schedule_cron"
+>;
+
+/** What may be changed; what is absent stays. */
+export type KnowledgeBaseChange = Partial<Omit<NewKnowledgeBase, "knowledge_base_id" | "org_id">>;
+
+const COLUMNS = `k.knowledge_base_id, k.org_id, k.name, k.description, k.connection_id, k.connection_source_ids, k.website_sources,
+  k.indexing_params, k.user_metadata_schema, k.dataloader_metadata_schema, k.schedule_cron, k.last_sync_id, k.last_synced_at,
+  k.revision, k.created_at, k.updated_at`;
+const TOTALS = `t.total_files, t.total_indexed_files, t.total_error_files, t.total_size,
+  coalesce((select i.params is distinct from k.indexing_params from knowledge_indexes i
+    where i.knowledge_base_id = k.knowledge_base_id and i.state = 'active'), false) as reindex_required`;
+const WITH_TOTALS = `cross join lateral (
+  select count(*) as total_files, count(*) filter (where status = 'indexed') as total_indexed_files,
+    count(*) filter (where status = 'error') as total_error_files, coalesce(sum(size), 0)::bigint as total_size
+  from knowledge_resources r where r.knowledge_base_id = k.knowledge_base_id and r.status <> 'pending_delete') t`;
+
+/** Inserts a knowledge base; false when there is one of that id (the same request, tried again). */
+export async function insertKnowledgeBase(db: Db, base: NewKnowledgeBase): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "insert_knowledge_base",
+      text: `insert into knowledge_bases (knowledge_base_id, org_id, name, description, connection_id, connection_source_ids,
+          website_sources, indexing_params, user_metadata_schema, dataloader_metadata_schema, schedule_cron)
+        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::text[], $7::jsonb, $8::jsonb, $9::jsonb, $10::jsonb, $11::text)
+        on conflict (knowledge_base_id) do nothing returning knowledge_base_id`,
+    },
+    [
+      base.knowledge_base_id,
+      base.org_id,
+      base.name,
+      base.description,
+      base.connection_id,
+      base.connection_source_ids,
+      jsonb(base.website_sources),
+      jsonb(base.indexing_params),
+      jsonb(base.user_metadata_schema),
+      jsonb(base.dataloader_metadata_schema),
+      base.schedule_cron,
+    ],
+  );
+  return rows.length === 1;
+}
+
+/** One knowledge base, or null. */
+export async function findKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<KnowledgeBaseRow | null> {
+  const rows = await db.query<KnowledgeBaseRow>(
+    {
+      name: "find_knowledge_base",
+      text: `select ${COLUMNS}, ${TOTALS} from knowledge_bases k ${WITH_TOTALS}
+        where k.org_id = current_org() and k.knowledge_base_id = $1::uuid and k.deleted_at is null`,
+    },
+    [knowledgeBaseId],
+  );
+  return rows[0] ?? null;
+}
+
+/** A page of the organisation's knowledge bases. */
+export async function listKnowledgeBases(db: Db, page: Keyset): Promise<KnowledgeBaseRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<KnowledgeBaseRow>(
+    {
+      name: `list_knowledge_bases_${suffix}`,
+      text: `select ${COLUMNS}, ${TOTALS} from (select * from knowledge_bases
+          where org_id = current_org() and deleted_at is null and knowledge_base_id ${compare} $1::uuid
+          order by knowledge_base_id ${order} limit $2::int) k ${WITH_TOTALS} order by k.knowledge_base_id ${order}`,
+    },
+    [bound, page.limit],
+  );
+}
+
+/** Changes a knowledge base whose revision is still `revision`; null where it is another one, or there is none. */
+export async function updateKnowledgeBase(
+  db: Db,
+  knowledgeBaseId: string,
+  revision: number,
+  change: KnowledgeBaseChange,
+): Promise<boolean> {
+  const json = (value: unknown): string | null => (value === undefined ? null : jsonb(value));
+  const rows = await db.query(
+    {
+      name: "update_knowledge_base",
+      text: `update knowledge_bases set name = coalesce($3::text, name), description = coalesce($4::text, description),
+          connection_id = case when $5::boolean then $6::uuid else connection_id end,
+          connection_source_ids = coalesce($7::text[], connection_source_ids),
+          website_sources = coalesce($8::jsonb, website_sources), indexing_params = coalesce($9::jsonb, indexing_params),
+          user_metadata_schema = coalesce($10::jsonb, user_metadata_schema),
+          dataloader_metadata_schema = coalesce($11::jsonb, dataloader_metadata_schema),
+          schedule_cron = case when $12::boolean then $13::text else schedule_cron end,
+          revision = revision + 1, updated_at = now()
+        where org_id = current_org() and knowledge_base_id = $1::uuid and revision = $2::int and deleted_at is null
+        returning knowledge_base_id`,
+    },
+    [
+      knowledgeBaseId,
+      revision,
+      change.name ?? null,
+      change.description ?? null,
+      change.connection_id !== undefined,
+      change.connection_id ?? null,
+      change.connection_source_ids ?? null,
+      json(change.website_sources),
+      json(change.indexing_params),
+      json(change.user_metadata_schema),
+      json(change.dataloader_metadata_schema),
+      change.schedule_cron !== undefined,
+      change.schedule_cron ?? null,
+    ],
+  );
+  return rows.length === 1;
+}
+
+/** Deletes a knowledge base for every request that follows; its rows are removed by purgeKnowledge. False where there is none. */
+export async function markKnowledgeBaseDeleted(db: Db, knowledgeBaseId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "mark_knowledge_base_deleted",
+      text: `update knowledge_bases set deleted_at = now()
+        where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null returning knowledge_base_id`,
+    },
+    [knowledgeBaseId],
+  );
+  return rows.length === 1;
+}

@@ -1,0 +1,236 @@
+import type { ResourceSource, ResourceStatus } from "../../domain/knowledge/knowledge-base.ts";
+import type { Metadata } from "../../domain/knowledge/metadata.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+/** Why a resource could not be read or indexed. */
+export interface ResourceError {
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface ResourceRow {
+  readonly resource_id: string;
+  readonly org_id: string;
+  readonly knowledge_base_id: string;
+  readonly resource_path: string;
+  readonly source: ResourceSource;
+  readonly source_url: string | null;
+  readonly external_id: string | null;
+  readonly status: ResourceStatus;
+  readonly error: ResourceError | null;
+  /** SHA-256, as hexadecimal digits. */
+  readonly content_hash: string | null;
+  readonly content_mime: string | null;
+  /** Bytes. */
+  readonly size: number;
+  readonly blob_key: string | null;
+  readonly text_blob_key: string | null;
+  /** UTF-16 units. */
+  readonly text_length: number | null;
+  readonly revision: number;
+  readonly chunk_count: number;
+  readonly page_count: number | null;
+  readonly user_metadata: Metadata;
+  readonly dataloader_metadata: Metadata;
+  readonly created_at: string;
+  readonly modified_at: string;
+  readonly indexed_at: string | null;
+}
+
+export type NewResource = Pick<
+  ResourceRow,
+  | "resource_id"
+  | "org_id"
+  | "knowledge_base_id"
+  | "resource_path"
+  | "source"
+  | "source_url"
+  | "external_id"
+  | "content_hash"
+  | "content_mime"
+  | "size"
+  | "blob_key"
+  | "user_metadata"
+  | "dataloader_metadata"
+>;
+
+const COLUMNS = `resource_id, org_id, knowledge_base_id, resource_path, source, source_url, external_id, status, error, content_hash,
+  content_mime, size, blob_key, text_blob_key, text_length, revision, chunk_count, page_count, user_metadata, dataloader_metadata,
+  created_at, modified_at, indexed_at`;
+const VISIBLE = "org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'";
+
+/** Inserts a resource, `pending`; false when there is one of that id. Throws the unique violation of `knowledge_resources_external_key`. */
+export async function insertResource(db: Db, resource: NewResource): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "insert_resource",
+      text: `insert into knowledge_resources (resource_id, org_id, knowledge_base_id, resource_path, source, source_url, external_id,
+          content_hash, content_mime, size, blob_key, user_metadata, dataloader_metadata)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::text, $8::text, $9::text, $10::bigint, $11::text, $12::jsonb, $13::jsonb)
+        on conflict (resource_id) do nothing returning resource_id`,
+    },
+    [
+      resource.resource_id,
+      resource.org_id,
+      resource.knowledge_base_id,
+      resource.resource_path,
+      resource.source,
+      resource.source_url,
+      resource.external_id,
+      resource.content_hash,
+      resource.content_mime,
+      resource.size,
+      resource.blob_key,
+      jsonb(resource.user_metadata),
+      jsonb(resource.dataloader_metadata),
+    ],
+  );
+  return rows.length === 1;
+}
+
+/** One resource that is not being deleted, or null. */
+export async function findResource(db: Db, knowledgeBaseId: string, resourceId: string): Promise<ResourceRow | null> {
+  const rows = await db.query<ResourceRow>(
+    {
+      name: "find_resource",
+      text: `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and resource_id = $2::uuid`,
+    },
+    [knowledgeBaseId, resourceId],
+  );
+  return rows[0] ?? null;
+}
+
+export interface ResourceSearch {
+  readonly status: ResourceStatus | null;
+  readonly path_prefix: string | null;
+  readonly content_mime: string | null;
+  readonly external_id: string | null;
+}
+
+/** A page of a knowledge base's resources. */
+export async function listResources(
+  db: Db,
+  knowledgeBaseId: string,
+  search: ResourceSearch,
+  page: Keyset,
+): Promise<ResourceRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<ResourceRow>(
+    {
+      name: `list_resources_${suffix}`,
+      text: `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and ($2::text is null or status = $2)
+        and ($3::text is null or starts_with(resource_path, $3)) and ($4::text is null or content_mime = $4)
+        and ($5::text is null or external_id = $5) and resource_id ${compare} $6::uuid
+        order by resource_id ${order} limit $7::int`,
+    },
+    [knowledgeBaseId, search.status, search.path_prefix, search.content_mime, search.external_id, bound, page.limit],
+  );
+}
+
+/** What is known of a resource once its text has been extracted. */
+export interface ExtractedText {
+  readonly text_blob_key: string;
+  /** UTF-16 units. */
+  readonly text_length: number;
+  readonly page_count: number | null;
+}
+
+/** Notes a step towards being indexed; false where the resource is being deleted, or `revision` is no longer the present one. */
+export async function markResource(
+  db: Db,
+  resourceId: string,
+  revision: number,
+  state: { readonly status: "resource" } | ({ readonly status: "parsed" } & ExtractedText),
+): Promise<boolean> {
+  const text = state.status === "parsed" ? state : null;
+  const rows = await db.query(
+    {
+      name: "mark_resource",
+      text: `update knowledge_resources set status = $3::text, error = null, text_blob_key = coalesce($4::text, text_blob_key),
+          text_length = coalesce($5::int, text_length), page_count = case when $4::text is null then page_count else $6::int end
+        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete' returning resource_id`,
+    },
+    [
+      resourceId,
+      revision,
+      state.status,
+      text?.text_blob_key ?? null,
+      text?.text_length ?? null,
+      text?.page_count ?? null,
+    ],
+  );
+  return rows.length === 1;
+}
+
+/** Notes why a resource could not be indexed; what was found of it before is still found. False as for markResource. */
+export async function markResourceError(
+  db: Db,
+  resourceId: string,
+  revision: number,
+  error: ResourceError,
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "mark_resource_error",
+      text: `update knowledge_resources set status = 'error', error = $3::jsonb
+        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete' returning resource_id`,
+    },
+    [resourceId, revision, jsonb(error)],
+  );
+  return rows.length === 1;
+}
+
+/** Begins a new revision of a resource's index and returns its number, or null where the resource is not there (any more). */
+export async function nextRevision(db: Db, resourceId: string): Promise<number | null> {
+  const rows = await db.query<{ revision: number }>(
+    {
+      name: "next_revision",
+      text: `update knowledge_resources set revision = revision + 1
+        where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
+    },
+    [resourceId],
+  );
+  return rows[0]?.revision ?? null;
+}
+
+/** Marks a resource as being deleted; false where there is none. */
+export async function markResourceDeleted(db: Db, knowledgeBaseId: string, resourceId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "mark_resource_deleted",
+      text: `update knowledge_resources set status = 'pending_delete', modified_at = now() where ${VISIBLE} and resource_id = $2::uuid returning resource_id`,
+    },
+    [knowledgeBaseId, resourceId],
+  );
+  return rows.length === 1;
+}
+
+/** Removes a resource that is being deleted and has no chunk left; returns the keys of its blobs, or null where it has. */
+export async function removeResource(db: Db, resourceId: string): Promise<string[] | null> {
+  const rows = await db.query<{ blob_key: string | null; text_blob_key: string | null }>(
+    {
+      name: "remove_resource",
+      text: `delete from knowledge_resources r where r.org_id = current_org() and r.resource_id = $1::uuid and r.status = 'pending_delete'
+          and not exists (select from knowledge_chunks c where c.resource_id = r.resource_id)
+          and not exists (select from knowledge_index_resources x where x.resource_id = r.resource_id)
+        returning blob_key, text_blob_key`,
+    },
+    [resourceId],
+  );
+  const [row] = rows;
+  return row === undefined ? null : [row.blob_key, row.text_blob_key].filter((key) => key !== null);
+}
+
+/** Some of the resources that are being deleted, of any organisation: those longest in it. */
+export async function listDeletedResources(db: Db, limit: number): Promise<{ org_id: string; resource_id: string }[]> {
+  return db.query<{ org_id: string; resource_id: string }>(
+    {
+      name: "list_deleted_resources",
+      text: "select org_id, resource_id from knowledge_resources where status = 'pending_delete' order by modified_at limit $1::int",
+    },
+    [limit],
+  );
+}

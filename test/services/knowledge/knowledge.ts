@@ -1,0 +1,191 @@
+import { afterAll, beforeAll } from "vitest";
+import { uuidv7 } from "uuidv7";
+import { loadConfig } from "../../../src/config.ts";
+import { indexingParamsSchema } from "../../../src/domain/knowledge/knowledge-base.ts";
+import type { NewChunk } from "../../../src/domain/knowledge/knowledge-base.ts";
+import type { Metadata, MetadataSchema } from "../../../src/domain/knowledge/metadata.ts";
+import { knowledgeQuerySchema } from "../../../src/domain/knowledge/query.ts";
+import type { KnowledgeAnswer, KnowledgeQueryInput } from "../../../src/domain/knowledge/query.ts";
+import { beginRevision, indexResource } from "../../../src/services/knowledge/index-resource.ts";
+import { openKnowledge } from "../../../src/services/knowledge/open-knowledge.ts";
+import type { Knowledge } from "../../../src/services/knowledge/open-knowledge.ts";
+import { queryKnowledgeBase } from "../../../src/services/knowledge/query.ts";
+import { insertIndex } from "../../../src/stores/knowledge/indexes.ts";
+import type { IndexRow } from "../../../src/stores/knowledge/indexes.ts";
+import { findKnowledgeBase, insertKnowledgeBase } from "../../../src/stores/knowledge/knowledge-bases.ts";
+import { insertResource } from "../../../src/stores/knowledge/resources.ts";
+import type { Database } from "../../../src/stores/db.ts";
+import { testDatabase } from "../../support/database.ts";
+import { startModelServer } from "../../support/model-server.ts";
+import type { ModelServer } from "../../support/model-server.ts";
+
+const API_KEY = "sk-of-the-test";
+
+/** A database, a model server and what knowledge bases are used with, for the calling test file. */
+export interface Own {
+  readonly database: Database;
+  readonly models: ModelServer;
+  readonly knowledge: Knowledge;
+  /** The same with a reranker. */
+  readonly reranking: Knowledge;
+}
+
+export function ownKnowledge(): Own {
+  let own: Own | undefined;
+  const closers: (() => Promise<unknown>)[] = [];
+  beforeAll(async () => {
+    const { database, url, close } = await testDatabase();
+    closers.push(close);
+    const models = await startModelServer(API_KEY);
+    closers.unshift(() => models.close());
+    const environment = {
+      DATABASE_URL: url,
+      MILLRACE_EMBEDDINGS_URL: `${models.url}/v1/embeddings`,
+      MILLRACE_EMBEDDINGS_API_KEY: API_KEY,
+    };
+    const rerank = { MILLRACE_RERANK_URL: `${models.url}/v1/rerank`, MILLRACE_RERANK_API_KEY: API_KEY };
+    const knowledge = openKnowledge(loadConfig(environment), database);
+    const reranking = openKnowledge(loadConfig({ ...environment, ...rerank }), database);
+    closers.unshift(
+      () => knowledge.close(),
+      () => reranking.close(),
+    );
+    own = { database, models, knowledge, reranking };
+  });
+  afterAll(async () => {
+    for (const close of closers) await close();
+  });
+  const get = (): Own => {
+    if (own === undefined) throw new Error("the database is there from beforeAll on");
+    return own;
+  };
+  return {
+    get database() {
+      return get().database;
+    },
+    get models() {
+      return get().models;
+    },
+    get knowledge() {
+      return get().knowledge;
+    },
+    get reranking() {
+      return get().reranking;
+    },
+  };
+}
+
+export interface BuiltBase {
+  readonly org_id: string;
+  readonly knowledge_base_id: string;
+  readonly index: IndexRow;
+}
+
+export interface BaseOptions {
+  readonly org_id?: string;
+  readonly model?: string | null;
+  readonly user?: MetadataSchema["properties"];
+  readonly dataloader?: MetadataSchema["properties"];
+}
+
+async function buildOrganisation(database: Database): Promise<string> {
+  const org_id = uuidv7();
+  await database.system((db) => db.query("insert into organisations (org_id, name) values ($1, 'test')", [org_id]));
+  return org_id;
+}
+
+/** A knowledge base with an empty index. */
+export async function buildBase(database: Database, options: BaseOptions = {}): Promise<BuiltBase> {
+  const { model = null, user = {}, dataloader = {} } = options;
+  const org_id = options.org_id ?? (await buildOrganisation(database));
+  const knowledge_base_id = uuidv7();
+  const params = indexingParamsSchema.parse({ embedding_params: { embedding_model: model } });
+  const index = await database.org(org_id, async (db) => {
+    await insertKnowledgeBase(db, {
+      knowledge_base_id,
+      org_id,
+      name: "test",
+      description: "",
+      connection_id: null,
+      connection_source_ids: [],
+      website_sources: [],
+      indexing_params: params,
+      user_metadata_schema: { properties: user },
+      dataloader_metadata_schema: { properties: dataloader },
+      schedule_cron: null,
+    });
+    const state = "active" as const;
+    return insertIndex(db, { org_id, knowledge_base_id, state, params, embedding_model: model, dimensions: null });
+  });
+  return { org_id, knowledge_base_id, index };
+}
+
+export interface ResourceOptions {
+  readonly path?: string;
+  readonly user_metadata?: Metadata;
+  readonly dataloader_metadata?: Metadata;
+}
+
+/** Adds a resource that has not been indexed. */
+export async function buildResource(
+  database: Database,
+  { org_id, knowledge_base_id }: BuiltBase,
+  { path, user_metadata = {}, dataloader_metadata = {} }: ResourceOptions = {},
+): Promise<string> {
+  const resource_id = uuidv7();
+  await database.org(org_id, (db) =>
+    insertResource(db, {
+      resource_id,
+      org_id,
+      knowledge_base_id,
+      resource_path: path ?? `${resource_id}.txt`,
+      source: "text",
+      source_url: null,
+      external_id: null,
+      content_hash: null,
+      content_mime: "text/plain",
+      size: 1,
+      blob_key: null,
+      user_metadata,
+      dataloader_metadata,
+    }),
+  );
+  return resource_id;
+}
+
+/** Chunks of these texts, one after the other. */
+export function chunksOf(texts: readonly string[]): NewChunk[] {
+  let at = 0;
+  return texts.map((text, chunk_index) => {
+    const char_start = at;
+    at += text.length + 1;
+    const char_end = char_start + text.length;
+    return { chunk_index, text, context: "", char_start, char_end, page_start: null, page_end: null, metadata: {} };
+  });
+}
+
+/** Adds a resource of these chunks to a knowledge base, indexed; answers its id. */
+export async function addResource(
+  { database, knowledge }: Pick<Own, "database" | "knowledge">,
+  base: BuiltBase,
+  texts: readonly string[],
+  options: ResourceOptions = {},
+): Promise<string> {
+  const resource_id = await buildResource(database, base, options);
+  const revision = (await beginRevision(knowledge.deps, base.org_id, resource_id)) ?? 0;
+  const indexed = await indexResource(knowledge.deps, base.index, { resource_id, revision }, chunksOf(texts));
+  if (!indexed) throw new Error("the resource was not indexed");
+  return resource_id;
+}
+
+/** Asks a knowledge base, as its organisation or as another one. */
+export async function ask(
+  { database }: Pick<Own, "database">,
+  knowledge: Knowledge,
+  { org_id, knowledge_base_id }: BuiltBase,
+  request: KnowledgeQueryInput,
+): Promise<KnowledgeAnswer> {
+  const base = await database.org(org_id, (db) => findKnowledgeBase(db, knowledge_base_id));
+  if (base === null) throw new Error("no such knowledge base");
+  return await queryKnowledgeBase(knowledge.deps, org_id, base, knowledgeQuerySchema.parse(request));
+}

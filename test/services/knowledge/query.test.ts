@@ -1,0 +1,195 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import type { KnowledgeAnswer, KnowledgeQueryInput } from "../../../src/domain/knowledge/query.ts";
+import type { Knowledge } from "../../../src/services/knowledge/open-knowledge.ts";
+import { addResource, ask, buildBase, ownKnowledge } from "./knowledge.ts";
+import type { BuiltBase } from "./knowledge.ts";
+
+const own = ownKnowledge();
+let base: BuiltBase;
+
+const query = (request: KnowledgeQueryInput, knowledge: Knowledge = own.knowledge): Promise<KnowledgeAnswer> =>
+  ask(own, knowledge, base, request);
+const paths = ({ results }: KnowledgeAnswer): string[] => results.map((each) => each.resource_path);
+
+describe("keyword search", () => {
+  beforeAll(async () => {
+    base = await buildBase(own.database);
+    const add = (path: string, ...texts: string[]): Promise<string> => addResource(own, base, texts, { path });
+    await add("refunds", "Refunds are paid within ten days. A refund needs the receipt of the purchase.");
+    await add(
+      "shipping",
+      "Parcels are shipped on working days. Shipping to islands takes longer, also for refunded goods.",
+    );
+    await add("privacy", "The protection of personal data: which data we keep, and how to have data deleted.");
+    await add(
+      "long",
+      `${"Nothing of interest is said here about anything at all. ".repeat(30)} A refund is mentioned.`,
+    );
+  });
+
+  it("ranks by BM25: frequent in a short chunk before once in a long one, in any form of the word", async () => {
+    const answer = await query({ query: "refunding", query_strategy: "keyword" });
+    expect(paths(answer)).toEqual(["refunds", "shipping", "long"]);
+    const [first, second] = answer.results;
+    expect(first?.score).toBeGreaterThan(second?.score ?? Infinity);
+    expect(first?.scores).toEqual({ semantic: null, keyword: first?.score, rerank: null });
+    expect(answer).toMatchObject({ strategy_used: "keyword", filter_report: { matched_resources: 4 } });
+  });
+
+  it("gives the score of the formula", async () => {
+    // N = 4, one chunk has the term, twice; lengths in terms without stop words.
+    const { results } = await query({ query: "receipt", query_strategy: "keyword" });
+    const rows = await own.database.org(base.org_id, (db) =>
+      db.query<{ length: number; average: number }>(
+        `select max(term_count) filter (where text like '%receipt%') as length, avg(term_count)::float8 as average from knowledge_chunks
+          where org_id = $1`,
+        [base.org_id],
+      ),
+    );
+    const { length, average } = rows[0] ?? { length: 0, average: 1 };
+    const idf = Math.log(1 + (4 - 1 + 0.5) / (1 + 0.5));
+    const expected = (idf * 1 * 2.2) / (1 + 1.2 * (0.25 + (0.75 * length) / average));
+    expect(results[0]?.score).toBeCloseTo(expected, 6);
+  });
+
+  it("takes phrases, prefixes and exclusions", async () => {
+    const keyword = (text: string): Promise<string[]> => query({ query: text, query_strategy: "keyword" }).then(paths);
+    expect(await keyword('"personal data"')).toEqual(["privacy"]);
+    expect(await keyword('"data personal"')).toEqual([]);
+    expect(await keyword("ship*")).toEqual(["shipping"]);
+    expect(await keyword("refund -receipt -mention*")).toEqual(["shipping"]);
+    expect(await keyword('refund -"working days"')).toEqual(["refunds", "long"]);
+    expect(await keyword("-refund")).toEqual([]);
+    // What is no operator is a word, and nothing is syntax of the database.
+    expect(await keyword("well-known | refund & !receipt:* <-> ( ' \\ %")).toContain("refunds");
+    expect(await keyword("the of and")).toEqual([]);
+  });
+
+  it("highlights what was found, in UTF-16 units of the text", async () => {
+    const emoji = await buildBase(own.database);
+    await addResource(own, emoji, ["😀😀 Refunded? The refund's paid, refunds always are. Refurbished goods are not."]);
+    const { results } = await ask(own, own.knowledge, emoji, { query: "refund", query_strategy: "keyword" });
+    const [result] = results;
+    expect(result?.highlights?.map(({ start, end }) => result.text?.slice(start, end))).toEqual([
+      "Refunded",
+      "refund's",
+      "refunds",
+    ]);
+    const without = await ask(own, own.knowledge, emoji, { query: "refund", query_strategy: "keyword", include: [] });
+    expect(without.results[0]).toMatchObject({ text: null, highlights: null, metadata: null });
+  });
+
+  it("stems each language in its own way, in one knowledge base, and splits scripts without blanks", async () => {
+    const mixed = await buildBase(own.database);
+    const add = (path: string, text: string): Promise<string> => addResource(own, mixed, [text], { path });
+    await add("en", "The houses in this street were built by the same builders, long before the war had begun.");
+    await add("de", "Die Häuser in dieser Straße wurden vor dem Krieg gebaut, und niemand weiß, von wem eigentlich.");
+    await add("ja", "東京都の図書館は毎日午前九時に開きます。本を借りるにはカードが必要です。");
+    const find = (text: string): Promise<string[]> =>
+      ask(own, own.knowledge, mixed, { query: text, query_strategy: "keyword" }).then(paths);
+    expect(await find("haus")).toEqual(["de"]);
+    expect(await find("HÄUSERN")).toEqual(["de"]);
+    expect(await find("house")).toEqual(["en"]);
+    expect(await find("図書館")).toEqual(["ja"]);
+  });
+
+  it("says that hybrid is keyword search where there are no embeddings, and refuses semantic", async () => {
+    const answer = await query({ query: "refund" });
+    expect(answer.strategy_used).toBe("keyword");
+    expect(paths(answer)).toEqual(["refunds", "shipping", "long"]);
+    await expect(query({ query: "refund", query_strategy: "semantic" })).rejects.toMatchObject({
+      code: "validation_error",
+      issues: [{ loc: ["body", "query_strategy"], type: "embedding_not_configured" }],
+    });
+    await expect(query({ query: "refund", rerank: true })).rejects.toMatchObject({
+      issues: [{ loc: ["body", "rerank"], type: "rerank_not_configured" }],
+    });
+  });
+});
+
+describe("semantic and hybrid search", () => {
+  beforeAll(async () => {
+    base = await buildBase(own.database, { model: "test-embedding" });
+    await addResource(own, base, ["The car is red.", "Its engine is old.", "Nobody wants it."], { path: "cars" });
+    await addResource(own, base, ["An automobile licence costs money."], { path: "licences" });
+    await addResource(own, base, ["Bicycles are green.", "A bicycle needs no licence and no engine."], {
+      path: "bikes",
+    });
+  });
+
+  it("finds by meaning what has none of the words, with the cosine similarity as score", async () => {
+    const answer = await query({ query: "vehicle", query_strategy: "semantic", top_k: 2 });
+    expect(new Set(paths(answer))).toEqual(new Set(["cars", "licences"]));
+    expect(answer.strategy_used).toBe("semantic");
+    for (const { score, scores } of answer.results) {
+      expect(score).toBeLessThanOrEqual(1.001);
+      expect(scores).toEqual({ semantic: score, keyword: null, rerank: null });
+    }
+  });
+
+  it("fuses both rankings by reciprocal rank", async () => {
+    const [keyword, semantic, hybrid] = await Promise.all(
+      (["keyword", "semantic", "hybrid"] as const).map((query_strategy) =>
+        query({ query: "car licence", query_strategy }),
+      ),
+    );
+    expect(hybrid?.strategy_used).toBe("hybrid");
+    const ranksOf = (answer: KnowledgeAnswer | undefined): Map<string, number> =>
+      new Map(answer?.results.map((each) => [each.chunk_id, each.rank]));
+    const [byKeyword, bySemantic] = [ranksOf(keyword), ranksOf(semantic)];
+    // "automobile" is a car by meaning only.
+    expect(bySemantic.size).toBeGreaterThan(byKeyword.size);
+    for (const { chunk_id, score } of hybrid?.results ?? []) {
+      const ranks = [byKeyword.get(chunk_id), bySemantic.get(chunk_id)].filter((rank) => rank !== undefined);
+      expect(score).toBeCloseTo(
+        ranks.reduce((sum, rank) => sum + 1 / (60 + rank), 0),
+        9,
+      );
+    }
+    // What is excluded is out of both.
+    expect(paths(await query({ query: "car -automobile" }))).not.toContain("licences");
+  });
+
+  it("limits chunks a resource, adds neighbors, and cuts at a threshold", async () => {
+    const all = await query({ query: "car engine licence" });
+    expect(paths(all).filter((path) => path === "cars")).toHaveLength(3);
+    const limited = await query({ query: "car engine licence", max_chunks_per_resource: 1, neighbors: 1 });
+    expect(paths(limited).toSorted()).toEqual(["bikes", "cars", "licences"]);
+    const car = limited.results.find((each) => each.resource_path === "cars");
+    expect(car?.neighbors?.map((each) => each.chunk_index)).toEqual(
+      [0, 1, 2].filter((index) => Math.abs(index - (car?.chunk_index ?? 9)) === 1),
+    );
+    const [first] = all.results;
+    const above = await query({ query: "car engine licence", score_threshold: first?.score ?? 0 });
+    expect(above.results.map((each) => each.rank)).toEqual([1]);
+    expect((await query({ query: "car", top_k: 1 })).results).toHaveLength(1);
+  });
+
+  it("fuses the rankings of several queries", async () => {
+    const answer = await query({ query: ["red", "bicycles"], top_k: 2 });
+    expect(new Set(paths(answer))).toEqual(new Set(["cars", "bikes"]));
+    expect(answer.query).toEqual(["red", "bicycles"]);
+  });
+
+  it("lets a reranker decide, and shows its scores", async () => {
+    const answer = await query({ query: "car engine" }, own.reranking);
+    const lengths = answer.results.map((each) => each.text?.length ?? 0);
+    expect(lengths).toEqual(lengths.toSorted((a, b) => b - a));
+    expect(answer.results[0]?.scores.rerank).toBe(answer.results[0]?.score);
+    const without = await query({ query: "car engine", rerank: false }, own.reranking);
+    expect(without.results.every((each) => each.scores.rerank === null)).toBe(true);
+  });
+
+  it("answers by keywords while the model fails, and says so; semantic is a 502 without the credential", async () => {
+    own.models.failNext(5, 400);
+    expect(await query({ query: "car" })).toMatchObject({ strategy_used: "keyword" });
+    const failed = await query({ query: "car", query_strategy: "semantic" }).catch((error: unknown) => error);
+    expect(failed).toMatchObject({ code: "upstream_failed" });
+    expect(String(failed)).not.toContain("sk-of-the-test");
+    own.models.failNext(0, 0);
+    for (let i = 0; i < 3; i += 1) await query({ query: "car" });
+    // A passing failure is tried again.
+    own.models.failNext(1, 503);
+    expect(await query({ query: "car", query_strategy: "semantic" })).toMatchObject({ strategy_used: "semantic" });
+  });
+});
