@@ -2,6 +2,7 @@ import type { Config } from "../src/config.ts";
 import { loadValue, storeValue as storeBlobValue } from "../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../src/platform/blobs/blobs.ts";
 import { runLimits } from "../src/services/runs/create-run.ts";
+import type { Evaluation } from "../src/platform/evaluation/evaluation.ts";
 import type { Database } from "../src/stores/db.ts";
 import type { RunReport } from "../src/domain/runs/run-report.ts";
 import type { RunFeed } from "../src/stores/runs/run-feed.ts";
@@ -52,6 +53,7 @@ export interface ActivityDeps extends Recording {
   readonly config: Config;
   readonly db: Database;
   readonly blobs: BlobStore;
+  readonly evaluation: Evaluation;
   readonly feed: RunFeed;
   /** Told of each write of a run's end that failed and is tried again. */
   readonly onFault: (error: unknown, report: RunReport) => void;
@@ -68,13 +70,14 @@ export function createRunWorkerParts({
   config,
   db,
   blobs,
+  evaluation,
   feed,
   plans,
   recorder,
   onFailure,
   onFault,
 }: ActivityDeps): RunWorkerParts {
-  const evaluate = createEvaluate(blobs, plans);
+  const evaluate = createEvaluate(blobs, plans, evaluation);
   const loadDocuments = createLoadDocuments(db, blobs, plans);
   const createChildRun = createChildRuns({
     db,

@@ -7,7 +7,7 @@ import { openProcess } from "./open-process.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { createRunWorker, runWorkers } from "./temporal/workers.ts";
 
-const { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, guardedFetch, temporal } =
+const { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, evaluation, guardedFetch, temporal } =
   await openProcess("api");
 
 const recording = createRecording({ config, db, blobs, feed, observer });
@@ -17,6 +17,7 @@ if (config.MILLRACE_API_WORKER) {
     config,
     db,
     blobs,
+    evaluation,
     feed,
     ...recording,
     onFailure: createFailureObserver(metrics, logger),
@@ -37,6 +38,7 @@ const { app, drain, close } = createApp({
   blobs,
   plans: recording.plans,
   feed,
+  evaluation,
   guardedFetch,
   secrets,
   logger,

@@ -1,5 +1,6 @@
 import { requireConfig } from "./config.ts";
 import { createFileBlobStore } from "./platform/blobs/blobs.ts";
+import { createEvaluation } from "./platform/evaluation/evaluation.ts";
 import { createGuardedFetch } from "./platform/fetch/guarded-fetch.ts";
 import { createLogger } from "./platform/logging/logger.ts";
 import { masterKeys } from "./platform/secrets/master-key.ts";
@@ -38,6 +39,8 @@ export async function openProcess(service: "api" | "worker") {
   shutdown.add("blobs", () => blobs.close());
   const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, config.MILLRACE_BLOB_DIR));
   const observer = createRunObserver(metrics, logger);
+  const evaluation = createEvaluation();
+  shutdown.add("evaluation", () => evaluation.close());
   const guardedFetch = createGuardedFetch({
     allow: config.MILLRACE_PRIVATE_HOSTS,
     onRequest: (outcome) => metrics.outboundRequest(outcome),
@@ -55,5 +58,5 @@ export async function openProcess(service: "api" | "worker") {
     onError: (err, message) => logger.warn({ err }, message),
   });
 
-  return { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, guardedFetch, temporal };
+  return { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, evaluation, guardedFetch, temporal };
 }

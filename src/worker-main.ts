@@ -31,7 +31,7 @@ import { VERSION } from "./version.ts";
 import { createSendDelivery } from "./services/webhooks/send.ts";
 import { startWebhooks } from "./services/webhooks/start-webhooks.ts";
 
-const { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, guardedFetch, temporal } =
+const { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, evaluation, guardedFetch, temporal } =
   await openProcess("worker");
 
 // A code node ends at its own time-out, which is shorter; this is the net under it.
@@ -45,6 +45,7 @@ const deps = {
   config,
   db,
   blobs,
+  evaluation,
   feed,
   ...createRecording({ config, db, blobs, feed, observer }),
   onFailure: createFailureObserver(metrics, logger),
@@ -54,8 +55,8 @@ const deps = {
 const nodes = createNodeActivities({
   ...deps,
   executors: {
-    http: createHttpExecutor({ guardedFetch, version: VERSION }),
-    code: createCodeExecutor({ sandbox }),
+    http: createHttpExecutor({ evaluation, guardedFetch, version: VERSION }),
+    code: createCodeExecutor({ sandbox, evaluation }),
     url: createUrlExecutor({
       guardedFetch,
       version: VERSION,

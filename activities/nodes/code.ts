@@ -1,16 +1,23 @@
-import { evaluateCel } from "../../src/domain/flow/expressions/cel/cel.ts";
 import type { CodeConfig } from "../../src/domain/flow/nodes/code.ts";
 import { requireStorable } from "../../src/domain/storable.ts";
+import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import type { Sandbox } from "../../src/platform/sandbox/sandbox.ts";
 import type { NodeExecutor } from "./executor.ts";
 
 /** Executes `code` nodes: arguments by CEL, then the script in the sandbox. Failures are those of Sandbox.run and CEL. */
-export function createCodeExecutor({ sandbox }: { readonly sandbox: Sandbox }): NodeExecutor<CodeConfig> {
+export function createCodeExecutor({
+  sandbox,
+  evaluation,
+}: {
+  readonly sandbox: Sandbox;
+  readonly evaluation: Evaluation;
+}): NodeExecutor<CodeConfig> {
   return async function executeCode({ org_id, config, scope, signal }) {
+    const names = Object.keys(config.args);
+    const sources = Object.values(config.args).map((source) => ({ language: "cel" as const, source }));
+    const values = await evaluation.sources(org_id, sources, scope);
     // Built from entries: an argument called __proto__ is an argument.
-    const args = Object.fromEntries(
-      Object.entries(config.args).map(([name, expression]) => [name, evaluateCel(expression, scope)]),
-    );
+    const args = Object.fromEntries(names.map((name, at) => [name, values[at] ?? null]));
     requireStorable(args, "The arguments");
     const { value, logs } = await sandbox.run({ orgId: org_id, source: config.source, args, signal });
     requireStorable(value, "What main returned");

@@ -1,8 +1,4 @@
 import type { HttpConfig } from "../../src/domain/flow/nodes/http.ts";
-import { renderTemplate } from "../../src/domain/flow/expressions/liquid/liquid.ts";
-import type { Scope } from "../../src/domain/flow/plan/types.ts";
-import { NodeFailure } from "../../src/domain/runs/failure.ts";
-import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { GuardedRequest } from "../../src/platform/fetch/guarded-fetch.ts";
 import {
@@ -25,19 +21,17 @@ export interface RenderedRequest {
 
 /** A longer body (bytes of JSON) is not shown to people. */
 const SHOWN_BODY_BYTES = 64 * 1024;
-/** Longest time of all templates together. */
-const RENDER_MS = 2000;
 
 /**
- * Renders the templates of an `http` node. What they yield is data: the address is parsed after rendering, parameters are
+ * Puts together the request of an `http` node; `rendered` has the text of each of its templates. What they yield is data: the address is parsed after rendering, parameters are
  * encoded, and a body that is JSON is rendered string by string, so that no value can end the string it stands in.
  */
 export function renderRequest(
   config: HttpConfig,
-  scope: Scope,
+  rendered: ReadonlyMap<string, string>,
   defaults: Readonly<Record<string, string>>,
 ): RenderedRequest {
-  const render = createRenderer(scope);
+  const render = (source: string): string => rendered.get(source) ?? "";
   const headers = new Map(Object.entries(defaults));
   const body = config.body === undefined ? undefined : renderLeaves(config.body, render);
   if (body !== undefined) headers.set("content-type", contentType(body));
@@ -79,18 +73,6 @@ export function secretsOf({ url, headers }: RenderedRequest): string[] {
     : [];
   // Shorter ones would blank out half of an innocent message.
   return [...inHeaders, ...inQuery].filter((value) => value.length >= 6);
-}
-
-/** One budget of time and length for all templates of the node: a body may have thousands. */
-function createRenderer(scope: Scope): (source: string) => string {
-  const end = performance.now() + RENDER_MS;
-  let chars = 0;
-  return (source) => {
-    const text = renderTemplate(source, scope, { renderMs: Math.max(1, end - performance.now()) });
-    chars += text.length;
-    if (chars > MAX_VALUE_BYTES) throw new NodeFailure("value_too_large", "The request is larger than 25 MiB.");
-    return text;
-  };
 }
 
 function renderLeaves(value: Json, render: (source: string) => string): Json {

@@ -1,11 +1,14 @@
+import { httpSpec } from "../../src/domain/flow/nodes/http.ts";
 import type { HttpConfig } from "../../src/domain/flow/nodes/http.ts";
 import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
+import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
 import type { NodeExecutor } from "./executor.ts";
 import { outgoing, renderRequest, secretsOf, shown } from "./http-request.ts";
 import { fetchFailure, readableBody, readableHeaders, statusFailure } from "./http-response.ts";
 
 export interface HttpDeps {
+  readonly evaluation: Evaluation;
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
   /** Of Millrace, for the User-Agent. */
   readonly version: string;
@@ -19,9 +22,12 @@ const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_
  * Executes `http` nodes. Every request carries the node's Idempotency-Key, the same on each retry, unless the flow sets
  * that header itself: a service that heeds it does the work once, however often a worker dies.
  */
-export function createHttpExecutor({ guardedFetch, version }: HttpDeps): NodeExecutor<HttpConfig> {
-  return async ({ config, scope, idempotency_key, signal }) => {
-    const request = renderRequest(config, scope, {
+export function createHttpExecutor({ evaluation, guardedFetch, version }: HttpDeps): NodeExecutor<HttpConfig> {
+  return async ({ org_id, config, scope, idempotency_key, signal }) => {
+    const templates = httpSpec.expressions(config);
+    const texts = await evaluation.sources(org_id, templates, scope);
+    const rendered = new Map(templates.map(({ source }, at) => [source, texts[at] as string]));
+    const request = renderRequest(config, rendered, {
       accept: "*/*",
       "user-agent": `Millrace/${version}`,
       "idempotency-key": idempotency_key,

@@ -1,5 +1,6 @@
 import type { Config } from "../config.ts";
 import type { BlobStore } from "../platform/blobs/blobs.ts";
+import type { Evaluation } from "../platform/evaluation/evaluation.ts";
 import type { GuardedFetch } from "../platform/fetch/guarded-fetch.ts";
 import type { Logger } from "../platform/logging/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
@@ -23,6 +24,8 @@ export interface ApiDeps {
   readonly plans: PlanCache;
   readonly runs: RunStarter;
   readonly feed: RunFeed;
+  /** Checks flows and answers, whatever that costs. */
+  readonly evaluation: Evaluation;
   /** Tells which addresses may be called; the calls themselves are the workers'. */
   readonly guardedFetch: GuardedFetch;
   /** Seals what webhooks are signed and sent with. */

@@ -49,10 +49,11 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
 /** The operations without anything behind them: enough to be described, of no use to serve a request. */
 export function describeOperations(config: Config): Operation[] {
   const nothing = inert() as Omit<ApiDeps, "config"> & ApiServices;
-  const { db, blobs, plans, runs, feed, guardedFetch, secrets, logger, metrics, observer, readiness } = nothing;
+  const { db, blobs, plans, runs, feed, evaluation, guardedFetch, secrets, logger, metrics, observer, readiness } =
+    nothing;
   const { credentials, flows, runService } = nothing;
   return createOperations(
-    { config, db, blobs, plans, runs, feed, guardedFetch, secrets, logger, metrics, observer, readiness },
+    { config, db, blobs, plans, runs, feed, evaluation, guardedFetch, secrets, logger, metrics, observer, readiness },
     { credentials, flows, runService },
   );
 }

@@ -9,6 +9,7 @@ import type { ApiDeps } from "../../src/api/deps.ts";
 import { createApiServer } from "../../src/api/server.ts";
 import { loadConfig } from "../../src/config.ts";
 import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
+import { createEvaluation } from "../../src/platform/evaluation/evaluation.ts";
 import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { createLogger } from "../../src/platform/logging/logger.ts";
 import { masterKeys } from "../../src/platform/secrets/master-key.ts";
@@ -61,6 +62,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   });
   const blobDir = mkdtempSync(join(stateDir, "blobs-"));
   const blobs = await createFileBlobStore(blobDir);
+  const evaluation = createEvaluation();
   const guardedFetch = createGuardedFetch({ allow: config.MILLRACE_PRIVATE_HOSTS });
   const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, blobDir));
   const feed = openRunFeed(db, () => undefined);
@@ -75,6 +77,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     blobs,
     plans: createPlanCache(db),
     feed,
+    evaluation,
     guardedFetch,
     secrets,
     runs,
@@ -94,7 +97,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await api.close();
-      await Promise.all([feed.close(), temporal.close(), guardedFetch.close()]);
+      await Promise.all([feed.close(), temporal.close(), guardedFetch.close(), evaluation.close()]);
       blobs.close();
       await db.close();
       await clone?.drop();

@@ -1,6 +1,7 @@
 import { INLINE_VALUE_BYTES, jsonLength } from "../../src/domain/json.ts";
 import type { Json, StoredValue } from "../../src/domain/json.ts";
 import { evaluatePart } from "../../src/domain/flow/expressions/evaluate.ts";
+import { sourcesOf } from "../../src/domain/flow/expressions/sources.ts";
 import { workOf } from "../../src/domain/flow/expressions/work.ts";
 import type { NodeResult, PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
 import type { NodePart } from "../../src/domain/runs/run-report.ts";
@@ -35,7 +36,8 @@ export function outputsSoFar(frame: Frame): Record<string, StoredValue> {
  * does. A step of a workflow that takes seconds is taken for dead, and repeated, by Temporal, and the SDK ends its process.
  */
 export function evaluateHere(frame: Frame, node: PlanNode, part: NodePart, scope: Scope): NodeResult | undefined {
-  return frame.ctx.budgets.takesWork(workOf(node, part, charsOf(scope))) ? evaluatePart(node, part, scope) : undefined;
+  const work = workOf(sourcesOf(node, part), charsOf(scope));
+  return frame.ctx.budgets.takesWork(work) ? evaluatePart(node, part, scope) : undefined;
 }
 
 const lengths = new WeakMap<object, number>();

@@ -38,7 +38,7 @@ const LINKS = {
 };
 
 /** `/v2/projects/{project_id}/versions`. */
-export function createFlowVersionOperations({ db, config }: ApiDeps, { flows }: ApiServices): Operation[] {
+export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps, { flows }: ApiServices): Operation[] {
   const limits = flowLimits(config);
   return [
     defineOperation({
@@ -64,7 +64,7 @@ export function createFlowVersionOperations({ db, config }: ApiDeps, { flows }: 
         },
       },
       async handler({ params: { project_id }, body, principal }) {
-        const flow = requireValidFlow(body.flow, limits);
+        const flow = await requireValidFlow(evaluation, principal.org_id, body.flow, limits);
         const { notes, publish } = body;
         const deployment = {
           orgId: principal.org_id,

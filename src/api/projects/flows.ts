@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { flowJsonSchema } from "../../domain/flow/definition/flow-schema.ts";
-import { checkFlow } from "../../domain/flow/validate/validate.ts";
 import { flowLimits, isError, subflowProblems } from "../../services/projects/deploy-flow.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -10,7 +9,7 @@ import { flowSchema } from "./flow-version-presenter.ts";
 import { EXAMPLE_FLOW } from "./example-flow.ts";
 
 /** `/v2/flows`: checking a flow before it is deployed. Nothing is executed or stored. */
-export function createFlowOperations({ config, db }: ApiDeps): Operation[] {
+export function createFlowOperations({ config, db, evaluation }: ApiDeps): Operation[] {
   const limits = flowLimits(config);
   const schema = flowJsonSchema();
   return [
@@ -36,7 +35,7 @@ export function createFlowOperations({ config, db }: ApiDeps): Operation[] {
       examples: { flow: { flow: EXAMPLE_FLOW } },
       success: { 200: { description: "Whether it can be deployed, and why not.", schema: flowValidationSchema } },
       async handler({ body, principal: { org_id } }) {
-        const checked = checkFlow(body.flow, limits);
+        const checked = await evaluation.flow(org_id, body.flow, limits);
         const ofCalls = checked.valid
           ? await db.org(org_id, (connection) => subflowProblems(connection, checked.definition, body.project_id))
           : [];

@@ -43,7 +43,7 @@ const ETAG = { ETag: "For If-Match." };
 
 /** `/v2/projects`. */
 export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): Operation[] {
-  const { db, config, runs: starter, feed, observer, logger } = deps;
+  const { db, config, runs: starter, feed, observer, logger, evaluation } = deps;
   const control = { db, starter, feed, observer, logger };
   const limits = flowLimits(config);
   return [
@@ -66,9 +66,9 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
         },
       },
       async handler({ body, principal, newId }) {
-        const flow = body.flow && requireValidFlow(body.flow, limits);
-        const project_id = newId();
         const { org_id } = principal;
+        const flow = body.flow && (await requireValidFlow(evaluation, org_id, body.flow, limits));
+        const project_id = newId();
         const project = await db.orgTransaction(org_id, async (connection) => {
           const created = await insertProject(connection, {
             project_id,

@@ -56,8 +56,8 @@ const OF_RUN = ["from", "version", "inputs"] as const satisfies ReadonlyArray<ke
 
 /** `/v2/runs/{run_id}/cancel` and `/resume`. */
 export function createRunControlOperations(deps: ApiDeps, services: ApiServices): Operation[] {
-  const { config, db, runs: starter, feed, observer, logger } = deps;
-  const control = { db, starter, feed, observer, logger };
+  const { config, db, runs: starter, feed, observer, logger, evaluation } = deps;
+  const control = { db, starter, feed, observer, logger, evaluation };
   const resuming = { ...deps, ...services, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES };
   return [
     defineOperation({

@@ -6,8 +6,8 @@ import { DEFAULT_FLOW_LIMITS, MAX_SUBFLOW_DEPTH } from "../../domain/flow/defini
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
 import { nodePath, type FlowProblem } from "../../domain/flow/validate/problems.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
-import { checkFlow } from "../../domain/flow/validate/validate.ts";
 import { isUuid } from "../../domain/uuid.ts";
+import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import type { Db } from "../../stores/db.ts";
 import {
   findDeadReferences,
@@ -34,8 +34,13 @@ export interface ReadyFlow {
 }
 
 /** The flow of a request, checked and compiled. Throws 422 with every problem: as issues at `["body", "flow", ...]` and as `problems`. */
-export function requireValidFlow(flow: unknown, limits: FlowLimits): ReadyFlow {
-  const checked = checkFlow(flow, limits);
+export async function requireValidFlow(
+  evaluation: Evaluation,
+  orgId: string,
+  flow: unknown,
+  limits: FlowLimits,
+): Promise<ReadyFlow> {
+  const checked = await evaluation.flow(orgId, flow, limits);
   if (!checked.valid) throw invalidFlow(checked.problems);
   return checked;
 }

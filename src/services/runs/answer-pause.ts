@@ -1,5 +1,4 @@
 import { Problem, ValidationProblem, invalid } from "../../domain/errors.ts";
-import { createFormCompiler } from "../../domain/flow/forms/form.ts";
 import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
 import type { Json } from "../../domain/json.ts";
 import type { PauseResolution } from "../../domain/runs/run.ts";
@@ -10,6 +9,7 @@ import type { PauseRow } from "../../stores/runs/pauses.ts";
 import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
+import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
@@ -28,6 +28,10 @@ export interface RunControlDeps {
   readonly logger: Logger;
 }
 
+export interface PauseAnswerDeps extends RunControlDeps {
+  readonly evaluation: Evaluation;
+}
+
 export interface PauseAnswer {
   readonly pause_id?: string | undefined;
   readonly action?: string | undefined;
@@ -40,45 +44,76 @@ export interface PauseAnswer {
  * answer that does not fit, 409 and 410 for one that comes too late or twice; the pause then stays as it is.
  */
 export async function answerPause(
-  { db, starter, feed, logger }: RunControlDeps,
+  { db, starter, feed, logger, evaluation }: PauseAnswerDeps,
   run: RunRow,
   answer: PauseAnswer,
   principal: Principal,
 ): Promise<void> {
   const { org_id, run_id } = run;
-  const decided = await db.orgTransaction(org_id, async (client) => {
-    // Run before pause, as every writer does; the workflow's own "nothing runs any more" waits behind it.
-    await lockRun(client, run_id);
-    const pause = await choosePause(client, run, answer.pause_id);
-    requireOpen(pause);
-    const current = await requireUnderWay(client, run_id, pause);
-    const action = chooseAction(pause, answer);
-    const data = checkData(pause, action, answer.data);
-    const by = `${principal.type}:${principal.id}`;
-    if (pause.received.some((each) => each.by === by)) {
-      throw new Problem(
-        "pause_already_answered",
-        "You have answered this pause already; it needs the answer of others.",
+  let outcome = await decide();
+  if ("form" in outcome) {
+    // Checking takes time that no transaction should last; the form of a pause never changes.
+    const { pause_id, form, data } = outcome;
+    const issues = await evaluation.answer(org_id, form, data);
+    if (issues.length > 0) {
+      throw new ValidationProblem(
+        issues.map(({ path, message }) => ({ loc: ["body", "data", ...path], msg: message, type: "value_error" })),
       );
     }
-    const at = new Date().toISOString();
-    const received = [...pause.received, { by, action, at }];
-    const alike = received.filter((each) => each.action === action).length;
-    if (action !== REJECT && alike < pause.required_approvals) {
-      await addApproval(client, pause.pause_id, received);
-      return null;
-    }
-    const resolution: PauseResolution = { action, data, comment: answer.comment ?? null, by, at };
-    await closePause(client, pause.pause_id, "resolved", resolution, received);
-    await recordResumed(client, current);
-    return { pause, resolution };
-  });
+    outcome = await decide(pause_id);
+  }
   feed.changed(run_id, "progress");
-  if (!decided) return;
-  const { pause, resolution } = decided;
+  if (!("resolution" in outcome)) return;
+  const { pause, resolution } = outcome;
   await starter
     .signalResume(pause.workflow_id, pause.pause_id, resolution)
     .catch((err: unknown) => logger.warn({ err, run_id }, "answer not signalled; the sweeper will"));
+
+  /** Writes the answer down, or says with which form its data has to be checked first. */
+  function decide(checked?: string): Promise<Outcome> {
+    return db.orgTransaction(org_id, (client) => recordAnswer(client, run, answer, principal, checked));
+  }
+}
+
+type Outcome =
+  | { readonly pause_id: string; readonly form: Json; readonly data: Json }
+  | { readonly pause: PauseRow; readonly resolution: PauseResolution }
+  | { readonly waitsForOthers: true };
+
+/** `checked` is the pause whose form the data has been checked with. */
+async function recordAnswer(
+  client: Db,
+  run: RunRow,
+  answer: PauseAnswer,
+  principal: Principal,
+  checked: string | undefined,
+): Promise<Outcome> {
+  const { run_id } = run;
+  // Run before pause, as every writer does; the workflow's own "nothing runs any more" waits behind it.
+  await lockRun(client, run_id);
+  const pause = await choosePause(client, run, checked ?? answer.pause_id);
+  requireOpen(pause);
+  const current = await requireUnderWay(client, run_id, pause);
+  const action = chooseAction(pause, answer);
+  const data = requireData(pause, action, answer.data);
+  if (pause.form !== null && answer.data !== undefined && pause.pause_id !== checked) {
+    return { pause_id: pause.pause_id, form: pause.form, data };
+  }
+  const by = `${principal.type}:${principal.id}`;
+  if (pause.received.some((each) => each.by === by)) {
+    throw new Problem("pause_already_answered", "You have answered this pause already; it needs the answer of others.");
+  }
+  const at = new Date().toISOString();
+  const received = [...pause.received, { by, action, at }];
+  const alike = received.filter((each) => each.action === action).length;
+  if (action !== REJECT && alike < pause.required_approvals) {
+    await addApproval(client, pause.pause_id, received);
+    return { waitsForOthers: true };
+  }
+  const resolution: PauseResolution = { action, data, comment: answer.comment ?? null, by, at };
+  await closePause(client, pause.pause_id, "resolved", resolution, received);
+  await recordResumed(client, current);
+  return { pause, resolution };
 }
 
 async function choosePause(client: Db, { run_id }: RunRow, pauseId: string | undefined): Promise<PauseRow> {
@@ -148,7 +183,8 @@ function chooseAction(pause: PauseRow, { action }: PauseAnswer): string {
   return action;
 }
 
-function checkData(pause: PauseRow, action: string, data: Json | undefined): Json {
+/** The data of an answer as far as it can be told without its form. */
+function requireData(pause: PauseRow, action: string, data: Json | undefined): Json {
   if (Buffer.byteLength(JSON.stringify(data ?? null)) > INLINE_VALUE_BYTES) {
     throw invalid(
       ["body", "data"],
@@ -158,15 +194,6 @@ function checkData(pause: PauseRow, action: string, data: Json | undefined): Jso
   }
   if (pause.form === null || (action === REJECT && data === undefined)) return data ?? null;
   if (data === undefined) throw invalid(["body", "data"], "The pause asks for data; see its form", "missing");
-  const form = createFormCompiler()(pause.form);
-  // The form was checked when the flow was deployed; one that cannot be read now lets nobody past unseen.
-  if (!form.ok) throw new Error(`the form of pause ${pause.pause_id} cannot be read: ${form.message}`);
-  const issues = form.check(data);
-  if (issues.length > 0) {
-    throw new ValidationProblem(
-      issues.map(({ path, message }) => ({ loc: ["body", "data", ...path], msg: message, type: "value_error" })),
-    );
-  }
   return data;
 }
 

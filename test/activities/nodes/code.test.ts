@@ -3,6 +3,7 @@ import { createCodeExecutor } from "../../../activities/nodes/code.ts";
 import type { NodeExecution, NodeOutcome } from "../../../activities/nodes/executor.ts";
 import type { CodeConfig } from "../../../src/domain/flow/nodes/code.ts";
 import type { Scope } from "../../../src/domain/flow/plan/types.ts";
+import { createEvaluation } from "../../../src/platform/evaluation/evaluation.ts";
 import type { Sandbox } from "../../../src/platform/sandbox/sandbox.ts";
 import { createSandbox } from "../../../src/platform/sandbox/sandbox.ts";
 
@@ -12,6 +13,7 @@ const scope: Scope = {
   run: { id: "run-1", user_id: "ada-1", metadata: {} },
 };
 
+const evaluation = createEvaluation();
 let sandbox: Sandbox;
 /** Gives code a second. The other gives it a minute: that of a busy machine decides nothing else. */
 let hasty: Sandbox;
@@ -20,7 +22,7 @@ beforeAll(async () => {
   sandbox = createSandbox({ size: 2 });
   hasty = createSandbox({ size: 1, timeoutMs: 1000 });
   await Promise.all([sandbox.warm(), hasty.warm()]);
-  return () => Promise.all([sandbox.close(), hasty.close()]);
+  return () => Promise.all([sandbox.close(), hasty.close(), evaluation.close()]);
 });
 
 async function execute(
@@ -28,7 +30,7 @@ async function execute(
   more: Partial<NodeExecution<CodeConfig>> = {},
   within = sandbox,
 ): Promise<NodeOutcome> {
-  return await createCodeExecutor({ sandbox: within })({
+  return await createCodeExecutor({ sandbox: within, evaluation })({
     org_id: "018f0000-0000-7000-8000-000000000001",
     run_id: "run-1",
     path: "code-0",

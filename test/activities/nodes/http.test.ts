@@ -7,6 +7,7 @@ import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import { httpSpec } from "../../../src/domain/flow/nodes/http.ts";
 import type { Json } from "../../../src/domain/json.ts";
 import { createGuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
+import { createEvaluation } from "../../../src/platform/evaluation/evaluation.ts";
 import type { GuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
 import { startHttpTarget } from "../../support/http-target.ts";
 import type { HttpTarget } from "../../support/http-target.ts";
@@ -21,9 +22,11 @@ beforeAll(async () => {
 });
 afterEach(() => target.reset());
 afterAll(async () => {
-  await guardedFetch.close();
+  await Promise.all([guardedFetch.close(), evaluation.close()]);
   await target.close();
 });
+
+const evaluation = createEvaluation();
 
 interface Overrides {
   readonly inputs?: Record<string, Json>;
@@ -34,7 +37,7 @@ interface Overrides {
 async function run(config: Record<string, unknown>, overrides: Overrides = {}): Promise<NodeOutcome> {
   const url =
     typeof config["url"] === "string" && config["url"].startsWith("/") ? target.url + config["url"] : config["url"];
-  return await createHttpExecutor({ guardedFetch: overrides.fetch ?? guardedFetch, version: "1.2.3" })({
+  return await createHttpExecutor({ evaluation, guardedFetch: overrides.fetch ?? guardedFetch, version: "1.2.3" })({
     org_id: "org",
     run_id: "run",
     path: "http-0",
@@ -150,7 +153,7 @@ describe("the request of an http node", () => {
   it("does not take secret headers along to another origin", async () => {
     const other = await startHttpTarget();
     const open = createGuardedFetch({ allow: ["loopback"] });
-    const execute = createHttpExecutor({ guardedFetch: open, version: "1" });
+    const execute = createHttpExecutor({ evaluation, guardedFetch: open, version: "1" });
     const headers = { Authorization: "Bearer abc", "X-Api-Key": "abc", "X-Functions-Key": "abc", "X-Plain": "1" };
     await execute({
       org_id: "org",

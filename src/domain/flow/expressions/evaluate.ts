@@ -1,54 +1,48 @@
+import { MAX_VALUE_BYTES } from "../../json.ts";
 import type { Json } from "../../json.ts";
 import { NodeFailure } from "../../runs/failure.ts";
 import { requireStorable } from "../../storable.ts";
 import type { NodePart } from "../../runs/run-report.ts";
 import { evaluateCel, evaluateCondition } from "./cel/cel.ts";
+import { jsonSize } from "./json-size.ts";
 import { renderTemplate } from "./liquid/liquid.ts";
-import type { RenderLimits } from "./liquid/liquid.ts";
-import type { Meter } from "./meter.ts";
 import { configOf } from "./sources.ts";
+import type { Source } from "./sources.ts";
 import type { NodeConfigs } from "../nodes/index.ts";
 import type { NodeResult, PlanNode, Scope } from "../plan/types.ts";
 
-/** Wall-clock limits where there is a clock; inside a workflow there is none, and only bounded templates run there. */
-export interface EvaluationLimits extends RenderLimits {
-  /** One budget for all expressions of the part, as `templateMeter` for its templates; without them each text has its own. */
-  readonly meter?: Meter;
-}
-
 /**
- * Evaluates a part of a node's configuration against a scope: the same function inside the workflow, where everything
- * is at hand, and in a local activity, where values have to be loaded. Throws NodeFailure.
+ * Evaluates a part of a node's configuration against a scope: the same function inside the workflow, where that is little
+ * work, and elsewhere. Throws NodeFailure.
  */
-export function evaluatePart(node: PlanNode, part: NodePart, scope: Scope, limits: EvaluationLimits = {}): NodeResult {
-  const result = evaluated(node, part, scope, limits);
+export function evaluatePart(node: PlanNode, part: NodePart, scope: Scope): NodeResult {
+  const result = evaluated(node, part, scope);
   requireStorable(result.output, "The result");
   return result;
 }
 
-function evaluated(node: PlanNode, part: NodePart, scope: Scope, limits: EvaluationLimits): NodeResult {
-  const { meter } = limits;
+function evaluated(node: PlanNode, part: NodePart, scope: Scope): NodeResult {
   switch (part) {
     case "skip_if":
-      return { output: evaluateCondition(node.skip_if ?? "false", scope, meter) };
+      return { output: evaluateCondition(node.skip_if ?? "false", scope) };
     case "node":
-      return evaluateNode(node, scope, limits);
+      return evaluateNode(node, scope);
     case "items":
-      return { output: items(configOf<"map">(node).items, scope, meter) };
+      return { output: items(configOf<"map">(node).items, scope) };
     case "initial":
-      return { output: evaluateCel(configOf<"loop">(node).initial ?? "null", scope, meter) };
+      return { output: evaluateCel(configOf<"loop">(node).initial ?? "null", scope) };
     case "while":
-      return { output: evaluateCondition(configOf<"loop">(node).while, scope, meter) };
+      return { output: evaluateCondition(configOf<"loop">(node).while, scope) };
     case "inputs":
-      return { output: evaluateAll(configOf<"subflow">(node).inputs, scope, meter) };
+      return { output: evaluateAll(configOf<"subflow">(node).inputs, scope) };
     case "until":
-      return { output: until(configOf<"delay">(node), scope, meter) };
+      return { output: until(configOf<"delay">(node), scope) };
     case "approval": {
       const { message, data } = configOf<"approval">(node);
       return {
         output: {
-          message: renderTemplate(message, scope, limits),
-          data: data === undefined ? null : evaluateCel(data, scope, meter),
+          message: renderTemplate(message, scope),
+          data: data === undefined ? null : evaluateCel(data, scope),
         },
       };
     }
@@ -57,47 +51,52 @@ function evaluated(node: PlanNode, part: NodePart, scope: Scope, limits: Evaluat
   }
 }
 
+/** Evaluates several expressions and templates of a node together. Throws NodeFailure, also where all of it is too long. */
+export function evaluateSources(sources: readonly Source[], scope: Scope): readonly Json[] {
+  let chars = 0;
+  return sources.map(({ language, source }) => {
+    const value = language === "cel" ? evaluateCel(source, scope) : renderTemplate(source, scope);
+    chars += typeof value === "string" ? value.length : jsonSize(value, MAX_VALUE_BYTES);
+    if (chars <= MAX_VALUE_BYTES) return value;
+    throw new NodeFailure("value_too_large", "What the node's expressions yield is larger than 25 MiB together.");
+  });
+}
+
 /** Kinds whose whole work is to evaluate their configuration. */
-function evaluateNode(node: PlanNode, scope: Scope, limits: EvaluationLimits): NodeResult {
-  const { meter } = limits;
+function evaluateNode(node: PlanNode, scope: Scope): NodeResult {
   switch (node.type) {
     case "template":
-      return { output: renderTemplate(configOf<"template">(node).template, scope, limits) };
+      return { output: renderTemplate(configOf<"template">(node).template, scope) };
     case "output":
-      return { output: renderTemplate(configOf<"output">(node).value ?? "", scope, limits) };
+      return { output: renderTemplate(configOf<"output">(node).value ?? "", scope) };
     case "set":
-      return { output: evaluateAll(configOf<"set">(node).values, scope, meter) };
+      return { output: evaluateAll(configOf<"set">(node).values, scope) };
     case "condition": {
-      const matched = configOf<"condition">(node).cases.find(({ when }) => evaluateCondition(when, scope, meter));
+      const matched = configOf<"condition">(node).cases.find(({ when }) => evaluateCondition(when, scope));
       return { output: { matched: matched?.id ?? "else" }, handles: [matched ? `case:${matched.id}` : "else"] };
     }
     case "guard": {
       const { check, message } = configOf<"guard">(node);
-      if (evaluateCondition(check, scope, meter)) return { output: true };
-      throw new NodeFailure(
-        "guard_failed",
-        renderTemplate(message, scope, limits) || "The guard's check does not hold.",
-      );
+      if (evaluateCondition(check, scope)) return { output: true };
+      throw new NodeFailure("guard_failed", renderTemplate(message, scope) || "The guard's check does not hold.");
     }
     default:
       throw new Error(`a node of kind ${node.type} is not evaluated`);
   }
 }
 
-function evaluateAll(expressions: Readonly<Record<string, string>>, scope: Scope, meter: Meter | undefined): Json {
-  return Object.fromEntries(
-    Object.entries(expressions).map(([name, source]) => [name, evaluateCel(source, scope, meter)]),
-  );
+function evaluateAll(expressions: Readonly<Record<string, string>>, scope: Scope): Json {
+  return Object.fromEntries(Object.entries(expressions).map(([name, source]) => [name, evaluateCel(source, scope)]));
 }
 
-function items(source: string, scope: Scope, meter: Meter | undefined): Json {
-  const value = evaluateCel(source, scope, meter);
+function items(source: string, scope: Scope): Json {
+  const value = evaluateCel(source, scope);
   if (Array.isArray(value)) return value;
   throw new NodeFailure("items_not_a_list", `The items of a map must be a list; "${source}" yields ${kindOf(value)}.`);
 }
 
-function until(delay: NodeConfigs["delay"], scope: Scope, meter: Meter | undefined): Json {
-  const value = evaluateCel(delay.until ?? "null", scope, meter);
+function until(delay: NodeConfigs["delay"], scope: Scope): Json {
+  const value = evaluateCel(delay.until ?? "null", scope);
   const at = typeof value === "string" ? Date.parse(value) : Number.NaN;
   if (!Number.isNaN(at)) return new Date(at).toISOString();
   throw new NodeFailure(

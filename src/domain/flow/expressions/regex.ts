@@ -1,12 +1,9 @@
 import { RE2JS } from "re2js";
 import { cachedByText, CHARS_PER_INSTRUCTION } from "./cache.ts";
-import { patternSize } from "./pattern-size.ts";
 
 /** Longer patterns are refused, and so are those that compile to more instructions (counted repetitions multiply). */
 const MAX_PATTERN_CHARS = 2_000;
 const MAX_INSTRUCTIONS = 5_000;
-/** The same before compiling, where it can only be told roughly: compiling more than this takes longer than 0.1 s. */
-const MAX_SIZE = 50_000;
 const TOO_LARGE = "The regular expression is too large: lower its counted repetitions";
 
 /** A compiled regular expression; matching takes time linear in the text, whatever the pattern is. */
@@ -43,7 +40,6 @@ const compile = (key: string): CompiledRegex => {
   if (source.length > MAX_PATTERN_CHARS) {
     return { ok: false, message: `A regular expression has at most ${MAX_PATTERN_CHARS} characters` };
   }
-  if (patternSize(source) > MAX_SIZE) return { ok: false, message: TOO_LARGE };
   let bits = 0;
   for (const flag of flags) {
     const bit = FLAGS.get(flag);

@@ -1,8 +1,12 @@
-import type { NodePart } from "../../runs/run-report.ts";
-import type { PlanNode } from "../plan/types.ts";
+import type { Json } from "../../json.ts";
+import type { Scope } from "../plan/types.ts";
 import { celCost } from "./cel/cost.ts";
+import { isLongerThan } from "./json-size.ts";
 import { templateWeight } from "./liquid/liquid.ts";
-import { sourcesOf } from "./sources.ts";
+import type { Source } from "./sources.ts";
+
+/** Most work that is done on the spot, be it in a workflow or in a process that has other things to do. */
+const MAX_WORK_ON_THE_SPOT = 1_000_000;
 
 /** What evaluating anything costs beside its values, in characters read. */
 const BASE_CHARS = 100;
@@ -10,14 +14,14 @@ const BASE_CHARS = 100;
 const WORK_PER_SOURCE_CHAR = 10;
 
 /**
- * An upper bound of the work of evaluating a part of a node on a scope of `chars` characters of JSON: about how many
- * characters are read or written. Known from the text of its expressions and from sizes alone, so that a workflow comes
- * to the same number whenever it is replayed. Infinity where the text sets no such bound.
+ * An upper bound of the work of evaluating expressions and templates on a scope of `chars` characters of JSON: about how
+ * many characters are read or written. Known from their text and from sizes alone, so that a workflow comes to the same
+ * number whenever it is replayed. Infinity where the text sets no such bound.
  */
-export function workOf(node: PlanNode, part: NodePart, chars: number): number {
+export function workOf(sources: readonly Source[], chars: number): number {
   const size = chars + BASE_CHARS;
   let work = 0;
-  for (const { language, source } of sourcesOf(node, part)) {
+  for (const { language, source } of sources) {
     work += source.length * WORK_PER_SOURCE_CHAR;
     if (language === "liquid") work += (1 + templateWeight(source)) * size;
     else {
@@ -27,4 +31,12 @@ export function workOf(node: PlanNode, part: NodePart, chars: number): number {
     }
   }
   return work;
+}
+
+/** Whether evaluating expressions and templates on these values is little enough work to be done on the spot. */
+export function isCheap(sources: readonly Source[], scope: Scope): boolean {
+  // A scope of that length makes the cheapest expression too much work already, and need not be measured further.
+  const values = scope as unknown as Json;
+  if (isLongerThan(values, MAX_WORK_ON_THE_SPOT)) return false;
+  return workOf(sources, JSON.stringify(values).length) <= MAX_WORK_ON_THE_SPOT;
 }

@@ -43,13 +43,13 @@ export const FLOW_PROBLEM_CODES = [
   // Expressions
   "invalid_expression",
   "expression_too_long",
-  "patterns_too_large",
   "reads_unknown_node",
   "reads_later_node",
   // The whole
   "too_many_nodes",
   "nesting_too_deep",
   "plan_too_large",
+  "flow_too_costly",
   "invalid_redact_path",
   "invalid_example",
   "too_many_problems",
@@ -162,6 +162,18 @@ export function reportPlanTooLarge(problems: ProblemList, bytes: string, limits:
   const message = `The compiled flow has ${bytes} bytes; it may have ${limits.max_plan_bytes}`;
   const hint = "Shorten templates and code, or move parts into flows of their own and call them by subflow nodes";
   problems.add({ code: "plan_too_large", path: [], message, hint });
+}
+
+/** The problem of a flow that could not be checked within the limits of time and memory, which `limit` names. */
+export function costlyFlow(limit: string): FlowProblem {
+  return {
+    code: "flow_too_costly",
+    severity: "error",
+    node_id: null,
+    path: [],
+    message: `Checking the flow takes too much work. ${limit}`,
+    hint: "Shorten forms, regular expressions and templates, or split the flow and call the parts by subflow nodes",
+  };
 }
 
 /** Text of the flow's author as it stands in messages: never long. */

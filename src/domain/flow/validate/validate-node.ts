@@ -5,7 +5,6 @@ import type { FlowLimits } from "../definition/limits.ts";
 import { NODE_SPECS, nodeHandles } from "../nodes/index.ts";
 import type { Expression, NodeConfig, NodeSpec } from "../nodes/spec.ts";
 import { checkTemplate } from "../expressions/liquid/liquid.ts";
-import { PATTERNS_TOO_LARGE, type PatternBudget } from "../expressions/pattern-size.ts";
 import { addSchemaIssues, shorten, WITH_INPUT, type Path, type ProblemList } from "./problems.ts";
 import { NODE_KINDS, type NodeKind, type Reads } from "../plan/types.ts";
 
@@ -14,7 +13,6 @@ export interface Validation {
   readonly limits: FlowLimits;
   readonly problems: ProblemList;
   readonly checkForm: (schema: unknown) => CheckedForm;
-  readonly patterns: PatternBudget;
 }
 
 /** An expression that parses, and the nodes it reads. */
@@ -201,10 +199,8 @@ function checkExpression(
   { language, source, path: place }: Expression,
   nodePath: Path,
   node_id: string | null,
-  { limits, problems, patterns }: Validation,
+  { limits, problems }: Validation,
 ): CheckedExpression | undefined {
-  // That has been told; what else there is may be as costly.
-  if (patterns.isSpent) return undefined;
   const path = [...nodePath, ...place];
   const longest = language === "cel" ? limits.max_cel_chars : limits.max_template_chars;
   if (source.length > longest) {
@@ -212,12 +208,7 @@ function checkExpression(
     problems.add({ code: "expression_too_long", path, node_id, message });
     return undefined;
   }
-  const check = language === "cel" ? checkCel(source) : { patternSize: 0, ...checkTemplate(source) };
-  if (!patterns.take(check.patternSize)) {
-    const hint = "Lower counted repetitions, or match in a code node";
-    problems.add({ code: "patterns_too_large", path, node_id, message: PATTERNS_TOO_LARGE, hint });
-    return undefined;
-  }
+  const check = language === "cel" ? checkCel(source) : checkTemplate(source);
   if (check.ok) return { path, reads: check.reads };
   problems.add({ code: "invalid_expression", path, node_id, message: check.message });
   return undefined;

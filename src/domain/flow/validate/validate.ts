@@ -1,10 +1,9 @@
 import { z } from "zod";
 import { compileFlow } from "../plan/compile.ts";
 import { flowDefinitionSchema, type FlowDefinition } from "../definition/definition.ts";
-import { createFlowFormCompiler } from "../forms/form.ts";
+import { createFormCompiler, type FormCompiler } from "../forms/form.ts";
 import type { FlowLimits } from "../definition/limits.ts";
 import { measureConfigs, measureDocument, measureGraphs } from "./measure.ts";
-import { PatternBudget } from "../expressions/pattern-size.ts";
 import {
   addSchemaIssues,
   createProblemList,
@@ -60,10 +59,9 @@ export function checkFlow(input: unknown, limits: FlowLimits): CheckedFlow {
     Record<string, unknown>
   >;
   if (Array.isArray(nodes)) {
-    const patterns = new PatternBudget();
-    let compiler: ReturnType<typeof createFlowFormCompiler> | undefined;
-    const checkForm = (schema: unknown) => (compiler ??= createFlowFormCompiler(patterns))(schema);
-    const validation = { limits, problems, checkForm, patterns };
+    let compiler: FormCompiler | undefined;
+    const checkForm = (schema: unknown) => (compiler ??= createFormCompiler())(schema);
+    const validation = { limits, problems, checkForm };
     checkGraph({ nodes, edges: Array.isArray(edges) ? edges : [] }, [], NOTHING, validation);
   }
   if (frame.success) reportSettings(frame.data, limits, problems);

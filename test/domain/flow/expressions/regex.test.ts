@@ -36,7 +36,7 @@ describe("a user's regular expression", () => {
     ["(?<!a)b", /no look-around/],
     ["(a)\\1", /no back-references/],
     ["(a{100}){100}", /invalid repeat count/],
-    ["(a{1000}){1000}", /too large: lower its counted repetitions/],
+    ["(a{1000}){1000}", /invalid repeat count/],
     ["(?:ab){1000}(?:ab){1000}(?:ab){1000}", /too large: lower its counted repetitions/],
   ])("%s is refused with its reason", (source, reason) => {
     expect(test(source, "")).toMatch(reason);

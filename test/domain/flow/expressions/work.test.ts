@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { workOf } from "../../../../src/domain/flow/expressions/work.ts";
-import type { PlanNode } from "../../../../src/domain/flow/plan/types.ts";
+import type { Source } from "../../../../src/domain/flow/expressions/sources.ts";
 
-const set = (expression: string) => ({ type: "set", config: { values: { x: expression } } }) as unknown as PlanNode;
-const template = (text: string) => ({ type: "template", config: { template: text } }) as unknown as PlanNode;
+const set = (source: string): Source[] => [{ language: "cel", source }];
+const template = (source: string): Source[] => [{ language: "liquid", source }];
 
 /** By how much the work grows when values are ten times as long. */
-const growth = (node: PlanNode): number => workOf(node, "node", 1_000_000) / workOf(node, "node", 100_000);
+const growth = (sources: readonly Source[]): number => workOf(sources, 1_000_000) / workOf(sources, 100_000);
 
 describe("the work of an expression, before it is evaluated", () => {
   it.each([
@@ -32,17 +32,17 @@ describe("the work of an expression, before it is evaluated", () => {
     ["a pattern that is a value", "nodes.a.matches(nodes.b)"],
     ["a large pattern", 'nodes.a.matches("(a?b?){240}")'],
   ])("has no bound: %s", (_, source) => {
-    expect(workOf(set(source), "node", 1)).toBe(Number.POSITIVE_INFINITY);
+    expect(workOf(set(source), 1)).toBe(Number.POSITIVE_INFINITY);
   });
 
   it("grows with each macro of a chain, which can make each element longer", () => {
-    const chain = (length: number) => workOf(set(`nodes.l${".map(x, [x, x])".repeat(length)}`), "node", 100);
+    const chain = (length: number) => workOf(set(`nodes.l${".map(x, [x, x])".repeat(length)}`), 100);
     expect(chain(10) / chain(9)).toBeGreaterThanOrEqual(2);
   });
 
   it("of a template grows with its outputs, and has no bound with loops", () => {
     expect(growth(template("{{ a }}{{ b | json }}"))).toBeLessThan(11);
-    expect(workOf(template("{{ a }}".repeat(100)), "node", 1000)).toBeGreaterThan(100_000);
-    expect(workOf(template("{% for x in a %}{% endfor %}"), "node", 1)).toBe(Number.POSITIVE_INFINITY);
+    expect(workOf(template("{{ a }}".repeat(100)), 1000)).toBeGreaterThan(100_000);
+    expect(workOf(template("{% for x in a %}{% endfor %}"), 1)).toBe(Number.POSITIVE_INFINITY);
   });
 });

@@ -77,69 +77,6 @@ describe("huge-list", () => {
   });
 });
 
-describe("regex-dos", () => {
-  const one = (index: number) => `nodes["in-0"].matches("(a?b?){240}<${index}>")`;
-  const matching = (sources: readonly string[]) =>
-    flow({
-      nodes: [...flow().nodes, node("set-0", "set", { values: Object.fromEntries(sources.entries()) })],
-      edges: [...flow().edges, ...edges("in-0 > set-0 > out-0")],
-    });
-
-  it("compiles no more patterns than a flow may have, and says at which that was", () => {
-    const { valid, problems } = within(15_000, matching(many(9000, one)));
-    expect(valid).toBe(false);
-    expect(problems).toMatchObject([
-      { code: "patterns_too_large", node_id: "set-0", path: ["nodes", 2, "config", "values", "34"] },
-    ]);
-  });
-
-  it("compiles none that is too large, nor many in one expression", () => {
-    const long = `nodes["in-0"].matches("${"(?:a?b?){1000}".repeat(140)}")`;
-    const several = many(200, one).join(" || ");
-    for (const source of [long, several])
-      expect(within(15_000, matching([source])).problems[0]?.message).toContain("too large");
-  });
-
-  it("leaves room for a thousand usual ones", () => {
-    const usual = many(1000, (index) => `nodes["in-0"].matches("^[A-Z]{3}-${index}-[0-9]{2,4}( [a-z]+)*$")`);
-    expect(within(60_000, matching(usual))).toMatchObject({ valid: true });
-  });
-
-  it("counts those of forms as well", () => {
-    const form = (index: number) => ({
-      properties: Object.fromEntries(many(20, (n) => [`p${n}`, { pattern: `(?:a?b?){240}<${index}.${n}>` }])),
-    });
-    const nodes = many(20, (index) => node(`ask-${index}`, "approval", { message: "?", form: form(index) }));
-    const { codes } = within(15_000, flow({ nodes: [...flow().nodes, ...nodes] }));
-    expect(codes.filter((code) => code === "invalid_form")).toHaveLength(19);
-  });
-});
-
-describe("huge forms", () => {
-  const asking = (forms: readonly object[]) => {
-    const nodes = forms.map((form, index) => node(`ask-${index}`, "approval", { message: "?", form }));
-    return flow({
-      nodes: [...flow().nodes, ...nodes],
-      edges: [...flow().edges, ...nodes.map(({ id }) => ({ source: "in-0", target: id }))],
-    });
-  };
-  const long = (index: number) => ({
-    title: `${index}`,
-    properties: Object.fromEntries(many(400, (n) => [`p${n}`, { maxLength: n }])),
-  });
-
-  it("are compiled up to what a flow may have in all", () => {
-    const { problems } = within(60_000, asking(many(100, long)));
-    const refused = problems.filter(({ code }) => code === "invalid_form");
-    expect(refused.length).toBeGreaterThan(80);
-    expect(refused[0]).toMatchObject({ message: expect.stringContaining("65536 characters") });
-  });
-
-  it("count once where they are alike", () => {
-    expect(within(60_000, asking(many(100, () => long(0))))).toMatchObject({ valid: true });
-  });
-});
-
 describe("a flow that is too long to be stored", () => {
   it("is refused before its templates and expressions are looked at", () => {
     const broken = "{{".padEnd(8_000);

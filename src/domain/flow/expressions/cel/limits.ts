@@ -21,9 +21,6 @@ export const tooCostly = (): NodeFailure =>
 /** A fresh budget for one evaluation. */
 export const celMeter = (): Meter => new Meter(MAX_TICKS, tooCostly);
 
-/** A fresh budget for all expressions of a node together: they are evaluated in one go. */
-export const celMeterOfNode = (): Meter => new Meter(2 * MAX_TICKS, tooCostly);
-
 const tooLarge = (what: string): NodeFailure => new NodeFailure("value_too_large", `The expression makes ${what}`);
 
 /** Throws where a text would be longer than any value may be. */

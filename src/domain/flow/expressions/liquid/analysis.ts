@@ -1,6 +1,5 @@
 import { toValueSync, TypeGuards, Value, type Tag, type Template, type Token } from "liquidjs/dist/liquid.browser.mjs";
 import { NodeFailure } from "../../../runs/failure.ts";
-import { RangeExpression } from "./ranges.ts";
 
 /** What a template's text says of it. */
 export interface TemplateAnalysis {
@@ -28,6 +27,8 @@ const CHEAP_FILTERS: ReadonlySet<string> = new Set(
     .join(" ")
     .split(" "),
 );
+/** What the engine calls the function that makes text of what is output. */
+const OUTPUT_ESCAPE = "[object Function]";
 /** Filters whose result is a few times as long as what they are given, however many of them: one is cheap, a chain is not. */
 const GROWING_FILTERS: ReadonlySet<string> = new Set(
   "append cgi_escape escape json jsonify newline_to_br prepend split uri_escape url_encode xml_escape".split(" "),
@@ -40,8 +41,15 @@ const MAX_NESTING = 64;
 /** Members that every object has in Liquid. */
 const PSEUDO_MEMBERS: ReadonlySet<string> = new Set(["size", "first", "last"]);
 
-const { isFilteredValueToken, isNumberToken, isOperatorToken, isPropertyAccessToken, isQuotedToken, isWordToken } =
-  TypeGuards;
+const {
+  isFilteredValueToken,
+  isNumberToken,
+  isOperatorToken,
+  isPropertyAccessToken,
+  isRangeToken,
+  isQuotedToken,
+  isWordToken,
+} = TypeGuards;
 
 const nameOf = (token: Token | undefined): string | undefined => {
   if (isWordToken(token) || isQuotedToken(token)) return token.content;
@@ -103,7 +111,7 @@ class Analyst {
   }
 
   #filter(name: string, args: number): void {
-    if (CHEAP_FILTERS.has(name)) this.#weight += 1;
+    if (CHEAP_FILTERS.has(name) || name === OUTPUT_ESCAPE) this.#weight += 1;
     else if (GROWING_FILTERS.has(name) && (args === 0 || !name.startsWith("json"))) {
       this.#growing += 1;
       this.#weight += GROWING_WEIGHT;
@@ -112,8 +120,11 @@ class Analyst {
 
   #token(token: Token | undefined): void {
     if (isOperatorToken(token)) this.#weight += token.operator === "contains" ? SEARCH_WEIGHT : 1;
-    if (isFilteredValueToken(token)) {
-      if (token.initial instanceof RangeExpression) this.#weight = Number.POSITIVE_INFINITY;
+    if (isRangeToken(token)) {
+      this.#weight = Number.POSITIVE_INFINITY;
+      this.#token(token.lhs);
+      this.#token(token.rhs);
+    } else if (isFilteredValueToken(token)) {
       this.#value(token.initial.postfix, token.filters);
     } else if (isPropertyAccessToken(token)) {
       this.#token(token.variable);

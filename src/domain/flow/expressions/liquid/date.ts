@@ -1,5 +1,4 @@
 import { NodeFailure } from "../../../runs/failure.ts";
-import type { Meter } from "../meter.ts";
 
 /*
  * Our own instead of the engine's, which reads the machine's time zone and locale: the same template would give another
@@ -10,9 +9,8 @@ const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", 
 const MONTHS = "January February March April May June July August September October November December".split(" ");
 
 const DEFAULT_FORMAT = "%A, %B %-e, %Y at %-l:%M %P %z";
-const LONGEST_FORMAT = 1_000;
-const WIDEST_FIELD = 100;
-const UNITS_PER_DIRECTIVE = 32;
+const MAX_FORMAT_CHARS = 1_000;
+const MAX_FIELD_WIDTH = 100;
 const DIRECTIVE = /%([-_0^#:]*)(\d*)([A-Za-z%])/g;
 const ZONED = /(?:Z|GMT|UTC?|[A-Z][SD]T|[+-]\d{2}:?\d{2})\)?\s*$/i;
 
@@ -112,15 +110,14 @@ const strftime = (date: Date, format: string): string =>
     if (flags.includes("^")) text = text.toUpperCase();
     if (flags.includes("#")) text = /[a-z]/.test(text) ? text.toUpperCase() : text.toLowerCase();
     const fill = flags.includes("_") ? " " : flags.includes("0") ? "0" : normalFill;
-    return flags.includes("-") ? text : text.padStart(Math.min(Number(width) || normalWidth, WIDEST_FIELD), fill);
+    return flags.includes("-") ? text : text.padStart(Math.min(Number(width) || normalWidth, MAX_FIELD_WIDTH), fill);
   });
 
 /** The `date` filter: strftime in UTC. What is no date is passed on as it is. */
-export const formatDate = (value: unknown, format: unknown, meter: Meter): unknown => {
+export const formatDate = (value: unknown, format: unknown): unknown => {
   const date = toDate(value);
   if (date === undefined || Number.isNaN(date.getTime())) return value;
   const text = typeof format === "string" ? format : DEFAULT_FORMAT;
-  if (text.length > LONGEST_FORMAT) throw new NodeFailure("template_failed", "The format of a date is too long");
-  meter.use(text.length * UNITS_PER_DIRECTIVE);
+  if (text.length > MAX_FORMAT_CHARS) throw new NodeFailure("template_failed", "The format of a date is too long");
   return strftime(date, text);
 };

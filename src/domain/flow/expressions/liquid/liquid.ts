@@ -1,13 +1,11 @@
-import { LiquidError, toValueSync, type Context, type Template } from "liquidjs/dist/liquid.browser.mjs";
+import { LiquidError, type Template } from "liquidjs/dist/liquid.browser.mjs";
 import { NodeFailure } from "../../../runs/failure.ts";
 import { MAX_VALUE_BYTES } from "../../../json.ts";
 import { cachedByText, CHARS_PER_MARK } from "../cache.ts";
 import { isLongerThan } from "../json-size.ts";
 import { analyse, type TemplateAnalysis } from "./analysis.ts";
-import { MeteredContext } from "./context.ts";
-import { createLiquid } from "./engine.ts";
-import { liquidMeter, TextEmitter, tooLarge } from "./text.ts";
-import { Meter } from "../meter.ts";
+import { TemplateContext } from "./context.ts";
+import { createLiquid, MAX_TEMPLATE_CHARS } from "./engine.ts";
 import type { Reads, Scope } from "../../plan/types.ts";
 
 /** What is known of a template before it is rendered, or what is wrong with it. */
@@ -19,24 +17,13 @@ export type CheckedTemplate =
     }
   | { readonly ok: false; readonly message: string };
 
-export interface RenderLimits {
-  /** Longest time (ms of the clock) of a template that has loops; without it only the work is limited. */
-  readonly renderMs?: number;
-  /** Work that is left to it, where that is less than a rendering's own budget. */
-  readonly templateMeter?: Meter;
-}
-
 interface Parsed {
   readonly templates: Template[];
   readonly analysis: TemplateAnalysis;
 }
 
-const MAX_TEMPLATE_CHARS = 1024 * 1024;
 /** Tags and outputs of one template. */
 const MAX_MARKS = 10_000;
-/** Pieces of template rendered, over all rounds of all loops; about a second. */
-const MAX_PIECES = 2_000_000;
-
 const RESERVED = ["nodes", "inputs", "item", "index", "last", "run"] as const;
 const RESERVED_NAMES: ReadonlySet<string> = new Set(RESERVED);
 
@@ -110,50 +97,23 @@ const variables = (scope: Scope, { names, isDynamic }: TemplateAnalysis): Record
   return seen;
 };
 
-/** Stands where the engine expects its clock: it counts the pieces rendered, and looks at the time where it is limited. */
-const renderClock = (renderMs: number | undefined): { readonly check: (now: number) => void } => {
-  const pieces = new Meter(
-    MAX_PIECES,
-    () => new NodeFailure("template_failed", "The template has too many rounds of loops"),
-  );
-  let end: number | undefined;
-  return {
-    check: (now) => {
-      pieces.use(1);
-      if (renderMs === undefined) return;
-      end ??= now + renderMs;
-      if (now > end)
-        throw new NodeFailure("template_failed", `The template takes longer than ${renderMs} ms to render`);
-    },
-  };
-};
-
 /**
  * Renders a template. Values are data: what they contain is never rendered again. Text is written as it is, null and
  * what does not exist as nothing, an object with a text member `text` as that, other values as JSON. Throws NodeFailure:
  * "template_failed" with the reason and the place, or "value_too_large" where the text is longer than 25 MiB.
  */
-export const renderTemplate = (source: string, scope: Scope, limits: RenderLimits = {}): string => {
+export const renderTemplate = (source: string, scope: Scope): string => {
   const parsed = parseCached(source);
   if ("message" in parsed) throw new NodeFailure("template_failed", `Not a valid template: ${parsed.message}`);
-  type Limiters = NonNullable<ConstructorParameters<typeof Context>[3]>;
-  const limiters = {
-    memoryLimit: limits.templateMeter ?? liquidMeter(),
-    renderLimit: renderClock(limits.renderMs),
-    liquid,
-  };
-  const context = new MeteredContext(
-    variables(scope, parsed.analysis),
-    liquid.options,
-    { sync: true },
-    limiters as unknown as Limiters,
-  );
-  const emitter = new TextEmitter(context);
+  const context = new TemplateContext(variables(scope, parsed.analysis), liquid.options, { sync: true }, { liquid });
+  let text: string;
   try {
-    toValueSync(liquid.renderer.renderTemplates(parsed.templates, context, emitter));
+    text = liquid.renderSync(parsed.templates, context) as string;
   } catch (error) {
     throw reasonOf(error);
   }
-  if (isLongerThan(emitter.buffer, MAX_VALUE_BYTES)) throw tooLarge();
-  return emitter.buffer;
+  if (isLongerThan(text, MAX_VALUE_BYTES)) {
+    throw new NodeFailure("value_too_large", `The text is longer than ${MAX_VALUE_BYTES / 1024 / 1024} MiB`);
+  }
+  return text;
 };
