@@ -1,6 +1,5 @@
 import { NodeFailure } from "../../runs/failure.ts";
 import type { Json } from "../../json.ts";
-import { keyUnits, type Meter } from "./meter.ts";
 import { isArray, keysOfObject, toStringOf } from "./natives.ts";
 
 /** A value nested deeper than this is refused: walking it could overflow the stack. */
@@ -29,16 +28,7 @@ const exactBytes = (text: string): number => {
 /** A UTF-16 code unit takes at most 6 bytes of JSON text (an escape such as \u0000). */
 const mostBytes = (text: string): number => text.length * 6 + 2;
 
-/** Units (of 20 ns) of visiting an element, and of writing it, beside those of its characters. */
-const UNITS_PER_VISIT = 8;
-
-const measure = (
-  value: Json,
-  limit: number,
-  textBytes: (text: string) => number,
-  indent: number,
-  meter?: Meter,
-): number => {
+const measure = (value: Json, limit: number, textBytes: (text: string) => number): number => {
   let total = 0;
   const visit = (part: Json, depth: number): void => {
     if (typeof part === "string") {
@@ -49,20 +39,18 @@ const measure = (
     } else {
       if (depth >= MAX_VALUE_DEPTH) throw tooDeep();
       const isList = isArray(part);
-      const lineBytes = indent === 0 ? 0 : 1 + indent * (depth + 1);
       total += 1;
       const keys = isList ? part : keysOfObject(part);
-      meter?.use(keys.length * UNITS_PER_VISIT + (isList ? 0 : keyUnits(keys.length)));
       for (let i = 0; i < keys.length && total <= limit; i++) {
-        total += 1 + lineBytes;
+        total += 1;
         if (isList) visit(part[i] as Json, depth + 1);
         else {
           const key = keys[i] as string;
-          total += textBytes(key) + (indent === 0 ? 1 : 2);
+          total += textBytes(key) + 1;
           visit((part as { readonly [key: string]: Json })[key] as Json, depth + 1);
         }
       }
-      if (keys.length === 0 || indent > 0) total += 1 + lineBytes;
+      if (keys.length === 0) total += 1;
     }
   };
   visit(value, 0);
@@ -71,12 +59,11 @@ const measure = (
 
 /**
  * The length of a value as JSON text (bytes of UTF-8), or some number above `limit` as soon as it is known to be
- * longer. With `indent` (spaces) it is an upper bound of the indented text. Throws NodeFailure("value_too_large") where
- * the value is nested deeper than 1000 levels. With `meter` each element takes what visiting it costs.
+ * longer. Throws NodeFailure("value_too_large") where
+ * the value is nested deeper than 1000 levels.
  */
-export const jsonSize = (value: Json, limit: number, indent = 0, meter?: Meter): number =>
-  measure(value, limit, exactBytes, indent, meter);
+export const jsonSize = (value: Json, limit: number): number => measure(value, limit, exactBytes);
 
 /** Whether a value is longer than `limit` as JSON text (bytes); much cheaper than its exact length where it is short. */
 export const isLongerThan = (value: Json, limit: number): boolean =>
-  measure(value, limit, mostBytes, 0) > limit && jsonSize(value, limit) > limit;
+  measure(value, limit, mostBytes) > limit && jsonSize(value, limit) > limit;

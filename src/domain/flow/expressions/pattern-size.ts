@@ -30,29 +30,3 @@ export function patternSize(pattern: string): number {
   }
   return around.reduce((sum, each) => sum + each, size);
 }
-
-/** Instructions that the patterns of one flow may compile to in all: a thousand usual ones. */
-const MAX_PATTERN_SIZE = 50_000;
-
-/** Why patterns are not looked at any more. */
-export const PATTERNS_TOO_LARGE = `The regular expressions here are too large: in all they may have ${MAX_PATTERN_SIZE} parts, each counted as often as a repetition such as {100} repeats it`;
-
-/** What is left for the patterns of one flow, form or expression. */
-export class PatternBudget {
-  #left = MAX_PATTERN_SIZE;
-
-  /** What has been taken, also where there was not as much. */
-  get used(): number {
-    return MAX_PATTERN_SIZE - this.#left;
-  }
-
-  get isSpent(): boolean {
-    return this.#left < 0;
-  }
-
-  /** Takes a size off, and answers whether there was as much. */
-  take(size: number): boolean {
-    this.#left -= size;
-    return !this.isSpent;
-  }
-}

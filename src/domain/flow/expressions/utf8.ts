@@ -77,27 +77,3 @@ export const base64Encode = (bytes: Uint8Array): string => {
   }
   return textOfUnits(units);
 };
-
-/** The bytes of base64 text (white space ignored, padding optional), or undefined where it is not base64. */
-export const base64Decode = (text: string): Uint8Array | undefined => {
-  const bytes = new NativeBytes(text.length);
-  let length = 0;
-  let bits = 0;
-  let held = 0;
-  let digits = 0;
-  let padded = false;
-  for (const char of text) {
-    if (char === " " || char === "\n" || char === "\r" || char === "\t") continue;
-    if (char === "=") {
-      padded = true;
-      continue;
-    }
-    const value = ALPHABET.indexOf(char);
-    if (value < 0 || padded) return undefined;
-    digits++;
-    held = ((held << 6) | value) & 0xffff;
-    bits += 6;
-    if (bits >= 8) bytes[length++] = (held >> (bits -= 8)) & 0xff;
-  }
-  return digits % 4 === 1 ? undefined : bytes.slice(0, length);
-};

@@ -170,6 +170,7 @@ export function costlyFlow(limit: string): FlowProblem {
     code: "flow_too_costly",
     severity: "error",
     node_id: null,
+    node_path: null,
     path: [],
     message: `Checking the flow takes too much work. ${limit}`,
     hint: "Shorten forms, regular expressions and templates, or split the flow and call the parts by subflow nodes",

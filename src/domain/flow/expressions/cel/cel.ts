@@ -19,17 +19,12 @@ import type { Reads, Scope } from "../../plan/types.ts";
  */
 
 /** What is known of an expression before it runs: the nodes it reads, or what is wrong with it. */
-export type CheckedCel = (
+export type CheckedCel =
   | { readonly ok: true; readonly reads: Reads }
-  | { readonly ok: false; readonly message: string }
-) & {
-  /** Of its regular expressions; see PatternBudget. */
-  readonly patternSize: number;
-};
+  | { readonly ok: false; readonly message: string };
 
 interface Faulty {
   readonly message: string;
-  readonly patternSize: number;
 }
 
 interface Program {
@@ -37,7 +32,6 @@ interface Program {
   readonly reads: Reads;
   /** The result is a part of one value of the scope, so it is JSON and no longer than that value may be. */
   readonly isPart: boolean;
-  readonly patternSize: number;
   readonly instructions: number;
   readonly ticks: number;
 }
@@ -51,11 +45,11 @@ const compile = (source: string): Program | Faulty => {
   try {
     const node = parseCel(source);
     const code = compiler.compile(node);
-    const { reads, patternSize, instructions, nodes } = compiler;
-    return { code, reads, isPart: isPartOfValue(node), patternSize, instructions, ticks: nodes };
+    const { reads, instructions, nodes } = compiler;
+    return { code, reads, isPart: isPartOfValue(node), instructions, ticks: nodes };
   } catch (error) {
     if (!(error instanceof CelSyntaxError)) throw error;
-    return { message: `${error.message} (${placeIn(source, error.at)})`, patternSize: compiler.patternSize };
+    return { message: `${error.message} (${placeIn(source, error.at)})` };
   }
 };
 
@@ -72,10 +66,7 @@ const compileCached = cachedByText(
  */
 export const checkCel = (source: string): CheckedCel => {
   const program = compileCached(source);
-  const { patternSize } = program;
-  return "message" in program
-    ? { ok: false, message: program.message, patternSize }
-    : { ok: true, reads: program.reads, patternSize };
+  return "message" in program ? { ok: false, message: program.message } : { ok: true, reads: program.reads };
 };
 
 const run = (source: string, program: Program, frame: Frame): Value => {

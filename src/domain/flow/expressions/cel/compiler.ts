@@ -1,4 +1,3 @@
-import { PatternBudget, PATTERNS_TOO_LARGE, patternSize } from "../pattern-size.ts";
 import { compileRegex } from "../regex.ts";
 import type { Reads } from "../../plan/types.ts";
 import { CelSyntaxError, type CelNode, type Position } from "./ast.ts";
@@ -30,15 +29,9 @@ export class CelCompiler {
   #depth = 0;
   #nodes = 0;
   #instructions = 0;
-  readonly #patterns = new PatternBudget();
 
   constructor(variables: Variables = VARIABLES) {
     this.#variables = variables;
-  }
-
-  /** Sizes of all patterns met so far, also of those that are refused. */
-  get patternSize(): number {
-    return this.#patterns.used;
   }
 
   /** Instructions of all patterns compiled so far. */
@@ -205,7 +198,6 @@ export class CelCompiler {
     const args = nodes.map((arg) => this.compile(arg));
     const [subject, pattern] = nodes;
     if (name === "matches" && pattern?.kind === "literal" && typeof pattern.value === "string") {
-      if (!this.#patterns.take(patternSize(pattern.value))) throw new CelSyntaxError(PATTERNS_TOO_LARGE, pattern.at);
       const compiled = compileRegex(pattern.value);
       if (!compiled.ok) throw new CelSyntaxError(compiled.message, pattern.at);
       this.#instructions += compiled.regex.instructions;
