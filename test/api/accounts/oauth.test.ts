@@ -98,6 +98,19 @@ describe("the password grant", () => {
     expect((await asked(48)).body.error).toBe("invalid_request");
   });
 
+  it("prototype: takes names as names, whatever objects inherit or a parser makes of brackets", async () => {
+    const form = { headers: { "content-type": "application/x-www-form-urlencoded" } };
+    const odd = "__proto__=x&constructor=y&hasOwnProperty=z&__proto__[grant_type]=password&a.b=1&grant_type[]=x&[]=1";
+    const nothing = await checkedClient(api).post("/token", odd, form);
+    expect([nothing.status, nothing.body]).toEqual([
+      400,
+      { error: "invalid_request", error_description: "grant_type is needed." },
+    ]);
+    expect(({} as { grant_type?: unknown }).grant_type).toBeUndefined();
+    const listed = await checkedClient(api).post("/token", "grant_type=password&grant_type=password", form);
+    expect(listed.body.error_description).toContain("more than once");
+  });
+
   it("slows down who guesses, without telling whether the guess was right", async () => {
     const user = await signedInUser(api, org.org_id, "viewer");
     const guesses = await Promise.all(
