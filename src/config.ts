@@ -120,6 +120,9 @@ export const environmentSchema = z.object({
   MILLRACE_SYNC_WAIT_MS: int(0, 600_000)
     .default(110_000)
     .describe("Longest time an inference request waits for its run"),
+  MILLRACE_STREAM_KEEP_ALIVE_MS: int(50, 600_000)
+    .default(15_000)
+    .describe("How often something is sent on a quiet stream; less than the idle time limit of any proxy before it"),
   MILLRACE_RUN_TIMEOUT_SECONDS: int(1, 2_592_000).default(86_400).describe("Time limit of a run that names none"),
   MILLRACE_MAX_RUN_TIMEOUT_SECONDS: int(1, 2_592_000).default(2_592_000).describe("Longest time limit a run may have"),
   MILLRACE_SWEEP_INTERVAL_MS: int(50, 600_000)

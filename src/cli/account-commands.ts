@@ -11,6 +11,7 @@ import { createKey, createOrganisation, createUser } from "./accounts.ts";
 import { CommandFailure } from "./failure.ts";
 import { show, table, withDatabase } from "./options.ts";
 import { readBy, readId, readTime } from "./values.ts";
+import { invocation } from "./shell.ts";
 
 interface OfOrganisation {
   readonly org?: string;
@@ -96,7 +97,7 @@ export function addAccountCommands(program: Command): void {
   const keyToRevoke = keys
     .command("revoke")
     .description("revoke an API key")
-    .argument("<key_id>", "which one", readId("a key", "millrace keys list"));
+    .argument("<key_id>", "which one", readId("a key", "keys list"));
   withDatabase<OfOrganisation>(withOrganisation(keyToRevoke), async (database, options, keyId) => {
     const org_id = await organisationOf(database, options.org);
     if (!(await database.org(org_id, (db) => revokeApiKey(db, keyId))))
@@ -106,7 +107,7 @@ export function addAccountCommands(program: Command): void {
 }
 
 function withOrganisation(command: Command): Command {
-  const read = readId("an organisation", "millrace orgs list");
+  const read = readId("an organisation", "orgs list");
   return command.option("--org <org_id>", "organisation; needed where there are several", read);
 }
 
@@ -117,9 +118,9 @@ async function organisationOf(database: Database, given: string | undefined): Pr
     return given;
   }
   const [only, ...others] = await database.system(listOrganisations);
-  if (only === undefined) throw new CommandFailure("There is no organisation yet: millrace orgs create <name>.");
+  if (only === undefined) throw new CommandFailure(`There is no organisation yet: ${invocation()} orgs create <name>.`);
   if (others.length > 0)
-    throw new CommandFailure("There are several organisations: name one with --org (millrace orgs list).", 2);
+    throw new CommandFailure(`There are several organisations: name one with --org (${invocation()} orgs list).`, 2);
   return only.org_id;
 }
 

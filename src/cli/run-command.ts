@@ -12,6 +12,7 @@ import { describeRun, isFailure } from "./run-view.ts";
 import type { Run } from "./run-view.ts";
 import { openUploadFile } from "./upload-file.ts";
 import { isUuid } from "../domain/uuid.ts";
+import { invocation } from "./shell.ts";
 
 interface Options extends ApiOptions {
   readonly json?: boolean;
@@ -108,7 +109,7 @@ function describeEvent(event: string, data: Record<string, unknown>): string | u
 function organisationOf(option: string | undefined, dev: DevState | undefined): string | undefined {
   const org = given("--org", option, "MILLRACE_ORG_ID");
   if (org !== undefined && !isUuid(org.text))
-    throw new CommandFailure(`${org.from} is not the id of an organisation (millrace orgs list).`, 2);
+    throw new CommandFailure(`${org.from} is not the id of an organisation (${invocation()} orgs list).`, 2);
   return org?.text ?? dev?.org_id;
 }
 

@@ -82,7 +82,7 @@ export function addRunsCommands(program: Command): void {
   withApiOptions(
     withRun(runs.command("resume").description("answer a paused run, or run a failed one again from where it failed")),
   )
-    .option("--pause <pause_id>", "which pause, where several are open", readId("a pause", "millrace runs get"))
+    .option("--pause <pause_id>", "which pause, where several are open", readId("a pause", "runs get"))
     .option("--action <id>", "the answer to the pause")
     .option("--data <json>", "the form of the pause")
     .option("--comment <text>", "kept with the answer")
@@ -110,7 +110,7 @@ async function namesOf(api: ApiClient, runs: readonly Run[]): Promise<Map<string
 }
 
 function withRun(command: Command): Command {
-  return command.argument("<run_id>", "which run", readId("a run", "millrace runs list"));
+  return command.argument("<run_id>", "which run", readId("a run", "runs list"));
 }
 
 function parseData(text: string | undefined): unknown {

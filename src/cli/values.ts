@@ -3,6 +3,7 @@ import { InvalidArgumentError } from "commander";
 import type { z } from "zod";
 import { moment, momentAt, timeText } from "../domain/moment.ts";
 import { CommandFailure } from "./failure.ts";
+import { invocation } from "./shell.ts";
 
 // Readers of options and arguments. Commander says which one was refused, and what was given, before their message.
 
@@ -27,7 +28,7 @@ export function readNumber(min: number, max: number): (text: string) => number {
 export function readId(what: string, list: string): (text: string) => string {
   return (text) => {
     if (isUuid(text)) return text;
-    throw new InvalidArgumentError(`Give the id of ${what}, as ${list} shows it.`);
+    throw new InvalidArgumentError(`Give the id of ${what}, as \`${invocation()} ${list}\` shows it.`);
   };
 }
 

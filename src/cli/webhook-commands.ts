@@ -12,6 +12,7 @@ import type { ApiOptions } from "./options.ts";
 import { readId, readNumber, readPastTime, requireAddress } from "./values.ts";
 import { startListener } from "./webhook-listener.ts";
 import type { ReceivedDelivery } from "./webhook-listener.ts";
+import { invocation } from "./shell.ts";
 
 interface Options extends ApiOptions {
   readonly json?: boolean;
@@ -140,7 +141,7 @@ export function addWebhookCommands(program: Command): void {
       );
       show(options.json, replay, () => [
         `replay ${replay.replay_id}: events from ${replay.since} to ${replay.until}`,
-        `millrace webhooks deliveries ${subscription}   # what becomes of them`,
+        `${invocation()} webhooks deliveries ${subscription}   # what becomes of them`,
       ]);
     });
 
@@ -237,7 +238,7 @@ function withReason(status: string, reason: string | null): string {
 }
 
 function withSubscription(command: Command): Command {
-  return command.argument("<subscription_id>", "which one", readId("a subscription", "millrace webhooks list"));
+  return command.argument("<subscription_id>", "which one", readId("a subscription", "webhooks list"));
 }
 
 function parseEvent(text: string): string {

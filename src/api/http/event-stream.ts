@@ -1,9 +1,6 @@
 import { Readable } from "node:stream";
 import type { ContentAnswer } from "./operation.ts";
 
-/** How often something is sent on a quiet stream, so that nobody between takes it for dead. */
-export const KEEP_ALIVE_MS = 15_000;
-
 export const EVENT_STREAM = "text/event-stream";
 export const NDJSON = "application/x-ndjson";
 

@@ -5,7 +5,6 @@ import type { RunEventRow } from "../../stores/runs/run-events.ts";
 import { getRunBeyond } from "../../stores/runs/run-reads.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { ApiDeps } from "../deps.ts";
-import { KEEP_ALIVE_MS } from "../http/event-stream.ts";
 import type { RunWaiter } from "../../services/runs/run-waiter.ts";
 
 /** Events read at once. */
@@ -14,7 +13,8 @@ const EVENT_PAGE = 500;
 export interface FollowDeps {
   readonly db: ApiDeps["db"];
   readonly waiter: RunWaiter;
-  readonly keepAliveMs?: number;
+  /** How long nothing may happen before `null` says so. */
+  readonly keepAliveMs: number;
 }
 
 /**
@@ -23,7 +23,7 @@ export interface FollowDeps {
  * client goes away or the process stops; the run goes on.
  */
 export async function* followRun(
-  { db, waiter, keepAliveMs = KEEP_ALIVE_MS }: FollowDeps,
+  { db, waiter, keepAliveMs }: FollowDeps,
   run: RunRow,
   signal: AbortSignal,
 ): AsyncGenerator<RunRow | null, void> {
@@ -44,7 +44,7 @@ export async function* followRun(
 
 /** The events of a run after number `after`, up to `run.finished`; null when nothing has happened for a while. Ends as `followRun` does. */
 export async function* followEvents(
-  { db, waiter, keepAliveMs = KEEP_ALIVE_MS }: FollowDeps,
+  { db, waiter, keepAliveMs }: FollowDeps,
   run: Pick<RunRow, "org_id" | "run_id">,
   after: number,
   signal: AbortSignal,

@@ -193,13 +193,14 @@ last event of a run that has ended gets a 204, which tells an EventSource to sto
 }
 
 async function* events(
-  { db }: Pick<ApiDeps, "db">,
+  { db, config }: Pick<ApiDeps, "db" | "config">,
   { waiter }: ApiServices["runService"],
   run: { readonly org_id: string; readonly run_id: string },
   after: number,
   signal: AbortSignal,
 ): AsyncGenerator<string, void> {
-  for await (const event of followEvents({ db, waiter }, run, after, signal)) {
+  const keepAliveMs = config.MILLRACE_STREAM_KEEP_ALIVE_MS;
+  for await (const event of followEvents({ db, waiter, keepAliveMs }, run, after, signal)) {
     if (event === null) yield SSE_COMMENT;
     else {
       const { seq, type, at, data } = event;

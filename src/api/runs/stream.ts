@@ -18,7 +18,9 @@ const EMPTY_LINE = "\n";
 /** `/inference/v0/stream`: call a flow and watch it run. */
 export function createStreamOperations(deps: ApiDeps, services: ApiServices): Operation[] {
   const call = createFlowCall(deps, services);
+  const { db, config } = deps;
   const { waiter } = services.runService;
+  const keepAliveMs = config.MILLRACE_STREAM_KEEP_ALIVE_MS;
 
   async function* frames(
     row: RunRow,
@@ -27,7 +29,7 @@ export function createStreamOperations(deps: ApiDeps, services: ApiServices): Op
     const narrow = delta ? createDelta() : (view: InferenceView) => view;
     const write = (at: RunRow, view: InferenceView): string =>
       sse ? serverSentEvent(at.event_seq, null, view) : `${JSON.stringify(view)}\n`;
-    for await (const next of followRun({ db: deps.db, waiter }, row, signal)) {
+    for await (const next of followRun({ db, waiter, keepAliveMs }, row, signal)) {
       if (next === null) {
         yield sse ? SSE_COMMENT : EMPTY_LINE;
         continue;
@@ -47,7 +49,7 @@ export function createStreamOperations(deps: ApiDeps, services: ApiServices): Op
       summary: "Run a deployed flow and stream how it goes",
       description: `Answers frames of the members that the run operation answers: the first at once, one whenever the run's record changes, the last
 when it has ended or is paused. Frames are lines of JSON or, with \`sse=true\` or \`Accept: text/event-stream\`, server-sent
-events whose id is the number of the run's last event. A quiet stream is kept alive every 15 s, by an empty line or a comment, which is no frame.
+events whose id is the number of the run's last event. A quiet stream is kept alive every ${keepAliveMs / 1000} s, by an empty line or a comment, which is no frame.
 A client that goes away never stops its run; with the same \`Idempotency-Key\` it finds the same run again, also after a pause was answered.
 Query parameters that are not listed here are ignored.`,
       auth: "public",
@@ -78,7 +80,7 @@ Query parameters that are not listed here are ignored.`,
       async handler({ params, query, body, principal, newId, repeated, signal, ctx }) {
         const run_id = newId();
         // The first request with the key may have been refused, and made no run.
-        const found = repeated && (await deps.db.org(principal.org_id, (db) => getRun(db, run_id))) !== null;
+        const found = repeated && (await db.org(principal.org_id, (connection) => getRun(connection, run_id))) !== null;
         const row = await call({ params, query, body, principal, run_id, repeated });
         const sse = query.sse || ctx.accepts(NDJSON, "application/json", EVENT_STREAM) === EVENT_STREAM;
         const texts = frames(row, { sse, delta: query.delta, signal });

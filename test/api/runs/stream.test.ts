@@ -5,6 +5,7 @@ import type { HttpTarget } from "../../support/http-target.ts";
 import { asking, echo, failing, openTenant, slow } from "../tenant.ts";
 import { eventsOf, framesOf } from "./streams.ts";
 import type { ApiTenant } from "../tenant.ts";
+import { startInProcess } from "../in-process.ts";
 
 let tenant: ApiTenant;
 let target: HttpTarget;
@@ -190,6 +191,25 @@ describe("streaming a deployed flow", () => {
     for (const answer of answers) await answer.text();
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     expect(answers.map(({ headers }) => headers.get("idempotent-replayed"))).toEqual([null, "true"]);
+  });
+
+  it.each(["", "?sse=true"])("is kept alive by what is no frame (%j)", async (query) => {
+    // Nobody works here, so that the run stays as it is.
+    const api = await startInProcess({ env: { MILLRACE_STREAM_KEEP_ALIVE_MS: "50" } });
+    const idle = await openTenant({ ...tenant.target, ...api });
+    const gone = new AbortController();
+    const url = `/inference/v0/stream/${idle.org_id}/${await idle.deploy(echo())}${query}`;
+    const response = await idle.public.raw("POST", url, { "in-0": "x" }, { signal: gone.signal });
+    let text = "";
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      text += Buffer.from(chunk).toString();
+      if (text.split("\n").length > 12) break;
+    }
+    gone.abort();
+    const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith(":"));
+    expect(lines.filter((line) => line.includes('"state":"PENDING"'))).toHaveLength(1);
+    expect(lines).toHaveLength(query === "" ? 1 : 2);
+    await api.close();
   });
 
   it("answers an ordinary problem where no run was made", async () => {
