@@ -1,6 +1,7 @@
 import { Context, CancelledFailure } from "@temporalio/activity";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { NodeConfigs } from "../../src/domain/flow/nodes/index.ts";
+import { waitBeforeRetry } from "../../src/domain/flow/plan/retry.ts";
 import type { PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../src/domain/json.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
@@ -114,7 +115,10 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       const finished_at = retrying ? null : new Date().toISOString();
       // What the flow goes on with.
       const value = retrying || node.on_error !== "continue" ? {} : { value: { v: node.default_output ?? null } };
-      await insist(context, () => write({ ...base, state, error, finished_at, ...value }, 0));
+      // The workflow waits by the same rule, from when it learns of the failure.
+      const wait = waitBeforeRetry(node.retry, attempt, reason.retry_after_ms);
+      const next_attempt_at = retrying ? new Date(Date.now() + wait).toISOString() : null;
+      await insist(context, () => write({ ...base, state, error, finished_at, next_attempt_at, ...value }, 0));
       throw toApplicationFailure(reason);
     } finally {
       clearTimeout(announce);

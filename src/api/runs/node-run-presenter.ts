@@ -52,6 +52,7 @@ export const nodeRunSchema = z
     error: runErrorSchema.nullable(),
     started_at: z.iso.datetime().nullable(),
     finished_at: z.iso.datetime().nullable(),
+    next_attempt_at: z.iso.datetime().nullable().describe("When a node that failed is tried again."),
     usage: usageSchema,
   })
   .meta({ id: "NodeRun" });
@@ -70,6 +71,7 @@ export function presentNodeRun(node: NodeRunRow): NodeRunView {
     error: presentRunError(node.error),
     started_at: node.started_at,
     finished_at: node.finished_at,
+    next_attempt_at: node.next_attempt_at,
     usage: presentUsage(node.usage),
   };
 }

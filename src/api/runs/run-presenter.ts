@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Json } from "../../domain/json.ts";
 import { RAN_BY_TYPES, RUN_STATES, RUN_TYPES } from "../../domain/runs/run.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
+import type { RetryingNode } from "../../stores/runs/retrying-nodes.ts";
 import { RUN_EVENT_TYPES } from "../../stores/runs/run-events.ts";
 import type { RunListRow } from "../../stores/runs/run-lists.ts";
 import { runWorkflowId } from "../../temporal/ids.ts";
@@ -24,6 +25,16 @@ const values = z.record(z.string(), z.unknown()).meta({
     'By node id. A value too long for this place is `{"$truncated": true, "size": <bytes of JSON>, "preview": "..."}`.',
 });
 
+const waitingForSchema = z
+  .object({
+    node: z.string().describe("The node's id."),
+    path: z.string().describe("`http-0`, or `map-0[3]/http-0` inside an iteration."),
+    reason: z.string().describe("Why the last attempt failed, or that another one is under way."),
+    since: z.iso.datetime().nullable().describe("When the first attempt began."),
+    next_attempt_at: z.iso.datetime().nullable().describe("Null while an attempt is under way."),
+  })
+  .meta({ id: "RunWaitingFor" });
+
 export const runSchema = z
   .object({
     run_id: z.uuid(),
@@ -35,6 +46,9 @@ export const runSchema = z
     outputs: values.nullable(),
     error: runErrorSchema.nullable(),
     pauses: z.array(pauseSchema),
+    waiting_for: waitingForSchema
+      .nullable()
+      .describe("The node that a RUNNING run retries, and why; of several, the one that has been retried for longest."),
     progress_data: progressSchema,
     run_type: z.enum(RUN_TYPES),
     ran_by_type: z.enum(RAN_BY_TYPES),
@@ -74,9 +88,10 @@ export interface PresentableRun {
   readonly inputs: Readonly<Record<string, Json>>;
   readonly outputs: Readonly<Record<string, Json>> | null;
   readonly pauses: readonly PauseRow[];
+  readonly retrying: RetryingNode | null;
 }
 
-export function presentRun({ row, inputs, outputs, pauses }: PresentableRun): RunView {
+export function presentRun({ row, inputs, outputs, pauses, retrying }: PresentableRun): RunView {
   return {
     run_id: row.run_id,
     project_id: row.project_id,
@@ -87,6 +102,7 @@ export function presentRun({ row, inputs, outputs, pauses }: PresentableRun): Ru
     outputs,
     error: presentRunError(row.error),
     pauses: pauses.map(presentPause),
+    waiting_for: retrying && presentWaiting(retrying),
     progress_data: presentProgress(row),
     run_type: row.run_type,
     ran_by_type: row.ran_by_type,
@@ -105,6 +121,16 @@ export function presentRun({ row, inputs, outputs, pauses }: PresentableRun): Ru
     paused_at: row.paused_at,
     finished_at: row.finished_at,
     temporal: { workflow_id: runWorkflowId(row.run_id), run_id: row.temporal_run_id },
+  };
+}
+
+function presentWaiting(node: RetryingNode): z.infer<typeof waitingForSchema> {
+  return {
+    node: node.node_id,
+    path: node.path,
+    reason: node.error ? `${node.error.code}: ${node.error.message}` : `Attempt ${node.attempts} is under way.`,
+    since: node.started_at,
+    next_attempt_at: node.next_attempt_at,
   };
 }
 

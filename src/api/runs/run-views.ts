@@ -5,6 +5,8 @@ import type { Database } from "../../stores/db.ts";
 import { outputsSoFar } from "../../stores/runs/node-runs.ts";
 import { listPauses } from "../../stores/runs/pauses.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
+import { longestRetrying } from "../../stores/runs/retrying-nodes.ts";
+import type { RetryingNode } from "../../stores/runs/retrying-nodes.ts";
 import { listPausesOf } from "../../stores/runs/run-reads.ts";
 import type { RunListRow } from "../../stores/runs/run-lists.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
@@ -21,12 +23,24 @@ type Stores = { readonly db: Database; readonly blobs: BlobStore };
 
 /** A run as its own address answers it: outputs whole, long inputs shortened. */
 export async function viewRun({ db, blobs }: Stores, row: RunRow): Promise<RunView> {
-  const [pauses, inputs, outputs] = await Promise.all([
+  const [retrying, pauses, inputs, outputs] = await Promise.all([
+    retryingNodes(db, row.org_id, [row]),
     hasBegun(row) ? db.org(row.org_id, (client) => listPauses(client, row.run_id)) : [],
     shortValues(blobs, row.inputs),
     row.outputs && fullValues(blobs, row.outputs),
   ]);
-  return presentRun({ row, inputs, outputs, pauses });
+  return presentRun({ row, inputs, outputs, pauses, retrying: retrying.get(row.run_id) ?? null });
+}
+
+/** What those of these runs that are running retry, by run; no query where none is. */
+async function retryingNodes(
+  db: Database,
+  orgId: string,
+  rows: ReadonlyArray<Pick<RunListRow, "run_id" | "state">>,
+): Promise<ReadonlyMap<string, RetryingNode>> {
+  const ids = rows.filter(({ state }) => state === "RUNNING" || state === "RESUMED").map(({ run_id }) => run_id);
+  const found = ids.length === 0 ? [] : await db.org(orgId, (client) => longestRetrying(client, ids));
+  return new Map(found.map((node) => [node.run_id, node]));
 }
 
 /** Of a run that nothing has been written about there is nothing more to read; saves a query on the busiest path. */
@@ -34,26 +48,34 @@ function hasBegun(row: RunRow): boolean {
   return row.event_seq > 0;
 }
 
+/** A row of a list with what its view needs besides. */
+export interface ListedRun {
+  readonly row: RunListRow;
+  readonly pauses: readonly PauseRow[];
+  readonly retrying: RetryingNode | null;
+}
+
 /** Adds to rows of a list what their views need. */
-export async function withPauses(
-  db: Database,
-  orgId: string,
-  rows: readonly RunListRow[],
-): Promise<Array<{ row: RunListRow; pauses: PauseRow[] }>> {
+export async function withDetails(db: Database, orgId: string, rows: readonly RunListRow[]): Promise<ListedRun[]> {
   const ids = rows.map((row) => row.run_id);
   const pauses = ids.length === 0 ? [] : await db.org(orgId, (client) => listPausesOf(client, ids, LISTED_PAUSES));
   const byRun = new Map<string, PauseRow[]>(ids.map((id) => [id, []]));
   for (const pause of pauses) byRun.get(pause.run_id)?.push(pause);
-  return rows.map((row) => ({ row, pauses: byRun.get(row.run_id) ?? [] }));
+  const retrying = await retryingNodes(db, orgId, rows);
+  return rows.map((row) => ({
+    row,
+    pauses: byRun.get(row.run_id) ?? [],
+    retrying: retrying.get(row.run_id) ?? null,
+  }));
 }
 
 /** A run as a list shows it: all values shortened. */
-export function viewListedRun({ row, pauses }: { row: RunListRow; pauses: readonly PauseRow[] }): RunView {
+export function viewListedRun({ row, ...details }: ListedRun): RunView {
   return presentRun({
     row,
     inputs: listedValues(row.inputs),
     outputs: row.outputs && listedValues(row.outputs),
-    pauses,
+    ...details,
   });
 }
 

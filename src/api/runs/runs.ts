@@ -17,7 +17,7 @@ import { userHandle } from "../http/text-fields.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
 import { tag, waitMs, waitSeconds } from "./run-request.ts";
 import { requireRun } from "../../services/runs/require-run.ts";
-import { viewListedRun, viewRun, withPauses } from "./run-views.ts";
+import { viewListedRun, viewRun, withDetails } from "./run-views.ts";
 
 const TAG = "Runs";
 /** Nodes that one answer shows; maps may have many more. */
@@ -37,6 +37,12 @@ const filters = {
   user_id: userHandle.optional(),
   parent_run_id: z.uuid().optional(),
   tag: tag.optional(),
+  stuck: z
+    .boolean()
+    .optional()
+    .describe(
+      "Whether a run makes no progress although nobody has to decide anything: it is late to start, has been retrying a node for some time, or nothing was recorded of it for some time, and it waits neither for a delay nor for a sub-flow.",
+    ),
   created_after: timeText.optional().describe("RFC 3339; exclusive."),
   created_before: timeText.optional().describe("RFC 3339; exclusive."),
 };
@@ -125,6 +131,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
         const filter = {
           ...narrow,
           states: state,
+          stuck: query.stuck === undefined ? undefined : { is: query.stuck, afterMs: config.MILLRACE_STUCK_AFTER_MS },
           created_after: query.created_after && moment(query.created_after),
           created_before: query.created_before && moment(query.created_before),
         };
@@ -135,7 +142,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           filters: { ...filter, states: state && [...new Set(state)].toSorted() },
           fetch: async (keyset) => {
             const rows = await db.org(org_id, (client) => listRuns(client, org_id, filter, keyset));
-            return withPauses(db, org_id, rows);
+            return withDetails(db, org_id, rows);
           },
           idOf: ({ row }) => row.run_id,
           present: viewListedRun,

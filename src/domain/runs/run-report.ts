@@ -14,6 +14,8 @@ export interface NodeReport {
   readonly error?: RunError;
   readonly started_at: string | null;
   readonly finished_at: string | null;
+  /** When a node that failed is tried again. */
+  readonly next_attempt_at?: string | null;
   /** Whether an earlier report has told that the node started. */
   readonly announced?: boolean;
 }

@@ -74,6 +74,7 @@ export interface NodeRecord {
   readonly error?: RunError | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
+  readonly next_attempt_at?: string | null;
 }
 
 /** Counts over the nodes of the top level. */

@@ -18,10 +18,11 @@ export interface NodeRunRow {
   readonly usage: JsonObject | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
+  readonly next_attempt_at: string | null;
 }
 
 const COLUMNS =
-  "node_id, type, path, state, attempts, inputs, output, truncated, error, usage, started_at, finished_at";
+  "node_id, type, path, state, attempts, inputs, output, truncated, error, usage, started_at, finished_at, next_attempt_at";
 
 /** The nodes of a run, those of its top level first, each level in the order they started. At most `limit`. */
 export async function listNodeRuns(db: Db, runId: string, limit: number): Promise<NodeRunRow[]> {

@@ -13,6 +13,8 @@ export interface RunFilter {
   readonly user_id?: string | undefined;
   readonly parent_run_id?: string | undefined;
   readonly tag?: string | undefined;
+  /** Only runs that make no progress for so long (ms), or only the others. */
+  readonly stuck?: { readonly is: boolean; readonly afterMs: number } | undefined;
   /** RFC 3339, both exclusive. */
   readonly created_after?: string | undefined;
   readonly created_before?: string | undefined;
@@ -53,6 +55,18 @@ const COLUMNS = `r.run_id, r.org_id, r.project_id, r.flow_version, r.state, r.st
   r.error, r.run_type, r.ran_by_type, r.ran_by_id, r.user_id, r.parent_run_id, r.resumed_from, r.metadata, r.tags, r.usage, r.run_at,
   r.timeout_seconds, r.total_nodes, r.started_nodes, r.completed_nodes, r.skipped_nodes, r.current_node, r.event_seq, r.created_at,
   r.started_at, r.paused_at, r.finished_at, r.updated_at, r.temporal_run_id, r.cancel_requested`;
+
+/** States in which a run makes progress by itself. */
+const MOVING: readonly RunState[] = ["PENDING", "RUNNING", "RESUMED"];
+
+/** Whether run `r` has made no progress since a time (SQL), although it waits for no decision, delay or sub-flow. */
+const stuckSince = (time: string): string => `(case
+  when r.state = 'PENDING' then greatest(r.created_at, r.run_at) < ${time}
+  when r.state in ('RUNNING', 'RESUMED') then
+    exists (select from node_runs n where n.run_id = r.run_id and n.state = 'RETRYING' and n.started_at < ${time})
+    or r.updated_at < ${time}
+      and not exists (select from node_runs n where n.run_id = r.run_id and n.state = 'RUNNING' and n.type in ('delay', 'subflow'))
+  else false end)`;
 
 /** The smallest UUIDv7 of a millisecond. */
 function firstIdOf(ms: number): string {
@@ -95,10 +109,19 @@ export async function listRuns(db: Db, orgId: string, filter: RunFilter, page: K
     where(`date_trunc('milliseconds', r.created_at) < ${add(filter.created_before, "timestamptz")}`);
   }
 
+  if (filter.stuck !== undefined) {
+    const long = `now() - make_interval(secs => ${add(filter.stuck.afterMs / 1000, "float8")})`;
+    where(`${filter.stuck.is ? "" : "not "}${stuckSince(long)}`);
+  }
+
   const walk = (columns: string, state?: RunState): string => `select ${columns} from ${from}
     where ${conditions.join(" and ")}${state === undefined ? "" : ` and r.state = ${add(state, "text")}`}
     order by ${key} ${order} limit ${limit}`;
-  const states = [...new Set(filter.states ?? [])];
+  // Runs in other states are never stuck: the walks are along those alone.
+  const among =
+    filter.stuck?.is === true ? (filter.states ?? MOVING).filter((state) => MOVING.includes(state)) : filter.states;
+  if (among?.length === 0 && filter.stuck?.is === true) return [];
+  const states = [...new Set(among ?? [])];
   if (states.length <= 1) return db.query<RunListRow>(walk(COLUMNS, states[0]), values);
   // A walk a state, each planned for that very state: with `state = any (...)` Postgres may filter all runs instead.
   const found = states.map((state) => `(${walk("r.run_id", state)})`).join(" union all ");

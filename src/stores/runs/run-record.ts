@@ -72,14 +72,16 @@ moved as (
   from before
 ),
 put_nodes as (
-  insert into node_runs (run_id, path, org_id, node_id, type, state, attempts, inputs, output, truncated, error, started_at, finished_at)
+  insert into node_runs (run_id, path, org_id, node_id, type, state, attempts, inputs, output, truncated, error, started_at, finished_at,
+    next_attempt_at)
   select open.run_id, n.path, open.org_id, n.node_id, n.type, n.state, n.attempts, n.inputs, n.output, coalesce(n.truncated, false),
-    n.error, n.started_at, n.finished_at
+    n.error, n.started_at, n.finished_at, n.next_attempt_at
   from open, jsonb_to_recordset($7::jsonb) as n (path text, node_id text, type text, state text, attempts integer, inputs jsonb,
-    output jsonb, truncated boolean, error jsonb, started_at timestamptz, finished_at timestamptz)
+    output jsonb, truncated boolean, error jsonb, started_at timestamptz, finished_at timestamptz, next_attempt_at timestamptz)
   on conflict (run_id, path) do update set state = excluded.state, attempts = excluded.attempts,
     inputs = coalesce(excluded.inputs, node_runs.inputs), output = excluded.output, truncated = excluded.truncated,
-    error = excluded.error, started_at = coalesce(node_runs.started_at, excluded.started_at), finished_at = excluded.finished_at
+    error = excluded.error, started_at = coalesce(node_runs.started_at, excluded.started_at), finished_at = excluded.finished_at,
+    next_attempt_at = excluded.next_attempt_at
   -- A record that comes late (an activity that was cancelled, a worker thought dead) does not undo a node's end.
   where node_runs.state not in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED')
   returning path

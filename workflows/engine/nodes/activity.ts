@@ -1,5 +1,5 @@
 import { sleep } from "@temporalio/workflow";
-import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
+import { waitBeforeRetry } from "../../../src/domain/flow/plan/retry.ts";
 import { nodeActivities } from "../../activities.ts";
 import { NodeFailed, toRunError } from "../failure.ts";
 import { address, storedScope } from "../frame.ts";
@@ -37,13 +37,7 @@ export const executeActivity: Executor = async (frame, node, interpreter) => {
       if (!failure) throw thrown;
       if (!failure.error.retryable || attempt >= node.retry.max_attempts)
         throw new NodeFailed(failure.error, address(frame, node).path);
-      await ctx.work.whileBusy(() => sleep(Math.max(waitBefore(node, attempt), failure.retryAfterMs ?? 0)));
+      await ctx.work.whileBusy(() => sleep(waitBeforeRetry(node.retry, attempt, failure.retryAfterMs)));
     }
   }
 };
-
-/** Exponential from the policy's first interval up to its longest (ms). */
-function waitBefore(node: PlanNode, failedAttempts: number): number {
-  const { initial_interval_ms: first, backoff, max_interval_ms: longest } = node.retry;
-  return Math.min(longest, first * backoff ** (failedAttempts - 1));
-}

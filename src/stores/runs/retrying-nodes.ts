@@ -1,0 +1,27 @@
+import type { RunError } from "../../domain/runs/run.ts";
+import type { Db } from "../db.ts";
+
+/** A node whose attempt has failed and that is, or will be, tried again. */
+export interface RetryingNode {
+  readonly run_id: string;
+  readonly node_id: string;
+  readonly path: string;
+  /** Of the attempt that failed; null while another one is under way. */
+  readonly error: RunError | null;
+  readonly attempts: number;
+  /** When its first attempt began. */
+  readonly started_at: string | null;
+  readonly next_attempt_at: string | null;
+}
+
+/** Of each of these runs the node that has been retried for longest; runs without one are left out. */
+export async function longestRetrying(db: Db, runIds: readonly string[]): Promise<RetryingNode[]> {
+  return db.query<RetryingNode>(
+    {
+      name: "longest_retrying",
+      text: `select distinct on (run_id) run_id, node_id, path, error, attempts, started_at, next_attempt_at
+        from node_runs where run_id = any ($1::uuid[]) and state = 'RETRYING' order by run_id, started_at, path`,
+    },
+    [runIds],
+  );
+}
