@@ -16,7 +16,7 @@ import type {
   StoreOutputsInput,
 } from "../src/domain/runs/run-report.ts";
 import type { IngestInput } from "../src/domain/documents/document.ts";
-import type { DeliveryInput, DeliveryStep } from "../src/domain/webhooks/webhook.ts";
+import type { ShardInput, ShardOutcome } from "../src/domain/webhooks/shards.ts";
 
 /** Short activities that run beside the workflow, in whichever process holds it. */
 export interface LocalActivities {
@@ -45,7 +45,7 @@ export interface IngestActivities {
   ingestDocument(input: IngestInput): Promise<void>;
 }
 
-/** Attempts to deliver events: on the workers, apart from everything else. */
+/** Deliveries of events: on the workers, apart from everything else. */
 export interface WebhookActivities {
-  attemptDelivery(input: DeliveryInput): Promise<DeliveryStep>;
+  deliverShard(input: Pick<ShardInput, "shard">): Promise<ShardOutcome>;
 }

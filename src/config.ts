@@ -171,9 +171,12 @@ export const environmentSchema = z.object({
   MILLRACE_WEBHOOK_SLOTS: int(2, 10_000)
     .default(200)
     .describe("Deliveries to all subscriptions that a worker has under way at once; failing ones get at most half"),
-  MILLRACE_WEBHOOK_POLL_MS: int(5, 60_000)
-    .default(100)
-    .describe("How often a worker looks for new events and deliveries"),
+  MILLRACE_WEBHOOK_SHARDS: int(1, 64)
+    .default(4)
+    .describe("Parts into which deliveries are divided by subscription; each is made by one worker at a time"),
+  MILLRACE_WEBHOOK_POLL_MS: int(2000, 60_000)
+    .default(5000)
+    .describe("How often a worker looks for events and deliveries that no notification told of"),
   MILLRACE_WEBHOOK_SECRET_GRACE_MS: int(0, 30 * DAY_MS)
     .default(DAY_MS)
     .describe("Time after a rotation during which deliveries are signed with the old secret as well"),

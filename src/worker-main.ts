@@ -9,7 +9,7 @@ import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
 import { createUrlExecutor } from "../activities/nodes/url.ts";
 import { createFailureObserver } from "../activities/observe-failures.ts";
-import { createWebhookActivities } from "../activities/webhooks/deliver-webhook.ts";
+import { createWebhookActivities } from "../activities/webhooks/deliver-shard.ts";
 import type { RunReport } from "./domain/runs/run-report.ts";
 import { createHealthServer } from "./platform/health-server.ts";
 import { openProcess } from "./open-process.ts";
@@ -17,7 +17,7 @@ import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { startHousekeeping } from "./services/housekeeping.ts";
 import { startKnowledgeHousekeeping } from "./services/knowledge/housekeeping.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
-import { createDeliveryStarter } from "./temporal/deliveries.ts";
+import { createShardStarter } from "./temporal/deliveries.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import {
   createBackgroundWorker,
@@ -81,32 +81,39 @@ const webhooks = startWebhooks({
     version: VERSION,
     onFault: (err, { delivery_id }) => logger.error({ err, delivery_id }, "a delivery failed for a reason of ours"),
   }),
-  startRetries: createDeliveryStarter(temporal.client, config.MILLRACE_TASK_QUEUE).start,
+  startShard: createShardStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
+  shards: config.MILLRACE_WEBHOOK_SHARDS,
   schedule: config.MILLRACE_WEBHOOK_SCHEDULE_MS,
+  timeoutMs: config.MILLRACE_WEBHOOK_TIMEOUT_MS,
   disableAfterMs: config.MILLRACE_WEBHOOK_DISABLE_AFTER_MS,
   disableAttempts: config.MILLRACE_WEBHOOK_DISABLE_ATTEMPTS,
   pollMs: config.MILLRACE_WEBHOOK_POLL_MS,
-  sweepMs: config.MILLRACE_SWEEP_INTERVAL_MS,
+  // A workflow that has ended is rare: somebody terminated it.
+  ensureMs: 12 * config.MILLRACE_SWEEP_INTERVAL_MS,
   totalSlots: config.MILLRACE_WEBHOOK_SLOTS,
   slotsPerSubscription: config.MILLRACE_WEBHOOK_CONCURRENCY,
   onAttempt(job, result) {
     metrics.deliveryAttempted(result.ok ? "delivered" : (result.error_code ?? "failed"));
-    if (result.ok && job.event) metrics.delivered((Date.now() - Date.parse(job.event.occurred_at)) / 1000);
+    if (result.ok) metrics.delivered((Date.now() - Date.parse(job.event.occurred_at)) / 1000);
   },
   onError: (err, job) => logger.warn({ err, delivery_id: job?.delivery_id }, "webhooks"),
-  onSwept: (count) => metrics.swept({ sweeper: "webhooks", outcome: "started" }, count),
 });
 metrics.gauge("webhook_deliveries_under_way", "Deliveries this process is making", webhooks.inUse);
-// Added before the workers, so that it goes after them: their attempts need it.
 shutdown.add("webhooks", () => webhooks.close(config.MILLRACE_SHUTDOWN_GRACE_MS));
 const workers = runWorkers([
   await createRunWorker(config, temporal.connection, createRunWorkerParts(deps)),
   await createNodeWorker(config, temporal.connection, nodes),
   await createIngestWorker(config, temporal.connection, createIngestActivities({ ...deps, parse })),
   await createBackgroundWorker(config, temporal.connection, {}),
-  await createWebhookWorker(config, temporal.connection, createWebhookActivities(webhooks.retry)),
+  await createWebhookWorker(
+    config,
+    temporal.connection,
+    createWebhookActivities(webhooks.deliverer, config.MILLRACE_WEBHOOK_SHARDS),
+  ),
 ]);
 shutdown.add("workers", () => workers.stop());
+// Ahead of the workers: their activities end, and other processes take the shards.
+shutdown.add("shards of deliveries", () => webhooks.deliverer.leave());
 workers.done.catch((err: unknown) => {
   logger.fatal({ err }, "a worker has died");
   void shutdown.run("worker died").then(() => process.exit(1));

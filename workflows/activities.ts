@@ -67,16 +67,13 @@ export function ownActivities<Activities>(timeoutMs: number): Activities {
   return proxyActivities<Activities>(untilDone(timeoutMs)) as Activities;
 }
 
-/**
- * Attempts to deliver an event. The row of the delivery decides what an attempt that is repeated does, so what fails here
- * is infrastructure, and is tried until it is there again.
- */
+/** The deliveries of a shard. A worker that stops or dies leaves them to another one, without limit. */
 export function webhooks(taskQueue: string): WebhookActivities {
   return proxyActivities<WebhookActivities>({
     taskQueue,
-    // The receiver's time to answer, and then some for a database that is away.
-    startToCloseTimeout: "5 minutes",
-    heartbeatTimeout: "20 seconds",
-    retry: { initialInterval: "1 second", backoffCoefficient: 2, maximumInterval: "1 minute" },
+    // A worker gives a shard back by itself long before.
+    startToCloseTimeout: "1 hour",
+    heartbeatTimeout: "10 seconds",
+    retry: { initialInterval: "200 milliseconds", backoffCoefficient: 2, maximumInterval: "5 seconds" },
   });
 }

@@ -7,16 +7,23 @@ export interface Periodic {
 }
 
 /** Short intervals are drawn out to this while rounds fail (ms). */
-const MOST_BACKOFF_MS = 5000;
+const MAX_BACKOFF_MS = 5000;
+
+export interface PeriodicOptions {
+  /** Time from being woken to the next round (ms), in which further wakes gather. Default 0. */
+  readonly spacingMs?: number;
+}
 
 /**
- * Runs `round` again and again, `intervalMs` after the last one ended, or sooner when it is woken; never twice at once. A
- * round that fails is told of, and while they fail short intervals grow.
+ * Runs `round` again and again, `intervalMs` after the last one ended, or sooner when it is woken or a round answers that
+ * the next is due earlier (ms from then); never twice at once. Failures go to `onError`, and while rounds fail short
+ * intervals grow.
  */
 export function periodically(
   intervalMs: number,
-  round: (isClosed: () => boolean) => Promise<void>,
+  round: (isClosed: () => boolean) => Promise<number | void>,
   onError: (error: unknown) => void,
+  { spacingMs = 0 }: PeriodicOptions = {},
 ): Periodic {
   let closed = false;
   let woken = false;
@@ -31,10 +38,12 @@ export function periodically(
   }
   function begin(): void {
     woken = false;
+    let nextMs = intervalMs;
     current = round(() => closed)
       .then(
-        () => {
+        (due) => {
           failures = 0;
+          nextMs = Math.max(spacingMs, Math.min(intervalMs, due ?? intervalMs));
         },
         (error: unknown) => {
           failures += 1;
@@ -43,8 +52,8 @@ export function periodically(
       )
       .finally(() => {
         current = undefined;
-        const backoffMs = failures === 0 ? 0 : Math.min(MOST_BACKOFF_MS, intervalMs * 2 ** Math.min(failures, 10));
-        schedule(woken && failures === 0 ? 0 : Math.max(intervalMs, backoffMs));
+        const backoffMs = failures === 0 ? 0 : Math.min(MAX_BACKOFF_MS, intervalMs * 2 ** Math.min(failures, 10));
+        schedule(woken && failures === 0 ? spacingMs : Math.max(nextMs, backoffMs));
       });
   }
   schedule(intervalMs);
@@ -54,7 +63,7 @@ export function periodically(
       if (woken || closed) return;
       woken = true;
       // Waking does not cut short what is waited after a failure.
-      if (current === undefined && failures === 0) schedule(0);
+      if (current === undefined && failures === 0) schedule(spacingMs);
     },
     async close() {
       closed = true;

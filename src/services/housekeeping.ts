@@ -10,11 +10,9 @@ import type { Periodic } from "../platform/periodically.ts";
 
 const EVERY_MS = 60_000;
 const BATCH = 1000;
-/** An event outlives its deliveries by longer than their schedule (ms): one replayed on its last day is still sent. */
-const EVENT_MARGIN_MS = 5 * 86_400_000;
 
 export interface HousekeepingOptions {
-  /** How long deliveries are kept, and at least that long the events they tell of (ms). */
+  /** How long deliveries are kept, and at least that long their events (ms). */
   readonly eventRetentionMs: number;
   readonly onError: (error: unknown) => void;
 }
@@ -36,9 +34,7 @@ export function startHousekeeping(
       await inBatches(() => db.system((connection) => purgeExpiredTokens(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeRateLimits(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeDeliveries(connection, eventRetentionMs, BATCH)));
-      await inBatches(() =>
-        db.system((connection) => purgeEvents(connection, eventRetentionMs + EVENT_MARGIN_MS, BATCH)),
-      );
+      await inBatches(() => db.system((connection) => purgeEvents(connection, eventRetentionMs, BATCH)));
     },
     onError,
   );

@@ -1,27 +1,22 @@
 import type { Client } from "@temporalio/client";
-import type { DeliveryInput } from "../domain/webhooks/webhook.ts";
-import type { deliverWebhook } from "../../workflows/index.ts";
+import type { deliverWebhooks } from "../../workflows/index.ts";
 import { ignoringStarted } from "./calls.ts";
-import { deliveryWorkflowId, taskQueues } from "./ids.ts";
+import { shardWorkflowId, taskQueues } from "./ids.ts";
 
-export interface DeliveryStarter {
-  /** Starts the workflow that makes the further attempts of a delivery, the next in `delayMs`, unless it is under way. */
-  start(input: DeliveryInput, delayMs: number): Promise<void>;
-}
+/** Starts the workflow of a shard of deliveries unless it is under way. */
+export type StartShard = (shard: number) => Promise<void>;
 
-export function createDeliveryStarter(client: Client, taskQueuePrefix: string): DeliveryStarter {
+export function createShardStarter(client: Client, taskQueuePrefix: string): StartShard {
   const { runs, webhooks } = taskQueues(taskQueuePrefix);
-  return {
-    start: (input, delayMs) =>
-      ignoringStarted(
-        client.workflow.start<typeof deliverWebhook>("deliverWebhook", {
-          args: [{ ...input, delay_ms: delayMs, activity_queue: webhooks }],
-          taskQueue: runs,
-          workflowId: deliveryWorkflowId(input.delivery_id, input.round),
-          // One that was terminated while its delivery waits for more is followed by another.
-          workflowIdReusePolicy: "ALLOW_DUPLICATE",
-          workflowIdConflictPolicy: "FAIL",
-        }),
-      ),
-  };
+  return (shard) =>
+    ignoringStarted(
+      client.workflow.start<typeof deliverWebhooks>("deliverWebhooks", {
+        args: [{ shard, activity_queue: webhooks }],
+        taskQueue: runs,
+        workflowId: shardWorkflowId(taskQueuePrefix, shard),
+        // One that has ended (terminated by somebody, or the shard was retired) is followed by another.
+        workflowIdReusePolicy: "ALLOW_DUPLICATE",
+        workflowIdConflictPolicy: "FAIL",
+      }),
+    );
 }

@@ -3,7 +3,8 @@
 export const runWorkflowId = (runId: string): string => `run-${runId}`;
 export const sliceWorkflowId = (runId: string, path: string, from: number): string => `run-${runId}/${path}@${from}`;
 export const ingestWorkflowId = (fileId: string): string => `ingest-${fileId}`;
-export const deliveryWorkflowId = (deliveryId: string, round: number): string => `deliver-${deliveryId}-${round}`;
+/** With the prefix: several installations may share a namespace. */
+export const shardWorkflowId = (prefix: string, shard: number): string => `deliver-${prefix}-${shard}`;
 
 /** The task queues of an installation, each with one purpose, so that no kind of work waits behind another. */
 export interface TaskQueues {

@@ -103,7 +103,7 @@ async function workflowBundle(): Promise<{ code: string }> {
   return { code: await readFile(new URL("../../workflow-bundle.js", import.meta.url), "utf8") };
 }
 
-/** A worker that makes the further attempts of deliveries: its slots are for receivers that fail, and for nothing else. */
+/** A worker that makes the deliveries of shards. */
 export function createWebhookWorker(
   config: Config,
   connection: NativeConnection,
@@ -114,7 +114,8 @@ export function createWebhookWorker(
     ...withHeartbeats,
     taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).webhooks,
     activities,
-    maxConcurrentActivityTaskExecutions: config.MILLRACE_WEBHOOK_SLOTS,
+    // One may own them all.
+    maxConcurrentActivityTaskExecutions: config.MILLRACE_WEBHOOK_SHARDS,
   });
 }
 

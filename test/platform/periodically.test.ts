@@ -110,4 +110,29 @@ describe("a task that repeats", () => {
     await pass(10_000);
     expect(rounds()).toBe(1);
   });
+
+  it("begins sooner when a round says so, and gathers wakes for its spacing", async () => {
+    let rounds = 0;
+    task = periodically(
+      1000,
+      () => Promise.resolve((rounds += 1) === 1 ? 300 : undefined),
+      (error) => expect.fail(String(error)),
+      {
+        spacingMs: 20,
+      },
+    );
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(rounds).toBe(1);
+    await vi.advanceTimersByTimeAsync(299);
+    expect(rounds).toBe(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(rounds).toBe(2);
+    for (let n = 0; n < 19; n += 1) {
+      task.wake();
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    expect(rounds).toBe(2);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(rounds).toBe(3);
+  });
 });

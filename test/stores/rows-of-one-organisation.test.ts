@@ -2,15 +2,15 @@ import { uuidv7 } from "uuidv7";
 import { beforeAll, describe, expect, it } from "vitest";
 import { getRun, requestCancel } from "../../src/stores/runs/runs.ts";
 import { recordRun } from "../../src/stores/runs/run-record.ts";
+import { recordAttempts } from "../../src/stores/webhooks/attempts.ts";
 import {
-  failDelivery,
   findDelivery,
   insertDeliveries,
   listAttempts,
   listDeliveries,
-  recordAttempt,
   retryDelivery,
 } from "../../src/stores/webhooks/deliveries.ts";
+import { insertEvent } from "../../src/stores/webhooks/outbox.ts";
 import { insertReplay } from "../../src/stores/webhooks/replays.ts";
 import {
   countSubscriptions,
@@ -85,8 +85,10 @@ async function buildWebhook({ org_id }: Tenant): Promise<Webhook> {
   const [subscription_id, delivery_id, event_id] = [uuidv7(), uuidv7(), uuidv7()];
   await own.database.orgTransaction(org_id, async (db) => {
     await putSubscription(db, org_id, subscription_id);
+    await insertEvent(db, { event_id, org_id, type: "run.started", project_id: null, data: {} });
     await insertDeliveries(db, [{ delivery_id, org_id, subscription_id, event_id, event_type: "run.started" }]);
-    await recordAttempt(db, { delivery_id, round: 1, result: FAILED, verdict: RETRYING });
+    const job = { delivery_id, subscription_id, round: 1, claim: 0 };
+    await recordAttempts(db, [{ job, result: FAILED, verdict: RETRYING }]);
     const [since, until] = ["2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"];
     const replay = { replay_id: uuidv7(), org_id, subscription_id, since, until, events: ["*"], only_failed: false };
     await insertReplay(db, replay);
@@ -188,11 +190,10 @@ describe("cross-tenant: row-level security", () => {
       expect(await listDeliveries(db, id, everything, page)).toEqual([]);
       expect(await listAttempts(db, delivery_id)).toEqual([]);
       expect(await retryDelivery(db, id, delivery_id)).toBeNull();
-      const attempt = { delivery_id, round: 1, result: FAILED, verdict: RETRYING };
-      expect(await recordAttempt(db, attempt)).toMatchObject({ applied: false });
-      await failDelivery(db, { delivery_id, round: 1 }, "gone");
+      const job = { delivery_id, subscription_id: id, round: 1, claim: 0 };
+      expect(await recordAttempts(db, [{ job, result: FAILED, verdict: RETRYING }])).toEqual([]);
       await db.query("update webhook_subscriptions set url = 'https://taken.test/'");
-      await db.query("update webhook_deliveries set status = 'failed'");
+      await db.query("update webhook_deliveries set status = 'failed', next_attempt_at = null");
       await db.query("delete from webhook_attempts");
       await db.query("delete from webhook_replays");
     });

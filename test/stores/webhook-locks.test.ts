@@ -1,12 +1,9 @@
 import { uuidv7 } from "uuidv7";
 import { expect, it } from "vitest";
 import type { DeliveryVerdict } from "../../src/domain/webhooks/webhook.ts";
-import {
-  insertDeliveries,
-  recordAttempt,
-  requeueDeliveries,
-  retryDelivery,
-} from "../../src/stores/webhooks/deliveries.ts";
+import { claimDeliveries, recordAttempts } from "../../src/stores/webhooks/attempts.ts";
+import { insertDeliveries, requeueDeliveries, retryDelivery } from "../../src/stores/webhooks/deliveries.ts";
+import { insertEvent } from "../../src/stores/webhooks/outbox.ts";
 import { advanceReplay, insertReplay, takeReplay } from "../../src/stores/webhooks/replays.ts";
 import {
   deleteSubscription,
@@ -32,19 +29,22 @@ const RESULT = {
 const RETRYING: DeliveryVerdict = { status: "retrying", failure_reason: null, delay_ms: 60_000, hold_ms: null };
 const DELIVERED: DeliveryVerdict = { status: "delivered", failure_reason: null, delay_ms: null, hold_ms: null };
 
-it("attempts, retries, replays, disabling and deleting beside each other never wait for each other in a circle", async () => {
+it("attempts, retries, replays, disabling and deleting beside each other never deadlock", async () => {
   const { database } = own;
   const { org_id } = await buildTenant(database);
-  const subscription_id = uuidv7();
-  const deliveries = Array.from({ length: 60 }, () => ({
+  const subscriptions = [uuidv7(), uuidv7()];
+  const [subscription_id = ""] = subscriptions;
+  const deliveries = Array.from({ length: 60 }, (_, n) => ({
     delivery_id: uuidv7(),
     org_id,
-    subscription_id,
+    subscription_id: subscriptions[n % 2] ?? "",
     event_id: uuidv7(),
     event_type: "run.started",
   }));
   await database.orgTransaction(org_id, async (db) => {
-    await putSubscription(db, org_id, subscription_id);
+    for (const id of subscriptions) await putSubscription(db, org_id, id);
+    for (const { event_id } of deliveries)
+      await insertEvent(db, { event_id, org_id, type: "run.started", project_id: null, data: {} });
     await insertDeliveries(db, deliveries);
     const [since, until] = ["2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"];
     const replay = { replay_id: uuidv7(), org_id, subscription_id, since, until, events: ["*"], only_failed: false };
@@ -56,14 +56,18 @@ it("attempts, retries, replays, disabling and deleting beside each other never w
   const again = async (work: () => Promise<unknown>): Promise<void> => {
     while (!stopped) await work();
   };
-  const attempts = async (ok: boolean, ids: readonly { delivery_id: string }[]): Promise<void> => {
+  const attempts = async (ok: boolean, ids: readonly (typeof deliveries)[number][]): Promise<void> => {
+    const attempt = { result: { ...RESULT, ok }, verdict: ok ? DELIVERED : RETRYING };
     for (let n = 0; n < 4; n++) {
-      for (const { delivery_id } of ids) {
-        const record = { delivery_id, round: n, result: { ...RESULT, ok }, verdict: ok ? DELIVERED : RETRYING };
-        await database.org(org_id, (db) => recordAttempt(db, record));
+      for (let at = 0; at < ids.length; at += 10) {
+        const jobs = ids.slice(at, at + 10).map((each) => ({ ...each, round: n, claim: n }));
+        const batch = jobs.map((job) => ({ job, ...attempt }));
+        await database.system((db) => recordAttempts(db, batch));
       }
     }
   };
+  const wanted = subscriptions.map((id) => ({ subscription_id: id, count: 20 }));
+  const claiming = again(() => database.system((db) => claimDeliveries(db, wanted, [], 1)));
   const disabling = again(async () => {
     const event = { event_id: uuidv7(), detail: {} };
     await database.orgTransaction(org_id, async (db) => {
@@ -75,7 +79,8 @@ it("attempts, retries, replays, disabling and deleting beside each other never w
     database.systemTransaction(async (db) => {
       const replay = await takeReplay(db);
       if (!replay) return;
-      await requeueDeliveries(db, deliveries.toReversed(), false);
+      const mine = deliveries.filter((each) => each.subscription_id === subscription_id);
+      await requeueDeliveries(db, mine.toReversed(), false);
       await advanceReplay(db, replay.replay_id, { position: 1, queued: 1, finished: false });
     }),
   );
@@ -92,17 +97,18 @@ it("attempts, retries, replays, disabling and deleting beside each other never w
     attempts(true, deliveries),
   ]);
   try {
-    // A circle shows as an error: Postgres breaks it after a second.
-    await Promise.race([work, disabling, replaying, retrying]);
+    // A deadlock shows as an error: Postgres ends it after a second.
+    await Promise.race([work, disabling, replaying, retrying, claiming]);
     await work;
     expect(await database.orgTransaction(org_id, (db) => deleteSubscription(db, subscription_id))).toBe(true);
   } finally {
     stopped = true;
-    await Promise.all([work, disabling, replaying, retrying]);
+    await Promise.all([work, disabling, replaying, retrying, claiming]);
   }
   const statuses = await database.org(org_id, (db) =>
     db.query<{ status: string }>(
-      "select distinct status from webhook_deliveries where status in ('pending', 'retrying')",
+      "select distinct status from webhook_deliveries where status in ('pending', 'retrying') and subscription_id = $1",
+      [subscription_id],
     ),
   );
   expect(statuses).toEqual([]);

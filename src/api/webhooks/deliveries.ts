@@ -154,6 +154,8 @@ export function createWebhookDeliveryOperations({ db, config }: ApiDeps): Operat
           const delivery = await requireDelivery(connection, subscription_id, delivery_id);
           const attempts = await listAttempts(connection, delivery_id);
           const event = await findEvent(connection, delivery.event_id);
+          // The two were removed meanwhile: their retention is over.
+          if (!event) throw notFound(DELIVERY);
           return presentDeliveryDetail(delivery, attempts, event, config.MILLRACE_PUBLIC_URL ?? "");
         });
         return { status: 200, body };

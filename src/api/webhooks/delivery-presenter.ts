@@ -16,7 +16,10 @@ export const webhookDeliverySchema = z
       .describe("`pending`: before its first attempt; `retrying`: an attempt has failed, another one follows."),
     failure_reason: z.enum(FAILURE_REASONS).nullable(),
     attempts: z.int(),
-    next_attempt_at: z.iso.datetime().nullable(),
+    next_attempt_at: z.iso
+      .datetime()
+      .nullable()
+      .describe("Only of `retrying`. While an attempt is under way, when the next is made should nothing come of it."),
     last_status_code: z.int().nullable().describe("Null when there was no answer."),
     last_error: z.string().nullable(),
     created_at: z.iso.datetime(),
@@ -50,7 +53,7 @@ const webhookEventSchema = z
 export const webhookDeliveryDetailSchema = webhookDeliverySchema
   .extend({
     attempts_made: z.array(webhookAttemptSchema).describe("From the first to the last."),
-    event: webhookEventSchema.nullable().describe("What is sent; null when the event is not kept any more."),
+    event: webhookEventSchema.describe("What is sent."),
   })
   .meta({ id: "WebhookDeliveryDetail" });
 
@@ -75,7 +78,7 @@ export function presentDelivery(delivery: WebhookDelivery): z.infer<typeof webho
     status: delivery.status,
     failure_reason: delivery.failure_reason,
     attempts: delivery.attempts,
-    next_attempt_at: delivery.next_attempt_at,
+    next_attempt_at: delivery.status === "retrying" ? delivery.next_attempt_at : null,
     last_status_code: delivery.last_status_code,
     last_error: delivery.last_error,
     created_at: delivery.created_at,
@@ -86,13 +89,13 @@ export function presentDelivery(delivery: WebhookDelivery): z.infer<typeof webho
 export function presentDeliveryDetail(
   delivery: WebhookDelivery,
   attempts: readonly WebhookAttempt[],
-  event: OutboxEvent | null,
+  event: OutboxEvent,
   baseUrl: string,
 ): z.infer<typeof webhookDeliveryDetailSchema> {
   return {
     ...presentDelivery(delivery),
     attempts_made: attempts.map(presentAttempt),
-    event: event && eventEnvelope(event, baseUrl),
+    event: eventEnvelope(event, baseUrl),
   };
 }
 

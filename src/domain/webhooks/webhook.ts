@@ -5,32 +5,12 @@ export type SubscriptionStatus = (typeof SUBSCRIPTION_STATUSES)[number];
 export const DISABLED_REASONS = ["failing", "gone", "manual"] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
-/** `pending` waits for its first attempt; `retrying` has failed and will be tried again; the others are ends. */
+/** `pending` waits for its first attempt; `retrying` has failed and will be tried again; the others are terminal. */
 export const DELIVERY_STATUSES = ["pending", "retrying", "delivered", "failed"] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 export const FAILURE_REASONS = ["attempts_exhausted", "gone", "subscription_disabled", "subscription_deleted"] as const;
 export type FailureReason = (typeof FAILURE_REASONS)[number];
-
-/** Which delivery a workflow is for. `round` rises when the delivery is sent again by hand or by a replay. */
-export interface DeliveryAddress {
-  readonly org_id: string;
-  readonly delivery_id: string;
-  readonly round: number;
-}
-
-/** What a delivery's workflow is started with. */
-export interface DeliveryInput extends DeliveryAddress {
-  /** The attempt that is next, from 1. */
-  readonly attempt: number;
-  /** How often that attempt has been put off because there was no place for it. */
-  readonly postponed?: number;
-}
-
-/** What comes after a step of a delivery's workflow: nothing, or attempt number `attempt` in `delay_ms`. */
-export type DeliveryStep =
-  | { readonly done: true }
-  | { readonly done: false; readonly attempt: number; readonly delay_ms: number; readonly postponed: number };
 
 /** How one attempt ended. */
 export interface AttemptResult {

@@ -2,7 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { selects } from "../../domain/webhooks/events.ts";
 import type { DomainEvent } from "../../domain/webhooks/events.ts";
 import type { Database } from "../../stores/db.ts";
-import { eventsBetween, markRelayed, takeUnrelayed } from "../../stores/webhooks/outbox.ts";
+import { eventsBetween, takeUnrelayed } from "../../stores/webhooks/outbox.ts";
 import { insertDeliveries, requeueDeliveries } from "../../stores/webhooks/deliveries.ts";
 import type { NewDelivery } from "../../stores/webhooks/deliveries.ts";
 import { advanceReplay, takeReplay } from "../../stores/webhooks/replays.ts";
@@ -12,12 +12,12 @@ const BATCH = 500;
 
 /**
  * Turns the next events of the outbox into deliveries, one for each subscription that wants them, in one transaction:
- * whatever dies, an event is either still waiting or all of its deliveries are there.
+ * whatever dies, an event is either still waiting or all of its deliveries are there. True when there may be more.
  */
-export function relayEvents(db: Database): Promise<{ deliveries: number; more: boolean }> {
+export function relayEvents(db: Database): Promise<boolean> {
   return db.systemTransaction(async (connection) => {
     const events = await takeUnrelayed(connection, BATCH);
-    if (events.length === 0) return { deliveries: 0, more: false };
+    if (events.length === 0) return false;
     const orgIds = [...new Set(events.map((event) => event.org_id))];
     const subscriptions = await enabledSubscriptions(connection, orgIds);
     const deliveries = events.flatMap((event) =>
@@ -25,18 +25,14 @@ export function relayEvents(db: Database): Promise<{ deliveries: number; more: b
         .filter(
           (subscription) =>
             subscription.org_id === event.org_id &&
-            // Nobody gets what happened before he asked.
+            // Not what happened before there was the subscription.
             subscription.created_at <= event.occurred_at &&
             selects(subscription, event),
         )
         .map((subscription) => deliveryOf(event, subscription.subscription_id)),
     );
     if (deliveries.length > 0) await insertDeliveries(connection, deliveries);
-    await markRelayed(
-      connection,
-      events.map((event) => event.seq),
-    );
-    return { deliveries: deliveries.length, more: events.length === BATCH };
+    return events.length === BATCH;
   });
 }
 

@@ -9,7 +9,7 @@ import type { MaskValues } from "../../platform/logging/mask-values.ts";
 import { redactSecrets, redactUrl } from "../../platform/logging/redaction.ts";
 import { SealBroken } from "../../platform/secrets/seal.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
-import type { DeliveryJob } from "../../stores/webhooks/deliveries.ts";
+import type { DeliveryJob } from "../../stores/webhooks/attempts.ts";
 import { openHeaders, openSecret } from "./subscription-secrets.ts";
 
 /** How much of an answer is read, and how much of that is kept (bytes, characters). */
@@ -24,7 +24,7 @@ export interface SendDeps {
   /** Makes references in events absolute; "" leaves them relative. */
   readonly publicUrl: string;
   readonly version: string;
-  /** Told of what failed an attempt and is nobody's fault but ours. */
+  /** Called with what failed an attempt and is a fault of this service. */
   readonly onFault: (error: unknown, job: DeliveryJob) => void;
 }
 
@@ -77,7 +77,6 @@ export function createSendDelivery({
 
   /** What is sent, and what of it must not be shown, should the receiver answer with it. */
   function signedRequest(job: DeliveryJob, at: number) {
-    if (job.event === null) throw new EventGone();
     const { event, org_id, event_id, subscription_id } = job;
     const body = JSON.stringify(eventEnvelope({ ...event, org_id, event_id }, publicUrl));
     const signing = [openSecret(box, subscription_id, job.secret), ...previousSecret(job)];
@@ -114,22 +113,19 @@ export function createSendDelivery({
   }
 }
 
-/** Thrown when the event is not kept any more. */
-class EventGone extends Error {}
-
 function reading(answer: GuardedResponse, mask: MaskValues): Partial<AttemptResult> {
   const ok = answer.status >= 200 && answer.status < 300;
   const redirected = answer.status >= 300 && answer.status < 400;
   return {
     ok,
     status_code: answer.status,
-    ...(ok ? {} : { error_code: redirected ? "redirect" : "bad_status", error_message: mask(told(answer)) }),
+    ...(ok ? {} : { error_code: redirected ? "redirect" : "bad_status", error_message: mask(explained(answer)) }),
     response_body: shortened(answer, mask),
     retry_after_ms: retryAfterMs(answer.headers["retry-after"], Date.now()),
   };
 }
 
-function told({ status, broken }: GuardedResponse): string {
+function explained({ status, broken }: GuardedResponse): string {
   const unread = broken === undefined ? "" : ` Its body could not be read to the end: ${broken.message}`;
   if (status >= 300 && status < 400) {
     return `The receiver answered ${status}, a redirect: they are not followed. Change the subscription's url.${unread}`;
@@ -152,13 +148,10 @@ const OUR_FAULT: Partial<AttemptResult> = {
   error_message: "The attempt failed for a reason of ours; the log has it.",
 };
 
-/** What to tell of a failure, or null for one that cannot be explained. */
+/** What the record says of a failure, or null for one that cannot be explained. */
 function problemOf(error: unknown, mask: MaskValues): Partial<AttemptResult> | null {
   if (error instanceof FetchRefused || error instanceof FetchFailed) {
     return { error_code: error.code, error_message: mask(error.message) };
-  }
-  if (error instanceof EventGone) {
-    return { error_code: "event_gone", error_message: "The event is past the time for which events are kept." };
   }
   if (error instanceof SealBroken) {
     return {

@@ -10,25 +10,40 @@ export interface OutboxEvent extends DomainEvent {
 
 const COLUMNS = "seq, event_id, org_id, type, project_id, data, occurred_at";
 
-/** Takes the oldest events that no relay has seen to; others skip them until the transaction ends. System only. */
+/** Whether there are events that no relay has taken yet, and replays that are not finished. System only. */
+export async function relayWork(db: Db): Promise<{ events: boolean; replays: boolean }> {
+  const rows = await db.query<{ events: boolean; replays: boolean }>({
+    name: "relay_work",
+    text: `select exists (select from outbox where relayed_at is null) as events,
+      exists (select from webhook_replays where finished_at is null) as replays`,
+  });
+  return rows[0] ?? { events: false, replays: false };
+}
+
+/**
+ * Takes the oldest events that no relay has taken yet, and marks them as relayed; others skip them until the transaction
+ * ends, which makes their deliveries. System only.
+ */
 export function takeUnrelayed(db: Db, limit: number): Promise<OutboxEvent[]> {
   return db.query<OutboxEvent>(
     {
       name: "take_unrelayed",
-      text: `select ${COLUMNS} from outbox where relayed_at is null order by seq limit $1::int for update skip locked`,
+      text: `
+with taken as (
+  update outbox set relayed_at = now()
+  where seq in (select seq from outbox where relayed_at is null order by seq limit $1::int for update skip locked)
+  returning ${COLUMNS}
+)
+select * from taken order by seq`,
     },
     [limit],
   );
 }
 
-export async function markRelayed(db: Db, seqs: readonly number[]): Promise<void> {
-  await db.query(
-    { name: "mark_relayed", text: "update outbox set relayed_at = now() where seq = any ($1::bigint[])" },
-    [seqs],
-  );
-}
-
-/** An event that no statement of its own writes. Adding it again changes nothing. `relayed`: for one receiver alone, so no relay looks at it. */
+/**
+ * Writes an event that no statement of its own writes. Adding it again changes nothing. `relayed`:
+ * for one receiver alone, so no relay looks at it.
+ */
 export async function insertEvent(
   db: Db,
   event: { event_id: string; org_id: string; type: string; project_id: string | null; data: JsonObject },
@@ -37,9 +52,10 @@ export async function insertEvent(
   await db.query(
     {
       name: "insert_event",
-      text: `insert into outbox (event_id, org_id, type, project_id, data, relayed_at)
-        values ($1::uuid, $2::uuid, $3::text, $4::uuid, $5::jsonb, case when $6::boolean then now() end)
-        on conflict (event_id) do nothing`,
+      text: `
+insert into outbox (event_id, org_id, type, project_id, data, relayed_at)
+values ($1::uuid, $2::uuid, $3::text, $4::uuid, $5::jsonb, case when $6::boolean then now() end)
+on conflict (event_id, org_id) do nothing`,
     },
     [event.event_id, event.org_id, event.type, event.project_id, jsonb(event.data), relayed],
   );
@@ -69,28 +85,26 @@ export async function findEvent(db: Db, eventId: string): Promise<OutboxEvent | 
   return rows[0] ?? null;
 }
 
-/** How many events wait for a relay, and for how long the oldest has (seconds). System only. */
-export async function outboxLag(db: Db): Promise<{ pending: number; lag_seconds: number }> {
-  const rows = await db.query<{ pending: number; lag_seconds: number }>({
-    name: "outbox_lag",
-    text: `select count(*) as pending, coalesce(extract(epoch from clock_timestamp() - min(occurred_at)), 0)::float8 as lag_seconds
-      from outbox where relayed_at is null`,
-  });
-  return rows[0] ?? { pending: 0, lag_seconds: 0 };
-}
-
-/** Forgets events older than `maxAgeMs` that have been relayed; how many. System only. */
+/** Removes events older than `maxAgeMs` that have been relayed and have no deliveries; how many. System only. */
 export async function purgeEvents(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   const rows = await db.query(
     {
       name: "purge_events",
-      // seq follows time closely enough to look at the oldest only.
-      text: `delete from outbox where seq in (
-          select seq from (select seq, occurred_at, relayed_at from outbox order by seq limit $2::int) as oldest
-          where relayed_at is not null and occurred_at < now() - make_interval(secs => $1::float8 / 1000)
-        ) returning seq`,
+      // Ids are in the order of time, so their index leads to the oldest.
+      text: `delete from outbox where event_id in (
+          select event_id from outbox o
+          where event_id < $1::uuid and relayed_at is not null
+            and not exists (select from webhook_deliveries d where d.event_id = o.event_id)
+          order by event_id limit $2::int
+        ) returning event_id`,
     },
-    [maxAgeMs, limit],
+    [firstIdOf(Date.now() - maxAgeMs), limit],
   );
   return rows.length;
+}
+
+/** The least UUIDv7 of a time (ms since 1970). */
+function firstIdOf(ms: number): string {
+  const time = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`;
 }

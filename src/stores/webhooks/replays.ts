@@ -1,4 +1,5 @@
 import type { Db } from "../db.ts";
+import { NOTIFY_RELAYS } from "./channel.ts";
 
 export interface WebhookReplay {
   readonly replay_id: string;
@@ -29,9 +30,13 @@ export async function insertReplay(
   const rows = await db.query<WebhookReplay>(
     {
       name: "insert_webhook_replay",
-      text: `insert into webhook_replays (replay_id, org_id, subscription_id, since, until, events, only_failed)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::timestamptz, $5::timestamptz, $6::text[], $7::boolean)
-        on conflict (replay_id) do update set replay_id = excluded.replay_id returning ${COLUMNS}`,
+      text: `
+with ordered as (
+  insert into webhook_replays (replay_id, org_id, subscription_id, since, until, events, only_failed)
+  values ($1::uuid, $2::uuid, $3::uuid, $4::timestamptz, $5::timestamptz, $6::text[], $7::boolean)
+  on conflict (replay_id) do update set replay_id = excluded.replay_id returning ${COLUMNS}
+)
+select ${COLUMNS}, ${NOTIFY_RELAYS} from ordered`,
     },
     [
       replay.replay_id,

@@ -183,7 +183,7 @@ export async function enableSubscription(db: Db, subscriptionId: string): Promis
 }
 
 /**
- * Disables a subscription, ends the deliveries that are under way and tells of it by an event; false when it was not
+ * Disables a subscription, ends the deliveries that are under way and writes an event of it; false when it was not
  * enabled. What it did not get can be replayed once it is enabled again. Call it in a transaction
  * that has locked the subscription: what others queued before must be seen.
  */
@@ -205,10 +205,10 @@ with disabled as (
 ),
 ended as (
   update webhook_deliveries set status = 'failed', failure_reason = case $2::text when 'gone' then 'gone' else 'subscription_disabled' end,
-    next_attempt_at = null, leased_until = null, updated_at = now(), finished_at = now()
+    next_attempt_at = null, updated_at = now(), finished_at = now()
   where subscription_id = (select subscription_id from disabled) and status in ('pending', 'retrying')
 ),
-told as (
+event as (
   insert into outbox (event_id, org_id, type, data)
   select $3::uuid, org_id, 'webhook.subscription.disabled', jsonb_build_object('subscription_id', subscription_id, 'url', url,
     'reason', $2::text, 'failed_attempts', failed_attempts,
@@ -240,7 +240,7 @@ with gone as (
 ),
 ended as (
   update webhook_deliveries set status = 'failed', failure_reason = 'subscription_deleted', next_attempt_at = null,
-    leased_until = null, updated_at = now(), finished_at = now()
+    updated_at = now(), finished_at = now()
   where subscription_id = (select subscription_id from gone) and status in ('pending', 'retrying')
 ),
 stopped as (
@@ -295,17 +295,13 @@ export type SubscriptionSelection = Pick<
   "subscription_id" | "org_id" | "events" | "project_ids" | "created_at"
 >;
 
-/**
- * What decides which events of these organisations go where. Nobody disables or deletes one of them until the transaction
- * ends: who does so afterwards finds the deliveries that were queued. System only.
- */
+/** What decides which events of these organisations go where. System only. */
 export function enabledSubscriptions(db: Db, orgIds: readonly string[]): Promise<SubscriptionSelection[]> {
   return db.query(
     {
       name: "enabled_webhook_subscriptions",
       text: `select subscription_id, org_id, events, project_ids, created_at from webhook_subscriptions
-        where org_id = any ($1::uuid[]) and deleted_at is null and status = 'enabled'
-        order by subscription_id for share`,
+        where org_id = any ($1::uuid[]) and deleted_at is null and status = 'enabled'`,
     },
     [orgIds],
   );
@@ -322,15 +318,4 @@ export async function findEnabledSubscription(db: Db, subscriptionId: string): P
     [subscriptionId],
   );
   return rows[0] ?? null;
-}
-
-/** How many subscriptions fail at present, and how many were disabled because of it. System only. */
-export async function countTroubled(db: Db): Promise<{ failing: number; disabled: number }> {
-  const rows = await db.query<{ failing: number; disabled: number }>({
-    name: "count_troubled_webhook_subscriptions",
-    text: `select count(*) filter (where status = 'enabled' and failing_since is not null) as failing,
-        count(*) filter (where status = 'disabled' and disabled_reason in ('failing', 'gone')) as disabled
-      from webhook_subscriptions where deleted_at is null`,
-  });
-  return rows[0] ?? { failing: 0, disabled: 0 };
 }

@@ -257,19 +257,6 @@ describe("deliveries", () => {
     expect(shown.body.failed_attempts).toBeGreaterThan(0);
   });
 
-  it("show null for an event that is not kept any more", async () => {
-    const one = await subscribe(tenant.secret, { url: `${receiver.url}${ownPath()}`, events: ["skill.*"] });
-    const { body } = await tenant.secret.post(`${one.path}/test`);
-    await delivered(tenant.secret, one.path, body.delivery_id);
-    await tenant.withDatabase((database) =>
-      database.system((db) => db.query("delete from outbox where event_id = $1::uuid", [body.event_id.slice(4)])),
-    );
-    expect(await tenant.secret.get(`${one.path}/deliveries/${body.delivery_id}`)).toMatchObject({
-      status: 200,
-      body: { status: "delivered", event: null },
-    });
-  });
-
   it("are found at their own subscription only", async () => {
     const other = await subscribe(tenant.secret, { url: receiver.url, events: ["skill.*"] });
     const { body } = await tenant.secret.get(list, { query: { page_size: 1 } });

@@ -25,6 +25,8 @@ beforeAll(async () => {
       MILLRACE_WEBHOOK_DISABLE_AFTER_MS: "1",
       MILLRACE_WEBHOOK_DISABLE_ATTEMPTS: String(DISABLE_ATTEMPTS),
       MILLRACE_WEBHOOK_CONCURRENCY: "4",
+      // Nothing may need it: all there is is notified of.
+      MILLRACE_WEBHOOK_POLL_MS: "60000",
     },
   });
   bench = await openBench(service);

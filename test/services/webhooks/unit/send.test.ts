@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { GuardedFetch } from "../../../../src/platform/fetch/guarded-fetch.ts";
 import { createSecretBox, generateMasterKey, parseMasterKey } from "../../../../src/platform/secrets/seal.ts";
-import type { DeliveryJob } from "../../../../src/stores/webhooks/deliveries.ts";
+import type { DeliveryJob } from "../../../../src/stores/webhooks/attempts.ts";
 import { createSendDelivery } from "../../../../src/services/webhooks/send.ts";
 import { sealSecret } from "../../../../src/services/webhooks/subscription-secrets.ts";
 
@@ -10,20 +10,15 @@ const job: DeliveryJob = {
   delivery_id: "0197f0a0-0000-7000-8000-000000000001",
   org_id: "0197f0a0-0000-7000-8000-000000000002",
   subscription_id: "0197f0a0-0000-7000-8000-000000000003",
-  status: "pending",
   round: 1,
   tries: 0,
-  next_attempt_at: null,
-  queued_at: "2030-01-31T12:00:00.000Z",
+  claim: 1,
   event: { type: "webhook.test", project_id: null, data: {}, occurred_at: "2030-01-31T12:00:00.000Z" },
   event_id: "0197f0a0-0000-7000-8000-000000000004",
   url: "https://example.com/hooks",
   secret: sealSecret(box, "0197f0a0-0000-7000-8000-000000000003", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
   previous_secret: null,
   headers: null,
-  failing: false,
-  hold_ms: 0,
-  active: true,
 };
 
 describe("an attempt that fails for a reason of ours", () => {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { shares } from "../../../../src/services/webhooks/dispatcher.ts";
-import { createDeliverySlots } from "../../../../src/services/webhooks/slots.ts";
+import { createDeliverySlots, shares } from "../../../../src/services/webhooks/slots.ts";
 
-describe("the places for deliveries", () => {
+describe("the slots for deliveries", () => {
   it("are so many for one subscription, and so many in all", () => {
     const slots = createDeliverySlots(5, 2);
     expect([slots.take("a", false), slots.take("a", false)]).not.toContain(null);
@@ -44,19 +43,19 @@ describe("what is taken at once", () => {
   const healthy = (subscription_id: string) => ({ subscription_id, failing: false });
   const failing = (subscription_id: string) => ({ subscription_id, failing: true });
 
-  it("is one of each subscription in turn, until the places are used up", () => {
+  it("is one of each subscription in turn, until the slots are used up", () => {
     const slots = createDeliverySlots(7, 7);
     expect(shares([healthy("a"), healthy("b"), healthy("c")], slots)).toEqual([
-      { subscription_id: "a", count: 3 },
-      { subscription_id: "b", count: 2 },
-      { subscription_id: "c", count: 2 },
+      { ...healthy("a"), count: 3 },
+      { ...healthy("b"), count: 2 },
+      { ...healthy("c"), count: 2 },
     ]);
   });
 
-  it("leaves out those for which there is no place", () => {
+  it("leaves out those for which there is no slot", () => {
     const slots = createDeliverySlots(4, 1);
     slots.take("a", false);
-    expect(shares([healthy("a"), healthy("b")], slots)).toEqual([{ subscription_id: "b", count: 1 }]);
+    expect(shares([healthy("a"), healthy("b")], slots)).toEqual([{ ...healthy("b"), count: 1 }]);
     expect(shares([], slots)).toEqual([]);
   });
 
@@ -69,7 +68,7 @@ describe("what is taken at once", () => {
     expect(of("a")).toBe(4);
   });
 
-  it("is nothing when every place is taken", () => {
+  it("is nothing when every slot is taken", () => {
     const slots = createDeliverySlots(2, 2);
     slots.take("a", false);
     slots.take("b", false);

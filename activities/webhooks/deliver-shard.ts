@@ -1,0 +1,37 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { ApplicationFailure, Context, heartbeat } from "@temporalio/activity";
+import type { Deliverer } from "../../src/services/webhooks/deliverer.ts";
+import type { WebhookActivities } from "../index.ts";
+
+const HEARTBEAT_MS = 2000;
+/** After so long (ms) a shard is given back, so that workers that came later get their share. */
+const TENURE_MS = 600_000;
+
+/** The activity of a shard: as long as it runs, this process makes the deliveries of the shard. `count`: of all shards. */
+export function createWebhookActivities(
+  deliverer: Pick<Deliverer, "own" | "leaving">,
+  count: number,
+): WebhookActivities {
+  return {
+    async deliverShard({ shard }) {
+      if (shard >= count) return { retired: true };
+      const release = deliverer.own(shard);
+      if (release === null)
+        throw ApplicationFailure.create({
+          message: "This worker is stopping: another one takes the shard.",
+          category: "BENIGN",
+        });
+      const over = new AbortController();
+      const alive = setInterval(() => heartbeat(), HEARTBEAT_MS);
+      try {
+        const tenure = delay(TENURE_MS, undefined, { signal: over.signal }).catch(() => undefined);
+        await Promise.race([deliverer.leaving, tenure, Context.current().cancelled]);
+        return { retired: false };
+      } finally {
+        over.abort();
+        clearInterval(alive);
+        release();
+      }
+    },
+  };
+}

@@ -1,0 +1,189 @@
+import { setMaxListeners } from "node:events";
+import { shardOf } from "../../domain/webhooks/shards.ts";
+import { periodically } from "../../platform/periodically.ts";
+import type { Database } from "../../stores/db.ts";
+import { claimDeliveries, dueSubscriptions } from "../../stores/webhooks/attempts.ts";
+import type { DeliveryJob, DueSubscription } from "../../stores/webhooks/attempts.ts";
+import type { AttemptDelivery } from "./attempt.ts";
+import { shares } from "./slots.ts";
+import type { DeliverySlots } from "./slots.ts";
+
+/** Subscriptions looked at by one claim. */
+const MAX_SUBSCRIPTIONS = 500;
+/** Claims follow each other no closer than this (ms), so that one takes what has gathered. */
+const CLAIM_SPACING_MS = 10;
+/** A claim holds for the receiver's time to answer and this (ms): the time to record the attempt. */
+const CLAIM_MARGIN_MS = 10_000;
+/** What was claimed by a query that took longer than this (ms) is left alone: the claim may end while it is being sent. */
+const MAX_CLAIM_QUERY_MS = 5000;
+
+export interface DelivererDeps {
+  readonly db: Database;
+  readonly slots: DeliverySlots;
+  readonly attempt: AttemptDelivery;
+  /** How many shards there are in all. */
+  readonly shards: number;
+  /** How often the rows are looked at for what no notice told of (ms). */
+  readonly pollMs: number;
+  /** Time a receiver has to answer (ms). */
+  readonly timeoutMs: number;
+  readonly onError: (error: unknown, job?: DeliveryJob) => void;
+}
+
+/** Makes the deliveries of the shards this process owns. */
+export interface Deliverer {
+  /** Owns a shard until the returned function is called; null when the process is stopping. */
+  own(shard: number): (() => void) | null;
+  /** Resolves when the process is stopping, and its shards should go to others. */
+  readonly leaving: Promise<void>;
+  leave(): void;
+  /** Deliveries to these subscriptions may be due. */
+  due(subscriptionIds: readonly string[]): void;
+  /** Notices may have been lost: looks at all rows. */
+  lookAround(): void;
+  /** Takes nothing more and waits for what is under way; after `graceMs` it is aborted, and due again once its claim ends. */
+  close(graceMs: number): Promise<void>;
+}
+
+/**
+ * Rows hold the schedule. What is kept here is when to look at the rows of a subscription next; it may be wrong without
+ * harm. A shard may have two owners for a moment: each delivery goes to the one that has claimed it.
+ */
+export function createDeliverer(deps: DelivererDeps): Deliverer {
+  const { db, slots, attempt, shards, pollMs, timeoutMs, onError } = deps;
+  const claimMs = timeoutMs + CLAIM_MARGIN_MS;
+  const owners = new Map<number, number>();
+  /** When to look at a subscription (by the monotonic clock, ms). */
+  const dueAt = new Map<string, number>();
+  const failing = new Set<string>();
+  const underWay = new Map<string, Promise<void>>();
+  let stopping = false;
+  let stop = (): void => undefined;
+  const leaving = new Promise<void>((resolve) => {
+    stop = resolve;
+  });
+  const abort = new AbortController();
+  // Each delivery under way listens once, and there are as many as slots: only more than that would be a leak to warn of.
+  setMaxListeners(slots.left(false), abort.signal);
+
+  const scanning = periodically(
+    pollMs,
+    async () => {
+      const own = [...owners.keys()];
+      if (own.length === 0) return;
+      const due = await db.system((connection) => dueSubscriptions(connection, { count: shards, own }));
+      due.forEach(note);
+      claiming.wake();
+    },
+    onError,
+  );
+  const claiming = periodically(pollMs, claim, onError, { spacingMs: CLAIM_SPACING_MS });
+
+  function look(subscriptionId: string, at: number): void {
+    if (!owners.has(shardOf(subscriptionId, shards))) return;
+    dueAt.set(subscriptionId, Math.min(at, dueAt.get(subscriptionId) ?? Infinity));
+  }
+
+  function note({ subscription_id, failing: fails, due_in_ms }: DueSubscription): void {
+    if (fails) failing.add(subscription_id);
+    else failing.delete(subscription_id);
+    if (due_in_ms !== null) look(subscription_id, performance.now() + due_in_ms);
+  }
+
+  /** Claims what is due, as far as there are free slots. Answers when something will be (ms from now). */
+  async function claim(): Promise<number | undefined> {
+    if (stopping) return undefined;
+    const since = performance.now();
+    const ready = [...dueAt]
+      .map(([subscription_id, at]) => ({ subscription_id, at, failing: failing.has(subscription_id) }))
+      .filter((each) => each.at <= since && slots.free(each.subscription_id, each.failing) > 0)
+      .toSorted((a, b) => a.at - b.at);
+    const wanted = shares(ready.slice(0, MAX_SUBSCRIPTIONS), slots);
+    if (wanted.length > 0) await claimShares(wanted, since);
+    // For what is due already there is no slot: one that becomes free wakes us.
+    const next = [...dueAt.values()].filter((at) => at > since);
+    return ready.length > wanted.length && wanted.length > 0 ? 0 : soonest(next);
+  }
+
+  async function claimShares(wanted: ReturnType<typeof shares>, since: number): Promise<void> {
+    // A notice that comes while the query is under way stays.
+    for (const { subscription_id } of wanted) dueAt.delete(subscription_id);
+    try {
+      const claimed = await db.system((connection) =>
+        claimDeliveries(connection, wanted, [...underWay.keys()], claimMs),
+      );
+      const isLate = performance.now() - since > MAX_CLAIM_QUERY_MS;
+      const share = new Map(wanted.map((each) => [each.subscription_id, each]));
+      for (const job of isLate ? [] : claimed.jobs) begin(job, share.get(job.subscription_id)?.failing ?? false);
+      claimed.subscriptions.forEach(note);
+    } catch (error) {
+      for (const { subscription_id } of wanted) look(subscription_id, since);
+      throw error;
+    }
+  }
+
+  function begin(job: DeliveryJob, asFailing: boolean): void {
+    const slot = slots.take(job.subscription_id, asFailing);
+    // Its share of the slots was counted beforehand.
+    if (slot === null) return;
+    const work = deliver(job)
+      .catch((error: unknown) => {
+        look(job.subscription_id, performance.now() + claimMs);
+        if (!abort.signal.aborted) onError(error, job);
+      })
+      .finally(() => {
+        slot.release();
+        underWay.delete(job.delivery_id);
+        claiming.wake();
+      });
+    underWay.set(job.delivery_id, work);
+  }
+
+  async function deliver(job: DeliveryJob): Promise<void> {
+    const { verdict, after } = await attempt(job, abort.signal);
+    if (verdict.status === "delivered") failing.delete(job.subscription_id);
+    else failing.add(job.subscription_id);
+    // Somebody sent it again while it was under way: it is due at once.
+    const delay = after?.applied === false ? 0 : verdict.delay_ms;
+    if (delay !== null) look(job.subscription_id, performance.now() + delay);
+  }
+
+  function leave(): void {
+    stopping = true;
+    stop();
+  }
+
+  return {
+    own(shard) {
+      if (stopping) return null;
+      owners.set(shard, (owners.get(shard) ?? 0) + 1);
+      scanning.wake();
+      return () => {
+        const others = (owners.get(shard) ?? 1) - 1;
+        if (others > 0) return void owners.set(shard, others);
+        owners.delete(shard);
+        const isGone = (id: string): boolean => shardOf(id, shards) === shard;
+        for (const id of [...dueAt.keys()].filter(isGone)) dueAt.delete(id);
+        for (const id of [...failing].filter(isGone)) failing.delete(id);
+      };
+    },
+    leaving,
+    leave,
+    due(subscriptionIds) {
+      for (const id of subscriptionIds) look(id, performance.now());
+      claiming.wake();
+    },
+    lookAround: () => scanning.wake(),
+    async close(graceMs) {
+      leave();
+      await Promise.all([scanning.close(), claiming.close()]);
+      const force = setTimeout(() => abort.abort(new Error("the process is stopping")), graceMs);
+      while (underWay.size > 0) await Promise.allSettled(underWay.values());
+      clearTimeout(force);
+    },
+  };
+}
+
+function soonest(times: readonly number[]): number | undefined {
+  return times.length === 0 ? undefined : Math.min(...times) - performance.now();
+}

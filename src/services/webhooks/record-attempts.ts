@@ -1,0 +1,84 @@
+import { uuidv7 } from "uuidv7";
+import type { DisabledReason } from "../../domain/webhooks/webhook.ts";
+import type { Database } from "../../stores/db.ts";
+import { isConnectionError } from "../../stores/db.ts";
+import { recordAttempts } from "../../stores/webhooks/attempts.ts";
+import type { AfterAttempt, AttemptRecord } from "../../stores/webhooks/attempts.ts";
+import { disableSubscription } from "../../stores/webhooks/subscriptions.ts";
+
+/** Attempts are gathered for so long (ms), and so many of them are recorded by one statement. */
+const GATHER_MS = 5;
+const MAX_BATCH = 100;
+
+export interface RecordDeps {
+  readonly db: Database;
+  /** A subscription is disabled when every attempt has failed for so long, and there were at least so many. */
+  readonly disableAfterMs: number;
+  readonly disableAttempts: number;
+}
+
+/** Records one attempt, with those that end beside it; null when the delivery is not there any more. */
+export type RecordAttempt = (attempt: AttemptRecord) => Promise<AfterAttempt | null>;
+
+interface Waiting {
+  readonly attempt: AttemptRecord;
+  resolve(after: AfterAttempt | null): void;
+  reject(error: unknown): void;
+}
+
+/** Disables the subscriptions that said they are gone, and those that only fail, with the attempt that shows it. */
+export function createRecordAttempt({ db, disableAfterMs, disableAttempts }: RecordDeps): RecordAttempt {
+  let waiting: Waiting[] = [];
+  let timer: NodeJS.Timeout | undefined;
+
+  async function write(attempts: readonly AttemptRecord[]): Promise<AfterAttempt[]> {
+    if (attempts.every(({ result }) => result.ok))
+      return db.system((connection) => recordAttempts(connection, attempts));
+    // Together: nobody sees a receiver that said it is gone, and a subscription that still counts on it.
+    return db.systemTransaction(async (connection) => {
+      const recorded = await recordAttempts(connection, attempts);
+      const afterOf = new Map(recorded.map((after) => [after.delivery_id, after]));
+      for (const { job, result, verdict } of attempts) {
+        const reason = reasonToDisable(verdict.failure_reason === "gone", afterOf.get(job.delivery_id));
+        if (result.ok || reason === null) continue;
+        const detail = { last_status_code: result.status_code, last_error: result.error_message };
+        await disableSubscription(connection, job.subscription_id, reason, { event_id: uuidv7(), detail });
+      }
+      return recorded;
+    });
+  }
+
+  function reasonToDisable(gone: boolean, after: AfterAttempt | undefined): DisabledReason | null {
+    if (!after?.applied) return null;
+    if (gone) return "gone";
+    const { failing_ms, failed_attempts } = after;
+    return failing_ms !== null && failing_ms >= disableAfterMs && failed_attempts >= disableAttempts ? "failing" : null;
+  }
+
+  async function settle(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const recorded = await write(batch.map(({ attempt }) => attempt));
+      const afterOf = new Map(recorded.map((after) => [after.delivery_id, after]));
+      for (const { attempt, resolve } of batch) resolve(afterOf.get(attempt.job.delivery_id) ?? null);
+    } catch (error) {
+      // What is wrong with one of them must not be held against the others.
+      if (batch.length > 1 && !isConnectionError(error)) for (const each of batch) await settle([each]);
+      else for (const { reject } of batch) reject(error);
+    }
+  }
+
+  async function flush(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, MAX_BATCH);
+      waiting = waiting.slice(MAX_BATCH);
+      await settle(batch);
+    }
+    timer = undefined;
+  }
+
+  return (attempt) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ attempt, resolve, reject });
+      timer ??= setTimeout(() => void flush(), GATHER_MS);
+    });
+}

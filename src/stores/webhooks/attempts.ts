@@ -1,0 +1,229 @@
+import type { AttemptResult, DeliveryVerdict } from "../../domain/webhooks/webhook.ts";
+import type { DomainEvent } from "../../domain/webhooks/events.ts";
+import type { Db } from "../db.ts";
+
+/** Everything one attempt needs: a delivery that was claimed, its event and its subscription. */
+export interface DeliveryJob {
+  readonly delivery_id: string;
+  readonly org_id: string;
+  readonly subscription_id: string;
+  readonly round: number;
+  /** Attempts of this round that were made before. */
+  readonly tries: number;
+  /** Which claim of this delivery it is: what an older one finds out no longer sets the schedule. */
+  readonly claim: number;
+  readonly event_id: string;
+  readonly event: Omit<DomainEvent, "org_id" | "event_id">;
+  readonly url: string;
+  readonly secret: Buffer;
+  /** While it still signs. */
+  readonly previous_secret: Buffer | null;
+  readonly headers: Buffer | null;
+}
+
+/** A subscription that has open deliveries. */
+export interface DueSubscription {
+  readonly subscription_id: string;
+  /** Until the first of them is due (ms), at least 0; null when there is none. */
+  readonly due_in_ms: number | null;
+  /** Whether its last attempt has failed. */
+  readonly failing: boolean;
+}
+
+/** Those that the index of due deliveries has. */
+const OPEN = "status in ('pending', 'retrying')";
+/** Others have no open deliveries: who disables or deletes a subscription ends them. */
+const ACTIVE = "status = 'enabled' and s.deleted_at is null";
+const DUE_IN_MS = (dueAt: string): string =>
+  `(extract(epoch from greatest(${dueAt}, s.hold_until, now()) - now()) * 1000)::float8`;
+
+/** The subscriptions of these shards that have open deliveries. A subscription's shard is the last byte of its id modulo the number of shards. System only. */
+export function dueSubscriptions(
+  db: Db,
+  shards: { readonly count: number; readonly own: readonly number[] },
+): Promise<DueSubscription[]> {
+  return db.query<DueSubscription>(
+    {
+      name: "due_webhook_subscriptions",
+      // From one subscription to the next through the index, however many deliveries each of them has open.
+      text: `
+with recursive due as (
+  (select subscription_id, next_attempt_at from webhook_deliveries where ${OPEN}
+    order by subscription_id, next_attempt_at limit 1)
+  union all
+  select following.* from due cross join lateral (
+    select d.subscription_id, d.next_attempt_at from webhook_deliveries d where d.${OPEN} and d.subscription_id > due.subscription_id
+    order by d.subscription_id, d.next_attempt_at limit 1) as following
+)
+select s.subscription_id, ${DUE_IN_MS("due.next_attempt_at")} as due_in_ms, s.failing_since is not null as failing
+from due join webhook_subscriptions s using (subscription_id)
+where s.${ACTIVE} and get_byte(uuid_send(due.subscription_id), 15) % $1::int = any ($2::int[])`,
+    },
+    [shards.count, shards.own],
+  );
+}
+
+/** What claiming deliveries of a subscription came to. */
+export interface ClaimedDeliveries {
+  readonly jobs: readonly DeliveryJob[];
+  /** The subscriptions that were looked at, and what is due of them next. */
+  readonly subscriptions: readonly DueSubscription[];
+}
+
+type ClaimRow = DueSubscription & (DeliveryJob | { readonly delivery_id: null });
+
+/**
+ * Claims the deliveries that have been due for the longest, up to `count` of each subscription, except those that are
+ * `underWay`: nobody else gets them for `claimMs`, and when nothing is recorded of one by then, it is due again. System only.
+ */
+export async function claimDeliveries(
+  db: Db,
+  wanted: ReadonlyArray<{ readonly subscription_id: string; readonly count: number }>,
+  underWay: readonly string[],
+  claimMs: number,
+): Promise<ClaimedDeliveries> {
+  const rows = await db.query<ClaimRow>(
+    {
+      name: "claim_webhook_deliveries",
+      text: `
+with wanted as (select * from unnest($1::uuid[], $2::int[]) as wanted (subscription_id, count)),
+taken as materialized (
+  select picked.delivery_id
+  from wanted join webhook_subscriptions s using (subscription_id)
+  cross join lateral (
+    select delivery_id from webhook_deliveries
+    where subscription_id = wanted.subscription_id and ${OPEN} and next_attempt_at <= now() and delivery_id <> all ($4::uuid[])
+    order by next_attempt_at, delivery_id limit wanted.count for no key update skip locked
+  ) as picked
+  where s.${ACTIVE} and (s.hold_until is null or s.hold_until <= now())
+),
+claimed as (
+  update webhook_deliveries set claim = claim + 1, next_attempt_at = now() + make_interval(secs => $3::float8 / 1000)
+  where delivery_id in (select delivery_id from taken)
+  returning delivery_id, org_id, subscription_id, round, tries, claim, event_id
+)
+select s.subscription_id, s.failing_since is not null as failing,
+  (select ${DUE_IN_MS("d.next_attempt_at")} from webhook_deliveries d
+    where d.subscription_id = s.subscription_id and s.${ACTIVE} and d.${OPEN} and d.delivery_id not in (select delivery_id from taken)
+      and d.delivery_id <> all ($4)
+    order by d.next_attempt_at limit 1) as due_in_ms,
+  claimed.delivery_id, claimed.org_id, claimed.round, claimed.tries, claimed.claim, claimed.event_id,
+  json_build_object('type', o.type, 'project_id', o.project_id, 'data', o.data,
+    'occurred_at', to_char(o.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as event,
+  s.url, s.secret, case when s.previous_secret_until > now() then s.previous_secret end as previous_secret, s.headers
+from wanted join webhook_subscriptions s using (subscription_id)
+left join (claimed join outbox o on o.event_id = claimed.event_id and o.org_id = claimed.org_id) using (subscription_id)
+order by claimed.delivery_id`,
+    },
+    [wanted.map((each) => each.subscription_id), wanted.map((each) => each.count), claimMs, underWay],
+  );
+  const subscriptions = new Map(rows.map((row) => [row.subscription_id, row]));
+  return {
+    jobs: rows.filter((row): row is DueSubscription & DeliveryJob => row.delivery_id !== null),
+    subscriptions: [...subscriptions.values()],
+  };
+}
+
+/** An attempt that was made, and what becomes of its delivery. */
+export interface AttemptRecord {
+  readonly job: Pick<DeliveryJob, "delivery_id" | "subscription_id" | "round" | "claim">;
+  readonly result: AttemptResult;
+  readonly verdict: DeliveryVerdict;
+}
+
+/** What a delivery and its subscription look like after an attempt was recorded. */
+export interface AfterAttempt {
+  readonly delivery_id: string;
+  /** Whether the verdict became the delivery's state; not when it has ended, or was sent again, in the meantime. */
+  readonly applied: boolean;
+  /** Since when every attempt to the subscription has failed (ms), and how many; null and 0 after a success. */
+  readonly failing_ms: number | null;
+  readonly failed_attempts: number;
+}
+
+/**
+ * Writes attempts, each of another delivery, what becomes of the deliveries and what it says of their subscriptions: in
+ * one statement. Answers in any order, and nothing of deliveries that are not there any more.
+ */
+export function recordAttempts(db: Db, attempts: readonly AttemptRecord[]): Promise<AfterAttempt[]> {
+  const column = <T>(of: (attempt: AttemptRecord) => T): T[] => attempts.map(of);
+  return db.query<AfterAttempt>(
+    {
+      name: "record_webhook_attempts",
+      text: `
+with made as materialized (
+  select *, coalesce(max(ord) filter (where ok) over (partition by subscription_id), 0) as last_success
+  from unnest($1::uuid[], $2::uuid[], $3::int[], $4::int[], $5::boolean[], $6::timestamptz[], $7::int[], $8::text[], $9::int[],
+    $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::float8[], $16::float8[]) with ordinality as made
+    (delivery_id, subscription_id, round, claim, ok, at, duration_ms, url, status_code,
+     error_code, error_message, response_body, new_status, new_reason, delay_ms, hold_ms, ord)
+),
+tally as (
+  select subscription_id, bool_or(ok) as succeeded, not bool_and(ok) as failed, max(hold_ms) as hold_ms,
+    count(*) filter (where not ok and ord > last_success) as failures
+  from made group by subscription_id
+),
+-- The subscriptions are locked first, as by everybody who changes several of their deliveries, and in the order of their
+-- ids: otherwise they would deadlock.
+locked as materialized (
+  select subscription_id from webhook_subscriptions where subscription_id in (select subscription_id from tally)
+  order by subscription_id for no key update
+),
+subscription as (
+  update webhook_subscriptions s set
+    failing_since = case when tally.failures = 0 then null when tally.succeeded then now() else coalesce(s.failing_since, now()) end,
+    failed_attempts = case when tally.succeeded then 0 else s.failed_attempts end + tally.failures,
+    last_success_at = case when tally.succeeded then now() else s.last_success_at end,
+    last_failure_at = case when tally.failed then now() else s.last_failure_at end,
+    hold_until = greatest(s.hold_until, now() + make_interval(secs => tally.hold_ms / 1000))
+  from tally join locked using (subscription_id)
+  where s.subscription_id = tally.subscription_id
+    -- Successes are many: most of them say nothing new.
+    and (tally.failed or s.failing_since is not null or s.last_success_at is null or s.last_success_at < now() - interval '5 seconds')
+  returning s.subscription_id, s.failing_since, s.failed_attempts
+),
+before as materialized (
+  select made.*, d.round = made.round and d.${OPEN} and (made.ok or d.claim = made.claim) as applies
+  from webhook_deliveries d join made using (delivery_id)
+  where (select count(*) from locked) >= 0
+  order by d.delivery_id for no key update of d
+),
+moved as (
+  update webhook_deliveries d set attempts = d.attempts + 1, last_status_code = before.status_code, last_error = before.error_message,
+    updated_at = now(), tries = d.tries + (d.round = before.round)::int,
+    status = case when applies then new_status else d.status end,
+    failure_reason = case when applies then new_reason else d.failure_reason end,
+    next_attempt_at = case when applies then now() + make_interval(secs => delay_ms / 1000) else d.next_attempt_at end,
+    finished_at = case when applies and new_status <> 'retrying' then now() else d.finished_at end
+  from before where d.delivery_id = before.delivery_id
+  returning d.delivery_id, d.subscription_id, d.org_id, d.attempts, applies
+),
+noted as (
+  insert into webhook_attempts (delivery_id, attempt, org_id, at, duration_ms, url, status_code, error_code, error_message, response_body)
+  select delivery_id, attempts, org_id, at, duration_ms, url, status_code, error_code, error_message, response_body
+  from moved join made using (delivery_id)
+)
+select delivery_id, applies as applied, (extract(epoch from clock_timestamp() - subscription.failing_since) * 1000)::float8 as failing_ms,
+  coalesce(subscription.failed_attempts, 0) as failed_attempts
+from moved left join subscription using (subscription_id)`,
+    },
+    [
+      column(({ job }) => job.delivery_id),
+      column(({ job }) => job.subscription_id),
+      column(({ job }) => job.round),
+      column(({ job }) => job.claim),
+      column(({ result }) => result.ok),
+      column(({ result }) => result.at),
+      column(({ result }) => result.duration_ms),
+      column(({ result }) => result.url),
+      column(({ result }) => result.status_code),
+      column(({ result }) => result.error_code),
+      column(({ result }) => result.error_message),
+      column(({ result }) => result.response_body),
+      column(({ verdict }) => verdict.status),
+      column(({ verdict }) => verdict.failure_reason),
+      column(({ verdict }) => verdict.delay_ms),
+      column(({ verdict }) => verdict.hold_ms),
+    ],
+  );
+}

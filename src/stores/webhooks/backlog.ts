@@ -1,0 +1,31 @@
+import type { Db } from "../db.ts";
+
+/** What waits of events and deliveries, and which subscriptions are in trouble. */
+export interface WebhookBacklog {
+  /** Events that are not turned into deliveries yet, and the age of the oldest (seconds; 0 when there is none). */
+  readonly events: number;
+  readonly events_age_seconds: number;
+  /** Deliveries that wait for their first attempt, and for another one. */
+  readonly pending: number;
+  readonly retrying: number;
+  /** Subscriptions that fail at present, and those that were disabled because of it. */
+  readonly failing: number;
+  readonly disabled: number;
+}
+
+/** Counts it over all organisations. System only. */
+export async function countBacklog(db: Db): Promise<WebhookBacklog> {
+  const rows = await db.query<WebhookBacklog>({
+    name: "count_webhook_backlog",
+    text: `
+select * from
+  (select count(*) as events, coalesce(extract(epoch from clock_timestamp() - min(occurred_at)), 0)::float8 as events_age_seconds
+    from outbox where relayed_at is null) as waiting,
+  (select count(*) filter (where status = 'pending') as pending, count(*) filter (where status = 'retrying') as retrying
+    from webhook_deliveries where status in ('pending', 'retrying')) as open,
+  (select count(*) filter (where status = 'enabled' and failing_since is not null) as failing,
+    count(*) filter (where status = 'disabled' and disabled_reason in ('failing', 'gone')) as disabled
+    from webhook_subscriptions where deleted_at is null) as troubled`,
+  });
+  return rows[0] ?? { events: 0, events_age_seconds: 0, pending: 0, retrying: 0, failing: 0, disabled: 0 };
+}

@@ -1,0 +1,19 @@
+import { continueAsNew } from "@temporalio/workflow";
+import type { ShardInput } from "../../src/domain/webhooks/shards.ts";
+import { webhooks } from "../activities.ts";
+
+/** Activities after which the history begins anew. */
+const MAX_ACTIVITIES = 200;
+
+/**
+ * Sees to it that some worker makes the deliveries of a shard: one long activity after the other. When its worker dies,
+ * Temporal notices by the heartbeats and gives the activity to another. What is due, and when, is in the deliveries' rows.
+ */
+export async function deliverWebhooks(input: ShardInput): Promise<void> {
+  const { deliverShard } = webhooks(input.activity_queue);
+  for (let made = 0; made < MAX_ACTIVITIES; made += 1) {
+    const { retired } = await deliverShard({ shard: input.shard });
+    if (retired) return;
+  }
+  await continueAsNew<typeof deliverWebhooks>(input);
+}
