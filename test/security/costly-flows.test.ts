@@ -115,4 +115,28 @@ describe("regex-dos", { timeout: 180_000 }, () => {
     const { run_id } = await bench.start(await bench.deploy(definition), inputs);
     expect(await ended(run_id)).toMatchObject({ outputs: { "out-0": "40" } });
   });
+
+  it("answers others while many templates run at their limit side by side", async () => {
+    const template = "{% for i in (1..9000000) %}{% for j in (1..9000000) %}{% endfor %}{% endfor %}";
+    const definition = flow(
+      [{ id: "in-0", type: "input" }, { id: "tpl-0", type: "template", config: { template } }, out("tpl-0")],
+      ["in-0>tpl-0", "tpl-0>out-0"],
+    );
+    const project = await bench.deploy(definition);
+    const runs = await Promise.all(Array.from({ length: 15 }, () => bench.start(project, { "in-0": "x" })));
+    let over = false;
+    const all = Promise.all(runs.map(({ run_id }) => ended(run_id))).finally(() => {
+      over = true;
+    });
+    const waits: number[] = [];
+    while (!over) {
+      const since = performance.now();
+      expect((await client(service()).get("/healthz")).status).toBe(200);
+      waits.push(performance.now() - since);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    for (const run of await all) expect(run).toMatchObject({ state: "FAILED", error: { code: "template_failed" } });
+    const sorted = waits.toSorted((one, other) => one - other);
+    expect(sorted[Math.floor(sorted.length * 0.95)]).toBeLessThan(1000);
+  });
 });
