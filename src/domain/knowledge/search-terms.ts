@@ -4,7 +4,7 @@ import { wordsText } from "./languages.ts";
 export interface SearchTerms {
   /** Words that add to a chunk's score, as often as the query has them; with `prefix`, every word that begins so. */
   readonly words: ReadonlyArray<{ readonly text: string; readonly prefix: boolean; readonly count: number }>;
-  /** Phrases that a chunk must have; their words are among `words` too. */
+  /** Phrases of two words and more, which a chunk must have; their words are among `words` too. */
   readonly phrases: readonly string[];
   /** Words and phrases that a chunk must not have. */
   readonly excluded: ReadonlyArray<{ readonly text: string; readonly prefix: boolean }>;
@@ -40,7 +40,8 @@ export function parseSearch(query: string): SearchTerms {
         excluded.push({ text, prefix: false });
         continue;
       }
-      phrases.push(text);
+      // A single word in quotation marks is a word somebody mentions: to insist on it loses what is looked for.
+      if (/\s/u.test(text)) phrases.push(text);
       plain.push(quoted);
       for (const each of text.split(/\s+/u)) if (LETTER.test(each)) addWord(each, false);
       continue;

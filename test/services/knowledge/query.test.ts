@@ -56,6 +56,7 @@ describe("keyword search", () => {
     const keyword = (text: string): Promise<string[]> => query({ query: text, query_strategy: "keyword" }).then(paths);
     expect(await keyword('"personal data"')).toEqual(["privacy"]);
     expect(await keyword('"data personal"')).toEqual([]);
+    expect(await keyword('what a "refund" is')).toEqual(["refunds", "shipping", "long"]);
     expect(await keyword("ship*")).toEqual(["shipping"]);
     expect(await keyword("refund -receipt -mention*")).toEqual(["shipping"]);
     expect(await keyword('refund -"working days"')).toEqual(["refunds", "long"]);

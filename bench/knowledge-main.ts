@@ -1,0 +1,36 @@
+// Measures searches of knowledge bases: `npm run bench:knowledge -- sizes 1000,10000,100000` (times by number of chunks) or
+// `-- quality <folder of a collection>`.
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
+import { startPostgres } from "../src/dev/postgres.ts";
+import { openDatabase } from "../src/stores/db.ts";
+import type { Database } from "../src/stores/db.ts";
+import { migrate } from "../src/stores/migrate.ts";
+import { measureQuality } from "./knowledge-quality.ts";
+import { measureSizes } from "./knowledge-sizes.ts";
+import { findPgvector } from "./pgvector.ts";
+
+const [what = "sizes", argument = ""] = process.argv.slice(2);
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const pgvector = findPgvector();
+if ("no" in pgvector) say(`Without pgvector: ${pgvector.no}`);
+const dir = mkdtempSync(join(tmpdir(), "millrace-bench-"));
+chmodSync(dir, 0o711);
+const postgres = await startPostgres({
+  dir: join(dir, "postgres"),
+  durable: false,
+  ...("no" in pgvector ? {} : { binaries: pgvector }),
+});
+let database: Database | undefined;
+try {
+  await migrate(postgres.url, join(PACKAGE_ROOT, "migrations"));
+  database = openDatabase({ url: postgres.url, poolSize: 20, applicationName: "bench", onError: () => undefined });
+  if (what === "quality") await measureQuality(database, argument, say);
+  else await measureSizes(database, (argument || "1000,10000,100000").split(",").map(Number), say);
+} finally {
+  await database?.close();
+  await postgres.stop();
+  rmSync(dir, { recursive: true, force: true });
+}
