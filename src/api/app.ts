@@ -67,7 +67,10 @@ export function createApp(deps: ApiDeps): Api {
     if (CLIENT_GONE.includes(err.code ?? "")) logger.debug({ err }, "client has gone");
     else logger.error({ err }, "answer broken off");
   });
-  return { app, drain: () => services.runService.close(), close: keyUse.close };
+  const close = async (): Promise<void> => {
+    await Promise.all([services.runService.close(), keyUse.close()]);
+  };
+  return { app, drain: services.runService.drain, close };
 }
 
 function routes(operations: readonly Operation[], serving: ServeDeps): Koa.Middleware<RequestState> {

@@ -40,6 +40,8 @@ export interface FlowCall {
   readonly principal: Principal;
   readonly run_id: string;
   readonly repeated: boolean;
+  /** The caller asks for no more than that the run has been accepted. */
+  readonly nobodyWaits?: boolean;
 }
 
 /**
@@ -50,7 +52,7 @@ export function createFlowCall(
   { config, db }: Pick<ApiDeps, "config" | "db">,
   { flows, runService }: Pick<ApiServices, "flows" | "runService">,
 ): (call: FlowCall) => Promise<RunRow> {
-  return async ({ params, query, body, principal, run_id, repeated }) => {
+  return async ({ params, query, body, principal, run_id, repeated, nobodyWaits = false }) => {
     const { org_id } = principal;
     if (params.org_id !== org_id) throw notFound("flow");
     // What is gone since, a version or a limit, does not change what has taken place.
@@ -71,7 +73,7 @@ export function createFlowCall(
         run_type: "api",
         ...ranBy(principal),
       },
-      false,
+      { repeated: false, nobodyWaits },
     );
   };
 }

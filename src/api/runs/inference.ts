@@ -83,7 +83,15 @@ never stops its run. Query parameters that are not listed here are ignored.`,
       },
       async handler({ params, query, headers, body, principal, newId, repeated, signal }) {
         const prefer = parsePrefer(headers.prefer);
-        const row = await call({ params, query, body, principal, run_id: newId(), repeated });
+        const row = await call({
+          params,
+          query,
+          body,
+          principal,
+          run_id: newId(),
+          repeated,
+          nobodyWaits: prefer.respondAsync,
+        });
         if (prefer.respondAsync && !isTerminal(row.state)) {
           const answer = answerLater(row, await viewInference(deps, row));
           return { ...answer, headers: { ...answer.headers, "Preference-Applied": "respond-async" } };

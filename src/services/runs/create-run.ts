@@ -17,6 +17,13 @@ export interface CreateRunDeps {
   readonly starter: RunStarter;
   /** Told when a run could not be started at once; it will be, by the sweeper. */
   readonly onStartDelayed: (runId: string, error: unknown) => void;
+  /** For runs that nobody waits for. */
+  readonly later?: {
+    /** Inserts a run's row together with others that come at the same time; false where there is one of its id. */
+    insert(row: NewRun): Promise<boolean>;
+    /** Puts a run into the line of those to be started. */
+    start(run: { readonly run_id: string; readonly plan: Plan }): Promise<void>;
+  };
   readonly limits: RunLimits;
 }
 
@@ -65,10 +72,10 @@ export interface RunRequest {
 const INLINE_INPUTS_BYTES = 256 * 1024;
 
 /**
- * Inserts a run and starts its workflow. Once the row is there the run will happen: when Temporal does not answer, the
- * sweeper starts it later. The same `run_id` again answers the existing run. Throws Problem `too_many_concurrent_runs`.
+ * Inserts a run and starts its workflow, or with `nobodyWaits` puts it into the line of those to be started. Once the row
+ * is there the run will happen: when Temporal does not answer, the sweeper starts it later. The same `run_id` again answers the existing run. Throws Problem `too_many_concurrent_runs`.
  */
-export async function createRun(deps: CreateRunDeps, request: RunRequest): Promise<RunRow> {
+export async function createRun(deps: CreateRunDeps, request: RunRequest, nobodyWaits = false): Promise<RunRow> {
   const { db, starter } = deps;
   const { org_id, run_id } = request;
   const caps = concurrencyCaps(deps, request);
@@ -83,20 +90,17 @@ export async function createRun(deps: CreateRunDeps, request: RunRequest): Promi
   }
   const inputs = await storeInputs(deps.blobs, org_id, request.inputs);
   const row = newRunRow(request, inputs, deps.limits, 0);
-  const insert = async (connection: Db, within: readonly ConcurrencyCap[]): Promise<RunRow | null> => {
-    if (!(await insertRun(connection, row))) return getRun(connection, run_id);
-    const full = await firstFull(connection, org_id, within, 1);
-    // Takes back the row: the caps are checked in a transaction.
-    if (full) throw tooMany(full);
-    return asRow(row);
+  const later = nobodyWaits ? deps.later : undefined;
+  const insert = (): Promise<boolean> => {
+    if (caps.length > 0) return db.orgTransaction(org_id, (connection) => insertWithin(connection, row, caps));
+    return later ? later.insert(row) : db.org(org_id, (connection) => insertRun(connection, row));
   };
-  const run = await (caps.length === 0
-    ? db.org(org_id, (connection) => insert(connection, []))
-    : db.orgTransaction(org_id, async (connection) => {
-        await lockRunCounts(connection, org_id);
-        return insert(connection, caps);
-      }));
+  const run = (await insert()) ? asRow(row) : await db.org(org_id, (connection) => getRun(connection, run_id));
   if (!run) throw new Error(`run ${request.run_id} is there and is not`);
+  if (later) {
+    await later.start({ run_id, plan: request.plan });
+    return run;
+  }
   const delay = request.run_at === undefined ? undefined : Math.max(0, Date.parse(request.run_at) - Date.now());
   try {
     await starter.start({ ...startInput(row), plan: request.plan }, delay);
@@ -104,6 +108,15 @@ export async function createRun(deps: CreateRunDeps, request: RunRequest): Promi
     deps.onStartDelayed(request.run_id, error);
   }
   return run;
+}
+
+/** Inserts a run unless there is one of its id; throws the Problem of a cap that it would exceed, which takes the row back. */
+async function insertWithin(connection: Db, row: NewRun, caps: readonly ConcurrencyCap[]): Promise<boolean> {
+  await lockRunCounts(connection, row.org_id);
+  if (!(await insertRun(connection, row))) return false;
+  const full = await firstFull(connection, row.org_id, caps, 1);
+  if (full) throw tooMany(full);
+  return true;
 }
 
 /** The row of a run about to be inserted; what its flow redacts is not in the part that people read. */

@@ -79,7 +79,7 @@ export async function resumeRun(
       },
       reuse: await carry(blobs, run.org_id, reuse),
     },
-    repeated,
+    { repeated, nobodyWaits: true },
   );
 }
 

@@ -2,21 +2,29 @@ import { Problem } from "../../domain/errors.ts";
 import { createRun } from "./create-run.ts";
 import type { CreateRunDeps, RunRequest } from "./create-run.ts";
 import { isSettled } from "../../domain/runs/run.ts";
-import { getRun } from "../../stores/runs/runs.ts";
-import type { RunRow } from "../../stores/runs/runs.ts";
+import { isConnectionError } from "../../stores/db.ts";
+import type { Database } from "../../stores/db.ts";
+import { getRun, insertRuns } from "../../stores/runs/runs.ts";
+import type { NewRun, RunRow } from "../../stores/runs/runs.ts";
 import { getSettledRun } from "../../stores/runs/run-reads.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import { createRunWaiter } from "./run-waiter.ts";
+import { shareWrites } from "./shared-writes.ts";
+import { createStartQueue } from "./start-queue.ts";
 import type { RunWaiter } from "./run-waiter.ts";
+
+/** A run carries up to 256 KiB of inputs in its row; a statement with so many of them is bounded all the same. */
+const MAX_INSERTED_TOGETHER = 50;
 
 /** What every operation on runs does alike. */
 export interface RunService {
   /**
    * Creates a run and starts it. With `repeated` (the same Idempotency-Key again) a run that is there already is
-   * answered as it is, whatever the limits say by now.
+   * answered as it is, whatever the limits say by now. With `nobodyWaits` its workflow is started after those that came
+   * before, in good time, and otherwise at once.
    */
-  create(request: RunRequest, repeated: boolean): Promise<RunRow>;
+  create(request: RunRequest, options: { readonly repeated: boolean; readonly nobodyWaits?: boolean }): Promise<RunRow>;
   /**
    * The run once it is terminal or paused, or as it is when the time is up. Throws a Problem when the client has gone:
    * nobody reads the answer, and none is to be kept for its Idempotency-Key. `justStarted` saves a look at a run that this
@@ -30,27 +38,33 @@ export interface RunService {
   ): Promise<RunRow>;
   readonly waiter: RunWaiter;
   /** Answers all who wait, so that the process can stop. */
-  close(): void;
+  drain(): void;
+  /** Ends with the starts that are under way; the sweeper makes the others. */
+  close(): Promise<void>;
 }
 
-export type RunServiceDeps = Omit<CreateRunDeps, "onStartDelayed"> & {
+export type RunServiceDeps = Omit<CreateRunDeps, "onStartDelayed" | "later"> & {
   readonly feed: RunFeed;
   readonly logger: Logger;
 };
 
 export function createRunService({ db, blobs, starter, limits, feed, logger }: RunServiceDeps): RunService {
   const waiter = createRunWaiter({ db, feed });
+  const onStartDelayed = (run_id: string | null, err: unknown): void =>
+    logger.warn({ err, run_id }, "run not started at once; the sweeper will");
+  const queue = createStartQueue({ db, starter, onError: (err, run_id) => onStartDelayed(run_id, err) });
   const creation: CreateRunDeps = {
     db,
     blobs,
     starter,
-    onStartDelayed: (run_id, err) => logger.warn({ err, run_id }, "run not started at once; the sweeper will"),
+    onStartDelayed,
+    later: { insert: createSharedInsert(db), start: queue.add },
     limits,
   };
   return {
-    async create(request, repeated) {
+    async create(request, { repeated, nobodyWaits = false }) {
       const known = repeated ? await db.org(request.org_id, (client) => getRun(client, request.run_id)) : null;
-      return known ?? createRun(creation, request);
+      return known ?? createRun(creation, request, nobodyWaits);
     },
     async settled({ org_id, run_id }, timeoutMs, signal, justStarted = false) {
       const read = async (written?: RunRow): Promise<RunRow | null> =>
@@ -66,6 +80,17 @@ export function createRunService({ db, blobs, starter, limits, feed, logger }: R
       return row;
     },
     waiter,
-    close: () => waiter.close(),
+    drain: () => waiter.close(),
+    close: () => queue.close(),
   };
+}
+
+/** Inserts runs of an organisation that come at the same time with one statement, one statement after the other: a burst then leaves the pool's other connections to the others. */
+function createSharedInsert(db: Database): (row: NewRun) => Promise<boolean> {
+  const share = shareWrites(
+    (rows: readonly NewRun[]) => db.org(rows[0]?.org_id ?? "", (connection) => insertRuns(connection, rows)),
+    isConnectionError,
+    MAX_INSERTED_TOGETHER,
+  );
+  return async (row) => (await share(row.org_id, row)).has(row.run_id);
 }

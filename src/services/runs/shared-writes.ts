@@ -13,6 +13,7 @@ interface Waiting<Item, Result> {
 export function shareWrites<Item, Result>(
   write: (items: readonly Item[]) => Promise<Result>,
   isPassing: (error: unknown) => boolean,
+  maxTogether = Number.MAX_SAFE_INTEGER,
 ): (key: string, item: Item) => Promise<Result> {
   const lines = new Map<string, Array<Waiting<Item, Result>>>();
 
@@ -27,7 +28,7 @@ export function shareWrites<Item, Result>(
   }
 
   async function serveLine(key: string, line: Array<Waiting<Item, Result>>): Promise<void> {
-    while (line.length > 0) await serve(line.splice(0));
+    while (line.length > 0) await serve(line.splice(0, maxTogether));
     lines.delete(key);
   }
 

@@ -98,6 +98,27 @@ export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
   return rows.length === 1;
 }
 
+const INSERT_ALL: Statement = {
+  name: "insert_runs",
+  text: `
+insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
+  resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, check_at)
+select run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
+  nullif(resumed_from, 'null'), metadata, tags, start_input, run_at, timeout_seconds, total_nodes, coalesce(ignored_inputs, '{}'),
+  coalesce(run_at, now()) + interval '5 seconds'
+from jsonb_to_recordset($1::jsonb) as r (run_id uuid, org_id uuid, project_id uuid, flow_version integer, inputs jsonb, run_type text,
+  ran_by_type text, ran_by_id uuid, user_id text, parent_run_id uuid, resumed_from jsonb, metadata jsonb, tags text[],
+  start_input jsonb, run_at timestamptz, timeout_seconds integer, total_nodes integer, ignored_inputs text[])
+on conflict (run_id) do nothing
+returning run_id`,
+};
+
+/** Inserts PENDING runs of one organisation; answers the ids of those that were not there. */
+export async function insertRuns(db: Db, runs: readonly NewRun[]): Promise<ReadonlySet<string>> {
+  const rows = await db.query<{ run_id: string }>(INSERT_ALL, [jsonb(runs)]);
+  return new Set(rows.map((row) => row.run_id));
+}
+
 /** One run, or null. */
 export async function getRun(db: Db, runId: string): Promise<RunRow | null> {
   const rows = await db.query<RunRow>({ name: "get_run", text: "select * from runs where run_id = $1::uuid" }, [runId]);

@@ -1,0 +1,43 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Starts side by side at most. */
+const MAX_WINDOW = 16;
+/** At the slowest, three times as long is rested as a start takes. */
+const MIN_WINDOW = 0.25;
+/** Calls that take this many times as long as undisturbed ones are a sign that there is too much under way. */
+const TOLERANCE = 3;
+/** What every call is granted (ms): on a quiet machine differences below it are noise. */
+const SLACK_MS = 5;
+/** How fast the measure of an undisturbed call follows a Temporal that has become slower, a call. */
+const DRIFT = 1.0005;
+
+/** How many calls go side by side, and how long is rested between them, by how long they take. */
+export interface Pace {
+  /** How many calls to make next, side by side. */
+  batch(): number;
+  /** Notes how long a call took (ms). */
+  note(ms: number): void;
+  /** Waits before the next batch where even one call at a time is too much. */
+  rest(): Promise<void>;
+}
+
+/** Additive increase, multiplicative decrease, as for the window of a connection: no knowledge of the cluster is needed. */
+export function createPace(sleep: (ms: number) => Promise<unknown> = delay): Pace {
+  let window = 1;
+  let undisturbed = Number.POSITIVE_INFINITY;
+  let slowest = 0;
+  return {
+    batch: () => Math.max(1, Math.floor(window)),
+    note(ms) {
+      undisturbed = Math.min(ms, undisturbed * DRIFT);
+      slowest = Math.max(slowest, ms);
+    },
+    async rest() {
+      const took = slowest;
+      slowest = 0;
+      if (took > undisturbed * TOLERANCE + SLACK_MS) window = Math.max(MIN_WINDOW, window / 2);
+      else window = Math.min(MAX_WINDOW, window < 1 ? window * 1.5 : window + 1);
+      if (window < 1) await sleep(took * (1 / window - 1));
+    },
+  };
+}

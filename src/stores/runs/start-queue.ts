@@ -1,0 +1,25 @@
+import type { Db } from "../db.ts";
+import type { RunRow } from "./runs.ts";
+
+/** Those of the runs, of all organisations, whose workflow is still to be started. */
+export async function runsToStart(db: Db, runIds: readonly string[]): Promise<RunRow[]> {
+  return db.query<RunRow>(
+    {
+      name: "runs_to_start",
+      text: "select * from runs where run_id = any ($1::uuid[]) and state = 'PENDING' and cancel_requested is null",
+    },
+    [runIds],
+  );
+}
+
+/** Has the sweeper leave runs that wait for their start alone for so long. */
+export async function holdQueuedRuns(db: Db, runIds: readonly string[], holdMs: number): Promise<void> {
+  await db.query(
+    {
+      name: "hold_queued_runs",
+      text: `update runs set check_at = greatest(run_at, now()) + make_interval(secs => $2::float8 / 1000)
+        where run_id = any ($1::uuid[]) and state = 'PENDING' and cancel_requested is null`,
+    },
+    [runIds, holdMs],
+  );
+}
