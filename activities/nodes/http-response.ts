@@ -1,3 +1,4 @@
+import { retryAfterMs } from "../../src/domain/retry-after.ts";
 import { TextDecoder } from "node:util";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { parseExactJson } from "../../src/domain/exact-json.ts";
@@ -10,8 +11,6 @@ import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 
 /** Characters of a body that a failure's message quotes. */
 const QUOTED_CHARS = 500;
-/** A longer wait than this is not asked for in earnest. */
-const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000;
 /** Levels of an answer's JSON; more is refused, as everything that walks the value later would have to survive it. */
 const MAX_JSON_DEPTH = 100;
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429]);
@@ -68,7 +67,7 @@ export function statusFailure(response: GuardedResponse, secrets: readonly strin
   return new NodeFailure("http_status", message, {
     upstream: true,
     retryable: RETRYABLE.has(status) || status >= 500,
-    retry_after_ms: retryAfter(response.headers["retry-after"]),
+    retry_after_ms: retryAfterMs(response.headers["retry-after"], Date.now()) ?? undefined,
   });
 }
 
@@ -131,10 +130,4 @@ function scrub(text: string, secrets: readonly string[]): string {
   let clean = storable(text);
   for (const secret of secrets) clean = clean.replaceAll(secret, "[redacted]");
   return redactSecrets(clean).trim();
-}
-
-function retryAfter(header: string | undefined): number | undefined {
-  if (header === undefined) return undefined;
-  const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - Date.now();
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { uuidv7 } from "uuidv7";
+import { uuid7Of } from "../../src/domain/uuid.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { MAX_SUBFLOW_DEPTH } from "../../src/domain/flow/definition/limits.ts";
 import { validateRunInputs } from "../../src/domain/flow/io/run-inputs.ts";
@@ -95,7 +96,5 @@ const MADE_OF_NAMES = 22;
 
 /** An id with the time of now, as those of all runs have it, and the rest made of who calls: a second try finds the first. */
 function childRunId(parentRunId: string, path: string): string {
-  const hash = createHash("sha256").update(`${parentRunId} ${path}`).digest("hex");
-  const variant = ((Number.parseInt(hash.slice(3, 4), 16) & 3) | 8).toString(16);
-  return `${uuidv7().slice(0, 14)}7${hash.slice(0, 3)}-${variant}${hash.slice(4, 7)}-${hash.slice(7, 19)}`;
+  return uuid7Of(uuidv7(), createHash("sha256").update(`${parentRunId} ${path}`).digest("hex"));
 }

@@ -9,6 +9,7 @@ import type { ExecuteInput, NodeReport } from "../../src/domain/runs/run-report.
 import { storeValue } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { isConnectionError } from "../../src/stores/db.ts";
+import { whileDatabaseIsAway } from "../../src/stores/patience.ts";
 import { toApplicationFailure } from "../failures.ts";
 import type { NodeExecutor, NodeOutcome } from "../nodes/executor.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
@@ -160,16 +161,8 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
  * Writes how a node ended. A database that is gone is waited for right here: to repeat the attempt would repeat what the
  * node did outside.
  */
-async function insist(context: Context, write: () => Promise<void>): Promise<void> {
-  const until = Date.now() + INSIST_MS;
-  for (let wait = 100; ; wait = Math.min(wait * 2, 1000)) {
-    try {
-      return await write();
-    } catch (error) {
-      if (!isConnectionError(error) || Date.now() > until) throw error;
-    }
-    await context.sleep(wait);
-  }
+function insist(context: Context, write: () => Promise<void>): Promise<void> {
+  return whileDatabaseIsAway(write, { maxMs: INSIST_MS, sleep: (ms) => context.sleep(ms) });
 }
 
 function failureOf({ code, message, retryable, upstream }: RunError): NodeFailure {

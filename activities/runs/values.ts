@@ -7,7 +7,7 @@ import type {
   StoreOutputsInput,
   StoredScope,
 } from "../../src/domain/runs/run-report.ts";
-import { loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
+import { loadValue, storeReference, storeValue } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { storeInputs } from "../../src/services/runs/create-run.ts";
 
@@ -79,9 +79,7 @@ export async function splitItems(
   const slice = await Promise.all(
     list.slice(from, to).map(async (item): Promise<StoredValue> => {
       const text = JSON.stringify(item);
-      if (text.length <= ITEM_CHARS) return { v: item };
-      const { key, size } = await blobs.put(org_id, Buffer.from(text), { maxBytes: Number.MAX_SAFE_INTEGER });
-      return { ref: { $blob: key, size } };
+      return text.length <= ITEM_CHARS ? { v: item } : storeReference(blobs, org_id, text);
     }),
   );
   return { count: list.length, items: slice };

@@ -7,3 +7,9 @@ const UUID = new RegExp(`^${UUID_PATTERN}$`, "i");
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
+
+/** A UUIDv7 with the time of another one and the rest made of a hash (hexadecimal digits, 19 at least): the same hash, the same rest. */
+export function uuid7Of(timeOf: string, hash: string): string {
+  const variant = ((Number.parseInt(hash.slice(3, 4), 16) & 3) | 8).toString(16);
+  return `${timeOf.slice(0, 13)}-7${hash.slice(0, 3)}-${variant}${hash.slice(4, 7)}-${hash.slice(7, 19)}`;
+}

@@ -1,12 +1,12 @@
+import { uuid7Of } from "../../src/domain/uuid.ts";
+
 /**
  * The id of something that a node of a run brings about: a UUIDv7 with the time of the run's own id. It is made of nothing
  * but the two names, because a workflow task that was lost is executed anew, with another clock and perhaps in another
  * order, after its local activities have written already: what they wrote must be found under the same id.
  */
 export function nodeUuid7(runId: string, path: string): string {
-  const hash = hash128(`${runId} ${path}`);
-  const variant = ((Number.parseInt(hash.slice(3, 4), 16) & 3) | 8).toString(16);
-  return `${runId.slice(0, 13)}-7${hash.slice(0, 3)}-${variant}${hash.slice(4, 7)}-${hash.slice(7, 19)}`;
+  return uuid7Of(runId, hash128(`${runId} ${path}`));
 }
 
 /** 128 well-mixed bits of a text, as 32 hexadecimal digits. Four lanes of MurmurHash3's mixing; no secret depends on it. */

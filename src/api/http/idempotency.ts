@@ -1,6 +1,7 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from "node:crypto";
+import { createHash, createHmac, hkdfSync } from "node:crypto";
 import { uuidv7 } from "uuidv7";
 import type { Logger } from "../../platform/logging/logger.ts";
+import { decrypt, encrypt } from "../../platform/secrets/aes-gcm.ts";
 import { Problem, invalid } from "../../domain/errors.ts";
 import type { Database } from "../../stores/db.ts";
 import { LEASE_SECONDS, claimKey, releaseClaim, renewClaim, storeAnswer } from "../../stores/http/idempotency.ts";
@@ -161,16 +162,11 @@ function hashRequest(request: IdempotentRequest): Buffer {
  * the caller can have the answer again, somebody who reads the database cannot.
  */
 function seal(text: string, credential: string): string {
-  const nonce = randomBytes(12);
-  const cipher = createCipheriv("aes-256-gcm", sealingKey(credential), nonce);
-  return Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]).toString("base64");
+  return encrypt(Buffer.from(text), sealingKey(credential), "").toString("base64");
 }
 
 function unseal(sealed: string, credential: string | null): string {
-  const bytes = Buffer.from(sealed, "base64");
-  const decipher = createDecipheriv("aes-256-gcm", sealingKey(credential ?? ""), bytes.subarray(0, 12));
-  decipher.setAuthTag(bytes.subarray(-16));
-  return decipher.update(bytes.subarray(12, -16), undefined, "utf8") + decipher.final("utf8");
+  return decrypt(Buffer.from(sealed, "base64"), sealingKey(credential ?? ""), "").toString("utf8");
 }
 
 function sealingKey(credential: string): Buffer {

@@ -1,3 +1,4 @@
+import { MAX_RETRY_AFTER_MS } from "../retry-after.ts";
 export const SUBSCRIPTION_STATUSES = ["enabled", "disabled"] as const;
 export type SubscriptionStatus = (typeof SUBSCRIPTION_STATUSES)[number];
 
@@ -55,8 +56,6 @@ export const DEFAULT_WEBHOOK_SCHEDULE_MS: readonly number[] = [
 
 /** An attempt is put off by up to this share of its delay, so that what failed together does not come back together. */
 const JITTER = 0.2;
-/** A receiver that asks for more is asked again all the same. */
-const MAX_RETRY_AFTER_MS = 24 * HOUR;
 /** Other deliveries wait for at most this long because one was answered with Retry-After. */
 const MAX_HOLD_MS = HOUR;
 
@@ -84,16 +83,6 @@ export function verdictOf(
     delay_ms: Math.round(wanted * (1 + JITTER * random())),
     hold_ms,
   };
-}
-
-/** Reads a Retry-After header, seconds or a date, as milliseconds from `now`; null when it is neither. */
-export function retryAfterMs(header: string | undefined, now: number): number | null {
-  const text = header?.trim() ?? "";
-  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, MAX_RETRY_AFTER_MS);
-  // Only HTTP's own form of a date: Date.parse reads far more.
-  if (!/^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text)) return null;
-  const at = Date.parse(text);
-  return Number.isNaN(at) ? null : Math.max(0, at - now);
 }
 
 /** Subscriptions of an organisation at most: each event is looked at once for each of them. */

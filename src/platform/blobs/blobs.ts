@@ -32,6 +32,31 @@ export async function storeValue(
   return { ref: { $blob: key, size } };
 }
 
+/**
+ * Stores values until those that stay inline are `maxBytes` long together (of JSON, in UTF-16 units); from then on the others
+ * go by reference, however short they are. Their own length was checked before.
+ */
+export function createInlineBudget(
+  blobs: BlobStore,
+  orgId: string,
+  maxBytes: number,
+): (value: StoredValue) => Promise<StoredValue> {
+  let carried = 0;
+  return async (value) => {
+    if (!("v" in value)) return value;
+    const text = jsonText(value.v);
+    if (carried + text.length > maxBytes) return storeReference(blobs, orgId, text);
+    carried += text.length;
+    return value;
+  };
+}
+
+/** Puts a value, given as its JSON, into the blob store, however short it is. */
+export async function storeReference(blobs: BlobStore, orgId: string, text: string): Promise<StoredValue> {
+  const { key, size } = await blobs.put(orgId, Buffer.from(text), { maxBytes: ANY_LENGTH });
+  return { ref: { $blob: key, size } };
+}
+
 /** The value behind a stored form. Throws BlobNotFound where the blob is gone. */
 export async function loadValue(blobs: BlobStore, stored: StoredValue): Promise<Json> {
   if ("v" in stored) return stored.v;

@@ -1,3 +1,4 @@
+import { retryAfterMs } from "../../domain/retry-after.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { GuardedFetch, GuardedResponse } from "../fetch/guarded-fetch.ts";
 import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
@@ -43,7 +44,7 @@ export async function callModel(
         `${host} answered ${answer.status}. ${detail}`.trim(),
       );
     }
-    const asked = answer instanceof EmbeddingError ? 0 : retryAfterMs(answer.headers["retry-after"]);
+    const asked = answer instanceof EmbeddingError ? 0 : (retryAfterMs(answer.headers["retry-after"], Date.now()) ?? 0);
     // Some jitter: otherwise all that were refused together come back together.
     const wait = Math.min(MAX_RETRY_MS, Math.max(asked, retryMs * 2 ** (tried - 1) * (0.75 + Math.random() / 2)));
     await delay(wait, undefined, signal === undefined ? {} : { signal }).catch((error: unknown) => {
@@ -81,13 +82,6 @@ async function post(
 }
 
 const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500;
-
-function retryAfterMs(header: string | undefined): number {
-  if (header === undefined) return 0;
-  if (/^\d{1,6}$/.test(header.trim())) return Number(header) * 1000;
-  const time = Date.parse(header);
-  return Number.isNaN(time) ? 0 : Math.max(0, time - Date.now());
-}
 
 function parse(body: Buffer, host: string): unknown {
   try {

@@ -1,9 +1,9 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
+import { AES_GCM_OVERHEAD, decrypt, encrypt } from "./aes-gcm.ts";
 
 const KEY_BYTES = 32;
 const ID_BYTES = 4;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
+const { nonce: NONCE_BYTES, tag: TAG_BYTES } = AES_GCM_OVERHEAD;
 const VERSION = 1;
 /** Where the sealed text begins: version, id of the master key, wrapped data key. */
 const HEAD_BYTES = 1 + ID_BYTES + NONCE_BYTES + KEY_BYTES + TAG_BYTES;
@@ -58,8 +58,8 @@ export function createSecretBox(masterKeys: readonly Buffer[]): SecretBox {
       const id = sealed.subarray(1, 1 + ID_BYTES).toString("hex");
       const masterKey = byId.get(id);
       if (!masterKey) throw new SealBroken("The secret was sealed under a master key that is not configured.");
-      const dataKey = decrypt(sealed.subarray(1 + ID_BYTES, HEAD_BYTES), masterKey, `data key of ${context}`);
-      return decrypt(sealed.subarray(HEAD_BYTES), dataKey, context).toString("utf8");
+      const dataKey = openSealed(sealed.subarray(1 + ID_BYTES, HEAD_BYTES), masterKey, `data key of ${context}`);
+      return openSealed(sealed.subarray(HEAD_BYTES), dataKey, context).toString("utf8");
     },
     isCurrent: (sealed) => sealed[0] === VERSION && sealed.subarray(1, 1 + ID_BYTES).equals(idOf(current)),
   };
@@ -70,17 +70,9 @@ function idOf(key: Buffer): Buffer {
   return createHash("sha256").update("millrace master key").update(key).digest().subarray(0, ID_BYTES);
 }
 
-function encrypt(bytes: Buffer, key: Buffer, context: string): Buffer {
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
-  return Buffer.concat([nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
-}
-
-function decrypt(bytes: Buffer, key: Buffer, context: string): Buffer {
-  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES)).setAAD(Buffer.from(context));
-  decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+function openSealed(bytes: Buffer, key: Buffer, context: string): Buffer {
   try {
-    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+    return decrypt(bytes, key, context);
   } catch {
     throw new SealBroken("The stored secret was changed, or belongs elsewhere.");
   }

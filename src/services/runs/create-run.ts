@@ -4,7 +4,7 @@ import type { Plan } from "../../domain/flow/plan/types.ts";
 import { Problem } from "../../domain/errors.ts";
 import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import type { CheckpointNode, RanByType, RunInput, RunType } from "../../domain/runs/run.ts";
-import { ANY_LENGTH, storeValue } from "../../platform/blobs/blobs.ts";
+import { ANY_LENGTH, createInlineBudget, storeValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { countLiveRuns, getRun, insertRun, lockRunCounts } from "../../stores/runs/runs.ts";
@@ -194,16 +194,11 @@ export async function storeInputs(
   orgId: string,
   inputs: Readonly<Record<string, Json>>,
 ): Promise<Record<string, StoredValue>> {
-  let carried = 0;
+  const within = createInlineBudget(blobs, orgId, INLINE_INPUTS_BYTES);
   const stored: Record<string, StoredValue> = {};
   for (const [id, input] of Object.entries(inputs)) {
-    // How long it may be was checked at the door: as text, while its JSON may be a few times as long.
-    const value = await storeValue(blobs, orgId, input, ANY_LENGTH);
-    if ("v" in value) carried += JSON.stringify(value.v).length;
-    if ("v" in value && carried > INLINE_INPUTS_BYTES) {
-      const { key, size } = await blobs.put(orgId, Buffer.from(JSON.stringify(input)), { maxBytes: ANY_LENGTH });
-      stored[id] = { ref: { $blob: key, size } };
-    } else stored[id] = value;
+    // How long it may be was checked when it was read: as text, while its JSON may be a few times as long.
+    stored[id] = await within(await storeValue(blobs, orgId, input, ANY_LENGTH));
   }
   return stored;
 }

@@ -5,7 +5,7 @@ import { reuseFor } from "../../domain/flow/plan/reuse.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Json } from "../../domain/json.ts";
 import type { CheckpointNode } from "../../domain/runs/run.ts";
-import { loadValue } from "../../platform/blobs/blobs.ts";
+import { createInlineBudget, loadValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import { getCheckpoint } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
@@ -89,18 +89,9 @@ async function carry(
   orgId: string,
   nodes: Readonly<Record<string, CheckpointNode>>,
 ): Promise<Record<string, CheckpointNode>> {
-  let carried = 0;
+  const within = createInlineBudget(blobs, orgId, CARRIED_BYTES);
   const kept: Array<[string, CheckpointNode]> = [];
-  for (const [id, node] of Object.entries(nodes)) {
-    const text = "v" in node.value ? Buffer.from(JSON.stringify(node.value.v)) : null;
-    if (text === null || carried + text.length <= CARRIED_BYTES) {
-      carried += text?.length ?? 0;
-      kept.push([id, node]);
-    } else {
-      const { key, size } = await blobs.put(orgId, text, { maxBytes: text.length });
-      kept.push([id, { ...node, value: { ref: { $blob: key, size } } }]);
-    }
-  }
+  for (const [id, node] of Object.entries(nodes)) kept.push([id, { ...node, value: await within(node.value) }]);
   return Object.fromEntries(kept);
 }
 

@@ -1,5 +1,5 @@
 import { eventEnvelope, publicEventId } from "../../domain/webhooks/events.ts";
-import { retryAfterMs } from "../../domain/webhooks/webhook.ts";
+import { retryAfterMs } from "../../domain/retry-after.ts";
 import type { AttemptResult } from "../../domain/webhooks/webhook.ts";
 import { signWebhook } from "../../domain/webhooks/webhook-signature.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";

@@ -1,10 +1,6 @@
+import { retryAfterMs } from "../../../src/domain/retry-after.ts";
 import { describe, expect, it } from "vitest";
-import {
-  DEFAULT_WEBHOOK_SCHEDULE_MS,
-  headerProblems,
-  retryAfterMs,
-  verdictOf,
-} from "../../../src/domain/webhooks/webhook.ts";
+import { DEFAULT_WEBHOOK_SCHEDULE_MS, headerProblems, verdictOf } from "../../../src/domain/webhooks/webhook.ts";
 import type { AttemptResult } from "../../../src/domain/webhooks/webhook.ts";
 
 const MINUTE = 60_000;
