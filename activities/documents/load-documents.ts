@@ -10,7 +10,7 @@ import type { DocumentRow } from "../../src/stores/documents/documents.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
 
 /** Documents a run reads at most; more of them are a failure that says so, not a silent choice. */
-const MOST_DOCUMENTS = 1000;
+const MAX_DOCUMENTS = 1000;
 
 /** The documents of the run's handle, once none of them is still being read. */
 export function createLoadDocuments(db: Database, blobs: BlobStore, plans: PlanCache) {
@@ -25,15 +25,15 @@ export function createLoadDocuments(db: Database, blobs: BlobStore, plans: PlanC
             documentsOfHandle(
               connection,
               { project_id: run.project_id, node_id: node.id, user_id: userId },
-              MOST_DOCUMENTS + 1,
+              MAX_DOCUMENTS + 1,
             ),
           );
     const pending = rows.filter(({ status }) => status === "pending").length;
     if (pending > 0) return { pending };
-    if (rows.length > MOST_DOCUMENTS) {
+    if (rows.length > MAX_DOCUMENTS) {
       throw new NodeFailure(
         "too_many_documents",
-        `More than ${MOST_DOCUMENTS} documents were uploaded under this handle. Remove some.`,
+        `More than ${MAX_DOCUMENTS} documents were uploaded under this handle. Remove some.`,
       );
     }
     if (required && rows.length === 0) throw new NodeFailure("documents_missing", missing(node.id, userId));

@@ -21,7 +21,7 @@ const ANNOUNCE_AFTER_MS = 1000;
 /** The same for a node that has the ends of others to tell along with its own: outputs among them, which streams wait for. */
 const TELL_OTHERS_AFTER_MS = 250;
 const HEARTBEAT_MS = 1000;
-const MOST_FAULTS = 6;
+const MAX_FAULTS = 6;
 /** Longest wait for a database that is gone, to write what a node has done (ms). The activity's own time limit is longer. */
 const INSIST_MS = 600_000;
 
@@ -174,7 +174,7 @@ function failureOf({ code, message, retryable, upstream }: RunError): NodeFailur
  * attempt a few times; then the node fails with a word, rather than being repeated until the run's time limit.
  */
 function ours(thrown: unknown, temporalAttempt: number): unknown {
-  if (thrown instanceof NodeFailure || isConnectionError(thrown) || temporalAttempt < MOST_FAULTS) return thrown;
+  if (thrown instanceof NodeFailure || isConnectionError(thrown) || temporalAttempt < MAX_FAULTS) return thrown;
   return new NodeFailure("internal_error", "The node could not be executed because of a fault of the service.", {
     cause: thrown,
   });

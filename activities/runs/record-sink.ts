@@ -4,7 +4,7 @@ import { isConnectionError } from "../../src/stores/db.ts";
 import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
 
 const FIRST_WAIT_MS = 100;
-const LONGEST_WAIT_MS = 5000;
+const MAX_WAIT_MS = 5000;
 /**
  * Failures that are not the database's absence, before the write is given up: the reconciler then takes the end from the
  * workflow's result. Few, since the workflow's step waits for the write.
@@ -24,7 +24,7 @@ export function createRecordSink(recorder: RunRecorder, onFault: (error: unknown
         callDuringReplay: false,
         async fn(_info: unknown, report: RunReport): Promise<void> {
           let faults = 0;
-          for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+          for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
             try {
               await recorder.record(report);
               return;

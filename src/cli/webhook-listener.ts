@@ -4,7 +4,7 @@ import { webhookProblem } from "../domain/webhooks/webhook-signature.ts";
 import { CommandFailure } from "./failure.ts";
 
 /** Events are far shorter: what is longer than 20 kB is referred to. */
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 const FORWARD_TIMEOUT_MS = 15_000;
 
 /** A delivery as it came. */
@@ -86,9 +86,9 @@ async function textOf(request: IncomingMessage): Promise<string | undefined> {
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length <= MOST_BYTES) chunks.push(chunk);
+    if (length <= MAX_BYTES) chunks.push(chunk);
   }
-  return length > MOST_BYTES ? undefined : Buffer.concat(chunks).toString("utf8");
+  return length > MAX_BYTES ? undefined : Buffer.concat(chunks).toString("utf8");
 }
 
 function webhookHeaders(headers: IncomingHttpHeaders): Record<string, string> {

@@ -16,7 +16,7 @@ export interface TemporalConnection {
 
 /** gRPC's codes for what waiting does not mend: NOT_FOUND (the namespace), PERMISSION_DENIED, UNAUTHENTICATED. */
 const FINAL_CODES: readonly unknown[] = [5, 7, 16];
-const MOST_WAIT_MS = 5000;
+const MAX_WAIT_MS = 5000;
 
 /**
  * Connects to Temporal, and waits until it is there; `onWait` is told why it has to. Throws where waiting is of no use.
@@ -27,7 +27,7 @@ export async function connectTemporal(
   onWait: (error: unknown, message: string) => void = () => undefined,
 ): Promise<TemporalConnection> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
-  for (let wait = 250; ; wait = Math.min(wait * 2, MOST_WAIT_MS)) {
+  for (let wait = 250; ; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
     let connected: TemporalConnection | undefined;
     try {
       connected = await connect(config);

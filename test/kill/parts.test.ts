@@ -14,7 +14,7 @@ afterAll(() => installation?.close());
 // Requests under way when the worker dies are sent again, under the same key: 10 items of the map, a round of the loop, the
 // long ones. So are those of a worker that could not tell Temporal for ten seconds that it lives. Otherwise none: what came
 // of a node waits in the worker until it can be told.
-const MOST_REPEATED = { worker: 20, temporal: 20, api: 0, postgres: 0 };
+const MAX_REPEATED = { worker: 20, temporal: 20, api: 0, postgres: 0 };
 
 describe("killed while every kind of run, an upload and clients are in the middle of it", () => {
   it.each(["worker", "api", "temporal", "postgres"] as const)(
@@ -29,7 +29,7 @@ describe("killed while every kind of run, an upload and clients are in the middl
         const { runs, nodes, requests, repeated, documents, recoveredMs, refusals } = await mixture.verdict();
         expect(refusals.withoutRetryAfter).toBe(0);
         expect(installation.logs()).not.toContain('"level":"fatal"');
-        expect(repeated).toBeLessThanOrEqual(MOST_REPEATED[what]);
+        expect(repeated).toBeLessThanOrEqual(MAX_REPEATED[what]);
         tell({
           killed: what,
           when: "short http nodes, held http, code, delay, map of 500, open approvals, sub-flows, uploads, sync and async posts under way",

@@ -8,8 +8,8 @@ import { tell } from "../kill/table.ts";
 
 const MINUTES = Number(process.env["MILLRACE_SOAK_MINUTES"] ?? 10);
 /** Parts killed in one round, and the longest time each is gone (ms). */
-const MOST_KILLS = 8;
-const LONGEST_GONE_MS = 10_000;
+const MAX_KILLS = 8;
+const MAX_DOWNTIME_MS = 10_000;
 
 let installation: Installation;
 beforeAll(async () => {
@@ -39,7 +39,7 @@ const upTo = (most: number): number => Math.floor(Math.random() * most);
 /** Kills a part and starts it again after a while, as a supervisor would: until it comes up. */
 async function strike(part: Part): Promise<void> {
   await part.kill();
-  await delay(upTo(LONGEST_GONE_MS));
+  await delay(upTo(MAX_DOWNTIME_MS));
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await part.restart();
@@ -57,7 +57,7 @@ it(`what is accepted ends right while parts are killed for ${MINUTES} minutes`, 
     await mixture.inTheMiddle();
     const struck: string[] = [];
     const under = new Map<string, Promise<void>>();
-    const kills = 1 + upTo(MOST_KILLS);
+    const kills = 1 + upTo(MAX_KILLS);
     for (let n = 0; n < kills; n += 1) {
       const part = all[upTo(all.length)];
       if (!part || under.has(part.name)) continue;

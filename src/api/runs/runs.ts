@@ -21,7 +21,7 @@ import { viewListedRun, viewRun, withDetails } from "./run-views.ts";
 
 const TAG = "Runs";
 /** Nodes that one answer shows; maps may have many more. */
-const MOST_NODES = 2000;
+const MAX_NODES = 2000;
 
 export const runParams = z.object({ run_id: pathId("run") });
 export const RUN_LINKS = {
@@ -191,9 +191,9 @@ last event of a run that has ended gets a 204, which tells an EventSource to sto
         if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
         const view = await viewRun(deps, row);
         if (query.expand !== "nodes") return { status: 200, body: view };
-        const nodes = await db.org(org_id, (client) => listNodeRuns(client, run_id, MOST_NODES + 1));
-        const shown = nodes.slice(0, MOST_NODES).map(presentNodeRun);
-        return { status: 200, body: { ...view, nodes: shown, nodes_truncated: nodes.length > MOST_NODES } };
+        const nodes = await db.org(org_id, (client) => listNodeRuns(client, run_id, MAX_NODES + 1));
+        const shown = nodes.slice(0, MAX_NODES).map(presentNodeRun);
+        return { status: 200, body: { ...view, nodes: shown, nodes_truncated: nodes.length > MAX_NODES } };
       },
     }),
   ];

@@ -34,7 +34,7 @@ export interface SweeperDeps {
 
 const BATCH = 100;
 /** Failures in a row after which a round ends. */
-const MOST_FAILURES = 3;
+const MAX_FAILURES = 3;
 /** A signal that a living workflow has not taken after this time was lost (ms). */
 const SIGNAL_AGAIN_MS = 5000;
 
@@ -62,7 +62,7 @@ async function sweep(deps: SweeperDeps, isClosed: () => boolean): Promise<void> 
       inARow += 1;
       onSwept("error", runId, error);
     }
-    return inARow < MOST_FAILURES && !isClosed();
+    return inARow < MAX_FAILURES && !isClosed();
   }
 
   for (;;) {

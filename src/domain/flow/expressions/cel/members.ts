@@ -2,12 +2,12 @@ import { failed, describe, isList, isMap, keysOf, member, type Value } from "./v
 import type { Meter } from "../meter.ts";
 import { isInteger, toNumber } from "../natives.ts";
 
-const LONGEST_NAME = 80;
+const MAX_NAME_CHARS = 80;
 
 const quoted = (key: Value): string => {
   if (typeof key === "object" && key !== null) return `(${describe(key)})`;
-  const shown = typeof key === "string" ? key.slice(0, LONGEST_NAME) : key;
-  return JSON.stringify(typeof shown === "bigint" ? toNumber(shown) : shown).slice(0, LONGEST_NAME);
+  const shown = typeof key === "string" ? key.slice(0, MAX_NAME_CHARS) : key;
+  return JSON.stringify(typeof shown === "bigint" ? toNumber(shown) : shown).slice(0, MAX_NAME_CHARS);
 };
 
 const memberNames = (names: readonly Value[]): string => {

@@ -82,14 +82,14 @@ export const formatDuration = ({ nanos }: Duration): string => {
   return `${nanos < 0n ? "-" : ""}${size / NANOS_PER_SECOND}${fraction === "" ? "" : `.${fraction}`}s`;
 };
 
-const LONGEST_ZONE = 100;
+const MAX_ZONE_CHARS = 100;
 
 const unknownZone = (zone: string): NodeFailure =>
   failed(`${JSON.stringify(zone.slice(0, 40))} is not a time zone such as "Europe/Berlin" or "+02:00"`);
 
 /** Minutes that a zone is ahead of UTC at an instant; "+02:00" or a name such as "Europe/Berlin". */
 const offsetMinutes = (zone: string, ms: number): number => {
-  if (zone.length > LONGEST_ZONE) throw unknownZone(zone);
+  if (zone.length > MAX_ZONE_CHARS) throw unknownZone(zone);
   const fixed = /^([+-]?)(\d\d):(\d\d)$/.exec(zone);
   if (fixed) return (fixed[1] === "-" ? -1 : 1) * (Number(fixed[2]) * 60 + Number(fixed[3]));
   try {
