@@ -1,4 +1,4 @@
-// npm run bench:cpu: processor time a run, by process. Steadier than wall time on a machine that has other things to do.
+// npm run bench:cpu: processor time per run, by process. It varies less than wall time on a machine under other load.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { inlineFlow } from "./flows.ts";

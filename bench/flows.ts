@@ -43,7 +43,7 @@ export const httpFlow = (url: string) =>
     ],
   );
 
-/** So many inline nodes in a row. */
+/** A chain of `length` inline nodes. */
 export function chainFlow(length: number) {
   const ids = Array.from({ length }, (_, at) => `tpl-${at}`);
   const nodes = ids.map((id, at) => ({
@@ -58,7 +58,7 @@ export function chainFlow(length: number) {
   );
 }
 
-/** So many http nodes side by side. */
+/** `width` http nodes in parallel. */
 export function parallelFlow(width: number, url: string) {
   const ids = Array.from({ length: width }, (_, at) => `http-${at}`);
   return flow(
@@ -73,7 +73,7 @@ export function parallelFlow(width: number, url: string) {
   );
 }
 
-/** A map of a template over so many items. */
+/** A map of a template over `count` items. */
 export function mapFlow(count: number) {
   const inner = {
     nodes: [

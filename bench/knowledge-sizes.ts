@@ -14,7 +14,7 @@ import { median, quantile } from "./measure.ts";
 const QUERIES = 150;
 const WARM_UP = 20;
 
-/** p50 and p95 of queries by size, strategy and concurrency; the query's vector is there, as embedding it is a matter of the model. */
+/** p50 and p95 of queries by size, strategy and concurrency; without the time to embed the query, which depends on the model. */
 export async function measureSizes(
   database: Database,
   sizes: readonly number[],

@@ -17,7 +17,7 @@ export async function listBench(stage: Stage, rows: number): Promise<string> {
       nodes: [{ id: "out-0", type: "output", config: { value: "x" } }],
       edges: [],
     });
-    // Ids in the order of creation, as the service makes them: 48 bits of time, then whatever.
+    // Ids in the order of creation, as the service makes them: 48 bits of time, the rest is irrelevant.
     await stage.db.system((db) =>
       db.query(
         `insert into runs (run_id, org_id, project_id, flow_version, state, inputs, run_type, ran_by_type, start_input, timeout_seconds, finished_at)

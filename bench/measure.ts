@@ -1,4 +1,4 @@
-/** Milliseconds; the middle of what was measured. */
+/** Milliseconds; the median of the measurements. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
@@ -8,7 +8,7 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** How long one call after the other takes (ms each). */
+/** Duration of sequential calls (ms each). */
 export async function latencies(call: () => Promise<unknown>, count: number): Promise<number[]> {
   const times: number[] = [];
   for (let done = 0; done < count; done += 1) {
@@ -47,7 +47,7 @@ export interface Measured {
 }
 
 /**
- * Measures contenders side by side: in each round every one has its turn, so that what the machine does meanwhile meets
+ * Measures contenders side by side: each round measures every one of them, so that other load on the machine affects
  * all of them; the figures are medians over the rounds.
  */
 export async function compare(

@@ -25,7 +25,7 @@ export interface Process {
   stop(): Promise<void>;
 }
 
-/** Servers, one organisation and whatever processes a measurement needs; all of it on throw-away state. */
+/** Servers, one organisation and the processes of a measurement, all with temporary state. */
 export interface Stage {
   readonly db: Database;
   readonly databaseUrl: string;

@@ -87,7 +87,7 @@ async function beside(stage: Stage, api: Process, seconds: number): Promise<stri
   ];
 }
 
-/** The throughput of inline flows, without and with a subscription to their ends. */
+/** The throughput of inline flows, without and with a subscription to their terminal events. */
 async function cost(stage: Stage, api: Process, { rounds, load }: { rounds: number; load: number }): Promise<string[]> {
   const project = await stage.deploy(api, inlineFlow);
   const call = stage.call(api, project, { "in-0": "Ada" });

@@ -1,5 +1,5 @@
-// Compiles the sources and bundles the workflows into dist/, which appears whole or not at all: processes that start
-// meanwhile see the old one or the new one. Two builds at once take turns, and the second finds its work done.
+// Compiles the sources and bundles the workflows into dist/, which is replaced atomically: processes that start
+// during a build see the old one or the new one. Concurrent builds run one after the other, and the second has nothing to do.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -47,7 +47,7 @@ export async function build({ strict }) {
       stdio: "inherit",
     });
     if (types.status !== 0 && strict) throw new Error("The sources do not type-check; dist/ is as it was.");
-    if (types.status !== 0) console.error("The sources do not type-check (above); built all the same.");
+    if (types.status !== 0) console.error("The sources do not type-check (above); built nevertheless.");
     const bundle = spawnSync(process.execPath, [join(root, "scripts/build-workflows.mjs"), fresh], {
       cwd: root,
       stdio: "inherit",

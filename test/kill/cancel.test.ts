@@ -7,7 +7,7 @@ import type { HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
 import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
-import { tell } from "./table.ts";
+import { recordKill } from "./kill-table.ts";
 
 /** What contract.md promises (ms). */
 const WITHIN_MS = 5000;
@@ -31,7 +31,7 @@ const one = (node: { id: string; type: string; config: object }) =>
     [`${node.id}>after-0`, "after-0>out-0"],
   );
 
-/** Starts runs that are busy with http (four, so that each worker has some), code, a delay, and a child that asks. */
+/** Starts runs that are busy with http (four, so that each worker has some), code, a delay, and a child with an approval. */
 async function busyRuns(): Promise<string[]> {
   target.reset();
   const asking = await bench.deploy(one({ id: "http-0", type: "http", config: { url: `${target.url}/hang` } }));
@@ -52,7 +52,7 @@ async function busyRuns(): Promise<string[]> {
   return runs.map(({ run_id }) => run_id);
 }
 
-/** Whether a child process of a worker has been computing for the last moment; told from /proc, where there is one. */
+/** Whether a child process of a worker has used processor time just now, read from /proc where it exists. */
 async function anyScriptRuns(): Promise<boolean> {
   const before = cpuTimes();
   await new Promise((resolve) => setTimeout(resolve, 250));
@@ -75,7 +75,7 @@ function cpuTimes(): Map<number, number> {
   return times;
 }
 
-/** Cancels all; answers how long it took until they were, and until nothing of them went on (ms). */
+/** Cancels all runs; returns the time until they were cancelled, and until none of their work continued (ms). */
 async function cancelAll(runs: readonly string[]): Promise<number> {
   const since = Date.now();
   const answers = await Promise.all(runs.map((id) => bench.api.post(`/v2/runs/${id}/cancel`, { reason: "enough" })));
@@ -109,7 +109,7 @@ describe("a graceful cancel", () => {
     const tookMs = await cancelAll(runs);
     expect(tookMs).toBeLessThan(WITHIN_MS);
     await expectCancelled(runs);
-    tell({
+    recordKill({
       killed: "nothing: graceful cancel",
       when: "in http (4), code, delay, a sub-flow's http",
       runs: runs.length + 1,
@@ -124,7 +124,7 @@ describe("a graceful cancel", () => {
     expect(tookMs).toBeLessThan(WITHIN_MS);
     await expectCancelled(runs);
     await service.worker[0]?.restart();
-    tell({
+    recordKill({
       killed: "one of two workers, then graceful cancel at once",
       when: "in http (4), code, delay, a sub-flow's http",
       runs: runs.length + 1,
@@ -132,14 +132,14 @@ describe("a graceful cancel", () => {
     });
   });
 
-  it("and when every worker is gone: the api's own worker takes it", async () => {
+  it("and when every worker is down: the api's own worker takes it", async () => {
     const runs = await busyRuns();
     await Promise.all(service.worker.map((each) => each.kill()));
     const tookMs = await cancelAll(runs);
     expect(tookMs).toBeLessThan(WITHIN_MS);
     await expectCancelled(runs);
     await Promise.all(service.worker.map((each) => each.restart()));
-    tell({
+    recordKill({
       killed: "every worker, then graceful cancel at once",
       when: "in http (4), code, delay, a sub-flow's http",
       runs: runs.length + 1,

@@ -8,7 +8,7 @@ import { administer } from "../support/database.ts";
 import { eventually } from "../support/scratch.ts";
 import { client, startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
-import { tell } from "./table.ts";
+import { recordKill } from "./kill-table.ts";
 
 let service: OwnService;
 let target: HttpTarget;
@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const out = { id: "out-0", type: "output" };
 
-describe("a client that goes away in the middle of its request", () => {
+describe("a client that disconnects during its request", () => {
   it.each(["run", "stream"])("does not stop its run (%s)", async (how) => {
     const path = `/slow-${how}`;
     target.on(path, async (_request, response) => {
@@ -51,7 +51,7 @@ describe("a client that goes away in the middle of its request", () => {
     const run = await bench.until(body.data[0].run_id as string);
     expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "200" } });
     expect(target.hits(path)).toBe(1);
-    tell({
+    recordKill({
       killed: `the client's connection (${how})`,
       when: "in the middle of its run",
       runs: 1,
@@ -61,7 +61,7 @@ describe("a client that goes away in the middle of its request", () => {
 });
 
 describe("two answers to one pause at the same time, through two api processes", () => {
-  it("one wins, the other is told so, and the run goes the winner's way", async () => {
+  it("one wins, the other gets a conflict, and the run continues with the winner's action", async () => {
     const project = await bench.deploy(
       flow(
         [
@@ -92,7 +92,7 @@ describe("two answers to one pause at the same time, through two api processes",
         outputs: { "out-0": answers[0].status === 202 ? "yes" : "no" },
       });
     }
-    tell({
+    recordKill({
       killed: "nothing: two answers to one pause at once, by two apis",
       when: "the run is PAUSED",
       runs: RUNS,
@@ -102,7 +102,7 @@ describe("two answers to one pause at the same time, through two api processes",
 });
 
 describe("200 posts with one Idempotency-Key, over two api processes", () => {
-  it("make one run, and all that are answered for good are told of it", async () => {
+  it("create one run, and every final answer names it", async () => {
     const project_id = await bench.deploy(flow([{ id: "in-0", type: "input" }, out], ["in-0>out-0"]));
     const key = randomUUID();
     const post = (n: number) =>
@@ -122,7 +122,7 @@ describe("200 posts with one Idempotency-Key, over two api processes", () => {
     expect(body.data).toHaveLength(1);
     const later = await post(1);
     expect(later.headers.get("idempotent-replayed")).toBe("true");
-    tell({
+    recordKill({
       killed: "nothing: 200 posts with one Idempotency-Key at once, by two apis",
       when: "POST /v2/runs",
       runs: 1,
@@ -130,7 +130,7 @@ describe("200 posts with one Idempotency-Key, over two api processes", () => {
     });
   });
 
-  it("nor does the death of the api that serves the first make a second run", async () => {
+  it("create one run also when the api that serves the first is killed", async () => {
     const project = await bench.deploy(
       flow([{ id: "http-0", type: "http", config: { url: `${target.url}/once?x=1` } }, out], ["http-0>out-0"]),
     );
@@ -155,7 +155,7 @@ describe("200 posts with one Idempotency-Key, over two api processes", () => {
     await expect(first).rejects.toThrow();
     expect(await ask(service.url)).toMatchObject({ status: 409, body: { code: "idempotency_in_progress" } });
     release();
-    // The dead one's claim lasts 30 s; nobody wants to sit here so long.
+    // The killed process' claim lasts 30 s; the test expires it early.
     await administer(service.databaseUrl, "update idempotency_keys set locked_until = now()");
     const again = await ask(service.url);
     expect(again).toMatchObject({ status: 200, body: { state: "COMPLETED" } });
@@ -163,12 +163,12 @@ describe("200 posts with one Idempotency-Key, over two api processes", () => {
     expect(body.data).toHaveLength(1);
     expect(target.hits("/once")).toBe(1);
     await doomed?.restart();
-    tell({
+    recordKill({
       killed: "one of two apis",
       when: "in a sync inference with an Idempotency-Key; the client asks the other one again",
       runs: 1,
       outcome:
-        "one run, one http effect; 409 idempotency_in_progress until the dead claim ends (30 s at most), then 200",
+        "one run, one http effect; 409 idempotency_in_progress until the orphaned claim expires (30 s at most), then 200",
     });
   });
 });

@@ -17,19 +17,19 @@ const TEMPLATE = "millrace_template";
 const migrations = fileURLToPath(new URL("../../migrations", import.meta.url));
 let installations = 0;
 
-/** Postgres or Temporal, as something that dies and comes back on the same data and port. */
+/** A Postgres or Temporal server that can be killed and restarted on the same data and port. */
 export interface KillableServer {
   pid(): number;
   running(): boolean;
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL; resolves when the process has exited. */
   kill(): Promise<void>;
   /** Starts it again; resolves when it answers. */
   restart(): Promise<void>;
-  /** Stops (or continues) all its processes: connections stay, and nobody answers, as behind a network that is broken. */
+  /** Suspends (or resumes) all its processes: connections stay open without answers, as in a network partition. */
   freeze(frozen: boolean): void;
 }
 
-/** A whole Millrace of one test: every part of it may be killed without harm to other tests. */
+/** A complete installation for one test: every part of it may be killed without harm to other tests. */
 export interface Installation extends OwnService {
   readonly postgres: KillableServer;
   /** Where Temporal keeps its database. */
@@ -44,7 +44,7 @@ interface Running {
   readonly ended: Promise<string>;
 }
 
-/** Starts servers and processes of one's own. About five seconds. */
+/** Starts a new installation. Takes about five seconds. */
 export async function install(options: ServiceOptions = {}): Promise<Installation> {
   const shared = inject("millrace");
   const stateDir = join(shared.stateDir, `installation-${process.pid}-${++installations}`);
@@ -86,7 +86,7 @@ export async function install(options: ServiceOptions = {}): Promise<Installatio
       }
     },
     async close() {
-      // The database goes with its server.
+      // The database is removed with its server.
       await Promise.all([...service.api, ...service.worker].map((each) => each.kill()));
       await Promise.all([postgres.kill(), temporal.kill()]);
     },
@@ -105,14 +105,14 @@ async function killable(
     void server.ended.then(() => {
       if (current !== server && current !== undefined) return;
       running = false;
-      // Not killed by the test: by its own watch, because it was stuck. Whoever operates it would start it again.
+      // Not killed by the test but by its own watchdog, because it hung. An operator would restart it.
       if (!killed) restarting = restart();
     });
     return server;
   };
   async function restart(): Promise<void> {
     const server = await begin({ port });
-    if (server.port !== port) throw new Error(`port ${port} was taken by somebody else`);
+    if (server.port !== port) throw new Error(`port ${port} was taken by another process`);
     current = server;
   }
   let killed = false;

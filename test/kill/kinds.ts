@@ -1,18 +1,18 @@
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { flow, nested } from "../engine/support.ts";
 
-/** A flow that is in the middle of something when a part is killed. */
+/** A flow that is under way when a part is killed. */
 export interface Kind {
   readonly name: string;
   readonly definition: FlowDefinition;
   readonly inputs: Record<string, unknown>;
   readonly outputs: unknown;
-  /** Records that its nodes leave. */
+  /** Rows its nodes write to node_runs. */
   readonly nodes: number;
   /** Requests it makes if each is made once. */
   readonly requests: number;
-  /** SQL on node_runs n of the run $1 and its children: whether it is in the middle. */
-  readonly inTheMiddle: string;
+  /** SQL on node_runs n of the run $1 and its children: whether the run is under way. */
+  readonly underWay: string;
 }
 
 export const ROUNDS = 100;
@@ -21,14 +21,14 @@ const input = { id: "in-0", type: "input", config: { required: false, default: "
 const out = { id: "out-0", type: "output" };
 const running = (id: string): string => `bool_or(n.node_id = '${id}' and n.state in ('RUNNING', 'PAUSED'))`;
 
-/** What the kinds ask: each is a path of its own, so that it can be held up on its own. */
+/** Addresses the kinds request: one path each, so that each can be held back by itself. */
 export interface Addresses {
   readonly loop: string;
   readonly map: string;
   readonly slow: string;
 }
 
-/** A request that takes a while; what the sub-flow calls, too. */
+/** A slow request; also the flow that the sub-flow calls. */
 export function longHttp(slow: string): Kind {
   return {
     name: "long http",
@@ -45,7 +45,7 @@ export function longHttp(slow: string): Kind {
     outputs: { "out-0": "200 hello" },
     nodes: 4,
     requests: 1,
-    inTheMiddle: running("http-0"),
+    underWay: running("http-0"),
   };
 }
 
@@ -85,7 +85,7 @@ export function allKinds({ loop, map, slow }: Addresses, child: string): Kind[] 
       outputs: { "out-0": { n: ROUNDS } },
       nodes: ROUNDS * 3 + 2,
       requests: ROUNDS,
-      inTheMiddle: "count(*) filter (where n.node_id = 'http-0') > 5",
+      underWay: "count(*) filter (where n.node_id = 'http-0') > 5",
     },
     longHttp(slow),
     {
@@ -110,7 +110,7 @@ export function allKinds({ loop, map, slow }: Addresses, child: string): Kind[] 
       outputs: { "out-0": "ran true" },
       nodes: 3,
       requests: 0,
-      inTheMiddle: running("code-0"),
+      underWay: running("code-0"),
     },
     {
       name: "delay",
@@ -127,7 +127,7 @@ export function allKinds({ loop, map, slow }: Addresses, child: string): Kind[] 
       outputs: { "out-0": "after, you" },
       nodes: 4,
       requests: 0,
-      inTheMiddle: running("delay-0"),
+      underWay: running("delay-0"),
     },
     {
       name: "map of 500",
@@ -158,7 +158,7 @@ export function allKinds({ loop, map, slow }: Addresses, child: string): Kind[] 
       outputs: { "out-0": list.map(String) },
       nodes: ITEMS * 2 + 4,
       requests: ITEMS,
-      inTheMiddle: "count(*) filter (where n.node_id = 'http-0') > 40",
+      underWay: "count(*) filter (where n.node_id = 'http-0') > 40",
     },
     {
       name: "open approval",
@@ -177,7 +177,7 @@ export function allKinds({ loop, map, slow }: Addresses, child: string): Kind[] 
       // And one that is skipped, on the branch that is not taken.
       nodes: 4,
       requests: 0,
-      inTheMiddle: running("approval-0"),
+      underWay: running("approval-0"),
     },
     {
       name: "sub-flow",
@@ -194,7 +194,7 @@ export function allKinds({ loop, map, slow }: Addresses, child: string): Kind[] 
       // Its own and its child's.
       nodes: 3 + 4,
       requests: 1,
-      inTheMiddle: running("http-0"),
+      underWay: running("http-0"),
     },
   ];
 }

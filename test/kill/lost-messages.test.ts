@@ -12,7 +12,7 @@ import type { HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
 import { install } from "./installation.ts";
 import type { Installation } from "./installation.ts";
-import { tell } from "./table.ts";
+import { recordKill } from "./kill-table.ts";
 
 let installation: Installation;
 let bench: Bench;
@@ -51,32 +51,32 @@ const until = (runId: string, state: string): Promise<Row> =>
   );
 
 describe("a crash between a run's row and its workflow's start", () => {
-  it("a run accepted while Temporal is gone, by an api that then dies, starts when Temporal is back", async () => {
+  it("a run accepted while Temporal is down, by an api that is then killed, starts when Temporal is back", async () => {
     const project_id = await bench.deploy(greeting);
     await installation.temporal.kill();
     const posted = await Promise.all(["a", "b", "c"].map((name) => bench.start(project_id, { "in-0": name })));
     for (const run of posted) expect(run.state).toBe("PENDING");
     await installation.api[0]?.kill();
     await installation.temporal.restart();
-    // The api is still dead: the worker's sweeper does it.
+    // The api is still down: the worker's sweeper starts the run.
     for (const [at, { run_id }] of posted.entries()) {
       expect((await until(run_id, "COMPLETED")).outputs).toEqual({ "out-0": { v: `hello ${"abc"[at]}` } });
     }
     await installation.api[0]?.restart();
-    tell({
+    recordKill({
       killed: "temporal, then the api",
       when: "after 201, before any workflow was started",
       runs: 3,
-      outcome: "COMPLETED, started by the worker's sweeper while the api was still dead",
+      outcome: "COMPLETED, started by the worker's sweeper while the api was still down",
     });
   });
 
-  it("a row whose api died before it asked Temporal is started, with all that the request had", async () => {
+  it("a run whose api was killed before it called Temporal is started, with everything the request carried", async () => {
     const project_id = await bench.deploy({ ...greeting, settings: { redact: ["$.inputs.in-0"] } });
     const run_id = await orphan(project_id, { "in-0": "you" });
     expect((await rowOf(run_id))?.state).toBe("PENDING");
     expect(await until(run_id, "COMPLETED")).toMatchObject({ outputs: { "out-0": { v: "hello you" } } });
-    tell({
+    recordKill({
       killed: "api (its death after the insert, exactly)",
       when: "between the row's commit and the call to Temporal; redacted inputs",
       runs: 1,
@@ -92,7 +92,7 @@ describe("a crash between a run's row and its workflow's start", () => {
     await installation.temporal.restart();
     expect(await until(run_id, "CANCELLED")).toMatchObject({ state_reason: "changed my mind" });
     expect(target.hits("/never")).toBe(0);
-    tell({
+    recordKill({
       killed: "temporal",
       when: "before POST and its cancel",
       runs: 1,
@@ -100,7 +100,7 @@ describe("a crash between a run's row and its workflow's start", () => {
     });
   });
 
-  /** A run's row as it is left by an api that dies right after the insert. */
+  /** Inserts a run's row as an api leaves it that is killed right after the insert. */
   async function orphan(projectId: string, inputs: Record<string, string>): Promise<string> {
     const db = openDatabase({
       url: installation.databaseUrl,
@@ -109,7 +109,7 @@ describe("a crash between a run's row and its workflow's start", () => {
       onError: () => undefined,
     });
     const blobs = await createFileBlobStore(installation.blobDir);
-    const dead = (): Promise<never> => Promise.reject(new Error("the process is dead"));
+    const killed = (): Promise<never> => Promise.reject(new Error("the process was killed"));
     try {
       const plan = await db.system((connection) => getPlan(connection, projectId, 1));
       if (!plan) throw new Error("the flow has no plan");
@@ -118,13 +118,13 @@ describe("a crash between a run's row and its workflow's start", () => {
           db,
           blobs,
           starter: {
-            start: dead,
-            signalCancel: dead,
-            signalResume: dead,
-            terminate: dead,
-            look: dead,
-            outcome: dead,
-            startIngest: dead,
+            start: killed,
+            signalCancel: killed,
+            signalResume: killed,
+            terminate: killed,
+            look: killed,
+            outcome: killed,
+            startIngest: killed,
           },
           onStartDelayed: () => undefined,
           limits: {
@@ -155,7 +155,7 @@ describe("a crash between a run's row and its workflow's start", () => {
   }
 });
 
-describe("a signal that is lost with Temporal", () => {
+describe("a signal lost in an outage of Temporal", () => {
   it("a cancel is repeated until it arrives, and reaches the children", async () => {
     const child = await bench.deploy(asking(`${target.url}/hang`));
     const parent = await bench.deploy(
@@ -176,7 +176,7 @@ describe("a signal that is lost with Temporal", () => {
       return row?.n === 1;
     });
     await eventually("the request was given up", () => target.active() === 0);
-    tell({
+    recordKill({
       killed: "temporal",
       when: "before POST cancel of a run whose sub-flow waits for an http node",
       runs: 2,
@@ -184,7 +184,7 @@ describe("a signal that is lost with Temporal", () => {
     });
   });
 
-  it("the answer to a pause is repeated until it is taken", async () => {
+  it("the answer to a pause is repeated until it is accepted", async () => {
     const project = await bench.deploy(
       flow(
         [
@@ -199,13 +199,13 @@ describe("a signal that is lost with Temporal", () => {
     await installation.temporal.kill();
     expect((await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve" })).status).toBe(202);
     expect((await bench.api.post(`/v2/runs/${run_id}/resume`, { action: "approve" })).status).toBe(409);
-    // Longer than the client keeps trying by itself.
+    // Longer than the client itself retries.
     await delay(500);
     await installation.api[0]?.kill();
     await installation.temporal.restart();
     expect(await until(run_id, "COMPLETED")).toMatchObject({ outputs: { "out-0": { v: "approve" } } });
     await installation.api[0]?.restart();
-    tell({
+    recordKill({
       killed: "temporal, then the api",
       when: "before POST resume; the api after its 202",
       runs: 1,

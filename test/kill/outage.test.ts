@@ -5,11 +5,11 @@ import { startHttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
 import { install } from "./installation.ts";
 import type { Installation } from "./installation.ts";
-import { postConstantly, refused } from "./stubborn.ts";
-import { tell } from "./table.ts";
+import { postConstantly, refused } from "./persistent-client.ts";
+import { recordKill } from "./kill-table.ts";
 
 const long = process.env["MILLRACE_OUTAGE"] === "long";
-/** How long a server is gone (ms), and how: `npm run test:long` has the longer form. */
+/** How long a server is down (ms), and how it fails: `npm run test:long` uses longer outages. */
 const GONE_MS = long ? 20_000 : 8_000;
 const HOW = long ? (["killed", "frozen"] as const) : (["killed"] as const);
 
@@ -101,18 +101,18 @@ describe.each(
     const expected = [...posted.answers.map((_, n) => `200 a${n}`), ...waited.answers.map((_, n) => `200 s${n}`)];
     expect(outputs.map(({ text }) => text)).toEqual(expected.toSorted());
 
-    // Nobody had to be started again.
+    // No process had to be restarted.
     expect(installation.logs()).not.toContain('"level":"fatal"');
     expect(processes.map((each) => each.pid())).toEqual(before);
     expect(processes.map((each) => each.running())).toEqual(before.map(() => true));
     expect(posted.refusals.withoutRetryAfter + waited.refusals.withoutRetryAfter).toBe(0);
     expect(posted.refusals.counts.get("broken")).toBeUndefined();
-    // A database that is frozen may go on any moment: it is waited for, up to the time limit of a statement.
+    // A suspended database may resume at any time: statements wait for it up to their time limit.
     expect(posted.refusals.slowest).toBeLessThan(7000 + (how === "frozen" ? GONE_MS : 0));
     expect(target.counts().size).toBe(all * 3);
     const repeated = [...target.counts().values()].filter((n) => n > 1).length;
     if (what === "postgres") expect(repeated).toBe(0);
-    tell({
+    recordKill({
       killed: `${what}, ${how} for ${GONE_MS / 1000} s`,
       when: "5 async and 1.4 sync posts a second of a flow of three http nodes, over two apis",
       runs: all,
@@ -122,7 +122,7 @@ describe.each(
   });
 });
 
-describe("processes that are started while Temporal is gone", () => {
+describe("processes that are started while Temporal is down", () => {
   it("wait for it, and then do their work", async () => {
     const bench = await openBench(installation);
     const [api, worker] = [installation.api[1], installation.worker[0]];
@@ -146,7 +146,7 @@ describe("processes that are started while Temporal is gone", () => {
     const run = await bench.run(threeRequests(`${target.url}/`), { "in-0": "late" });
     expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "200 late" } });
     await target.close();
-    tell({
+    recordKill({
       killed: "temporal, an api and the worker, the latter two started again first",
       when: "before anything was posted",
       runs: 1,

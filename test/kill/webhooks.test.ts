@@ -8,8 +8,8 @@ import type { Receiver } from "../services/webhooks/receiver.ts";
 import { eventually } from "../support/scratch.ts";
 import { install } from "./installation.ts";
 import type { Installation } from "./installation.ts";
-import { postConstantly } from "./stubborn.ts";
-import { tell } from "./table.ts";
+import { postConstantly } from "./persistent-client.ts";
+import { recordKill } from "./kill-table.ts";
 
 /** Kills of each part, and the pause after each (ms). */
 const KILLS = 2;
@@ -31,7 +31,7 @@ afterAll(async () => {
 interface Setting {
   readonly bench: Bench;
   readonly project_id: string;
-  /** One that takes everything, and one that fails now and then. */
+  /** One receiver that accepts everything, and one that fails occasionally. */
   readonly steady: Receiver;
   readonly moody: Receiver;
   readonly secrets: string[];
@@ -53,7 +53,7 @@ async function setUp(): Promise<Setting> {
   return { bench, project_id, steady, moody, secrets };
 }
 
-/** Kills each of these `KILLS` times while runs are posted, then waits until all is quiet and counts. */
+/** Kills each of these `KILLS` times while runs are posted, then waits until all deliveries are done and counts. */
 async function countWhile(what: string, kills: () => Promise<void>): Promise<void> {
   const { bench, project_id, steady, moody, secrets } = await setUp();
   const posting = postConstantly(bench.api, "/v2/runs", (n) => ({ project_id, inputs: { "in-0": `n${n}` } }), 120);
@@ -77,7 +77,7 @@ async function countWhile(what: string, kills: () => Promise<void>): Promise<voi
   );
   const events = await sql<{ id: string }>("select 'evt_' || event_id as id from outbox where org_id = $1 order by 1");
   const ids = events.map(({ id }) => id);
-  // Two for each run: neither is one lost, nor one invented.
+  // Two for each run: none lost, none duplicated.
   expect(ids).toHaveLength(answers.length * 2);
   for (const receiver of [steady, moody]) expect([...receiver.counts().keys()].toSorted()).toEqual(ids);
   expect(steady.forged(...secrets)).toEqual([]);
@@ -87,7 +87,7 @@ async function countWhile(what: string, kills: () => Promise<void>): Promise<voi
   );
   expect(failed).toBe(0);
   const doubles = [...steady.counts().values()].filter((n) => n > 1).length;
-  tell({
+  recordKill({
     killed: `${what}: ${KILLS} kills`,
     when: "while runs are posted and their events delivered to two receivers, one of which refuses every third",
     runs: answers.length,
@@ -96,7 +96,7 @@ async function countWhile(what: string, kills: () => Promise<void>): Promise<voi
 }
 
 describe("events while a part is killed", () => {
-  it("workers, first one of two and then both: none is lost, none invented", async () => {
+  it("workers, first one of two and then both: none is lost, none duplicated", async () => {
     let all = false;
     await countWhile("a worker, then both", async () => {
       const workers = all ? installation.worker : installation.worker.slice(0, 1);
@@ -106,21 +106,21 @@ describe("events while a part is killed", () => {
     });
   });
 
-  it("api: none is lost, none invented", async () => {
+  it("api: none is lost, none duplicated", async () => {
     await countWhile("the api", async () => {
       await installation.api[0]?.kill();
       await installation.api[0]?.restart();
     });
   });
 
-  it("Postgres: none is lost, none invented", async () => {
+  it("Postgres: none is lost, none duplicated", async () => {
     await countWhile("Postgres", async () => {
       await installation.postgres.kill();
       await installation.postgres.restart();
     });
   });
 
-  it("Temporal: none is lost, none invented", async () => {
+  it("Temporal: none is lost, none duplicated", async () => {
     await countWhile("Temporal", async () => {
       await installation.temporal.kill();
       await installation.temporal.restart();

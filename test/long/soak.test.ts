@@ -2,12 +2,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { install } from "../kill/installation.ts";
 import type { Installation } from "../kill/installation.ts";
-import { startMixture } from "../kill/mixture.ts";
-import { refused } from "../kill/stubborn.ts";
-import { tell } from "../kill/table.ts";
+import { startWorkload } from "../kill/workload.ts";
+import { refused } from "../kill/persistent-client.ts";
+import { recordKill } from "../kill/kill-table.ts";
 
 const MINUTES = Number(process.env["MILLRACE_SOAK_MINUTES"] ?? 10);
-/** Parts killed in one round, and the longest time each is gone (ms). */
+/** Parts killed in one round, and the longest time each is down (ms). */
 const MAX_KILLS = 8;
 const MAX_DOWNTIME_MS = 10_000;
 
@@ -44,17 +44,17 @@ async function strike(part: Part): Promise<void> {
     try {
       return await part.restart();
     } catch (error) {
-      // It needs a server that is gone itself at the moment.
+      // It needs a server that is down as well.
       if (attempt === 10) throw error;
       await delay(1000);
     }
   }
 }
 
-it(`what is accepted ends right while parts are killed for ${MINUTES} minutes`, async () => {
+it(`accepted runs complete correctly while parts are killed for ${MINUTES} minutes`, async () => {
   for (const until = Date.now() + MINUTES * 60_000, all = parts(); Date.now() < until;) {
-    const mixture = await startMixture(installation);
-    await mixture.inTheMiddle();
+    const workload = await startWorkload(installation);
+    await workload.underWay();
     const struck: string[] = [];
     const under = new Map<string, Promise<void>>();
     const kills = 1 + upTo(MAX_KILLS);
@@ -69,7 +69,7 @@ it(`what is accepted ends right while parts are killed for ${MINUTES} minutes`, 
       await delay(upTo(4000));
     }
     await Promise.all(under.values());
-    const { runs, nodes, requests, repeated, documents, recoveredMs, refusals } = await mixture.verdict();
+    const { runs, nodes, requests, repeated, documents, recoveredMs, refusals } = await workload.verdict();
     expect(refusals.withoutRetryAfter).toBe(0);
     const row = {
       killed: struck.join(", "),
@@ -77,8 +77,8 @@ it(`what is accepted ends right while parts are killed for ${MINUTES} minutes`, 
       runs,
       outcome: `all COMPLETED ${(recoveredMs / 1000).toFixed(1)} s after the last restart; ${nodes} nodes recorded once, ${documents} documents; ${requests} http effects, ${repeated} asked for more than once; posts met ${refused(refusals)}`,
     };
-    tell(row);
+    recordKill(row);
     console.log(`${row.killed}: ${row.runs} runs, ${row.outcome}`);
-    await mixture.close();
+    await workload.close();
   }
 });

@@ -11,13 +11,13 @@ import { startServiceProcess } from "../support/service-processes.ts";
 import type { ServiceProcess } from "../support/service-processes.ts";
 import { client, startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
-import { tell } from "../kill/table.ts";
+import { recordKill } from "../kill/kill-table.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** A build whose delays set one timer more, in runs that know of it. What it yields says so. */
+/** A build whose delays set one more timer, in runs that started with it. Its output says so. */
 const PATCHED = 'patched("delay-with-a-timer-more")';
-/** The same change as somebody makes it who does not think of runs under way. */
+/** The same change without regard for runs under way. */
 const CARELESS = "true";
 
 let service: OwnService;
@@ -67,8 +67,8 @@ const waits = flow(
 );
 const quick = flow([{ id: "delay-0", type: "delay", config: { seconds: 0.1 } }, out("delay-0")], ["delay-0>out-0"]);
 
-describe("an upgrade whose workflows do something else", () => {
-  it("goes on with runs that older code began, while new runs take the new way", async () => {
+describe("an upgrade that changes a workflow's commands", () => {
+  it("continues runs that older code began, while new runs use the new code", async () => {
     const before = await openBench(service);
     const [waiting, short] = await Promise.all([before.deploy(waits), before.deploy(quick)]);
     const { run_id: inPause } = await before.start(waiting, { "in-0": "a" });
@@ -81,7 +81,7 @@ describe("an upgrade whose workflows do something else", () => {
     const old = await before.run(quick);
     expect(old.outputs["out-0"]).toMatch(/^\d{4}-/);
 
-    // The old processes die; the new ones take over what they held.
+    // The old processes are killed; the new ones take over their work.
     await Promise.all([...service.api, ...service.worker].map((each) => each.kill()));
     const { stateDir } = inject("millrace");
     newer.push(await startServiceProcess("worker", service.env, stateDir, builds.patched));
@@ -104,14 +104,14 @@ describe("an upgrade whose workflows do something else", () => {
       expect(nodesOf(body)["delay-0"]?.output).toMatch(/^\d{4}-/);
     }
 
-    // The test has teeth: without the patch these very runs could not have gone on.
+    // Without the patch these very runs could not have continued.
     const histories = await withTemporal(service.temporalAddress, async (each) =>
       (await Promise.all([inDelay, inPause].map((id) => historiesOf(each, id)))).flat(),
     );
     expect(await replay(histories, join(builds.patched, "workflow-bundle.js"))).toEqual({});
     const failures = await replay(histories, join(builds.careless, "workflow-bundle.js"));
     expect(Object.values(failures)).toEqual(histories.map(() => expect.stringMatching(/determinis/i)));
-    tell({
+    recordKill({
       killed: "every api and worker, replaced by newer code",
       when: "a delay and an open approval begun by older code",
       runs: 4,

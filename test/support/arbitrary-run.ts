@@ -5,7 +5,7 @@ import { node } from "./flows.ts";
 type Node = FlowDefinition["nodes"][number];
 type Graph = Pick<FlowDefinition, "nodes" | "edges">;
 
-/** Nodes that end by themselves and reach nothing outside; some fail, some are skipped. */
+/** Nodes that complete by themselves and reach nothing outside; some fail, some are skipped. */
 function endingNode(id: string, depth: number): fc.Arbitrary<Node> {
   const value = 'nodes["in-0"]';
   const config: Array<fc.Arbitrary<readonly [string, object]>> = [
@@ -85,7 +85,7 @@ function endingGraph(depth: number, outermost: boolean): fc.Arbitrary<Graph> {
   });
 }
 
-/** Valid flows that every run ends of within seconds, whatever happens in them. */
+/** Valid flows whose runs all reach a terminal state within seconds. */
 export const endingFlows: fc.Arbitrary<FlowDefinition> = endingGraph(2, true).map((graph) => ({
   schema_version: 1 as const,
   name: "made up",

@@ -5,7 +5,7 @@ const utf16 = (text: string) => Buffer.from(text, "utf16le");
 export const CHARSET_ROWS: ReadonlyArray<readonly [string, Buffer, string | null, string]> = [
   ["windows-1252", bytes("80 20 93 6e 61 ef 76 65 94 20 96 20 9e"), "windows-1252", "€ “naïve” – ž"],
   ["windows-1252 called Latin-1", bytes("80 20 93 6e 61 ef 76 65 94"), "ISO-8859-1", "€ “naïve”"],
-  ["windows-1252 that nobody declares", bytes("80 20 93 6e 61 ef 76 65 94"), null, "€ “naïve”"],
+  ["undeclared windows-1252", bytes("80 20 93 6e 61 ef 76 65 94"), null, "€ “naïve”"],
   ["ISO-8859-15", bytes("a4 20 a6 20 e9"), "ISO-8859-15", "€ Š é"],
   ["shift_jis", bytes("83 65 83 58 83 67 87 40 81 60 b1"), "Shift_JIS", "テスト①～ｱ"],
   ["gb18030", bytes("d6 d0 ce c4 81 39 ee 39 94 39 fc 36"), "gb18030", "中文㐀😀"],
@@ -19,7 +19,7 @@ export const CHARSET_ROWS: ReadonlyArray<readonly [string, Buffer, string | null
   ["declared UTF-16 big endian without a mark", utf16("中文").swap16(), "utf-16be", "中文"],
   ["UTF-8 with a mark", Buffer.from("\ufeffnaïve ☃"), "windows-1252", "naïve ☃"],
   ["UTF-8 that is declared as Latin-1", Buffer.from("naïve ☃"), "iso-8859-1", "naïve ☃"],
-  ["a charset that nobody knows", Buffer.from("naïve ☃"), "nonsense", "naïve ☃"],
+  ["an unknown charset", Buffer.from("naïve ☃"), "nonsense", "naïve ☃"],
 ];
 
 /** A page in windows-1252 that says so in a `<meta>`, and its text. */

@@ -2,7 +2,7 @@
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  // Tests look into bodies of every shape; a type here would only be asserted away.
+  // Tests read bodies of every shape; a type here would only lead to casts.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any;
 }

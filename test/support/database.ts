@@ -5,7 +5,7 @@ import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import type { SharedParts } from "./shared-parts.ts";
 
-/** Makes a database of one's own from the migrated template, in some 50 ms. `drop` cuts its sessions and removes it. */
+/** Creates a separate database from the migrated template, in some 50 ms. `drop` cuts its sessions and removes it. */
 export async function cloneDatabase(
   parts: Pick<SharedParts, "adminUrl" | "template"> = inject("millrace"),
 ): Promise<{ url: string; drop(): Promise<void> }> {
@@ -17,7 +17,7 @@ export async function cloneDatabase(
   return { url: url.href, drop: () => administer(parts.adminUrl, `drop database if exists ${name} with (force)`) };
 }
 
-/** A migrated, empty database of one's own, opened; for tests of stores. `close` removes it. */
+/** Opens a new migrated, empty database, for tests of stores. `close` removes it. */
 export async function testDatabase(): Promise<{ database: Database; url: string; close(): Promise<void> }> {
   const clone = await cloneDatabase();
   const database = openDatabase({

@@ -31,11 +31,11 @@ interface StartedServers {
 interface Shared {
   users: number;
   readonly servers: Promise<StartedServers>;
-  /** Why there is no usable dist/; tests that start no service run all the same. */
+  /** Why there is no usable dist/; tests that start no service still run. */
   readonly build: Promise<string | undefined>;
 }
 
-// Vitest loads this file once a project; the servers are shared between projects all the same.
+// Vitest loads this file once a project; the servers are nevertheless shared between projects.
 const shared = globalThis as typeof globalThis & { millrace?: Shared | undefined };
 
 /** Starts, on throw-away state, what the tests of a project need, and stops it after the last project. */
@@ -64,7 +64,7 @@ async function startServers(): Promise<StartedServers> {
   const started = await Promise.allSettled([
     startPostgres({ dir: join(stateDir, "postgres"), durable: false }),
     findTemporal({ say: (line) => console.error(line) }).then((binary) =>
-      // It is killed by its own watch when it gets stuck.
+      // Its own watchdog kills it when it hangs.
       supervise<RunningTemporal>({
         name: "Temporal",
         say: (line) => console.error(line),
@@ -113,12 +113,12 @@ async function startShared(servers: Servers, problem: string | undefined): Promi
     const { url, databaseUrl } = await startService({}, servers);
     return { url, databaseUrl };
   } catch (error) {
-    // Told by every test that asks for it: those that do not can still run.
+    // Thrown by every test that uses it; the others can still run.
     return { problem: error instanceof Error ? error.message : String(error) };
   }
 }
 
-/** Ends every process of a test run and removes what it wrote. All of it is throw-away, so nothing is asked to stop nicely. */
+/** Kills every process of a test run and removes its files. Nothing of it is kept, so nothing needs a graceful stop. */
 function cleanUp(stateDir: string): void {
   const pids = join(stateDir, "pids");
   for (const pid of existsSync(pids) ? readdirSync(pids) : []) endRecorded(stateDir, Number(pid));

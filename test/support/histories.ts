@@ -6,7 +6,7 @@ import { runWorkflowId } from "../../src/temporal/ids.ts";
 
 const { History } = temporal.api.history.v1;
 
-/** What Temporal holds of one workflow. */
+/** The histories that Temporal keeps of one workflow. */
 export interface WorkflowHistory {
   readonly workflowId: string;
   readonly history: temporal.api.history.v1.IHistory;
@@ -18,7 +18,7 @@ export interface HistoryJson {
   readonly events: ReadonlyArray<Readonly<Record<string, unknown>>>;
 }
 
-// The SDK's own conversion asks for one copy of protobufjs in the whole tree; this one does not care.
+// The SDK's own conversion asks for one copy of protobufjs in the whole tree; this one does not.
 export function toJson({ workflowId, history }: WorkflowHistory): HistoryJson {
   const plain = History.toObject(History.fromObject(history), { longs: String, bytes: String, enums: String });
   return { workflowId, events: plain["events"] as HistoryJson["events"] };
@@ -54,7 +54,7 @@ export async function historiesOf(client: Client, runId: string): Promise<Workfl
   return found;
 }
 
-/** Replays histories with the code of a bundle. Answers, by workflow id, what did not fit; nothing when all do. */
+/** Replays histories with the code of a bundle. Returns the failures by workflow id; empty when all replay. */
 export async function replay(
   histories: readonly WorkflowHistory[],
   codePath = BUILT_BUNDLE,
@@ -67,7 +67,7 @@ export async function replay(
   return failures;
 }
 
-/** The SDK tells each failure on standard error otherwise. */
+/** Without it the SDK prints each failure to standard error. */
 let installed = false;
 function quiet(): void {
   if (installed) return;

@@ -24,7 +24,7 @@ export type TargetHandler = (
   socket: Socket,
 ) => void | Promise<void>;
 
-/** A real HTTP server that plays the outside world. */
+/** A real HTTP server that represents external services. */
 export interface HttpTarget {
   /** Like "http://127.0.0.1:40123", without a final slash. */
   readonly url: string;
@@ -33,7 +33,7 @@ export interface HttpTarget {
   readonly requests: readonly ReceivedRequest[];
   /** Requests that carried this Idempotency-Key. */
   count(key: string): number;
-  /** Requests a key, for all keys that came: whoever is in here with more than 1 was called again. */
+  /** Number of requests by Idempotency-Key; more than 1 means a repeated call. */
   counts(): ReadonlyMap<string, number>;
   /** Requests to this path. */
   hits(path: string): number;
@@ -56,10 +56,10 @@ export interface HttpTarget {
  * - `/status?code=500&body=&retry_after=` answers that status
  * - `/flaky?times=2&code=503` fails that often for each Idempotency-Key (or for all requests without one), then answers 200
  * - `/delay?ms=1000` answers after a while
- * - `/stream?chunk=16384&every=0` sends chunks for ever; `/hang` takes the request and never answers
+ * - `/stream?chunk=16384&every=0` sends chunks without end; `/hang` takes the request and never answers
  * - `/redirect?to=<url>&code=302` and `/loop`
  * - `/reset?after=0` breaks the connection, after so many bytes of a body
- * - `/bytes?n=1024&type=` sends n bytes; `/text?type=text/plain&body=` sends what it is told
+ * - `/bytes?n=1024&type=` sends n bytes; `/text?type=text/plain&body=` sends that text
  */
 export async function startHttpTarget(options: { host?: string; port?: number } = {}): Promise<HttpTarget> {
   const host = options.host ?? "127.0.0.1";

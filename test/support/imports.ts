@@ -10,7 +10,7 @@ export interface Import {
   /** A package ("@temporalio/client", "node:fs"), or a file from the root. */
   readonly to: string;
   readonly isFile: boolean;
-  /** Gone after compilation. */
+  /** Whether compilation removes it. */
   readonly typeOnly: boolean;
 }
 
@@ -26,7 +26,7 @@ export function sourceFiles(...folders: string[]): string[] {
 const STATIC = /^(?:import|export)\s+(type\s+)?(?:([\w*\s{},$]*?)\s+from\s+)?"([^"]+)"/gm;
 const DYNAMIC = /\bimport\(\s*"([^"]+)"\s*\)/g;
 
-/** The imports and re-exports of a file. Types are spelled as such here (verbatimModuleSyntax), so text tells them apart. */
+/** The imports and re-exports of a file. Types are spelled as such here (verbatimModuleSyntax), so text distinguishes them. */
 export function importsOf(file: string): Import[] {
   const text = readFileSync(join(root, file), "utf8");
   const made = (specifier: string, typeOnly: boolean): Import => {

@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 /** What a raw target does once a request has come whole. */
 export type RawAnswer = (socket: Socket) => void;
 
-/** A server that takes HTTP requests and answers with whatever bytes it is told, HTTP or not. */
+/** A server that takes HTTP requests and answers with the given bytes, HTTP or not. */
 export interface RawTarget {
   /** Like "http://127.0.0.1:40123", without a final slash. */
   readonly url: string;

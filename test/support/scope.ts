@@ -1,7 +1,7 @@
 import type { Scope } from "../../src/domain/flow/plan/types.ts";
 import type { Json } from "../../src/domain/json.ts";
 
-/** What an expression or template sees where it stands in no map and no loop. */
+/** The scope of an expression or template outside maps and loops. */
 export const scope = (nodes: Readonly<Record<string, Json>> = {}, more: Partial<Scope> = {}): Scope => ({
   nodes,
   inputs: {},

@@ -11,7 +11,7 @@ export function scratchDirectory(): string {
   return directory;
 }
 
-/** Waits until `probe` answers something other than undefined or false. Throws after `timeoutMs`, saying for what it waited. */
+/** Waits until `probe` answers something other than undefined or false. Throws after `timeoutMs`, naming what it waited for. */
 export async function eventually<T>(
   what: string,
   probe: () => T | undefined | false | Promise<T | undefined | false>,

@@ -16,13 +16,13 @@ export interface ServiceProcess {
   /** Process id of the present incarnation. */
   pid(): number;
   running(): boolean;
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL; resolves when the process has exited. */
   kill(): Promise<void>;
   /** SIGTERM, as an orchestrator would; resolves with "exit code 0" or the like. */
   terminate(graceMs?: number): Promise<string>;
   /** Any signal, without waiting (SIGSTOP and SIGCONT, say). */
   signal(signal: NodeJS.Signals): void;
-  /** Starts it again on the same port (ending it first if it runs) and waits until it is ready. */
+  /** Starts it again on the same port (stopping it first if it runs) and waits until it is ready. */
   restart(): Promise<void>;
   /** Everything it has printed, over all incarnations. */
   logs(): string;
@@ -57,7 +57,7 @@ export async function startServiceProcess(
     const problem = await Promise.race([untilReady(`${url}/${kind === "api" ? "readyz" : "healthz"}`), started.ended]);
     if (problem === undefined) return started;
     await started.stop("SIGKILL", 0);
-    throw new Error(`The ${kind} process did not become ready (${problem}). Its log ends:\n${tail(logFile, 30)}`);
+    throw new Error(`The ${kind} process did not become ready (${problem}). The end of its log:\n${tail(logFile, 30)}`);
   }
 
   let child = await start();
@@ -94,13 +94,13 @@ async function untilReady(url: string): Promise<string | undefined> {
   return `${url}: ${last}`;
 }
 
-/** Notes a process for the end of the run, which ends those that a test file, or a killed vitest, left behind. */
+/** Records a process, so that the end of the run can kill those that a test file, or a killed vitest, left behind. */
 export function recordPid(stateDir: string, pid: number): void {
   mkdirSync(join(stateDir, "pids"), { recursive: true });
   writeFileSync(join(stateDir, "pids", String(pid)), identity(pid));
 }
 
-/** Ends a recorded process if it is still the one that was recorded. */
+/** Kills a recorded process if it is still the one that was recorded. */
 export function endRecorded(stateDir: string, pid: number): void {
   const recorded = readFileSync(join(stateDir, "pids", String(pid)), "utf8");
   if (recorded !== "" && identity(pid) === recorded) process.kill(pid, "SIGKILL");

@@ -17,7 +17,7 @@ export interface Service {
   readonly temporalAddress: string;
 }
 
-/** The api and worker that all test files share. Use organisations of your own; change nothing global. */
+/** The api and worker that all test files share. Use your own organisations; change nothing global. */
 export function service(): Service {
   const { service: shared, temporalAddress } = inject("millrace");
   if (shared === null) throw new Error("This vitest project has no shared service; use startService().");
@@ -34,7 +34,7 @@ export interface OwnService extends Service {
   readonly env: Readonly<Record<string, string>>;
   /** The output of all its processes. */
   logs(): string;
-  /** Ends its processes at once and removes its database. */
+  /** Kills its processes and removes its database. */
   close(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export interface ServiceOptions {
   readonly workers?: number;
 }
 
-/** Starts api and worker processes of one's own: fresh database, blobs and task queue, on the shared servers. */
+/** Starts separate api and worker processes: new database, blobs and task queue, on the shared servers. */
 export async function startService(
   options: ServiceOptions = {},
   parts: Omit<SharedParts, "service"> = inject("millrace"),

@@ -8,7 +8,7 @@ import { historiesOf, withTemporal } from "../support/histories.ts";
 import { eventually } from "../support/scratch.ts";
 import { install } from "./installation.ts";
 import type { Installation } from "./installation.ts";
-import { tell } from "./table.ts";
+import { recordKill } from "./kill-table.ts";
 
 let installation: Installation;
 let bench: Bench;
@@ -24,7 +24,7 @@ const slow = flow(
   ["in-0>delay-0", "delay-0>out-0"],
 );
 
-/** Ends at once: without an error, unless it is asked not to. */
+/** Completes at once; fails for the input "no". */
 const guarded = flow(
   [
     { id: "in-0", type: "input" },
@@ -34,7 +34,7 @@ const guarded = flow(
   ["in-0>guard-0", "guard-0>out-0"],
 );
 
-/** A run that is at its delay. */
+/** Starts a run and waits until its delay has begun. */
 async function waiting(): Promise<string> {
   const { run_id } = await bench.start(await bench.deploy(slow), { "in-0": "x" });
   await eventually("the delay has begun", async () => {
@@ -47,7 +47,7 @@ async function waiting(): Promise<string> {
 const temporal = <T>(work: Parameters<typeof withTemporal<T>>[1]): Promise<T> =>
   withTemporal(installation.temporalAddress, work);
 
-/** A run that its workflow did not end: it says why, and nothing of it looks as if it still ran. */
+/** Expects a run whose workflow closed without recording it: FAILED with this code, and no node still open. */
 async function expectFailed(runId: string, code: string): Promise<Run> {
   const run = await bench.until(runId);
   expect(run).toMatchObject({ state: "FAILED", state_reason: code, error: { code } });
@@ -55,7 +55,7 @@ async function expectFailed(runId: string, code: string): Promise<Run> {
   return run;
 }
 
-describe("a workflow that ends without a word", () => {
+describe("a workflow that closes without recording its run", () => {
   it("terminated by an operator: the run is FAILED, its child is cancelled", async () => {
     const child = await bench.deploy(slow);
     const parent = flow(
@@ -71,7 +71,7 @@ describe("a workflow that ends without a word", () => {
     const run = await expectFailed(run_id, "workflow_terminated");
     expect(nodesOf(run)["sub-0"]).toMatchObject({ state: "CANCELLED" });
     expect((await bench.until(childId)).state).toBe("CANCELLED");
-    tell({
+    recordKill({
       killed: "the workflow, terminated at Temporal",
       when: "in a sub-flow's delay",
       runs: 2,
@@ -79,7 +79,7 @@ describe("a workflow that ends without a word", () => {
     });
   });
 
-  it("a terminated child fails its parent with a word", async () => {
+  it("a terminated child fails its parent with a code of its own", async () => {
     const child = await bench.deploy(slow);
     const parent = flow(
       [{ id: "sub-0", type: "subflow", config: { project_id: child, inputs: { "in-0": '"x"' } } }, out],
@@ -112,7 +112,7 @@ describe("a workflow that ends without a word", () => {
       });
     });
     await expectFailed(run_id, "workflow_lost");
-    tell({
+    recordKill({
       killed: "the workflow, deleted at Temporal",
       when: "in a delay",
       runs: 1,
@@ -121,7 +121,7 @@ describe("a workflow that ends without a word", () => {
   });
 
   it("timed out by Temporal: the run is FAILED", async () => {
-    // The workflow of a run as it would be, but with a time limit that Temporal enforces before the run does.
+    // The workflow of an ordinary run, with a time limit that Temporal enforces before the run's own.
     const run_id = await waiting();
     await temporal(async (client) => {
       const [{ history } = { history: undefined }] = await historiesOf(client, run_id);
@@ -137,7 +137,7 @@ describe("a workflow that ends without a word", () => {
       });
     });
     await expectFailed(run_id, "run_timeout");
-    tell({
+    recordKill({
       killed: "the workflow, timed out at Temporal",
       when: "in a delay",
       runs: 1,
@@ -163,7 +163,7 @@ describe("a workflow that ends without a word", () => {
       expect(run).toMatchObject({ state, state_reason: error?.code ?? null, error });
       expect(run.outputs).toEqual(error ? {} : { "out-0": input });
     }
-    tell({
+    recordKill({
       killed: "the record of the end (a restored database)",
       when: "after the workflow's end",
       runs: 1,
@@ -171,7 +171,7 @@ describe("a workflow that ends without a word", () => {
     });
   });
 
-  it("ended, but its end could not be written: the run is COMPLETED, with its outputs", async () => {
+  it("completed, but the final state could not be persisted: the run is COMPLETED, with its outputs", async () => {
     const project = await bench.deploy(guarded);
     await installation.sql(`create function refuse_end() returns trigger language plpgsql as $$
       begin
@@ -189,7 +189,7 @@ describe("a workflow that ends without a word", () => {
     const run = await bench.until(run_id);
     expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "x" }, error: null });
     expect(run.progress_data).toMatchObject({ total_nodes: 3, completed_nodes: 3 });
-    tell({
+    recordKill({
       killed: "every write of the end",
       when: "in the workflow's last step",
       runs: 1,
@@ -199,7 +199,7 @@ describe("a workflow that ends without a word", () => {
 });
 
 describe("Temporal's database lost altogether", () => {
-  it("what ran is FAILED, what waited to start starts, and new runs run", async () => {
+  it("started runs are FAILED, accepted runs start, and new runs complete", async () => {
     const approval = await bench.deploy(
       flow([{ id: "approval-0", type: "approval", config: { message: "?" } }, out], ["approval-0:approve>out-0"]),
     );
@@ -221,7 +221,7 @@ describe("Temporal's database lost altogether", () => {
     const { run_id: fresh } = await bench.start(quick, { "in-0": "new" });
     expect(await bench.until(fresh)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "new" } });
     for (const each of [...installation.api, ...installation.worker]) expect(each.running()).toBe(true);
-    tell({
+    recordKill({
       killed: "temporal, and its database removed",
       when: "a delay, an open approval, a run accepted and not started",
       runs: 3,

@@ -8,10 +8,10 @@ import { eventually } from "../support/scratch.ts";
 import type { Installation } from "./installation.ts";
 import { allKinds, ITEMS, longHttp, ROUNDS } from "./kinds.ts";
 import type { Kind } from "./kinds.ts";
-import { noRefusals, postConstantly, postStubbornly } from "./stubborn.ts";
-import type { Refusals } from "./stubborn.ts";
+import { noRefusals, postConstantly, postUntilAnswered } from "./persistent-client.ts";
+import type { Refusals } from "./persistent-client.ts";
 
-/** What happened, for people. */
+/** What the workload did, checked against the records. */
 export interface Verdict {
   readonly runs: number;
   readonly nodes: number;
@@ -19,16 +19,16 @@ export interface Verdict {
   readonly requests: number;
   readonly repeated: number;
   readonly documents: number;
-  /** How long after the last restart all had ended (ms). */
+  /** Time from the last restart until all runs had ended (ms). */
   readonly recoveredMs: number;
   readonly refusals: Refusals;
 }
 
-export interface Mixture {
+export interface Workload {
   readonly bench: Bench;
   readonly target: HttpTarget;
-  /** Resolves when every kind of run is in the middle of what it does. */
-  inTheMiddle(): Promise<void>;
+  /** Resolves when every kind of run is under way. */
+  underWay(): Promise<void>;
   /** Answers the approvals, waits for the end of everything accepted, and checks all of it. */
   verdict(): Promise<Verdict>;
   close(): Promise<void>;
@@ -40,9 +40,9 @@ interface Started {
 }
 
 const DOCUMENTS = 3;
-// Long enough for its reading to be under way when the part dies.
+// Long enough that reading it is under way when the part is killed.
 const TEXT = "All work and no play makes Jack a dull boy. ".repeat(20_000);
-/** Records that the flows leave which are not in the table of kinds. */
+/** node_runs rows of the flows that are not in the table of kinds. */
 const LONG_HTTP_NODES = 4;
 const READER_NODES = 3;
 const TRIVIAL_NODES = 3;
@@ -67,11 +67,11 @@ const reader = flow(
   ["doc-0>tpl-0", "tpl-0>out-0"],
 );
 
-/** Deploys and starts runs of every kind, clients that keep posting, and an upload that takes its time. */
-export async function startMixture(installation: Installation): Promise<Mixture> {
+/** Deploys and starts runs of every kind, clients that keep posting, and a slow upload. */
+export async function startWorkload(installation: Installation): Promise<Workload> {
   const [bench, target] = await Promise.all([openBench(installation), startHttpTarget()]);
   const { api } = bench;
-  // Up to here they go by themselves; the rest waits until the moment has come, however fast or slow the machine is.
+  // Requests beyond these counts wait for their gate, so that runs are under way however fast the machine is.
   const rush = gate();
   const end = gate();
   hold(target, "/loop", ROUNDS / 2, rush.opened);
@@ -97,28 +97,28 @@ export async function startMixture(installation: Installation): Promise<Mixture>
   const first = ["map of 500", "short activities", "open approval", "open approval"];
   await Promise.all([...first, "long http", "long http", "sub-flow", "sub-flow"].map(start));
   const sync = noRefusals();
-  const waited = postStubbornly(
+  const waited = postUntilAnswered(
     api,
     `/inference/v0/run/${bench.org_id}/${projects[kinds.findIndex(({ name }) => name === "long http")]}`,
     () => ({ "in-0": "waited" }),
     sync,
     { timeoutMs: 90_000 },
   );
-  // Told by verdict().
+  // verdict() rejects with the failure.
   waited.catch(() => undefined);
   const posts = postConstantly(api, "/v2/runs", (n) => ({ project_id: trivialId, inputs: { "in-0": String(n) } }), 150);
 
-  const upload = (body: () => unknown): ReturnType<typeof postStubbornly> =>
-    postStubbornly(api, "/upload_to_storage_user", body, sync, {
+  const upload = (body: () => unknown): ReturnType<typeof postUntilAnswered> =>
+    postUntilAnswered(api, "/upload_to_storage_user", body, sync, {
       query: { org: bench.org_id, flow_id: readerId ?? "", user_id: "ada-1" },
     });
-  let uploads: Array<ReturnType<typeof postStubbornly>> = [];
+  let uploads: Array<ReturnType<typeof postUntilAnswered>> = [];
   let reading: string | undefined;
 
-  async function allInTheMiddle(): Promise<boolean> {
+  async function allUnderWay(): Promise<boolean> {
     for (const { kind, run_id } of started) {
       const [row] = await installation.sql<{ hit: boolean | null }>(
-        `select ${kind.inTheMiddle} as hit from node_runs n join runs r using (run_id) where r.run_id = $1 or r.parent_run_id = $1`,
+        `select ${kind.underWay} as hit from node_runs n join runs r using (run_id) where r.run_id = $1 or r.parent_run_id = $1`,
         [run_id],
       );
       if (row?.hit !== true) return false;
@@ -137,11 +137,11 @@ export async function startMixture(installation: Installation): Promise<Mixture>
   return {
     bench,
     target,
-    async inTheMiddle() {
-      await eventually("all that can be held is in the middle", allInTheMiddle);
-      // These end by themselves, so they start last.
+    async underWay() {
+      await eventually("all that can be held is under way", allUnderWay);
+      // These complete by themselves, so they start last.
       await Promise.all(["delay", "delay", "code"].map(start));
-      await eventually("every kind is in the middle", allInTheMiddle);
+      await eventually("every kind is under way", allUnderWay);
       rush.open();
       uploads = Array.from({ length: DOCUMENTS }, (_, n) => upload(() => form(`doc-${n}.txt`, TEXT)));
       for (const each of uploads) each.catch(() => undefined);
@@ -184,7 +184,7 @@ export async function startMixture(installation: Installation): Promise<Mixture>
   };
 
   async function approve(runId: string): Promise<void> {
-    const { body, status } = await postStubbornly(
+    const { body, status } = await postUntilAnswered(
       api,
       `/v2/runs/${runId}/resume`,
       () => ({ action: "approve", data: { note: "gladly" } }),
@@ -193,7 +193,7 @@ export async function startMixture(installation: Installation): Promise<Mixture>
     expect(status, JSON.stringify(body)).toBe(202);
   }
 
-  /** Each thing once: runs, nodes, events, outbox, and, as far as that can be, requests. */
+  /** Checks that runs, nodes, events and outbox rows were written once, and requests sent once as far as possible. */
   async function checkRecords(): Promise<Pick<Verdict, "runs" | "nodes" | "requests" | "repeated" | "documents">> {
     const sql = <Row>(statement: string): Promise<Row[]> => installation.sql<Row>(statement, [bench.org_id]);
     const [runs] = await sql<{ all: number; completed: number; children: number }>(
@@ -202,7 +202,7 @@ export async function startMixture(installation: Installation): Promise<Mixture>
     );
     const others = await sql("select * from runs where org_id = $1 and state <> 'COMPLETED'");
     expect(runs?.completed, JSON.stringify(others)).toBe(runs?.all);
-    // Posts under one key make one run, and a sub-flow one child, however often they were tried.
+    // Posts under one key create one run, and a sub-flow one child, however often they were retried.
     expect(runs?.children).toBe(started.filter(({ kind }) => kind.name === "sub-flow").length);
 
     const nodes = await sql<{ state: string; n: number }>(
@@ -228,7 +228,7 @@ export async function startMixture(installation: Installation): Promise<Mixture>
     );
     expect(gaps).toEqual([]);
 
-    // Whatever arrived, arrived under the key of a node; to count how often is what a receiver has the key for.
+    // Every request carries the key of a node, by which the receiver counts repeats.
     const paths = await sql<{ key: string }>(
       "select run_id || ':' || path as key from node_runs where org_id = $1 and type = 'http'",
     );
@@ -265,7 +265,7 @@ function gate(): Gate {
   return { opened, open };
 }
 
-/** Answers a path like an echo; requests beyond `free` only once the gate is open. */
+/** Echoes requests to a path; those beyond `free` are answered once the gate is open. */
 function hold(target: HttpTarget, path: string, free: number, opened: Promise<void>): void {
   target.on(path, async ({ body }, response) => {
     if (target.hits(path) > free) await opened;

@@ -2,29 +2,29 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Answer, RequestOptions, TestClient } from "../support/client.ts";
 
-/** What a client met on its way to an answer. */
+/** The failed attempts a client made before its final answer. */
 export interface Refusals {
   /** Answers by status; "broken" stands for a connection that was refused or cut. */
   readonly counts: Map<string, number>;
   /** 503s without a Retry-After: there must be none. */
   withoutRetryAfter: number;
-  /** Longest time one request took to be answered at all (ms). */
+  /** Longest response time of one request (ms). */
   slowest: number;
 }
 
 export const noRefusals = (): Refusals => ({ counts: new Map(), withoutRetryAfter: 0, slowest: 0 });
 
-/** What they met, for people. */
+/** Summarises the failed attempts in words. */
 export function refused({ counts }: Refusals): string {
   const met = [...counts].filter(([status]) => !status.startsWith("2")).map(([status, n]) => `${n} x ${status}`);
   return met.length === 0 ? "no refusal" : met.join(", ");
 }
 
 /**
- * Sends a POST with one Idempotency-Key until it is answered for good, as a careful client does: a broken connection, a
+ * Sends a POST with one Idempotency-Key until it gets a final answer, as a careful client does: a broken connection, a
  * 503 and "still in progress" are tried again. Throws after `timeoutMs`.
  */
-export async function postStubbornly(
+export async function postUntilAnswered(
   api: TestClient,
   path: string,
   body: () => unknown,
@@ -47,7 +47,7 @@ export async function postStubbornly(
   throw new Error(`${path} was not answered within ${timeoutMs} ms; met ${JSON.stringify([...refusals.counts])}`);
 }
 
-/** Posts something again and again, each under a key of its own, until it is stopped; answers what was accepted. */
+/** Posts at a fixed interval, each time under a new key, until stopped; `stop` returns all answers. */
 export function postConstantly(
   api: TestClient,
   path: string,
@@ -58,8 +58,8 @@ export function postConstantly(
   const under: Array<Promise<Answer>> = [];
   const timer = setInterval(() => {
     const n = under.length;
-    const post = postStubbornly(api, path, () => body(n), refusals);
-    // Told by stop().
+    const post = postUntilAnswered(api, path, () => body(n), refusals);
+    // stop() rejects with the failure.
     post.catch(() => undefined);
     under.push(post);
   }, everyMs);

@@ -1,6 +1,6 @@
 import { appendFileSync } from "node:fs";
 
-/** One line of the table of what was killed and what came of it. */
+/** One line of the kill table: what was killed, when, and the outcome. */
 export interface KillRow {
   readonly killed: string;
   readonly when: string;
@@ -8,8 +8,8 @@ export interface KillRow {
   readonly outcome: string;
 }
 
-/** Adds a line to the file that MILLRACE_KILL_TABLE names, if it names one. */
-export function tell(row: KillRow): void {
+/** Appends a line to the file that MILLRACE_KILL_TABLE names, if it is set. */
+export function recordKill(row: KillRow): void {
   const file = process.env["MILLRACE_KILL_TABLE"];
   if (file) appendFileSync(file, `| ${row.killed} | ${row.when} | ${row.runs} | ${row.outcome} |\n`);
 }
