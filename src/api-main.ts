@@ -4,6 +4,7 @@ import { createFailureObserver } from "../activities/observe-failures.ts";
 import { createApp } from "./api/app.ts";
 import { createApiServer } from "./api/server.ts";
 import { openProcess } from "./open-process.ts";
+import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { createRunWorker, runWorkers } from "./temporal/workers.ts";
 
@@ -32,6 +33,8 @@ if (config.MILLRACE_API_WORKER) {
   });
 }
 
+const knowledge = openKnowledge(config, db);
+shutdown.add("knowledge bases", () => knowledge.close());
 const { app, drain, close } = createApp({
   config,
   db,
@@ -41,6 +44,7 @@ const { app, drain, close } = createApp({
   evaluation,
   guardedFetch,
   secrets,
+  knowledge,
   logger,
   metrics,
   observer,

@@ -7,6 +7,7 @@ import type { Metrics } from "../platform/metrics.ts";
 import type { ReadinessParts } from "../platform/readiness.ts";
 import type { SecretBox } from "../platform/secrets/seal.ts";
 import type { CredentialLookup } from "../services/accounts/credentials.ts";
+import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
 import type { FlowCache } from "../services/projects/flow-cache.ts";
 import type { PlanCache } from "../services/projects/plans.ts";
 import type { RunService } from "../services/runs/run-service.ts";
@@ -30,6 +31,8 @@ export interface ApiDeps {
   readonly guardedFetch: GuardedFetch;
   /** Seals what webhooks are signed and sent with. */
   readonly secrets: SecretBox;
+  /** What knowledge bases are queried with. */
+  readonly knowledge: Knowledge;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly observer: RunObserver;

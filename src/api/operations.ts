@@ -4,6 +4,7 @@ import { openApiDocument } from "./http/openapi/document.ts";
 import type { Operation } from "./http/operation.ts";
 import { createApiKeyOperations } from "./accounts/api-keys.ts";
 import { createDocsOperations } from "./system/docs.ts";
+import { createKnowledgeBaseOperations } from "./knowledge/knowledge-bases.ts";
 import { createDocumentOperations } from "./documents/documents.ts";
 import { createFlowIoOperations } from "./projects/flow-io.ts";
 import { createFlowVersionOperations } from "./projects/flow-versions.ts";
@@ -34,6 +35,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createDocumentOperations(deps),
     ...createRunOperations(deps, services),
     ...createRunControlOperations(deps, services),
+    ...createKnowledgeBaseOperations(deps),
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),
     ...createApiKeyOperations(deps, services),
@@ -49,11 +51,11 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
 /** The operations without anything behind them: enough to be described, of no use to serve a request. */
 export function describeOperations(config: Config): Operation[] {
   const nothing = inert() as Omit<ApiDeps, "config"> & ApiServices;
-  const { db, blobs, plans, runs, feed, evaluation, guardedFetch, secrets, logger, metrics, observer, readiness } =
-    nothing;
-  const { credentials, flows, runService } = nothing;
+  const { db, blobs, plans, runs, feed, evaluation, guardedFetch, secrets, knowledge, logger, metrics } = nothing;
+  const { observer, readiness, credentials, flows, runService } = nothing;
+  const outside = { db, blobs, plans, runs, feed, evaluation, guardedFetch, secrets, knowledge };
   return createOperations(
-    { config, db, blobs, plans, runs, feed, evaluation, guardedFetch, secrets, logger, metrics, observer, readiness },
+    { config, ...outside, logger, metrics, observer, readiness },
     { credentials, flows, runService },
   );
 }

@@ -15,6 +15,7 @@ import { createLogger } from "../../src/platform/logging/logger.ts";
 import { masterKeys } from "../../src/platform/secrets/master-key.ts";
 import { createMetrics } from "../../src/platform/metrics.ts";
 import { createSecretBox } from "../../src/platform/secrets/seal.ts";
+import { openKnowledge } from "../../src/services/knowledge/open-knowledge.ts";
 import { createRunObserver } from "../../src/services/runs/run-observer.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
@@ -71,6 +72,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const readiness = { postgres: () => db.ping(), temporal: () => temporal.ping(), ...options.readiness };
   const metrics = createMetrics({ service: "api", processMetrics: false });
   const observer = createRunObserver(metrics, logger);
+  const knowledge = openKnowledge(config, db);
   const api = createApp({
     config,
     db,
@@ -80,6 +82,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     evaluation,
     guardedFetch,
     secrets,
+    knowledge,
     runs,
     logger,
     metrics,
@@ -97,7 +100,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await api.close();
-      await Promise.all([feed.close(), temporal.close(), guardedFetch.close(), evaluation.close()]);
+      await Promise.all([feed, temporal, guardedFetch, evaluation, knowledge].map((each) => each.close()));
       blobs.close();
       await db.close();
       await clone?.drop();

@@ -24,6 +24,9 @@ const PLAIN: Ids = {
   "createRun.user_id": HANDLE,
   "runDeployedFlow.user_id": HANDLE,
   "streamDeployedFlow.user_id": HANDLE,
+  // Nobody has a connection.
+  connection_id: "0197f0a0-0000-7000-8000-000000000000",
+  connection_source_ids: "bucket/prefix",
 };
 
 /**
@@ -75,6 +78,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     const { body } = await secret.get(`${path}/deliveries/${delivery.delivery_id}`);
     expect(body.status).toBe("delivered");
   }, 20_000);
+  const { body: base } = await secret.post("/v2/knowledge-bases", { name: "theirs" });
   return {
     ...PLAIN,
     org: org_id,
@@ -94,6 +98,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     user_id: user.user_id,
     subscription_id: subscription.subscription_id,
     delivery_id: delivery.delivery_id,
+    knowledge_base_id: base.knowledge_base_id,
   };
 }
 

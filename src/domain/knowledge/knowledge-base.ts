@@ -11,6 +11,7 @@ export type ResourceStatus = (typeof RESOURCE_STATUSES)[number];
 /** Name of the embedding model that runs beside the service. */
 export const LOCAL_EMBEDDING_MODEL = "local";
 
+const MIN_CHUNK_SIZE = 50;
 const MAX_CHUNK_SIZE = 20_000;
 
 /** How the resources of a knowledge base are read, cut into chunks and embedded. Sizes in characters. */
@@ -29,7 +30,7 @@ export const indexingParamsSchema = z
       .default({ embedding_model: LOCAL_EMBEDDING_MODEL }),
     chunker_params: z
       .strictObject({
-        chunk_size: z.int().min(50).max(MAX_CHUNK_SIZE).default(1500),
+        chunk_size: z.int().min(MIN_CHUNK_SIZE).max(MAX_CHUNK_SIZE).default(1500),
         chunk_overlap: z.int().min(0).max(MAX_CHUNK_SIZE).default(500),
         chunker_type: z.enum(CHUNKER_TYPES).default("sentence"),
       })
@@ -41,6 +42,22 @@ export const indexingParamsSchema = z
   });
 
 export type IndexingParams = Readonly<z.infer<typeof indexingParamsSchema>>;
+
+/** The same with nothing that has to be given: what is absent stays, or is the default. */
+export const indexingParamsInputSchema = z.strictObject({
+  ocr: indexingParamsSchema.shape.ocr.unwrap().optional(),
+  embedding_params: indexingParamsSchema.shape.embedding_params.unwrap().optional(),
+  chunker_params: z
+    .strictObject({
+      chunk_size: z.int().min(MIN_CHUNK_SIZE).max(MAX_CHUNK_SIZE).optional().describe("Characters. Default 1500"),
+      chunk_overlap: z.int().min(0).max(MAX_CHUNK_SIZE).optional().describe("Less than chunk_size. Default 500"),
+      chunker_type: z.enum(CHUNKER_TYPES).optional().describe("Default sentence"),
+    })
+    .optional(),
+});
+export type IndexingParamsInput = Readonly<z.infer<typeof indexingParamsInputSchema>>;
+
+export const WEBSITE_SOURCE_TYPES = ["sitemap", "manual"] as const;
 
 /** A part of a resource's text, as the chunker makes it. */
 export interface NewChunk {

@@ -101,6 +101,18 @@ export async function retireIndex(db: Db, indexNo: number): Promise<void> {
   );
 }
 
+/** Takes the active index out of use. In one transaction with the beginning of another one. */
+export async function retireActiveIndex(db: Db, indexNo: number): Promise<void> {
+  await db.query(
+    {
+      name: "retire_the_active_index",
+      text: `update knowledge_indexes set state = 'retired', version = version + 1
+        where org_id = current_org() and index_no = $1::int and state = 'active'`,
+    },
+    [indexNo],
+  );
+}
+
 /** Retires every index of a knowledge base that has been deleted. */
 export async function retireIndexes(db: Db, knowledgeBaseId: string): Promise<void> {
   await db.query(

@@ -54,7 +54,11 @@ export type NewKnowledgeBase = Pick<
 >;
 
 /** What may be changed; what is absent stays. */
-export type KnowledgeBaseChange = Partial<Omit<NewKnowledgeBase, "knowledge_base_id" | "org_id">>;
+export type KnowledgeBaseChange = {
+  readonly [Member in Exclude<keyof NewKnowledgeBase, "knowledge_base_id" | "org_id">]?:
+    | NewKnowledgeBase[Member]
+    | undefined;
+};
 
 const COLUMNS = `k.knowledge_base_id, k.org_id, k.name, k.description, k.connection_id, k.connection_source_ids, k.website_sources,
   k.indexing_params, k.user_metadata_schema, k.dataloader_metadata_schema, k.schedule_cron, k.last_sync_id, k.last_synced_at,
@@ -107,6 +111,19 @@ export async function findKnowledgeBase(db: Db, knowledgeBaseId: string): Promis
   return rows[0] ?? null;
 }
 
+/** Locks a knowledge base until the transaction ends; false where there is none. */
+export async function lockKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "lock_knowledge_base",
+      text: `select knowledge_base_id from knowledge_bases
+        where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null for update`,
+    },
+    [knowledgeBaseId],
+  );
+  return rows.length === 1;
+}
+
 /** A page of the organisation's knowledge bases. */
 export async function listKnowledgeBases(db: Db, page: Keyset): Promise<KnowledgeBaseRow[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
@@ -121,7 +138,7 @@ export async function listKnowledgeBases(db: Db, page: Keyset): Promise<Knowledg
   );
 }
 
-/** Changes a knowledge base whose revision is still `revision`; null where it is another one, or there is none. */
+/** Changes a knowledge base whose revision is still `revision`; false where it is another one, or there is none. */
 export async function updateKnowledgeBase(
   db: Db,
   knowledgeBaseId: string,

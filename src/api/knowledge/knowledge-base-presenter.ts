@@ -1,0 +1,103 @@
+import { z } from "zod";
+import { indexingParamsSchema, WEBSITE_SOURCE_TYPES } from "../../domain/knowledge/knowledge-base.ts";
+import { BUILTIN_FIELDS, METADATA_TYPES, metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
+import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
+
+/** How much of a site a source may name. */
+const MAX_SELECTED = 1000;
+const MAX_ADDRESS = 2000;
+
+const webAddress = z
+  .url({ protocol: /^https?$/, error: "an address that begins with http:// or https:// is expected" })
+  .max(MAX_ADDRESS);
+
+export const websiteSourceSchema = z
+  .strictObject({
+    source_type: z.enum(WEBSITE_SOURCE_TYPES),
+    original_search_term: z.string().max(MAX_ADDRESS).default("").describe("What was entered to find the pages"),
+    selected_resources: z.array(webAddress).max(MAX_SELECTED).describe("Addresses of pages, or of sitemaps"),
+  })
+  .meta({ id: "WebsiteSource" });
+
+export const knowledgeBaseSchema = z
+  .object({
+    knowledge_base_id: z.uuid(),
+    name: z.string(),
+    description: z.string(),
+    connection_id: z.uuid().nullable(),
+    connection_source_ids: z.array(z.string()),
+    website_sources: z.array(websiteSourceSchema),
+    indexing_params: indexingParamsSchema,
+    is_empty: z.boolean().describe("Whether it has no resource."),
+    total_size: z.int().describe("Bytes of its resources."),
+    total_files: z.int(),
+    total_indexed_files: z.int(),
+    total_error_files: z.int(),
+    last_synced_at: z.iso.datetime().nullable(),
+    user_metadata_schema: metadataSchemaSchema,
+    dataloader_metadata_schema: metadataSchemaSchema,
+    sync: z.object({
+      schedule_cron: z.string().nullable(),
+      status: z.enum(["idle"]),
+      last_sync_id: z.uuid().nullable(),
+    }),
+    reindex_required: z
+      .boolean()
+      .describe(
+        "Whether indexing_params have changed since its resources were indexed: they are still found as they were.",
+      ),
+    org_id: z.uuid(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: "KnowledgeBase" });
+
+export function presentKnowledgeBase(base: KnowledgeBaseRow): z.infer<typeof knowledgeBaseSchema> {
+  return {
+    knowledge_base_id: base.knowledge_base_id,
+    name: base.name,
+    description: base.description,
+    connection_id: base.connection_id,
+    connection_source_ids: [...base.connection_source_ids],
+    website_sources: base.website_sources.map((source) => ({
+      ...source,
+      selected_resources: [...source.selected_resources],
+    })),
+    indexing_params: base.indexing_params,
+    is_empty: base.total_files === 0,
+    total_size: base.total_size,
+    total_files: base.total_files,
+    total_indexed_files: base.total_indexed_files,
+    total_error_files: base.total_error_files,
+    last_synced_at: base.last_synced_at,
+    user_metadata_schema: base.user_metadata_schema,
+    dataloader_metadata_schema: base.dataloader_metadata_schema,
+    sync: { schedule_cron: base.schedule_cron, status: "idle", last_sync_id: base.last_sync_id },
+    reindex_required: base.reindex_required,
+    org_id: base.org_id,
+    created_at: base.created_at,
+    updated_at: base.updated_at,
+  };
+}
+
+export const metadataSchemasSchema = z
+  .object({
+    user_metadata_schema: metadataSchemaSchema,
+    dataloader_metadata_schema: metadataSchemaSchema,
+    builtin: z
+      .object({ properties: z.record(z.string(), z.object({ type: z.enum(METADATA_TYPES) })) })
+      .describe("Fields that every resource has."),
+  })
+  .meta({ id: "MetadataSchemas" });
+
+export function presentMetadataSchemas(
+  base: Pick<KnowledgeBaseRow, "user_metadata_schema" | "dataloader_metadata_schema">,
+): z.infer<typeof metadataSchemasSchema> {
+  return {
+    user_metadata_schema: base.user_metadata_schema,
+    dataloader_metadata_schema: base.dataloader_metadata_schema,
+    builtin: {
+      properties: Object.fromEntries(Object.entries(BUILTIN_FIELDS).map(([name, type]) => [name, { type }])),
+    },
+  };
+}

@@ -1,0 +1,277 @@
+import { z } from "zod";
+import { invalid, notFound } from "../../domain/errors.ts";
+import { indexingParamsInputSchema } from "../../domain/knowledge/knowledge-base.ts";
+import { metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
+import { knowledgeQuerySchema } from "../../domain/knowledge/query.ts";
+import {
+  changeKnowledgeBase,
+  createKnowledgeBase,
+  requireKnowledgeBase,
+} from "../../services/knowledge/knowledge-bases.ts";
+import { queryKnowledgeBase } from "../../services/knowledge/query.ts";
+import { deleteKnowledgeBase } from "../../services/knowledge/remove.ts";
+import { listKnowledgeBases } from "../../stores/knowledge/knowledge-bases.ts";
+import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
+import type { ApiDeps } from "../deps.ts";
+import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import {
+  knowledgeBaseSchema,
+  metadataSchemasSchema,
+  presentKnowledgeBase,
+  presentMetadataSchemas,
+  websiteSourceSchema,
+} from "./knowledge-base-presenter.ts";
+import { knowledgeAnswerSchema } from "./query-presenter.ts";
+
+const MAX_WEBSITE_SOURCES = 100;
+const MAX_CONNECTION_SOURCES = 100;
+
+const params = z.object({ knowledge_base_id: pathId("knowledge base") });
+const name = z.string().trim().min(1).max(200);
+const description = z.string().max(10_000);
+const connectionId = z.uuid().nullable().describe("The connection that its files come from.");
+const connectionSourceIds = z.array(z.string().min(1).max(1000)).max(MAX_CONNECTION_SOURCES);
+const websiteSources = z.array(websiteSourceSchema).max(MAX_WEBSITE_SOURCES);
+
+const createBody = z
+  .strictObject({
+    name,
+    description: description.default(""),
+    connection_id: connectionId.default(null),
+    connection_source_ids: connectionSourceIds.default([]),
+    website_sources: websiteSources.default([]),
+    indexing_params: indexingParamsInputSchema.default({}),
+    user_metadata_schema: metadataSchemaSchema.default({ properties: {} }),
+    dataloader_metadata_schema: metadataSchemaSchema.default({ properties: {} }),
+  })
+  .meta({ id: "KnowledgeBaseCreate" });
+const changeBody = z
+  .strictObject({
+    name: name.optional(),
+    description: description.optional(),
+    connection_id: connectionId.optional(),
+    connection_source_ids: connectionSourceIds.optional(),
+    website_sources: websiteSources.optional(),
+    indexing_params: indexingParamsInputSchema.optional().describe("What is left out stays as it is."),
+    user_metadata_schema: metadataSchemaSchema.optional().describe("Takes the place of the present one."),
+    dataloader_metadata_schema: metadataSchemaSchema.optional().describe("Takes the place of the present one."),
+  })
+  .meta({ id: "KnowledgeBaseChange" });
+
+const TAG = "Knowledge bases";
+const ETAG = { ETag: "For If-Match." };
+const LINKS = Object.fromEntries(
+  [
+    ["get", "getKnowledgeBase"],
+    ["change", "changeKnowledgeBase"],
+    ["query", "queryKnowledgeBase"],
+  ].map(([link, operationId = ""]) => [
+    link,
+    { operationId, parameters: { knowledge_base_id: "$response.body#/knowledge_base_id" } },
+  ]),
+);
+const SCHEMA_EXAMPLE = {
+  properties: {
+    department: { type: "string", description: "Who wrote it", options: ["support", "legal"] },
+    year: { type: "number" },
+  },
+};
+
+/** `/v2/knowledge-bases`: sets of documents that are searched. */
+export function createKnowledgeBaseOperations({ db, knowledge }: ApiDeps): Operation[] {
+  const shown = (base: KnowledgeBaseRow) => ({
+    status: 200,
+    body: presentKnowledgeBase(base),
+    headers: { ETag: revisionTag(base.revision) },
+  });
+
+  return [
+    defineOperation({
+      id: "createKnowledgeBase",
+      method: "POST",
+      path: "/v2/knowledge-bases",
+      tag: TAG,
+      summary: "Create a knowledge base",
+      description:
+        "Without an embedding model it takes the local one where that is installed, else it is searched by keywords only.",
+      auth: "secret",
+      body: createBody,
+      idempotent: true,
+      examples: {
+        plain: { name: "Handbook" },
+        described: {
+          name: "Contracts",
+          description: "What we have signed",
+          indexing_params: { chunker_params: { chunk_size: 1000, chunk_overlap: 200, chunker_type: "sentence" } },
+          user_metadata_schema: SCHEMA_EXAMPLE,
+        },
+      },
+      success: {
+        201: {
+          description: "The knowledge base.",
+          schema: knowledgeBaseSchema,
+          headers: { Location: "Its address.", ...ETAG },
+          links: LINKS,
+        },
+      },
+      async handler({ body: { indexing_params, ...members }, principal: { org_id }, newId }) {
+        requireNoConnection(members);
+        const knowledge_base_id = newId();
+        const base = await createKnowledgeBase(
+          { database: db, knowledge },
+          { ...members, knowledge_base_id, org_id, schedule_cron: null },
+          indexing_params,
+        );
+        const { body, headers } = shown(base);
+        return { status: 201, body, headers: { ...headers, Location: `/v2/knowledge-bases/${knowledge_base_id}` } };
+      },
+    }),
+    defineOperation({
+      id: "listKnowledgeBases",
+      method: "GET",
+      path: "/v2/knowledge-bases",
+      tag: TAG,
+      summary: "List knowledge bases",
+      auth: "secret",
+      query: listQuery,
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: {
+        200: { description: "A page of knowledge bases.", schema: pageOf(knowledgeBaseSchema, "KnowledgeBasePage") },
+      },
+      async handler({ query, principal: { org_id } }) {
+        const page = await listPage({
+          list: "knowledge-bases",
+          orgId: org_id,
+          query,
+          fetch: (keyset) => db.org(org_id, (connection) => listKnowledgeBases(connection, keyset)),
+          idOf: (base) => base.knowledge_base_id,
+          present: presentKnowledgeBase,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "getKnowledgeBase",
+      method: "GET",
+      path: "/v2/knowledge-bases/{knowledge_base_id}",
+      tag: TAG,
+      summary: "Get a knowledge base",
+      auth: "secret",
+      params,
+      success: { 200: { description: "The knowledge base.", schema: knowledgeBaseSchema, headers: ETAG } },
+      async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
+        return shown(await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id)));
+      },
+    }),
+    defineOperation({
+      id: "changeKnowledgeBase",
+      method: "PATCH",
+      path: "/v2/knowledge-bases/{knowledge_base_id}",
+      tag: TAG,
+      summary: "Change a knowledge base",
+      description:
+        "Another embedding model or chunker sets `reindex_required`: until its resources are indexed anew, they are found as they were. " +
+        "One without resources takes the new settings at once.",
+      auth: "secret",
+      params,
+      headers: ifMatchHeaders,
+      body: changeBody,
+      examples: {
+        rename: { name: "Handbook of 2026" },
+        chunks: { indexing_params: { chunker_params: { chunk_size: 800, chunk_overlap: 100 } } },
+        keywords: { indexing_params: { embedding_params: { embedding_model: null } } },
+      },
+      problems: ["precondition_failed"],
+      success: {
+        200: { description: "The knowledge base as it is now.", schema: knowledgeBaseSchema, headers: ETAG },
+      },
+      async handler({ params: { knowledge_base_id }, headers, body, principal: { org_id } }) {
+        const { indexing_params: settings, ...change } = body;
+        const base = await changeKnowledgeBase(
+          { database: db, knowledge },
+          org_id,
+          knowledge_base_id,
+          change,
+          settings,
+          (found) => {
+            requireMatch(headers["if-match"], revisionTag(found.revision));
+            requireNoConnection(body);
+          },
+        );
+        return shown(base);
+      },
+    }),
+    defineOperation({
+      id: "deleteKnowledgeBase",
+      method: "DELETE",
+      path: "/v2/knowledge-bases/{knowledge_base_id}",
+      tag: TAG,
+      summary: "Delete a knowledge base with all its resources",
+      auth: "secret",
+      params,
+      success: { 204: { description: "It is gone: no query finds anything of it any more." } },
+      async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
+        if (!(await deleteKnowledgeBase({ database: db }, org_id, knowledge_base_id))) throw notFound("knowledge base");
+        return { status: 204 };
+      },
+    }),
+    defineOperation({
+      id: "getMetadataSchemas",
+      method: "GET",
+      path: "/v2/knowledge-bases/{knowledge_base_id}/metadata-schemas",
+      tag: TAG,
+      summary: "Get the fields that a filter may name",
+      auth: "secret",
+      params,
+      success: { 200: { description: "The fields, by where they come from.", schema: metadataSchemasSchema } },
+      async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
+        const base = await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id));
+        return { status: 200, body: presentMetadataSchemas(base) };
+      },
+    }),
+    defineOperation({
+      id: "queryKnowledgeBase",
+      method: "POST",
+      path: "/v2/knowledge-bases/{knowledge_base_id}/query",
+      tag: TAG,
+      summary: "Search a knowledge base",
+      description:
+        "By meaning (`semantic`), by words (`keyword`, BM25) or by both, fused by reciprocal rank (`hybrid`). Without an embedding model " +
+        "`semantic` is refused, and `hybrid` is keyword search, which `strategy_used` says.",
+      auth: "secret",
+      role: "viewer",
+      params,
+      body: knowledgeQuerySchema.meta({ id: "KnowledgeQuery" }),
+      examples: {
+        question: { query: "How long do refunds take?" },
+        words: { query: '"annual leave" -unpaid carr*', query_strategy: "keyword", top_k: 5, neighbors: 1 },
+        filtered: {
+          query: "notice period",
+          filter: { and: [{ field: "content_mime", op: "eq", value: "application/pdf" }] },
+          max_chunks_per_resource: 2,
+        },
+      },
+      problems: ["upstream_failed"],
+      success: { 200: { description: "What was found, best first.", schema: knowledgeAnswerSchema } },
+      async handler({ params: { knowledge_base_id }, body, principal: { org_id } }) {
+        const base = await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id));
+        return { status: 200, body: await queryKnowledgeBase(knowledge.deps, org_id, base, body) };
+      },
+    }),
+  ];
+}
+
+/** Throws 422 for a connection: no organisation has any. */
+function requireNoConnection(body: {
+  readonly connection_id?: string | null | undefined;
+  readonly connection_source_ids?: readonly string[] | undefined;
+}): void {
+  if (body.connection_id != null) throw invalid(["body", "connection_id"], "There is no such connection");
+  if ((body.connection_source_ids ?? []).length > 0) {
+    throw invalid(["body", "connection_source_ids"], "Sources of a connection need a connection_id");
+  }
+}

@@ -1,0 +1,124 @@
+import { invalid, notFound } from "../../domain/errors.ts";
+import { indexingParamsSchema } from "../../domain/knowledge/knowledge-base.ts";
+import type { IndexingParams, IndexingParamsInput } from "../../domain/knowledge/knowledge-base.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { insertIndex, listIndexes, retireActiveIndex } from "../../stores/knowledge/indexes.ts";
+import {
+  findKnowledgeBase,
+  insertKnowledgeBase,
+  lockKnowledgeBase,
+  updateKnowledgeBase,
+} from "../../stores/knowledge/knowledge-bases.ts";
+import type {
+  KnowledgeBaseChange,
+  KnowledgeBaseRow,
+  NewKnowledgeBase,
+} from "../../stores/knowledge/knowledge-bases.ts";
+import type { EmbedderSource } from "./deps.ts";
+import type { Knowledge } from "./open-knowledge.ts";
+
+const KNOWLEDGE_BASE = "knowledge base";
+const PARAMS = ["body", "indexing_params"] as const;
+
+/** Throws 404 where there is none. */
+export async function requireKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<KnowledgeBaseRow> {
+  const base = await findKnowledgeBase(db, knowledgeBaseId);
+  if (base === null) throw notFound(KNOWLEDGE_BASE);
+  return base;
+}
+
+/**
+ * Creates a knowledge base with an empty index. What of its settings is not given is the default. Throws 422 for settings that
+ * cannot be used here, and 404 where an earlier attempt of the same request created it and it has been deleted since.
+ */
+export async function createKnowledgeBase(
+  { database, knowledge }: { readonly database: Database; readonly knowledge: Knowledge },
+  base: Omit<NewKnowledgeBase, "indexing_params">,
+  settings: IndexingParamsInput,
+): Promise<KnowledgeBaseRow> {
+  const embedding_params = { embedding_model: await knowledge.defaultModel() };
+  const params = withSettings(indexingParamsSchema.parse({ embedding_params }), settings);
+  await requireUsable(knowledge.deps.embedders, base.org_id, params, settings);
+  return await database.orgTransaction(base.org_id, async (db) => {
+    if (await insertKnowledgeBase(db, { ...base, indexing_params: params })) await beginIndex(db, base, params);
+    return requireKnowledgeBase(db, base.knowledge_base_id);
+  });
+}
+
+/**
+ * Changes a knowledge base; of its settings those that are given. `check` is called with it as it is, locked, before anything is
+ * changed. One without resources is indexed by the new settings at once; any other one needs a full sync. Throws 404 and 422.
+ */
+export async function changeKnowledgeBase(
+  { database, knowledge }: { readonly database: Database; readonly knowledge: Knowledge },
+  orgId: string,
+  knowledgeBaseId: string,
+  change: Omit<KnowledgeBaseChange, "indexing_params">,
+  settings: IndexingParamsInput | undefined,
+  check: (base: KnowledgeBaseRow) => void,
+): Promise<KnowledgeBaseRow> {
+  return await database.orgTransaction(orgId, async (db) => {
+    if (!(await lockKnowledgeBase(db, knowledgeBaseId))) throw notFound(KNOWLEDGE_BASE);
+    const found = await requireKnowledgeBase(db, knowledgeBaseId);
+    check(found);
+    if (settings === undefined && Object.values(change).every((member) => member === undefined)) return found;
+    const params = settings === undefined ? undefined : withSettings(found.indexing_params, settings);
+    if (params !== undefined) await requireUsable(knowledge.deps.embedders, orgId, params, settings ?? {});
+    const all = params === undefined ? change : { ...change, indexing_params: params };
+    await updateKnowledgeBase(db, knowledgeBaseId, found.revision, all);
+    const changed = await requireKnowledgeBase(db, knowledgeBaseId);
+    if (!changed.reindex_required || changed.total_files > 0) return changed;
+    const [active] = (await listIndexes(db, knowledgeBaseId)).filter((index) => index.state === "active");
+    if (active !== undefined) await retireActiveIndex(db, active.index_no);
+    await beginIndex(db, changed, changed.indexing_params);
+    return requireKnowledgeBase(db, knowledgeBaseId);
+  });
+}
+
+async function beginIndex(
+  db: Db,
+  { org_id, knowledge_base_id }: Pick<KnowledgeBaseRow, "org_id" | "knowledge_base_id">,
+  params: IndexingParams,
+): Promise<void> {
+  const { embedding_model } = params.embedding_params;
+  await insertIndex(db, { org_id, knowledge_base_id, state: "active", params, embedding_model, dimensions: null });
+}
+
+/** Settings with those that are given in the place of the present ones. Throws 422 where they do not fit each other. */
+function withSettings(present: IndexingParams, given: IndexingParamsInput): IndexingParams {
+  const [chunker, before] = [given.chunker_params ?? {}, present.chunker_params];
+  const params = {
+    ocr: given.ocr ?? present.ocr,
+    embedding_params: given.embedding_params ?? present.embedding_params,
+    chunker_params: {
+      chunk_size: chunker.chunk_size ?? before.chunk_size,
+      chunk_overlap: chunker.chunk_overlap ?? before.chunk_overlap,
+      chunker_type: chunker.chunker_type ?? before.chunker_type,
+    },
+  };
+  const { chunk_size, chunk_overlap } = params.chunker_params;
+  if (chunk_overlap >= chunk_size) {
+    const msg = `chunk_overlap (${chunk_overlap}) must be smaller than chunk_size (${chunk_size})`;
+    throw invalid([...PARAMS, "chunker_params", "chunk_overlap"], msg);
+  }
+  return params;
+}
+
+/** Throws 422 for settings that this installation has nothing to carry out with. */
+async function requireUsable(
+  embedders: EmbedderSource,
+  orgId: string,
+  { ocr, embedding_params: { embedding_model } }: IndexingParams,
+  given: IndexingParamsInput,
+): Promise<void> {
+  if (ocr) {
+    const msg = "No data for character recognition is installed: leave ocr out, or set it to false";
+    throw invalid([...PARAMS, "ocr"], msg, "ocr_not_configured");
+  }
+  if (embedding_model === null || given.embedding_params?.embedding_model === undefined) return;
+  const found = await embedders.find(orgId, embedding_model);
+  if ("no" in found) {
+    const msg = `${found.no} With null the knowledge base is searched by keywords only.`;
+    throw invalid([...PARAMS, "embedding_params", "embedding_model"], msg, "embedding_not_configured");
+  }
+}
