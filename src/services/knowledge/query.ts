@@ -16,7 +16,7 @@ import { EmbeddingError } from "../../platform/embeddings/types.ts";
 import type { Db } from "../../stores/db.ts";
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
 import {
-  countResources,
+  countMatched,
   findActiveIndex,
   lexWords,
   readChunks,
@@ -26,7 +26,14 @@ import {
   searchKeywords,
   searchNearest,
 } from "../../stores/knowledge/search.ts";
-import type { FoundChunk, Hit, QueryTerm, SearchedIndex, SearchLimits } from "../../stores/knowledge/search.ts";
+import type {
+  FoundChunk,
+  Hit,
+  Matched,
+  QueryTerm,
+  SearchedIndex,
+  SearchLimits,
+} from "../../stores/knowledge/search.ts";
 import type { QueryDeps } from "./deps.ts";
 import { findHighlights } from "./highlights.ts";
 
@@ -42,6 +49,8 @@ const LIMITED_DEPTH = 400;
 const RERANKED = 50;
 /** pgvector's ef_search: recall@10 above 0.99 for 100 000 vectors, and 100 results at least. */
 const HNSW_CANDIDATES = 200;
+/** So many times the results are looked at where some chunks are excluded. */
+const SPARE = 3;
 /** A filter that leaves no more chunks than this is searched exactly. */
 const MAX_EXACT = 20_000;
 
@@ -95,23 +104,28 @@ export async function queryKnowledgeBase(
   const wanted = embedder === null ? "keyword" : request.query_strategy;
   if (index === null) return answer([], 0, wanted, 0);
 
-  const counting = deps.database.search((db) => countResources(db, orgId, index.index_no, filter));
+  const counting =
+    filter === null
+      ? { resources: index.resource_count, chunks: index.chunk_count }
+      : deps.database.search((db) => countMatched(db, orgId, index.index_no, filter));
   const [matched, { vectors, strategy, embeddingMs }] = await Promise.all([
     counting,
     embedQueries(embedder, parsed, wanted),
   ]);
-  if (matched === 0) return answer([], 0, strategy, embeddingMs);
+  if (matched.resources === 0) return answer([], 0, strategy, embeddingMs);
 
   const depth = request.max_chunks_per_resource === undefined ? FUSED_DEPTH : LIMITED_DEPTH;
   const rankings = await Promise.all(
-    parsed.map((terms, i) => rank(deps, orgId, index, { terms, filter, strategy, vector: vectors[i] ?? null, depth })),
+    parsed.map((terms, i) =>
+      rank(deps, orgId, index, { terms, filter, matched, strategy, vector: vectors[i] ?? null, depth }),
+    ),
   );
   const candidates = combine(rankings, strategy);
   const chunks = await readCandidates(deps, orgId, index.index_no, candidates, request, depth);
   const ordered = await rerank(deps, queries, candidates, chunks, request);
   const chosen = choose(ordered, chunks, request);
   const results = await present(deps, orgId, index, request, { chosen, chunks, rankings });
-  return answer(results, matched, strategy, embeddingMs);
+  return answer(results, matched.resources, strategy, embeddingMs);
 }
 
 function readFilter(
@@ -180,6 +194,7 @@ const upstreamFailed = (what: string, error: EmbeddingError): Problem =>
 interface RankRequest {
   readonly terms: SearchTerms;
   readonly filter: ResolvedFilter | null;
+  readonly matched: Matched;
   readonly strategy: QueryStrategy;
   readonly vector: Float32Array | null;
   readonly depth: number;
@@ -189,7 +204,7 @@ async function rank(
   deps: QueryDeps,
   orgId: string,
   index: SearchedIndex,
-  { terms, filter, strategy, vector, depth }: RankRequest,
+  { terms, filter, matched, strategy, vector, depth }: RankRequest,
 ): Promise<Rankings> {
   const limits: SearchLimits = { filter, phrases: terms.phrases, excluded: terms.excluded };
   const byKeyword = async (db: Db): Promise<Pick<Rankings, "terms" | "keyword">> => {
@@ -202,7 +217,7 @@ async function rank(
     // A phrase is about words: what is near in meaning need not have it, and a question may quote something.
     vector === null || strategy === "keyword"
       ? []
-      : searchVectors(deps, orgId, index, vector, { ...limits, phrases: [] }, depth),
+      : searchVectors(deps, orgId, index, vector, { ...limits, phrases: [] }, matched, depth),
   ]);
   return { ...keyword, semantic };
 }
@@ -242,6 +257,7 @@ async function searchVectors(
   index: SearchedIndex,
   vector: Float32Array,
   limits: SearchLimits,
+  matched: Matched,
   limit: number,
 ): Promise<Hit[]> {
   if (vector.length !== index.dimensions) {
@@ -251,15 +267,26 @@ async function searchVectors(
       `The embedding model now gives ${vector.length} dimensions and the knowledge base was indexed with ${index.dimensions}: run a full sync.`,
     );
   }
-  const restricted = limits.filter !== null || limits.excluded.length > 0;
-  const among = restricted ? await deps.database.search((db) => restrictChunks(db, orgId, index, limits)) : null;
-  if (!index.has_hnsw) return await deps.vectors.search(orgId, index, vector, { among, limit });
-  const numbers = [...vector];
-  return await deps.database.search((db) =>
-    among !== null && among.length <= MAX_EXACT
-      ? searchAmong(db, orgId, index, numbers, among, limit)
-      : searchNearest(db, orgId, index, numbers, limits, { limit, candidates: Math.max(HNSW_CANDIDATES, limit) }),
-  );
+  const restrict = (among: readonly number[] | null): Promise<number[]> =>
+    deps.database.search((db) => restrictChunks(db, orgId, index, limits, among));
+  if (index.has_hnsw) {
+    const numbers = [...vector];
+    const among = limits.filter !== null && matched.chunks <= MAX_EXACT ? await restrict(null) : null;
+    return await deps.database.search((db) =>
+      among === null
+        ? searchNearest(db, orgId, index, numbers, limits, { limit, candidates: Math.max(HNSW_CANDIDATES, limit) })
+        : searchAmong(db, orgId, index, numbers, among, limit),
+    );
+  }
+  const search = (among: readonly number[] | null, count: number): Promise<Hit[]> =>
+    deps.vectors.search(orgId, index, vector, { among, limit: count });
+  if (limits.filter !== null) return await search(await restrict(null), limit);
+  if (limits.excluded.length === 0) return await search(null, limit);
+  // Few chunks have what is excluded: looking at the nearest ones is mostly enough, and at all of them it takes long.
+  const nearest = await search(null, limit * SPARE);
+  const allowed = new Set(await restrict(nearest.map((hit) => hit.chunk_no)));
+  const found = nearest.filter((hit) => allowed.has(hit.chunk_no)).slice(0, limit);
+  return found.length === limit || nearest.length < limit * SPARE ? found : await search(await restrict(null), limit);
 }
 
 /** One order of what all rankings found. A single ranking keeps its own scores. */

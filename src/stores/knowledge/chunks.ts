@@ -198,6 +198,7 @@ export async function publishRevision(
         update knowledge_indexes i set version = i.version + 1,
           chunk_count = i.chunk_count + c.chunk_count - coalesce((select chunk_count from before), 0),
           term_count = i.term_count + c.term_count - coalesce((select term_count from before), 0),
+          resource_count = i.resource_count + case when exists (select from before) then 0 else 1 end,
           languages = (select array_agg(distinct l) from unnest(i.languages || $4::text[]) l)
         from counted c where i.org_id = current_org() and i.index_no = $1::int and i.state <> 'retired' returning i.index_no`,
     },
@@ -224,7 +225,8 @@ export async function unpublishResource(db: Db, resourceId: string): Promise<voi
       name: "unpublish_resource",
       text: `with removed as (
           delete from knowledge_index_resources where org_id = current_org() and resource_id = $1::uuid returning index_no, chunk_count, term_count)
-        update knowledge_indexes i set version = i.version + 1, chunk_count = i.chunk_count - r.chunk_count, term_count = i.term_count - r.term_count
+        update knowledge_indexes i set version = i.version + 1, chunk_count = i.chunk_count - r.chunk_count, term_count = i.term_count - r.term_count,
+          resource_count = i.resource_count - 1
         from removed r where i.org_id = current_org() and i.index_no = r.index_no`,
     },
     [resourceId],

@@ -11,7 +11,9 @@ export interface SearchedIndex {
   readonly embedding_model: string | null;
   readonly dimensions: number | null;
   readonly languages: readonly string[];
+  /** Chunks and resources that can be found. */
   readonly chunk_count: number;
+  readonly resource_count: number;
   readonly version: number;
   readonly has_hnsw: boolean;
 }
@@ -21,7 +23,7 @@ export async function findActiveIndex(db: Db, orgId: string, knowledgeBaseId: st
   const rows = await db.query<SearchedIndex>(
     {
       name: "find_active_index",
-      text: `select i.index_no, i.embedding_model, i.dimensions, i.languages, i.chunk_count, i.version, i.has_hnsw
+      text: `select i.index_no, i.embedding_model, i.dimensions, i.languages, i.chunk_count, i.resource_count, i.version, i.has_hnsw
         from knowledge_indexes i join knowledge_bases k on k.knowledge_base_id = i.knowledge_base_id
         where i.org_id = $1::uuid and k.org_id = $1::uuid and i.knowledge_base_id = $2::uuid and i.state = 'active' and k.deleted_at is null`,
     },
@@ -181,12 +183,13 @@ export async function listLiveChunks(db: Db, orgId: string, index: SearchedIndex
   return await restrictChunks(db, orgId, index, { filter: null, phrases: [], excluded: [] });
 }
 
-/** The numbers of the chunks that limits let through, in no order. */
+/** The numbers of the chunks that limits let through, in no order; with `among`, of those only. */
 export async function restrictChunks(
   db: Db,
   orgId: string,
   index: SearchedIndex,
   limits: SearchLimits,
+  among: readonly number[] | null = null,
 ): Promise<number[]> {
   const values: unknown[] = [orgId, index.index_no];
   const resource =
@@ -194,34 +197,34 @@ export async function restrictChunks(
       ? ""
       : `join knowledge_resources r on r.resource_id = x.resource_id and r.org_id = $1::uuid and ${filterSql(limits.filter, values)}`;
   const conditions = chunkConditions(limits, index, values);
+  const numbered = among === null ? "" : ` and c.chunk_no = any($${values.push(among)}::int[])`;
   // As text: an array of numbers would be parsed element by element.
   const rows = await db.query<{ numbers: string | null }>(
     `select string_agg(c.chunk_no::text, ',') as numbers from knowledge_index_resources x
       join knowledge_chunks c on c.index_no = x.index_no and c.resource_id = x.resource_id and c.revision = x.revision
-      ${resource} where x.org_id = $1::uuid and x.index_no = $2::int and c.org_id = $1::uuid${conditions}`,
+      ${resource} where x.org_id = $1::uuid and x.index_no = $2::int and c.org_id = $1::uuid${conditions}${numbered}`,
     values,
   );
   const numbers = rows[0]?.numbers ?? "";
   return numbers === "" ? [] : numbers.split(",").map(Number);
 }
 
-/** How many resources of the index a filter lets through; all of them without one. */
-export async function countResources(
-  db: Db,
-  orgId: string,
-  indexNo: number,
-  filter: ResolvedFilter | null,
-): Promise<number> {
+/** What a filter lets through. */
+export interface Matched {
+  readonly resources: number;
+  readonly chunks: number;
+}
+
+/** How many resources of an index a filter lets through, and how many chunks they have. */
+export async function countMatched(db: Db, orgId: string, indexNo: number, filter: ResolvedFilter): Promise<Matched> {
   const values: unknown[] = [orgId, indexNo];
-  const resource =
-    filter === null
-      ? ""
-      : `join knowledge_resources r on r.resource_id = x.resource_id and r.org_id = $1::uuid and ${filterSql(filter, values)}`;
-  const rows = await db.query<{ count: number }>(
-    `select count(*) as count from knowledge_index_resources x ${resource} where x.org_id = $1::uuid and x.index_no = $2::int`,
+  const rows = await db.query<Matched>(
+    `select count(*) as resources, coalesce(sum(x.chunk_count), 0)::bigint as chunks from knowledge_index_resources x
+      join knowledge_resources r on r.resource_id = x.resource_id and r.org_id = $1::uuid and ${filterSql(filter, values)}
+      where x.org_id = $1::uuid and x.index_no = $2::int`,
     values,
   );
-  return rows[0]?.count ?? 0;
+  return rows[0] ?? { resources: 0, chunks: 0 };
 }
 
 /** Stored vectors, as many as there are of these chunks. */

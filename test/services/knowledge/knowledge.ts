@@ -30,11 +30,11 @@ export interface Own {
   readonly reranking: Knowledge;
 }
 
-export function ownKnowledge(): Own {
+export function ownKnowledge(open: typeof testDatabase = testDatabase): Own {
   let own: Own | undefined;
   const closers: (() => Promise<unknown>)[] = [];
   beforeAll(async () => {
-    const { database, url, close } = await testDatabase();
+    const { database, url, close } = await open();
     closers.push(close);
     const models = await startModelServer(API_KEY);
     closers.unshift(() => models.close());

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import {
-  countResources,
+  countMatched,
   findActiveIndex,
   readChunks,
   readPositions,
@@ -47,6 +47,7 @@ describe("search-tenant", () => {
 
   it("names the organisation in every statement: right ids of another organisation find nothing", async () => {
     const limits = { filter: null, phrases: [], excluded: [] };
+    const all = { kind: "condition", source: "builtin", field: "size", type: "number", op: "gte", value: 0 } as const;
     const term = { lexemes: ["swordfish"], prefix: false, weight: 1 };
     const run = (orgId: string): Promise<unknown[]> =>
       own.database.search(async (db) => {
@@ -58,7 +59,7 @@ describe("search-tenant", () => {
           (await searchKeywords(db, orgId, theirIndex, [term], limits, 10)).length,
           (await searchKeywords(db, orgId, theirIndex, [{ ...term, prefix: true }], limits, 10)).length,
           (await restrictChunks(db, orgId, theirIndex, limits)).length,
-          await countResources(db, orgId, index_no, null),
+          (await countMatched(db, orgId, index_no, all)).resources,
           (await readVectors(db, orgId, index_no, numbers)).length,
           (await readChunks(db, orgId, index_no, numbers)).length,
           (await readPositions(db, orgId, index_no, [{ resource_id: theirResource, chunk_index: 0 }])).length,
