@@ -73,10 +73,10 @@ export class Problem extends Error {
   }
 }
 
-/** Issues listed at most; a request can be made of nothing but faults. */
+/** Most issues in one response; a hostile request can contain any number. */
 const MAX_ISSUES = 100;
 
-/** Thrown when parts of a request are invalid; carries the offending places, as far as anybody would read them. */
+/** Thrown when parts of a request are invalid; carries the offending places, up to a hundred. */
 export class ValidationProblem extends Problem {
   readonly issues: readonly ValidationIssue[];
 

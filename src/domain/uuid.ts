@@ -3,7 +3,7 @@ export const UUID_PATTERN = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-
 
 const UUID = new RegExp(`^${UUID_PATTERN}$`, "i");
 
-/** Whether a text is a UUID of any version, in whatever case. */
+/** Whether a text is a UUID of any version, in either case. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }

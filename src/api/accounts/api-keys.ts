@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { apiKeyName, hasExpired } from "../../domain/accounts/accounts.ts";
 import { invalid, notFound } from "../../domain/errors.ts";
-import { moment, timeText } from "../../domain/moment.ts";
+import { toTimestamp, timeText } from "../../domain/timestamps.ts";
 import { generateApiKey } from "../../platform/secrets/crypto.ts";
 import { API_KEY_KINDS, insertApiKey, listApiKeys, revokeApiKey } from "../../stores/accounts/api-keys.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
@@ -45,7 +45,7 @@ export function createApiKeyOperations({ db }: ApiDeps, { credentials }: ApiServ
         },
       },
       async handler({ body, principal, newId }) {
-        const expires_at = body.expires_at == null ? null : moment(body.expires_at);
+        const expires_at = body.expires_at == null ? null : toTimestamp(body.expires_at);
         if (expires_at !== null && hasExpired(expires_at)) {
           throw invalid(["body", "expires_at"], "The time has passed already");
         }

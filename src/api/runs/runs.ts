@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { moment, timeText } from "../../domain/moment.ts";
+import { toTimestamp, timeText } from "../../domain/timestamps.ts";
 import { RUN_STATES, RUN_TYPES, isTerminal } from "../../domain/runs/run.ts";
 import { listRuns } from "../../stores/runs/run-lists.ts";
 import { listNodeRuns } from "../../stores/runs/node-runs.ts";
@@ -132,8 +132,8 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           ...narrow,
           states: state,
           stuck: query.stuck === undefined ? undefined : { is: query.stuck, afterMs: config.MILLRACE_STUCK_AFTER_MS },
-          created_after: query.created_after && moment(query.created_after),
-          created_before: query.created_before && moment(query.created_before),
+          created_after: query.created_after && toTimestamp(query.created_after),
+          created_before: query.created_before && toTimestamp(query.created_before),
         };
         const page = await listPage({
           list: "runs",

@@ -2,7 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { z } from "zod";
 import { invalid, notFound } from "../../domain/errors.ts";
 import { EVENT_TYPES, TEST_EVENT_TYPE } from "../../domain/webhooks/events.ts";
-import { moment, momentOrAge, timeOrAgeText, timeText } from "../../domain/moment.ts";
+import { toTimestamp, timestampOrAge, timeOrAgeText, timeText } from "../../domain/timestamps.ts";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import { DELIVERY_STATUSES } from "../../domain/webhooks/webhook.ts";
 import type { Db } from "../../stores/db.ts";
@@ -120,7 +120,7 @@ export function createWebhookDeliveryOperations({ db, config }: ApiDeps): Operat
           status: query.status ?? null,
           event_id,
           event_type: event_id === null ? (query.event ?? null) : null,
-          since: query.since === undefined ? null : moment(query.since),
+          since: query.since === undefined ? null : toTimestamp(query.since),
         };
         const page = await listPage({
           list: "webhook-deliveries",
@@ -233,8 +233,8 @@ async function requireDelivery(db: Db, subscriptionId: string, deliveryId: strin
 function requireTimes(since: string, until: string | null, retentionMs: number): { since: string; until: string } {
   const now = Date.now();
   const range = {
-    since: momentOrAge(since, now),
-    until: until === null ? new Date(now).toISOString() : momentOrAge(until, now),
+    since: timestampOrAge(since, now),
+    until: until === null ? new Date(now).toISOString() : timestampOrAge(until, now),
   };
   const oldest = now - retentionMs;
   if (Date.parse(range.since) < oldest) {

@@ -2,7 +2,7 @@
 export const ROLES = ["viewer", "editor", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Who asks. A secret key acts with the rights of an admin; a public key may only use the operations open to it. */
+/** The authenticated caller. A secret key acts with the rights of an admin; a public key may only use the operations open to it. */
 export interface Principal {
   readonly org_id: string;
   readonly type: "org_api_key" | "user";

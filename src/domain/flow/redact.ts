@@ -1,6 +1,6 @@
 import type { Json } from "../json.ts";
 
-/** What stands where something was masked. */
+/** Replaces a masked value. */
 export const REDACTED = "[redacted]";
 
 /** One step of a path: a member or position, any of them, or (`deep`) the step at any depth below. */
@@ -77,14 +77,14 @@ function aliases([first, second, third, ...rest]: RedactPath): RedactPath[] {
   return [];
 }
 
-/** How deep a value is looked through; what lies deeper is masked whole wherever a path could still reach it. */
+/** How deep a value is searched; what lies deeper is masked whole wherever a path could still reach it. */
 const MAX_DEPTH = 500;
 
 /** How far each path has matched: its position in `paths`, and the steps it has behind it. */
 type Reached = ReadonlyArray<readonly [path: number, steps: number]>;
 
 /**
- * A copy of `value` with what the paths name masked; `value` itself where they name nothing in it. `root` tells where
+ * A copy of `value` with what the paths name masked; `value` itself where no path matches in it. `root` says where
  * it stands under `$`: `["nodes", "http-0", "output"]`, `["inputs"]`, `["outputs", "out-0"]`.
  */
 export function redact(value: Json, paths: readonly RedactPath[], root: ReadonlyArray<string | number>): Json {

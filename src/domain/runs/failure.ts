@@ -1,4 +1,4 @@
-/** Thrown where a node fails for a reason of its own; becomes the `error` of the node and, unless handled, of the run. */
+/** Thrown when a node fails; becomes the `error` of the node and, unless handled, of the run. */
 export class NodeFailure extends Error {
   /** Stable snake_case word, e.g. "http_status", "node_timeout", "expression_failed". */
   readonly code: string;
@@ -6,7 +6,7 @@ export class NodeFailure extends Error {
   readonly retryable: boolean;
   /** Whether an upstream service is to blame (a sync caller sees 502 instead of 500). */
   readonly upstream: boolean;
-  /** How long the upstream service asks to be left alone (milliseconds); a retry waits at least that long. */
+  /** The upstream service's Retry-After (milliseconds); a retry waits at least that long. */
   readonly retry_after_ms: number | undefined;
 
   constructor(
@@ -14,7 +14,7 @@ export class NodeFailure extends Error {
     message: string,
     options: { retryable?: boolean; upstream?: boolean; retry_after_ms?: number | undefined; cause?: unknown } = {},
   ) {
-    // The SDK's core ends its process at a text with half a character, and messages quote what users wrote.
+    // The SDK's core aborts the process on a lone surrogate, and messages quote user input.
     super(message.toWellFormed(), { cause: options.cause });
     this.name = "NodeFailure";
     this.code = code;

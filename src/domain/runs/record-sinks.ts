@@ -1,6 +1,6 @@
 import type { RunReport } from "./run-report.ts";
 
-/** What a workflow hands out at the end of a step, to be done before Temporal learns that the step is done. */
+/** Temporal sinks of the run workflow: called at the end of a workflow task, before its completion is reported. */
 export type RecordSinks = {
   readonly record: {
     end(report: RunReport): void;

@@ -2,7 +2,7 @@ import type { Json, StoredValue } from "../json.ts";
 import type { NodeKind } from "../flow/plan/types.ts";
 import type { CheckpointNode, NodeState, PauseOpening, PauseResolution, Progress, RunError, RunState } from "./run.ts";
 
-/** What a workflow tells of a node. The activity that writes it makes the record: redacted, shortened for reading. */
+/** A workflow's report of a node. The activity that persists it redacts values and shortens them for display. */
 export interface NodeReport {
   readonly node_id: string;
   readonly type: NodeKind;
@@ -16,11 +16,11 @@ export interface NodeReport {
   readonly finished_at: string | null;
   /** When a node that failed is tried again. */
   readonly next_attempt_at?: string | null;
-  /** Whether an earlier report has told that the node started. */
+  /** Whether an earlier report contained the node's start. */
   readonly announced?: boolean;
 }
 
-/** Which run is spoken of, and what its flow is: enough to find the plan without carrying it along. */
+/** Identifies a run and its flow version: enough to load the plan instead of carrying it along. */
 export interface RunIdentity {
   readonly org_id: string;
   readonly run_id: string;
@@ -30,7 +30,7 @@ export interface RunIdentity {
   readonly started_at: string;
 }
 
-/** What a workflow reports in one go; written in one transaction. */
+/** The reports of one workflow task; persisted in one transaction. */
 export interface RunReport {
   readonly run: RunIdentity;
   readonly progress: Progress;
@@ -82,7 +82,7 @@ export interface ExecuteInput extends NodeAddress {
   /** From 1. */
   readonly attempt: number;
   readonly scope: StoredScope;
-  /** Reports of nodes that ended since the last write; written along with this node's own. */
+  /** Reports of nodes that settled since the last write; persisted together with this node's own. */
   readonly flush: readonly NodeReport[];
 }
 

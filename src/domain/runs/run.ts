@@ -5,7 +5,7 @@ import type { Plan, NodeKind } from "../flow/plan/types.ts";
 export const RUN_TRANSITIONS = {
   PENDING: ["RUNNING", "FAILED", "CANCELLED"],
   RUNNING: ["PAUSED", "COMPLETED", "FAILED", "CANCELLED"],
-  // A pause that runs out or is cancelled can end the run without anybody resuming it.
+  // An expired or cancelled pause can take the run to a terminal state without a resume.
   PAUSED: ["RESUMED", "FAILED", "CANCELLED"],
   RESUMED: ["PAUSED", "COMPLETED", "FAILED", "CANCELLED"],
   COMPLETED: [],
@@ -17,8 +17,8 @@ export type RunState = keyof typeof RUN_TRANSITIONS;
 export const RUN_STATES = Object.keys(RUN_TRANSITIONS) as RunState[];
 
 /**
- * Steps that one write may take at once, because nothing was written between them: a flow of inline nodes starts and
- * ends in one write; a pause answered while another branch still runs makes a running run a resumed one.
+ * Transitions that one write may combine, because nothing was persisted between them: a flow of inline nodes starts and
+ * completes in one write; a pause answered while another branch still runs makes a running run a resumed one.
  */
 export const COALESCED_TRANSITIONS = [
   ["PENDING", "PAUSED"],
@@ -33,7 +33,7 @@ export function isTerminal(state: RunState): state is TerminalState {
   return (TERMINAL_STATES as readonly RunState[]).includes(state);
 }
 
-/** Whether a run has ended or waits for people: what those who called it wait for. */
+/** Whether a run is terminal or paused: synchronous callers wait until it is. */
 export function isSettled(state: RunState): boolean {
   return isTerminal(state) || state === "PAUSED";
 }
@@ -46,7 +46,7 @@ export type RanByType = (typeof RAN_BY_TYPES)[number];
 export const NODE_STATES = ["RUNNING", "RETRYING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED", "SKIPPED"] as const;
 export type NodeState = (typeof NODE_STATES)[number];
 
-/** Whether a node in this state stays in it. */
+/** Whether a node's state is terminal. */
 export function isNodeEnd(state: NodeState): boolean {
   return state !== "RUNNING" && state !== "RETRYING" && state !== "PAUSED";
 }
@@ -110,7 +110,7 @@ export interface PauseOpening {
   readonly on_timeout: string;
 }
 
-/** How a pause ended, as the waiting workflow gets it. */
+/** The resolution of a pause, as the waiting workflow receives it. */
 export interface PauseResolution {
   readonly action: string;
   readonly data: Json;
@@ -119,7 +119,7 @@ export interface PauseResolution {
   readonly at: string;
 }
 
-/** One write of a run's record: everything in it happens or nothing does. */
+/** One atomic write of a run's record. */
 export interface RunUpdate {
   readonly org_id: string;
   readonly run_id: string;
@@ -135,13 +135,13 @@ export interface RunUpdate {
   readonly progress: Progress;
   readonly nodes: readonly NodeRecord[];
   readonly pauses_opened?: readonly PauseOpening[];
-  /** Pauses whose resolution the workflow has taken. */
+  /** Pauses whose resolution the workflow has received. */
   readonly pauses_taken?: readonly string[];
   /** Values to resume from; written with a failure or a cancellation. */
   readonly checkpoint?: Readonly<Record<string, CheckpointNode>>;
 }
 
-/** A settled node of an earlier run, as a resumed run takes it over. */
+/** A settled node of an earlier run that a resumed run reuses. */
 export interface CheckpointNode {
   readonly value: StoredValue;
   readonly handles: readonly string[];
@@ -177,11 +177,11 @@ export interface RunLimits {
   readonly max_iterations: number;
 }
 
-/** How a run ended: the result of its workflow, from which its record can be completed whenever the write of the end was lost. */
+/** How a run ended: the result of its workflow, from which its record can be completed if the final write was lost. */
 export interface RunOutcome {
   readonly state: TerminalState;
   readonly reason: string | null;
-  /** Those that are too long together by reference. */
+  /** Stored by reference when too long together. */
   readonly outputs: Readonly<Record<string, StoredValue>>;
   readonly error: RunError | null;
   readonly progress: Progress;

@@ -1,14 +1,14 @@
-/** At most this many texts are kept by one cache, and at most this many characters of them or what is as much. */
+/** Bounds of one cache: entries, and their total size in characters. */
 const MAX_ENTRIES = 512;
 const MAX_CHARS = 2_000_000;
 
-/** What an instruction of a compiled pattern, some 400 bytes, and a tag of a parsed template count as. */
+/** Size in characters of an instruction of a compiled pattern (some 400 bytes) and of a tag of a parsed template. */
 export const CHARS_PER_INSTRUCTION = 25;
 export const CHARS_PER_MARK = 25;
 
 /**
- * Remembers what `make` made of a text, for the texts used last. It changes how long a call takes and nothing else, so
- * it is safe in a workflow. `weigh` tells, in characters, what is kept of a text where that is more than the text.
+ * Caches the result of `make` for the most recently used texts. It affects only the duration of a call, so
+ * it is safe in a workflow. `weigh` gives the size of a cached result in characters, when it is larger than its text.
  */
 export const cachedByText = <T>(
   make: (text: string) => T,

@@ -26,7 +26,7 @@ const exactBytes = (text: string): number => {
 };
 
 /** A UTF-16 code unit takes at most 6 bytes of JSON text (an escape such as \u0000). */
-const mostBytes = (text: string): number => text.length * 6 + 2;
+const maxBytesOf = (text: string): number => text.length * 6 + 2;
 
 const measure = (value: Json, limit: number, textBytes: (text: string) => number): number => {
   let total = 0;
@@ -66,4 +66,4 @@ export const jsonSize = (value: Json, limit: number): number => measure(value, l
 
 /** Whether a value is longer than `limit` as JSON text (bytes); much cheaper than its exact length where it is short. */
 export const isLongerThan = (value: Json, limit: number): boolean =>
-  measure(value, limit, mostBytes) > limit && jsonSize(value, limit) > limit;
+  measure(value, limit, maxBytesOf) > limit && jsonSize(value, limit) > limit;

@@ -1,8 +1,8 @@
 import type { NodeFailure } from "../../runs/failure.ts";
 
 /**
- * Counts the work of one evaluation and ends it when there is none left, so that no expression or template can hold
- * up a workflow. It counts instead of reading a clock, because a replay must come to the same end at the same place.
+ * Counts the work of one evaluation and aborts it once the budget is spent, so that no expression or template can block
+ * a workflow. It counts instead of reading a clock, because a replay must abort at the same point.
  */
 export class Meter {
   #left: number;
@@ -13,7 +13,7 @@ export class Meter {
     this.#exceeded = exceeded;
   }
 
-  /** Takes `units` off what is left; throws once that is less than nothing. NaN and negative numbers take nothing off. */
+  /** Spends `units` of the budget; throws once it is exceeded. NaN and negative numbers spend nothing. */
   use(units: number): void {
     if (units > 0 && (this.#left -= units) < 0) {
       this.#left = 0;

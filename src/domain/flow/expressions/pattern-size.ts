@@ -1,11 +1,11 @@
 /**
  * What a pattern is made of: quoted text, an escape, a class, the beginning of a group, a counted repetition, or else one
- * character. Classes and quoted text are told apart because a bracket in them opens and closes nothing.
+ * character. Classes and quoted text are matched separately because brackets inside them are literal.
  */
 const PART = /\\Q[^]*?(?:\\E|$)|\\[^]|\[\^?(?:\[:\^?\w+:\]|\\[^]|[^\]\\])*\]|\((?:\?:)?|\{(\d+)(?:,(\d*))?\}|[^]/gu;
 
 /**
- * About how many instructions a pattern compiles to, told from its text in linear time: rather more, as every character
+ * Estimates how many instructions a pattern compiles to, in linear time: rather too many, as every character
  * counts. Compiling is what takes the time (2 µs for each), so this is asked first.
  */
 export function patternSize(pattern: string): number {

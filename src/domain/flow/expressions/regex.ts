@@ -6,7 +6,7 @@ const MAX_PATTERN_CHARS = 2_000;
 const MAX_INSTRUCTIONS = 5_000;
 const TOO_LARGE = "The regular expression is too large: lower its counted repetitions";
 
-/** A compiled regular expression; matching takes time linear in the text, whatever the pattern is. */
+/** A compiled regular expression; matching any pattern takes time linear in the text. */
 export interface Regex {
   readonly source: string;
   /** Size of the compiled program; matching costs at most this times the characters of the text. */

@@ -5,7 +5,7 @@ import { isLongerThan } from "./json-size.ts";
 import { templateWeight } from "./liquid/liquid.ts";
 import type { Source } from "./sources.ts";
 
-/** Most work that is done on the spot, be it in a workflow or in a process that has other things to do. */
+/** Most work that is done inline, in a workflow or on a process' event loop. */
 const MAX_WORK_ON_THE_SPOT = 1_000_000;
 
 /** What evaluating anything costs beside its values, in characters read. */
@@ -33,7 +33,7 @@ export function workOf(sources: readonly Source[], chars: number): number {
   return work;
 }
 
-/** Whether evaluating expressions and templates on these values is little enough work to be done on the spot. */
+/** Whether evaluating expressions and templates on these values is cheap enough to be done inline. */
 export function isCheap(sources: readonly Source[], scope: Scope): boolean {
   // A scope of that length makes the cheapest expression too much work already, and need not be measured further.
   const values = scope as unknown as Json;

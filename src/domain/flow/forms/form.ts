@@ -72,7 +72,7 @@ export function createFormCompiler(): FormCompiler {
 /** Where the data of an answer breaks the form of its pause, which was checked when the flow was deployed. */
 export function checkAnswer(schema: unknown, data: unknown): readonly FormIssue[] {
   const form = createFormCompiler()(schema);
-  // Nobody gets past a form that cannot be read.
+  // A form that cannot be compiled accepts no answer.
   if (!form.ok) throw new Error(`A form cannot be read: ${form.message}`);
   try {
     return form.check(data);
@@ -87,7 +87,7 @@ function toPattern(pattern: string): { test(text: string): boolean; toString(): 
   const compiled = compileRegex(pattern);
   if (!compiled.ok) throw new Error(compiled.message);
   const { regex } = compiled;
-  // Ajv tells patterns apart by their toString: without it, every one would be the first that it has ever compiled.
+  // Ajv caches patterns by their toString: without it, all of them would share one cache entry.
   return { test: (text) => regex.test(text), toString: () => `/${pattern}/` };
 }
 

@@ -106,7 +106,7 @@ function certainNodes({ nodes, edges }: FlowGraph): ReadonlySet<string> {
   return certain;
 }
 
-/** What an output that runs can have as its value: its own text, or whatever its sources can hand on. */
+/** The possible values of an output: its own text, or those of its sources. */
 function outputSchemas(graph: FlowGraph, node: FlowNode): readonly JsonObject[] {
   // Where its failure branches, the output is that failure.
   if (node.on_error === "branch") return [ANYTHING];

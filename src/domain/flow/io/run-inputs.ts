@@ -47,7 +47,7 @@ export function validateRunInputs(
     if ((node.type !== "input" && node.type !== "string" && node.type !== "url") || reserved.includes(node.id))
       continue;
     known.add(node.id);
-    // An own member only: what every object inherits was not given by anybody.
+    // Own members only: inherited ones are not part of the request.
     const value = Object.hasOwn(body, node.id) ? (body as Record<string, unknown>)[node.id] : undefined;
     const checked = checkInput(node, value ?? undefined, limits);
     if (typeof checked === "object") issues.push({ loc: [...loc, node.id], ...checked });

@@ -131,7 +131,7 @@ function pythonText(text: string): string {
   return JSON.stringify(text);
 }
 
-/** A string of JavaScript, escaped so that no line ends inside it where a paste passes through older tools. */
+/** A string of JavaScript, with all line terminators escaped, also those that only older tools recognise. */
 function scriptText(text: string): string {
   return JSON.stringify(text)
     .replaceAll("\u2028", String.raw`\u2028`)

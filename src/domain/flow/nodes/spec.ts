@@ -12,7 +12,7 @@ export interface Expression {
   readonly path: ReadonlyArray<string | number>;
 }
 
-/** What a pause asks of people, for whoever builds a page for it. */
+/** What a pause asks for, as clients need it to render a page. */
 export interface PauseShape {
   readonly form: JsonObject | null;
   readonly actions: ReadonlyArray<{ readonly id: string; readonly label?: string | undefined }>;
@@ -31,7 +31,7 @@ export interface ConfigFault {
 export type NodeConfig = Readonly<Record<string, unknown>>;
 
 /**
- * Everything about a kind of node that can be told without running it. Members that take a configuration take it
+ * The static description of a kind of node. Members that take a configuration take it
  * parsed by `config`; they are methods so that a table of all kinds has one type.
  */
 export interface NodeSpec<Config = NodeConfig> {
@@ -41,7 +41,7 @@ export interface NodeSpec<Config = NodeConfig> {
   readonly input?: true;
   /** Whether it carries a flow of its own in `config.flow` (which `config` then leaves out). */
   readonly nested?: true;
-  /** Whether running it matters even when nobody reads its value. */
+  /** Whether it has an effect besides its value, so that it is useful even if no node reads it. */
   readonly effect?: true;
   execution(config: Config): Execution;
   /** The handles edges may leave by, without `error` (see `handlesOf`). */
@@ -60,12 +60,12 @@ export interface NodeSpec<Config = NodeConfig> {
 export interface NodeIo<Config = NodeConfig> {
   /** The value other nodes see. */
   output(config: Config): JsonObject;
-  /** What a run may give; `required` tells whether it must. */
+  /** The input a run may pass; `required` says whether it must. */
   input?(config: Config, limits: Pick<FlowLimits, "max_input_bytes">): { schema: JsonObject; required: boolean };
   pause?(config: Config): PauseShape;
 }
 
-/** The policy of kinds whose failures would only repeat themselves. */
+/** The policy of kinds whose failures are deterministic. */
 export const NO_RETRY: RetryPolicy = {
   max_attempts: 1,
   initial_interval_ms: 1000,
@@ -73,7 +73,7 @@ export const NO_RETRY: RetryPolicy = {
   max_interval_ms: 30_000,
 };
 
-/** The policy of kinds that ask another service. */
+/** The policy of kinds that call another service. */
 export const NETWORK_RETRY: RetryPolicy = { ...NO_RETRY, max_attempts: 3 };
 
 export const ONLY_OUT: readonly string[] = ["out"];

@@ -31,7 +31,7 @@ export function orderNodes(count: number, links: readonly Link[]): Ordering {
 
 /**
  * Cycles among the nodes that no order holds, each in the direction of its edges. Every node of `rest` has a source in
- * `rest`; following one such source from each node ends in a cycle, and every cycle found so is a different one.
+ * `rest`; following one such source from each node leads into a cycle, and every cycle found so is a different one.
  */
 export function findCycles(rest: readonly number[], links: readonly Link[]): number[][] {
   const members = new Set(rest);
@@ -57,7 +57,7 @@ export function findCycles(rest: readonly number[], links: readonly Link[]): num
 }
 
 /**
- * Which nodes come before which: `(node, earlier)` tells whether a path leads from `earlier` to `node`. One bit for
+ * The ancestor relation: `(node, earlier)` returns whether a path leads from `earlier` to `node`. One bit for
  * each pair, so 12 MB at 10 000 nodes.
  */
 export function upstreamOf(

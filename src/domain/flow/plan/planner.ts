@@ -32,7 +32,7 @@ export function indexPlan(plan: Plan): PlanIndex {
 }
 
 /**
- * One walk over a plan: tells which nodes are ready, and spreads what becomes of them. A node is ready once all its
+ * One walk over a plan: returns the nodes that are ready, and propagates their results. A node is ready once all its
  * incoming edges are settled and at least one is live; with none live it is skipped, and so on down its edges. A join
  * therefore never waits for a branch that was not taken. Pure: the caller executes nodes and reports with `settle`.
  */
@@ -65,7 +65,7 @@ export class Walk {
     });
   }
 
-  /** Reports that a running node ended with these handles live ([] for a node that was skipped or led nowhere). */
+  /** Settles a running node with these live handles ([] for a node that was skipped or led nowhere). */
   settle(id: string, handles: readonly string[]): PlanNode[] {
     if (this.#states.get(id) !== "running")
       throw new Error(`node ${id} is ${this.#states.get(id) ?? "unknown"}, not running`);
@@ -73,7 +73,7 @@ export class Walk {
     this.#handles.set(id, handles);
     this.#left -= 1;
     const skipped: PlanNode[] = [];
-    // Spread without recursion: a chain of skipped nodes may be a thousand long.
+    // Propagated without recursion: a chain of skipped nodes may be a thousand long.
     const edges = (this.#index.outgoing.get(id) ?? []).map((edge) => ({
       edge,
       live: handles.includes(edge.source_handle),

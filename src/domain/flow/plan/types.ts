@@ -1,6 +1,6 @@
 import type { Json } from "../../json.ts";
 
-/** Node kinds that run today. Kinds of later releases are added here, and nothing compiles until they are whole. */
+/** Every node kind. A kind added here does not compile until all its parts exist. */
 export const NODE_KINDS = [
   "input",
   "string",
@@ -37,7 +37,7 @@ export interface RetryPolicy {
   readonly max_interval_ms: number;
 }
 
-/** The node ids an expression or template reads; "*" where that cannot be told from its text. */
+/** The node ids an expression or template reads; "*" where that depends on values. */
 export type Reads = readonly string[] | "*";
 
 /** One node of a plan: validated, defaults filled in. */
@@ -89,7 +89,7 @@ export interface Scope {
   readonly last?: Json;
 }
 
-/** What became of one evaluation of a node: its value, and the handles that are live. */
+/** The result of one evaluation of a node: its value, and the handles that are live. */
 export interface NodeResult {
   readonly output: Json;
   /** Live handles; ["out"] unless the kind chooses. */

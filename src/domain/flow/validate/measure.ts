@@ -86,7 +86,7 @@ function isJsonish(value: unknown): boolean {
 
 /**
  * Counts nodes through all nested flows, and how deep those stand in one another, without any schema. Returns whether
- * the flow is within limits; one that is not is not looked at further, whatever else may be wrong with it.
+ * the flow is within limits; one that is not is not checked further.
  */
 export function measureGraphs(input: unknown, limits: FlowLimits, problems: ProblemList): boolean {
   const open: Array<{ graph: unknown; path: Path; depth: number }> = [{ graph: input, path: [], depth: 0 }];

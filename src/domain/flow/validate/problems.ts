@@ -70,11 +70,11 @@ export interface FlowProblem {
   /** Members and positions that lead to the place in the flow. */
   readonly path: Path;
   readonly message: string;
-  /** The way out, where there is one to tell. */
+  /** How to fix it, where that is known. */
   readonly hint: string | null;
 }
 
-/** What is told of a problem; `node_id` and `hint` are null, and the severity error, unless given. */
+/** The input for one problem; `node_id` and `hint` are null, and the severity error, unless given. */
 export interface Finding {
   readonly code: FlowProblemCode;
   readonly path: Path;
@@ -84,7 +84,7 @@ export interface Finding {
   readonly hint?: string | undefined;
 }
 
-/** Problems listed at most; a document can be made of nothing but faults. */
+/** Most problems listed; a hostile document can contain any number. */
 const MAX_PROBLEMS = 1000;
 
 /** Collects problems; what exceeds the limit is only counted. */
@@ -134,7 +134,7 @@ export function nodePath(flow: unknown, path: Path): string | null {
   return ids.length === 0 ? null : ids.join("/");
 }
 
-/** Schemas tell what they were given, so that what is missing can be told from what is wrong. */
+/** Makes schema issues carry their input, which distinguishes missing values from wrong ones. */
 export const WITH_INPUT = { reportInput: true } as const;
 
 /** Adds what a schema found (parsed WITH_INPUT), one problem for each unknown member. */

@@ -8,7 +8,7 @@ export interface CheckedEdge {
   readonly path: Path;
 }
 
-/** Checks one edge; answers it where both its ends are known. */
+/** Checks one edge; returns it if both its source and its target are known. */
 export function checkEdge(
   raw: unknown,
   path: Path,
@@ -68,7 +68,7 @@ function reportHandle(edge: FlowEdge, source: CheckedNode, path: Path, problems:
   }
 }
 
-/** Reports edges that are there twice. */
+/** Reports duplicate edges. */
 export function reportDuplicates(edges: readonly CheckedEdge[], problems: ProblemList): void {
   const seen = new Set<string>();
   for (const { edge, path } of edges) {
@@ -79,7 +79,7 @@ export function reportDuplicates(edges: readonly CheckedEdge[], problems: Proble
   }
 }
 
-/** Warns of failures that lead nowhere. */
+/** Warns of `error` branches without an edge. */
 export function reportErrorBranches(
   nodes: readonly CheckedNode[],
   edges: readonly FlowEdge[],

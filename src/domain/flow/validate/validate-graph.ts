@@ -4,15 +4,15 @@ import { shorten, type Path, type ProblemList } from "./problems.ts";
 import { checkEdge, reportDuplicates, reportErrorBranches } from "./validate-edges.ts";
 import { checkNode, type CheckedNode, type Validation } from "./validate-node.ts";
 
-/** What the flow around a nested one shows it. */
-export interface Surroundings {
+/** The enclosing flow, as a nested one sees it. */
+export interface OuterScope {
   exists(id: string): boolean;
   /** Whether it is settled when the nested flow runs. */
   sees(id: string): boolean;
 }
 
-/** Around the outermost flow there is nothing. */
-export const NOTHING: Surroundings = { exists: () => false, sees: () => false };
+/** The outermost flow has no enclosing one. */
+export const NO_OUTER_SCOPE: OuterScope = { exists: () => false, sees: () => false };
 
 interface Wiring {
   readonly nodes: readonly CheckedNode[];
@@ -21,17 +21,17 @@ interface Wiring {
   readonly links: readonly Link[];
 }
 
-/** Checks the nodes and edges of a flow, then those of the flows inside its nodes. `around` is NOTHING at the top. */
+/** Checks the nodes and edges of a flow, then those of the flows inside its nodes. `outer` is NO_OUTER_SCOPE at the top level. */
 export function checkGraph(
   graph: { readonly nodes: readonly unknown[]; readonly edges: readonly unknown[] },
   path: Path,
-  around: Surroundings,
+  outer: OuterScope,
   validation: Validation,
 ): void {
   const { problems } = validation;
   const nodes = graph.nodes.map((raw, index) => checkNode(raw, [...path, "nodes", index], validation));
   const positions = positionsOf(nodes, problems);
-  if (around !== NOTHING) reportInputsInside(nodes, problems);
+  if (outer !== NO_OUTER_SCOPE) reportInputsInside(nodes, problems);
   const edges = graph.edges.flatMap(
     (raw, index) => checkEdge(raw, [...path, "edges", index], nodes, positions, problems) ?? [],
   );
@@ -43,8 +43,8 @@ export function checkGraph(
   const wiring: Wiring = { nodes, positions, edges: edges.map(({ edge }) => edge), links };
   reportOutputs(wiring, path, problems);
   reportErrorBranches(nodes, wiring.edges, problems);
-  const before = checkReads(wiring, path, around, problems);
-  if (around === NOTHING) reportUnused(wiring, problems);
+  const before = checkReads(wiring, path, outer, problems);
+  if (outer === NO_OUTER_SCOPE) reportUnused(wiring, problems);
 
   for (const [index, node] of nodes.entries()) {
     if (!isGraph(node.nested)) {
@@ -52,11 +52,11 @@ export function checkGraph(
       continue;
     }
     reportMembers(node, problems);
-    const inside: Surroundings = {
-      exists: (id) => positions.has(id) || around.exists(id),
+    const inside: OuterScope = {
+      exists: (id) => positions.has(id) || outer.exists(id),
       sees: (id) => {
         const position = positions.get(id);
-        return position === undefined ? around.sees(id) : before(index, position);
+        return position === undefined ? outer.sees(id) : before(index, position);
       },
     };
     checkGraph(node.nested, [...node.path, "config", "flow"], inside, validation);
@@ -107,7 +107,7 @@ function reportOutputs({ nodes, edges }: Wiring, path: Path, problems: ProblemLi
 function checkReads(
   { nodes, positions, links }: Wiring,
   path: Path,
-  around: Surroundings,
+  outer: OuterScope,
   problems: ProblemList,
 ): (node: number, earlier: number) => boolean {
   const ordering = orderNodes(nodes.length, links);
@@ -125,10 +125,10 @@ function checkReads(
       for (const id of reads === "*" ? [] : reads) {
         const position = positions.get(id);
         const finding = { path: place, node_id: node.id ?? null };
-        if (position === undefined && !around.exists(id)) {
+        if (position === undefined && !outer.exists(id)) {
           const hint = didYouMean(id, positions);
           problems.add({ ...finding, code: "reads_unknown_node", message: `There is no node "${shorten(id)}"`, hint });
-        } else if (position === undefined ? !around.sees(id) : !before(index, position) && !unordered.has(index)) {
+        } else if (position === undefined ? !outer.sees(id) : !before(index, position) && !unordered.has(index)) {
           const message = `"${id}" may not be settled when this is evaluated`;
           const hint =
             position === index
@@ -139,7 +139,7 @@ function checkReads(
       }
     }
   }
-  // Behind a cycle there is no telling; what is inside such nodes is given the benefit of the doubt.
+  // Behind a cycle the order is undefined; what is inside such nodes is not reported.
   return (node, earlier) => unordered.has(node) || before(node, earlier);
 }
 

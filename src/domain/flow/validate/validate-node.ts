@@ -8,7 +8,7 @@ import { checkTemplate } from "../expressions/liquid/liquid.ts";
 import { addSchemaIssues, shorten, WITH_INPUT, type Path, type ProblemList } from "./problems.ts";
 import { NODE_KINDS, type NodeKind, type Reads } from "../plan/types.ts";
 
-/** What all parts of one validation share. */
+/** The context of one validation. */
 export interface Validation {
   readonly limits: FlowLimits;
   readonly problems: ProblemList;
@@ -21,7 +21,7 @@ export interface CheckedExpression {
   readonly reads: Reads;
 }
 
-/** As much as could be told of a node, however broken it is. */
+/** As much as could be read of a node that may be invalid. */
 export interface CheckedNode {
   /** Undefined where it is unusable. */
   readonly id: string | undefined;
@@ -45,7 +45,7 @@ const SCOPE_NAMES = ["nodes", "inputs", "item", "index", "last", "run"];
 /** Names of a run's body that are no inputs. */
 const BODY_NAMES = ["user_id", "stream"];
 
-/** Checks one node by itself: its shape, its configuration, its expressions. Edges and reads are not its matter. */
+/** Checks one node by itself: its shape, its configuration, its expressions. Edges and reads are checked elsewhere. */
 export function checkNode(raw: unknown, path: Path, validation: Validation): CheckedNode {
   const { problems } = validation;
   const shape = nodeSchema.safeParse(raw, WITH_INPUT);

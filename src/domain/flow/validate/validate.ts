@@ -15,7 +15,7 @@ import {
 import { parseRedactPaths } from "../redact.ts";
 import { validateRunInputs } from "../io/run-inputs.ts";
 import type { Plan } from "../plan/types.ts";
-import { checkGraph, NOTHING } from "./validate-graph.ts";
+import { checkGraph, NO_OUTER_SCOPE } from "./validate-graph.ts";
 
 /** What `POST /v2/flows/validate` answers. */
 export interface FlowValidation {
@@ -24,7 +24,7 @@ export interface FlowValidation {
   readonly problems: readonly FlowProblem[];
 }
 
-/** A validation together with what it made on the way, for whoever stores the flow. */
+/** A validation with the parsed definition and its plan, for callers that store the flow. */
 export type CheckedFlow =
   | {
       readonly valid: true;
@@ -37,7 +37,7 @@ export type CheckedFlow =
 /** The flow without a look into its nodes and edges: those are checked one by one, so that one fault hides no other. */
 const frameSchema = flowDefinitionSchema.extend({ nodes: z.array(z.unknown()), edges: z.array(z.unknown()) });
 
-/** Tells everything that is wrong with a flow at once. Executes nothing; never throws, whatever it is given. */
+/** Reports all problems of a flow at once. Executes nothing and never throws. */
 export function validateFlow(input: unknown, limits: FlowLimits): FlowValidation {
   const { valid, problems } = checkFlow(input, limits);
   return { valid, problems };
@@ -62,7 +62,7 @@ export function checkFlow(input: unknown, limits: FlowLimits): CheckedFlow {
     let compiler: FormCompiler | undefined;
     const checkForm = (schema: unknown) => (compiler ??= createFormCompiler())(schema);
     const validation = { limits, problems, checkForm };
-    checkGraph({ nodes, edges: Array.isArray(edges) ? edges : [] }, [], NOTHING, validation);
+    checkGraph({ nodes, edges: Array.isArray(edges) ? edges : [] }, [], NO_OUTER_SCOPE, validation);
   }
   if (frame.success) reportSettings(frame.data, limits, problems);
   if (problems.hasErrors) return { valid: false, problems: problems.all() };

@@ -13,7 +13,7 @@ import type { Meter } from "../meter.ts";
 import type { Reads, Scope } from "../../plan/types.ts";
 
 /*
- * Our own evaluator instead of a library's: @marcbachmann/cel-js cannot bound the work it does, tells int from double
+ * Our own evaluator instead of a library's: @marcbachmann/cel-js cannot bound the work it does, distinguishes int from double
  * so strictly that `n * 2` fails on a number of JSON, and takes 1.1 ms to load, which each workflow pays. The official
  * conformance tests are its judge.
  */
@@ -53,14 +53,14 @@ const compile = (source: string): Program | Faulty => {
   }
 };
 
-// A program holds on to its patterns, whatever the cache of patterns forgets.
+// A program keeps its compiled patterns even when the pattern cache evicts them.
 const compileCached = cachedByText(
   compile,
   (text, made) => text.length + ("message" in made ? 0 : made.instructions * CHARS_PER_INSTRUCTION),
 );
 
 /**
- * Parses an expression and checks all that can be told from its text: syntax, size, the names of variables and
+ * Parses an expression and checks everything that its text alone determines: syntax, size, the names of variables and
  * functions, the number of arguments, the nesting of macros, regular expressions. `reads` holds the ids of the nodes it
  * reads as `nodes["id"]` or `nodes.id`, or is "*" where they depend on values.
  */

@@ -12,7 +12,7 @@ import { testLiteralPattern } from "./string-functions.ts";
 import { failed, type Value } from "./values.ts";
 import { TYPES, VARIABLES, type Variables } from "./variables.ts";
 
-/** A macro inside a macro inside a macro is cubic work before anybody notices. */
+/** Each nested macro multiplies the work by the length of its list. */
 const MAX_MACRO_NESTING = 2;
 /** Levels of the tree; evaluation recurses once a level. */
 const MAX_DEPTH = 400;
@@ -20,7 +20,7 @@ const MAX_DEPTH = 400;
 const counted = (counts: readonly number[]): string =>
   `${counts.join(" or ")} argument${counts.length === 1 && counts[0] === 1 ? "" : "s"}`;
 
-/** Turns a parsed expression into closures, and finds on the way what it reads and what is wrong with it. */
+/** Compiles a parsed expression to closures; collects the nodes it reads and reports semantic errors. */
 export class CelCompiler {
   readonly #variables: Variables;
   readonly #locals: string[] = [];

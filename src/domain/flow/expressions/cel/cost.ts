@@ -138,5 +138,5 @@ const cost = (source: string): CelCost => {
   }
 };
 
-/** A bound on the work of an expression, told from its text alone; its weight is infinite where there is none. */
+/** An upper bound on the work of an expression, from its text alone; infinite weight when there is none. */
 export const celCost: (source: string) => CelCost = cachedByText(cost);

@@ -21,7 +21,7 @@ export type Code = (frame: Frame) => Value;
 const ERROR_TICKS = 300;
 
 /**
- * Evaluates a part whose failure may turn out not to matter (CEL: `false && failing` and `failing && false` are both
+ * Evaluates a part whose failure may be irrelevant (CEL: `false && failing` and `failing && false` are both
  * false). Running out of budget always matters.
  */
 export const attempt = (code: Code, frame: Frame): Value | NodeFailure => {

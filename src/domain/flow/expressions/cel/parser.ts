@@ -1,7 +1,7 @@
 import { CelSyntaxError, type BinaryOperator, type CelNode } from "./ast.ts";
 import { tokenize, type Token } from "./lexer.ts";
 
-/** An expression is code in a form field: one that is larger than this is a mistake or an attack. */
+/** Expressions are short pieces of code: a larger one is a mistake or an attack. */
 const MAX_SOURCE_CHARS = 20_000;
 const MAX_NODES = 4_000;
 /** Levels of brackets, calls and operators; the parser and the evaluator recurse once or more a level. */

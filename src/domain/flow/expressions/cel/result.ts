@@ -19,7 +19,7 @@ const integer = (value: bigint): number => {
   );
 };
 
-/** Copies on write: what came in as JSON goes out as the very same object. */
+/** Copies on write: unchanged JSON input is returned as the same object. */
 const list = (items: readonly Value[], meter: Meter, depth: number): Json => {
   let copy: Json[] | undefined;
   for (let i = 0; i < items.length; i++) {

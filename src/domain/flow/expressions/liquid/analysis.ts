@@ -1,7 +1,7 @@
 import { toValueSync, TypeGuards, Value, type Tag, type Template, type Token } from "liquidjs/dist/liquid.browser.mjs";
 import { NodeFailure } from "../../../runs/failure.ts";
 
-/** What a template's text says of it. */
+/** What static analysis of a template finds. */
 export interface TemplateAnalysis {
   /** Names looked up in the scope that the template has not set itself before, in order. */
   readonly names: readonly string[];
@@ -27,7 +27,7 @@ const CHEAP_FILTERS: ReadonlySet<string> = new Set(
     .join(" ")
     .split(" "),
 );
-/** What the engine calls the function that makes text of what is output. */
+/** The engine's name for the function that converts output to text. */
 const OUTPUT_ESCAPE = "[object Function]";
 /** Filters whose result is a few times as long as what they are given, however many of them: one is cheap, a chain is not. */
 const GROWING_FILTERS: ReadonlySet<string> = new Set(

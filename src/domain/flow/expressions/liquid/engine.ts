@@ -7,7 +7,7 @@ export const MAX_TEMPLATE_CHARS = 1024 * 1024;
 /** What one rendering may allocate as the engine counts it: characters of text and elements of lists, over all filters. */
 const MAX_ALLOCATED = 64 * 1024 * 1024;
 
-/** Tags that load or extend other templates: there are none, and nothing must ever look for them in a file system. */
+/** Tags that load other templates; removed, as templates must not reach a file system. */
 const LOADING_TAGS = ["include", "render", "layout", "block"];
 
 /** `{% # remark %}`; the engine's own is checked by a regular expression that takes quadratic time, also in a workflow. */
@@ -15,7 +15,7 @@ class RemarkTag extends Tag {
   override render(): void {}
 }
 
-/** A Liquid that reaches nothing but the values it is given. */
+/** A Liquid engine that can access only the values passed to it. */
 export function createLiquid(): Liquid {
   const liquid = new Liquid({
     templates: {},
@@ -27,7 +27,7 @@ export function createLiquid(): Liquid {
     memoryLimit: MAX_ALLOCATED,
     // No clock decides anything in a workflow; elsewhere the thread that renders has a time limit.
     renderLimit: Number.POSITIVE_INFINITY,
-    // Left out, the engine asks the machine.
+    // Without it the engine uses the machine's setting.
     locale: "en-US",
     timezoneOffset: 0,
   });

@@ -55,7 +55,7 @@ const OWN: Readonly<Record<string, (value: unknown, ...args: unknown[]) => unkno
   },
 };
 
-/** Makes the filters what they are here. */
+/** Replaces, removes and adds filters of an engine. */
 export function addFilters(liquid: Liquid): void {
   for (const name of LEFT_OUT.split(" ")) delete liquid.filters[name];
   for (const name of TEXT_FILTERS) {

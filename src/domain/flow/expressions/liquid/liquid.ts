@@ -68,7 +68,7 @@ const parse = (source: string): Parsed | { readonly message: string } => {
 const parseCached = cachedByText(parse, (text) => text.length + marksOf(text) * CHARS_PER_MARK);
 
 /**
- * Parses a template and checks all that can be told from its text: syntax, size, tags and filters that do not exist
+ * Parses a template and checks everything that its text alone determines: syntax, size, tags and filters that do not exist
  * (`include` and its kin do not). A name that the template reads may be that of a node or of nothing; unknown names
  * render empty.
  */
