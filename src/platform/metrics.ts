@@ -33,7 +33,7 @@ export interface GaugeSource {
   readonly onError: (error: unknown) => void;
 }
 
-/** What the service counts. Labels come from closed lists only: a label a user can choose would grow without limit. */
+/** The service's metrics. Labels come from closed lists only: a label a user can choose would grow without limit. */
 export interface Metrics {
   /** One HTTP request served; `operation` is its operation id, or "unmatched". */
   httpRequest(labels: { operation: string; status: number }, seconds: number): void;

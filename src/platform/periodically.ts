@@ -1,12 +1,12 @@
 /** A task that repeats until it is closed. */
 export interface Periodic {
-  /** Another round as soon as the one under way has ended. */
+  /** Starts another round as soon as the current one has finished. */
   wake(): void;
-  /** Waits for the round under way and starts no other. */
+  /** Waits for the current round and starts no other. */
   close(): Promise<void>;
 }
 
-/** Short intervals are drawn out to this while rounds fail (ms). */
+/** Short intervals are extended to this while rounds fail (ms). */
 const MAX_BACKOFF_MS = 5000;
 
 export interface PeriodicOptions {
@@ -15,9 +15,9 @@ export interface PeriodicOptions {
 }
 
 /**
- * Runs `round` again and again, `intervalMs` after the last one ended, or sooner when it is woken or a round answers that
+ * Runs `round` repeatedly, `intervalMs` after the last one finished, or sooner when it is woken or a round returns that
  * the next is due earlier (ms from then); never twice at once. Failures go to `onError`, and while rounds fail short
- * intervals grow.
+ * intervals back off.
  */
 export function periodically(
   intervalMs: number,
@@ -62,7 +62,7 @@ export function periodically(
     wake() {
       if (woken || closed) return;
       woken = true;
-      // Waking does not cut short what is waited after a failure.
+      // Waking does not shorten the backoff after a failure.
       if (current === undefined && failures === 0) schedule(spacingMs);
     },
     async close() {

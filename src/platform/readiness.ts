@@ -1,6 +1,6 @@
 import type { Logger } from "./logging/logger.ts";
 
-/** A part that takes longer does not answer (ms). */
+/** A part that takes longer counts as unavailable (ms). */
 const MAX_WAIT_MS = 2000;
 
 /** The parts a process needs, by the name that is reported; each rejects when that part does not answer. */
@@ -32,7 +32,7 @@ export async function checkReadiness<Name extends string>(
   };
 }
 
-/** Waits for `work`, but no longer than `ms`; rejects then. */
+/** Waits for `work`; rejects after `ms`. */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

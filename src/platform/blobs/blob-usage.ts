@@ -9,12 +9,12 @@ export interface BlobUsage {
 }
 
 /** The files are counted again when this many times as long as the last count took has passed: a hundredth of the time at most. */
-const REST = 100;
-const MIN_REST_MS = 60_000;
+const PAUSE_FACTOR = 100;
+const MIN_PAUSE_MS = 60_000;
 
 /**
  * Reads how much a directory of blobs holds. The file system is asked each time; the files are counted in the background,
- * rarely, and the last count is told meanwhile.
+ * rarely, and until a count is complete the previous one is returned.
  */
 export function createBlobUsage(directory: string): () => Promise<BlobUsage> {
   let used: number | null = null;
@@ -30,7 +30,7 @@ export function createBlobUsage(directory: string): () => Promise<BlobUsage> {
       used = null;
     } finally {
       counting = false;
-      next = Date.now() + Math.max(MIN_REST_MS, REST * (Date.now() - begin));
+      next = Date.now() + Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * (Date.now() - begin));
     }
   }
 
@@ -45,7 +45,7 @@ async function bytesBelow(directory: string): Promise<number> {
   let sum = 0;
   for await (const entry of await opendir(directory)) {
     const path = join(directory, entry.name);
-    // What is removed meanwhile takes nothing.
+    // A file removed during the count has no size.
     if (entry.isDirectory()) sum += await bytesBelow(path).catch(() => 0);
     else
       sum += await stat(path).then(

@@ -8,11 +8,11 @@ export { blobBelongsTo, createFileBlobStore } from "./file-store.ts";
 export type { BlobStore, StoredBlob } from "./types.ts";
 export { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
 
-/** For values whose length was checked before, by a rule of their own. */
+/** For values whose length has been checked before. */
 export const ANY_LENGTH = Number.MAX_SAFE_INTEGER;
 
 /**
- * Turns a value into the form a run carries: itself while its JSON is short, otherwise a reference to the blob store.
+ * Converts a value to the form a run carries: inline if its JSON is short, otherwise a reference to the blob store.
  * Throws NodeFailure `value_too_large` above `maxBytes` (such a value fails its node once and is not retried), and
  * `value_too_deep`.
  */

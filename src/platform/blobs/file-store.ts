@@ -10,7 +10,7 @@ import { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
 const ORG_PATTERN = new RegExp(`^${UUID_PATTERN}$`);
 const KEY_PATTERN = new RegExp(`^(${UUID_PATTERN})/(${UUID_PATTERN})$`);
 const TEMPORARY = "tmp";
-/** A temporary file nobody has written to for so long belongs to a process that died. */
+/** A temporary file not written to for this long belongs to a process that died. */
 const STALE_AFTER_MS = 60 * 60 * 1000;
 
 /** Whether a key was made for this organisation. */
@@ -20,7 +20,7 @@ export function blobBelongsTo(key: string, orgId: string): boolean {
 
 /**
  * A blob store in a directory that all processes share (local disk or a network file system with atomic rename).
- * Temporary files left by dead processes are removed when it is created and every hour; `close` ends that.
+ * Temporary files left by dead processes are removed when it is created and every hour, until `close`.
  */
 export async function createFileBlobStore(directory: string): Promise<BlobStore & { close(): void }> {
   const root = resolve(directory);

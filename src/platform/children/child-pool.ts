@@ -14,13 +14,13 @@ export interface ChildPoolOptions extends Omit<ChildOptions, "cpuSeconds" | "idl
   readonly maxQueue: number;
   /** Calls after which a child is replaced. */
   readonly maxCalls: number;
-  /** Longest time of a call, from the moment it has a child; then SIGKILL. */
+  /** Longest time of a call after a child was assigned to it; then SIGKILL. */
   readonly timeoutMs: number;
 }
 
 /** One call of a child. */
 export interface PoolCall {
-  /** Whom it is for (the organisation): a child that has worked for one key never works for another. */
+  /** The organisation of the call: a child that has worked for one key never works for another. */
   readonly key: string;
   /** Makes the request once there is a child for it. */
   readonly request: () => ChildRequest | Promise<ChildRequest>;
@@ -30,7 +30,7 @@ export interface PoolCall {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Why a call was not answered, beside the ways in which a child can end. */
+/** Why a call failed, beside the ways in which a child can exit. */
 export type PoolFailure = ChildEnd | "timeout" | "queue_full" | "start_failed" | "closed";
 
 /** Thrown when a call was not answered. */
@@ -61,7 +61,7 @@ interface Worker {
   /** Resolves whether it became ready or not. */
   readonly started: Promise<void>;
   state: "starting" | "idle" | "busy";
-  /** Null while it has worked for nobody. */
+  /** Null until it has worked for a key. */
   key: string | null;
   calls: number;
   busyMs: number;
@@ -97,7 +97,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     worker.child.kill();
   };
 
-  /** Its calls are over: it waits for the next one of the same key, in the place of whoever has waited longest. */
+  /** Its calls are over: it becomes idle for the next call of the same key, and the longest idle child is closed. */
   const keepIdle = (worker: Worker): void => {
     worker.state = "idle";
     worker.expiry = setTimeout(() => retire(worker), KEEP_IDLE_MS).unref();
@@ -181,7 +181,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     }
   };
 
-  /** The call to serve next, and by whom: keys take turns, so that one organisation's queue does not hold up another's. */
+  /** The next call and its child: keys are served round-robin, so that one organisation's queue does not delay another's. */
   const findWork = (): { task: Task; worker: Worker } | undefined => {
     const idle = [...workers].filter((worker) => worker.state === "idle" && worker.child.isAlive());
     let best: { task: Task; worker: Worker; busy: number } | undefined;
@@ -197,7 +197,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     return best;
   };
 
-  /** Gives waiting calls their children, then starts as many as the rest (and the spares) need. */
+  /** Assigns children to waiting calls, then starts as many as the rest (and the spares) need. */
   const dispatch = (): void => {
     if (closed) return;
     for (let work = findWork(); work !== undefined && running() < options.size; work = findWork()) {
@@ -205,7 +205,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
       void run(work.worker, work.task);
     }
     const free = options.size - running();
-    // After failures only calls make it try again, or a broken installation would start processes for ever.
+    // After failures only calls trigger new starts, or a broken installation would start processes endlessly.
     const spares = startFailures > 0 ? 0 : options.spares;
     const wanted = Math.max(spares, Math.min(queue.length, free));
     for (let unused = count((worker) => worker.key === null); unused < wanted; unused += 1) start();

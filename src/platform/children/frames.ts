@@ -28,7 +28,7 @@ export function frameStart(header: JsonObject, bodyBytes: number): Buffer {
 
 /**
  * Puts frames together from the chunks of a stream. The returned function throws FrameTooLarge as soon as a frame is
- * announced whose body is longer than `maxBodyBytes`: what a hostile child sends never piles up in memory. (That is
+ * announced whose body is longer than `maxBodyBytes`: what a hostile child sends is never buffered without limit. (That is
  * why this is not Node's own IPC channel, which buffers without limit and deserialises what it gets.)
  */
 export function createFrameReader(maxBodyBytes: number, onFrame: (frame: Frame) => void): (chunk: Buffer) => void {

@@ -9,7 +9,7 @@ const MAX_INPUT_BYTES = 1024 * 1024 * 1024;
 
 /** How a child answers. */
 export interface Service {
-  /** One that throws ends the process: what state it would leave behind is unknown. */
+  /** An exception terminates the process, as its state is then unknown. */
   readonly handle: (request: Frame) => Promise<Frame>;
   /** Called once an answer is on its way, to prepare for the next request. */
   readonly afterReply?: () => void;
@@ -19,14 +19,14 @@ export interface Service {
 
 const PARENT = process.ppid;
 
-/** Ends a process whose parent was killed. For work that blocks the event loop, which so does not see the channel close. */
+/** Exits if the parent was killed. For work that blocks the event loop, where the closed channel goes unseen. */
 export function exitWithoutParent(): void {
   if (process.ppid !== PARENT) process.exit(0);
 }
 
-/** Runs in a child: says that it is ready, then answers one request after the other until the parent goes away. */
+/** Runs in a child: says that it is ready, then serves requests one by one until the parent disconnects. */
 export function serveRequests({ handle, afterReply, wornAtMib }: Service): void {
-  // Whoever stops the service signals its whole process group; a child lives until its parent is done with it.
+  // A supervisor may signal the whole process group; a child runs until its parent has finished with it.
   process.on("SIGINT", () => undefined);
   process.on("SIGTERM", () => undefined);
 

@@ -24,7 +24,7 @@ export interface ChildOptions {
   readonly dataMib: number;
   /** What measureIdleMib has found; where it is undefined, `dataMib` cannot be enforced. */
   readonly idleMib: number | undefined;
-  /** Processor time over its whole life, seconds: ends a child whose parent was killed while it was in a loop. */
+  /** Processor time over its whole life, seconds: stops a child in an endless loop whose parent was killed. */
   readonly cpuSeconds: number;
   /** Longest body of an answer, bytes. */
   readonly maxOutputBytes: number;
@@ -37,12 +37,12 @@ export interface ChildRequest {
 }
 
 /**
- * Why a child gave no answer. `memory`: it ran out of it, or broke down as programs do that get none. `crashed`: it ended
+ * Why a child gave no answer. `memory`: it ran out of memory, or crashed as programs do when allocations fail. `crashed`: it exited
  * for any other reason; it may have been killed from outside, so trying again is worth it.
  */
 export type ChildEnd = "memory" | "crashed" | "output_too_large";
 
-/** Thrown when a child ends, or has to be ended, instead of answering. */
+/** Thrown when a child exits, or has to be killed, instead of answering. */
 export class ChildEnded extends Error {
   readonly end: ChildEnd;
 
@@ -59,9 +59,9 @@ export interface Child {
   readonly pid: number | undefined;
   /** Resolves once it accepts requests; throws ChildEnded. */
   readonly ready: Promise<void>;
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has exited. */
   readonly exited: Promise<void>;
-  /** Throws ChildEnded; a failure of the body's stream is passed on, and ends the child. */
+  /** Throws ChildEnded; a failure of the body's stream is rethrown, and kills the child. */
   request(request: ChildRequest): Promise<Frame>;
   kill(): void;
   isAlive(): boolean;
@@ -71,7 +71,7 @@ const STDERR_BYTES = 8192;
 const OUT_OF_MEMORY = /out of memory|bad_alloc|allocation failed|allocate memory|ERR_MEMORY_ALLOCATION/i;
 const BREAKDOWN: ReadonlySet<NodeJS.Signals | null> = new Set(["SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP"]);
 const SHELL = "/bin/sh";
-/** Node 20 and 22.0-22.12 know the permission model by its first name only. */
+/** Node 20 and 22.0-22.12 have the permission model under its experimental flag only. */
 const PERMISSION = process.allowedNodeEnvironmentFlags.has("--permission")
   ? "--permission"
   : "--experimental-permission";
@@ -117,7 +117,7 @@ export function spawnChild(options: ChildOptions): Child {
   const read = createFrameReader(options.maxOutputBytes, (frame) => {
     const receiver = waiting;
     waiting = undefined;
-    // Nobody asked: the child does not keep to the protocol, so nothing it says can be relied on.
+    // An answer without a request breaks the protocol, so nothing the child sends can be trusted.
     if (receiver === undefined) fail(new ChildEnded("crashed", "The child process sent an unexpected message."));
     else receiver.resolve(frame);
   });
@@ -132,7 +132,7 @@ export function spawnChild(options: ChildOptions): Child {
       );
     }
   });
-  // Writing to a child that has just died: its exit tells the caller.
+  // Writing to a child that has just exited: the caller learns of it by the exit.
   channel.on("error", () => undefined);
 
   const exited = describeEnd(child).then((end) => {

@@ -26,8 +26,8 @@ export interface EvaluationLimits {
 }
 
 /**
- * The place for work whose cost a caller decides: threads with a time limit and a heap of their own. Expressions that are
- * cheap by their text and the size of the values are evaluated on the spot. Where no thread
+ * Runs work whose cost a caller decides, on threads with a time limit and a heap of their own. Expressions that are
+ * cheap by their text and the size of the values are evaluated inline. Where no thread
  * is free in time, nodes get the ThreadPoolError `busy` and may try again, requests the Problem `service_unavailable`.
  */
 export interface Evaluation {
@@ -70,7 +70,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
     throw new NodeFailure(reply.failure.code, reply.failure.message);
   }
 
-  /** As `call`; a limit that is met is a failure of the node. */
+  /** As `call`; exceeding a limit fails the node. */
   async function evaluate<Name extends "part" | "sources">(
     name: Name,
     input: ThreadInputs[Name],
@@ -89,7 +89,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
     }
   }
 
-  /** As `call`, for a request that somebody waits for. */
+  /** As `call`, for an HTTP request. */
   async function check<Name extends "flow" | "answer">(
     ...[name, input, key, timeoutMs]: Parameters<typeof call<Name>>
   ): Promise<ThreadResults[Name]> {
@@ -140,7 +140,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
   };
 }
 
-/** What a limit of the thread says, where that is why there is no result. */
+/** The limit that stopped the call, if one did. */
 function limitMet(error: unknown): string | undefined {
   if (!(error instanceof ThreadPoolError)) return undefined;
   return error.failure === "timeout" || error.failure === "memory" ? error.message : undefined;

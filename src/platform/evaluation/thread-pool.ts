@@ -19,9 +19,9 @@ export interface ThreadPoolOptions {
 export interface ThreadCall {
   readonly name: string;
   readonly input: unknown;
-  /** Whom it is for (the organisation): waiting keys are served in rotation. */
+  /** The organisation of the call: waiting keys are served round-robin. */
   readonly key: string;
-  /** Longest time from when a thread begins with it (ms); then the thread is ended. */
+  /** Longest execution time (ms); then the thread is terminated. */
   readonly timeoutMs: number;
 }
 
@@ -49,11 +49,11 @@ export class ThreadPoolError extends Error {
 export interface ThreadPool {
   /** Resolves to what the function returns; throws ThreadPoolError, or what the function throws. */
   call(call: ThreadCall): Promise<unknown>;
-  /** Ends all threads; calls under way and waiting reject with `closed`. */
+  /** Terminates all threads; running and waiting calls reject with `closed`. */
   close(): Promise<void>;
 }
 
-/** Longest start of a thread (ms); it loads its modules meanwhile. */
+/** Longest start of a thread (ms), in which it loads its modules. */
 const MAX_START_MS = 60_000;
 
 interface Waiting {
@@ -69,7 +69,7 @@ export function createThreadPool(options: ThreadPoolOptions): ThreadPool {
     filename: entry,
     minThreads: threads,
     maxThreads: threads,
-    // What is served next is decided here: piscina is never given more than it has threads.
+    // The order is decided here: piscina never gets more tasks than it has threads.
     maxQueue: threads,
     resourceLimits: { maxOldGenerationSizeMb: heapMib, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     // Requests and heartbeats come first where processors are few.
@@ -77,7 +77,7 @@ export function createThreadPool(options: ThreadPoolOptions): ThreadPool {
     env: {},
     execArgv: [],
   });
-  // A thread that ends without a task is replaced; its task, where it has one, has been rejected.
+  // A thread that exits is replaced; its task, if it had one, has been rejected.
   pool.on("error", () => undefined);
   let running = 0;
   let closed = false;

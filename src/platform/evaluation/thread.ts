@@ -27,7 +27,7 @@ export interface ThreadResults {
   readonly answer: readonly FormIssue[];
 }
 
-/** A result, or a node's own failure: errors lose what makes them one on their way out of a thread. */
+/** A result, or a NodeFailure as plain data: errors lose their class when they leave a thread. */
 export type ThreadReply<Name extends keyof ThreadResults> =
   | { readonly result: ThreadResults[Name] }
   | { readonly failure: { readonly code: string; readonly message: string } };

@@ -23,7 +23,7 @@ const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 
 /**
  * Whether an IP literal is a public unicast address. Every form that carries another address inside (IPv4-mapped and
- * -compatible, NAT64, 6to4, Teredo) counts as private: what it ends up at cannot be told from here.
+ * -compatible, NAT64, 6to4, Teredo) counts as private, as its final destination is unknown.
  */
 export function isPublicAddress(address: string): boolean {
   const parsed = parseAddress(address);
@@ -33,7 +33,7 @@ export function isPublicAddress(address: string): boolean {
 
 /**
  * Builds the policy from the allow-list of the configuration. Entries: `host`, `host:port`, an address, `[v6]:port`, a
- * CIDR range, or `loopback` (127.0.0.0/8 and ::1, so also localhost). A host entry allows whatever the name resolves to.
+ * CIDR range, or `loopback` (127.0.0.0/8 and ::1, so also localhost). A host entry allows every address the name resolves to.
  * Throws an Error that names the entry when one cannot be read.
  */
 export function createAddressPolicy(allow: readonly string[]): AddressPolicy {
@@ -79,7 +79,7 @@ function parseEntry(entry: string): Rule[] {
   return [{ port, target: { range: [address, address.kind() === "ipv4" ? 32 : 128] } }];
 }
 
-// Hosts of the list and of requests must meet in one spelling, so both go through the URL parser.
+// Hosts of the list and of requests must be spelled alike, so both go through the URL parser.
 function urlHost(literal: string): string | undefined {
   const text = `http://${literal}/`;
   if (/[\s@?#\\*]/.test(literal) || !URL.canParse(text)) return undefined;
@@ -93,7 +93,7 @@ function unreadable(entry: string): Error {
 }
 
 function parseAddress(text: string): Address | undefined {
-  // ipaddr.js also reads "127.1" or "0x7f000001"; a resolver never answers so, and the URL parser has normalised literals.
+  // ipaddr.js also reads "127.1" or "0x7f000001"; resolvers never return these, and the URL parser normalises literals.
   if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return undefined;
   return ipaddr.parse(text);
 }

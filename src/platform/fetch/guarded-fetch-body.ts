@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import { FetchFailed } from "./guarded-fetch-errors.ts";
 
-/** What the guarded fetch can undo; sent as Accept-Encoding. */
+/** Content codings that the guarded fetch decodes; sent as Accept-Encoding. */
 export const ACCEPTED_ENCODINGS = "gzip, deflate, br";
 
 export interface BodyOptions {
@@ -12,7 +12,7 @@ export interface BodyOptions {
   readonly contentEncoding: string | undefined;
   /** Bytes allowed on the wire and, counted apart, after decompression. */
   readonly limit: number;
-  /** What happens beyond the limit, and to a body that ends in an error: reject, or keep what was read before. */
+  /** Whether a body that exceeds the limit or breaks off is rejected, or what was read so far is kept. */
   readonly incomplete: "fail" | "keep";
 }
 
@@ -20,12 +20,12 @@ export interface BodyOptions {
 export interface ReadBody {
   readonly body: Buffer;
   readonly truncated: boolean;
-  /** What ended it before its end, where it was to be kept all the same: a FetchFailed, or what the source rejected with. */
+  /** Why an incomplete body that is kept broke off: a FetchFailed, or the source's error. */
   readonly broken?: unknown;
 }
 
 /**
- * Reads a body to its end, decompressing on the way. Never holds more than the limit and a few chunks, whatever the
+ * Reads and decompresses a whole body. Never holds more than the limit and a few chunks, at any
  * compression ratio. Rejects with FetchFailed, or with what the source rejects with.
  */
 export async function readBody(source: AsyncIterable<Uint8Array>, options: BodyOptions): Promise<ReadBody> {
@@ -51,7 +51,7 @@ export function tooLarge(options: { readonly origin: string; readonly limit: num
   );
 }
 
-/** Whether a stream was longer than what is let through. */
+/** Whether a stream exceeded the limit. */
 interface Cut {
   reached: boolean;
 }
@@ -79,21 +79,21 @@ async function* decoded(
   if (coding === "" || coding === "identity") return yield* source;
   if (!["gzip", "x-gzip", "deflate", "br"].includes(coding)) {
     await source.return(undefined);
-    // Several codings in a row land here too: nobody serves them, and each would multiply the work a bomb can cause.
+    // Lists of codings are refused too: they are not used in practice, and each would multiply the work of a bomb.
     throw new FetchFailed("unsupported_encoding", `${options.origin} answers in an encoding that is not supported.`);
   }
   const first = await source.next();
   if (first.done === true) return;
   const decoder = decoderFor(coding, first.value);
-  // What goes wrong on the way destroys the decoder with it, and so is thrown by the loop below.
+  // An error upstream destroys the decoder, and so is thrown by the loop below.
   pipeline(prepend(first.value, source), decoder, () => undefined);
   try {
     for await (const chunk of decoder) yield chunk as Buffer;
   } catch (error) {
-    // Cut off in the middle, compressed data never ends as it should.
+    // Truncated compressed data has no valid end.
     if (!wire.reached || options.incomplete === "fail") throw error;
   } finally {
-    // Ends the pipeline, and through it the source, when the reader stops early.
+    // Closes the pipeline, and through it the source, when the reader stops early.
     decoder.destroy();
   }
 }
@@ -106,6 +106,6 @@ async function* prepend(first: Uint8Array, rest: AsyncGenerator<Uint8Array>): As
 function decoderFor(coding: string, first: Uint8Array): Duplex {
   if (coding === "br") return createBrotliDecompress();
   if (coding !== "deflate") return createGunzip();
-  // Half of the world's "deflate" has a zlib header, the other half has none; its low bits tell.
+  // Some servers send "deflate" with a zlib header, others without; the low bits of the first byte show which.
   return ((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw();
 }

@@ -17,7 +17,7 @@ export const systemResolver: Resolver = async (hostname) => {
 
 /**
  * The connector of the guarded fetch. It resolves the host once, drops the addresses that the policy does not allow,
- * and dials what is left: there is no second look-up whose answer could differ (DNS rebinding). TLS verifies the name.
+ * and connects to the rest: there is no second look-up whose answer could differ (DNS rebinding). TLS verifies the name.
  */
 export function createGuardedConnector(
   policy: AddressPolicy,
@@ -29,7 +29,7 @@ export function createGuardedConnector(
     const port = portOf(options);
     checkedAddresses(policy, resolve, host, port, connectMs).then(
       (addresses) => {
-        // A connector a connection, since each closes over the addresses it may dial. The price is TLS session reuse.
+        // One connector per connection, as each is bound to the addresses it may use. It costs TLS session reuse.
         const connect = buildConnector({
           timeout: connectMs,
           maxCachedSessions: 0,

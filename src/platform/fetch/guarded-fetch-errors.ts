@@ -1,6 +1,6 @@
 import { errors } from "undici";
 
-/** Why a request was not sent (or a redirect not followed): a rule of ours says no, and trying again will not help. */
+/** Why a request was not sent (or a redirect not followed): a rule forbids it, so retrying does not help. */
 export type RefusalCode =
   | "invalid_url"
   | "invalid_method"
@@ -23,7 +23,7 @@ export type FetchFailureCode =
   | "unsupported_encoding"
   | "invalid_encoding";
 
-/** Thrown when the guard does not let a request out. The message may be shown to users: it has no path, query or credential. */
+/** Thrown when the guard refuses a request. The message may be shown to users: it has no path, query or credential. */
 export class FetchRefused extends Error {
   readonly code: RefusalCode;
   readonly retryable = false;
@@ -35,7 +35,7 @@ export class FetchRefused extends Error {
   }
 }
 
-/** Thrown when a request was let out and brought no usable answer. The message may be shown to users, as of FetchRefused. */
+/** Thrown when an allowed request got no usable answer. The message may be shown to users, as of FetchRefused. */
 export class FetchFailed extends Error {
   readonly code: FetchFailureCode;
   /** Whether trying again could help. */
@@ -63,12 +63,12 @@ const TIMEOUTS: Readonly<Record<string, string>> = {
   ETIMEDOUT: "no connection was made in time",
 };
 
-/** What undici calls an answer that breaks the rules of HTTP; some it only notices by an assertion of its own. */
+/** undici's error codes for answers that are not valid HTTP; some show only as an assertion error of its own. */
 const INVALID = /^(?:HPE_|UND_ERR_RES_CONTENT_LENGTH_MISMATCH$|ERR_ASSERTION$)/;
 
 /**
- * Turns whatever undici, the sockets and zlib throw into our own errors, with a code of theirs or without: what is left
- * over would count as a fault of ours, and the request be sent again. Ours and plain mistakes in a program pass through.
+ * Converts errors of undici, the sockets and zlib, with or without a code, to our own errors: an unconverted one
+ * would count as an internal error, and the request be retried. Our own errors and programming errors pass through.
  * Only error codes reach the message: texts of the system name the resolved address.
  */
 export function toFetchError(error: unknown, origin: string): unknown {

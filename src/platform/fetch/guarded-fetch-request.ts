@@ -30,7 +30,7 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** Reads a URL for an outbound request. Throws FetchRefused: not a URL, not http(s), or with a user or password in it. */
 export function outboundUrl(text: string, base?: URL): URL {
-  // The URL parser would silently drop tabs and line ends from within, and what was checked elsewhere would not be what is sent.
+  // The URL parser would silently drop tabs and line breaks, so the URL sent would not be the URL checked.
   // eslint-disable-next-line no-control-regex
   if (/[\u0000-\u001f\u007f]/.test(text) || !URL.canParse(text, base?.href)) {
     throw new FetchRefused("invalid_url", "The address is not a valid URL.");

@@ -35,7 +35,7 @@ export interface GuardedFetchOptions {
   readonly connectMs?: number;
   /** Longest header block of an answer. Default 32 KiB. */
   readonly headerBytes?: number;
-  /** Called once for each request when it has ended: "ok" whatever the status, the code of FetchRefused or FetchFailed, or "aborted". */
+  /** Called once for each finished request: "ok" for any status, the code of FetchRefused or FetchFailed, or "aborted". */
   readonly onRequest?: (outcome: string) => void;
   /** Default: the machine's own resolver. */
   readonly resolve?: Resolver;
@@ -54,7 +54,7 @@ export interface GuardedRequest {
   readonly limits?: Partial<FetchLimits>;
   /**
    * What to do with a body that is longer than responseBytes, breaks off, takes too long or cannot be decoded: "fail"
-   * (default), or "keep" what was read of it, for a caller to whom status and headers say enough.
+   * (default), or "keep" what was read of it, for callers that need only status and headers.
    */
   readonly incomplete?: "fail" | "keep";
   readonly signal?: AbortSignal;
@@ -78,8 +78,8 @@ export interface GuardedFetch {
   /** Sends one request. Rejects with FetchRefused, FetchFailed, or the reason of the caller's signal. */
   fetch(request: GuardedRequest): Promise<GuardedResponse>;
   /**
-   * Whether requests to this address would be let out as far as can be told now; what is told at each request counts.
-   * Rejects with FetchRefused. A name that cannot be resolved at the moment passes.
+   * Checks whether requests to this address would be allowed now; each request is checked again.
+   * Rejects with FetchRefused. A name that cannot be resolved passes.
    */
   check(url: string): Promise<void>;
   /** Closes every connection; requests under way fail. */
@@ -87,7 +87,7 @@ export interface GuardedFetch {
 }
 
 /**
- * Creates the only way out of the service: every request to an address that a user, a page or a redirect chose goes
+ * Creates the service's only HTTP client: every request to an address that a user, a page or a redirect chose goes
  * through here, so that none can reach the network behind the service.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
@@ -125,7 +125,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         if (redirects === followed) {
           throw new FetchRefused("too_many_redirects", `${hop.url.origin} redirects more than ${followed} times.`);
         }
-        // Not awaited: a redirect's body may be endless. What is left of it ends with the deadline's signal.
+        // Not awaited: a redirect's body may be endless. The deadline's signal aborts the rest of it.
         void answer.body.dump({ limit: 16 * 1024 });
         hop = next;
       }
@@ -172,7 +172,7 @@ async function send(
     bodyTimeout: limits.bodyMs,
     signal,
   });
-  // A body that nobody reads must not bring the process down when it breaks; whoever reads it is told all the same.
+  // Without a listener an error of an unread body would crash the process; readers get the error regardless.
   answer.body.on("error", () => undefined);
   return answer;
 }

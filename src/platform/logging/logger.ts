@@ -33,7 +33,7 @@ const SECRET_PATHS = [
 ];
 
 /**
- * Creates a logger from which no secret gets out: known members are masked by path, and every finished line is scrubbed
+ * Creates a logger that writes no secrets: known members are masked by path, and every finished line is scrubbed
  * by pattern, so that neither a message, a stack nor a nested value carries a key along.
  */
 export function createLogger(options: LoggerOptions): Logger {

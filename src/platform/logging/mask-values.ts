@@ -1,6 +1,6 @@
 import { MASK } from "./redaction.ts";
 
-/** Shorter values (characters) stand in innocent text by chance: they stay. */
+/** Shorter values (characters) occur in ordinary text by chance: they are not masked. */
 const MIN_CHARS = 4;
 /** The same of a credential without its scheme, and of a value in base64. */
 const MIN_PART_CHARS = 8;
@@ -8,8 +8,8 @@ const MIN_PART_CHARS = 8;
 const MIN_BEGINNING_CHARS = 3;
 
 /**
- * Masks known values in text that others wrote: as they are, in JSON, in a URL and in base64. `cut` says that the text
- * ends somewhere: then the beginning of a value at its end is masked as well.
+ * Masks known values in foreign text: verbatim, in JSON, in a URL and in base64. `cut` says that the text
+ * was truncated: then the beginning of a value at its end is masked as well.
  */
 export type MaskValues = (text: string, cut?: boolean) => string;
 
@@ -43,17 +43,17 @@ function formsOf(value: string): string[] {
   return forms.filter(({ length }) => length >= MIN_CHARS);
 }
 
-/** What the bytes look like inside base64: that depends on how many bytes stand before them, modulo three. */
+/** The bytes as they appear inside base64, which depends on the number of bytes before them modulo three. */
 function inBase64(bytes: Buffer): string[] {
   return [0, 1, 2].flatMap((before) => {
     const text = Buffer.concat([Buffer.alloc(before), bytes]).toString("base64");
-    // Characters at both ends share their bits with what stands beside the value.
+    // The first and last characters share bits with the neighbouring bytes.
     const form = text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6));
     return form.length < MIN_PART_CHARS ? [] : [form, form.replaceAll("+", "-").replaceAll("/", "_")];
   });
 }
 
-// Only ASCII: other letters change their length, and with it where everything stands.
+// Only ASCII: other letters can change their length, and so all positions.
 function lower(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }

@@ -1,12 +1,12 @@
 import type { Json } from "../../domain/json.ts";
 
-/** What stands where a secret was. */
+/** Replaces a secret. */
 export const MASK = "[redacted]";
 
 /** How deep a value is looked through; what lies deeper is masked. */
 const MAX_DEPTH = 100;
 
-// "tokens" counts, "token" opens doors; an author is not an authorisation, nor a secretary a secret.
+// "tokens" is a count, "token" a credential; neither "author" nor "secretary" names a secret.
 const SECRET_WORDS = [
   "pass(?:word|wd|phrase)",
   "pwd",
@@ -29,7 +29,7 @@ const PATTERNS: ReadonlyArray<readonly [RegExp, string]> = [
   // Keys and tokens of ours, and signing secrets of webhooks.
   [/\b(mr_[a-z]{2,4}_|whsec_)[A-Za-z0-9_+/=-]{8,}/g, `$1${MASK}`],
   [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^"]*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|$|(?="))/g, MASK],
-  // Whole headers, whatever the scheme: up to the end of the line or of the string it stands in.
+  // Whole headers of any scheme: up to the end of the line or of the enclosing string.
   [/\b((?:authorization|cookie)\\{0,3}["']?\s{0,3}[:=]\s{0,3}\\{0,3}["']?)[^"'\\\r\n]{1,8192}/gi, `$1${MASK}`],
   // Schemes also are words, so what follows has to look like a credential.
   [
@@ -57,7 +57,7 @@ const ASSIGNMENT = new RegExp(NAME + BETWEEN + VALUE, "gi");
 /**
  * Scrubs secrets out of text before it is stored, logged or sent: our keys and tokens, Authorization values, user and
  * password of URLs, secret parameters and members by name, and token shapes of well-known services. JSON stays JSON.
- * What it knows neither by shape nor by name stays: it is the net, not the plan.
+ * Secrets of unknown shape and name are not found: this is a second line of defence.
  */
 export function redactSecrets(text: string): string {
   let clean = text;

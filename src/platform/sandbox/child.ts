@@ -17,7 +17,7 @@ serveRequests({
       source,
       args,
       timeoutMs: timeout_ms,
-      meanwhile: exitWithoutParent,
+      onInterval: exitWithoutParent,
     });
     return { header: reply, body: value };
   },

@@ -4,7 +4,7 @@ import { BOOTSTRAP, SCRIPT_NAME } from "./bootstrap.ts";
 import type { ScriptError, ScriptReply } from "./protocol.ts";
 import { SCRIPT_LIMITS } from "./protocol.ts";
 
-/** Thrown within this file to end a script with an error. */
+/** Thrown within this file to abort a script with an error. */
 class ScriptStop extends Error {
   readonly error: ScriptError;
 
@@ -20,12 +20,12 @@ export interface Script {
   /** JSON text. */
   readonly args: string;
   readonly timeoutMs: number;
-  /** Called now and then while it is executed, when nothing else of the process is. */
-  readonly meanwhile: () => void;
+  /** Called periodically during execution, while nothing else of the process can run. */
+  readonly onInterval: () => void;
 }
 
-/** How often `meanwhile` is called (ms). */
-const MEANWHILE_MS = 100;
+/** How often `onInterval` is called (ms). */
+const INTERVAL_MS = 100;
 
 /**
  * Executes a script's `main` in a QuickJS module that nothing else has used, and that must not be used again: its
@@ -33,7 +33,7 @@ const MEANWHILE_MS = 100;
  */
 export function runScript(
   quickjs: QuickJSWASMModule,
-  { source, args, timeoutMs, meanwhile }: Script,
+  { source, args, timeoutMs, onInterval }: Script,
 ): { readonly reply: ScriptReply; readonly value: Buffer } {
   const logs = createLog();
   const runtime = quickjs.newRuntime();
@@ -42,9 +42,9 @@ export function runScript(
   let looked = Date.now();
   runtime.setInterruptHandler(() => {
     const now = Date.now();
-    if (now - looked >= MEANWHILE_MS) {
+    if (now - looked >= INTERVAL_MS) {
       looked = now;
-      meanwhile();
+      onInterval();
     }
     late ||= now > deadline;
     return late;
@@ -131,7 +131,7 @@ function nestsDeeperThan(levels: number, text: Buffer): boolean {
   return false;
 }
 
-/** Runs promise jobs until there are none; the interrupt handler ends those that never do. */
+/** Runs promise jobs until the queue is empty; the interrupt handler aborts endless ones. */
 function settle(runtime: QuickJSRuntime, describe: (thrown: QuickJSHandle) => ScriptStop): void {
   while (runtime.hasPendingJob()) {
     const ran = runtime.executePendingJobs(1000);
@@ -164,7 +164,7 @@ function describeThrown(context: QuickJSContext, kit: QuickJSHandle, thrown: Qui
   return new ScriptStop({ code: "code_failed", message: text, ...(line !== undefined && { line: Number(line) }) });
 }
 
-/** What is thrown by WebAssembly itself has left the module in an undefined state; each is used once only. */
+/** An exception of WebAssembly itself leaves the module in an undefined state; each module is used only once. */
 function errorOf(thrown: unknown): ScriptError {
   if (thrown instanceof ScriptStop) return thrown.error;
   if (thrown instanceof RangeError) return { code: "code_failed", message: "InternalError: stack overflow" };

@@ -1,6 +1,6 @@
 /** What the sandbox's child is asked to do. The request's body is the script and then the arguments' JSON text. */
 export type ScriptRequest = {
-  /** Where in the body the script ends. */
+  /** Length of the script at the start of the body. */
   readonly source_bytes: number;
   readonly timeout_ms: number;
 };
@@ -13,7 +13,7 @@ export type ScriptError = {
   readonly line?: number;
 };
 
-/** What became of a script; the value's JSON text is the answer's body. */
+/** The outcome of a script; the value's JSON text is the answer's body. */
 export type ScriptReply = {
   readonly error: ScriptError | null;
   readonly logs: readonly string[];
@@ -25,7 +25,7 @@ export const SCRIPT_LIMITS = {
   memoryBytes: 64 * 1024 * 1024,
   /** Enough for JSON nested 8000 deep; more would overflow the host's own stack before QuickJS notices. */
   stackBytes: 256 * 1024,
-  /** Levels of the result: whoever handles it later may do so recursively. */
+  /** Levels of the result: later code may process it recursively. */
   resultDepth: 500,
   logLines: 200,
   logLineCharacters: 4000,

@@ -35,7 +35,7 @@ export interface SandboxResult {
   readonly logs: readonly string[];
 }
 
-/** Executes JavaScript written by users, away from everything. */
+/** Executes JavaScript written by users, isolated from the service. */
 export interface Sandbox {
   /**
    * Throws NodeFailure `code_failed`, `code_timeout`, `code_memory`, `code_output_invalid`, `value_too_large` or `value_too_deep`;
@@ -48,7 +48,7 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
-/** The child looks at the clock itself; it is killed only where it does not get to that. */
+/** The child checks its time limit itself; it is killed only if it cannot. */
 const KILL_AFTER_MS = 1000;
 
 /** A sandbox with its own pool of processes; `close` must be called. */

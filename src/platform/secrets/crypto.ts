@@ -8,7 +8,7 @@ export type ApiKeyKind = "public" | "secret";
 export type TokenKind = "access" | "refresh";
 type SecretKind = ApiKeyKind | TokenKind;
 
-/** A secret on the day it is made: the value is handed out once, hash and prefix are stored. */
+/** A new secret: its value is returned once, its hash and prefix are stored. */
 export interface NewSecret {
   readonly value: string;
   readonly hash: Buffer;
@@ -28,12 +28,12 @@ export function generateApiKey(kind: ApiKeyKind): NewSecret {
   return generate(kind);
 }
 
-/** Makes an opaque token of the same build. */
+/** Makes an opaque token of the same format. */
 export function generateToken(kind: TokenKind): NewSecret {
   return generate(kind);
 }
 
-/** The kind of an API key, or null when it is none or mistyped: such a one is refused without asking the database. */
+/** The kind of an API key, or null for malformed text, which is refused without a database query. */
 export function parseApiKey(value: string): ApiKeyKind | null {
   const kind = parse(value);
   return kind === "public" || kind === "secret" ? kind : null;
@@ -77,7 +77,7 @@ function base62(bytes: Buffer, chars: number): string {
 /** 32 MiB a password; three passes weigh as much as 128 MiB in one (OWASP), without four log-ins filling half a GiB. */
 const COST: ScryptCost = { ln: 15, r: 8, p: 3 };
 const HASH_BYTES = 32;
-const NOBODY = Buffer.alloc(16);
+const PLACEHOLDER_SALT = Buffer.alloc(16);
 
 interface ScryptCost {
   /** Binary logarithm of N. */
@@ -95,11 +95,11 @@ export async function hashPassword(password: string): Promise<string> {
 
 /**
  * Whether the password is the one that was hashed. With `stored` null (there is no such user) it takes as long and
- * answers false, so that time does not tell which users exist. False, too, for what is no hash of ours.
+ * returns false, so that timing does not reveal which users exist. Also false for a malformed hash.
  */
 export async function verifyPassword(password: string, stored: string | null): Promise<boolean> {
   const known = readHash(stored ?? "");
-  const actual = await derive(password, known?.salt ?? NOBODY, known?.cost ?? COST);
+  const actual = await derive(password, known?.salt ?? PLACEHOLDER_SALT, known?.cost ?? COST);
   return known !== null && timingSafeEqual(actual, known.hash);
 }
 

@@ -14,7 +14,7 @@ export async function masterKeys(configured: readonly string[] | undefined, dire
   return parsed(texts, directory);
 }
 
-/** The same for those that only open what others sealed, and make no key: undefined when there is none. */
+/** The same for processes that only open sealed texts and create no key: undefined when there is none. */
 export async function existingMasterKeys(
   configured: readonly string[] | undefined,
   directory: string,
@@ -51,7 +51,7 @@ async function makeKey(directory: string): Promise<string> {
     await file.close();
   }
   try {
-    // A link, unlike a rename, leaves the key alone that another process has put there meanwhile.
+    // A link, unlike a rename, does not replace a key that another process has stored in between.
     await link(draft, path);
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;

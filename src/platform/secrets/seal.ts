@@ -22,7 +22,7 @@ export interface SecretBox {
   seal(text: string, context: string): Buffer;
   /** Throws SealBroken. */
   open(sealed: Buffer, context: string): string;
-  /** Whether it says of itself that it is under the key that seals now; only opening it tells that this is so. */
+  /** Whether its header names the current master key; only opening it verifies that. */
   isCurrent(sealed: Buffer): boolean;
 }
 
@@ -65,7 +65,7 @@ export function createSecretBox(masterKeys: readonly Buffer[]): SecretBox {
   };
 }
 
-/** Tells master keys apart without telling what they are. */
+/** Identifies a master key without revealing it. */
 function idOf(key: Buffer): Buffer {
   return createHash("sha256").update("millrace master key").update(key).digest().subarray(0, ID_BYTES);
 }
