@@ -15,7 +15,7 @@ import { findOrganisation } from "../stores/accounts/organisations.ts";
 
 export type Accounts = Pick<DevState, "org_id" | "public_key" | "secret_key" | "admin_email" | "admin_password">;
 
-/** What was deployed and uploaded the last time, by digest: a start that changes nothing sends nothing. */
+/** What was deployed and uploaded last, by digest: unchanged files are not sent again. */
 interface ExamplesState {
   readonly org_id: string;
   readonly flows: Readonly<
@@ -24,7 +24,7 @@ interface ExamplesState {
   readonly documents: Readonly<Record<string, string>>;
 }
 
-/** The organisation `demo`, an admin and a key of each kind: those of the last start where they still hold. */
+/** The organisation `demo`, an admin and a key of each kind; reuses those of the last start that are still valid. */
 export async function ensureAccounts(
   database: Database,
   last: Partial<Accounts> | undefined,
@@ -41,7 +41,7 @@ export async function ensureAccounts(
   };
   const admin =
     keep?.admin_email === undefined || keep.admin_password === undefined
-      ? // With the organisation's id in it: a database of one's own may hold an earlier demo.
+      ? // Contains the organisation's id: a user's database may hold an earlier demo.
         await createUser(database, { org_id, email: `admin@${org_id.slice(-12)}.demo.test`, role: "admin" })
       : { email: keep.admin_email, password: keep.admin_password };
   return {
@@ -59,7 +59,7 @@ export interface ExamplesOptions {
   readonly org_id: string;
   /** Folder with `flows/` and `documents/`. */
   readonly examples: string;
-  /** File that remembers what was sent. */
+  /** File that records what was sent. */
   readonly stateFile: string;
 }
 

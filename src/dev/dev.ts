@@ -28,12 +28,12 @@ const GRACE_MS = 3000;
 const say = (line: string): void => console.log(line);
 
 /**
- * Runs all of Millrace on this machine until a signal: database, Temporal, api and worker, each a process of its own, as
+ * Runs all of Millrace on this machine until a signal: database, Temporal, api and worker, each as a separate process, as
  * in production. State stays in ./.millrace. Throws when another instance runs there or a part does not start.
  */
 export async function dev(): Promise<void> {
   const since = Date.now();
-  // All of it goes on to api and worker: what they would refuse is told before anything is started.
+  // The environment is passed on to api and worker: it is validated before anything is started.
   loadConfig({ ...process.env, DATABASE_URL: process.env["DATABASE_URL"] || "postgres://embedded" });
   const directory = stateDirectory();
   mkdirSync(directory, { recursive: true });
@@ -61,8 +61,8 @@ async function startAll(directory: string, lock: StateLock, stopper: Stopper): P
     stopper.add("servers", () => started.stop());
     return started;
   };
-  // Side by side: neither needs the other.
-  // Meanwhile, and not waited for: knowledge bases work without it.
+  // In parallel: neither needs the other.
+  // In the background: knowledge bases work without it.
   void provideModel();
   const [postgres, temporal] = await together(
     step(
@@ -151,7 +151,7 @@ async function startServices(
     MILLRACE_BLOB_DIR: join(directory, "blobs"),
     MILLRACE_PUBLIC_URL: url,
     MILLRACE_SHUTDOWN_GRACE_MS: String(GRACE_MS),
-    // Here only: example flows call this very server, and receivers of webhooks are tried out on this machine.
+    // Only in development: example flows call this server, and webhook receivers run on this machine.
     MILLRACE_PRIVATE_HOSTS: "loopback",
     HOST: "127.0.0.1",
     ...process.env,
@@ -185,7 +185,7 @@ async function startServices(
   return { url };
 }
 
-/** Deploys and runs the examples. What goes wrong with them is told; the services run all the same. */
+/** Deploys and runs the examples. A failure is printed; the services keep running. */
 async function demonstrate(directory: string, state: DevState): Promise<DeployedExamples | undefined> {
   try {
     const examples = await step(
@@ -213,18 +213,18 @@ function describeAccounts({ org_id, created }: { readonly org_id: string; readon
   return `organisation demo ${org_id}${created ? ", created" : ""}`;
 }
 
-/** Both results, or a failure once the other is not under way any more either. */
+/** Both results; rejects only after both have settled. */
 async function together<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([one, other]);
   return Promise.all([one, other]);
 }
 
-/** A signal that came while something was starting: what was started is being stopped. */
+/** Thrown when a signal arrives during the start: everything started is being stopped. */
 function mustGoOn(stopper: Stopper): void {
   if (stopper.stopping()) throw new Error("stopped while starting");
 }
 
-/** Runs one step and prints a line about it: what, what came of it, how long. */
+/** Runs one step and prints its name, result and duration. */
 async function step<T>(name: string, work: () => Promise<T>, describe: (result: T) => string): Promise<T> {
   const since = Date.now();
   const result = await work();

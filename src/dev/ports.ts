@@ -11,7 +11,7 @@ const COUNT = 12_000;
 
 /**
  * Chooses a TCP port that nothing listens on: the preferred one when it is free. The port is claimed for this
- * process until it ends, so that two processes that choose at the same time never get the same one.
+ * process until it exits, so that two processes that choose at the same time never get the same one.
  */
 export async function claimPort(preferred?: number): Promise<number> {
   if (preferred !== undefined && (await tryClaim(preferred))) return preferred;
@@ -23,7 +23,7 @@ export async function claimPort(preferred?: number): Promise<number> {
 }
 
 async function tryClaim(port: number): Promise<boolean> {
-  // Claimed already by this process: a server of ours that is started again.
+  // Already claimed by this process, for a server that is restarted.
   if (!claimed.has(port) && !writeClaim(port)) return false;
   if ((await canListen(port, "127.0.0.1")) && (await canListen(port, "0.0.0.0"))) return true;
   dropClaim(port);

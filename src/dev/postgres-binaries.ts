@@ -58,7 +58,7 @@ async function makeExecutable(file: string): Promise<void> {
   if (!runnable) await chmod(file, 0o755);
 }
 
-/** Chooses whom a server runs as: ourselves, or, as PostgreSQL refuses root, the user `postgres`, which is created if need be. */
+/** Chooses the user a server runs as: the current one, or, as PostgreSQL refuses root, `postgres`, which is created if need be. */
 export function postgresUser(): PostgresUser {
   if (process.getuid?.() !== 0) return {};
   const known = lookUp("postgres");

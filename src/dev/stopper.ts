@@ -1,14 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** What is stopped together, in this order: services before the servers they need, the lock last. */
+/** Stages of a stop, in this order: services before the servers they need, the lock last. */
 const STAGES = ["services", "servers", "lock"] as const;
 export type Stage = (typeof STAGES)[number];
 
-/** Undoes what a start has done, once: on a signal, or when the start fails. */
+/** Undoes the steps of a start once: on a signal, or when the start fails. */
 export interface Stopper {
   /** Registers what undoes a step. */
   add(stage: Stage, undo: () => Promise<void> | void): void;
-  /** Notes a step that is under way: a stop waits for it, so that nothing is started behind its back. */
+  /** Registers a running step: a stop waits for it, so that nothing is started after the stop. */
   starting<T>(step: Promise<T>): Promise<T>;
   stop(reason: string): Promise<void>;
   stopping(): boolean;
@@ -16,13 +16,13 @@ export interface Stopper {
   readonly stopped: Promise<void>;
 }
 
-/** Time that steps under way get to come to an end before the stop goes on without them. */
+/** Time that running steps get to finish before the stop continues without them. */
 const STARTING_MS = 5000;
 
 /** Under npm one Ctrl-C arrives twice: from the terminal, and passed on by npm. */
 const SAME_SIGNAL_MS = 500;
 
-/** Makes a stopper that SIGINT, SIGTERM and SIGHUP set off. A second signal calls `force` and ends the process at once. */
+/** Makes a stopper triggered by SIGINT, SIGTERM and SIGHUP. A second signal calls `force` and exits at once. */
 export function createStopper(say: (line: string) => void, force: () => void): Stopper {
   const undos: { stage: Stage; undo: () => Promise<void> | void }[] = [];
   const underWay = new Set<Promise<unknown>>();
@@ -68,7 +68,7 @@ export function createStopper(say: (line: string) => void, force: () => void): S
         process.exit(130);
       }
       firstSignal = Date.now();
-      // What still runs then (a download, a compiler) ends with the process.
+      // Steps still running then (a download, a compiler) are killed with the process.
       void stopper.stop(signal).then(() => process.exit(0));
     });
   }
@@ -76,7 +76,7 @@ export function createStopper(say: (line: string) => void, force: () => void): S
   return stopper;
 }
 
-/** npm runs us through a shell, which passes no signal on: when npm is told to end, only the shell's end shows it. */
+/** npm runs this process through a shell that forwards no signals: when npm is stopped, only the shell's exit shows it. */
 function stopWithParent(stopper: Stopper): void {
   const parent = process.ppid;
   const timer = setInterval(() => {

@@ -3,35 +3,35 @@ import { setTimeout as delay } from "node:timers/promises";
 /** A process as the supervisor sees it. */
 export interface Part {
   readonly pid: number;
-  /** Resolves with the cause when it has ended. */
+  /** Resolves with the cause when it has exited. */
   readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
 
 export interface SuperviseOptions<P extends Part> {
-  /** What people call it. */
+  /** Its name in messages. */
   readonly name: string;
-  /** Starts it and resolves when it is ready. Gets the last one when it is started again. */
+  /** Starts it and resolves when it is ready. Receives the previous one on a restart. */
   readonly start: (last: P | undefined) => Promise<P>;
   readonly say: (line: string) => void;
-  /** Told each new process. */
+  /** Called with each new process. */
   readonly onStart?: (part: P) => void;
   /** First wait before a restart; doubles up to `maxDelayMs`. Default 200. */
   readonly delayMs?: number;
   /** Default 10 000. */
   readonly maxDelayMs?: number;
-  /** A process that lived this long starts again without a longer wait. Default 30 000. */
+  /** A process that ran this long is restarted with the initial delay. Default 30 000. */
   readonly stableMs?: number;
 }
 
 export interface Supervised<P extends Part> {
-  /** The first incarnation: its addresses hold for the later ones. */
+  /** The first process: restarted ones keep its addresses. */
   readonly first: P;
-  /** Stops it for good; also while it is being started again. */
+  /** Stops it without a restart; also while it is being restarted. */
   stop(): Promise<void>;
 }
 
-/** Starts a part and, whenever it ends by itself, starts it again. Throws when the first start fails. */
+/** Starts a part and restarts it whenever it exits by itself. Throws when the first start fails. */
 export async function supervise<P extends Part>(options: SuperviseOptions<P>): Promise<Supervised<P>> {
   const { name, start, say, delayMs = 200, maxDelayMs = 10_000, stableMs = 30_000 } = options;
   const stopping = new AbortController();
@@ -58,7 +58,7 @@ export async function supervise<P extends Part>(options: SuperviseOptions<P>): P
     }
   }
 
-  /** Tries until it starts, or until it is no longer wanted; then answers the ended one. */
+  /** Retries until it starts or is stopped; then returns the exited one. */
   async function again(firstWait: number): Promise<P> {
     for (let wait = firstWait; ; wait = Math.min(wait * 2, maxDelayMs)) {
       try {
@@ -80,7 +80,7 @@ export async function supervise<P extends Part>(options: SuperviseOptions<P>): P
       stopping.abort();
       await current.stop();
       await watching;
-      // A start that was under way when the stop came has an outcome by now.
+      // A start that was under way at the stop has settled by now.
       await current.stop();
     },
   };

@@ -14,21 +14,21 @@ const GO_PACKAGE = "github.com/temporalio/cli/cmd/temporal@v1.5.1";
 const HEARTBEAT_MS = 15_000;
 const DOWNLOAD_TIMEOUT_MS = 180_000;
 
-/** One way to come by the server program: where it is, or a sentence why not. */
+/** One way to obtain the server program: its path, or a sentence why not. */
 type Answer = { readonly path: string } | { readonly no: string };
 
 export interface FindOptions {
-  /** Told what takes long. */
+  /** Called with a progress message before slow steps. */
   readonly say: (line: string) => void;
   readonly searchPath?: string;
   readonly cacheDir?: string;
-  /** Fetches the program into a folder; answers why not, or undefined. Default: the SDK's own downloader. */
+  /** Fetches the program into a folder; returns why not, or undefined.  Default: the SDK's own downloader. */
   readonly download?: (folder: string) => Promise<string | undefined>;
 }
 
 /**
  * Finds the `temporal` program: on PATH, in the cache, by download, or built from source. The last two put it into
- * the cache. Throws an error that names each way and what it answered.
+ * the cache. Throws an error that names each way and why it failed.
  */
 export async function findTemporal(options: FindOptions): Promise<string> {
   const bin = join(options.cacheDir ?? CACHE_DIR, "bin");
@@ -69,7 +69,7 @@ async function inCache(file: string): Promise<Answer> {
   return (await isExecutable(file)) ? { path: file } : { no: "not there" };
 }
 
-/** Runs one installation a machine at a time; whoever waited finds the result of the other. */
+/** Runs one installation per machine at a time; processes that waited use its result. */
 async function installOnce(bin: string, say: (line: string) => void, install: () => Promise<Answer>): Promise<Answer> {
   await mkdir(bin, { recursive: true });
   const lock = join(bin, ".install.lock");
@@ -96,7 +96,7 @@ async function takeLock(lock: string): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     const text = await readFile(lock, "utf8").catch(() => "");
-    // Empty: its owner is just writing it.
+    // Empty: its owner is still writing it.
     if (text !== "" && !isAlive(Number(text))) await rm(lock, { force: true });
     return false;
   }
@@ -119,7 +119,7 @@ async function download(bin: string, { say, download: fetchInto = downloadWithSd
   }
 }
 
-/** Runs the downloader as a process of its own, so that a download which hangs can be ended. */
+/** Runs the downloader as a separate process, so that a hanging download can be stopped. */
 async function downloadWithSdk(folder: string): Promise<string | undefined> {
   const program = fileURLToPath(import.meta.url).replace(/temporal-binary(\.[jt]s)$/, "download-temporal$1");
   return (await runTool(process.execPath, [program, folder], process.env, DOWNLOAD_TIMEOUT_MS)).problem;

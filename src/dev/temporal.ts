@@ -34,7 +34,7 @@ export interface RunningTemporal {
   readonly port: number;
   readonly uiPort: number | null;
   readonly pid: number;
-  /** Resolves with the cause when the server has ended. */
+  /** Resolves with the cause when the server has exited. */
   readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
@@ -79,17 +79,17 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
   };
 }
 
-/** How often the server is asked, and after how many bad answers in a row it is believed stuck. */
+/** Interval of health checks, and failures in a row after which the server counts as stuck. */
 const WATCH_MS = 1000;
 const STUCK_AFTER = 3;
 
 /**
- * Calls `onStuck` when the development server cannot get at its own database any more: a caller that goes away in the
- * middle of a call (kill -9 of a worker is enough) can leave its only SQLite connection interrupted for good, and from
- * then on it answers every call with "interrupted (9)". Killed and started again it goes on from where it was.
+ * Calls `onStuck` when the development server can no longer use its own database: a caller that disconnects in the
+ * middle of a call (kill -9 of a worker is enough) can leave its only SQLite connection interrupted permanently, and from
+ * then on it answers every call with "interrupted (9)". A restart repairs it without loss.
  */
 function whenStuck(address: string, onStuck: () => void): { close(): void } {
-  // Without interceptors nothing is tried again behind our back, not even on a connection that was closed meanwhile.
+  // Without interceptors the client does not retry by itself, not even on a connection closed in the meantime.
   const connection = Connection.lazy({ address, interceptors: [] });
   let inARow = 0;
   let closed = false;
@@ -105,7 +105,7 @@ function whenStuck(address: string, onStuck: () => void): { close(): void } {
       );
       inARow = 0;
     } catch (error) {
-      // Anything else (it is frozen, say, or starting) passes.
+      // Anything else (suspended or starting, say) is temporary.
       inARow = error instanceof Error && error.message.includes("interrupted (9)") ? inARow + 1 : 0;
     }
     if (closed) return;
@@ -122,7 +122,7 @@ function whenStuck(address: string, onStuck: () => void): { close(): void } {
   };
 }
 
-/** Waits until the server at `address` serves its `default` namespace. Returns why not when the time is over. */
+/** Waits until the server at `address` serves its `default` namespace. Returns the last error on time-out. */
 export async function untilTemporalAnswers(address: string, timeoutMs: number): Promise<string | undefined> {
   const until = Date.now() + timeoutMs;
   // The port first: a gRPC channel that was refused once waits a second before it tries again.
