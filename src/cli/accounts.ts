@@ -20,7 +20,7 @@ export interface NewAccount {
   readonly org_id: string;
   readonly email: string;
   readonly role: UserRole;
-  /** Made up when it is left out. */
+  /** Generated when left out. */
   readonly password?: string;
 }
 
@@ -42,7 +42,7 @@ export interface KeyRequest {
   readonly org_id: string;
   readonly name: string;
   readonly kind: ApiKeyKind;
-  /** RFC 3339; never, when it is left out. */
+  /** RFC 3339; never expires when left out. */
   readonly expires_at?: string;
 }
 

@@ -13,7 +13,7 @@ export interface StreamEvent {
   readonly data: unknown;
 }
 
-/** Thrown when the API refuses a request or a run fails. The message is fit for a terminal. */
+/** Thrown when the API refuses a request or a run fails. The message can be printed to a terminal. */
 export class ApiRefusal extends CommandFailure {
   readonly status: number;
   readonly body: unknown;
@@ -34,7 +34,7 @@ export interface ApiClient {
   delete(path: string): Promise<void>;
   /** Sends a file as the multipart part `file`. */
   upload<T>(path: string, query: Query, file: UploadFile): Promise<T>;
-  /** The events of a stream until the server ends it. */
+  /** The events of a stream until the server closes it. */
   events(path: string, query?: Query): AsyncGenerator<StreamEvent>;
 }
 
@@ -110,7 +110,7 @@ async function bodyOf(response: Response): Promise<unknown> {
   return /[/+]json\b/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : text;
 }
 
-/** The most telling line of an error body: every place of a 422, the detail of a problem, or the text. */
+/** The most specific line of an error body: every place of a 422, the detail of a problem, or the text. */
 function describe(body: unknown): string {
   if (typeof body !== "object" || body === null) return typeof body === "string" ? body.slice(0, 500) : "";
   const { detail, title, error } = body as { detail?: unknown; title?: string; error?: { message?: unknown } | null };

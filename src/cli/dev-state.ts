@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** What `npm start` tells scripts, in `.millrace/dev.json`. Holds secrets of a throw-away organisation: mode 0600. */
+/** State of `npm start` for scripts, in `.millrace/dev.json`. Holds secrets of a demo organisation: mode 0600. */
 export interface DevState {
   readonly url: string;
   readonly temporal_address: string;
-  /** Null where the Temporal server is somebody else's. */
+  /** Null when the Temporal server is external. */
   readonly temporal_ui: string | null;
   readonly database_url: string;
   readonly org_id: string;
@@ -32,7 +32,7 @@ export function readState<T>(file: string): T | undefined {
   }
 }
 
-/** Replaces a JSON file of the state folder at once; only its owner may read it. */
+/** Replaces a JSON file of the state folder atomically; only its owner may read it. */
 export function writeState(file: string, content: unknown): void {
   mkdirSync(dirname(file), { recursive: true });
   const fresh = `${file}.${process.pid}`;

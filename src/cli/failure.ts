@@ -1,4 +1,4 @@
-/** Thrown to end a command with a message for people. Exit code 1: it did not work; 2: it was asked wrongly. */
+/** Thrown to exit a command with a message. Exit code 1: it failed; 2: wrong usage. */
 export class CommandFailure extends Error {
   readonly exitCode: 1 | 2;
 
@@ -9,7 +9,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** What went wrong and why, a line each, for people: no stack. */
+/** An error and its causes, a line each, without stacks. */
 export function explain(error: unknown): string {
   const lines: string[] = [];
   for (let each = error; each instanceof Error; each = each.cause) lines.push(messageOf(each));

@@ -80,7 +80,7 @@ export async function requireProject(api: ApiClient, idOrName: string): Promise<
   return project;
 }
 
-/** What became of a deployment. */
+/** The result of a deployment. */
 export interface Deployment {
   readonly project_id: string;
   readonly version: number;

@@ -1,6 +1,6 @@
 type Schema = Readonly<Record<string, unknown>>;
 
-/** A value to begin with for what a form asks for: its required members, with defaults, examples and bounds minded. */
+/** A sample value for a form: its required members, with defaults, examples and bounds minded. */
 export function formSample(form: unknown): unknown {
   if (typeof form !== "object" || form === null) return "...";
   const schema = form as Schema;

@@ -21,7 +21,7 @@ export function addOpenApiCommand(program: Command): void {
       // The whole API, which no other command should have to load.
       const { openApiDocument } = await import("../api/http/openapi/document.ts");
       const { describeOperations } = await import("../api/operations.ts");
-      // Only described, never connected to.
+      // Needed for the document, never connected to.
       const config = loadConfig({ DATABASE_URL: "postgres://unused" });
       const text = `${JSON.stringify(openApiDocument(describeOperations(config)), null, 2)}\n`;
       if (options.write === true) {

@@ -33,7 +33,7 @@ export function openApi(options: ApiOptions): { api: ApiClient; dev: DevState | 
   // No header carries anything else.
   if (credential !== undefined && !/^[!-~]+$/.test(credential.text))
     throw new CommandFailure(`${credential.from} is not an API key: they look like mr_sec_..., without spaces.`, 2);
-  // The key of a development server is not sent anywhere else.
+  // The key of a development server is sent only to that server.
   const key = credential?.text ?? (url === dev?.url ? dev?.secret_key : undefined);
   if (key === undefined) throw new CommandFailure("No API key: give --key or set MILLRACE_API_KEY.", 2);
   return { api: apiClient({ url, key }), dev: url === dev?.url ? dev : undefined };
@@ -84,7 +84,7 @@ export function withDatabase<Extra extends object = object>(
     });
 }
 
-/** Prints the JSON document a script wants, or the lines a person wants. */
+/** Prints a JSON document for scripts, or lines for people. */
 export function show(json: boolean | undefined, value: unknown, lines: () => readonly string[]): void {
   console.log(json === true ? JSON.stringify(value, null, 2) : lines().join("\n"));
 }

@@ -26,11 +26,11 @@ export function addProcessCommands(program: Command): void {
   }
 }
 
-/** Runs a main of this package in the foreground and ends as it ends. */
+/** Runs a main of this package in the foreground and exits with its exit code or signal. */
 async function runMain(name: string): Promise<void> {
   const program = fileURLToPath(new URL(`../${name}-main.js`, import.meta.url));
   const child = spawn(process.execPath, [program], { stdio: "inherit" });
-  // Ctrl-C reaches the child by itself, being sent to the whole group; it decides when both end.
+  // Ctrl-C reaches the child directly, as it is sent to the whole group; the child decides when both exit.
   process.on("SIGINT", () => undefined);
   process.on("SIGTERM", () => void child.kill("SIGTERM"));
   const end = await new Promise<{ code: number | null; signal: string | null }>((resolve, reject) => {

@@ -23,7 +23,7 @@ interface Options extends ApiOptions {
   readonly version: number;
 }
 
-/** `run`: starts a run and tells its progress, node by node. */
+/** `run`: starts a run and prints its progress, node by node. */
 export function addRunCommand(program: Command): void {
   withApiOptions(program.command("run <project>").description("run a flow and follow it, node by node"))
     .option("--input <node=text>", "value of an input; @path reads it from a file; repeatable", collect, {})
@@ -32,7 +32,7 @@ export function addRunCommand(program: Command): void {
     .option("--org <org_id>", "organisation of the upload (MILLRACE_ORG_ID, else .millrace/dev.json)")
     .option("--version <n>", "version of the flow; -1 is the published one", readVersion, -1)
     .action(async (name: string, options: Options) => {
-      // All of them first: a run that lacks one is not begun.
+      // All inputs first: a run that lacks one is not started.
       const inputs = await inputsOf(options.input);
       const files = await Promise.all(
         Object.entries(options.file).map(async ([node, path]) => [node, await openUploadFile(path)] as const),
@@ -65,7 +65,7 @@ export function addRunCommand(program: Command): void {
     });
 }
 
-/** Prints a line an event until the run ends or pauses; answers the run as it then is. */
+/** Prints one line per event until the run is terminal or paused; returns the run as it then is. */
 async function follow(api: ApiClient, runId: string): Promise<Run> {
   for await (const { event, data } of api.events(`/v2/runs/${runId}`)) {
     const line = describeEvent(event, data as Record<string, unknown>);

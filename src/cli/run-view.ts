@@ -23,7 +23,7 @@ export interface Run {
   readonly created_at: string;
 }
 
-/** Whether a run ended without its outputs. */
+/** Whether a run failed or was cancelled. */
 export function isFailure(run: Run): boolean {
   return run.state === "FAILED" || run.state === "CANCELLED";
 }

@@ -11,7 +11,7 @@ import { createTokenService } from "../../services/accounts/tokens.ts";
 import type { TokenPair } from "../../services/accounts/tokens.ts";
 
 const MAX_FORM_BYTES = 64 * 1024;
-/** Far more than the grants have; a body of nothing but names has tens of thousands. */
+/** Far more than the grants have; a hostile body can have tens of thousands. */
 const MAX_PARAMETERS = 50;
 /** Wrong passwords for one address from one place, and for all addresses from one place. */
 const GUESSES = { name: "sign-in", points: 10, seconds: 900 };
@@ -53,7 +53,7 @@ export function createTokenOperations({ db, config }: ApiDeps, { credentials }: 
   async function signIn(email: string, password: string, address: string): Promise<TokenPair | null> {
     if (!isStorable(email)) return null;
     const key = createHash("sha256").update(`${email.toLowerCase()} ${address}`).digest("hex");
-    // Taken before the password is looked at: guesses made at the same time all count.
+    // Consumed before the password is checked, so that concurrent guesses all count.
     await guessesOfHost.take(address);
     await guesses.take(key);
     const pair = await tokens.signIn(email, password);

@@ -4,7 +4,7 @@ import { Problem } from "../../domain/errors.ts";
 import type { CredentialLookup } from "../../services/accounts/credentials.ts";
 import type { Operation } from "../http/operation.ts";
 
-/** Finds out who sent a request. Throws the 401 of a missing, unknown, expired or revoked credential. */
+/** Authenticates a request. Throws the 401 of a missing, unknown, expired or revoked credential. */
 export async function authenticate(
   credentials: CredentialLookup,
   authorization: string | undefined,

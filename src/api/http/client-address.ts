@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js";
 
 /**
  * The address a request comes from: the socket's, or, where that is a configured proxy, the last address of
- * X-Forwarded-For that is not one. Without configured proxies no header is believed.
+ * X-Forwarded-For that is not one. Without configured proxies no header is trusted.
  */
 export function clientAddress(req: IncomingMessage, trustedProxies: readonly string[]): string {
   const forwarded = String(req.headers["x-forwarded-for"] ?? "").slice(0, 2048);

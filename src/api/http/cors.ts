@@ -9,7 +9,7 @@ export function allowAnyOrigin(ctx: RequestContext): void {
   ctx.set("Access-Control-Expose-Headers", EXPOSED);
 }
 
-/** Adds what a browser asks for before it sends the request itself. */
+/** Adds the headers of a preflight answer. */
 export function answerPreflight(ctx: RequestContext, methods: readonly string[]): void {
   allowAnyOrigin(ctx);
   ctx.set("Access-Control-Allow-Methods", methods.join(", "));

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { Problem } from "../../domain/errors.ts";
 
-/** Declared by operations that change what was read before. */
+/** Declared by operations that update a resource. */
 export const ifMatchHeaders = z.object({
   "if-match": z
     .string()

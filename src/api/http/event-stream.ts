@@ -6,7 +6,7 @@ export const NDJSON = "application/x-ndjson";
 
 const HEADERS = {
   "Cache-Control": "no-store",
-  // Proxies that gather answers would hold back what is to be seen at once.
+  // Buffering proxies would delay events.
   "X-Accel-Buffering": "no",
 };
 
@@ -15,12 +15,12 @@ export function serverSentEvent(id: number, type: string | null, data: unknown):
   return `id: ${id}\n${type === null ? "" : `event: ${type}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** What event streams skip. */
+/** A comment line, which clients ignore. */
 export const SSE_COMMENT = ": keep-alive\n\n";
 
 /**
- * Answers with a stream of texts. The next one is asked for only when the client has taken the ones before, and none
- * when it has gone.
+ * Answers with a stream of texts. The next one is requested only when the client has received the ones before, and none
+ * after it has disconnected.
  */
 export function answerStream(
   type: string,

@@ -9,14 +9,14 @@ import type { ClaimResult, StoredAnswer } from "../../stores/http/idempotency.ts
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Rendered } from "./render.ts";
 
-/** Longer bodies are kept in the blob store: a row should stay a row. */
+/** Longer bodies are stored in the blob store, to keep rows small. */
 const INLINE_BODY_BYTES = 1024 * 1024;
 /** No answer is longer: a run's outputs are bounded far below. */
 const MAX_BODY_BYTES = 1024 * 1024 * 1024;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 const OTHER_REQUEST = "This Idempotency-Key was used with another request in the last 24 hours.";
-/** Which of the two it is cannot be told: what is kept of such a request is of no use without its credential. */
+/** Both have the same message: the kept answer cannot be decrypted without its credential. */
 const OTHER_CREDENTIAL =
   "This Idempotency-Key was used in the last 24 hours with another request, or with another credential: the answer kept shows a secret, and only the credential that it was given to can read it.";
 
@@ -146,7 +146,7 @@ function inProgress(): Problem {
   );
 }
 
-/** Whether the answer stands: a failure of ours or a limit may be tried again, a run that took place may not. */
+/** Whether the answer is final: internal failures and limits may be retried, a run that was executed may not. */
 function isFinal(rendered: Rendered): boolean {
   return (rendered.status < 500 && rendered.status !== 429) || rendered.settled === true;
 }
@@ -159,7 +159,7 @@ function hashRequest(request: IdempotentRequest): Buffer {
 
 /**
  * Encrypts an answer that shows a secret once (a new API key) with the caller's own credential, which is stored nowhere:
- * the caller can have the answer again, somebody who reads the database cannot.
+ * the caller can have the answer again, a reader of the database cannot.
  */
 function seal(text: string, credential: string): string {
   return encrypt(Buffer.from(text), sealingKey(credential), "").toString("base64");

@@ -3,7 +3,7 @@ import type { ValidationIssue } from "../../domain/errors.ts";
 
 export type Location = "path" | "query" | "body" | "header";
 
-/** pydantic's words, which clients of the interface already know, for what zod calls an invalid type. */
+/** pydantic's messages, which clients of the interface already know, for zod's invalid types. */
 const TYPE_WORDS: Readonly<Record<string, string>> = {
   string: "string_type",
   number: "float_type",
@@ -27,7 +27,7 @@ const SIZE_WORDS: Readonly<Record<string, readonly [small: string, big: string]>
   record: ["too_short", "too_long"],
 };
 
-/** Turns every issue of a zod error into the interface's ValidationError. `input` is what was parsed. */
+/** Converts every issue of a zod error to the interface's ValidationError. `input` is what was parsed. */
 export function toValidationIssues(error: z.ZodError, location: Location, input: unknown): ValidationIssue[] {
   return error.issues.flatMap((issue) => toIssues(issue, [location], input));
 }

@@ -16,8 +16,8 @@ const CLOSE_OBJECT = 0x7d;
 const COMMA = 0x2c;
 
 /**
- * Finds out, while a JSON text arrives, why it should not even be parsed: too deep, too many values. The text need not
- * be valid JSON. Between chunks other requests have their turn.
+ * Detects, while a JSON text arrives, why it must not be parsed: too deep, too many values. The text need not
+ * be valid JSON. Between chunks the event loop serves other requests.
  */
 export class JsonShape {
   #depth = 0;
@@ -70,7 +70,7 @@ export class JsonShape {
 }
 
 /**
- * Finds what no part of the service may meet: a member named `__proto__` (it replaces the prototype wherever it is
+ * Finds values that no part of the service accepts: a member named `__proto__` (it replaces the prototype wherever it is
  * assigned), and text that Postgres cannot hold (U+0000, half a surrogate pair). Null when there is none.
  */
 export function findForbidden(value: unknown, bytes: Buffer, looseTop: boolean): ValidationIssue | null {

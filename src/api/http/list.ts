@@ -60,7 +60,7 @@ const UUID = new RegExp(`^${UUID_PATTERN}$`);
 
 /**
  * Answers one page of a list. It seeks to the cursor's id, so that page 1000 costs what page 1 costs, and items that come
- * or go meanwhile neither repeat nor hide others. Throws 400 for a bad cursor.
+ * or go in the meantime neither repeat nor hide others. Throws 400 for a bad cursor.
  */
 export async function listPage<Row, Item>(options: ListOptions<Row, Item>): Promise<Page<Item>> {
   const { query, fetch, idOf, present } = options;

@@ -39,7 +39,7 @@ export interface OperationRequest<
   /** For handlers that read or write the bytes themselves (multipart, event streams). */
   readonly ctx: RequestContext;
   readonly requestId: string;
-  /** Aborts when the client has gone away. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
   /** Whether this Idempotency-Key has been seen before with the same request; only `idempotent: "claim"` is served then. */
   readonly repeated: boolean;
@@ -148,7 +148,7 @@ export interface OperationDefinition<
   handler(request: OperationRequest<A, P, Q, H, B>): Promise<Answer>;
 }
 
-/** An operation whatever its types: what the router, the pipeline and the document generator take. */
+/** An operation of any types, as the router, the pipeline and the document generator take it. */
 export type Operation = OperationDefinition<Access, z.ZodObject, z.ZodObject, z.ZodObject, z.ZodType | undefined>;
 
 /** Checks a definition's types against each other; a `body` for a GET or a handler reading an undeclared member do not compile. */

@@ -5,9 +5,9 @@ import type { Problem } from "../../domain/errors.ts";
 /** What a path parameter that cannot be valid is answered with: the same as one that names nothing. */
 const absences = z.registry<{ absent: () => Problem }>();
 
-/** A UUID in a path, in whatever case; anything else is the 404 of an unknown `what`, in the same words. */
+/** A UUID in a path, in either case; anything else gets the same 404 as an unknown `what`. */
 export function pathId(what: string, description?: string): z.ZodUUID {
-  // Lower case is how ids stand in workflow ids and in the feed.
+  // Workflow ids and the run feed use lower case.
   return z
     .uuid()
     .toLowerCase()

@@ -7,7 +7,7 @@ const UNAVAILABLE: readonly unknown[] = [14, 4];
 /** SQLSTATE of a statement that ran into its time limit. */
 const QUERY_CANCELED = "57014";
 
-/** The Problem that an error is answered with: itself, 503 where a part does not answer, otherwise a 500 that tells nothing. */
+/** The Problem that an error is answered with: itself, 503 where a dependency does not answer, otherwise a 500 without details. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (isUnavailable(error)) {
@@ -49,7 +49,7 @@ export function renderProblem(problem: Problem, requestId: string): Rendered {
     status: problem.status,
     headers: { ...problem.headers, "Content-Type": valid ? "application/problem+json" : "application/json" },
     body: JSON.stringify(body),
-    // A run that has taken place is answered the same way ever after, also where it failed.
+    // The answer of an executed run never changes, also where it failed.
     settled: "run_id" in problem.extra,
   };
 }

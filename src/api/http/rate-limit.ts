@@ -3,7 +3,7 @@ import { Problem } from "../../domain/errors.ts";
 import type { Database } from "../../stores/db.ts";
 
 export interface RateLimitOptions {
-  /** Tells this limiter's counts from others' in the shared table. */
+  /** Distinguishes this limiter's counts from others' in the shared table. */
   readonly name: string;
   readonly points: number;
   readonly seconds: number;
@@ -29,12 +29,12 @@ export function createRateLimiter(db: Database, options: RateLimitOptions): Rate
     storeType: "pool",
     tableName: "rate_limits",
     tableCreated: true,
-    // The sweeper's work: a timer in here could not be stopped.
+    // The sweeper removes old counts: a timer in here could not be stopped.
     clearExpiredByTimeout: false,
     keyPrefix: options.name,
     points: options.points,
     duration: options.seconds,
-    // Whoever is over the limit costs no more queries.
+    // A caller over the limit causes no more queries.
     inMemoryBlockOnConsumed: options.points + 1,
   });
   const headers = (left: RateLimiterRes): Record<string, string> => ({

@@ -6,7 +6,7 @@ import { checkForm } from "./read-json.ts";
 /** The bounds of a form-encoded body. */
 export interface FormLimits {
   readonly maxBytes: number;
-  /** Members beyond this are not told apart: `tooMany` says that there are more. */
+  /** Members beyond this are ignored: `tooMany` says that there are more. */
   readonly maxMembers: number;
 }
 
@@ -44,7 +44,7 @@ export async function readForm(ctx: RequestContext, { maxBytes, maxMembers }: Fo
   return { members, tooMany: count > maxMembers };
 }
 
-/** What raw-body throws says by its type what was wrong. */
+/** The `type` of raw-body's errors says what was wrong. */
 function asProblem(error: unknown, maxBytes: number): unknown {
   const type = error instanceof Error && "type" in error ? error.type : undefined;
   if (type === "entity.too.large") return tooLarge("body", maxBytes);

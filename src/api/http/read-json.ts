@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Problem, ValidationProblem, invalid, tooLarge } from "../../domain/errors.ts";
 import { JsonShape, findForbidden } from "./json-guard.ts";
 
-/** From this length on, each step of reading a body has a turn of the event loop to itself (bytes). */
+/** From this length on, reading a body yields to the event loop between steps (bytes). */
 const LONG_BODY_BYTES = 256 * 1024;
 
 export interface ReadJsonOptions {
@@ -97,7 +97,7 @@ async function readBytes(
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    // The request is not destroyed on the way out: its socket still has to carry the answer. Node discards the rest.
+    // The request is not destroyed: its socket still has to carry the answer. Node discards the rest.
     for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > limit) throw tooLarge("body", limit);

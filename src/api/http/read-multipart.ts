@@ -25,7 +25,7 @@ const MAX_FILENAME_CHARS = 255;
 export interface UploadedFile {
   /** The name of the form's field. */
   readonly field: string;
-  /** As the client wrote it: only a name, whatever it looks like. */
+  /** As the client sent it: a name only, never used as a path. */
   readonly filename: string;
   /** The content type that the part declares, with its parameters. */
   readonly declaredType: string;
@@ -54,15 +54,15 @@ type ReadFields = Readonly<Record<string, string | string[]>>;
 export interface MultipartForm<S extends z.ZodObject, T> {
   /** Checked and converted as query parameters are. */
   readonly fields: Fields<S>;
-  /** What `take` made of each file, in the order of the body. */
+  /** The results of `take`, in the order of the body. */
   readonly files: readonly T[];
 }
 
-/** What is done with the files while they arrive. */
+/** Consumes the files while they arrive. */
 export interface FileHandling<T> {
-  /** Gets each file as a stream and has to read it to its end or throw. */
+  /** Called with each file as a stream, which it must consume or throw. */
   take(file: UploadedFile): Promise<T>;
-  /** Gets what was made of a file when the request turns out to be at fault after all. */
+  /** Called with the result of each file when the request is rejected later. */
   undo(made: T): Promise<void>;
 }
 
@@ -103,7 +103,7 @@ export async function readMultipart<S extends z.ZodObject, T>(
     return { fields: parts.fields((ctx.request.body ?? {}) as ReadFields), files };
   } catch (error) {
     parts.giveUp();
-    // What is left of the body is read and dropped, so that the answer can be sent.
+    // The rest of the body is read and discarded, so that the answer can be sent.
     req.resume();
     await Promise.all(parts.taken.map((work) => work.then(handling.undo, () => undefined)));
     throw asProblem(error, bounds);
@@ -124,7 +124,7 @@ export function jsonField<S extends z.ZodType>(schema: S) {
   return parsed.pipe(schema);
 }
 
-/** What formidable knows of a part beyond what its types say. */
+/** Members of a part that formidable's types leave out. */
 interface Part extends formidable.Part {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** How the content was decoded; formidable goes on to take it for the charset of a field. */
@@ -201,9 +201,9 @@ function createPartReader<T>(
     return content;
   }
 
-  /** Bounds what formidable itself does not: headers, and parts that are ignored. */
+  /** Limits what formidable does not: headers, and ignored parts. */
   function watch(reader: InstanceType<typeof formidable.Formidable>): void {
-    // Its way to find a file name takes quadratic time and cuts the name at a backslash; `accept` reads the header itself.
+    // formidable finds file names in quadratic time and cuts them at a backslash; `accept` reads the header itself.
     Object.assign(reader, { _getFileName: () => null });
     let earlier = 0;
     reader.on("progress", (received) => {
@@ -218,7 +218,7 @@ function createPartReader<T>(
   return {
     /** Rejects as soon as something is wrong with a part or a file. */
     failed,
-    /** What becomes of the files. */
+    /** Results of the files. */
     taken,
     /** For formidable, through koa-body. */
     options: {
@@ -312,7 +312,7 @@ function checkFilename(field: string, filename: string | undefined): asserts fil
     return refuse("A file name has no control characters", "string_pattern_mismatch");
 }
 
-/** Rejects when the client goes away before the body is whole. */
+/** Rejects when the client disconnects before the body is complete. */
 function brokenOff(req: IncomingMessage): Promise<never> {
   return new Promise((_, reject) => {
     const check = (): void => {

@@ -23,7 +23,7 @@ export interface ServeDeps {
   readonly rateLimiter?: RateLimiter | undefined;
 }
 
-/** Makes the middleware that serves one operation: who asks, may they, how often, what do they ask, do it, answer. */
+/** Makes the middleware of one operation: authenticate, authorise, rate limit, validate, handle, respond. */
 export function serveOperation(
   operation: Operation,
   deps: ServeDeps,
@@ -39,7 +39,7 @@ export function serveOperation(
     const call = (hold: KeyHold | null): Promise<Answer> =>
       operation.handler({ ...base, repeated: hold?.repeated ?? false, newId: idSource(hold) });
 
-    // An empty one is refused as any other that is no key: whoever sent it meant to be safe from a second run.
+    // An empty key is refused like any invalid one: its sender expects protection from a second run.
     const key = ctx.headers["idempotency-key"];
     if (!operation.idempotent || typeof key !== "string" || principal === null) return answer(ctx, await call(null));
     const request = {
@@ -105,7 +105,7 @@ function goneSignal(ctx: RequestContext): AbortSignal {
   return controller.signal;
 }
 
-/** A refusal is an answer like any other, and kept as one; what is not a Problem goes its way up. */
+/** A Problem is an answer and stored as one; other errors are rethrown. */
 async function renderOutcome(call: () => Promise<Answer>, requestId: string): Promise<Rendered> {
   try {
     const outcome = await call();

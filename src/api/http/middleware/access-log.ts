@@ -3,7 +3,7 @@ import type { Logger } from "../../../platform/logging/logger.ts";
 import type { Metrics } from "../../../platform/metrics.ts";
 import type { RequestState } from "../operation.ts";
 
-/** The status that is noted when the client left before the answer was whole. */
+/** The logged status when the client disconnected before the answer was complete. */
 const CLIENT_GONE = 499;
 
 /** Writes a line and a measurement for each request, under its operation's id (never its address: that is unbounded). */

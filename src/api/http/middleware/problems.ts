@@ -4,7 +4,7 @@ import type { RequestState } from "../operation.ts";
 import { renderProblem, toProblem } from "../problem-answer.ts";
 import { send } from "../send.ts";
 
-/** The one place where errors become answers: known ones as they say, all others as a bare 500 and a log line. */
+/** Converts errors to answers: Problems as they say, all others as a bare 500 and a log line. */
 export function problems(logger: Logger): Middleware<RequestState> {
   return async function problems(ctx, next) {
     try {
@@ -18,7 +18,7 @@ export function problems(logger: Logger): Middleware<RequestState> {
         );
       }
       if (ctx.res.headersSent) {
-        // A stream that was cut off must look cut off, not complete.
+        // A stream that broke off must not look complete.
         ctx.respond = false;
         ctx.res.destroy();
         return;
