@@ -2,7 +2,7 @@ import { Client, Pool, types } from "pg";
 import type { PoolClient, QueryResult, QueryResultRow } from "pg";
 import { isUuid } from "../domain/uuid.ts";
 
-// Times leave the database as RFC 3339 text and stay text: a Date loses microseconds and tempts to local time.
+// Times leave the database as RFC 3339 text and stay text: a Date loses microseconds and invites local time.
 const TIMESTAMPTZ = 1184;
 const INT8 = 20;
 const parsers: typeof types.getTypeParser = ((oid: number, format: never) => {
@@ -47,10 +47,10 @@ export interface Database {
   /** Runs `work` over all organisations: credentials, sweepers, relays, the command line. Nothing a request names directly. */
   system<T>(work: (db: Db) => Promise<T>): Promise<T>;
   systemTransaction<T>(work: (db: Db) => Promise<T>): Promise<T>;
-  /** Calls `onNotify` for each notification on `channel` and reconnects for ever; `onReconnect` tells that some may be lost. */
+  /** Calls `onNotify` for each notification on `channel` and always reconnects; `onReconnect` means that some may be lost. */
   listen(channel: string, onNotify: (payload: string) => void, onReconnect: () => void): { close(): Promise<void> };
   ping(): Promise<void>;
-  /** How the pools of connections stand. */
+  /** The usage of the connection pools. */
   pools(): PoolStats[];
   close(): Promise<void>;
 }
@@ -71,12 +71,12 @@ export function openDatabase(options: DatabaseOptions): Database {
   const common = {
     connectionString: options.url,
     application_name: options.applicationName,
-    // A dead server must be noticed: without these a request would wait for the kernel's own time-outs.
+    // Without these a request to an unreachable server would wait for the kernel's own time-outs.
     connectionTimeoutMillis: 5000,
     keepAlive: true,
     types: { getTypeParser: parsers },
   };
-  // The server ends a statement by its time limit; a server that has fallen silent does not, so a little later we do.
+  // The server enforces the statement's time limit; this later limit covers a server that no longer responds.
   // Statements are planned once a connection and kept: planning the longest takes more than executing it. A plan made while
   // its table was small would go on reading all of it as it grows, so whole tables are read only where no index serves.
   const planning = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off";
@@ -147,7 +147,7 @@ export function openDatabase(options: DatabaseOptions): Database {
         await client.query("commit");
         return result;
       } catch (error) {
-        // Where the connection is gone, so is the transaction; a failed rollback means the same, and the first error tells more.
+        // A lost connection ends its transaction, as does a failed rollback; the first error is more informative.
         if (!isConnectionError(error)) await client.query("rollback").catch(() => undefined);
         throw error;
       }
@@ -226,7 +226,7 @@ function listen(
   };
 }
 
-/** Whether the error tells that Postgres could not be reached or is going away (and not that a statement was wrong). */
+/** Whether the error means that Postgres is unreachable or shutting down (and not that a statement failed). */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;

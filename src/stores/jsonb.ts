@@ -5,7 +5,7 @@ const REPLACEMENT = "\\ufffd";
 
 /**
  * A value as the text of a jsonb parameter. Postgres cannot hold U+0000 or half of a surrogate pair: both become U+FFFD.
- * Without that, a node that yields one could never be recorded, and its run never end.
+ * Otherwise a node that yields one could never be recorded, and its run never complete.
  */
 export function jsonb(value: unknown): string {
   const text = JSON.stringify(value);

@@ -16,7 +16,7 @@ export interface KeysetSql {
   /** `<` or `>`, between the id and the bound. */
   readonly compare: "<" | ">";
   readonly order: "asc" | "desc";
-  /** Tells the two statements of a list apart in their names. */
+  /** Distinguishes the names of a list's two statements. */
   readonly suffix: "up" | "down";
 }
 

@@ -12,7 +12,7 @@ const LOCK = 5_217_730_001;
 export async function migrate(url: string, directory: string): Promise<string[]> {
   const files = await migrationsIn(directory);
   const client = new Client({ connectionString: url, application_name: "millrace-migrate" });
-  // A connection that is cut fails the statement under way; as an event nobody hears it would end the process.
+  // A lost connection fails the running statement; without a listener its error event would crash the process.
   client.on("error", () => undefined);
   await client.connect();
   try {

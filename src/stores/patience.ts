@@ -3,18 +3,18 @@ import { isConnectionError } from "./db.ts";
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 1000;
 
-/** How long a database that is away is waited for, and how. */
-export interface Patience {
+/** How long, and how, to wait for an unreachable database. */
+export interface OutageRetry {
   readonly maxMs: number;
-  /** Waits between two tries; rejects to end them. */
+  /** Waits between two attempts; rejects to stop retrying. */
   readonly sleep: (ms: number) => Promise<unknown>;
 }
 
 /**
- * Repeats `work` while the database is away, for what must not be done again from its beginning: a request that has been
- * sent, a node that has been executed. Throws every other error at once, and that one when `maxMs` have passed.
+ * Retries `work` while the database is unreachable, after steps that must not be repeated: a request that has been
+ * sent, a node that has been executed. Throws any other error at once, and a connection error after `maxMs`.
  */
-export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { maxMs, sleep }: Patience): Promise<T> {
+export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { maxMs, sleep }: OutageRetry): Promise<T> {
   const until = Date.now() + maxMs;
   for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
     try {

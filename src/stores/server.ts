@@ -17,9 +17,9 @@ export interface ServerFacts {
   readonly skew_ms: number;
 }
 
-/** Asks a server about itself. System only. */
+/** Reads a server's version and settings. System only. */
 export async function examineServer(db: Db): Promise<ServerFacts> {
-  // So that the time of connecting is not taken for a difference of the clocks.
+  // Connects first, so that connection time does not count as clock skew.
   await db.query("select 1");
   const before = Date.now();
   const [row] = await db.query<Omit<ServerFacts, "skew_ms"> & { readonly now_ms: number }>(

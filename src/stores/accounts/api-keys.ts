@@ -46,7 +46,7 @@ export async function insertApiKey(db: Db, key: NewApiKey): Promise<ApiKey> {
   return rows[0] as ApiKey;
 }
 
-/** The key with this hash, whatever its organisation and whether or not it still holds: authentication only. */
+/** The key with this hash in any organisation, valid or not: authentication only. */
 export async function findApiKeyByHash(db: Db, hash: Buffer): Promise<ApiKey | null> {
   const rows = await db.query<ApiKey>(
     { name: "find_api_key_by_hash", text: `select ${COLUMNS} from api_keys where secret_hash = $1::bytea` },
@@ -79,7 +79,7 @@ export async function revokeApiKey(db: Db, keyId: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Notes that these keys were in use at these times. */
+/** Records when these keys were last used. */
 export async function touchApiKeys(db: Db, uses: ReadonlyArray<{ key_id: string; at: string }>): Promise<void> {
   await db.query(
     {

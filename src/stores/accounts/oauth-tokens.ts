@@ -11,7 +11,7 @@ export interface NewToken {
   readonly lifetime_seconds: number;
 }
 
-/** A token with what matters of its user. */
+/** A token with its user's identity and role. */
 export interface Token {
   readonly token_id: string;
   readonly org_id: string;
@@ -35,7 +35,7 @@ export async function insertToken(db: Db, token: NewToken): Promise<void> {
   );
 }
 
-/** The token with this hash, whether or not it still holds: authentication only. */
+/** The token with this hash, valid or not: authentication only. */
 export async function findTokenByHash(db: Db, hash: Buffer): Promise<Token | null> {
   const rows = await db.query<Token>(
     {
@@ -48,7 +48,7 @@ export async function findTokenByHash(db: Db, hash: Buffer): Promise<Token | nul
   return rows[0] ?? null;
 }
 
-/** Uses a refresh token up; false when somebody else was faster. */
+/** Consumes a refresh token; false when it has been used already. */
 export async function consumeToken(db: Db, tokenId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -71,7 +71,7 @@ export async function revokeTokensOfUser(db: Db, userId: string): Promise<void> 
   );
 }
 
-/** Removes tokens that ran out more than a day ago; answers how many. For the sweeper. */
+/** Removes tokens that expired more than a day ago; returns how many. For the sweeper. */
 export async function purgeExpiredTokens(db: Db, limit: number): Promise<number> {
   const rows = await db.query(
     {

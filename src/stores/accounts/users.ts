@@ -68,7 +68,7 @@ export async function findUser(db: Db, userId: string): Promise<User | null> {
   return rows[0] ?? null;
 }
 
-/** Locks every user of the organisation until the transaction ends, so that "the last admin" means something. */
+/** Locks every user of the organisation until the transaction ends, so that the check for the last admin holds. */
 export async function lockUsers(db: Db): Promise<User[]> {
   return db.query<User>({
     name: "lock_users",

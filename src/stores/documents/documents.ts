@@ -5,7 +5,7 @@ import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** Whose documents: one document node of one flow, for one `<user>-<conversation>` handle. Matched exactly. */
+/** The owner of documents: one document node of one flow, for one `<user>-<conversation>` handle. Matched exactly. */
 export interface DocumentHandle {
   readonly project_id: string;
   readonly node_id: string;
@@ -115,7 +115,7 @@ export async function documentsOfHandle(db: Db, handle: DocumentHandle, limit: n
   return listDocuments(db, handle, null, { beyond: null, ascending: true, limit });
 }
 
-/** Notes what was read from a document. False when it is gone or was settled before. */
+/** Records the text of a document. False when it was removed or settled before. */
 export async function markIndexed(db: Db, fileId: string, text: StoredValue, pages: number | null): Promise<boolean> {
   const rows = await db.query(
     {
@@ -128,7 +128,7 @@ export async function markIndexed(db: Db, fileId: string, text: StoredValue, pag
   return rows.length === 1;
 }
 
-/** Notes why a document cannot be read. False when it is gone or was settled before. */
+/** Records why a document cannot be read. False when it was removed or settled before. */
 export async function markError(db: Db, fileId: string, error: DocumentError): Promise<boolean> {
   const rows = await db.query(
     {
@@ -147,7 +147,7 @@ export interface RemovedDocument {
   readonly text_value: StoredValue | null;
 }
 
-/** Removes up to `limit` of a handle's documents, of one file name or of all, and tells what to delete with them. */
+/** Removes up to `limit` of a handle's documents, of one file name or of all, and returns the blobs to delete with them. */
 export async function deleteDocuments(
   db: Db,
   handle: DocumentHandle,
@@ -165,7 +165,7 @@ export async function deleteDocuments(
   );
 }
 
-/** Holds back every other upload of the same name under the same handle until the transaction ends. */
+/** Blocks other uploads of the same name under the same handle until the transaction ends. */
 export async function lockFilename(db: Db, handle: DocumentHandle, filename: string): Promise<void> {
   await db.query(
     {

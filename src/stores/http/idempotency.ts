@@ -1,6 +1,6 @@
 import type { Db } from "../db.ts";
 
-/** How long a claim holds without being renewed: the time after which a request that died may be tried again. */
+/** How long a claim holds without being renewed: the time after which the request of a crashed process may be retried. */
 export const LEASE_SECONDS = 30;
 
 /** An answer as it is kept. */
@@ -21,7 +21,7 @@ export interface Claim {
   readonly request_hash: Buffer;
   /** Used unless the key has a resource id already. */
   readonly resource_id: string;
-  /** How long nobody else gets the key; 0 only fixes its resource id, and holds up nobody who asked a moment before. */
+  /** Exclusive lease of the key; 0 only fixes its resource id and does not affect an existing lease. */
   readonly lease_seconds: number;
   /** Whether the resource is a run whose answer can be made again from its row once it has completed. */
   readonly makes_run: boolean;
@@ -35,7 +35,7 @@ export type ClaimResult =
   | { readonly outcome: "conflict" };
 
 /**
- * Claims a key for one request. Of any number of processes one gets it; a claim whose lease ran out, or that was
+ * Claims a key for one request. Only one of several processes gets it; a claim whose lease has expired, or that was
  * released, can be taken again by the same request, with the same resource id.
  */
 export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
@@ -87,7 +87,7 @@ async function takeKey(db: Db, claim: Claim): Promise<{ resource_id: string } | 
   return rows[0];
 }
 
-/** Prolongs a claim whose request is still being served. */
+/** Renews a claim whose request is still being served. */
 export async function renewClaim(db: Db, key: string): Promise<void> {
   await db.query(
     {
@@ -99,7 +99,7 @@ export async function renewClaim(db: Db, key: string): Promise<void> {
   );
 }
 
-/** Gives a claim back, so that the same request may be tried again at once. */
+/** Releases a claim, so that the same request may be retried at once. */
 export async function releaseClaim(db: Db, key: string): Promise<void> {
   await db.query(
     {

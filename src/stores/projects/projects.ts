@@ -18,7 +18,7 @@ export interface Project {
 
 const COLUMNS =
   "project_id, org_id, name, description, published_version, latest_version, revision, created_at, updated_at";
-/** Deleted projects keep their rows, for the runs that name them; to everybody else they are gone. */
+/** Deleted projects keep their rows for the runs that refer to them, but are hidden everywhere else. */
 const LIVE = "org_id = current_org() and deleted_at is null";
 
 /** Adds a project; false when one with this id is there already (the request was tried before). */
@@ -57,7 +57,7 @@ export async function existingProjects(db: Db, projectIds: readonly string[]): P
   return rows.map((row) => row.project_id);
 }
 
-/** The same, and nobody else changes it until the transaction ends. */
+/** The same, locked against changes until the transaction ends. */
 export async function lockProject(db: Db, projectId: string): Promise<Project | null> {
   const rows = await db.query<Project>(
     {
@@ -128,7 +128,7 @@ export async function takeNextVersion(db: Db, projectId: string): Promise<number
   return row.latest_version;
 }
 
-/** Hides a project for ever; false when there is none. Its runs go on. */
+/** Deletes a project; false when there is none. Its runs continue. */
 export async function deleteProject(db: Db, projectId: string): Promise<boolean> {
   const rows = await db.query(
     {

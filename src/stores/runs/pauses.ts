@@ -29,7 +29,7 @@ export async function addApproval(db: Db, pauseId: string, received: PauseRow["r
   await db.query("update run_pauses set received = $2::jsonb where pause_id = $1::uuid", [pauseId, jsonb(received)]);
 }
 
-/** Closes a waiting pause; false when somebody else was first. */
+/** Closes a waiting pause; false when it is closed already. */
 export async function closePause(
   db: Db,
   pauseId: string,
@@ -45,7 +45,7 @@ export async function closePause(
   return rows.length === 1;
 }
 
-/** Writes what may be kept of an answer that its run has taken. */
+/** Stores the redacted form of an answer once its run has received it. */
 export async function replaceResolution(db: Db, pauseId: string, resolution: PauseResolution): Promise<void> {
   await db.query("update run_pauses set resolution = $2::jsonb where pause_id = $1::uuid", [
     pauseId,
@@ -53,10 +53,10 @@ export async function replaceResolution(db: Db, pauseId: string, resolution: Pau
   ]);
 }
 
-/** Resolutions that no workflow has been seen to take, for the sweeper to signal again. */
+/** Resolutions that no workflow has acknowledged, for the sweeper to signal again. */
 export async function undeliveredPauses(db: Db, olderThanMs: number, limit: number): Promise<PauseRow[]> {
   return db.query<PauseRow>(
-    // Those of runs that have ended without taking them would be in the way of the others for ever.
+    // Resolutions of terminal runs are never acknowledged and would fill the batch.
     `select p.* from run_pauses p join runs r using (run_id) where p.status = 'resolved' and p.delivered_at is null
        and r.state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED')
        and p.resolved_at < now() - make_interval(secs => $1::float8 / 1000) order by p.resolved_at limit $2`,

@@ -8,27 +8,27 @@ const CHANNEL = "millrace_runs";
 const MAX_IDS = 200;
 /** How long changes are gathered before one NOTIFY carries all of them. */
 const GATHER_MS = 3;
-/** How long another process is told of the changes of a run that it has asked about; it asks again after half of it. */
+/** How long another process is notified of a run it has subscribed to; it renews after half of this. */
 const INTEREST_MS = 60_000;
-/** Runs that other processes may have asked about; beyond that the oldest are forgotten. */
+/** Most runs that other processes can be subscribed to; beyond that the oldest are dropped. */
 const MAX_INTERESTS = 50_000;
 
-/** What a message says of a run, behind its id: that it has settled, that it has gone on, or that somebody watches it. */
+/** The suffix of a run's id in a message: settled, progressed, or watched by the sender. */
 const MARKS = { settled: "!", progress: "", interest: "?" } as const;
 type Mark = keyof typeof MARKS;
 
-/** What has changed of a run: whether it has come to an end or a pause, or has only gone on. */
+/** The change of a run: terminal or paused ("settled"), or any other progress. */
 export type RunChange = "settled" | "progress";
 
 /** Called at a change of a run, with its row where this process has just written it. */
 export type RunListener = (change: RunChange, row?: RunRow) => void;
 
-/** Hands on, within a process at once and to the others by Postgres' NOTIFY, that a run's record has changed. */
+/** Publishes changes of runs: immediately within the process, and to other processes by Postgres' NOTIFY. */
 export interface RunFeed {
   changed(runId: string, change: RunChange, row?: RunRow): void;
   /**
    * Calls `onChange` at each change of the run until the returned function is called. A hint only: it may come twice, or
-   * never. With `own` the run was created for this very caller: where its end is written in this process, no other is told.
+   * never. With `own` the run was created for this caller: if this process settles it, no other process is notified.
    */
   watch(runId: string, onChange: RunListener, own?: boolean): () => void;
   close(): Promise<void>;
@@ -36,17 +36,17 @@ export interface RunFeed {
 
 /**
  * Opens the feed. The hints are not part of the runs' transactions: a NOTIFY inside them would serialise their commits
- * (Postgres takes a global lock for it). So who waits must also look now and then by himself. A message is a round trip,
- * so none is sent that nobody needs: progress goes only to processes that have said that they watch the run, and an end
- * that was waited for here goes no further unless another has said so.
+ * (Postgres takes a global lock for it). So waiters must also poll at intervals. A message is a round trip,
+ * so only needed ones are sent: progress goes only to processes that watch the run, and a terminal state
+ * awaited in this process is sent only if another process watches the run.
  */
 export function openRunFeed(db: Database, onError: (error: Error) => void): RunFeed {
   const local = new EventEmitter().setMaxListeners(0);
-  /** Its own messages come back to a process, which knows what they say. */
+  /** Identifies the process' own messages, which it also receives and ignores. */
   const sender = randomUUID();
   let gathered = new Map<string, Mark>();
   let timer: NodeJS.Timeout | undefined;
-  /** Runs that other processes watch, and those whose watching here they know of; each with the time it was last said. */
+  /** Runs watched by other processes, and own subscriptions announced to them; each with the time of the last message. */
   const elsewhere = new Map<string, number>();
   const announced = new Map<string, number>();
 
@@ -62,7 +62,7 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
     }
   };
   const gather = (runId: string, mark: Mark): void => {
-    // A change says more than interest in changes does, and an end more than progress.
+    // A change supersedes a subscription, and a settled state supersedes progress.
     const known = gathered.get(runId);
     if (known === undefined || known === "interest" || mark === "settled") gathered.set(runId, mark);
     timer ??= setTimeout(send, GATHER_MS);
@@ -84,7 +84,7 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
     else if (message.endsWith(MARKS.interest)) {
       const runId = message.slice(0, -1);
       remember(elsewhere, runId);
-      // It may be there that the run goes on.
+      // The run may continue in that process.
       if (local.listenerCount(runId) > 0) announce(runId);
     } else local.emit(message, "progress");
   };
@@ -94,7 +94,7 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
       const [from, ...messages] = payload.split(",");
       if (from !== sender) for (const message of messages) receive(message);
     },
-    // While the connection was down hints were lost: everybody looks once.
+    // Hints were lost while the connection was down: every waiter checks once.
     () => {
       for (const id of local.eventNames()) local.emit(id, "settled");
     },
@@ -117,7 +117,7 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
   };
 }
 
-/** Notes the time of a run; the map is in the order of these times, and its oldest entries go when there are too many. */
+/** Records the time of a run; the map is in the order of these times, and its oldest entries go when there are too many. */
 function remember(times: Map<string, number>, runId: string): void {
   times.delete(runId);
   if (times.size >= MAX_INTERESTS) times.delete(times.keys().next().value ?? "");

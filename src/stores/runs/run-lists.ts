@@ -13,7 +13,7 @@ export interface RunFilter {
   readonly user_id?: string | undefined;
   readonly parent_run_id?: string | undefined;
   readonly tag?: string | undefined;
-  /** Only runs that make no progress for so long (ms), or only the others. */
+  /** Only runs without progress for this long (ms), or only the others. */
   readonly stuck?: { readonly is: boolean; readonly afterMs: number } | undefined;
   /** RFC 3339, both exclusive. */
   readonly created_after?: string | undefined;

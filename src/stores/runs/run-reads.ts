@@ -3,7 +3,7 @@ import type { Db } from "../db.ts";
 import type { PauseRow } from "./pauses.ts";
 import type { RunRow } from "./runs.ts";
 
-/** One run if it is terminal or paused: who waits for that gets the row with the same query that tells him. */
+/** One run if it is terminal or paused, so that a waiter checks and reads it in one query. */
 export async function getSettledRun(db: Db, runId: string): Promise<RunRow | null> {
   const rows = await db.query<RunRow>(
     {
@@ -15,7 +15,7 @@ export async function getSettledRun(db: Db, runId: string): Promise<RunRow | nul
   return rows[0] ?? null;
 }
 
-/** How far a run's record is. Every change of what people read moves one of the two. */
+/** The version of a run's record. Every visible change raises one of the two. */
 export interface RunPosition {
   readonly run_id: string;
   readonly state: RunState;
@@ -34,7 +34,7 @@ export async function getRunBeyond(db: Db, position: RunPosition): Promise<RunRo
   return rows[0] ?? null;
 }
 
-/** Where runs stand, of all organisations: one query a second for all who wait in a process. */
+/** The versions of runs, of all organisations: one query a second for all waiters of a process. */
 export async function runPositions(db: Db, runIds: readonly string[]): Promise<RunPosition[]> {
   return db.query<RunPosition>(
     { name: "run_positions", text: "select run_id, state, event_seq from runs where run_id = any ($1::uuid[])" },

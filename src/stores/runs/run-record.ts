@@ -27,28 +27,28 @@ export interface RunWriteResult {
   readonly row: RunRow | null;
 }
 
-/** When the reconciler looks at a run that has not moved since (ms). */
+/** Time without a change after which the reconciler checks a run (ms). */
 const DEFAULT_CHECK_MS = 60_000;
 
-// One statement, so that state, nodes, events and outbox agree whatever dies. The row lock on the run puts the writes
+// One statement, so that state, nodes, events and outbox agree after any crash. The row lock on the run puts the writes
 // of parallel branches in order, and with them the numbers of the events: who has seen number n has seen all below it.
 const RECORD = `
 with before as (
   select run_id, org_id, project_id, flow_version, state, event_seq, run_type, parent_run_id
   from runs where run_id = $1::uuid for update
 ),
--- A run that has ended takes no more: what comes late has been settled with it, and who followed its events has gone.
+-- A terminal run accepts no more: late reports were settled with it, and readers of its events have disconnected.
 open as (
   select * from before where state not in ('COMPLETED', 'FAILED', 'CANCELLED')
 ),
--- Approvals that nobody waits for any more: the map around them has run out of time, or a node beside them has failed.
+-- Approvals that have become obsolete: the map around them has timed out, or a node beside them has failed.
 given_up as (
   select path from jsonb_to_recordset($7::jsonb) as n (path text, type text, state text) where type = 'approval' and state = 'CANCELLED'
   union all
-  -- Told before, where the write that opens the pause comes late.
+  -- Recorded before, if the write that opens the pause arrives late.
   select p.path from jsonb_to_recordset($9::jsonb) as p (path text)
-  cross join lateral (select state from node_runs where run_id = $1::uuid and path = p.path limit 1) as told
-  where told.state = 'CANCELLED'
+  cross join lateral (select state from node_runs where run_id = $1::uuid and path = p.path limit 1) as recorded
+  where recorded.state = 'CANCELLED'
 ),
 waiting as (
   select (exists (
@@ -119,15 +119,15 @@ events as (
   select 1, e.ord, e.type, e.at, e.data
   from open
   cross join rows from (jsonb_to_recordset($8::jsonb) as (type text, at timestamptz, data jsonb)) with ordinality as e (type, at, data, ord)
-  -- A write that is repeated, because its first success was not heard of, tells nothing twice.
+  -- A write that is retried, because its first success went unconfirmed, adds no event twice.
   -- One look-up a node, through the index: planned on a small table, a join would read all of it, and go on so as it grows.
   left join lateral (
     select path, state, attempts, error from node_runs where run_id = open.run_id and path = e.data->>'path' limit 1
-  ) as told on true
-  where told.path is null
-    or told.state not in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED') and case e.type
+  ) as recorded on true
+  where recorded.path is null
+    or recorded.state not in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED') and case e.type
       when 'node.started' then false
-      when 'node.retrying' then told.attempts < (e.data->>'attempt')::integer or told.error is null and e.data->>'error' is not null
+      when 'node.retrying' then recorded.attempts < (e.data->>'attempt')::integer or recorded.error is null and e.data->>'error' is not null
       else true
     end
   union all
@@ -149,7 +149,7 @@ put_outbox as (
   -- From the application: Postgres makes ids that are in the order of time from version 18 on only.
   select ($15::uuid[])[1 + change.ord], org_id, 'run.' || change.name, project_id, jsonb_build_object('run_id', run_id, 'project_id', project_id,
     'flow_version', flow_version, 'run_type', run_type, 'parent_run_id', parent_run_id, 'state', change.state, 'state_reason', $5::text, 'error', $12::jsonb)
-      || case when change.state = 'COMPLETED' then told.outputs else '{}' end
+      || case when change.state = 'COMPLETED' then payload.outputs else '{}' end
   from moved cross join lateral (
     select 'started' as name, 'RUNNING' as state, 0 as ord where moved.state = 'PENDING' and $2::text is not null
     union all
@@ -157,14 +157,14 @@ put_outbox as (
     order by ord
   ) as change
   cross join lateral (
-    -- Long outputs are not copied: the event says how long they are, and its receiver is told where to read them.
+    -- Long outputs are not copied: the event gives their length and where to read them.
     select case when sum(size) > ${MAX_EVENT_DATA_BYTES} or bool_or(value ? 'ref') then jsonb_build_object('${OVERSIZE}', sum(size))
       else jsonb_build_object('outputs', coalesce(jsonb_object_agg(key, value -> 'v'), '{}')) end as outputs
     from (
       select key, value, coalesce((value -> 'ref' ->> 'size')::bigint, octet_length(value::text)) as size
       from jsonb_each(coalesce($6::jsonb, '{}'))
     ) as output
-  ) as told
+  ) as payload
 )
 update runs set
   state = moved.new_state,
@@ -198,8 +198,8 @@ const RECORD_STATE: Statement = {
 };
 
 /**
- * Writes what happened to a run since the last write: its state, nodes, pauses, events and the outbox rows of the change
- * of state. Does nothing to a state that is terminal already; returns what it changed, or null when there is no such run.
+ * Persists the changes of a run since the last write: its state, nodes, pauses, events and the outbox rows of the change
+ * of state. Never changes a terminal state; returns what it changed, or null when there is no such run.
  */
 export async function recordRun(
   db: Db,
@@ -223,7 +223,7 @@ export async function recordRun(
     update.error ? jsonb(update.error) : null,
     jsonb(update.progress),
     checkAfterMs,
-    // One for each event that a write may tell of outside: that the run has started, and what has become of it.
+    // One for each event that a write may publish: that the run has started, and its new state.
     [uuidv7(), uuidv7()],
   ]);
   const [written] = rows;
@@ -234,7 +234,7 @@ export async function recordRun(
 }
 
 /**
- * Locks the run's row. A write of PAUSED needs it taken first, in the same transaction: whether a pause still waits must
+ * Locks the run's row. A write of PAUSED needs this lock first, in the same transaction: whether a pause still waits must
  * be read after every resume that is under way has committed.
  */
 export async function lockRun(db: Db, runId: string): Promise<void> {

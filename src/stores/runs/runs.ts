@@ -11,7 +11,7 @@ import type {
 import { jsonb } from "../jsonb.ts";
 import type { Db, Statement } from "../db.ts";
 
-/** What a run is started with beyond what its row says anyway. Emptied once its workflow has written. */
+/** Start parameters that the row does not hold otherwise. Cleared by the workflow's first write. */
 export interface StartInput {
   readonly limits?: RunLimits;
   readonly depth?: number;
@@ -125,7 +125,7 @@ export async function getRun(db: Db, runId: string): Promise<RunRow | null> {
   return rows[0] ?? null;
 }
 
-/** The child of a run whose id ends so; null when it has none. */
+/** The child of a run whose id has this suffix; null when it has none. */
 export async function findChildRun(db: Db, parentRunId: string, idEnd: string): Promise<RunRow | null> {
   const rows = await db.query<RunRow>(
     {
@@ -137,9 +137,9 @@ export async function findChildRun(db: Db, parentRunId: string, idEnd: string): 
   return rows[0] ?? null;
 }
 
-/** Until the transaction ends nobody else counts the organisation's runs to add one. */
+/** Serialises additions of runs to the organisation until the transaction ends. */
 export async function lockRunCounts(db: Db, orgId: string): Promise<void> {
-  // A statement of its own: the count's must begin after the lock is there, or it does not see what the others added.
+  // A statement of its own: the count's must begin after the lock is there, or it does not see runs added concurrently.
   await db.query(
     {
       name: "lock_run_counts",
@@ -149,8 +149,8 @@ export async function lockRunCounts(db: Db, orgId: string): Promise<void> {
   );
 }
 
-/** How many runs are under way: in the organisation, or in one project of it. Counts no further than `most`. */
-export async function countLiveRuns(db: Db, orgId: string, projectId: string | null, most: number): Promise<number> {
+/** How many runs are under way: in the organisation, or in one project of it. Counts up to `max`. */
+export async function countLiveRuns(db: Db, orgId: string, projectId: string | null, max: number): Promise<number> {
   const rows = await db.query<{ n: number }>(
     {
       name: "count_live_runs",
@@ -158,12 +158,12 @@ export async function countLiveRuns(db: Db, orgId: string, projectId: string | n
         select 1 from runs where org_id = $1::uuid and ($2::uuid is null or project_id = $2)
           and state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED') limit $3) as live`,
     },
-    [orgId, projectId, most],
+    [orgId, projectId, max],
   );
   return rows[0]?.n ?? 0;
 }
 
-/** Notes that a run is to be cancelled; null when there is no such run. The state is as it was. */
+/** Records that a run is to be cancelled; null when there is no such run. The state does not change. */
 export async function requestCancel(db: Db, runId: string, reason: string | null): Promise<{ state: RunState } | null> {
   const rows = await db.query<{ state: RunState }>(
     `update runs set
@@ -176,10 +176,10 @@ export async function requestCancel(db: Db, runId: string, reason: string | null
   return rows[0] ?? null;
 }
 
-/** The runs that are due for a look, oldest first; each is put off so that no other process looks at the same time. */
+/** The runs that are due for a check, oldest first; each is postponed so that no other process checks it concurrently. */
 export async function takeRunsToCheck(db: Db, limit: number, againAfterMs: number): Promise<RunRow[]> {
   return db.query<RunRow>(
-    // The longer nothing happens, the rarer the looks: a run may wait for weeks. What is to be started or cancelled is urgent.
+    // Checks back off while nothing changes, as a run may wait for weeks. Starts and cancellations are urgent.
     `update runs set check_at = now() + greatest(
        case when state = 'PENDING' or cancel_requested is not null then interval '5 seconds' else make_interval(secs => $2::float8 / 1000) end,
        least((now() - updated_at) / 4, interval '10 minutes'))

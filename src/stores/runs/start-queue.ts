@@ -12,7 +12,7 @@ export async function runsToStart(db: Db, runIds: readonly string[]): Promise<Ru
   );
 }
 
-/** Has the sweeper leave runs that wait for their start alone for so long. */
+/** Postpones the sweeper's check of runs that wait for their start. */
 export async function holdQueuedRuns(db: Db, runIds: readonly string[], holdMs: number): Promise<void> {
   await db.query(
     {
