@@ -7,6 +7,7 @@ import {
 } from "@temporalio/workflow";
 import type { ActivityOptions } from "@temporalio/workflow";
 import type { LocalActivities, NodeActivities, WebhookActivities } from "../activities/index.ts";
+import { inOrder } from "./engine/at-rest.ts";
 import type { RecordSinks } from "../src/domain/runs/record-sinks.ts";
 
 /**
@@ -33,7 +34,7 @@ export const local = new Proxy(cancellable, {
 async function endsByItself<T>(activity: () => Promise<T>): Promise<T> {
   const around = CancellationScope.current();
   if (around.consideredCancelled) return around.cancelRequested;
-  return CancellationScope.nonCancellable(activity);
+  return CancellationScope.nonCancellable(() => inOrder(activity()));
 }
 
 /** What is done at the end of a step, before Temporal learns of the step; see activities/runs/record-sink.ts. */

@@ -1,15 +1,47 @@
 import { condition } from "@temporalio/workflow";
 
+// What is here is the state of one workflow: each has its modules to itself.
+
+/** What waits for the end of a step. */
+const waiting = new Set<() => boolean>();
+/** Results of local activities that have not been passed on, in the order in which they came. */
+const results: object[] = [];
+
 /**
  * Resolves when `holds` is true and nothing is left to do in the current step of the workflow: all that follows from an
  * event has begun by then, so that counts of pending work are exact.
  */
-export function whenAtRest(holds: () => boolean): Promise<void> {
+export async function whenAtRest(holds: () => boolean): Promise<void> {
+  waiting.add(holds);
+  try {
+    await atRest(holds);
+  } finally {
+    waiting.delete(holds);
+  }
+}
+
+/**
+ * Passes on the result of a local activity when all that followed from the results before it has been done. The first time
+ * these results come one by one, and on replay several in one go: passed on at once, what follows from them would be mixed
+ * up on replay, and commands would come in another order.
+ */
+export async function inOrder<T>(activity: Promise<T>): Promise<T> {
+  try {
+    return await activity;
+  } finally {
+    const result = {};
+    results.push(result);
+    await atRest(() => results[0] === result && ![...waiting].some((holds) => holds()));
+    results.shift();
+  }
+}
+
+function atRest(holds: () => boolean): Promise<void> {
   // Temporal's own condition asks at once, which may be amid a step, and from then on at the end of each step.
   let asked = false;
   return condition(() => {
-    const atRest = asked;
+    const again = asked;
     asked = true;
-    return atRest && holds();
+    return again && holds();
   });
 }

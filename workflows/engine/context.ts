@@ -1,11 +1,11 @@
-import { workflowInfo } from "@temporalio/workflow";
+import { getExternalWorkflowHandle, workflowInfo } from "@temporalio/workflow";
 import type { RunWorkflowInput } from "../../src/domain/runs/run.ts";
 import type { RunIdentity } from "../../src/domain/runs/run-report.ts";
+import { childIdleSignal } from "../messages.ts";
 import { Budgets } from "./budgets.ts";
 import { Cancellation } from "./cancellation.ts";
 import { Clock } from "./clock.ts";
 import { Pauses } from "./pauses.ts";
-import type { PausesDeps } from "./pauses.ts";
 import { RunRecord } from "./record.ts";
 import { Work } from "./work.ts";
 
@@ -25,7 +25,7 @@ export interface RunContext {
 export interface SliceOf {
   readonly identity: RunIdentity;
   readonly iterations: number;
-  readonly tellParent: NonNullable<PausesDeps["tellParent"]>;
+  readonly parent_workflow_id: string;
 }
 
 /** The context of a run's own workflow, or of a slice. */
@@ -36,7 +36,8 @@ export function createRunContext(input: RunWorkflowInput, slice?: SliceOf): RunC
   const clock = new Clock(cancellation, endsAt);
   const work = new Work(clock);
   const record = new RunRecord(identity, work, cancellation);
-  const tellParent = slice?.tellParent;
+  const parent = slice?.parent_workflow_id ?? input.parent?.workflow_id;
+  const tellParent = parent === undefined ? undefined : tellIdle(parent);
   const pauses = new Pauses({ work, record, clock, cancellation, writesState: !slice, tellParent });
   const budgets = new Budgets(input.limits.max_iterations, slice?.iterations ?? 0);
   return { input, identity, record, work, pauses, budgets, clock, cancellation };
@@ -47,6 +48,13 @@ export async function closeRunContext({ clock, pauses, record }: RunContext): Pr
   clock.stop();
   pauses.close();
   await record.close();
+}
+
+/** Tells another workflow whether this one only waits for people. One that has ended need not know. */
+function tellIdle(parentWorkflowId: string): (idle: boolean) => Promise<void> {
+  const parent = getExternalWorkflowHandle(parentWorkflowId);
+  const { workflowId } = workflowInfo();
+  return (idle) => parent.signal(childIdleSignal, { workflow_id: workflowId, idle }).catch(() => undefined);
 }
 
 function newIdentity(input: RunWorkflowInput): RunIdentity {

@@ -25,8 +25,8 @@ export class Pauses {
   #ended = 0;
   #watching = false;
   #closed = false;
-  /** At which count of changes PAUSED was last written, and the parent last told. */
-  #writtenAt: number | undefined;
+  /** At which count of changes PAUSED was written, and the parent told; undefined since the run has gone on. */
+  #pausedAt: number | undefined;
   #toldAt: number | undefined;
 
   constructor(deps: PausesDeps) {
@@ -77,6 +77,13 @@ export class Pauses {
     this.#closed = true;
   }
 
+  /** Writes that the run has gone on, where the record still says PAUSED: a run does not complete out of a pause. */
+  async writeResumed(): Promise<void> {
+    if (this.#pausedAt === undefined) return;
+    this.#pausedAt = undefined;
+    await this.#deps.record.write({ state: "RESUMED" });
+  }
+
   async #watch(): Promise<void> {
     const { cancellation, record, tellParent, writesState } = this.#deps;
     for (;;) {
@@ -87,8 +94,8 @@ export class Pauses {
       const idle = this.#idle;
       const changes = this.#changes;
       const openings = this.#openings.splice(0);
-      const paused = idle && writesState && this.#writtenAt !== changes;
-      if (paused) this.#writtenAt = changes;
+      const paused = idle && writesState && this.#pausedAt !== changes;
+      if (paused) this.#pausedAt = changes;
       if (openings.length > 0 || paused) {
         await record.write({
           ...(openings.length > 0 ? { pauses_opened: openings.map(({ opening }) => opening) } : {}),
@@ -96,6 +103,10 @@ export class Pauses {
         });
         for (const { written } of openings) written();
       }
+      // An answer has written it already; what else ends a pause has not: a time limit, or the end of a sub-flow's run.
+      if (!idle) await this.writeResumed();
+      // The parent learns of the end by itself.
+      if (this.#closed) return;
       if (tellParent && (idle ? this.#toldAt !== changes : this.#toldAt !== undefined)) {
         this.#toldAt = idle ? changes : undefined;
         await tellParent(idle);
@@ -116,8 +127,8 @@ export class Pauses {
 
   #isNews(idle: boolean): boolean {
     const { tellParent, writesState } = this.#deps;
-    if (!idle) return tellParent !== undefined && this.#toldAt !== undefined;
-    return (writesState && this.#writtenAt !== this.#changes) || (!!tellParent && this.#toldAt !== this.#changes);
+    if (!idle) return this.#pausedAt !== undefined || this.#toldAt !== undefined;
+    return (writesState && this.#pausedAt !== this.#changes) || (!!tellParent && this.#toldAt !== this.#changes);
   }
 }
 

@@ -80,6 +80,8 @@ export class Work {
     try {
       return await child();
     } finally {
+      // Also where it was idle to the last: its pause has ended, and somebody may have written that the run goes on.
+      this.#begun += 1;
       if (this.#children.get(workflowId)) this.#change(-1);
       this.#children.delete(workflowId);
     }

@@ -59,6 +59,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   const { state, reason, error } = end;
   return CancellationScope.nonCancellable(async () => {
     await closeRunContext(ctx);
+    if (state === "COMPLETED") await pauses.writeResumed();
     const outputs = frame ? (state === "COMPLETED" ? outputsOf(frame) : outputsSoFar(frame)) : {};
     const carried = await carriedOutputs(ctx, outputs);
     const { progress } = record;

@@ -2,10 +2,8 @@ import {
   ApplicationFailure,
   CancellationScope,
   CancelledFailure,
-  getExternalWorkflowHandle,
   isCancellation,
   setHandler,
-  workflowInfo,
 } from "@temporalio/workflow";
 import type { Plan, PlanNode } from "../../src/domain/flow/plan/types.ts";
 import { local } from "../activities.ts";
@@ -23,12 +21,10 @@ import { resumeSignal, childIdleSignal } from "../messages.ts";
 /** Runs some iterations of a map or loop that is too long for one workflow's history. */
 export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
   const { work, identity } = slice;
-  const parent = getExternalWorkflowHandle(slice.parent_workflow_id);
-  const { workflowId } = workflowInfo();
   const ctx = createRunContext(slice.input, {
     identity,
     iterations: slice.iterations_before,
-    tellParent: (idle) => parent.signal(childIdleSignal, { workflow_id: workflowId, idle }).catch(() => undefined),
+    parent_workflow_id: slice.parent_workflow_id,
   });
   setHandler(resumeSignal, ({ pause_id, resolution }) => ctx.pauses.answer(pause_id, resolution));
   setHandler(childIdleSignal, ({ workflow_id, idle }) => ctx.work.childIdle(workflow_id, idle));

@@ -60,7 +60,7 @@ export async function withDetails(db: Database, orgId: string, rows: readonly Ru
   const ids = rows.map((row) => row.run_id);
   const pauses = ids.length === 0 ? [] : await db.org(orgId, (client) => listPausesOf(client, ids, LISTED_PAUSES));
   const byRun = new Map<string, PauseRow[]>(ids.map((id) => [id, []]));
-  for (const pause of pauses) byRun.get(pause.run_id)?.push(pause);
+  for (const pause of pauses) byRun.get(pause.shown_in_run)?.push(pause);
   const retrying = await retryingNodes(db, orgId, rows);
   return rows.map((row) => ({
     row,

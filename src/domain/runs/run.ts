@@ -108,6 +108,14 @@ export interface PauseOpening {
   readonly required_approvals: number;
   readonly expires_at: string | null;
   readonly on_timeout: string;
+  /** The runs that show the pause as theirs, since its run is one of their sub-flows': the parent first. */
+  readonly shown_in?: readonly ShownPause[];
+}
+
+/** Where a pause stands as seen from a run around its own. */
+export interface ShownPause {
+  readonly run_id: string;
+  readonly path: string;
 }
 
 /** The resolution of a pause, as the waiting workflow receives it. */
@@ -171,6 +179,16 @@ export interface RunWorkflowInput extends Omit<RunInput, "plan"> {
   readonly plan?: Plan;
   /** The task queue of the activities of its nodes. */
   readonly node_queue: string;
+  /** Of a sub-flow's run: who waits for it. */
+  readonly parent?: ParentRun;
+}
+
+/** What the run of a sub-flow knows of the runs around it. */
+export interface ParentRun {
+  /** The workflow that has started it: the parent run's own, or that of a slice. */
+  readonly workflow_id: string;
+  /** The parent, its parent, and so on, each with the path of the sub-flow's nodes in it: "flow-0/". */
+  readonly runs: ReadonlyArray<{ readonly run_id: string; readonly prefix: string }>;
 }
 
 export interface RunLimits {

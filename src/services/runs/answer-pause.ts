@@ -4,7 +4,7 @@ import type { Json } from "../../domain/json.ts";
 import type { PauseResolution } from "../../domain/runs/run.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { Database, Db } from "../../stores/db.ts";
-import { addApproval, closePause, listPauses, lockPause } from "../../stores/runs/pauses.ts";
+import { addApproval, closePause, listPauses, lockPause, runsShowing } from "../../stores/runs/pauses.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 import { lockRun, recordRun } from "../../stores/runs/run-record.ts";
 import { getRun } from "../../stores/runs/runs.ts";
@@ -62,9 +62,9 @@ export async function answerPause(
     }
     outcome = await decide(pause_id);
   }
-  feed.changed(run_id, "progress");
-  if (!("resolution" in outcome)) return;
-  const { pause, resolution } = outcome;
+  if (!("resolution" in outcome)) return feed.changed(run_id, "progress");
+  const { pause, resolution, runs } = outcome;
+  for (const each of runs) feed.changed(each, "progress");
   await starter
     .signalResume(pause.workflow_id, pause.pause_id, resolution)
     .catch((err: unknown) => logger.warn({ err, run_id }, "answer not signalled; the sweeper will"));
@@ -77,7 +77,7 @@ export async function answerPause(
 
 type Outcome =
   | { readonly pause_id: string; readonly form: Json; readonly data: Json }
-  | { readonly pause: PauseRow; readonly resolution: PauseResolution }
+  | { readonly pause: PauseRow; readonly resolution: PauseResolution; readonly runs: readonly string[] }
   | { readonly waitsForOthers: true };
 
 /** `checked` is the pause whose form the data has been checked with. */
@@ -88,12 +88,15 @@ async function recordAnswer(
   principal: Principal,
   checked: string | undefined,
 ): Promise<Outcome> {
-  const { run_id } = run;
-  // Run before pause, as every writer does; the workflow's own "nothing runs any more" waits behind it.
-  await lockRun(client, run_id);
-  const pause = await choosePause(client, run, checked ?? answer.pause_id);
+  const { pause_id, run_id: ownRun } = await choosePause(client, run, checked ?? answer.pause_id);
+  const runs = [...(await runsShowing(client, pause_id)), ownRun];
+  // Runs before the pause, as every writer does, the outermost first; a workflow's own write of PAUSED waits behind it.
+  for (const each of runs) await lockRun(client, each);
+  const pause = await lockPause(client, pause_id);
+  if (!pause) throw new Error(`pause ${pause_id} has gone`);
   requireOpen(pause);
-  const current = await requireUnderWay(client, run_id, pause);
+  await requireUnderWay(client, run.run_id, pause);
+  await requireUnderWay(client, ownRun, pause);
   const action = chooseAction(pause, answer);
   const data = requireData(pause, action, answer.data);
   if (pause.form !== null && answer.data !== undefined && pause.pause_id !== checked) {
@@ -112,26 +115,25 @@ async function recordAnswer(
   }
   const resolution: PauseResolution = { action, data, comment: answer.comment ?? null, by, at };
   await closePause(client, pause.pause_id, "resolved", resolution, received);
-  await recordResumed(client, current);
-  return { pause, resolution };
+  for (const each of runs) await recordResumed(client, each);
+  return { pause, resolution, runs };
 }
 
 async function choosePause(client: Db, { run_id }: RunRow, pauseId: string | undefined): Promise<PauseRow> {
+  const pauses = await listPauses(client, run_id);
   if (pauseId !== undefined) {
-    const pause = await lockPause(client, pauseId);
-    if (pause?.run_id !== run_id) throw invalid(["body", "pause_id"], "The run has no such pause");
+    const pause = pauses.find(({ pause_id }) => pause_id === pauseId.toLowerCase());
+    if (!pause) throw invalid(["body", "pause_id"], "The run has no such pause");
     return pause;
   }
-  const open = (await listPauses(client, run_id)).filter(({ status }) => status === "waiting");
+  const open = pauses.filter(({ status }) => status === "waiting");
   const [only, ...others] = open;
   if (!only) throw new Problem("run_not_resumable", "No pause of the run waits for an answer.", { extra: { run_id } });
   if (others.length > 0) {
     const names = open.slice(0, 20).map(({ pause_id, path }) => `${pause_id} (${path})`);
     throw invalid(["body", "pause_id"], `Several pauses are open, name one of them: ${names.join(", ")}`, "missing");
   }
-  const pause = await lockPause(client, only.pause_id);
-  if (!pause) throw new Error(`pause ${only.pause_id} has gone`);
-  return pause;
+  return only;
 }
 
 function requireOpen(pause: PauseRow): void {
@@ -156,9 +158,9 @@ function requireOpen(pause: PauseRow): void {
 }
 
 /** A run may have ended, by force, before its workflow could close the pause. */
-async function requireUnderWay(client: Db, runId: string, { pause_id }: PauseRow): Promise<RunRow> {
+async function requireUnderWay(client: Db, runId: string, { pause_id }: PauseRow): Promise<void> {
   const run = await getRun(client, runId);
-  if (run && !isTerminal(run.state)) return run;
+  if (run && !isTerminal(run.state)) return;
   throw new Problem("run_not_resumable", "The run has ended; its pause cannot be answered any more.", {
     extra: { pause_id },
   });
@@ -197,7 +199,9 @@ function requireData(pause: PauseRow, action: string, data: Json | undefined): J
   return data;
 }
 
-async function recordResumed(client: Db, run: RunRow): Promise<void> {
+async function recordResumed(client: Db, runId: string): Promise<void> {
+  const run = await getRun(client, runId);
+  if (!run || isTerminal(run.state)) return;
   const { org_id, run_id } = run;
   const { total_nodes, started_nodes, completed_nodes, skipped_nodes, current_node } = run;
   await recordRun(

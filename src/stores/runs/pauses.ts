@@ -11,11 +11,54 @@ export interface PauseRow extends PauseOpening {
   readonly resolved_at: string | null;
 }
 
+/** The pauses that a run shows, in order: its own, and those of its sub-flows' runs at their paths in it. */
 export async function listPauses(db: Db, runId: string): Promise<PauseRow[]> {
-  return db.query<PauseRow>(
-    { name: "list_pauses", text: "select * from run_pauses where run_id = $1::uuid order by created_at, pause_id" },
+  const rows = await db.query<PauseRow>(
+    {
+      name: "list_pauses",
+      text: `select p.*, null as shown_path from run_pauses as p where p.run_id = $1::uuid
+        union all
+        select p.*, shown.path from run_shown_pauses as shown join run_pauses as p using (pause_id) where shown.run_id = $1::uuid`,
+    },
     [runId],
   );
+  return inOrder(rows.map(atShownPath));
+}
+
+/** The runs that show a pause of a sub-flow's run as theirs, the outermost first. */
+export async function runsShowing(db: Db, pauseId: string): Promise<string[]> {
+  const rows = await db.query<{ run_id: string }>(
+    {
+      name: "runs_showing",
+      text: "select run_id from run_shown_pauses where pause_id = $1::uuid order by distance desc",
+    },
+    [pauseId],
+  );
+  return rows.map((row) => row.run_id);
+}
+
+function atShownPath<Row extends PauseRow>({
+  shown_path,
+  ...row
+}: Row & { readonly shown_path?: string | null }): Omit<Row, "shown_path"> {
+  return { ...row, path: shown_path ?? row.path };
+}
+
+const paths = new Intl.Collator("en", { numeric: true });
+
+/** By the top-level node in which they were opened, in the order of time; within one by path, so that items are in their order. */
+function inOrder<Row extends PauseRow>(rows: readonly Row[]): Row[] {
+  const nodeOf = ({ path }: PauseRow): string => path.replace(/[[/].*$/, "");
+  const firstOf = new Map<string, string>();
+  for (const row of rows) {
+    const known = firstOf.get(nodeOf(row));
+    if (known === undefined || row.created_at < known) firstOf.set(nodeOf(row), row.created_at);
+  }
+  const since = (row: PauseRow): string => firstOf.get(nodeOf(row)) ?? "";
+  return rows.toSorted((one, other) => {
+    if (since(one) !== since(other)) return since(one) < since(other) ? -1 : 1;
+    return paths.compare(one.path, other.path);
+  });
 }
 
 /** One pause, locked until the transaction ends. Lock the run first (`lockRun`): every writer takes them in that order. */

@@ -42,7 +42,6 @@ export async function runPositions(db: Db, runIds: readonly string[]): Promise<R
   );
 }
 
-/** The first pauses of each of these runs, in the order they were opened; at most `each` of a run. */
 /** How many runs of a project have not ended. */
 export async function countOpenRuns(db: Db, projectId: string): Promise<number> {
   const rows = await db.query<{ open: number }>(
@@ -72,15 +71,26 @@ export async function openRuns(db: Db, projectId: string, after: string, limit: 
 /** As the index of live runs has it. */
 const OPEN = "state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED')";
 
-export async function listPausesOf(db: Db, runIds: readonly string[], each: number): Promise<PauseRow[]> {
-  return db.query<PauseRow>(
+/** The first pauses that each of these runs shows, in the order they were opened; at most `each` of a run. */
+export async function listPausesOf(
+  db: Db,
+  runIds: readonly string[],
+  each: number,
+): Promise<Array<PauseRow & { readonly shown_in_run: string }>> {
+  const rows = await db.query<PauseRow & { readonly shown_in_run: string; readonly shown_path: string | null }>(
     {
       name: "list_pauses_of",
-      text: `select p.* from unnest($1::uuid[]) as r (run_id)
+      text: `select p.*, r.run_id as shown_in_run from unnest($1::uuid[]) as r (run_id)
         cross join lateral (
-          select * from run_pauses where run_pauses.run_id = r.run_id order by created_at, pause_id limit $2::integer
+          select * from (
+            select own.*, null as shown_path from run_pauses as own where own.run_id = r.run_id
+            union all
+            select inner_.*, shown.path from run_shown_pauses as shown join run_pauses as inner_ using (pause_id)
+            where shown.run_id = r.run_id
+          ) as either order by created_at, pause_id limit $2::integer
         ) as p`,
     },
     [runIds, each],
   );
+  return rows.map(({ shown_path, ...row }) => ({ ...row, path: shown_path ?? row.path }));
 }

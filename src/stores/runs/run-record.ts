@@ -59,6 +59,8 @@ waiting as (
   ) or exists (
     select from run_pauses where run_id = $1::uuid and status = 'waiting' and not (pause_id = any ($10::uuid[]))
       and path not in (select path from given_up)
+  ) or exists (
+    select from run_shown_pauses as shown join run_pauses as p using (pause_id) where shown.run_id = $1::uuid and p.status = 'waiting'
   )) as any
 ),
 moved as (
@@ -93,6 +95,15 @@ put_pauses as (
     p.required_approvals, p.expires_at, p.on_timeout, case when p.path in (select path from given_up) then 'cancelled' else 'waiting' end
   from open, jsonb_to_recordset($9::jsonb) as p (pause_id uuid, workflow_id text, node_id text, path text, kind text, message text,
     data jsonb, form jsonb, actions jsonb, required_approvals integer, expires_at timestamptz, on_timeout text)
+  on conflict do nothing
+),
+put_shown_pauses as (
+  insert into run_shown_pauses (run_id, pause_id, org_id, distance, path)
+  select shown.run_id, p.pause_id, open.org_id, shown.distance, shown.path
+  from open, jsonb_to_recordset($9::jsonb) as p (pause_id uuid, shown_in jsonb),
+    rows from (jsonb_to_recordset(p.shown_in) as (run_id uuid, path text)) with ordinality as shown (run_id, path, distance)
+  -- The row of a run around this one may have been removed with its project.
+  where exists (select from runs where runs.run_id = shown.run_id)
   on conflict do nothing
 ),
 taken as (

@@ -39,6 +39,7 @@ export const executeApproval: Executor = async (frame, node, interpreter) => {
       required_approvals: config.required_approvals,
       expires_at: expiresInMs === null ? null : new Date(startedAt + expiresInMs).toISOString(),
       on_timeout: config.on_timeout,
+      shown_in: (ctx.input.parent?.runs ?? []).map(({ run_id, prefix }) => ({ run_id, path: prefix + path })),
     },
     expiresInMs,
   );

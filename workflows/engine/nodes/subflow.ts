@@ -7,10 +7,12 @@ import {
   isCancellation,
   ParentClosePolicy,
   TerminatedFailure,
+  workflowInfo,
 } from "@temporalio/workflow";
 import { runWorkflowId } from "../../../src/temporal/ids.ts";
-import type { RunOutcome, RunWorkflowInput } from "../../../src/domain/runs/run.ts";
+import type { ParentRun, RunOutcome, RunWorkflowInput } from "../../../src/domain/runs/run.ts";
 import { local } from "../../activities.ts";
+import type { RunContext } from "../context.ts";
 import { NodeFailed } from "../failure.ts";
 import { address } from "../frame.ts";
 import { evaluate } from "../values.ts";
@@ -36,8 +38,13 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
       }),
     ),
   );
-  const start: RunWorkflowInput = { ...created, node_queue: ctx.input.node_queue };
-  const outcome = await ctx.work.whileBusy(() => outcomeOf(start));
+  const start: RunWorkflowInput = {
+    ...created,
+    node_queue: ctx.input.node_queue,
+    parent: parentOf(ctx, address(frame, node).path),
+  };
+  ctx.pauses.watch();
+  const outcome = await ctx.work.whileChildRuns(runWorkflowId(start.run_id), () => outcomeOf(start));
   if (outcome.state === "COMPLETED") {
     return { value: await assemble(ctx, "object", Object.values(outcome.outputs), Object.keys(outcome.outputs)) };
   }
@@ -56,6 +63,13 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
     ...(outcome.error?.upstream ? { upstream: true } : {}),
   });
 };
+
+/** What the child knows of the runs around it, so that its pauses are seen in all of them. */
+function parentOf({ identity, input }: RunContext, path: string): ParentRun {
+  const prefix = `${path}/`;
+  const around = input.parent?.runs.map((run) => ({ run_id: run.run_id, prefix: run.prefix + prefix })) ?? [];
+  return { workflow_id: workflowInfo().workflowId, runs: [{ run_id: identity.run_id, prefix }, ...around] };
+}
 
 /** Starts the child and waits for its end. A workflow that was ended from outside has no outcome of its own. */
 async function outcomeOf(start: RunWorkflowInput): Promise<Pick<RunOutcome, "state" | "outputs" | "error">> {
