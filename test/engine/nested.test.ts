@@ -192,10 +192,19 @@ describe("loop", () => {
     expect(nodesOf(run)["loop-0[6]/set-0"]?.state).toBe("COMPLETED");
   });
 
-  it("ends after max_iterations, and yields its initial value when it never runs", async () => {
-    expect(
-      (await bench.run(loopOf({ while: "true", initial: '{"n": 1}', max_iterations: 3, flow: double }))).outputs,
-    ).toEqual({ "out-0": { n: 8, rounds: 3 } });
+  it("that has more to do after max_iterations fails, unless it is to continue", async () => {
+    const loop = { while: "last.n < 9", initial: '{"n": 1}', max_iterations: 3, flow: double };
+    expect(await bench.run(loopOf(loop))).toMatchObject({
+      state: "FAILED",
+      error: { code: "iterations_exhausted", node_id: "loop-0", path: "loop-0" },
+    });
+    const all = { "out-0": { n: 8, rounds: 3 } };
+    expect((await bench.run(loopOf({ ...loop, on_exhausted: "continue" }))).outputs).toEqual(all);
+    // With its last round the condition is met: nothing is left.
+    expect((await bench.run(loopOf({ ...loop, while: "last.n < 8" }))).outputs).toEqual(all);
+  });
+
+  it("yields its initial value when it never runs", async () => {
     expect((await bench.run(loopOf({ while: "false", initial: '{"n": 1}', flow: double }))).outputs).toEqual({
       "out-0": { n: 1 },
     });

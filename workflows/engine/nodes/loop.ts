@@ -1,3 +1,4 @@
+import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import type { LoopConfig } from "../../../src/domain/flow/nodes/loop.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import { MAX_INLINE_ITEMS } from "../budgets.ts";
@@ -12,7 +13,7 @@ import { runLoopSlice } from "./slices.ts";
 
 /** Runs the nested flow as long as `while` holds, at most `max_iterations` times; the value is what the last round yields. */
 export const executeLoop: Executor = async (frame, node, interpreter) => {
-  const { max_iterations } = node.config as unknown as LoopConfig;
+  const { max_iterations, on_exhausted } = node.config as unknown as LoopConfig;
   const { value: initial } = await evaluate(frame, node, "initial");
   const inline = isInline(node.nested);
   if (!inline) interpreter.announce();
@@ -22,8 +23,26 @@ export const executeLoop: Executor = async (frame, node, interpreter) => {
   while (!state.finished && state.index < max_iterations) {
     state = await runLoopSlice(frame, node, state, Math.min(state.index + SLICE_SIZE, max_iterations));
   }
+  if (!state.finished && on_exhausted === "fail" && (await goesOn(frame, node, state))) {
+    throw new NodeFailure(
+      "iterations_exhausted",
+      `The loop's condition still holds after ${max_iterations} rounds. Allow more with max_iterations, or set on_exhausted to "continue".`,
+    );
+  }
   return { value: state.last };
 };
+
+/** Whether `while` holds for the round to come. */
+async function goesOn(
+  frame: Frame,
+  node: PlanNode,
+  { index, last }: Pick<LoopState, "index" | "last">,
+): Promise<boolean> {
+  const { iteration } = iterationFrame(frame, node, index, { last });
+  // `while` belongs to the loop but sees the round to come.
+  const { value } = await evaluate({ ...frame, iteration, outer: frame }, node, "while");
+  return "v" in value && value.v === true;
+}
 
 /** Runs rounds until `while` does not hold or the round `until` is reached. */
 export async function runRounds(
@@ -35,10 +54,9 @@ export async function runRounds(
 ): Promise<LoopState> {
   let { index, last } = from;
   for (; index < until; index += 1) {
+    const holds = await goesOn(frame, node, { index, last });
+    if (!holds || frame.ctx.cancellation.stopped) return { index, last, finished: true };
     const inner = iterationFrame(frame, node, index, { last });
-    // `while` belongs to the loop but sees the round to come.
-    const { value: goesOn } = await evaluate({ ...frame, iteration: inner.iteration, outer: frame }, node, "while");
-    if (!("v" in goesOn) || goesOn.v !== true || frame.ctx.cancellation.stopped) return { index, last, finished: true };
     frame.ctx.budgets.spendIterations(1);
     await interpreter.runFrame(inner);
     last = await yieldOf(frame.ctx, outputsOf(inner));

@@ -3,7 +3,11 @@ import { cel, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
 
 export const loopConfig = z.strictObject({
   while: z.string().describe("CEL, evaluated before each round; sees last and index"),
-  max_iterations: z.int().min(1).default(100).describe("Rounds after which the loop ends, whatever `while` says"),
+  max_iterations: z.int().min(1).default(100).describe("Rounds the loop has at most"),
+  on_exhausted: z
+    .enum(["fail", "continue"])
+    .default("fail")
+    .describe("What happens when `while` still holds after `max_iterations` rounds: the node fails, or goes on"),
   initial: z.string().exactOptional().describe("CEL: what `last` is in the first round; null without it"),
 });
 /** Without `flow`: the nested flow is in `PlanNode.nested`. */
