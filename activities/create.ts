@@ -1,3 +1,4 @@
+import { Context } from "@temporalio/activity";
 import type { Config } from "../src/config.ts";
 import { loadValue, storeValue as storeBlobValue } from "../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../src/platform/blobs/blobs.ts";
@@ -98,6 +99,7 @@ export function createRunWorkerParts({
     assemble: (input) => asActivity(() => assemble(blobs, input)),
     splitItems: (input) => asActivity(() => splitItems(blobs, input)),
     createChildRun: (input) => asActivity(() => createChildRun(input)),
+    wait: ({ ms }) => Context.current().sleep(ms),
     expirePause: (input) => asActivity(() => expirePause(input)),
   };
   return { activities: observeFailures(activities, onFailure), sinks: createRecordSink(recorder, onFault) };

@@ -6,11 +6,12 @@ import { redactSecrets } from "../src/platform/logging/redaction.ts";
  * A node's own failure in the form that crosses process borders. Temporal must not retry it: the workflow does, by the
  * node's policy. Everything else an activity throws is infrastructure and is retried by Temporal.
  */
-export function toApplicationFailure(failure: NodeFailure): ApplicationFailure {
+export function toApplicationFailure(failure: NodeFailure, attempt?: number): ApplicationFailure {
   return ApplicationFailure.nonRetryable(redactSecrets(failure.message), failure.code, {
     retryable: failure.retryable,
     upstream: failure.upstream,
     ...("retry_after_ms" in failure ? { retry_after_ms: failure.retry_after_ms } : {}),
+    ...(attempt === undefined ? {} : { attempt }),
   });
 }
 

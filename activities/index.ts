@@ -32,6 +32,8 @@ export interface LocalActivities {
   splitItems(input: SplitItemsInput): Promise<SplitItemsResult>;
   /** Inserts the row of a sub-flow's run (once for its id) and answers what its workflow starts with. */
   createChildRun(input: CreateChildRunInput): Promise<Omit<RunInput, "plan">>;
+  /** Resolves after a time too short for a timer of Temporal (ms). */
+  wait(input: { ms: number }): Promise<void>;
   expirePause(input: ExpirePauseInput): Promise<ExpirePauseResult>;
 }
 

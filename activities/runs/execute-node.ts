@@ -1,9 +1,9 @@
 import { Context, CancelledFailure } from "@temporalio/activity";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { NodeConfigs } from "../../src/domain/flow/nodes/index.ts";
-import { waitBeforeRetry } from "../../src/domain/flow/plan/retry.ts";
 import type { PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../src/domain/json.ts";
+import { DEFAULT_NODE_TIMEOUT_MS, retryDelayMs } from "../../src/domain/flow/plan/retry.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
 import type { ExecuteInput, NodeReport } from "../../src/domain/runs/run-report.ts";
 import { storeValue } from "../../src/platform/blobs/blobs.ts";
@@ -18,10 +18,14 @@ import { loadScope } from "./values.ts";
 
 /** A node that takes longer than this is recorded as running; a shorter one is recorded once, when it has ended (ms). */
 const ANNOUNCE_AFTER_MS = 1000;
-/** The same for a node that has the ends of others to tell along with its own: outputs among them, which streams wait for. */
-const TELL_OTHERS_AFTER_MS = 250;
+/** The same for a node that carries the reports of others: outputs among them, which streams wait for. */
+const FLUSH_AFTER_MS = 250;
 const HEARTBEAT_MS = 1000;
 const MAX_FAULTS = 6;
+/** Longest wait for the next attempt that is spent in the activity (ms): a timer of Temporal takes a second at least. */
+const MAX_WAIT_HERE_MS = 2000;
+/** How long an activity makes further attempts by itself (ms); its own time limit is for one of them. */
+const MAX_STAY_MS = 60_000;
 /** Longest wait for a database that is gone, to write what a node has done (ms). The activity's own time limit is longer. */
 const INSIST_MS = 600_000;
 
@@ -39,16 +43,49 @@ export interface ExecuteNodeDeps {
   readonly executors: NodeExecutors;
 }
 
+type AttemptOutcome =
+  | { readonly value: StoredValue; readonly failure?: undefined; readonly waitMs?: undefined }
+  /** `waitMs`: when the next attempt is due; null when there is to be none. */
+  | { readonly value?: undefined; readonly failure: NodeFailure; readonly waitMs: number | null };
+
 /**
- * Executes one attempt of a node and records what came of it: one write, or two for a node that takes its time. Where
- * Temporal repeats the attempt, because a worker died or could not say that it had ended, and the record has its outcome,
- * that outcome stands and nothing is executed again.
+ * Executes a node and records what came of it: one write an attempt, or two for an attempt that takes its time. Where the
+ * next attempt is due soon, it is made right here. Where Temporal repeats the activity, because a worker died or could not
+ * say that it had ended, and the record has the node's outcome, that outcome stands and nothing is executed again.
  */
 export function createExecuteNode({ blobs, plans, recorder, executors }: ExecuteNodeDeps) {
   return async function executeNode(input: ExecuteInput): Promise<StoredValue> {
     const context = Context.current();
-    const { run, path, attempt, progress, flush } = input;
+    const { run, path } = input;
+    const began = Date.now();
     const node = (await plans.get(run)).node(input.plan_path);
+    const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+    try {
+      const earlier = context.info.attempt > 1 ? await recorder.earlier(run, path) : null;
+      if (earlier?.state === "COMPLETED") return earlier.value;
+      if (earlier?.state === "FAILED") throw toApplicationFailure(failureOf(earlier.error), earlier.error.attempt);
+      const scope = await loadScope(blobs, input.scope, run.run_id);
+      let flush = input.flush;
+      for (let attempt = Math.max(input.attempt, (earlier?.attempts ?? 0) + 1); ; attempt += 1) {
+        const { value, failure, waitMs } = await makeAttempt(context, node, scope, { ...input, attempt, flush });
+        if (value) return value;
+        if (waitMs === null || waitMs > MAX_WAIT_HERE_MS || Date.now() - began > MAX_STAY_MS)
+          throw toApplicationFailure(failure, attempt);
+        flush = [];
+        await context.sleep(waitMs);
+      }
+    } finally {
+      clearInterval(heartbeat);
+    }
+  };
+
+  async function makeAttempt(
+    context: Context,
+    node: PlanNode,
+    scope: Scope,
+    input: ExecuteInput,
+  ): Promise<AttemptOutcome> {
+    const { run, path, attempt, progress, flush } = input;
     const startedAt = new Date();
     const base = { node_id: node.id, type: node.type, path, attempts: attempt, started_at: startedAt.toISOString() };
     let carried: readonly NodeReport[] = flush;
@@ -65,12 +102,11 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
     };
 
     const stop = new AbortController();
-    const timeLimit = setTimeout(() => stop.abort(timeout(node)), node.timeout_ms ?? 60_000);
+    const timeLimit = setTimeout(() => stop.abort(timeout(node)), node.timeout_ms ?? DEFAULT_NODE_TIMEOUT_MS);
     const onCancel = (): void => stop.abort(new CancelledFailure("the run was cancelled"));
     context.cancellationSignal.addEventListener("abort", onCancel, { once: true });
-    const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
     let announcing: Promise<void> | undefined;
-    const announceAfterMs = flush.length > 0 ? TELL_OTHERS_AFTER_MS : ANNOUNCE_AFTER_MS;
+    const announceAfterMs = flush.length > 0 ? FLUSH_AFTER_MS : ANNOUNCE_AFTER_MS;
     const announce = setTimeout(() => {
       announcing = write({ ...base, state: attempt > 1 ? "RETRYING" : "RUNNING", finished_at: null }, 0).then(
         () => {
@@ -88,46 +124,50 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
     };
 
     try {
-      const earlier = context.info.attempt > 1 ? await recorder.ended(run, path) : null;
-      if (earlier?.state === "COMPLETED") return earlier.value;
-      if (earlier) throw failureOf(earlier.error);
-      const scope = await loadScope(blobs, input.scope, run.run_id);
       const outcome = await execute(node, scope, input, stop.signal);
       const value = await storeValue(blobs, run.org_id, outcome.output);
       await executed();
       await insist(context, () =>
-        write({ ...base, ...told(outcome), state: "COMPLETED", value, finished_at: new Date().toISOString() }, 1),
+        write({ ...base, ...inputsOf(outcome), state: "COMPLETED", value, finished_at: new Date().toISOString() }, 1),
       );
-      return value;
+      return { value };
     } catch (thrown) {
       await executed();
       const reason: unknown = stop.signal.aborted ? stop.signal.reason : ours(thrown, context.info.attempt);
       if (!(reason instanceof NodeFailure)) throw reason;
       const retrying = reason.retryable && attempt < node.retry.max_attempts;
+      const waitMs = retrying ? retryDelayMs(node, attempt, reason.retry_after_ms) : null;
       const error: RunError = {
         code: reason.code,
         message: reason.message,
         node_id: node.id,
+        path,
         attempt,
         retryable: reason.retryable,
         ...(reason.upstream ? { upstream: true } : {}),
       };
-      const state = retrying ? "RETRYING" : "FAILED";
-      const finished_at = retrying ? null : new Date().toISOString();
-      // What the flow goes on with.
-      const value = retrying || node.on_error !== "continue" ? {} : { value: { v: node.default_output ?? null } };
-      // The workflow waits by the same rule, from when it learns of the failure.
-      const wait = waitBeforeRetry(node.retry, attempt, reason.retry_after_ms);
-      const next_attempt_at = retrying ? new Date(Date.now() + wait).toISOString() : null;
-      await insist(context, () => write({ ...base, state, error, finished_at, next_attempt_at, ...value }, 0));
-      throw toApplicationFailure(reason);
+      const now = Date.now();
+      await insist(context, () =>
+        write(
+          {
+            ...base,
+            state: retrying ? "RETRYING" : "FAILED",
+            error,
+            finished_at: retrying ? null : new Date(now).toISOString(),
+            ...(waitMs === null ? {} : { next_attempt_at: new Date(now + waitMs).toISOString() }),
+            // What the flow goes on with.
+            ...(retrying || node.on_error !== "continue" ? {} : { value: { v: node.default_output ?? null } }),
+          },
+          0,
+        ),
+      );
+      return { failure: reason, waitMs };
     } finally {
       clearTimeout(announce);
       clearTimeout(timeLimit);
-      clearInterval(heartbeat);
       context.cancellationSignal.removeEventListener("abort", onCancel);
     }
-  };
+  }
 
   async function execute(node: PlanNode, scope: Scope, input: ExecuteInput, signal: AbortSignal): Promise<NodeOutcome> {
     const execution = {
@@ -184,7 +224,7 @@ function timeout(node: PlanNode): NodeFailure {
   const upstream = node.type !== "code";
   return new NodeFailure(
     "node_timeout",
-    `The node did not end within its time-out of ${node.timeout_ms ?? 60_000} ms.`,
+    `The node did not end within its time-out of ${node.timeout_ms ?? DEFAULT_NODE_TIMEOUT_MS} ms.`,
     {
       retryable: upstream,
       upstream,
@@ -192,6 +232,6 @@ function timeout(node: PlanNode): NodeFailure {
   );
 }
 
-function told({ inputs }: NodeOutcome): Pick<NodeReport, "inputs"> {
+function inputsOf({ inputs }: NodeOutcome): Pick<NodeReport, "inputs"> {
   return inputs === undefined ? {} : { inputs };
 }

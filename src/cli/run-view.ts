@@ -11,7 +11,7 @@ export interface Run {
   readonly state: string;
   readonly state_reason: string | null;
   readonly outputs: Readonly<Record<string, unknown>> | null;
-  readonly error: { readonly code: string; readonly message: string; readonly node_id: string | null } | null;
+  readonly error: { readonly code: string; readonly message: string; readonly path: string | null } | null;
   readonly pauses: readonly {
     readonly pause_id: string;
     readonly message: string;
@@ -32,7 +32,7 @@ export function isFailure(run: Run): boolean {
 export function describeRun(run: Run): string[] {
   const took = run.latency_ms === null ? "" : ` in ${run.latency_ms} ms`;
   const lines = [`${run.state}${took}${run.state_reason ? ` (${run.state_reason})` : ""}`];
-  if (run.error) lines.push(`${run.error.node_id ?? "run"}: ${run.error.message} (${run.error.code})`);
+  if (run.error) lines.push(`${run.error.path ?? "run"}: ${run.error.message} (${run.error.code})`);
   for (const [node, value] of Object.entries(run.outputs ?? {})) {
     const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
     lines.push(`${node}:`, ...text.split("\n").map((line) => `  ${line}`));

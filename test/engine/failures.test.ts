@@ -1,15 +1,24 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
+import { openDatabase } from "../../src/stores/db.ts";
+import type { Database } from "../../src/stores/db.ts";
+import { listRunEvents } from "../../src/stores/runs/run-events.ts";
+import { historiesOf, withTemporal } from "../support/histories.ts";
+import type { WorkflowHistory } from "../support/histories.ts";
+import { service } from "../support/service.ts";
 import { flow, nested, nodesOf, openBench } from "./support.ts";
-import type { Bench } from "./support.ts";
+import type { Bench, Run } from "./support.ts";
 
 let bench: Bench;
 let target: HttpTarget;
+let database: Database;
 beforeAll(async () => {
   [bench, target] = await Promise.all([openBench(), startHttpTarget()]);
+  const url = service().databaseUrl;
+  database = openDatabase({ url, poolSize: 2, applicationName: "test", onError: () => undefined });
 });
-afterAll(() => target.close());
+afterAll(() => Promise.all([target.close(), database.close()]));
 
 const quick = { max_attempts: 3, initial_interval_ms: 10, backoff: 1, max_interval_ms: 10 };
 
@@ -32,6 +41,97 @@ describe("failures", () => {
     expect(run.state).toBe("COMPLETED");
     expect(nodesOf(run)["http-0"]).toMatchObject({ state: "COMPLETED", attempts: 3 });
     expect(target.counts().get(`${run.run_id}:http-0`)).toBe(3);
+  });
+
+  it("waits for the next attempt in the activity where that is soon, else in the workflow", async () => {
+    const retry = { max_attempts: 4, initial_interval_ms: 100, backoff: 25, max_interval_ms: 2500 };
+    const run = await bench.run(
+      flow(
+        [
+          { id: "http-0", type: "http", config: { url: `${target.url}/flaky?times=3` }, retry },
+          { id: "delay-0", type: "delay", config: { seconds: 0.2 } },
+          { id: "out-0", type: "output" },
+        ],
+        ["http-0>delay-0", "delay-0>out-0"],
+      ),
+    );
+    expect(run.state).toBe("COMPLETED");
+    expect(nodesOf(run)["http-0"]).toMatchObject({ state: "COMPLETED", attempts: 4, next_attempt_at: null });
+    const events = await database.system((db) => listRunEvents(db, run.run_id, 0, 100));
+    const waits = events.flatMap(({ type, at, data }) =>
+      type === "node.retrying" && typeof data["next_attempt_at"] === "string"
+        ? [Date.parse(data["next_attempt_at"]) - Date.parse(at)]
+        : [],
+    );
+    // Each is told at its attempt's beginning or end, so no shorter than this.
+    expect(waits).toHaveLength(3);
+    for (const [at, atLeast] of [100, 2500, 2500].entries()) expect(waits[at]).toBeGreaterThanOrEqual(atLeast);
+
+    const [{ history }] = (await withTemporal(service().temporalAddress, (client) =>
+      historiesOf(client, run.run_id),
+    )) as [WorkflowHistory];
+    const scheduled = history.events?.filter(({ activityTaskScheduledEventAttributes: each }) => each);
+    const timers = history.events?.flatMap(({ timerStartedEventAttributes: each }) =>
+      each ? [Number(each.startToFireTimeout?.seconds ?? 0)] : [],
+    );
+    expect(scheduled).toHaveLength(3);
+    expect(timers?.filter((seconds) => seconds === 2)).toHaveLength(2);
+    expect(JSON.stringify(timers)).not.toContain("0.2");
+  });
+
+  it("a Retry-After does not outlast the node's time-out, and the record says when it is tried again", async () => {
+    const url = `${target.url}/status?code=503&retry_after=3600`;
+    const http = {
+      id: "http-0",
+      type: "http",
+      config: { url },
+      retry: { ...quick, max_attempts: 2 },
+      timeout_ms: 4000,
+    };
+    const { run_id } = await bench.start(
+      await bench.deploy(flow([http, { id: "out-0", type: "output" }], ["http-0>out-0"])),
+    );
+    const node = async () =>
+      nodesOf((await bench.api.get(`/v2/runs/${run_id}`, { query: { expand: "nodes" } })).body as Run)["http-0"];
+    await expect.poll(async () => (await node())?.state).toBe("RETRYING");
+    const waiting = await node();
+    const wait = Date.parse(waiting?.next_attempt_at ?? "") - Date.parse(waiting?.started_at ?? "");
+    expect(wait).toBeGreaterThanOrEqual(4000);
+    expect(wait).toBeLessThan(60_000);
+    expect(await bench.until(run_id)).toMatchObject({ state: "FAILED", error: { code: "http_status", attempt: 2 } });
+    expect(await node()).toMatchObject({ state: "FAILED", next_attempt_at: null });
+  });
+
+  it("an error says where its node stands, wherever it appears", async () => {
+    const error = { code: "guard_failed", node_id: "guard-0", path: "map-0[1]/loop-0[0]/guard-0" };
+    const guard = { id: "guard-0", type: "guard", config: { check: "item != 2", message: "no" } };
+    const inner = nested([guard, { id: "o", type: "output" }], ["guard-0>o"]);
+    const loop = { id: "loop-0", type: "loop", config: { while: "index < 1", flow: inner } };
+    const mapOf = (more: Record<string, unknown>) => ({
+      id: "map-0",
+      type: "map",
+      config: { items: "[1, 2]", flow: nested([loop, { id: "o", type: "output" }], ["loop-0>o"]), ...more },
+    });
+    const project = await bench.deploy(flow([mapOf({}), { id: "out-0", type: "output" }], ["map-0>out-0"]));
+    const run = await bench.until((await bench.start(project)).run_id);
+    expect(run).toMatchObject({ state: "FAILED", error });
+    for (const path of ["map-0", error.path]) expect(nodesOf(run)[path]).toMatchObject({ state: "FAILED", error });
+    const events = await database.system((db) => listRunEvents(db, run.run_id, 0, 100));
+    expect(events.at(-1)).toMatchObject({ type: "run.finished", data: { error } });
+    expect(events.filter(({ data }) => data["path"] === "map-0").at(-1)).toMatchObject({ data: { error } });
+    const { body } = await bench.api.post(`/inference/v0/run/${bench.org_id}/${project}`, {});
+    expect(body.error).toMatchObject(error);
+    const outbox = await database.system((db) =>
+      db.query<{ data: unknown }>("select data from outbox where type = 'run.failed' and data->>'run_id' = $1", [
+        run.run_id,
+      ]),
+    );
+    expect(outbox).toMatchObject([{ data: { error } }]);
+
+    const collecting = await bench.run(
+      flow([mapOf({ on_item_error: "collect" }), { id: "out-0", type: "output" }], ["map-0>out-0"]),
+    );
+    expect(collecting.outputs["out-0"][1]).toMatchObject({ error });
   });
 
   it("gives up after max_attempts and fails the run as an upstream failure", async () => {

@@ -44,6 +44,7 @@ export interface NodeRun {
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
+  readonly next_attempt_at: string | null;
 }
 
 export interface Run {

@@ -47,7 +47,7 @@ describe("a write that is repeated", () => {
             nodes: nodes.map((each) => ({
               ...each,
               error: events[0]?.data["error"]
-                ? { code: "x", message: "", node_id: "http-0", attempt: 1, retryable: true }
+                ? { code: "x", message: "", node_id: "http-0", path: "http-0", attempt: 1, retryable: true }
                 : null,
             })),
           }),

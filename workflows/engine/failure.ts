@@ -1,5 +1,6 @@
 import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure } from "@temporalio/workflow";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import type { JsonObject } from "../../src/domain/json.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
 
 /** Thrown inside the interpreter when a node has failed for good; carries what the run's record will say. */
@@ -21,6 +22,8 @@ export interface FailureDetails {
   readonly retryable: boolean;
   readonly upstream: boolean;
   readonly retry_after_ms?: number;
+  /** The attempt that failed, where the activity has made several. */
+  readonly attempt?: number;
   /** A failure inside a nested flow or a sub-flow keeps the node it came from. */
   readonly origin?: RunError;
 }
@@ -28,7 +31,7 @@ export interface FailureDetails {
 /** Turns whatever a node's execution threw into a run error; null for anything that is not a failure of the node. */
 export function toRunError(
   error: unknown,
-  nodeId: string,
+  node: { readonly node_id: string; readonly path: string },
   attempt: number,
 ): { error: RunError; retryAfterMs: number | undefined } | null {
   if (error instanceof NodeFailed) return { error: error.error, retryAfterMs: undefined };
@@ -37,7 +40,7 @@ export function toRunError(
       error: {
         code: error.code,
         message: error.message,
-        node_id: nodeId,
+        ...node,
         attempt,
         retryable: error.retryable,
         ...(error.upstream ? { upstream: true } : {}),
@@ -53,11 +56,16 @@ export function toRunError(
     error: {
       code: cause.type ?? "node_failed",
       message: cause.message,
-      node_id: nodeId,
-      attempt,
+      ...node,
+      attempt: details?.attempt ?? attempt,
       retryable: details?.retryable ?? false,
       ...(details?.upstream ? { upstream: true } : {}),
     },
     retryAfterMs: details?.retry_after_ms,
   };
+}
+
+/** An error as a value that the nodes after it see. */
+export function errorValue({ code, message, node_id, path, attempt, retryable }: RunError): JsonObject {
+  return { code, message, node_id, path, attempt, retryable };
 }

@@ -4,7 +4,7 @@ import type { StoredValue } from "../../src/domain/json.ts";
 import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
 import type { NodeReport } from "../../src/domain/runs/run-report.ts";
-import { NodeFailed, toRunError } from "./failure.ts";
+import { errorValue, NodeFailed, toRunError } from "./failure.ts";
 import { address, inlineScope, storedScope } from "./frame.ts";
 import type { Frame, Settled } from "./frame.ts";
 import { EXECUTORS } from "./nodes/index.ts";
@@ -169,17 +169,19 @@ function skipped(frame: Frame, node: PlanNode): Settled {
 /** What a failure means for the flow: its end, a default value, or the error branch. */
 function failed(frame: Frame, node: PlanNode, seen: Seen, thrown: unknown): Settled {
   const attempt = seen.attempts;
-  const known = toRunError(thrown, node.id, attempt);
+  const { path } = address(frame, node);
+  const known = toRunError(thrown, { node_id: node.id, path }, attempt);
   if (!known && isCancellation(thrown)) throw thrown;
   // A fault of ours must end the run with a word, not hang it in a workflow task that is retried for ever.
   const error: RunError = known?.error ?? {
     code: "internal_error",
     message: `The node could not be executed: ${thrown instanceof Error ? thrown.name : "unknown error"}.`,
     node_id: node.id,
+    path,
     attempt,
     retryable: false,
   };
-  const recorded = thrown instanceof NodeFailed && thrown.recordedAt === address(frame, node).path;
+  const recorded = thrown instanceof NodeFailed && thrown.recordedAt === path;
   const value: StoredValue = { v: node.default_output ?? null };
   if (!recorded) {
     note(frame, node, { ...seen, state: "FAILED", error, ...(node.on_error === "continue" ? { value } : {}) });
@@ -190,15 +192,7 @@ function failed(frame: Frame, node: PlanNode, seen: Seen, thrown: unknown): Sett
     case "branch":
       return {
         value: {
-          v: {
-            error: {
-              code: error.code,
-              message: error.message,
-              node_id: error.node_id,
-              attempt: error.attempt,
-              retryable: error.retryable,
-            },
-          },
+          v: { error: errorValue(error) },
         },
         handles: ["error"],
         state: "FAILED",

@@ -92,7 +92,7 @@ function timedOut(input: RunWorkflowInput): { state: "FAILED"; reason: string; e
   return {
     state: "FAILED",
     reason: "run_timeout",
-    error: { code: "run_timeout", message, node_id: null, attempt: 1, retryable: false },
+    error: { code: "run_timeout", message, node_id: null, path: null, attempt: 1, retryable: false },
   };
 }
 

@@ -9,6 +9,10 @@ export const runErrorSchema = z
     code: z.string().describe("A stable word, such as `http_status`, `node_timeout` or `run_timeout`."),
     message: z.string(),
     node_id: z.string().nullable(),
+    path: z
+      .string()
+      .nullable()
+      .describe("Where the node stands: `map-0[2]/guard-0`. Null, like `node_id`, where no node is to blame."),
     attempt: z.int(),
     retryable: z.boolean().describe("Whether the same could go well another time."),
   })
@@ -17,8 +21,8 @@ export type RunErrorView = z.infer<typeof runErrorSchema>;
 
 export function presentRunError(error: RunError | null): RunErrorView | null {
   if (!error) return null;
-  const { code, message, node_id, attempt, retryable } = error;
-  return { code, message, node_id, attempt, retryable };
+  const { code, message, node_id, path, attempt, retryable } = error;
+  return { code, message, node_id, path, attempt, retryable };
 }
 
 export const usageSchema = z
@@ -52,7 +56,10 @@ export const nodeRunSchema = z
     error: runErrorSchema.nullable(),
     started_at: z.iso.datetime().nullable(),
     finished_at: z.iso.datetime().nullable(),
-    next_attempt_at: z.iso.datetime().nullable().describe("When a node that failed is tried again."),
+    next_attempt_at: z.iso
+      .datetime()
+      .nullable()
+      .describe("When the next attempt begins: of a node in RETRYING that waits for it."),
     usage: usageSchema,
   })
   .meta({ id: "NodeRun" });

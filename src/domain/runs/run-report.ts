@@ -14,8 +14,8 @@ export interface NodeReport {
   readonly error?: RunError;
   readonly started_at: string | null;
   readonly finished_at: string | null;
-  /** When a node that failed is tried again. */
-  readonly next_attempt_at?: string | null;
+  /** When the next attempt begins, of a node whose attempt has failed (RFC 3339). */
+  readonly next_attempt_at?: string;
   /** Whether an earlier report contained the node's start. */
   readonly announced?: boolean;
 }

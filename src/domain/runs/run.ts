@@ -55,6 +55,8 @@ export interface RunError {
   readonly code: string;
   readonly message: string;
   readonly node_id: string | null;
+  /** Where the node stands: "map-0[2]/guard-0"; null where no node is to blame. */
+  readonly path: string | null;
   readonly attempt: number;
   readonly retryable: boolean;
   /** An upstream service is to blame: a sync caller sees 502. */
@@ -74,7 +76,7 @@ export interface NodeRecord {
   readonly error?: RunError | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
-  readonly next_attempt_at?: string | null;
+  readonly next_attempt_at?: string;
 }
 
 /** Counts over the nodes of the top level. */

@@ -33,13 +33,15 @@ const PREVIEW_CHARS = 2000;
 export interface RunRecorder {
   /** Writes a report; resolves with the state the run is in then. Rejects while the database is not there. */
   record(report: RunReport): Promise<RunState>;
-  /** How a node ended; null where it has not, or where the record has its value shortened or masked. */
-  ended(run: RunIdentity, path: string): Promise<EndedNode | null>;
+  /** What is recorded of a node: how it ended, or how many attempts have failed. */
+  earlier(run: RunIdentity, path: string): Promise<EarlierNode | null>;
 }
 
-export type EndedNode =
-  | { readonly state: "COMPLETED"; readonly value: StoredValue }
-  | { readonly state: "FAILED"; readonly error: RunError };
+/** The value of a node that COMPLETED is known only where the record has it neither shortened nor masked. */
+export type EarlierNode =
+  | { readonly state: "COMPLETED"; readonly attempts: number; readonly value: StoredValue }
+  | { readonly state: "FAILED"; readonly attempts: number; readonly error: RunError }
+  | { readonly state: "RETRYING"; readonly attempts: number };
 
 export interface RunRecorderDeps {
   readonly db: Database;
@@ -78,11 +80,15 @@ export function createRunRecorder({ db, blobs, feed, plans, observer, checkAfter
 
   return {
     record: (report) => (tellsNodesOnly(report) ? recordNodes(report.run.run_id, report) : write(report)),
-    async ended(run, path) {
+    async earlier(run, path) {
       const node = await db.org(run.org_id, (connection) => getNodeRun(connection, run.run_id, path));
-      if (node?.state === "FAILED" && node.error) return { state: "FAILED", error: node.error };
-      const whole = node?.state === "COMPLETED" && !node.truncated && (await plans.get(run)).redact.length === 0;
-      return whole ? { state: "COMPLETED", value: { v: node.output } } : null;
+      if (!node) return null;
+      const { state, attempts, error } = node;
+      if (state === "FAILED" && error) return { state, attempts, error };
+      // Without an error, the attempt was under way.
+      if (state === "RETRYING") return { state, attempts: error ? attempts : attempts - 1 };
+      const whole = state === "COMPLETED" && !node.truncated && (await plans.get(run)).redact.length === 0;
+      return whole ? { state, attempts, value: { v: node.output } } : null;
     },
   };
 }
@@ -247,6 +253,7 @@ async function withoutRedacted(
 
 function nodeEvents(node: NodeReport): RunEventDraft[] {
   const { node_id, path, type, state, attempts, error, started_at, finished_at, announced = false } = node;
+  const { next_attempt_at = null } = node;
   const at = finished_at ?? started_at ?? new Date().toISOString();
   const started: RunEventDraft = { type: "node.started", at: started_at ?? at, data: { node_id, path, type } };
   switch (state) {
@@ -256,7 +263,11 @@ function nodeEvents(node: NodeReport): RunEventDraft[] {
     case "RETRYING":
       return [
         ...(announced || attempts > 1 ? [] : [started]),
-        { type: "node.retrying", at, data: { node_id, path, type, attempt: attempts, error: told(error) } },
+        {
+          type: "node.retrying",
+          at,
+          data: { node_id, path, type, attempt: attempts, error: told(error), next_attempt_at },
+        },
       ];
     default:
       return [

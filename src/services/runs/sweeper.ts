@@ -163,7 +163,7 @@ async function settle(deps: SweeperDeps, run: RunRow, view: keyof typeof ENDS): 
   const settled = await settleRun(deps, run.org_id, run.run_id, ({ cancel_requested }) => {
     // Terminated by an operator is an end nobody asked Millrace for: a failure, unless a cancel was asked for as well.
     const state = view === "terminated" && !cancel_requested ? "FAILED" : wanted;
-    const error: RunError = { code: reason, message, node_id: null, attempt: 1, retryable: true };
+    const error: RunError = { code: reason, message, node_id: null, path: null, attempt: 1, retryable: true };
     return { state, reason: cancel_requested?.reason ?? reason, error: state === "FAILED" ? error : null };
   });
   if (settled) deps.onSwept("settled", run.run_id);

@@ -18,6 +18,7 @@ export interface NodeRunRow {
   readonly usage: JsonObject | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
+  /** When the next attempt begins; null unless one has failed and the next is waited for. */
   readonly next_attempt_at: string | null;
 }
 
@@ -70,4 +71,14 @@ export async function unfinishedNodes(db: Db, runId: string): Promise<NodeRunRow
     },
     [runId],
   );
+}
+
+/** Where a run was when it was cancelled: the innermost of its nodes that did not get to their end; null when there is none. */
+export async function cancelledPath(db: Db, runId: string): Promise<string | null> {
+  const rows = await db.query<{ path: string }>(
+    `select path from node_runs where run_id = $1::uuid and state = 'CANCELLED'
+     order by cardinality(string_to_array(path, '/')) desc, started_at, path limit 1`,
+    [runId],
+  );
+  return rows[0]?.path ?? null;
 }

@@ -74,8 +74,7 @@ moved as (
   from before
 ),
 put_nodes as (
-  insert into node_runs (run_id, path, org_id, node_id, type, state, attempts, inputs, output, truncated, error, started_at, finished_at,
-    next_attempt_at)
+  insert into node_runs (run_id, path, org_id, node_id, type, state, attempts, inputs, output, truncated, error, started_at, finished_at, next_attempt_at)
   select open.run_id, n.path, open.org_id, n.node_id, n.type, n.state, n.attempts, n.inputs, n.output, coalesce(n.truncated, false),
     n.error, n.started_at, n.finished_at, n.next_attempt_at
   from open, jsonb_to_recordset($7::jsonb) as n (path text, node_id text, type text, state text, attempts integer, inputs jsonb,

@@ -1,9 +1,17 @@
 import { sleep } from "@temporalio/workflow";
+import { local } from "../../activities.ts";
 import { evaluate } from "../values.ts";
 import type { Executor } from "./executor.ts";
 
 /** Only of waits as long as this (ms) it is written that they have begun. */
 const ANNOUNCED_FROM_MS = 1000;
+
+/**
+ * A timer of Temporal takes a second at least, so shorter waits (ms) are spent in a local activity; not where much is under
+ * way, since the workflow hears of nothing else until it has ended, and since a process has only so many places for them.
+ */
+const TIMERS_FROM_MS = 1000;
+const MAX_PENDING = 10;
 
 /** Waits; its value is the time it ended. */
 export const executeDelay: Executor = async (frame, node, interpreter) => {
@@ -14,12 +22,15 @@ export const executeDelay: Executor = async (frame, node, interpreter) => {
     const { value } = await evaluate(frame, node, "until");
     wait = "v" in value && typeof value.v === "string" ? Date.parse(value.v) - Date.now() : 0;
   }
-  await frame.ctx.work.whileBusy(async () => {
+  const { record, work } = frame.ctx;
+  await work.whileBusy(async () => {
     if (wait >= ANNOUNCED_FROM_MS) {
       interpreter.announce();
-      await frame.ctx.record.write();
+      await record.write();
     }
-    if (wait > 0) await sleep(Math.ceil(wait));
+    const ms = Math.ceil(wait);
+    const here = ms < TIMERS_FROM_MS && work.pending <= MAX_PENDING;
+    if (wait > 0) await (here ? work.whileBrieflyBusy(() => local.wait({ ms })) : sleep(ms));
   });
   return { value: { v: new Date(Date.now()).toISOString() } };
 };

@@ -3,7 +3,7 @@ import type { MapConfig } from "../../../src/domain/flow/nodes/map.ts";
 import type { Plan, PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
 import { local } from "../../activities.ts";
-import { NodeFailed } from "../failure.ts";
+import { errorValue, NodeFailed } from "../failure.ts";
 import { iterationFrame } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import { evaluate, outputsOf } from "../values.ts";
@@ -82,8 +82,7 @@ export async function mapItems(
       results[at] = await yieldOf(ctx, outputsOf(inner));
     } catch (error) {
       if (isCancellation(error) || !(error instanceof NodeFailed) || on_item_error === "fail") throw error;
-      const { code, message, node_id, attempt, retryable } = error.error;
-      if (on_item_error === "collect") results[at] = { v: { error: { code, message, node_id, attempt, retryable } } };
+      if (on_item_error === "collect") results[at] = { v: { error: errorValue(error.error) } };
     }
     await ctx.record.flushIfMany();
   };

@@ -58,6 +58,7 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
     code: outcome.state === "CANCELLED" ? "subflow_cancelled" : "subflow_failed",
     message: `The sub-flow's run ${start.run_id} ${reason}`,
     node_id: node.id,
+    path: address(frame, node).path,
     attempt: 1,
     retryable: false,
     ...(outcome.error?.upstream ? { upstream: true } : {}),
@@ -84,7 +85,7 @@ async function outcomeOf(start: RunWorkflowInput): Promise<Pick<RunOutcome, "sta
     if (isCancellation(error) || !(error instanceof ChildWorkflowFailure)) throw error;
     if (error.cause instanceof TerminatedFailure) return { state: "CANCELLED", outputs: {}, error: null };
     const message = "its workflow was ended from outside";
-    const failure = { code: "workflow_failed", message, node_id: null, attempt: 1, retryable: true };
+    const failure = { code: "workflow_failed", message, node_id: null, path: null, attempt: 1, retryable: true };
     return { state: "FAILED", outputs: {}, error: failure };
   }
 }

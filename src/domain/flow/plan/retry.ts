@@ -1,7 +1,18 @@
-import type { RetryPolicy } from "./types.ts";
+import type { PlanNode } from "./types.ts";
 
-/** The wait after so many failed attempts: exponential from the policy's first interval up to its longest, or longer where an upstream service asks for it (ms). */
-export function waitBeforeRetry(retry: RetryPolicy, failedAttempts: number, retryAfterMs = 0): number {
-  const { initial_interval_ms: first, backoff, max_interval_ms: longest } = retry;
-  return Math.max(Math.min(longest, first * backoff ** (failedAttempts - 1)), retryAfterMs);
+/** Longest time of one attempt where neither node nor kind says (ms). */
+export const DEFAULT_NODE_TIMEOUT_MS = 60_000;
+
+/**
+ * How long the next attempt of a node is put off (ms): exponentially from the policy's first interval up to its longest. What
+ * an upstream service asks for counts where it is longer, but no longer than an attempt itself may take.
+ */
+export function retryDelayMs(
+  { retry, timeout_ms = DEFAULT_NODE_TIMEOUT_MS }: Pick<PlanNode, "retry" | "timeout_ms">,
+  failedAttempts: number,
+  retryAfterMs = 0,
+): number {
+  const { initial_interval_ms, backoff, max_interval_ms } = retry;
+  const wait = Math.min(max_interval_ms, initial_interval_ms * backoff ** (failedAttempts - 1));
+  return Math.max(wait, Math.min(retryAfterMs, timeout_ms));
 }
