@@ -55,7 +55,16 @@ export const runSchema = z
     ran_by_id: z.uuid().nullable(),
     user_id: z.string().nullable(),
     parent_run_id: z.uuid().nullable(),
-    resumed_from: z.object({ run_id: z.uuid(), node_id: z.string().nullable() }).nullable(),
+    resumed_from: z
+      .object({
+        run_id: z.uuid(),
+        node_id: z.string().nullable().describe("The top-level node from which this run goes on."),
+        path: z
+          .string()
+          .nullable()
+          .describe("Where the earlier run stopped: `node_id` itself, or a place inside it such as `map-0[2]/http-0`."),
+      })
+      .nullable(),
     metadata: z.record(z.string(), z.unknown()),
     tags: z.array(z.string()),
     usage: usageSchema,
@@ -109,7 +118,11 @@ export function presentRun({ row, inputs, outputs, pauses, retrying }: Presentab
     ran_by_id: row.ran_by_id,
     user_id: row.user_id,
     parent_run_id: row.parent_run_id,
-    resumed_from: row.resumed_from && { run_id: row.resumed_from.run_id, node_id: row.resumed_from.node_id },
+    resumed_from: row.resumed_from && {
+      run_id: row.resumed_from.run_id,
+      node_id: row.resumed_from.node_id,
+      path: row.resumed_from.path,
+    },
     metadata: row.metadata,
     tags: [...row.tags],
     usage: presentUsage(row.usage),

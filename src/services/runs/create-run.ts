@@ -8,7 +8,7 @@ import { ANY_LENGTH, createInlineBudget, storeValue } from "../../platform/blobs
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { countLiveRuns, getRun, insertRun, lockRunCounts } from "../../stores/runs/runs.ts";
-import type { NewRun, RunRow } from "../../stores/runs/runs.ts";
+import type { NewRun, ResumedFrom, RunRow } from "../../stores/runs/runs.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 
 export interface CreateRunDeps {
@@ -63,7 +63,7 @@ export interface RunRequest {
   /** RFC 3339; the run starts then. */
   readonly run_at?: string;
   readonly timeout_seconds?: number;
-  readonly resumed_from?: { readonly run_id: string; readonly node_id: string };
+  readonly resumed_from?: ResumedFrom;
   /** Nodes taken over from the run it resumes. */
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
 }

@@ -7,6 +7,7 @@ import type { Json } from "../../domain/json.ts";
 import type { CheckpointNode } from "../../domain/runs/run.ts";
 import { createInlineBudget, loadValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { cancelledPath } from "../../stores/runs/node-runs.ts";
 import { getCheckpoint } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { Database } from "../../stores/db.ts";
@@ -75,12 +76,27 @@ export async function resumeRun(
       timeout_seconds: run.timeout_seconds,
       resumed_from: {
         run_id: run.run_id,
-        node_id: from === "failed" ? (run.error?.node_id ?? "failed") : from.node_id,
+        ...(from === "failed" ? await whereItStopped(db, run, plan, reuse) : { ...from, path: from.node_id }),
       },
       reuse: await carry(blobs, run.org_id, reuse),
     },
     { repeated, nobodyWaits: true },
   );
+}
+
+/** The place where a run failed or was cancelled, or else the first node of the plan that was left to run. */
+async function whereItStopped(
+  db: Database,
+  run: RunRow,
+  plan: Plan,
+  reuse: Readonly<Record<string, CheckpointNode>>,
+): Promise<{ node_id: string | null; path: string | null }> {
+  const path =
+    run.error?.path ??
+    (await db.org(run.org_id, (client) => cancelledPath(client, run.run_id))) ??
+    plan.nodes.find(({ id }) => !Object.hasOwn(reuse, id))?.id ??
+    null;
+  return { node_id: path?.replace(/[[/].*$/, "") ?? null, path };
 }
 
 /** What is taken over, as a workflow can be started with it: beyond a sum, short values too go by reference. */

@@ -20,6 +20,15 @@ export interface StartInput {
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
 }
 
+/** The run that a run goes on from. */
+export interface ResumedFrom {
+  readonly run_id: string;
+  /** The top-level node it goes on from; null where none was left to run. */
+  readonly node_id: string | null;
+  /** The very place where the earlier run stopped, inside that node or the node itself. */
+  readonly path: string | null;
+}
+
 /** What a new run's row is made of. */
 export interface NewRun {
   readonly run_id: string;
@@ -32,7 +41,7 @@ export interface NewRun {
   readonly ran_by_id: string | null;
   readonly user_id: string | null;
   readonly parent_run_id: string | null;
-  readonly resumed_from: { readonly run_id: string; readonly node_id: string } | null;
+  readonly resumed_from: ResumedFrom | null;
   readonly metadata: JsonObject;
   readonly tags: readonly string[];
   readonly start_input: StartInput;

@@ -271,13 +271,47 @@ describe("going on from a failure", () => {
     expect([status, headers.get("location")]).toEqual([202, `/v2/runs/${body.run_id}`]);
     expect(body.run_id).not.toBe(failed.run_id);
     expect(body).toMatchObject({
-      resumed_from: { run_id: failed.run_id, node_id: "guard-0" },
+      resumed_from: { run_id: failed.run_id, node_id: "guard-0", path: "guard-0" },
       inputs: { "in-0": "good" },
       flow_version: 1,
     });
     expect((await tenant.until(body.run_id, "COMPLETED")).outputs).toEqual({ "out-0": "good 200" });
     expect(target.hits("/counted-over")).toBe(hits);
     expect((await tenant.secret.get(`/v2/runs/${failed.run_id}`)).body.state).toBe("FAILED");
+  });
+
+  it("names the top-level node it goes on from, and the very place", async () => {
+    const inner = (node: { id: string; type: string; config: object }) => ({
+      nodes: [node, { id: "o", type: "output", config: {} }],
+      edges: [{ source: node.id, target: "o" }],
+    });
+    const mapOf = (node: { id: string; type: string; config: object }) =>
+      flow(
+        [
+          { id: "in-0", type: "input", config: { required: false } },
+          { id: "map-0", type: "map", config: { items: "[1, 2]", flow: inner(node) } },
+          { id: "out-0", type: "output" },
+        ],
+        ["in-0>map-0", "map-0>out-0"],
+      );
+    const failed = await start(mapOf({ id: "guard-0", type: "guard", config: { check: "item == 1", message: "no" } }));
+    const again = await resume(failed.run_id, { from: "failed" });
+    expect(again.body.resumed_from).toEqual({ run_id: failed.run_id, node_id: "map-0", path: "map-0[1]/guard-0" });
+    // What is named can itself be named.
+    expect((await resume(failed.run_id, { from: "map-0" })).body.resumed_from).toMatchObject({ path: "map-0" });
+
+    const { body: running } = await tenant.secret.post("/v2/runs", {
+      project_id: await tenant.deploy(mapOf({ id: "delay-0", type: "delay", config: { seconds: 60 } })),
+      inputs: {},
+    });
+    await tenant.until(running.run_id, "RUNNING");
+    await tenant.secret.post(`/v2/runs/${running.run_id}/cancel`, {});
+    await tenant.until(running.run_id, "CANCELLED");
+    expect((await resume(running.run_id, { from: "failed" })).body.resumed_from).toEqual({
+      run_id: running.run_id,
+      node_id: "map-0",
+      path: "map-0[0]/delay-0",
+    });
   });
 
   it("begins with the node that is named, and runs all after it again", async () => {
