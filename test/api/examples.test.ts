@@ -13,7 +13,7 @@ const flows = readdirSync(new URL("flows/", folder)).map(
 const runs = flows.flatMap((flow) =>
   (flow.examples ?? []).map((example) => [flow.name, example.name, example] as const),
 );
-/** How an example that waits for people goes on. */
+/** How the pauses of an example are answered. */
 const ANSWER = { action: "approve", data: { signature: "Ada" } };
 
 let tenant: ApiTenant;
@@ -36,7 +36,7 @@ beforeAll(async () => {
 
 describe("an example flow runs on its own example input", () => {
   it.each(runs)("%s: %s", async (flow, _, { inputs }) => {
-    // The server that an example asks is the one it runs on.
+    // Examples call the server they run on.
     const here = JSON.parse(JSON.stringify(inputs).replaceAll("http://127.0.0.1:8080", tenant.target.url));
     const path = `/inference/v0/run/${tenant.org_id}/${projects.get(flow)}`;
     const { status, body } = await tenant.public.post(path, here);
@@ -46,7 +46,7 @@ describe("an example flow runs on its own example input", () => {
       expect((await tenant.secret.post(`/v2/runs/${body.run_id}/resume`, ANSWER)).status).toBe(202);
     const run = await tenant.until(body.run_id, "COMPLETED");
     expect(Object.keys(run.outputs).length).toBeGreaterThan(0);
-    // A failure that the flow goes on after is one all the same; only the guard of the triage is meant to fail.
+    // Handled failures count too; only the guard of the triage is meant to fail.
     const { nodes } = (await tenant.secret.get(`/v2/runs/${body.run_id}`, { query: { expand: "nodes" } })).body;
     const troubled = nodes.filter(({ error, attempts }: { error: unknown; attempts: number }) => error || attempts > 1);
     expect(troubled).toEqual([]);

@@ -24,7 +24,7 @@ import { connectTemporal } from "../../src/temporal/connection.ts";
 import { createRunStarter } from "../../src/temporal/runs.ts";
 import { cloneDatabase } from "../support/database.ts";
 
-/** An API inside the test's own process, for tests that look behind it or configure it. */
+/** An API inside the test process, for tests that inspect or configure it. */
 export interface InProcessApi {
   readonly url: string;
   readonly databaseUrl: string;
@@ -36,7 +36,7 @@ export interface InProcessApi {
 export interface InProcessOptions {
   /** See src/config.ts. */
   readonly env?: Record<string, string>;
-  /** Another API's database, to stand beside it as a second process does. */
+  /** Another API's database, to act as a second process of it. */
   readonly databaseUrl?: string;
   readonly readiness?: Partial<ApiDeps["readiness"]>;
 }

@@ -9,7 +9,7 @@ import type { Service } from "../support/service.ts";
 import { flow } from "../engine/support.ts";
 import { checkedClient } from "./http/conformance.ts";
 
-/** An organisation of one's own on a running service; every answer is held against the OpenAPI document. */
+/** A new organisation on a running service; every answer is checked against the OpenAPI document. */
 export interface ApiTenant {
   readonly target: Service;
   readonly org_id: string;
@@ -20,13 +20,13 @@ export interface ApiTenant {
   /** A new user, signed in. */
   user(role: "viewer" | "editor" | "admin"): Promise<TestClient>;
   deploy(definition: FlowDefinition): Promise<string>;
-  /** Waits until a run is in this state; fails when it ends in another. */
+  /** Waits until a run is in this state; fails when it reaches another terminal state. */
   until(runId: string, state: string): Promise<Answer["body"]>;
-  /** What `work` does with the service's own database. */
+  /** Runs `work` on the service's database. */
   withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T>;
 }
 
-const ENDS = ["COMPLETED", "FAILED", "CANCELLED"];
+const TERMINAL_STATES = ["COMPLETED", "FAILED", "CANCELLED"];
 
 export async function openTenant(target: Service = service()): Promise<ApiTenant> {
   const { org_id, secretKey, publicKey } = await createOrganisation(target);
@@ -70,7 +70,7 @@ export async function openTenant(target: Service = service()): Promise<ApiTenant
       for (const deadline = Date.now() + 25_000; ;) {
         const { body } = await secret.get(`/v2/runs/${runId}`);
         if (body.state === state) return body;
-        if (ENDS.includes(body.state) || Date.now() > deadline) {
+        if (TERMINAL_STATES.includes(body.state) || Date.now() > deadline) {
           throw new Error(`run ${runId} is ${body.state}, not ${state}: ${JSON.stringify(body)}`);
         }
         await new Promise((resolve) => setTimeout(resolve, 25));
@@ -79,7 +79,7 @@ export async function openTenant(target: Service = service()): Promise<ApiTenant
   };
 }
 
-/** The text of a problem, without what is the request's own. */
+/** The text of a problem, without the members specific to the request. */
 export function problemText(answer: Answer): string {
   return JSON.stringify({ ...answer.body, request_id: undefined });
 }
@@ -89,7 +89,7 @@ const out = { id: "out-0", type: "output" };
 
 /** Answers what it is given. */
 export const echo = (): FlowDefinition => flow([input, out], ["in-0>out-0"]);
-/** Takes so many seconds. */
+/** Delays for `seconds`. */
 export const slow = (seconds: number): FlowDefinition =>
   flow(
     [
@@ -99,7 +99,7 @@ export const slow = (seconds: number): FlowDefinition =>
     ],
     ["in-0>delay-0", "in-0>out-0", "delay-0>out-0"],
   );
-/** Waits for people. */
+/** Pauses for an approval. */
 export const asking = (config: Record<string, unknown> = {}): FlowDefinition =>
   flow(
     [
@@ -111,7 +111,7 @@ export const asking = (config: Record<string, unknown> = {}): FlowDefinition =>
     ],
     ["in-0>approval-0", "approval-0:approve>yes", "approval-0:reject>no", "yes>out-0", "no>out-0"],
   );
-/** Fails by its own check, after a first output has been made. */
+/** Fails at a guard, after a first output is available. */
 export const failing = (check = "false"): FlowDefinition =>
   flow(
     [

@@ -28,7 +28,7 @@ describe("accounts made by the command line", () => {
     expect(await verifyPassword(user.password, found?.password_hash ?? null)).toBe(true);
   });
 
-  it("refuses an address that is taken, in whatever organisation", async () => {
+  it("refuses an address that is taken in any organisation", async () => {
     const [first, second] = [
       await createOrganisation(test.database, "a"),
       await createOrganisation(test.database, "b"),

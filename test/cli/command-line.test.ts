@@ -77,7 +77,7 @@ describe("the command line", () => {
     expect(JSON.parse(got.stdout)).toMatchObject({ outputs: { "out-0": "Hello, Ada=Lovelace!" } });
   });
 
-  it("ends with 1 when the run fails, and says at which node", async () => {
+  it("exits with 1 when the run fails, and names the node", async () => {
     const guard = { id: "guard-0", type: "guard", config: { check: "false", message: "Not today." } };
     const flow = { ...GREETER, name: "refuser", nodes: [GREETER.nodes[0], guard, GREETER.nodes[2]] };
     const edges = [
@@ -150,7 +150,7 @@ describe("the command line", () => {
     expect(done.body).toMatchObject({ state: "CANCELLED" });
   });
 
-  it("lists the problems of a flow that is not valid, and ends with 1", async () => {
+  it("lists the problems of a flow that is not valid, and exits with 1", async () => {
     const flow = { ...GREETER, edges: [...GREETER.edges, { source: "nobody", target: "out-0" }] };
     const outcome = await millrace(["validate", flowFile(flow)], environment);
     expect(outcome.code).toBe(1);
@@ -180,7 +180,7 @@ describe("the command line", () => {
     ["an id of a run that is none", ["runs", "cancel", ".."], "run_id"],
     ["an id of a pause that is none", ["runs", "resume", id, "--pause", "first"], "--pause"],
     ["a form that is no JSON", ["runs", "resume", id, "--data", "{"], "--data"],
-  ])("ends with 2 for %s, and says what to give", async (_, args, message) => {
+  ])("exits with 2 for %s, and names the expected value", async (_, args, message) => {
     const outcome = await millrace(args, environment);
     expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
     expect(outcome.stderr).not.toContain("sesame");

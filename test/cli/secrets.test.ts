@@ -72,12 +72,12 @@ describe("millrace secrets reseal", () => {
 
     expect((await reseal(keys)).stdout).toBe(`0 encrypted anew, 2 under the present key now\n${removable}`);
     expect(await stored(id)).toEqual({ secret, headers });
-    // Where the earlier key has been removed already, nobody is told to remove one.
+    // When the earlier key has been removed already, there is no advice to remove one.
     const alone = await reseal({ MILLRACE_MASTER_KEY: newKey });
     expect(alone).toEqual({ code: 0, stdout: "0 encrypted anew, 2 under the present key now\n", stderr: "" });
   });
 
-  it("names what it cannot open, does the others, and ends with 1", async () => {
+  it("names what it cannot open, does the others, and exits with 1", async () => {
     const lost = await subscribe(boxOf(generateMasterKey()));
     const good = await subscribe(boxOf(oldKey), lost);
     const keys = { MILLRACE_MASTER_KEY: `${newKey},${oldKey}` };
@@ -114,14 +114,14 @@ describe("millrace secrets reseal", () => {
     expect(openSecret(boxOf(newKey), id, (await stored(id)).secret)).toBe(SECRET);
   });
 
-  it("makes no key where there is none, and ends with 2", async () => {
+  it("creates no key when there is none, and exits with 2", async () => {
     const directory = join(scratchDirectory(), "blobs");
     const outcome = await reseal({ MILLRACE_BLOB_DIR: directory });
     expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("MILLRACE_MASTER_KEY") });
     expect(() => readFileSync(join(directory, "master.key"))).toThrow("ENOENT");
   });
 
-  it("tells no key that is written wrongly", async () => {
+  it("never prints a malformed key", async () => {
     const outcome = await reseal({ MILLRACE_MASTER_KEY: `${newKey},${oldKey.slice(1)}` });
     expect(outcome).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("base64 of 32 bytes") });
     expect(outcome.stderr).not.toContain(oldKey.slice(1));

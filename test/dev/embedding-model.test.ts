@@ -27,12 +27,12 @@ describe("the local embedding model's files", () => {
 
   it("model-file: are refused when they are not the pinned ones, with each way that was tried", async () => {
     const parent = scratchDirectory();
-    // The target answers anything with something else.
+    // The target answers every path with unrelated content.
     const found = await fetchInto(join(parent, "model"));
     expect(found).toMatchObject({ no: expect.stringMatching(/SHA-256 differs[\s\S]*mvn is not on PATH/) });
     expect(readdirSync(parent)).toEqual([]);
     expect(said.join("\n")).toContain("24 MB");
-    // One that was replaced in the cache is not loaded either.
+    // A file replaced in the cache is not loaded either.
     const dir = join(parent, "model");
     mkdirSync(dir);
     for (const name of ["model.onnx", "tokenizer.json"]) writeFileSync(join(dir, name), "{}");

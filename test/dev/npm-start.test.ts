@@ -131,7 +131,7 @@ describe("npm start", () => {
     const run = start(scratchDirectory());
     await run.ready();
     const pids = Object.values(run.children()).map(({ pid }) => pid);
-    // A worker that does not go by itself keeps the stop waiting.
+    // A worker that does not exit by itself delays the stop.
     process.kill(run.pidOf("worker"), "SIGSTOP");
     run.child.kill("SIGINT");
     run.child.kill("SIGINT");

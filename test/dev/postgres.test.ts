@@ -43,7 +43,7 @@ describe("the embedded PostgreSQL", () => {
     expect(await query(second.url, "select answer from kept")).toEqual([{ answer: 42 }]);
   });
 
-  it("ends the server that a killed owner left on the folder", async () => {
+  it("stops the server that a killed owner left on the folder", async () => {
     const dir = scratchDirectory();
     const stray = await start(dir);
     const second = await start(dir);
@@ -51,7 +51,7 @@ describe("the embedded PostgreSQL", () => {
     expect(await query(second.url, "select 1 as one")).toEqual([{ one: 1 }]);
   });
 
-  it("is not stopped by a pid file that names somebody else's process", async () => {
+  it("starts despite a pid file that names an unrelated process", async () => {
     const dir = scratchDirectory();
     const first = await start(dir);
     const pidFile = join(dir, "data/postmaster.pid");

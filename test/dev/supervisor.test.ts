@@ -3,7 +3,7 @@ import { supervise } from "../../src/dev/supervisor.ts";
 import type { Part } from "../../src/dev/supervisor.ts";
 import { eventually } from "../support/scratch.ts";
 
-/** Parts that end when told, and what was said about them. */
+/** Fake parts that exit on command, and the messages about them. */
 function stage() {
   const parts: (Part & { end: (cause: string) => void })[] = [];
   const said: string[] = [];
@@ -24,7 +24,7 @@ function stage() {
 }
 
 describe("supervise", () => {
-  it("starts a part again that ends by itself, and says why", async () => {
+  it("restarts a part that exits by itself, and reports why", async () => {
     const { parts, said, options } = stage();
     const supervised = await supervise(options);
     parts[0]?.end("signal SIGKILL");

@@ -12,12 +12,12 @@ function program(folder: string, name: string, script: string): string {
   return file;
 }
 
-/** A machine of its own: what is on PATH, and the cache. */
+/** A simulated machine: the programs on PATH, and the cache. */
 function machine() {
   const dir = scratchDirectory();
   const said: string[] = [];
   const [bin, cacheDir] = [join(dir, "path"), join(dir, "cache")];
-  // The real tools that the fake programs use stay at hand.
+  // The fake programs use these real tools.
   const searchPath = `${bin}:/usr/bin:/bin`;
   const noDownload = async (): Promise<string> => "no route to the download";
   return {

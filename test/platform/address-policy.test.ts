@@ -51,7 +51,7 @@ describe("ssrf: isPublicAddress", () => {
 });
 
 describe("the allow-list", () => {
-  it("allows a name, in whatever case and with a final dot, on every port", () => {
+  it("allows a name, in any case and with a final dot, on every port", () => {
     const policy = createAddressPolicy(["Internal.Example"]);
     expect(policy.allows("internal.example", 80, "10.0.0.1")).toBe(true);
     expect(policy.allows("INTERNAL.example.", 8443, "10.0.0.1")).toBe(true);

@@ -51,7 +51,7 @@ describe("file blob store", () => {
     expect(await blobs.exists(stored.key)).toBe(true);
   });
 
-  it("makes keys that tell the organisation, and only its own", async () => {
+  it("creates keys that name the organisation, and only its own", async () => {
     const { key } = await blobs.put(ORG, Buffer.from("x"), { maxBytes: 1 });
     expect(blobBelongsTo(key, ORG)).toBe(true);
     expect(blobBelongsTo(key, OTHER_ORG)).toBe(false);
@@ -92,7 +92,7 @@ describe("file blob store", () => {
     expect(await filesUnder(root)).toEqual([]);
   });
 
-  it("streams ranges, both ends included", async () => {
+  it("streams ranges, both bounds included", async () => {
     const { key } = await blobs.put(ORG, Buffer.from("0123456789"), { maxBytes: 100 });
     const read = async (range?: { start: number; end?: number }): Promise<string> => {
       const { stream, size } = await blobs.openRead(key, range);

@@ -18,7 +18,7 @@ import type { Json } from "../../src/domain/json.ts";
 const MIB = 1024 * 1024;
 const serve = compiledEntry(new URL("../../src/platform/children/serve.ts", import.meta.url));
 
-/** A child that does what it is told, the worst included. */
+/** A child that executes any command, hostile ones included. */
 const CHILD = `
 import { execSync } from "node:child_process";
 import { readFileSync, writeFileSync, writeSync } from "node:fs";
@@ -157,7 +157,7 @@ describe("child pool: calls", () => {
     expect(pool.stats()).toMatchObject({ busy: [], waiting: 0 });
   });
 
-  it("lets organisations take turns", async () => {
+  it("serves organisations round-robin", async () => {
     const pool = createPool({ size: 1, keep: 0 });
     const ended: string[] = [];
     const calls = ["a", "a", "a", "a", "b"].map(async (key) => {
@@ -248,12 +248,12 @@ describe("child pool: hostile children", () => {
     const stop = new AbortController();
     const running = call(pool, "loop", {}, { signal: stop.signal });
     const waiting = call(pool, "pid", {}, { signal: stop.signal });
-    const ends = Promise.allSettled([running, waiting]);
+    const outcomes = Promise.allSettled([running, waiting]);
     const patient = call(pool, "pid");
     const reason = new Error("the run was cancelled");
     stop.abort(reason);
     const rejected = { status: "rejected", reason };
-    expect(await ends).toEqual([rejected, rejected]);
+    expect(await outcomes).toEqual([rejected, rejected]);
     await expect(call(pool, "pid", {}, { signal: stop.signal })).rejects.toBe(reason);
     expect(await patient).not.toBe(pid);
     expect(isRunning(Number(pid))).toBe(false);
@@ -342,17 +342,17 @@ describe("child pool: life", () => {
     expect(await call(pool, "pid")).toBe(pids[0]);
   });
 
-  it("ends everything when it is closed", async () => {
+  it("stops everything when it is closed", async () => {
     const pool = createPool({ size: 1, spares: 1 });
     const pid = Number(await call(pool, "pid"));
     const running = call(pool, "loop");
     const waiting = call(pool, "pid");
-    const ends = Promise.allSettled([running, waiting]);
+    const outcomes = Promise.allSettled([running, waiting]);
     await delay(50);
     const { pids } = pool.stats();
     expect(pids).toContain(pid);
     await pool.close();
-    for (const end of await ends) expect(end).toMatchObject({ reason: { failure: "closed" } });
+    for (const outcome of await outcomes) expect(outcome).toMatchObject({ reason: { failure: "closed" } });
     await expect(call(pool, "pid")).rejects.toMatchObject({ failure: "closed" });
     expect(pids.filter(isRunning)).toEqual([]);
   });

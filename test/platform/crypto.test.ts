@@ -18,7 +18,7 @@ describe("API keys and tokens", () => {
     expect(generateToken("refresh").value).toMatch(/^mr_rt_[0-9A-Za-z]{49}$/);
   });
 
-  it("are told apart", () => {
+  it("are distinguished", () => {
     expect(parseApiKey(generateApiKey("public").value)).toBe("public");
     expect(parseApiKey(generateApiKey("secret").value)).toBe("secret");
     expect(parseApiKey(generateToken("access").value)).toBeNull();

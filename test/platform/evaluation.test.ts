@@ -6,7 +6,7 @@ import { createEvaluation } from "../../src/platform/evaluation/evaluation.ts";
 import { edges, flow, node } from "../support/flows.ts";
 import { scope } from "../support/scope.ts";
 
-// Short limits, so that what would never end is over soon; the parts that end by themselves have wide ones.
+// Short limits, so that endless work is aborted soon; work that completes has wide ones.
 const strict = createEvaluation({ nodeMs: 500, flowMs: 500, answerMs: 500, heapMib: 96 });
 const roomy = createEvaluation({ nodeMs: 60_000, flowMs: 60_000, answerMs: 60_000 });
 afterAll(() => Promise.all([strict.close(), roomy.close()]));
@@ -31,7 +31,7 @@ async function failureOf(work: Promise<unknown>): Promise<NodeFailure> {
   return error as NodeFailure;
 }
 
-/** What runs next runs as ever. */
+/** Expects that later work runs normally. */
 const expectAlive = async (): Promise<void> =>
   expect(await render("{% for x in l %}{{ x }}{% endfor %}", { l: [1, 2] }, roomy)).toBe("12");
 
@@ -60,7 +60,7 @@ describe("regex-dos: work without end", { timeout: 60_000 }, () => {
       often("{% assign x = 0 | date: '%99Y%99Y%99Y' %}{% for i in l %}{{ x }}{% endfor %}", 900),
       { l: numbers },
     ],
-  ])("a template ends with its node: %s", async (_, source, values) => {
+  ])("a costly template fails its node only: %s", async (_, source, values) => {
     const failure = await failureOf(render(source, values));
     expect(["template_failed", "value_too_large"]).toContain(failure.code);
     expect(failure.message).toMatch(/too much work|limit exceeded|longer than|too long/);
@@ -71,7 +71,7 @@ describe("regex-dos: work without end", { timeout: 60_000 }, () => {
     ["a list for each element", "nodes.l.map(x, nodes.l.filter(y, y == x)).size()", { l: numbers }],
     ["a pattern that is large", 'nodes.big.matches("(a?b?c?){300}d")', { big }],
     ["a pattern that multiplies", 'nodes.big.matches("(((a{900}){900}){900})")', { big }],
-  ])("an expression ends with its node: %s", async (_, source, values) => {
+  ])("a costly expression fails its node only: %s", async (_, source, values) => {
     const failure = await failureOf(compute(source, values));
     expect(["expression_too_costly", "expression_failed"]).toContain(failure.code);
     await expectAlive();
@@ -158,7 +158,7 @@ describe("what is evaluated elsewhere", () => {
     }
   });
 
-  it("serves an organisation whose turn it is before those that have many waiting", { timeout: 60_000 }, async () => {
+  it("serves organisations round-robin, however many calls another one has waiting", { timeout: 60_000 }, async () => {
     const order: string[] = [];
     const endless = "{% for i in l %}{% for j in l %}{% endfor %}{% endfor %}";
     const greedy = many(12, () => render(endless, { l: numbers }, strict, "greedy").catch(() => order.push("greedy")));

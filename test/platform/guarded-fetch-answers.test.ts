@@ -23,7 +23,7 @@ describe("an answer that is not HTTP", () => {
     ["a status of letters", `HTTP/1.1 abc ${hidden}\r\n\r\n`],
     ["a status of two digits", `HTTP/1.1 99 ${hidden}\r\n\r\n`],
     ["a status of zeros", `HTTP/1.1 000 ${hidden}\r\nContent-Length: 0\r\n\r\n`],
-    ["a change of protocol nobody asked for", `HTTP/1.1 101 ${hidden}\r\n\r\n`],
+    ["an unrequested change of protocol", `HTTP/1.1 101 ${hidden}\r\n\r\n`],
     ["a header without a colon", head(`x ${hidden}`)],
     ["a header with a NUL", head(`x: ${hidden}\0`)],
     ["a length that is no number", head(`content-length: ${hidden}`)],
@@ -42,9 +42,9 @@ describe("an answer that is not HTTP", () => {
   it.each([
     ["nothing", ""],
     ["half of a status line", "HTTP/1.1 20"],
-    ["a body that ends too early", `${head("content-length: 30")}abc`],
-    ["a chunked body that ends too early", `${head("transfer-encoding: chunked")}5\r\nhel`],
-    ["an interim answer out of turn", "HTTP/1.1 100 Continue\r\n\r\n"],
+    ["a truncated body", `${head("content-length: 30")}abc`],
+    ["a truncated chunked body", `${head("transfer-encoding: chunked")}5\r\nhel`],
+    ["an unexpected interim answer", "HTTP/1.1 100 Continue\r\n\r\n"],
     ["another protocol that was offered", head("connection: upgrade").replace("200", "101")],
   ])("is a failure of the target in any case: %s", async (_, answer) => {
     const target = await startRawTarget(answer);

@@ -182,7 +182,7 @@ describe("a body that is to be kept as far as it goes", () => {
     expect(answer.body.toString()).toBe("as far as here");
   });
 
-  it("ends with the time there is, as it does with silence", async () => {
+  it("is aborted at its time limit, as it is on silence", async () => {
     const dripping = await kept("/stream?chunk=1&every=20", { totalMs: 3000 });
     expect(dripping).toMatchObject({ status: 200, broken: { code: "timeout" } });
     expect(dripping.body.toString()).toMatch(/^x+$/);

@@ -14,7 +14,7 @@ function guard(options: Partial<GuardedFetchOptions> = {}): GuardedFetch {
   return guarded;
 }
 
-/** Answers one list after the other, and the last one for ever. */
+/** Returns the lists one by one, and then always the last one. */
 function resolver(...answers: ReadonlyArray<readonly string[]>) {
   const asked: string[] = [];
   const resolve = async (host: string) => {
@@ -25,7 +25,7 @@ function resolver(...answers: ReadonlyArray<readonly string[]>) {
 }
 
 beforeAll(async () => {
-  // All of 127.0.0.0/8 leads here, so that a test sees which of its addresses was dialled.
+  // Listens on all of 127.0.0.0/8, so that a test sees which address was connected to.
   target = await startHttpTarget({ host: "0.0.0.0" });
 });
 afterAll(() => target.close());
@@ -97,7 +97,7 @@ describe("ssrf: without an allow-list", () => {
     await expect(failure).rejects.not.toThrow(/hunter2|anna/);
   });
 
-  it("does not tell at which private address a name is", async () => {
+  it("does not reveal the private address of a name", async () => {
     const { resolve } = resolver(["10.11.12.13"]);
     const error: unknown = await guard({ resolve })
       .fetch({ url: "http://inside.example/?token=abc" })
@@ -194,7 +194,7 @@ describe("a host that cannot be reached", () => {
     });
   });
 
-  it("fails when nobody listens, without telling the address behind the name", async () => {
+  it("fails when nothing listens, without revealing the address behind the name", async () => {
     const gone = await startHttpTarget();
     await gone.close();
     const { resolve } = resolver(["127.0.0.1"]);

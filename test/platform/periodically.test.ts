@@ -9,23 +9,25 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-/** A task whose rounds end when they are told to. */
+/** A task whose rounds settle on command. */
 function begin(intervalMs: number) {
-  const ends: Array<{ succeed: () => void; fail: () => void }> = [];
+  const settlers: Array<{ succeed: () => void; fail: () => void }> = [];
   const errors: unknown[] = [];
   const started = periodically(
     intervalMs,
     () =>
-      new Promise<void>((resolve, reject) => ends.push({ succeed: resolve, fail: () => reject(new Error("away")) })),
+      new Promise<void>((resolve, reject) =>
+        settlers.push({ succeed: resolve, fail: () => reject(new Error("unavailable")) }),
+      ),
     (error) => errors.push(error),
   );
   task = started;
   return {
     task: started,
     errors,
-    rounds: () => ends.length,
-    succeed: () => ends.at(-1)?.succeed(),
-    fail: () => ends.at(-1)?.fail(),
+    rounds: () => settlers.length,
+    succeed: () => settlers.at(-1)?.succeed(),
+    fail: () => settlers.at(-1)?.fail(),
     pass: (ms: number) => vi.advanceTimersByTimeAsync(ms),
   };
 }

@@ -112,7 +112,7 @@ describe("secret-in-error: redactSecrets", () => {
 });
 
 describe("redactJson", () => {
-  it("masks members by name, whatever they hold, and scrubs the rest", () => {
+  it("masks members by name, with any value, and scrubs the rest", () => {
     expect(
       redactJson({
         user: "ann",

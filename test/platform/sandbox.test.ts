@@ -58,7 +58,7 @@ describe("code sandbox: what scripts can do", () => {
     expect(await run(source, { n: 21 })).toEqual(expected);
   });
 
-  it("gives arguments and results as JSON, whatever is in them", async () => {
+  it("passes arguments and results as JSON, with any content", async () => {
     const args = {
       text: "ünï ☃ 😀 \u0000 \u2028 \ud800",
       list: [1.5, -0, 1e300, null, true],
@@ -139,7 +139,7 @@ describe("code sandbox: what goes wrong in a script", () => {
     ["const main = 1;", "The code defines no function main(args)."],
     ["const main = () => new Promise(() => {});", /nothing settles/],
     ["const main = () => setTimeout(() => 1);", /setTimeout/],
-  ])("tells what and where: %j", async (source, message) => {
+  ])("reports the error and its line: %j", async (source, message) => {
     expect(await failure(source)).toEqual(
       expect.objectContaining({
         code: "code_failed",
@@ -189,7 +189,7 @@ describe("code-escape: time and memory", () => {
       "a loop in a finalizer of iteration",
       main("const it = { [Symbol.iterator]: () => ({ next: () => ({ done: false }) }) }; return [...it].length"),
     ],
-  ])("ends %s", async (_, source) => {
+  ])("stops %s", async (_, source) => {
     const began = Date.now();
     expect(["code_timeout", "code_memory"]).toContain((await failure(source, {}, 200)).code);
     expect(Date.now() - began).toBeLessThan(15_000);
@@ -376,7 +376,7 @@ describe("code sandbox: processes", () => {
   });
   afterAll(() => own.close());
 
-  it("ends a script whose signal fires", async () => {
+  it("stops a script whose signal aborts", async () => {
     const stop = new AbortController();
     const reason = new Error("node_timeout");
     const running = own.run({ orgId: "a", source: main("for (;;);"), args: {}, signal: stop.signal });
@@ -413,7 +413,7 @@ describe("code sandbox: processes", () => {
 });
 
 describe("code sandbox: when its own process is killed", () => {
-  it("leaves no script behind, whatever time it had left", async () => {
+  it("leaves no script behind, however much time it had left", async () => {
     const url = pathToFileURL(compiledEntry(new URL("../../src/platform/sandbox/sandbox.ts", import.meta.url))).href;
     const program = `
       import { createSandbox } from ${JSON.stringify(url)};

@@ -44,7 +44,7 @@ describe("a sealed secret", () => {
     expect(() => box.open(Buffer.concat([sealed.subarray(0, head), other.subarray(head)]), PLACE)).toThrow(SealBroken);
   });
 
-  it("is refused under another key, which the message tells apart from a change", () => {
+  it("is refused under another key, with a message that differs from that for a change", () => {
     const sealed = box.seal("secret", PLACE);
     expect(() => createSecretBox([otherKey]).open(sealed, PLACE)).toThrow("not configured");
     expect(() => box.open(sealed, "elsewhere")).toThrow("changed");
@@ -58,11 +58,11 @@ describe("a sealed secret", () => {
     const after = createSecretBox([otherKey]);
     expect(after.open(fresh, PLACE)).toBe("fresh");
     expect(() => after.open(old, PLACE)).toThrow(SealBroken);
-    // Sealed by the first key, whatever others there are.
+    // Sealed by the first key, regardless of the others.
     expect(() => box.open(fresh, PLACE)).toThrow(SealBroken);
   });
 
-  it("says whether it is under the key that seals, whatever others there are", () => {
+  it("says whether it is under the current key, regardless of the others", () => {
     const old = box.seal("old", PLACE);
     const replaced = createSecretBox([otherKey, key]);
     expect(box.isCurrent(old)).toBe(true);

@@ -9,7 +9,7 @@ beforeAll(async () => {
   bench = await openBench();
 });
 
-/** Changes with the api's process, which holds run workflows as the workers do. */
+/** Changes when the api process restarts; it also executes run workflows. */
 async function apiStarted(): Promise<string> {
   const { body } = await client(service()).get("/metrics");
   return /^process_start_time_seconds\S* (\S+)$/m.exec(body)?.[1] ?? "";
@@ -22,7 +22,7 @@ afterEach(async () => {
   expect(await apiStarted()).toBe(startedAt);
 });
 
-/** The run when it has ended, however long that takes on a busy machine. */
+/** The run in its terminal state; waits long enough for a busy machine. */
 async function ended(runId: string): Promise<unknown> {
   for (;;) {
     const { body } = await bench.api.get(`/v2/runs/${runId}`, { query: { wait_seconds: 25 } });
@@ -89,7 +89,7 @@ describe("regex-dos", { timeout: 180_000 }, () => {
   /** Nearly all that one expression may do. */
   const costly = 'nodes["in-0"].split(",").map(x, nodes["in-0"].split(",").filter(y, y == x).size()).size()';
 
-  it("ends a node whose expressions are costly one by one", async () => {
+  it("fails a node whose expressions are costly one by one", async () => {
     const values = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`v${n}`, costly]));
     const definition = flow(
       [{ id: "in-0", type: "input" }, { id: "set-0", type: "set", config: { values } }, out("set-0")],

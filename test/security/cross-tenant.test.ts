@@ -105,7 +105,7 @@ describe("cross-tenant: another organisation's ids, in every operation of the do
           const answer = await call(api, operation, ids);
           expect([answer.status, answer.text], caller).toEqual([expected.status, expected.text]);
         }
-        // A list is narrowed down to nothing; whatever else there is, is not there.
+        // A filtered list is empty; any other operation answers 404.
         if (expected.status === 200)
           expect(JSON.parse(expected.text)).toEqual({ data: [], cursor: null, has_more: false });
         else expect([expected.status, JSON.parse(expected.text).code], expected.text).toEqual([404, "not_found"]);
@@ -149,7 +149,7 @@ describe("cross-tenant: another organisation's ids, in every operation of the do
   });
 });
 
-/** Whether an entry of the ids, `name` or `operationId.name`, is an id of somebody's for this operation. */
+/** Whether an entry of the ids, `name` or `operationId.name`, belongs to an organisation in this operation. */
 function isOwnedName(operation: Operation, entry: string): boolean {
   const [id, name] = entry.includes(".") ? entry.split(".") : [operation.id, entry];
   return id !== operation.id || isOwned(operation, name ?? "");

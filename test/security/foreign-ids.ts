@@ -10,7 +10,7 @@ export type Ids = Readonly<Record<string, string>>;
 /** The handle under which the organisation has a document. */
 const HANDLE = "ada-1";
 
-/** Names of parameters that are no secret of anybody's: the same in each call. */
+/** Parameters that belong to no organisation: the same in each call. */
 const PLAIN: Ids = {
   version: "1",
   node: "doc-0",
@@ -19,7 +19,7 @@ const PLAIN: Ids = {
   "deleteDocuments.user_id": HANDLE,
   "uploadDocument.user_id": HANDLE,
   "uploadDocumentOlderName.user_id": HANDLE,
-  // Handles: they belong to whoever asks, and narrow a list of one's own or are noted with a run.
+  // Handles: they belong to the caller's organisation, and filter its lists or are stored with its runs.
   "listRuns.user_id": HANDLE,
   "createRun.user_id": HANDLE,
   "runDeployedFlow.user_id": HANDLE,
@@ -30,7 +30,7 @@ const PLAIN: Ids = {
 };
 
 /**
- * Makes one of everything, through the API, and tells its ids. A new operation with an id of another kind needs its line
+ * Creates one of everything through the API, and returns its ids. A new operation with an id of another kind needs its line
  * here. `receiver` is an address that answers webhooks with 200.
  */
 export async function makeEverything(tenant: ApiTenant, receiver: string): Promise<Ids> {
@@ -115,7 +115,7 @@ export function idsOf(operation: Operation): { readonly name: string; readonly i
   );
 }
 
-/** The value for a parameter of an operation, or undefined where nobody has said what it is. */
+/** The value for a parameter of an operation, or undefined when it is not listed here. */
 export function idFor(ids: Ids, operation: Operation, name: string): string | undefined {
   return ids[`${operation.id}.${name}`] ?? ids[name];
 }

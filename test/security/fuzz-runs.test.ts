@@ -110,7 +110,7 @@ describe("made-up flows, run for real", () => {
     "end, with records that agree with the graph and outputs that keep to the published schema",
     { timeout: 180_000 },
     async () => {
-      const ends: string[] = [];
+      const states: string[] = [];
       await inParallel(fc.sample(endingFlows, { seed, numRuns: count }), async (definition) => {
         const projectId = await bench.deploy(definition);
         const started = await bench.start(projectId, { "in-0": "text" }, { timeout_seconds: 60 });
@@ -118,20 +118,20 @@ describe("made-up flows, run for real", () => {
         expectSettled(definition, run);
         if (run.state === "COMPLETED")
           expect(await unpublished(projectId, run.outputs), JSON.stringify([definition, run.outputs])).toBeNull();
-        // Nothing goes on behind the end.
+        // Nothing continues after the terminal state.
         expect((await bench.until(run.run_id)).nodes, JSON.stringify([definition, run])).toEqual(run.nodes);
-        ends.push(run.state);
+        states.push(run.state);
       });
-      expect(ends).toHaveLength(count);
+      expect(states).toHaveLength(count);
       // Otherwise most of the above would say little.
-      expect(ends.filter((state) => state === "COMPLETED").length).toBeGreaterThan(count / 4);
-      expect(ends).toContain("FAILED");
+      expect(states.filter((state) => state === "COMPLETED").length).toBeGreaterThan(count / 4);
+      expect(states).toContain("FAILED");
     },
   );
 });
 
 describe("broken flows", () => {
-  it("are told what is wrong with them, in time, and never more than that", async () => {
+  it("get their problems in time, and nothing else", async () => {
     await inParallel(fc.sample(brokenFlows, { seed, numRuns: 5 * count }), async (definition) => {
       const start = performance.now();
       const { status, body } = await bench.api.post("/v2/flows/validate", { flow: definition });

@@ -17,7 +17,7 @@ let target: HttpTarget;
 let open: Bench;
 beforeAll(async () => {
   [service, target] = await Promise.all([
-    startService({ env: { MILLRACE_PRIVATE_HOSTS: "", MILLRACE_SECRET_MARK: "do-not-tell" } }),
+    startService({ env: { MILLRACE_PRIVATE_HOSTS: "", MILLRACE_SECRET_MARK: "do-not-reveal" } }),
     startHttpTarget(),
   ]);
   [bench, open] = await Promise.all([openBench(service), openBench()]);
@@ -32,7 +32,7 @@ function through(type: string, config: Record<string, unknown>, more: Record<str
   return flow([input, { id: "x-0", type, config, ...more }, out], ["in-0>x-0", "x-0>out-0"]);
 }
 
-/** A harmless run still does what it should: the processes live. */
+/** Expects that a harmless run still completes: the processes keep running. */
 async function expectAlive(on: Bench = bench): Promise<void> {
   const run = await on.run(through("template", { template: "{{in-0}}!" }), { "in-0": "alive" });
   expect(run.outputs).toEqual({ "out-0": "alive!" });
@@ -59,7 +59,7 @@ describe("expression-escape", () => {
     ["guard", { check: "globalThis.process.exit()", message: "x" }],
   ])("a %s reaches nothing behind the language: %j", async (type, config) => {
     const result = await attempt(through(type, config));
-    expect(JSON.stringify(result)).not.toMatch(/do-not-tell|native code|root:.*:0:0|"dependencies"/);
+    expect(JSON.stringify(result)).not.toMatch(/do-not-reveal|native code|root:.*:0:0|"dependencies"/);
     if ("state" in result && result.state === "COMPLETED") expect(result.outputs["out-0"]).toBe("");
   });
 });
@@ -100,7 +100,7 @@ describe("code-escape", () => {
       ),
       { "in-0": "x" },
     );
-    expect(JSON.stringify(env)).not.toContain("do-not-tell");
+    expect(JSON.stringify(env)).not.toContain("do-not-reveal");
   });
 
   it.each([
@@ -108,7 +108,7 @@ describe("code-escape", () => {
     ["into all memory", "const all = []; for (;;) all.push(new Array(100000).fill('x'));"],
     ["into the stack", "const f = () => f() + 1; return f();"],
     ["into one long string", "let s = 'x'; for (;;) s += s;"],
-  ])("ends one that runs %s; the worker lives", async (_, source) => {
+  ])("stops one that runs %s; the worker keeps running", async (_, source) => {
     const definition = through("code", { source: `function main() { ${source} }`, args: {} }, { timeout_ms: 3000 });
     const run = (await attempt(definition)) as Run;
     expect(run.state).toBe("FAILED");
@@ -272,7 +272,7 @@ describe("half-character", () => {
     ],
     ["a guard says", "guard", { check: "false", message: "{{ in-0 | slice: 0, 3 }}" }],
     ["an expression names", "set", { values: { a: 'nodes["in-0"].substring(0, 3).missing' } }],
-  ])("what %s ends no process", async (_, type, config) => {
+  ])("what %s terminates no process", async (_, type, config) => {
     const before = service.worker.map((each) => each.pid());
     const run = (await attempt(through(type, config), "ab\u{1f600}")) as Run;
     expect(run.state).toBe("FAILED");

@@ -12,7 +12,7 @@ import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 
 // Over HTTP, against processes of their own. What single operations refuse is in test/api; here is what must not harm the
-// service, or somebody else's work, as a whole.
+// service, or the work of other organisations, as a whole.
 
 let service: OwnService;
 let tenant: ApiTenant;
@@ -41,7 +41,7 @@ interface ReadDocument {
   readonly error?: { readonly code: string } | null;
 }
 
-/** A run waits for the handle's documents and tells what became of each. */
+/** A run that waits for the handle's documents and returns the status of each. */
 async function read(user_id: string): Promise<readonly ReadDocument[]> {
   const { status, body } = await tenant.secret.post("/v2/runs", {
     project_id: documents,
@@ -153,7 +153,7 @@ describe("webhook-abuse", () => {
     await Promise.all([tried("/stream"), tried("/text?body=ok")]);
   });
 
-  it("forged and replayed deliveries are told from real ones", async () => {
+  it("forged and replayed deliveries are distinguished from real ones", async () => {
     const { secret } = await tried("/signed");
     const request = target.requests.find((each) => each.path === "/signed");
     if (!request) throw new Error("nothing has arrived");

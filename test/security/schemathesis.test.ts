@@ -26,7 +26,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => service?.close());
 
-/** Something of each kind to be found. */
+/** Creates one resource of each kind. */
 async function seed(org: string, secretKey: string): Promise<KnownIds> {
   const api = client(service, secretKey);
   const documents = flow({ nodes: [node("doc-0", "files"), node("out-0", "output")], edges: edges("doc-0 > out-0") });
@@ -38,9 +38,9 @@ async function seed(org: string, secretKey: string): Promise<KnownIds> {
     const { body } = await api.post("/v2/runs", { project_id, inputs: { "in-0": "x" }, mode: "sync" });
     return body.run_id;
   };
-  // Nobody answers there: what is sent fails, and stays to be looked at.
+  // This address never answers, so failed deliveries remain visible.
   const subscribe = async (): Promise<string> => {
-    const { body } = await api.post("/v2/webhooks/subscriptions", { url: "https://nobody.invalid/", events: ["*"] });
+    const { body } = await api.post("/v2/webhooks/subscriptions", { url: "https://receiver.invalid/", events: ["*"] });
     return body.subscription_id;
   };
   const subscription = await subscribe();
@@ -81,7 +81,7 @@ it.skipIf("skipped" in installed)(
     });
     if (long) process.stderr.write(output);
     expect(code, output).toBe(0);
-    // Nothing that the service itself takes for a mistake of its own.
+    // No internal errors in the service's log.
     expect(service.logs()).not.toContain('"level":"error"');
   },
 );

@@ -43,7 +43,7 @@ export function installSchemathesis(): { readonly command: readonly string[] } |
   const python = ["python3", "python"].find((name) => spawnSync(name, ["-c", PYTHON_IS_NEW_ENOUGH]).status === 0);
   if (python === undefined) return { skipped: "there is no Python 3.10 or later" };
   mkdirSync(cache, { recursive: true });
-  // Under another name first: what was cut off half-way must not pass for an installation.
+  // Under a temporary name first: a partial installation must not be taken for a complete one.
   const fresh = mkdtempSync(join(cache, "schemathesis-new-"));
   try {
     const steps = [

@@ -85,7 +85,7 @@ describe("the password grant", () => {
     expect((await open.post("/token", `username=${"x".repeat(70_000)}`, form)).status).toBe(413);
   });
 
-  it("takes no more parameters than anybody would send", async () => {
+  it("limits the number of parameters", async () => {
     const form = { headers: { "content-type": "application/x-www-form-urlencoded" } };
     const wrong = ["grant_type=password", "username=nobody%40example.test", "password=wrong"];
     const asked = (more: number) =>
@@ -98,7 +98,7 @@ describe("the password grant", () => {
     expect((await asked(48)).body.error).toBe("invalid_request");
   });
 
-  it("prototype: takes names as names, whatever objects inherit or a parser makes of brackets", async () => {
+  it("prototype: treats names as plain names, without prototypes or bracket syntax", async () => {
     const form = { headers: { "content-type": "application/x-www-form-urlencoded" } };
     const odd = "__proto__=x&constructor=y&hasOwnProperty=z&__proto__[grant_type]=password&a.b=1&grant_type[]=x&[]=1";
     const nothing = await checkedClient(api).post("/token", odd, form);
@@ -111,7 +111,7 @@ describe("the password grant", () => {
     expect(listed.body.error_description).toContain("more than once");
   });
 
-  it("slows down who guesses, without telling whether the guess was right", async () => {
+  it("throttles guesses without revealing whether one was right", async () => {
     const user = await signedInUser(api, org.org_id, "viewer");
     const guesses = await Promise.all(
       Array.from({ length: 14 }, (_, n) =>
@@ -163,7 +163,7 @@ describe("the refresh grant", () => {
     expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
   });
 
-  it("ends every session when a token used long ago comes back: it was stolen", async () => {
+  it("revokes every session when a used token is presented again, as it was stolen", async () => {
     const { user_id, refresh } = await signedInUser(api, org.org_id, "editor");
     const renewed = await ask({ grant_type: "refresh_token", refresh_token: refresh });
     await api.db.system((db) =>

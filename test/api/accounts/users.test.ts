@@ -89,7 +89,7 @@ describe("users", () => {
     expect((await mine.get(path)).body.role).toBe("editor");
   });
 
-  it("ends all sessions with a new password", async () => {
+  it("revokes all sessions on a new password", async () => {
     const user = await signedInUser(api, org.org_id, "editor");
     expect((await mine.patch(`/v2/users/${user.user_id}`, { password: "another passphrase" })).status).toBe(200);
     expect((await checkedClient(api, user.access).get("/v2/limits")).status).toBe(401);

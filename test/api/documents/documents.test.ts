@@ -59,7 +59,7 @@ describe("listing documents", () => {
     expect(elsewhere.body.code).toBe("cursor_mismatch");
   });
 
-  it("tells whether they have been read, and why not", async () => {
+  it("show whether they have been read, and why not", async () => {
     await upload("read-1", "good.txt");
     await upload("read-1", "bad.pdf", "%PDF-1.7 nothing");
     const list = async () => (await tenant.public.get(address("read-1"), { query: { order: "asc" } })).body.data;
@@ -135,7 +135,7 @@ describe("cross-tenant: documents of another organisation", () => {
   });
 });
 
-describe("who may see and remove documents", () => {
+describe("permissions to see and remove documents", () => {
   it("lets a viewer see and an editor remove them", async () => {
     await upload("roles-1", "a.txt");
     const viewer: TestClient = await tenant.user("viewer");

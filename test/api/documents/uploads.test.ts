@@ -18,7 +18,7 @@ let tenant: ApiTenant;
 let flowId: string;
 
 beforeAll(async () => {
-  // A service of one's own: its limit is small and its blobs are nobody else's.
+  // A separate service with a small limit and its own blobs.
   own = await startService({ env: { MILLRACE_UPLOAD_LIMIT_BYTES: String(LIMIT) } });
   tenant = await openTenant(own);
   flowId = await tenant.deploy(reading());
@@ -247,7 +247,7 @@ describe("what cannot be uploaded", () => {
     expect(status).toBe(401);
   });
 
-  it("content-confusion: is a 415 for anything but multipart, whatever the body says", async () => {
+  it("content-confusion: is a 415 for anything but multipart, regardless of the body", async () => {
     const posing = { file: { filename: "/etc/passwd", path: "/etc/passwd" }, files: [{ filepath: "/etc/passwd" }] };
     expect((await send(posing)).status).toBe(415);
     expect((await send("--XX\r\n", {}, tenant.public, undefined, { "content-type": "text/plain" })).status).toBe(415);
@@ -351,7 +351,7 @@ describe("what cannot be uploaded", () => {
     await expect.poll(blobs).toBe(stored);
   });
 
-  it("leaves nothing behind when the client goes away, and the service stays", async () => {
+  it("leaves nothing behind when the client disconnects, and the service keeps running", async () => {
     const before = blobs();
     const { port, hostname } = new URL(own.url);
     const socket = connect(Number(port), hostname);

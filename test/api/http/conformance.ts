@@ -55,7 +55,7 @@ function escape(part: string): string {
   return encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"));
 }
 
-/** A client whose every answer is held against the document. */
+/** A client that checks every answer against the document. */
 export function checkedClient(target: { readonly url: string }, credential?: string): TestClient {
   const plain = client(target, credential);
   const check = async (method: string, path: string, work: Promise<Answer>): Promise<Answer> => {

@@ -162,7 +162,7 @@ describe("an upload that its client cuts off", () => {
 });
 
 describe("queries", () => {
-  it("refuses what is not declared, and tells every issue at once", async () => {
+  it("refuses undeclared members, and reports all issues at once", async () => {
     const answer = await client.get("/v2/projects?page_size=x&order=up&limit=3&direction=next");
     expect(answer.status).toBe(422);
     expect(issues(answer)).toEqual([
@@ -336,7 +336,7 @@ describe("host-header, trusted-header: headers of the client steer nothing", () 
     }
   });
 
-  it("lets no header change who asks or what is checked", async () => {
+  it("lets no header change the caller or the checks", async () => {
     const headers = {
       authorization: `Bearer ${org.publicKey}`,
       "x-org-id": org.org_id,

@@ -29,7 +29,7 @@ it("all that a process writes is lines of JSON, also what Temporal's own code ha
   const { run_id } = await bench.start(await bench.deploy(asking));
   await expect.poll(() => target.requests.length).toBe(1);
   await bench.api.post(`/v2/runs/${run_id}/cancel`, { mode: "terminate" });
-  // The node ends only after its run has.
+  // The node settles only after its run.
   release();
   await expect.poll(() => service.logs()).toContain("Activity not found on completion");
   for (const each of [...service.api, ...service.worker]) expect(await each.terminate()).toBe("exit code 0");

@@ -18,7 +18,7 @@ describe("the rate limit", () => {
     await first.close();
   });
 
-  it("holds over all API processes together, for each credential by itself", async () => {
+  it("is shared by all API processes and separate for each credential", async () => {
     const org = await createOrganisation(first);
     const answers = await Promise.all(
       Array.from({ length: 16 }, (_, n) =>
@@ -36,7 +36,7 @@ describe("the rate limit", () => {
     );
   });
 
-  it("tells what is left", async () => {
+  it("reports the remaining quota", async () => {
     const mine = checkedClient(first, (await createOrganisation(first)).secretKey);
     const { headers } = await mine.get("/v2/limits");
     expect(headers.get("ratelimit-policy")).toBe('"default";q=10;w=60');

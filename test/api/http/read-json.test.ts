@@ -19,7 +19,7 @@ function read(text: string, size = text.length): Promise<JsonBody> {
 const refusal = { issues: [{ loc: ["body"], type: "json_too_complex" }] };
 
 describe("a JSON body", () => {
-  it.each([1, 2, 3, 7, 1000])("is the same in pieces of %i bytes, whatever its strings hold", async (size) => {
+  it.each([1, 2, 3, 7, 1000])("is the same in pieces of %i bytes, for any content of strings", async (size) => {
     const value = { "[[\\": `"${'[{,\\"'.repeat(300)}\\`, é: ["\\", '"', { "": "😀" }], plain: "[".repeat(300) };
     expect((await read(JSON.stringify(value), size)).value).toEqual(value);
   });
@@ -30,20 +30,20 @@ describe("a JSON body", () => {
     expect((await read(nested(99), size)).value).toEqual(JSON.parse(nested(99)));
   });
 
-  it("huge-list: is refused where it has more values than are told", async () => {
+  it("huge-list: is refused where it has more values than the published limit", async () => {
     const members = (count: number) => `{${Array.from({ length: count }, (_, n) => `"${n}":0`).join(",")}}`;
     await expect(read(members(500_001), 65_536)).rejects.toMatchObject(refusal);
     expect(Object.keys((await read(members(500_000), 65_536)).value as object)).toHaveLength(500_000);
   });
 
-  it("lets others have their turn between the steps of reading a long one", async () => {
-    let turns = 0;
+  it("yields to the event loop between the steps of reading a long one", async () => {
+    let iterations = 0;
     let next = setImmediate(function count() {
-      turns++;
+      iterations++;
       next = setImmediate(count);
     });
     await read(JSON.stringify({ text: "x".repeat(1_000_000) }));
     clearImmediate(next);
-    expect(turns).toBeGreaterThanOrEqual(3);
+    expect(iterations).toBeGreaterThanOrEqual(3);
   });
 });

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => own.close());
 
 describe("an api process that is asked to stop", () => {
-  it("answers who waits, ends streams cleanly, and the runs go on", async () => {
+  it("answers waiting calls, closes streams cleanly, and lets the runs continue", async () => {
     const flowId = await tenant.deploy(slow(10));
     const call = tenant.public.post(`/inference/v0/run/${tenant.org_id}/${flowId}`, {});
     const stream = await tenant.public.raw("POST", `/inference/v0/stream/${tenant.org_id}/${flowId}`, {});
@@ -24,7 +24,7 @@ describe("an api process that is asked to stop", () => {
     const ended = own.api[0]?.terminate();
     const { status, body, headers } = await call;
     expect([status, body.state]).toEqual([202, "PENDING"]);
-    // Ends between two lines: `framesOf` fails on half a line.
+    // Cut between two lines: `framesOf` fails on a partial line.
     for await (const line of framesOf(stream)) JSON.parse(line);
     expect(Date.now() - asked).toBeLessThan(8000);
     expect(await ended).toBe("exit code 0");

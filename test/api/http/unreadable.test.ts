@@ -25,7 +25,7 @@ function exchange(text: string): Promise<string> {
 
 const SECRET = "Authorization: Bearer mr_sec_unreadable";
 
-describe("what is no proper request", () => {
+describe("a malformed request", () => {
   it.each([
     ["is no HTTP", `EHLO mail.example\r\n${SECRET}\r\n\r\n`, 400, "bad_request"],
     ["has a broken header", `GET /healthz HTTP/1.1\r\nHost: a\r\n${SECRET}\r\nbro ken: 1\r\n\r\n`, 400, "bad_request"],
@@ -73,7 +73,7 @@ describe("what is no proper request", () => {
     server.close();
   });
 
-  it("is not what HTTP/1.0 sends, nor who waits for 100 Continue", async () => {
+  it("does not include HTTP/1.0 requests or `Expect: 100-continue`", async () => {
     expect(await exchange("GET /healthz HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
     const waiting = "GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nConnection: close\r\n\r\n";
     expect(await exchange(waiting)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /);

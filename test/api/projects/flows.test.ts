@@ -26,7 +26,7 @@ async function newProject(flow?: unknown): Promise<string> {
 const idOf = (path: string): string => path.split("/").at(-1) ?? "";
 
 describe("flow versions", () => {
-  it("count from 1, are published unless told otherwise, and keep what was sent", async () => {
+  it("count from 1, are published by default, and keep what was sent", async () => {
     const path = await newProject();
     const first = await mine.post(`${path}/versions`, { flow: echoFlow("one {{in-0}}"), notes: "first" });
     expect(first).toMatchObject({ status: 201, body: { version: 1, published: true, notes: "first" } });
@@ -236,13 +236,13 @@ describe("how a flow is called", () => {
 });
 
 describe("checking a flow", () => {
-  it("tells that one is good, and stores nothing", async () => {
+  it("confirms a valid one, and stores nothing", async () => {
     const before = (await mine.get("/v2/projects")).body.data.length;
     expect((await mine.post("/v2/flows/validate", { flow: echoFlow() })).body).toEqual({ valid: true, problems: [] });
     expect((await mine.get("/v2/projects")).body.data.length).toBe(before);
   });
 
-  it("tells everything that is wrong with one", async () => {
+  it("reports all problems of one", async () => {
     const flow = {
       ...echoFlow(),
       nodes: [
@@ -257,7 +257,7 @@ describe("checking a flow", () => {
     );
   });
 
-  it("tells of flows it calls that are not there, another organisation's among them, as a deployment does", async () => {
+  it("reports unknown flows that it calls, another organisation's among them, as a deployment does", async () => {
     const stranger = checkedClient(api, (await createOrganisation(api)).secretKey);
     const { body: foreign } = await stranger.post("/v2/projects", { name: "Foreign", flow: echoFlow() });
     for (const project_id of [org.org_id, foreign.project_id, "p"]) {

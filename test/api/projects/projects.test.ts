@@ -60,7 +60,7 @@ describe("projects", () => {
     expect((await mine.get("/v2/projects", { query: { page_size: 200 } })).body.data).toHaveLength(before);
   });
 
-  it("tells every offending member at once", async () => {
+  it("reports every offending member at once", async () => {
     const { status, body } = await mine.post("/v2/projects", {
       name: 7,
       description: "x".repeat(10_001),
@@ -76,7 +76,7 @@ describe("projects", () => {
     ]);
   });
 
-  it("changes name and description, each by itself", async () => {
+  it("changes name and description independently", async () => {
     const { body: project } = await mine.post("/v2/projects", { name: "A", description: "old" });
     const path = `/v2/projects/${project.project_id}`;
     expect((await mine.patch(path, { name: "B" })).body).toMatchObject({ name: "B", description: "old" });

@@ -95,7 +95,7 @@ describe("cancelling a run", () => {
     }
   });
 
-  it("with terminate ends it at once, and no node of it stays running", async () => {
+  it("with terminate stops it at once, and leaves no node running", async () => {
     const runId = await start(slow(60));
     await tenant.until(runId, "RUNNING").catch(() => undefined);
     const { status, body } = await cancel(runId, { mode: "terminate", reason: "Stuck" });
@@ -110,7 +110,7 @@ describe("cancelling a run", () => {
     expect(await events.text()).toMatch(/event: run\.finished\ndata: .*\n\n$/);
   });
 
-  it("with terminate ends the runs of its sub-flows as well", async () => {
+  it("with terminate also stops the runs of its sub-flows", async () => {
     const inner = await tenant.deploy(slow(60));
     const outer = {
       ...echo(),
@@ -138,7 +138,7 @@ describe("cancelling a run", () => {
     ]);
   });
 
-  it("takes its id in whatever case", async () => {
+  it("takes its id in either case", async () => {
     for (const mode of ["graceful", "terminate"]) {
       const runId = await start(slow(60));
       expect((await cancel(runId.toUpperCase(), { mode })).status).toBe(202);

@@ -62,12 +62,12 @@ describe("running a deployed flow", () => {
     expect((await tenant.public.get(path, { query: { ...query, run_id: body.run_id } })).status).toBe(200);
   });
 
-  it("takes ids in whatever case", async () => {
+  it("takes ids in either case", async () => {
     const path = `/inference/v0/run/${tenant.org_id.toUpperCase()}/${echoFlow.toUpperCase()}`;
     const { status, body } = await tenant.public.post(path, { "in-0": "Ada" });
     expect([status, body.outputs]).toEqual([200, { "out-0": "Ada" }]);
-    const told = await tenant.public.get(`${path}/metadata`, { query: { run_id: body.run_id.toUpperCase() } });
-    expect([told.status, told.body.run_id]).toEqual([200, body.run_id]);
+    const metadata = await tenant.public.get(`${path}/metadata`, { query: { run_id: body.run_id.toUpperCase() } });
+    expect([metadata.status, metadata.body.run_id]).toEqual([200, body.run_id]);
   });
 
   it("answers the bare outputs with verbose=false", async () => {
@@ -79,7 +79,7 @@ describe("running a deployed flow", () => {
     expect([status, body]).toEqual([200, { "out-0": "Ada" }]);
   });
 
-  it("double-render, proto-pollution: hands inputs on as data, whatever they look like", async () => {
+  it("double-render, proto-pollution: passes inputs on as data, regardless of their content", async () => {
     for (const text of ["{{7*7}}", "${{7*7}}", "{% include 'package.json' %}", "__proto__", "\u2028"]) {
       const { body } = await tenant.public.post(address(echoFlow), { "in-0": text }, { query: { verbose: false } });
       expect(body).toEqual({ "out-0": text });
@@ -117,7 +117,7 @@ describe("running a deployed flow", () => {
     expect((await viewer.post(address(echoFlow), { "in-0": "x" })).status).toBe(403);
   });
 
-  it("runs on when the client goes away", async () => {
+  it("continues when the client disconnects", async () => {
     const flowId = await tenant.deploy(slow(4));
     const key = crypto.randomUUID();
     const gone = new AbortController();
@@ -139,7 +139,7 @@ describe("running a deployed flow", () => {
   });
 });
 
-describe("what is not a run", () => {
+describe("an invalid call", () => {
   it("is a 422 that names every offending input", async () => {
     const flowId = await tenant.deploy(
       flow(
@@ -404,7 +404,7 @@ describe("a run that takes longer than the wait", () => {
     await tenant.until(body.run_id, "COMPLETED");
   });
 
-  it("is told of at its address, failed or not, to its own organisation alone", async () => {
+  it("is described at its address, failed or not, to its own organisation alone", async () => {
     const flowId = await tenant.deploy(failing());
     const failed = await tenant.public.post(address(flowId), {});
     const path = `${address(flowId)}/metadata`;

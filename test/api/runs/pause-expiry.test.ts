@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => own.close());
 
-it("a pause that has expired takes no answer, also while no worker is there to close it", async () => {
+it("an expired pause accepts no answer, even while no worker can close it", async () => {
   const tenant = await openTenant(own);
   const project_id = await tenant.deploy(asking({ expires_in_seconds: 4 }));
   const { body: run } = await tenant.secret.post("/v2/runs", { project_id, inputs: {}, mode: "sync" });
@@ -19,7 +19,7 @@ it("a pause that has expired takes no answer, also while no worker is there to c
   await expect.poll(() => Date.now() > Date.parse(expires_at), { timeout: 10_000 }).toBe(true);
   const late = await tenant.secret.post(`/v2/runs/${run.run_id}/resume`, { pause_id, action: "approve" });
   expect([late.status, late.body.code]).toEqual([410, "pause_expired"]);
-  // Nobody has closed it: it is the answer that was refused, not the row that had changed.
+  // The pause is still open: the answer was refused, not closed by a worker.
   const { body } = await tenant.secret.get(`/v2/runs/${run.run_id}`);
   expect([body.state, body.pauses[0].status]).toEqual(["PAUSED", "waiting"]);
 });

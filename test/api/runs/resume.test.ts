@@ -25,7 +25,7 @@ const resume = (runId: string, body: unknown, by: TestClient = tenant.secret, he
   by.post(`/v2/runs/${runId}/resume`, body, { headers });
 
 describe("answering a pause", () => {
-  it("makes the run go on by the action, and tells who answered", async () => {
+  it("continues the run with the action, and records who answered", async () => {
     const run = await start(asking());
     expect([run.state, run.pauses.length, run.pauses[0].actions]).toEqual([
       "PAUSED",
@@ -164,7 +164,7 @@ describe("answering a pause", () => {
     ]);
   });
 
-  it("that needs several approvals ends with one rejection", async () => {
+  it("that needs several approvals is resolved by one rejection", async () => {
     const run = await start(asking({ required_approvals: 5 }));
     expect((await resume(run.run_id, { action: "reject" })).status).toBe(202);
     expect((await tenant.until(run.run_id, "COMPLETED")).outputs).toEqual({ "out-0": "no" });
@@ -263,7 +263,7 @@ describe("going on from a failure", () => {
       more,
     );
 
-  it("makes a new run that takes over what had finished", async () => {
+  it("creates a new run that reuses what had finished", async () => {
     const failed = await start(chain("over"), { "in-0": "bad" });
     expect(failed.state).toBe("FAILED");
     const hits = target.hits("/counted-over");
@@ -341,7 +341,7 @@ describe("going on from a failure", () => {
     expect((await resume(failed.run_id, { from: "failed", version: 9 })).body.code).toBe("flow_version_not_found");
   });
 
-  it("goes on from a cancellation", async () => {
+  it("continues after a cancellation", async () => {
     const { body: run } = await tenant.secret.post("/v2/runs", {
       project_id: await tenant.deploy(slow(1)),
       inputs: {},
@@ -365,7 +365,7 @@ describe("going on from a failure", () => {
     await tenant.until(body.run_id, "COMPLETED");
   });
 
-  it("takes over more than a workflow can be started with", async () => {
+  it("reuses more than fits into a workflow's start", async () => {
     const ids = Array.from({ length: 60 }, (_, i) => `t${i}`);
     const wide = flow(
       [

@@ -56,7 +56,7 @@ async function fewest(headers: () => Record<string, string>): Promise<string[]> 
 }
 
 describe("round trips to the database", () => {
-  it("are two for an inference: the run's row, and its end, which wakes who waits", async () => {
+  it("are two for an inference: the run's insert, and its terminal write, which wakes the waiting call", async () => {
     expect(await fewest(() => ({}))).toEqual(["insert_run", "record_run_state"]);
   });
 

@@ -34,7 +34,7 @@ describe("listing runs", () => {
     expect(await ids({ project_id: echoes, order: "asc" })).toEqual(made);
   });
 
-  it("goes forth and back by cursor without repeating or leaving out any", async () => {
+  it("pages forth and back by cursor without repeating or omitting any", async () => {
     const first = (await list({ project_id: echoes, page_size: 2 })).body;
     expect([first.data.length, first.has_more]).toEqual([2, true]);
     const second = (await list({ project_id: echoes, page_size: 2, cursor: first.cursor })).body;
@@ -111,7 +111,7 @@ describe("listing runs", () => {
     );
   });
 
-  it("shows nothing of another organisation, whatever is asked for", async () => {
+  it("shows nothing of another organisation, under any filter", async () => {
     const other = await openTenant(tenant.target);
     for (const query of [{}, { project_id: echoes }, { tag: "all" }, { user_id: "u-1" }, { state: "COMPLETED" }]) {
       const { status, body } = await other.secret.get("/v2/runs", { query });

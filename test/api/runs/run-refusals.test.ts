@@ -84,7 +84,7 @@ describe("every operation on runs and documents", () => {
     }
   });
 
-  it.each(CASES)("$id is a 403 for who may not", async (each) => {
+  it.each(CASES)("$id is a 403 without the required role", async (each) => {
     const operation = operationOf(each.id);
     if (operation?.auth === "secret") expect((await call(each, publicKey)).status).toBe(403);
     const multipart = operation?.multipart !== undefined;
@@ -140,10 +140,10 @@ describe("every operation on runs and documents", () => {
   });
 
   it("is a 503 where the database does not answer", async () => {
-    const away = await startInProcess({ databaseUrl: `postgres://nobody:x@127.0.0.1:${unused.port}/none` });
+    const unreachable = await startInProcess({ databaseUrl: `postgres://nobody:x@127.0.0.1:${unused.port}/none` });
     try {
       for (const each of CASES) {
-        const { status, body, headers } = await call(each, secret, { at: away });
+        const { status, body, headers } = await call(each, secret, { at: unreachable });
         expect([each.id, status, body.code, headers.get("retry-after")]).toEqual([
           each.id,
           503,
@@ -152,7 +152,7 @@ describe("every operation on runs and documents", () => {
         ]);
       }
     } finally {
-      await away.close();
+      await unreachable.close();
     }
   });
 

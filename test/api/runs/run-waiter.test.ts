@@ -29,32 +29,32 @@ const settled = (runId: string) => (): Promise<RunRow | null> =>
   own.database.org(tenant.org_id, (db) => getSettledRun(db, runId));
 
 describe("a run waiter", () => {
-  it("answers at once what is true already", async () => {
+  it("answers at once if the condition already holds", async () => {
     const runId = await buildRun(own.database, tenant);
     await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
     expect(await waiter.until(runId, settled(runId), patience(0))).toMatchObject({ state: "COMPLETED" });
   });
 
-  it("answers at the feed's hint, long before it would look by itself", async () => {
+  it("answers on a hint of the feed, long before the next poll", async () => {
     const runId = await buildRun(own.database, tenant);
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const wait = slow.until(runId, settled(runId), patience(20_000));
     await delay(30);
     await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
-    const told = Date.now();
+    const notified = Date.now();
     feed.changed(runId, "progress");
     expect(await wait).toMatchObject({ state: "COMPLETED" });
-    expect(Date.now() - told).toBeLessThan(5000);
+    expect(Date.now() - notified).toBeLessThan(5000);
     slow.close();
   });
 
-  it("is told by another process' feed as well", async () => {
+  it("is notified by another process' feed as well", async () => {
     const other = openRunFeed(own.database, () => undefined);
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const runId = await buildRun(own.database, tenant);
     const wait = slow.until(runId, settled(runId), patience(20_000));
     await moveRun(own.database, tenant, runId, "RUNNING", "FAILED");
-    // It hears of the watcher a moment later, and until then keeps progress to itself.
+    // It learns of the watcher with a delay, and until then sends no progress.
     const hints = setInterval(() => other.changed(runId, "progress"), 20);
     expect(await wait).toMatchObject({ state: "FAILED" });
     clearInterval(hints);
@@ -62,7 +62,7 @@ describe("a run waiter", () => {
     await other.close();
   });
 
-  it("asks nothing in between for who waits for the end or a pause, be it told here or by another process", async () => {
+  it("sends no queries while waiting for a settled run, whether this or another process settles it", async () => {
     const other = openRunFeed(own.database, () => undefined);
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const runId = await buildRun(own.database, tenant);
@@ -106,7 +106,7 @@ describe("a run waiter", () => {
     slow.close();
   });
 
-  it("sends no message of what is waited for here alone, but of what a watcher elsewhere waits for as well", async () => {
+  it("sends no message of a run watched only here, and one of a run watched elsewhere", async () => {
     const messages: string[] = [];
     const listener = own.database.listen(
       "millrace_runs",
@@ -118,7 +118,7 @@ describe("a run waiter", () => {
     const unwatch = [feed.watch(alone, () => undefined, true), feed.watch(shared, () => undefined, true)];
     const other = openRunFeed(own.database, () => undefined);
     other.watch(shared, () => undefined);
-    // The first message is the other's, the second answers that somebody waits here, too.
+    // The first message is the other's, the second announces the watcher of this process.
     await expect.poll(() => messages.slice(1)).toEqual([`${shared}?`, `${shared}?`]);
     feed.changed(alone, "progress");
     feed.changed(alone, "settled");
@@ -128,7 +128,7 @@ describe("a run waiter", () => {
     await Promise.all([other.close(), listener.close()]);
   });
 
-  it("finds a change nobody told of", async () => {
+  it("finds a change without a notification", async () => {
     const runId = await buildRun(own.database, tenant);
     const wait = waiter.until(runId, settled(runId), patience(20_000));
     await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
@@ -142,7 +142,7 @@ describe("a run waiter", () => {
     expect(Date.now() - start).toBeGreaterThanOrEqual(149);
   });
 
-  it("gives up at once when the client goes away", async () => {
+  it("stops at once when the client disconnects", async () => {
     const runId = await buildRun(own.database, tenant);
     const gone = new AbortController();
     const wait = waiter.until(runId, settled(runId), patience(60_000, gone.signal));
@@ -151,7 +151,7 @@ describe("a run waiter", () => {
     await expect(waiter.until(runId, settled(runId), patience(60_000, gone.signal))).rejects.toThrow("gone");
   });
 
-  it("answers all who wait when the process is about to stop, and makes nobody wait from then on", async () => {
+  it("answers all waiting calls when the process is about to stop, and lets none wait from then on", async () => {
     const runId = await buildRun(own.database, tenant);
     const stopping = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const waits = [
@@ -185,7 +185,7 @@ describe("a run waiter", () => {
     slow.close();
   });
 
-  it("outlives a database that is away for a moment, but not one that stays away", async () => {
+  it("survives a short outage of the database, but not a long one", async () => {
     const runId = await buildRun(own.database, tenant);
     const away = Object.assign(new Error("terminating connection"), { code: "57P01" });
     let failures = 2;
@@ -202,7 +202,7 @@ describe("a run waiter", () => {
     );
   });
 
-  it("serves a thousand who wait with few queries", async () => {
+  it("serves a thousand waiting calls with few queries", async () => {
     const runId = await buildRun(own.database, tenant);
     let asked = 0;
     const read = (): Promise<RunRow | null> => {

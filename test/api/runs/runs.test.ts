@@ -96,7 +96,7 @@ describe("creating a run", () => {
     expect(run.latency_ms).toBeLessThanOrEqual(Date.parse(run.finished_at) - Date.parse(run_at) + 50);
   });
 
-  it("ends it at its own time-out", async () => {
+  it("fails it at its own time-out", async () => {
     const { body } = await tenant.secret.post("/v2/runs", {
       project_id: await tenant.deploy(slow(60)),
       inputs: {},
@@ -175,7 +175,7 @@ describe("creating a run", () => {
     expect((await tenant.secret.post("/v2/runs", given)).status).toBe(201);
   });
 
-  it("counts those that come at the same moment, and finds a run again where there is no place left", async () => {
+  it("counts concurrent ones, and still finds an existing run when the limit is reached", async () => {
     const limited = await tenant.deploy({ ...slow(60), settings: { max_concurrent_runs: 3 } });
     const given = { project_id: limited, inputs: {} };
     const answers = await Promise.all(
@@ -196,7 +196,7 @@ describe("creating a run", () => {
 });
 
 describe("getting a run", () => {
-  it("waits until it has ended, when asked to", async () => {
+  it("waits until it is terminal, when asked to", async () => {
     const { body } = await tenant.secret.post("/v2/runs", { project_id: await tenant.deploy(slow(0.5)), inputs: {} });
     const start = Date.now();
     const short = await tenant.secret.get(`/v2/runs/${body.run_id}`, { query: { wait_seconds: 0 } });
@@ -321,7 +321,7 @@ describe("the events of a run", () => {
     expect(await follow(run.run_id, { "last-event-id": String(rest.length) })).toHaveLength(Number(seen));
   });
 
-  it("end with a 204 for who has seen the last, so that an EventSource stops", async () => {
+  it("are a 204 for a client that has seen the last, so that an EventSource stops", async () => {
     const { body: run } = await create({ mode: "sync" });
     const events = await follow(run.run_id);
     const headers = { accept: "text/event-stream", "last-event-id": String(events.length) };
@@ -330,7 +330,7 @@ describe("the events of a run", () => {
     expect((await tenant.secret.get(`/v2/runs/${run.run_id}`, { headers: bad })).status).toBe(422);
   });
 
-  it("tell of a pause, and of the answer", async () => {
+  it("report a pause and its answer", async () => {
     const { body: run } = await tenant.secret.post("/v2/runs", {
       project_id: await tenant.deploy(asking()),
       inputs: {},

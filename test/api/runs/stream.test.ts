@@ -40,7 +40,7 @@ describe("streaming a deployed flow", () => {
     for await (const line of framesOf(response)) {
       const frame = JSON.parse(line);
       frames.push(frame);
-      // What is there is told while the run goes on: it cannot end before this.
+      // Outputs are sent while the run continues: it cannot complete before this.
       if ("early" in frame.outputs) release();
     }
     for (const frame of frames) {
@@ -71,9 +71,9 @@ describe("streaming a deployed flow", () => {
     });
     const outputs: object[] = [];
     for await (const line of framesOf(response)) outputs.push(JSON.parse(line).outputs);
-    const told = outputs.flatMap((each) => Object.entries(each));
-    expect(told).toHaveLength(2);
-    expect(Object.fromEntries(told)).toEqual({ early: "Ada", late: "done" });
+    const sent = outputs.flatMap((each) => Object.entries(each));
+    expect(sent).toHaveLength(2);
+    expect(Object.fromEntries(sent)).toEqual({ early: "Ada", late: "done" });
   });
 
   it.each([
@@ -97,7 +97,7 @@ describe("streaming a deployed flow", () => {
     expect(events.map(({ id }) => Number(id))).toEqual(events.map(({ id }) => Number(id)).toSorted((a, b) => a - b));
   });
 
-  it("ends with the frame of a failure", async () => {
+  it("closes with the frame of a failure", async () => {
     const response = await tenant.public.raw("POST", address(await tenant.deploy(failing())), {});
     const lines = [];
     for await (const line of framesOf(response)) lines.push(line);
@@ -105,7 +105,7 @@ describe("streaming a deployed flow", () => {
   });
 
   it.each(["", "?sse=true"])(
-    "ends with the frame of a pause, and shows the rest to who streams again (%j)",
+    "closes with the frame of a pause, and sends the rest to a later stream (%j)",
     async (query) => {
       const url = address(await tenant.deploy(asking())) + query;
       const options = { headers: { "idempotency-key": crypto.randomUUID() } };
@@ -135,7 +135,7 @@ describe("streaming a deployed flow", () => {
     await response.text();
   });
 
-  it("tells of an output at once although a node beside it, which began first, takes its time", async () => {
+  it("sends an output at once although a parallel node that began first is slow", async () => {
     const release = target.hold("/beside");
     const flowId = await tenant.deploy(
       flow(
@@ -159,7 +159,7 @@ describe("streaming a deployed flow", () => {
     expect(frame).toMatchObject({ outputs: { early: "Ada", later: "later", last: "200" }, state: "COMPLETED" });
   });
 
-  it("goes on with the run when the client goes away, and finds it again by its Idempotency-Key", async () => {
+  it("continues the run when the client disconnects, and finds it again by its Idempotency-Key", async () => {
     const flowId = await tenant.deploy(slow(1));
     const options = { headers: { "idempotency-key": crypto.randomUUID() } };
     const gone = new AbortController();
@@ -193,8 +193,8 @@ describe("streaming a deployed flow", () => {
     expect(answers.map(({ headers }) => headers.get("idempotent-replayed"))).toEqual([null, "true"]);
   });
 
-  it.each(["", "?sse=true"])("is kept alive by what is no frame (%j)", async (query) => {
-    // Nobody works here, so that the run stays as it is.
+  it.each(["", "?sse=true"])("is kept alive by comments (%j)", async (query) => {
+    // There is no worker, so the run does not progress.
     const api = await startInProcess({ env: { MILLRACE_STREAM_KEEP_ALIVE_MS: "50" } });
     const idle = await openTenant({ ...tenant.target, ...api });
     const gone = new AbortController();

@@ -6,7 +6,7 @@ async function* linesOf(response: Response): AsyncGenerator<string, void> {
     rest = lines.pop() ?? "";
     yield* lines;
   }
-  if (rest !== "") throw new Error(`the stream ends within a line: ${rest}`);
+  if (rest !== "") throw new Error(`the stream was cut within a line: ${rest}`);
 }
 
 /** The frames of a stream of JSON lines, as text; the empty lines that keep it alive are none. */

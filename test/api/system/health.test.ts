@@ -12,7 +12,7 @@ describe("health", () => {
   });
   afterAll(() => api.close());
 
-  it("is told without a credential", async () => {
+  it("is readable without a credential", async () => {
     const open = checkedClient(api);
     expect(await open.get("/healthz")).toMatchObject({ status: 200, body: { status: "ok" } });
     expect(await open.get("/readyz")).toMatchObject({

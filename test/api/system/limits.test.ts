@@ -13,7 +13,7 @@ describe("limits", () => {
   });
   afterAll(() => api.close());
 
-  it("are told as they are configured", async () => {
+  it("are published as configured", async () => {
     const { status, body } = await checkedClient(api, (await createOrganisation(api)).secretKey).get("/v2/limits");
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -37,7 +37,7 @@ describe("limits", () => {
     });
   });
 
-  it("hold as they are told", async () => {
+  it("are enforced as published", async () => {
     const mine = checkedClient(api, (await createOrganisation(api)).secretKey);
     expect((await mine.post("/v2/projects", { name: "a", description: "x".repeat(2048) })).status).toBe(413);
     const nodes = ["in-0", "in-1", "in-2"].map((id) => ({ id, type: "input" }));
