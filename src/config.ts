@@ -130,7 +130,7 @@ export const environmentSchema = z.object({
     .describe("How often sweeper and reconciler look for runs to start, signal again or settle"),
   MILLRACE_STUCK_AFTER_MS: int(100, 3_600_000)
     .default(60_000)
-    .describe("Age from which a run that nobody moved is compared with Temporal's own view"),
+    .describe("Age from which a run without progress is compared with Temporal's own view"),
   MILLRACE_MASTER_KEY: list
     .pipe(z.array(masterKey).min(1))
     .optional()
@@ -176,7 +176,7 @@ export const environmentSchema = z.object({
     .describe("Parts into which deliveries are divided by subscription; each is made by one worker at a time"),
   MILLRACE_WEBHOOK_POLL_MS: int(2000, 60_000)
     .default(5000)
-    .describe("How often a worker looks for events and deliveries that no notification told of"),
+    .describe("How often a worker polls for events and deliveries without a notification"),
   MILLRACE_WEBHOOK_SECRET_GRACE_MS: int(0, 30 * DAY_MS)
     .default(DAY_MS)
     .describe("Time after a rotation during which deliveries are signed with the old secret as well"),
