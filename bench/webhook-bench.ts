@@ -3,6 +3,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { uuidv7 } from "uuidv7";
+import { createKey, createOrganisation } from "../src/cli/accounts.ts";
 import { insertEvent } from "../src/stores/webhooks/outbox.ts";
 import { inlineFlow } from "./flows.ts";
 import { median, quantile, throughput } from "./measure.ts";
@@ -26,6 +27,7 @@ export async function webhookBench(stage: Stage, withService: WithService, quick
     ...(await burst(stage, api, count)),
     ...(await beside(stage, api, quick ? 5 : 15)),
     ...(await cost(stage, api, quick ? { rounds: 1, load: 150 } : { rounds: 3, load: 300 })),
+    ...(await many(stage, api, quick ? { rounds: 1, load: 300 } : { rounds: 3, load: 600 })),
     "",
   ]);
 }
@@ -111,6 +113,42 @@ async function cost(stage: Stage, api: Process, { rounds, load }: { rounds: numb
   ];
 }
 
+/** The throughput of inline flows, without and with an event for each of a thousand subscriptions of ten organisations. */
+async function many(stage: Stage, api: Process, { rounds, load }: { rounds: number; load: number }): Promise<string[]> {
+  const project = await stage.deploy(api, inlineFlow);
+  const call = stage.call(api, project, { "in-0": "Ada" });
+  const [receiver] = await receivers(1);
+  if (!receiver) return [];
+  const organisations: string[] = [];
+  for (let n = 0; n < 10; n += 1) {
+    const { org_id } = await createOrganisation(stage.db, `bench ${n}`);
+    const { value: key } = await createKey(stage.db, { org_id, name: "bench", kind: "secret" });
+    for (let made = 0; made < 100; made += 20)
+      await Promise.all(
+        Array.from({ length: 20 }, () => subscribe({ key }, api, receiver.url, ["skill.version.created"])),
+      );
+    organisations.push(org_id);
+  }
+  await throughput(call, 30, 60);
+  const none: number[] = [];
+  const each: number[] = [];
+  const took: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    none.push(await throughput(call, 30, load));
+    receiver.lags.length = 0;
+    const under = throughput(call, 30, load);
+    const since = performance.now();
+    for (const org_id of organisations) await stage.db.system((db) => insertEvent(db, event(org_id)));
+    await until(() => receiver.lags.length >= 1000);
+    took.push(performance.now() - since);
+    each.push(await under);
+  }
+  receiver.close();
+  return [
+    `- inline flows, 30 at once, ${load} of them: ${median(none).toFixed(1)} a second, and ${median(each).toFixed(1)} while a thousand subscriptions get an event each, ratio ${(median(each) / median(none)).toFixed(2)}; all had it after ${median(took).toFixed(0)} ms`,
+  ];
+}
+
 function event(org_id: string) {
   return { event_id: uuidv7(), org_id, type: "skill.version.created", project_id: null, data: { n: 1 } };
 }
@@ -124,7 +162,12 @@ async function steadily(stage: Stage, perSecond: number, seconds: number): Promi
   }
 }
 
-async function subscribe(stage: Stage, api: Process, url: string, events: string[]): Promise<() => Promise<void>> {
+async function subscribe(
+  stage: Pick<Stage, "key">,
+  api: Process,
+  url: string,
+  events: string[],
+): Promise<() => Promise<void>> {
   const path = `${api.url}/v2/webhooks/subscriptions`;
   const { subscription_id } = (await request(path, stage.key, { url, events })) as { subscription_id: string };
   return async () => {

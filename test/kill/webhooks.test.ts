@@ -20,7 +20,12 @@ const receivers: Array<() => Promise<void>> = [];
 beforeAll(async () => {
   installation = await install({
     workers: 2,
-    env: { MILLRACE_WEBHOOK_SCHEDULE_MS: "0,200,400,800,1600,1600,1600,1600", MILLRACE_WEBHOOK_TIMEOUT_MS: "2000" },
+    env: {
+      MILLRACE_WEBHOOK_SCHEDULE_MS: "0,200,400,800,1600,1600,1600,1600",
+      MILLRACE_WEBHOOK_TIMEOUT_MS: "2000",
+      // So that one worker owns all there is.
+      MILLRACE_WEBHOOK_SHARDS: "1",
+    },
   });
 });
 afterAll(async () => {
@@ -94,6 +99,48 @@ async function countWhile(what: string, kills: () => Promise<void>): Promise<voi
     outcome: `${ids.length} events written, each delivered to both; ${doubles} came to the steady one more than once, with the same webhook-id`,
   });
 }
+
+/** Attempts that each worker has made, by its own count. */
+async function attemptsOf(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const lines = text.split("\n").filter((line) => line.startsWith("millrace_webhook_attempts_total{"));
+  return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}
+
+describe("the worker that owns a shard", () => {
+  it.each(["killed", "frozen"] as const)(
+    "%s: another takes over once its heartbeats are missed, and nothing is lost or sent twice",
+    async (fate) => {
+      const { bench, project_id, steady } = await setUp();
+      const send = async (): Promise<void> => {
+        const { status } = await bench.api.post("/v2/runs", { project_id, inputs: { "in-0": "x" } });
+        expect(status).toBe(201);
+      };
+      const counts = () => Promise.all(installation.worker.map(({ url }) => attemptsOf(url)));
+      const before = await counts();
+      await send();
+      await eventually("its two events are delivered and recorded", async () => {
+        const open = "select 1 from webhook_deliveries where org_id = $1 and status <> 'delivered'";
+        return steady.received().length === 2 && (await installation.sql(open, [bench.org_id])).length === 0;
+      });
+      const made = (await counts()).map((count, at) => count - (before[at] ?? 0));
+      const owner = installation.worker[made.indexOf(Math.max(...made))];
+      if (!owner) return expect.fail("no worker delivers");
+      // Nothing is under way: what comes now is for the next owner.
+      const since = Date.now();
+      if (fate === "killed") await owner.kill();
+      else owner.signal("SIGSTOP");
+      for (let n = 0; n < 10; n += 1) await send();
+      await eventually("all have arrived", () => steady.counts().size === 22, 45_000);
+      expect(Date.now() - since).toBeLessThan(30_000);
+      if (fate === "killed") await owner.restart();
+      else owner.signal("SIGCONT");
+      await send();
+      await eventually("these, too", () => steady.counts().size === 24);
+      expect(steady.received()).toHaveLength(24);
+    },
+  );
+});
 
 describe("events while a part is killed", () => {
   it("workers, first one of two and then both: none is lost, none duplicated", async () => {
