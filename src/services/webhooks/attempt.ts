@@ -21,8 +21,11 @@ export interface AttemptOutcome {
   readonly after: AfterAttempt | null;
 }
 
-/** Makes an attempt and records it. Rejects when `signal` aborts, or the database cannot be written to. */
-export type AttemptDelivery = (job: DeliveryJob, signal: AbortSignal) => Promise<AttemptOutcome>;
+/**
+ * Makes an attempt and records it; in between, when the receiver has answered or its time is over, calls `onSent`. Rejects
+ * when `signal` aborts, or the database cannot be written to.
+ */
+export type AttemptDelivery = (job: DeliveryJob, signal: AbortSignal, onSent: () => void) => Promise<AttemptOutcome>;
 
 /** While the database is away, what came of an attempt is held so long (ms): forgotten, it would be made again. */
 const RECORD_PATIENCE_MS = 60_000;
@@ -30,8 +33,9 @@ const RECORD_PAUSE_MS = 500;
 
 export function createAttemptDelivery(deps: AttemptDeps): AttemptDelivery {
   const { send, record, schedule, random = Math.random, onAttempt } = deps;
-  return async (job, signal) => {
+  return async (job, signal, onSent) => {
     const result = await send(job, signal);
+    onSent();
     const verdict = verdictOf(result, job.tries + 1, schedule, random);
     for (const until = Date.now() + RECORD_PATIENCE_MS; ;) {
       try {

@@ -126,21 +126,26 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     const slot = slots.take(job.subscription_id, asFailing);
     // Its share of the slots was counted beforehand.
     if (slot === null) return;
-    const work = deliver(job)
+    const release = (): void => {
+      slot.release();
+      claiming.wake();
+    };
+    const work = deliver(job, release)
       .catch((error: unknown) => {
         look(job.subscription_id, performance.now() + claimMs);
         if (!abort.signal.aborted) onError(error, job);
       })
       .finally(() => {
-        slot.release();
         underWay.delete(job.delivery_id);
-        claiming.wake();
+        release();
       });
     underWay.set(job.delivery_id, work);
   }
 
-  async function deliver(job: DeliveryJob): Promise<void> {
-    const { verdict, after } = await attempt(job, abort.signal);
+  // A slot is for what is at a receiver. What has been sent and waits to be recorded is bounded by the claims, which wait
+  // for the same database.
+  async function deliver(job: DeliveryJob, onSent: () => void): Promise<void> {
+    const { verdict, after } = await attempt(job, abort.signal, onSent);
     if (verdict.status === "delivered") failing.delete(job.subscription_id);
     else failing.add(job.subscription_id);
     // Somebody sent it again while it was under way: it is due at once.

@@ -13,7 +13,7 @@ import { advanceReplays, relayEvents } from "./relay.ts";
 import { createDeliverySlots } from "./slots.ts";
 
 /** Events written within this time (ms) are relayed together. */
-const RELAY_SPACING_MS = 25;
+const RELAY_SPACING_MS = 75;
 
 export interface WebhooksDeps
   extends
