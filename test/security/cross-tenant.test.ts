@@ -32,6 +32,9 @@ const withIds = guarded.filter((operation) => idsOf(operation).some(({ name }) =
 /** Other ids that are as good as none: a new one for each of the victim's. */
 const unknown = (ids: Ids): Ids => Object.fromEntries(Object.keys(ids).map((name) => [name, randomUUID()]));
 
+/** Ids that a body may have and the first example has not. */
+const OPTIONAL = ["validateFlow.project_id"];
+
 /** A body that fits: the first example, with these ids where it has ids. */
 function bodyOf(operation: Operation, ids: Ids): unknown {
   if (operation.multipart) {
@@ -41,7 +44,8 @@ function bodyOf(operation: Operation, ids: Ids): unknown {
   }
   if (!operation.body) return undefined;
   const example = (Object.values(operation.examples ?? {})[0] ?? {}) as Record<string, unknown>;
-  const members = idsOf(operation).filter((each) => each.in === "body" && each.name in example);
+  const isGiven = (name: string): boolean => name in example || OPTIONAL.includes(`${operation.id}.${name}`);
+  const members = idsOf(operation).filter((each) => each.in === "body" && isGiven(each.name));
   return { ...example, ...Object.fromEntries(members.map(({ name }) => [name, idFor(ids, operation, name)])) };
 }
 

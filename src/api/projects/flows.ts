@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { flowJsonSchema } from "../../domain/flow/definition/flow-schema.ts";
 import { flowLimits, isError, subflowProblems } from "../../services/projects/deploy-flow.ts";
+import { requireProject } from "../../services/projects/projects.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -34,7 +35,9 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
         .meta({ id: "FlowValidate" }),
       examples: { flow: { flow: EXAMPLE_FLOW } },
       success: { 200: { description: "Whether it can be deployed, and why not.", schema: flowValidationSchema } },
+      problems: ["not_found"],
       async handler({ body, principal: { org_id } }) {
+        if (body.project_id !== undefined) await requireProject(db, org_id, body.project_id, "project");
         const checked = await evaluation.flow(org_id, body.flow, limits);
         const ofCalls = checked.valid
           ? await db.org(org_id, (connection) => subflowProblems(connection, checked.definition, body.project_id))
