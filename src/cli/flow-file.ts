@@ -3,7 +3,7 @@ import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
 import { isUuid } from "../domain/uuid.ts";
 
-/** A flow as it stands in a file: checked by the API, not here. */
+/** A flow as read from a file: checked by the API, not here. */
 export type FlowFile = Readonly<Record<string, unknown>> & {
   readonly name: string;
   readonly examples?: readonly { readonly name: string; readonly inputs: Readonly<Record<string, unknown>> }[];

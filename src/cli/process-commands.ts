@@ -9,7 +9,7 @@ const MAINS = {
   migrate: "bring the database's schema up to date",
 } as const;
 
-/** `dev`, and `api`, `worker` and `migrate`, each a process of its own. */
+/** `dev`, and `api`, `worker` and `migrate`, each as a separate process. */
 export function addProcessCommands(program: Command): void {
   program
     .command("dev")

@@ -8,7 +8,7 @@ import type { ReadinessParts } from "./readiness.ts";
 /** `/healthz`, `/readyz` and `/metrics` of a process that serves nothing else. */
 export function createHealthServer(metrics: Metrics, readiness: ReadinessParts, logger: Logger): Server {
   return createServer((request, response) => {
-    // Probes add queries of their own.
+    // Probes may add query parameters.
     const [path] = (request.url ?? "").split("?", 1);
     const answer = async (): Promise<void> => {
       switch (path) {

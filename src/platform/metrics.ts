@@ -7,7 +7,7 @@ const LONG = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 21_6
 /** Of the runs of one project (s). */
 const COARSE = [0.1, 0.5, 1, 5, 30, 300, 3600];
 
-/** Projects that have time series of their own in a process; all further ones are counted together. */
+/** Most projects with their own time series in a process; all others are counted together. */
 const MAX_PROJECTS = 200;
 const OTHER_PROJECTS = "other";
 
@@ -39,7 +39,7 @@ export interface Metrics {
   httpRequest(labels: { operation: string; status: number }, seconds: number): void;
   /** A run's workflow has begun. */
   runStarted(): void;
-  /** A run reached a terminal state, so many seconds after its creation; `project` is the project's id. */
+  /** A run reached a terminal state, this many seconds after its creation; `project` is the project's id. */
   runFinished(labels: { state: string; project: string }, seconds: number): void;
   nodeFinished(labels: { kind: string; state: string }, seconds: number): void;
   /** An attempt of a node failed, whether or not another one follows. */
@@ -56,7 +56,7 @@ export interface Metrics {
   subscriptionsInTrouble(failing: number, disabled: number): void;
   /** An attempt to deliver an event ended: "delivered", or why not. */
   deliveryAttempted(outcome: string): void;
-  /** An event was delivered, so many seconds after it happened. */
+  /** An event was delivered, this many seconds after it happened. */
   delivered(lagSeconds: number): void;
   /** An outbound request ended: "ok", or the code of FetchRefused or FetchFailed. */
   outboundRequest(outcome: string): void;
@@ -69,7 +69,7 @@ export interface Metrics {
   readonly contentType: string;
 }
 
-/** Creates a registry of its own, with the process's default metrics. `service` labels everything in it. */
+/** Creates a separate registry, with the process's default metrics. `service` labels everything in it. */
 export function createMetrics(options: { readonly service: string; readonly processMetrics?: boolean }): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ service: options.service });

@@ -78,7 +78,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
   // The server enforces the statement's time limit; this later limit covers a server that no longer responds.
   // Statements are planned once a connection and kept: planning the longest takes more than executing it. A plan made while
-  // its table was small would go on reading all of it as it grows, so whole tables are read only where no index serves.
+  // its table was small would keep reading all of it as it grows, so whole tables are read only where no index serves.
   const planning = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off";
   const orgPool = new Pool({
     ...common,

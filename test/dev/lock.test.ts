@@ -27,7 +27,7 @@ describe("the lock of a state folder", () => {
     expect((refusal as Error).message).toContain(`process ${owner}`);
   });
 
-  it("is taken over from a dead owner, whose children are ended", async () => {
+  it("is taken over from a killed owner, whose children are stopped", async () => {
     const dir = scratchDirectory();
     const child = await someProcess();
     const children = { api: { pid: child, identity: identity(child) } };
@@ -39,7 +39,7 @@ describe("the lock of a state folder", () => {
     lock.release();
   });
 
-  it("leaves a process alone that merely has the id of a dead child", async () => {
+  it("leaves a process alone that only has the id of an exited child", async () => {
     const dir = scratchDirectory();
     const stranger = await someProcess();
     const children = { api: { pid: stranger, identity: "an earlier boot/7" } };

@@ -84,7 +84,7 @@ describe("npm start", () => {
     expect(after.map((run) => run.run_id)).toContain(before[0]?.run_id);
   });
 
-  it("starts again what dies, and says so", { timeout: 180_000 }, async () => {
+  it("restarts killed parts, and reports it", { timeout: 180_000 }, async () => {
     const run = start(scratchDirectory());
     await run.ready();
     const { url, secret_key, projects } = run.state();

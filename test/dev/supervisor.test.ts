@@ -36,7 +36,7 @@ describe("supervise", () => {
     await supervised.stop();
   });
 
-  it("goes on trying while it does not start", async () => {
+  it("keeps retrying while it does not start", async () => {
     const { parts, said, options, failNext } = stage();
     const supervised = await supervise(options);
     failNext(3);

@@ -165,7 +165,7 @@ describe("a signal lost in an outage of Temporal", () => {
     await eventually("the child's request is there", () => target.hits("/hang") === 1);
     await installation.temporal.kill();
     expect((await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "enough" })).status).toBe(202);
-    // The api's own call would be tried on: longer than its client has patience, and then the api dies, too.
+    // The api would retry its own call: the outage outlasts the client's retries, and then the api is killed, too.
     await delay(500);
     await installation.api[0]?.kill();
     await installation.temporal.restart();

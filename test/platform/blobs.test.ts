@@ -154,7 +154,7 @@ describe("file blob store", () => {
     expect(await filesUnder(root)).toEqual([]);
   });
 
-  it("removes the temporary files of dead processes when it starts, and no others", async () => {
+  it("removes the temporary files of killed processes when it starts, and no others", async () => {
     const temporary = join(root, "tmp");
     await mkdir(temporary, { recursive: true });
     await writeFile(join(temporary, "stale"), "half of something");

@@ -136,7 +136,7 @@ describe("child pool: calls", () => {
     expect(await call(pool, "size", {}, { body })).toBe(500 * 64 * 1024);
   });
 
-  it("passes on what a body's stream fails with, and goes on", async () => {
+  it("rethrows a failure of a body's stream, and continues", async () => {
     const pool = createPool();
     const stream = Readable.from(
       (async function* () {
@@ -231,7 +231,7 @@ describe("child pool: isolation", () => {
 });
 
 describe("child pool: hostile children", () => {
-  it("kills a call that takes too long, and goes on", async () => {
+  it("kills a call that takes too long, and continues", async () => {
     const pool = createPool({ timeoutMs: 2000 });
     const pid = await call(pool, "pid");
     const began = Date.now();
@@ -320,7 +320,7 @@ describe("child pool: hostile children", () => {
 });
 
 describe("child pool: life", () => {
-  it("says so when children do not start, and does not try for ever", async () => {
+  it("reports when children do not start, and stops retrying", async () => {
     const broken = join(folder, "broken.mjs");
     await writeFile(broken, "throw new Error('broken installation');");
     const pool = createPool({ entry: broken, spares: 1 });

@@ -122,7 +122,7 @@ describe("huge-list", { timeout: 60_000 }, () => {
 });
 
 describe("what is evaluated elsewhere", () => {
-  it("comes to the same as on the spot", async () => {
+  it("gives the same result as inline evaluation", async () => {
     const template = "{% for x in l %}{{ x.n | plus: 1 }}{{ x }}{% endfor %}";
     expect(await render(template, { l: [{ n: 1 }, { text: "t" }] }, roomy)).toBe('2{"n":1}1t');
     expect(await compute("nodes.l.map(x, nodes.l.map(y, nodes.l.size() * x + y))", { l: [1, 2] }, roomy)).toEqual([

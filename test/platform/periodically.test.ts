@@ -49,7 +49,7 @@ describe("a task that repeats", () => {
     succeed();
   });
 
-  it("begins at once when it is woken, and once more when it is woken during a round", async () => {
+  it("starts at once when woken, and once more when woken during a round", async () => {
     const { task: woken, rounds, succeed, pass } = begin(1000);
     woken.wake();
     await pass(0);

@@ -24,7 +24,7 @@ const PLAIN: Ids = {
   "createRun.user_id": HANDLE,
   "runDeployedFlow.user_id": HANDLE,
   "streamDeployedFlow.user_id": HANDLE,
-  // Nobody has a connection.
+  // No organisation has a connection.
   connection_id: "0197f0a0-0000-7000-8000-000000000000",
   connection_source_ids: "bucket/prefix",
 };

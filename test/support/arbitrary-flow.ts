@@ -5,7 +5,7 @@ import { node } from "./flows.ts";
 
 type Node = FlowDefinition["nodes"][number];
 
-/** Nodes that may stand anywhere; `earlier` are ids that are surely settled when they run. */
+/** Nodes that are allowed anywhere; `earlier` are ids that are surely settled when they run. */
 function anyNode(id: string, earlier: readonly string[], depth: number): fc.Arbitrary<Node> {
   const read = earlier.length === 0 ? fc.constant("1") : fc.constantFrom(...earlier).map((from) => `nodes["${from}"]`);
   const text =

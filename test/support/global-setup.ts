@@ -38,7 +38,7 @@ interface Shared {
 // Vitest loads this file once a project; the servers are nevertheless shared between projects.
 const shared = globalThis as typeof globalThis & { millrace?: Shared | undefined };
 
-/** Starts, on throw-away state, what the tests of a project need, and stops it after the last project. */
+/** Starts, with temporary state, what the tests of a project need, and stops it after the last project. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   shared.millrace ??= { users: 0, servers: startServers(), build: build() };
   const state = shared.millrace;

@@ -3,7 +3,7 @@ import type { ValidationIssue } from "../../domain/errors.ts";
 export const MAX_JSON_DEPTH = 100;
 /**
  * Members and items in all: what parsing and checking a body costs goes by them more than by its bytes. A flow that is
- * one list of so many has as many values as a flow may.
+ * one list of this size has as many values as a flow may.
  */
 export const MAX_JSON_VALUES = 500_000;
 

@@ -69,7 +69,7 @@ export interface ContentAnswer {
   readonly headers?: AnswerHeaders;
 }
 
-/** `"written"`: the handler has written the response by itself. */
+/** `"written"`: the handler has written the response itself. */
 export type Answer = JsonAnswer | ContentAnswer | "written";
 
 /** One of the answers an operation documents. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { Problem, ValidationProblem, invalid, tooLarge } from "../../domain/errors.ts";
 import { JsonShape, findForbidden } from "./json-guard.ts";
 
@@ -35,7 +35,7 @@ export async function readJson(req: IncomingMessage, options: ReadJsonOptions): 
   const bytes = await readBytes(req, options.limit, (chunk) => shape.read(chunk));
   if (bytes.length === 0) return { value: undefined, bytes };
   const letOthers = async (): Promise<void> => {
-    if (bytes.length >= LONG_BODY_BYTES) await nextTurn();
+    if (bytes.length >= LONG_BODY_BYTES) await yieldToEventLoop();
   };
   const text = decode(bytes);
   if (shape.problem !== null) throw invalid(["body"], shape.problem, "json_too_complex");

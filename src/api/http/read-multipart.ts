@@ -127,7 +127,7 @@ export function jsonField<S extends z.ZodType>(schema: S) {
 /** Members of a part that formidable's types leave out. */
 interface Part extends formidable.Part {
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** How the content was decoded; formidable goes on to take it for the charset of a field. */
+  /** How the content was decoded; formidable then uses it as the charset of a field. */
   transferEncoding: string;
 }
 
@@ -290,7 +290,7 @@ function readDisposition(header: string | undefined): { name: string; filename: 
   }
 }
 
-/** Text whose bytes stand there as characters; what is no UTF-8 stays Latin-1, as older clients send names. */
+/** Decodes text whose characters are bytes: as UTF-8 if valid, else as Latin-1, in which older clients send names. */
 function utf8(text: string): string {
   const bytes = Buffer.from(text, "latin1");
   if (bytes.toString("latin1") !== text) return text;

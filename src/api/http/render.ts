@@ -6,7 +6,7 @@ export interface Rendered {
   readonly headers: AnswerHeaders;
   /** JSON text. */
   readonly body?: string;
-  /** The answer stands although its status is that of a failure. */
+  /** The answer is final although its status is that of a failure. */
   readonly settled?: boolean;
   /** See JsonAnswer. */
   readonly recoverable?: boolean;

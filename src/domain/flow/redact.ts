@@ -85,7 +85,7 @@ type Reached = ReadonlyArray<readonly [path: number, steps: number]>;
 
 /**
  * A copy of `value` with what the paths name masked; `value` itself where no path matches in it. `root` says where
- * it stands under `$`: `["nodes", "http-0", "output"]`, `["inputs"]`, `["outputs", "out-0"]`.
+ * it is located under `$`: `["nodes", "http-0", "output"]`, `["inputs"]`, `["outputs", "out-0"]`.
  */
 export function redact(value: Json, paths: readonly RedactPath[], root: ReadonlyArray<string | number>): Json {
   let reached: Reached = paths.map((_, index) => [index, 0] as const);

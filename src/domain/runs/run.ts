@@ -55,7 +55,7 @@ export interface RunError {
   readonly code: string;
   readonly message: string;
   readonly node_id: string | null;
-  /** Where the node stands: "map-0[2]/guard-0"; null where no node is to blame. */
+  /** Path of the node: "map-0[2]/guard-0"; null where no node is to blame. */
   readonly path: string | null;
   readonly attempt: number;
   readonly retryable: boolean;
@@ -114,7 +114,7 @@ export interface PauseOpening {
   readonly shown_in?: readonly ShownPause[];
 }
 
-/** Where a pause stands as seen from a run around its own. */
+/** The position of a pause, as seen from an enclosing run. */
 export interface ShownPause {
   readonly run_id: string;
   readonly path: string;
@@ -169,7 +169,7 @@ export interface RunInput {
   readonly inputs: Readonly<Record<string, StoredValue>>;
   readonly timeout_seconds: number;
   readonly limits: RunLimits;
-  /** Nesting of sub-flows: 0 for a run of its own. */
+  /** Nesting of sub-flows: 0 for a top-level run. */
   readonly depth: number;
   /** Nodes taken over from an earlier run. */
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
@@ -181,7 +181,7 @@ export interface RunWorkflowInput extends Omit<RunInput, "plan"> {
   readonly plan?: Plan;
   /** The task queue of the activities of its nodes. */
   readonly node_queue: string;
-  /** Of a sub-flow's run: who waits for it. */
+  /** For a sub-flow's run: the run that waits for it. */
   readonly parent?: ParentRun;
 }
 

@@ -57,7 +57,7 @@ export async function storeReference(blobs: BlobStore, orgId: string, text: stri
   return { ref: { $blob: key, size } };
 }
 
-/** The value behind a stored form. Throws BlobNotFound where the blob is gone. */
+/** The value behind a stored form. Throws BlobNotFound when the blob no longer exists. */
 export async function loadValue(blobs: BlobStore, stored: StoredValue): Promise<Json> {
   if ("v" in stored) return stored.v;
   const bytes = await blobs.read(stored.ref.$blob, stored.ref.size);

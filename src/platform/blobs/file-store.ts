@@ -20,7 +20,7 @@ export function blobBelongsTo(key: string, orgId: string): boolean {
 
 /**
  * A blob store in a directory that all processes share (local disk or a network file system with atomic rename).
- * Temporary files left by dead processes are removed when it is created and every hour, until `close`.
+ * Temporary files left by killed processes are removed when it is created and every hour, until `close`.
  */
 export async function createFileBlobStore(directory: string): Promise<BlobStore & { close(): void }> {
   const root = resolve(directory);

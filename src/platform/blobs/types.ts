@@ -61,7 +61,7 @@ export interface BlobStore {
   read(key: string, maxBytes: number): Promise<Buffer>;
   /** Length of a blob, in bytes. */
   size(key: string): Promise<number>;
-  /** Removes a blob; one that is gone already is no error. */
+  /** Removes a blob; one that is already removed is no error. */
   delete(key: string): Promise<void>;
   /** Whether there is such a blob; false for a malformed key. */
   exists(key: string): Promise<boolean>;

@@ -210,7 +210,7 @@ function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-// By hand, since AbortSignal.any and AbortSignal.timeout keep what they are built from alive on Node 20.
+// Written out, since AbortSignal.any and AbortSignal.timeout keep what they are built from alive on Node 20.
 function startDeadline(outer: AbortSignal | undefined, ms: number, origin: string) {
   const controller = new AbortController();
   const stop = () => controller.abort(outer?.reason);

@@ -7,7 +7,7 @@ import type { Db } from "../db.ts";
 export interface NodeRunRow {
   readonly node_id: string;
   readonly type: NodeKind;
-  /** Where it stands: "http-0", or "map-0[3]/http-0" inside an iteration. */
+  /** Its path: "http-0", or "map-0[3]/http-0" inside an iteration. */
   readonly path: string;
   readonly state: NodeState;
   readonly attempts: number;

@@ -39,7 +39,7 @@ export interface RunListRow extends Omit<
 const LISTED_BYTES = 4096;
 const PREVIEW_CHARACTERS = 256;
 
-/** A run's id is made before its row is: by this much, at most, unless its first attempt died. */
+/** A run's id is made before its row is: by this much, at most, unless its first attempt crashed. */
 const ID_LEADS_MS = 60_000;
 
 const shortened = (column: string): string => `

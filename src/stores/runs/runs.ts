@@ -20,10 +20,10 @@ export interface StartInput {
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
 }
 
-/** The run that a run goes on from. */
+/** The run that a run resumes. */
 export interface ResumedFrom {
   readonly run_id: string;
-  /** The top-level node it goes on from; null where none was left to run. */
+  /** The top-level node it resumes from; null when none was left to run. */
   readonly node_id: string | null;
   /** The very place where the earlier run stopped, inside that node or the node itself. */
   readonly path: string | null;
@@ -148,7 +148,7 @@ export async function findChildRun(db: Db, parentRunId: string, idEnd: string): 
 
 /** Serialises additions of runs to the organisation until the transaction ends. */
 export async function lockRunCounts(db: Db, orgId: string): Promise<void> {
-  // A statement of its own: the count's must begin after the lock is there, or it does not see runs added concurrently.
+  // A separate statement: the count's must begin after the lock is there, or it does not see runs added concurrently.
   await db.query(
     {
       name: "lock_run_counts",

@@ -108,7 +108,7 @@ export async function listSubscriptions(db: Db, page: Keyset): Promise<WebhookSu
 
 /** How many live subscriptions the organisation has, one with this id not counted. Until the transaction ends nobody else counts. */
 export async function countSubscriptions(db: Db, except: string): Promise<number> {
-  // A statement of its own: the count's must begin after the lock is there, or it does not see what the others added.
+  // A separate statement: the count's must begin after the lock is there, or it does not see what the others added.
   await db.query({
     name: "lock_webhook_subscription_count",
     text: "select pg_advisory_xact_lock(hashtextextended('webhook_subscriptions ' || current_org(), 0))",
@@ -225,7 +225,7 @@ select subscription_id from disabled`,
 
 /** Hides a subscription for ever and ends its deliveries; false when there is none. Call it in a transaction. */
 export async function deleteSubscription(db: Db, subscriptionId: string): Promise<boolean> {
-  // A statement of its own: the next one must begin after the lock is there, or it does not see the deliveries that whoever
+  // A separate statement: the next one must begin after the lock is there, or it does not see the deliveries that whoever
   // held it has queued.
   if ((await lockSubscription(db, subscriptionId)) === null) return false;
   const rows = await db.query(

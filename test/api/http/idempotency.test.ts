@@ -198,7 +198,7 @@ describe("the record of a key", () => {
     });
   });
 
-  it("of a process that died can be taken when its lease has run out, not before", async () => {
+  it("of a killed process can be taken when its lease has expired, not before", async () => {
     const asked = request();
     let release = (): void => undefined;
     const never = record().once(

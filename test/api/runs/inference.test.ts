@@ -290,7 +290,7 @@ describe("a run that does not end well", () => {
     expect([status, body.code, body.error.code]).toEqual([504, "run_timeout", "run_timeout"]);
   });
 
-  it("that is cancelled meanwhile is a 409 with its id", async () => {
+  it("that is cancelled in the meantime is a 409 with its id", async () => {
     const flowId = await tenant.deploy(slow(60));
     const call = tenant.public.post(address(flowId), {});
     await expect

@@ -246,7 +246,7 @@ describe("answering a pause", () => {
   });
 });
 
-describe("going on from a failure", () => {
+describe("resuming after a failure", () => {
   const chain = (path: string, more: Record<string, unknown> = {}) =>
     flow(
       [
@@ -280,7 +280,7 @@ describe("going on from a failure", () => {
     expect((await tenant.secret.get(`/v2/runs/${failed.run_id}`)).body.state).toBe("FAILED");
   });
 
-  it("names the top-level node it goes on from, and the very place", async () => {
+  it("names the top-level node it resumes from, and the exact position", async () => {
     const inner = (node: { id: string; type: string; config: object }) => ({
       nodes: [node, { id: "o", type: "output", config: {} }],
       edges: [{ source: node.id, target: "o" }],
@@ -331,7 +331,7 @@ describe("going on from a failure", () => {
     await tenant.until(third.body.run_id, "COMPLETED");
   });
 
-  it("may go on with another version of the flow", async () => {
+  it("may resume with another version of the flow", async () => {
     const failed = await start(failing());
     const mended = failing("true");
     await tenant.secret.post(`/v2/projects/${failed.project_id}/versions`, { flow: mended });
@@ -406,7 +406,7 @@ describe("going on from a failure", () => {
     }
   });
 
-  it("is a 409 for a run with nothing to go on from", async () => {
+  it("is a 409 for a run with nothing to resume", async () => {
     const completed = await start(echo(), { "in-0": "x" });
     const paused = await start(asking());
     for (const [runId, body] of [

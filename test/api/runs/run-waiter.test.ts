@@ -166,7 +166,7 @@ describe("a run waiter", () => {
     expect(await stopping.until(runId, settled(runId), patience(60_000))).toMatchObject({ state: "COMPLETED" });
   });
 
-  it("asks once more for all the changes that come while it asks", async () => {
+  it("queries once more for all changes that arrive during a query", async () => {
     const runId = await buildRun(own.database, tenant);
     let asked = 0;
     const read = async (): Promise<number | null> => {

@@ -300,7 +300,7 @@ describe("the events of a run", () => {
     expect(JSON.parse(events.at(-1)?.data ?? "").data).toMatchObject({ state: "COMPLETED" });
   });
 
-  it("go on behind Last-Event-ID, with nothing twice and nothing left out", async () => {
+  it("continue after Last-Event-ID, without duplicates or gaps", async () => {
     const { body: run } = await tenant.secret.post("/v2/runs", {
       project_id: await tenant.deploy(slow(0.4)),
       inputs: {},

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { canonicalJson } from "../../../domain/flow/definition/content-hash.ts";
 import type { Json, JsonObject } from "../../../domain/json.ts";
 
-/** Gathers the named schemas of a document; unnamed ones stand where they are used. */
+/** Collects the named schemas of a document; unnamed ones are inlined. */
 export interface SchemaComponents {
   /** The schema as it is sent ("input": defaults are optional) or answered ("output"). */
   convert(schema: z.ZodType, io: "input" | "output"): JsonObject;

@@ -2,7 +2,7 @@
 export interface FlowLimits {
   /** Nodes in all, those of nested flows included. */
   readonly max_nodes: number;
-  /** How deep maps and loops may stand in one another. */
+  /** How deep maps and loops may be nested. */
   readonly max_nesting: number;
   /** The compiled plan, as JSON text (bytes): it travels in the input of the run's workflow. */
   readonly max_plan_bytes: number;

@@ -15,7 +15,7 @@ const WORK_PER_SOURCE_CHAR = 10;
 
 /**
  * An upper bound of the work of evaluating expressions and templates on a scope of `chars` characters of JSON: about how
- * many characters are read or written. Known from their text and from sizes alone, so that a workflow comes to the same
+ * many characters are read or written. Known from their text and from sizes alone, so that a workflow computes the same
  * number whenever it is replayed. Infinity where the text sets no such bound.
  */
 export function workOf(sources: readonly Source[], chars: number): number {

@@ -30,7 +30,7 @@ export interface FlowIo {
 
 export interface PausePoint extends PauseShape {
   readonly node_id: string;
-  /** Where the node stands: "approval-0", or "map-0/approval-0" inside a map. */
+  /** Path of the node: "approval-0", or "map-0/approval-0" inside a map. */
   readonly path: string;
 }
 
@@ -101,7 +101,7 @@ function certainNodes({ nodes, edges }: FlowGraph): ReadonlySet<string> {
     if (always && unskipped.has(edge.target)) ways.set(edge.source, [...(ways.get(edge.source) ?? []), edge.target]);
   }
   const certain = new Set([...unskipped.keys()].filter((id) => !targets.has(id)));
-  // A set's iteration comes to what is added on the way.
+  // Iterating a set also visits items added during the iteration.
   for (const id of certain) for (const target of ways.get(id) ?? []) certain.add(target);
   return certain;
 }

@@ -8,7 +8,7 @@ import type { FlowProblemCode } from "../validate/problems.ts";
 export interface Expression {
   readonly language: "cel" | "liquid";
   readonly source: string;
-  /** Where it stands, below `config`. */
+  /** Its path below `config`. */
   readonly path: ReadonlyArray<string | number>;
 }
 
@@ -37,9 +37,9 @@ export type NodeConfig = Readonly<Record<string, unknown>>;
 export interface NodeSpec<Config = NodeConfig> {
   readonly description: string;
   readonly config: z.ZodType<Config>;
-  /** Whether a run's inputs give it its value; such kinds stand at the top level only. */
+  /** Whether a run's inputs give it its value; such kinds are allowed at the top level only. */
   readonly input?: true;
-  /** Whether it carries a flow of its own in `config.flow` (which `config` then leaves out). */
+  /** Whether it contains a nested flow in `config.flow` (which `config` then leaves out). */
   readonly nested?: true;
   /** Whether it has an effect besides its value, so that it is useful even if no node reads it. */
   readonly effect?: true;

@@ -85,7 +85,7 @@ function isJsonish(value: unknown): boolean {
 }
 
 /**
- * Counts nodes through all nested flows, and how deep those stand in one another, without any schema. Returns whether
+ * Counts nodes through all nested flows, and the depth of their nesting, without any schema. Returns whether
  * the flow is within limits; one that is not is not checked further.
  */
 export function measureGraphs(input: unknown, limits: FlowLimits, problems: ProblemList): boolean {

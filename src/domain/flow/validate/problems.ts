@@ -177,7 +177,7 @@ export function costlyFlow(limit: string): FlowProblem {
   };
 }
 
-/** Text of the flow's author as it stands in messages: never long. */
+/** Shortens text of the flow's author for messages. */
 export function shorten(text: string, length = 80): string {
   return text.length > length ? `${text.slice(0, length)}…` : text;
 }

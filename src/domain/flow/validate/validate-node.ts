@@ -35,7 +35,7 @@ export interface CheckedNode {
   /** Expressions mention `inputs`, so that they may read any input without an edge. */
   readonly readsInputs: boolean;
   readonly node: FlowNode | undefined;
-  /** The flow inside, not looked at yet. */
+  /** The nested flow, not checked yet. */
   readonly nested: unknown;
 }
 

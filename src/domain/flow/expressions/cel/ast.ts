@@ -1,4 +1,4 @@
-/** Where something stands in the source (offset in characters). */
+/** A position in the source (offset in characters). */
 export type Position = number;
 
 export type BinaryOperator = "+" | "-" | "*" | "/" | "%" | "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "&&" | "||";
