@@ -7,6 +7,7 @@ import {
 import { createActivityDocumentParser, createParseDocument } from "../activities/documents/parse-document.ts";
 import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
+import { createKnowledgeExecutor } from "../activities/nodes/knowledge.ts";
 import { createUrlExecutor } from "../activities/nodes/url.ts";
 import { createFailureObserver } from "../activities/observe-failures.ts";
 import { createWebhookActivities } from "../activities/webhooks/deliver-shard.ts";
@@ -16,6 +17,7 @@ import { openProcess } from "./open-process.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { startHousekeeping } from "./services/housekeeping.ts";
 import { startKnowledgeHousekeeping } from "./services/knowledge/housekeeping.ts";
+import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createShardStarter } from "./temporal/deliveries.ts";
 import { createRunStarter } from "./temporal/runs.ts";
@@ -41,6 +43,9 @@ const parser = createActivityDocumentParser();
 shutdown.add("document parser", () => parser.close());
 const parse = createParseDocument({ parser, blobs });
 
+const knowledge = openKnowledge(config, db);
+shutdown.add("models of knowledge bases", () => knowledge.close());
+
 const deps = {
   config,
   db,
@@ -57,6 +62,7 @@ const nodes = createNodeActivities({
   executors: {
     http: createHttpExecutor({ evaluation, guardedFetch, version: VERSION }),
     code: createCodeExecutor({ sandbox, evaluation }),
+    knowledge: createKnowledgeExecutor({ evaluation, knowledge: knowledge.deps }),
     url: createUrlExecutor({
       guardedFetch,
       version: VERSION,
@@ -140,8 +146,8 @@ const housekeeping = startHousekeeping(db, blobs, {
   onError: (err) => logger.warn({ err }, "housekeeping"),
 });
 shutdown.add("housekeeping", () => housekeeping.close());
-const knowledge = startKnowledgeHousekeeping(db, blobs, (err) => logger.warn({ err }, "knowledge bases"));
-shutdown.add("knowledge bases", () => knowledge.close());
+const knowledgeHousekeeping = startKnowledgeHousekeeping(db, blobs, (err) => logger.warn({ err }, "knowledge bases"));
+shutdown.add("knowledge bases", () => knowledgeHousekeeping.close());
 
 if (config.MILLRACE_WORKER_PORT !== undefined) {
   const readiness = {

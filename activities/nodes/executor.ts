@@ -21,6 +21,8 @@ export interface NodeExecution<Config> {
 export interface NodeOutcome {
   readonly output: Json;
   readonly inputs?: Json;
+  /** The passages that the output rests on: the run lists them. */
+  readonly citations?: readonly Json[];
   /** What user code wrote to its console, shortened. */
   readonly logs?: readonly string[];
 }

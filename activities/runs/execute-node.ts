@@ -34,6 +34,7 @@ export interface NodeExecutors {
   readonly http: NodeExecutor<NodeConfigs["http"]>;
   readonly code: NodeExecutor<NodeConfigs["code"]>;
   readonly url: NodeExecutor<{ readonly url: string }>;
+  readonly knowledge: NodeExecutor<NodeConfigs["knowledge"]>;
 }
 
 export interface ExecuteNodeDeps {
@@ -128,7 +129,7 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       const value = await storeValue(blobs, run.org_id, outcome.output);
       await executed();
       await insist(context, () =>
-        write({ ...base, ...inputsOf(outcome), state: "COMPLETED", value, finished_at: new Date().toISOString() }, 1),
+        write({ ...base, ...detailsOf(outcome), state: "COMPLETED", value, finished_at: new Date().toISOString() }, 1),
       );
       return { value };
     } catch (thrown) {
@@ -184,6 +185,8 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
         return executors.http({ ...execution, config: node.config as unknown as NodeConfigs["http"] });
       case "code":
         return executors.code({ ...execution, config: node.config as unknown as NodeConfigs["code"] });
+      case "knowledge":
+        return executors.knowledge({ ...execution, config: node.config as unknown as NodeConfigs["knowledge"] });
       case "url": {
         const given = Object.hasOwn(scope.inputs, node.id) ? scope.inputs[node.id] : undefined;
         const url = given ?? (node.config as unknown as NodeConfigs["url"]).default;
@@ -232,6 +235,6 @@ function timeout(node: PlanNode): NodeFailure {
   );
 }
 
-function inputsOf({ inputs }: NodeOutcome): Pick<NodeReport, "inputs"> {
-  return inputs === undefined ? {} : { inputs };
+function detailsOf({ inputs, citations }: NodeOutcome): Pick<NodeReport, "inputs" | "citations"> {
+  return { ...(inputs === undefined ? {} : { inputs }), ...(citations === undefined ? {} : { citations }) };
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { invalid, notFound } from "../../domain/errors.ts";
+import { invalid } from "../../domain/errors.ts";
 import { indexingParamsInputSchema } from "../../domain/knowledge/knowledge-base.ts";
 import { metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
 import { knowledgeQuerySchema } from "../../domain/knowledge/query.ts";
@@ -211,11 +211,13 @@ export function createKnowledgeBaseOperations({ db, knowledge }: ApiDeps): Opera
       path: "/v2/knowledge-bases/{knowledge_base_id}",
       tag: TAG,
       summary: "Delete a knowledge base with all its resources",
+      description: "One that published flows search stays: `used_by` lists their projects, a hundred at most.",
       auth: "secret",
       params,
+      problems: ["in_use"],
       success: { 204: { description: "It is gone: no query finds anything of it any more." } },
       async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
-        if (!(await deleteKnowledgeBase({ database: db }, org_id, knowledge_base_id))) throw notFound("knowledge base");
+        await deleteKnowledgeBase({ database: db }, org_id, knowledge_base_id);
         return { status: 204 };
       },
     }),

@@ -5,6 +5,7 @@ import { findFlowVersion, findFlowVersionByContent, listFlowVersions } from "../
 import type { FlowVersion } from "../../stores/projects/flow-versions.ts";
 import { findProject, lockProject, publishVersion } from "../../stores/projects/projects.ts";
 import { deployFlow, flowLimits, requireValidFlow } from "../../services/projects/deploy-flow.ts";
+import { requireKnowledgeBases } from "../../services/knowledge/flow-references.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -146,12 +147,13 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       auth: "secret",
       params: versionParams,
       idempotent: true,
-      problems: ["flow_version_not_found"],
+      problems: ["flow_version_not_found", "conflict"],
       success: { 200: { description: "The version, now published.", schema: flowVersionSchema } },
       async handler({ params: { project_id, version }, principal }) {
         const published = await db.orgTransaction(principal.org_id, async (connection) => {
           if (!(await lockProject(connection, project_id))) throw notFound("project");
           const found = await requireVersion(connection, project_id, version);
+          await requireKnowledgeBases(connection, found.definition);
           await publishVersion(connection, project_id, found.version);
           return findFlowVersionByContent(connection, project_id, found.content_hash);
         });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { flowJsonSchema } from "../../domain/flow/definition/flow-schema.ts";
+import { knowledgeProblems } from "../../services/knowledge/flow-references.ts";
 import { flowLimits, isError, subflowProblems } from "../../services/projects/deploy-flow.ts";
 import { requireProject } from "../../services/projects/projects.ts";
 import type { ApiDeps } from "../deps.ts";
@@ -39,10 +40,13 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
       async handler({ body, principal: { org_id } }) {
         if (body.project_id !== undefined) await requireProject(db, org_id, body.project_id, "project");
         const checked = await evaluation.flow(org_id, body.flow, limits);
-        const ofCalls = checked.valid
-          ? await db.org(org_id, (connection) => subflowProblems(connection, checked.definition, body.project_id))
+        const ofReferences = checked.valid
+          ? await db.org(org_id, async (connection) => [
+              ...(await subflowProblems(connection, checked.definition, body.project_id)),
+              ...(await knowledgeProblems(connection, checked.definition)),
+            ])
           : [];
-        const problems = [...checked.problems, ...ofCalls];
+        const problems = [...checked.problems, ...ofReferences];
         return { status: 200, body: { valid: !problems.some(isError), problems } };
       },
     }),

@@ -11,6 +11,8 @@ export interface NodeReport {
   readonly attempts: number;
   readonly inputs?: Json;
   readonly value?: StoredValue;
+  /** The passages that the value rests on. */
+  readonly citations?: readonly Json[];
   readonly error?: RunError;
   readonly started_at: string | null;
   readonly finished_at: string | null;

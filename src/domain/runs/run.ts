@@ -73,6 +73,7 @@ export interface NodeRecord {
   readonly inputs?: Json;
   readonly output?: Json;
   readonly truncated?: boolean;
+  readonly citations?: readonly Json[];
   readonly error?: RunError | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;

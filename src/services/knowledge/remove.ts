@@ -1,3 +1,4 @@
+import { notFound, Problem } from "../../domain/errors.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
 import {
@@ -11,12 +12,14 @@ import {
 } from "../../stores/knowledge/chunks.ts";
 import { dropHnsw } from "../../stores/knowledge/hnsw.ts";
 import { retireIndexes } from "../../stores/knowledge/indexes.ts";
-import { markKnowledgeBaseDeleted } from "../../stores/knowledge/knowledge-bases.ts";
+import { lockKnowledgeBase, markKnowledgeBaseDeleted, projectsUsing } from "../../stores/knowledge/knowledge-bases.ts";
 import { listDeletedResources, markResourceDeleted, removeResource } from "../../stores/knowledge/resources.ts";
 import { removeRemains } from "./index-resource.ts";
 
 const REMOVED_AT_ONCE = 500;
 const LISTED = 100;
+/** Projects that a refusal lists. */
+const MAX_LISTED_USERS = 100;
 
 interface RemoveDeps {
   readonly database: Database;
@@ -42,16 +45,26 @@ export async function deleteResource(
   return deleted;
 }
 
-/** Deletes a knowledge base for every request that follows; purgeKnowledge removes its rows. False where there is none. */
+/**
+ * Deletes a knowledge base for every request that follows; purgeKnowledge removes its rows. Throws 404, and 409 `in_use` where
+ * published flows search it.
+ */
 export async function deleteKnowledgeBase(
   { database }: Pick<RemoveDeps, "database">,
   orgId: string,
   knowledgeBaseId: string,
-): Promise<boolean> {
-  return await database.orgTransaction(orgId, async (db) => {
-    if (!(await markKnowledgeBaseDeleted(db, knowledgeBaseId))) return false;
+): Promise<void> {
+  await database.orgTransaction(orgId, async (db) => {
+    if (!(await lockKnowledgeBase(db, knowledgeBaseId))) throw notFound("knowledge base");
+    const used_by = await projectsUsing(db, knowledgeBaseId, MAX_LISTED_USERS);
+    const [first, ...others] = used_by;
+    if (first !== undefined) {
+      const more = others.length === 0 ? "" : ` and of ${others.length} more`;
+      const detail = `The published flow of project ${first.project_id} (${first.name})${more} searches it. Change or delete that first.`;
+      throw new Problem("in_use", detail, { extra: { used_by } });
+    }
+    await markKnowledgeBaseDeleted(db, knowledgeBaseId);
     await retireIndexes(db, knowledgeBaseId);
-    return true;
   });
 }
 

@@ -9,6 +9,7 @@ import type { Plan } from "../../domain/flow/plan/types.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import type { Db } from "../../stores/db.ts";
+import { knowledgeProblems } from "../knowledge/flow-references.ts";
 import {
   findDeadReferences,
   findFlowVersionByContent,
@@ -68,7 +69,7 @@ export interface Deployment {
 
 /**
  * Adds a version to a project, or finds the one that has the same content already, in the caller's transaction. Throws 404
- * for an unknown project, 422 for a sub-flow that does not exist.
+ * for an unknown project, 422 for a sub-flow or a knowledge base that does not exist.
  */
 export async function deployFlow(
   db: Db,
@@ -78,6 +79,8 @@ export async function deployFlow(
   const project = await lockProject(db, projectId);
   if (!project) throw notFound("project");
   const content_hash = contentHash(flow.definition);
+  const unknownBases = await knowledgeProblems(db, flow.definition);
+  if (unknownBases.length > 0) throw invalidFlow(unknownBases);
   const same = await findFlowVersionByContent(db, projectId, content_hash);
   if (!same) {
     const problems = await subflowProblems(db, flow.definition, projectId);

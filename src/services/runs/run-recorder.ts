@@ -181,7 +181,7 @@ function toldOnce(events: readonly RunEventDraft[]): RunEventDraft[] {
 }
 
 async function toRecord(
-  { value, inputs, announced: _announced, ...node }: NodeReport,
+  { value, inputs, citations, announced: _announced, ...node }: NodeReport,
   { redact: paths }: LoadedPlan,
   blobs: BlobStore,
 ): Promise<NodeRecord> {
@@ -193,8 +193,17 @@ async function toRecord(
     ...node,
     ...output,
     ...(inputs === undefined ? {} : { inputs: shorten(masked("inputs", inputs)).output }),
+    ...(citations === undefined ? {} : { citations: maskedCitations(citations, node.node_id, paths) }),
     ...(node.error ? { error: { ...node.error, message: redactSecrets(node.error.message) } } : {}),
   };
+}
+
+/** They are a part of the node's value, under its member `citations`. */
+function maskedCitations(citations: readonly Json[], nodeId: string, paths: readonly RedactPath[]): readonly Json[] {
+  if (paths.length === 0) return citations;
+  const output = redact({ citations: [...citations] }, paths, ["nodes", nodeId, "output"]);
+  const { citations: kept } = (output ?? {}) as { readonly citations?: Json };
+  return Array.isArray(kept) ? kept : [];
 }
 
 async function readable(

@@ -74,15 +74,17 @@ moved as (
   from before
 ),
 put_nodes as (
-  insert into node_runs (run_id, path, org_id, node_id, type, state, attempts, inputs, output, truncated, error, started_at, finished_at, next_attempt_at)
+  insert into node_runs (run_id, path, org_id, node_id, type, state, attempts, inputs, output, truncated, error, started_at, finished_at,
+    next_attempt_at, citations)
   select open.run_id, n.path, open.org_id, n.node_id, n.type, n.state, n.attempts, n.inputs, n.output, coalesce(n.truncated, false),
-    n.error, n.started_at, n.finished_at, n.next_attempt_at
+    n.error, n.started_at, n.finished_at, n.next_attempt_at, n.citations
   from open, jsonb_to_recordset($7::jsonb) as n (path text, node_id text, type text, state text, attempts integer, inputs jsonb,
-    output jsonb, truncated boolean, error jsonb, started_at timestamptz, finished_at timestamptz, next_attempt_at timestamptz)
+    output jsonb, truncated boolean, error jsonb, started_at timestamptz, finished_at timestamptz, next_attempt_at timestamptz,
+    citations jsonb)
   on conflict (run_id, path) do update set state = excluded.state, attempts = excluded.attempts,
     inputs = coalesce(excluded.inputs, node_runs.inputs), output = excluded.output, truncated = excluded.truncated,
     error = excluded.error, started_at = coalesce(node_runs.started_at, excluded.started_at), finished_at = excluded.finished_at,
-    next_attempt_at = excluded.next_attempt_at
+    next_attempt_at = excluded.next_attempt_at, citations = excluded.citations
   -- A record that comes late (an activity that was cancelled, a worker thought dead) does not undo a node's end.
   where node_runs.state not in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED')
   returning path
@@ -180,6 +182,13 @@ update runs set
   state = moved.new_state,
   state_reason = case when moved.state <> moved.new_state then $5 else runs.state_reason end,
   outputs = case when moved.state <> moved.new_state then coalesce($6::jsonb, runs.outputs) else runs.outputs end,
+  -- Of nodes that ended before: those that search write their end by themselves.
+  citations = case when moved.state = moved.new_state or moved.new_state = 'RUNNING' then runs.citations else (
+    select jsonb_agg(cited.citation order by cited.path, cited.ord) from (
+      select distinct on (c.citation ->> 'chunk_id') c.citation || jsonb_build_object('node_id', n.node_id) as citation, n.path, c.ord
+      from node_runs n cross join lateral jsonb_array_elements(n.citations) with ordinality c (citation, ord)
+      where n.run_id = moved.run_id and n.citations is not null order by c.citation ->> 'chunk_id', n.path, c.ord
+    ) as cited) end,
   error = case when moved.state <> moved.new_state then coalesce($12::jsonb, runs.error) else runs.error end,
   temporal_run_id = coalesce($2::text, runs.temporal_run_id),
   start_input = case when moved.state = 'PENDING' then '{}' else runs.start_input end,

@@ -1,18 +1,12 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { loadConfig } from "../../../src/config.ts";
-import { openKnowledge } from "../../../src/services/knowledge/open-knowledge.ts";
-import { listIndexes } from "../../../src/stores/knowledge/indexes.ts";
 import type { Answer, TestClient } from "../../support/client.ts";
-import { addResource } from "../../services/knowledge/knowledge.ts";
-import type { ResourceOptions } from "../../services/knowledge/knowledge.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import { places } from "../webhooks/webhooks.ts";
+import { create, index, KEYWORDS, PATH } from "./bases.ts";
 
-const PATH = "/v2/knowledge-bases";
 const UNKNOWN = `${PATH}/0197f0a0-0000-7000-8000-000000000000`;
-const KEYWORDS = { embedding_params: { embedding_model: null } };
 
 let mine: ApiTenant;
 let others: ApiTenant;
@@ -21,26 +15,6 @@ beforeAll(async () => {
   [mine, others] = await Promise.all([openTenant(), openTenant()]);
   viewer = await mine.user("viewer");
 });
-
-/** A knowledge base without embeddings; its address. */
-async function create(members: Record<string, unknown> = {}): Promise<{ path: string; body: Answer["body"] }> {
-  const { status, body } = await mine.secret.post(PATH, { name: "test", indexing_params: KEYWORDS, ...members });
-  expect(status, JSON.stringify(body)).toBe(201);
-  return { path: `${PATH}/${body.knowledge_base_id}`, body };
-}
-
-/** Adds an indexed resource, as the worker does. */
-async function index(knowledge_base_id: string, texts: readonly string[], options: ResourceOptions): Promise<string> {
-  return mine.withDatabase(async (database) => {
-    const knowledge = openKnowledge(loadConfig({ DATABASE_URL: mine.target.databaseUrl }), database);
-    const [active] = await database.org(mine.org_id, (db) => listIndexes(db, knowledge_base_id));
-    if (active === undefined) throw new Error("a knowledge base has an index from the beginning");
-    const base = { org_id: mine.org_id, knowledge_base_id, index: active };
-    const resource = await addResource({ database, knowledge }, base, texts, options);
-    await knowledge.close();
-    return resource;
-  });
-}
 
 describe("create", () => {
   it("needs a name only", async () => {
@@ -130,7 +104,7 @@ describe("create", () => {
 
 describe("change", () => {
   it("changes what is given, for whoever has read it last", async () => {
-    const { path, body } = await create({ description: "first" });
+    const { path, body } = await create(mine, { description: "first" });
     const etag = (await mine.secret.get(path)).headers.get("etag") ?? "";
     const headers = { "If-Match": etag };
     const changed = await mine.secret.patch(path, { name: "renamed" }, { headers });
@@ -145,14 +119,14 @@ describe("change", () => {
   });
 
   it("says that resources have to be indexed anew after other settings, and takes them at once without resources", async () => {
-    const { path, body } = await create();
+    const { path, body } = await create(mine);
     const settings = { indexing_params: { chunker_params: { chunk_size: 900 } } };
     const empty = await mine.secret.patch(path, settings);
     expect(empty.body).toMatchObject({
       reindex_required: false,
       indexing_params: { ...KEYWORDS, chunker_params: { chunk_size: 900, chunk_overlap: 500 } },
     });
-    await index(body.knowledge_base_id, ["Something."], { path: "a.txt" });
+    await index(mine, body.knowledge_base_id, ["Something."], { path: "a.txt" });
     const filled = await mine.secret.patch(path, { indexing_params: { chunker_params: { chunk_size: 1000 } } });
     expect(filled.body).toMatchObject({ reindex_required: true, is_empty: false, total_files: 1 });
     const found = await mine.secret.post(`${path}/query`, { query: "something" });
@@ -169,12 +143,12 @@ describe("query", () => {
   let refunds: string;
   beforeAll(async () => {
     const schema = { properties: { year: { type: "number" }, topic: { type: "string" } } };
-    const base = await create({ user_metadata_schema: schema });
+    const base = await create(mine, { user_metadata_schema: schema });
     path = base.path;
     const id = base.body.knowledge_base_id;
     const texts = ["Refunds are paid within ten days.", "A refund needs the receipt.", "The shop opens at nine."];
-    refunds = await index(id, texts, { path: "refunds.txt", user_metadata: { year: 2026 } });
-    await index(id, ["Parcels are refunded when lost."], { path: "parcels.txt", user_metadata: { year: 2020 } });
+    refunds = await index(mine, id, texts, { path: "refunds.txt", user_metadata: { year: 2026 } });
+    await index(mine, id, ["Parcels are refunded when lost."], { path: "parcels.txt", user_metadata: { year: 2020 } });
   });
 
   it("finds by words, with places, scores and highlights", async () => {
@@ -246,8 +220,8 @@ describe("query", () => {
 
 describe("delete", () => {
   it("takes it away with everything in it", async () => {
-    const { path, body } = await create();
-    await index(body.knowledge_base_id, ["Something."], { path: "a.txt" });
+    const { path, body } = await create(mine);
+    await index(mine, body.knowledge_base_id, ["Something."], { path: "a.txt" });
     expect((await mine.secret.delete(path)).status).toBe(204);
     const after = [
       await mine.secret.get(path),
@@ -264,7 +238,7 @@ describe("delete", () => {
 
 describe("who may", () => {
   let path: string;
-  beforeAll(async () => ({ path } = await create()));
+  beforeAll(async () => ({ path } = await create(mine)));
   const all = (api: TestClient, at: string): Promise<Answer[]> =>
     Promise.all([
       api.get(PATH),

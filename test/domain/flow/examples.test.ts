@@ -53,7 +53,9 @@ describe.each(flows)("the example %s", (name, flow) => {
 
 describe("the examples", () => {
   it("use every kind of node", () => {
+    // It searches documents that have to be there before: docs/knowledge.md has a flow with it.
+    const elsewhere = ["knowledge"];
     const text = flows.map(([, flow]) => JSON.stringify(flow)).join();
-    expect(NODE_KINDS.filter((kind) => !text.includes(`"type":"${kind}"`))).toEqual([]);
+    expect(NODE_KINDS.filter((kind) => !elsewhere.includes(kind) && !text.includes(`"type":"${kind}"`))).toEqual([]);
   });
 });

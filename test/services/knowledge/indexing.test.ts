@@ -113,8 +113,10 @@ describe("indexing", () => {
     const before = await countRows(base);
     await addResource(own, base, ["One.", "Two."]);
     await buildResource(own.database, base);
-    expect(await deleteKnowledgeBase(own.knowledge.deps, base.org_id, base.knowledge_base_id)).toBe(true);
-    expect(await deleteKnowledgeBase(own.knowledge.deps, base.org_id, base.knowledge_base_id)).toBe(false);
+    await deleteKnowledgeBase(own.knowledge.deps, base.org_id, base.knowledge_base_id);
+    await expect(deleteKnowledgeBase(own.knowledge.deps, base.org_id, base.knowledge_base_id)).rejects.toMatchObject({
+      code: "not_found",
+    });
     await purgeKnowledge({ ...own.knowledge.deps, blobs });
     expect(await countRows(base)).toEqual({ ...before, bases: 1, indexes: 1 });
     expect(await texts(other, "other")).toEqual(["Of the other one."]);

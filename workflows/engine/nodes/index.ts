@@ -26,6 +26,7 @@ export const EXECUTORS: Readonly<Record<NodeKind, Executor>> = {
   url: executeActivity,
   http: executeActivity,
   code: executeActivity,
+  knowledge: executeActivity,
   map: executeMap,
   loop: executeLoop,
   subflow: executeSubflow,

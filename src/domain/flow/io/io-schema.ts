@@ -7,6 +7,7 @@ import {
   type FlowNode,
 } from "../definition/definition.ts";
 import type { FlowLimits } from "../definition/limits.ts";
+import { textOutput } from "../plan/text-output.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
 import type { NodeConfig, PauseShape } from "../nodes/spec.ts";
 
@@ -110,7 +111,8 @@ function certainNodes({ nodes, edges }: FlowGraph): ReadonlySet<string> {
 function outputSchemas(graph: FlowGraph, node: FlowNode): readonly JsonObject[] {
   // Where its failure branches, the output is that failure.
   if (node.on_error === "branch") return [ANYTHING];
-  if (configOf(node)["value"] !== undefined) return withDefault(node, NODE_SPECS.output.io.output(configOf(node)));
+  const value = configOf(node)["value"] ?? textOutput(node, graph);
+  if (value !== undefined) return withDefault(node, NODE_SPECS.output.io.output({ value }));
   const byId = new Map(graph.nodes.map((other) => [other.id, other]));
   const sources = graph.edges.filter((edge) => edge.target === node.id);
   const schemas = sources.flatMap((edge) => {

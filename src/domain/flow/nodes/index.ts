@@ -7,6 +7,7 @@ import { filesSpec, type FilesConfig } from "./files.ts";
 import { guardSpec, type GuardConfig } from "./guard.ts";
 import { httpSpec, type HttpConfig } from "./http.ts";
 import { inputSpec, type InputConfig } from "./input.ts";
+import { knowledgeSpec, type KnowledgeConfig } from "./knowledge.ts";
 import { loopSpec, type LoopConfig } from "./loop.ts";
 import { mapSpec, type MapConfig } from "./map.ts";
 import { outputSpec, type OutputConfig } from "./output.ts";
@@ -30,6 +31,7 @@ export interface NodeConfigs {
   guard: GuardConfig;
   http: HttpConfig;
   code: CodeConfig;
+  knowledge: KnowledgeConfig;
   map: MapConfig;
   loop: LoopConfig;
   subflow: SubflowConfig;
@@ -49,6 +51,7 @@ const specs: { readonly [Kind in NodeKind]: NodeSpec<NodeConfigs[Kind]> } = {
   guard: guardSpec,
   http: httpSpec,
   code: codeSpec,
+  knowledge: knowledgeSpec,
   map: mapSpec,
   loop: loopSpec,
   subflow: subflowSpec,

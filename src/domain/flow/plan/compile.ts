@@ -4,6 +4,7 @@ import { orderNodes } from "./graph.ts";
 import { checkTemplate } from "../expressions/liquid/liquid.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
 import type { NodeConfig, NodeSpec } from "../nodes/spec.ts";
+import { textOutput } from "./text-output.ts";
 import type { Plan, PlanNode, Reads } from "./types.ts";
 
 /**
@@ -29,11 +30,16 @@ function compileGraph(graph: FlowGraph): Plan {
   return {
     nodes: order.flatMap((position) => {
       const node = graph.nodes[position];
-      return node ? [compileNode(node, sources.get(node.id) ?? [])] : [];
+      return node ? [compileNode(asText(node, graph), sources.get(node.id) ?? [])] : [];
     }),
     edges: graph.edges.map((edge) => ({ source: edge.source, source_handle: handleOf(edge), target: edge.target })),
     settings: {},
   };
+}
+
+function asText(node: FlowNode, graph: FlowGraph): FlowNode {
+  const value = textOutput(node, graph);
+  return value === undefined ? node : { ...node, config: { ...node.config, value } };
 }
 
 function compileNode(node: FlowNode, sources: readonly string[]): PlanNode {

@@ -13,6 +13,7 @@ export const NODE_KINDS = [
   "guard",
   "http",
   "code",
+  "knowledge",
   "map",
   "loop",
   "subflow",

@@ -24,7 +24,8 @@ export const FLOW_PROBLEM_CODES = [
   "invalid_form",
   "setting_ignored",
   "missing_default_output",
-  // Calls of other projects' flows
+  // What a flow refers to
+  "unknown_knowledge_base",
   "unknown_project",
   "calls_itself",
   // Edges and the graph

@@ -1,0 +1,100 @@
+import { knowledgeSpec } from "../../src/domain/flow/nodes/knowledge.ts";
+import type { KnowledgeConfig } from "../../src/domain/flow/nodes/knowledge.ts";
+import { Problem } from "../../src/domain/errors.ts";
+import { citationsOf, textOfResults } from "../../src/domain/knowledge/citations.ts";
+import { knowledgeQuerySchema } from "../../src/domain/knowledge/query.ts";
+import type { KnowledgeAnswer, KnowledgeQuery } from "../../src/domain/knowledge/query.ts";
+import type { Json } from "../../src/domain/json.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
+import type { QueryDeps } from "../../src/services/knowledge/deps.ts";
+import { requireKnowledgeBase } from "../../src/services/knowledge/knowledge-bases.ts";
+import { queryKnowledgeBase } from "../../src/services/knowledge/query.ts";
+import type { NodeExecutor } from "./executor.ts";
+
+export interface KnowledgeNodeDeps {
+  readonly evaluation: Evaluation;
+  readonly knowledge: QueryDeps;
+}
+
+/** Executes `knowledge` nodes: searches, as POST .../query does. */
+export function createKnowledgeExecutor({ evaluation, knowledge }: KnowledgeNodeDeps): NodeExecutor<KnowledgeConfig> {
+  return async ({ org_id, config, scope, signal }) => {
+    const templates = knowledgeSpec.expressions(config);
+    const texts = await evaluation.sources(org_id, templates, scope);
+    const rendered = new Map(templates.map(({ source }, at) => [source, texts[at] as string]));
+    const query = readQuery(config, rendered);
+    const include = [...new Set([...query.include, "text" as const])];
+    const answer = await settled(signal, ask(knowledge, org_id, config.knowledge_base_id, { ...query, include }));
+    const citations = citationsOf(config.knowledge_base_id, answer.results);
+    const results = query.include.includes("text")
+      ? answer.results
+      : answer.results.map((result) => ({ ...result, text: null }));
+    const { query: text, query_strategy, filter } = query;
+    const asked = { query: text, query_strategy, ...(filter === undefined ? {} : { filter }) };
+    // Results hold JSON only, which their type cannot tell.
+    return {
+      output: { results, text: textOfResults(answer.results), citations } as unknown as Json,
+      citations: citations as unknown as Json[],
+      inputs: { ...asked, strategy_used: answer.strategy_used } as unknown as Json,
+    };
+  };
+}
+
+function readQuery(
+  { knowledge_base_id: _knowledgeBaseId, query, filter, ...options }: KnowledgeConfig,
+  rendered: ReadonlyMap<string, string>,
+): KnowledgeQuery {
+  const parsed = knowledgeQuerySchema.safeParse({
+    ...options,
+    query: rendered.get(query),
+    ...(filter === undefined ? {} : { filter: renderInside(filter, rendered) }),
+  });
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  throw new NodeFailure("invalid_query", `The knowledge base cannot be asked this. ${faults.join("; ")}`);
+}
+
+function renderInside(value: Json, rendered: ReadonlyMap<string, string>): Json {
+  if (typeof value === "string") return rendered.get(value) ?? value;
+  if (Array.isArray(value)) return value.map((each: Json) => renderInside(each, rendered));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, renderInside(member, rendered)]));
+}
+
+async function ask(
+  knowledge: QueryDeps,
+  orgId: string,
+  knowledgeBaseId: string,
+  query: KnowledgeQuery,
+): Promise<KnowledgeAnswer> {
+  try {
+    const base = await knowledge.database.org(orgId, (db) => requireKnowledgeBase(db, knowledgeBaseId));
+    return await queryKnowledgeBase(knowledge, orgId, base, query, []);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const options = { cause: error };
+    if (error.code === "not_found") {
+      throw new NodeFailure("knowledge_base_not_found", "The knowledge base is not there any more.", options);
+    }
+    if (error.code === "upstream_failed") {
+      throw new NodeFailure("upstream_failed", error.message, { ...options, retryable: true, upstream: true });
+    }
+    throw new NodeFailure("invalid_query", error.message, options);
+  }
+}
+
+/** What work settles with, or the signal's reason where that comes first. */
+async function settled<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  let onAbort: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
+  }
+}
