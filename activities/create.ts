@@ -7,7 +7,13 @@ import type { Evaluation } from "../src/platform/evaluation/evaluation.ts";
 import type { Database } from "../src/stores/db.ts";
 import type { RunReport } from "../src/domain/runs/run-report.ts";
 import type { RunFeed } from "../src/stores/runs/run-feed.ts";
-import type { IngestActivities, LocalActivities, NodeActivities } from "./index.ts";
+import type { IngestActivities, LocalActivities, NodeActivities, ResourceActivities } from "./index.ts";
+import { createExtractResource } from "./knowledge/extract-resource.ts";
+import type { ExtractDeps } from "./knowledge/extract-resource.ts";
+import { createFetchResource } from "./knowledge/fetch-resource.ts";
+import type { FetchDeps } from "./knowledge/fetch-resource.ts";
+import { createIndexResource } from "./knowledge/index-resource.ts";
+import type { IndexResourceDeps } from "./knowledge/index-resource.ts";
 import { createChildRuns } from "./runs/child-runs.ts";
 import { createLoadDocuments } from "./documents/load-documents.ts";
 import { createEvaluate } from "./runs/evaluate.ts";
@@ -120,4 +126,19 @@ export function createNodeActivities(deps: NodeActivityDeps): NodeActivities {
 export function createIngestActivities(deps: IngestDeps & Pick<ActivityDeps, "onFailure">): IngestActivities {
   const ingestDocument = createIngestDocument(deps);
   return observeFailures({ ingestDocument: (input) => asActivity(() => ingestDocument(input)) }, deps.onFailure);
+}
+
+/** The activities that index the resources of knowledge bases. */
+export function createResourceActivities(
+  deps: FetchDeps & ExtractDeps & IndexResourceDeps & Pick<ActivityDeps, "onFailure">,
+): ResourceActivities {
+  const fetchResource = createFetchResource(deps);
+  const extractResource = createExtractResource(deps);
+  const indexResource = createIndexResource(deps);
+  const activities: ResourceActivities = {
+    fetchResource: (input) => asActivity(() => fetchResource(input)),
+    extractResource: (input) => asActivity(() => extractResource(input)),
+    indexResource: (input) => asActivity(() => indexResource(input)),
+  };
+  return observeFailures(activities, deps.onFailure);
 }

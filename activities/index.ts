@@ -16,6 +16,7 @@ import type {
   StoreOutputsInput,
 } from "../src/domain/runs/run-report.ts";
 import type { IngestInput } from "../src/domain/documents/document.ts";
+import type { IngestStep, ResourceInput } from "../src/domain/knowledge/ingest.ts";
 import type { ShardInput, ShardOutcome } from "../src/domain/webhooks/shards.ts";
 
 /** Short activities that run beside the workflow, in whichever process holds it. */
@@ -45,6 +46,16 @@ export interface NodeActivities {
 /** The reading of uploaded documents. */
 export interface IngestActivities {
   ingestDocument(input: IngestInput): Promise<void>;
+}
+
+/** The steps of a resource's way into the index of its knowledge base. */
+export interface ResourceActivities {
+  /** Stores its bytes. */
+  fetchResource(input: ResourceInput): Promise<IngestStep>;
+  /** Reads their text. */
+  extractResource(input: ResourceInput): Promise<IngestStep>;
+  /** Cuts the text into chunks, embeds and indexes them. */
+  indexResource(input: ResourceInput): Promise<IngestStep>;
 }
 
 /** Deliveries of events: on the workers, apart from everything else. */

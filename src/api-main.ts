@@ -5,6 +5,7 @@ import { createApp } from "./api/app.ts";
 import { createApiServer } from "./api/server.ts";
 import { openProcess } from "./open-process.ts";
 import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
+import { createResourceStarter } from "./temporal/resources.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { createRunWorker, runWorkers } from "./temporal/workers.ts";
 
@@ -48,6 +49,7 @@ const { app, drain, close } = createApp({
   logger,
   metrics,
   observer,
+  resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
   runs: createRunStarter({
     client: temporal.client,
     taskQueuePrefix: config.MILLRACE_TASK_QUEUE,

@@ -1,10 +1,12 @@
 import {
   createIngestActivities,
+  createResourceActivities,
   createNodeActivities,
   createRecording,
   createRunWorkerParts,
 } from "../activities/create.ts";
-import { createActivityDocumentParser, createParseDocument } from "../activities/documents/parse-document.ts";
+import { createParseDocument } from "../activities/documents/parse-document.ts";
+import { createDocumentParser } from "./platform/parsing/document-parser.ts";
 import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
 import { createKnowledgeExecutor } from "../activities/nodes/knowledge.ts";
@@ -16,10 +18,12 @@ import { createHealthServer } from "./platform/health-server.ts";
 import { openProcess } from "./open-process.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { startHousekeeping } from "./services/housekeeping.ts";
+import { startIngestSweeper } from "./services/knowledge/ingest.ts";
 import { startKnowledgeHousekeeping } from "./services/knowledge/housekeeping.ts";
 import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createShardStarter } from "./temporal/deliveries.ts";
+import { createResourceStarter } from "./temporal/resources.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import {
   createBackgroundWorker,
@@ -39,7 +43,7 @@ const { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, e
 // A code node ends at its own time-out, which is shorter; this is the net under it.
 const sandbox = createSandbox({ timeoutMs: 900_000 });
 shutdown.add("code sandbox", () => sandbox.close());
-const parser = createActivityDocumentParser();
+const parser = createDocumentParser();
 shutdown.add("document parser", () => parser.close());
 const parse = createParseDocument({ parser, blobs });
 
@@ -106,10 +110,21 @@ const webhooks = startWebhooks({
 });
 metrics.gauge("webhook_deliveries_under_way", "Deliveries this process is making", webhooks.inUse);
 shutdown.add("webhooks", () => webhooks.close(config.MILLRACE_SHUTDOWN_GRACE_MS));
+const ingest = {
+  ...createIngestActivities({ ...deps, parse }),
+  ...createResourceActivities({
+    ...deps,
+    parser,
+    guardedFetch,
+    version: VERSION,
+    maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
+    knowledge: knowledge.deps,
+  }),
+};
 const workers = runWorkers([
   await createRunWorker(config, temporal.connection, createRunWorkerParts(deps)),
   await createNodeWorker(config, temporal.connection, nodes),
-  await createIngestWorker(config, temporal.connection, createIngestActivities({ ...deps, parse })),
+  await createIngestWorker(config, temporal.connection, ingest),
   await createBackgroundWorker(config, temporal.connection, {}),
   await createWebhookWorker(
     config,
@@ -148,6 +163,12 @@ const housekeeping = startHousekeeping(db, blobs, {
 shutdown.add("housekeeping", () => housekeeping.close());
 const knowledgeHousekeeping = startKnowledgeHousekeeping(db, blobs, (err) => logger.warn({ err }, "knowledge bases"));
 shutdown.add("knowledge bases", () => knowledgeHousekeeping.close());
+const unindexed = startIngestSweeper(
+  { db, resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE) },
+  config.MILLRACE_SWEEP_INTERVAL_MS,
+  (err) => logger.warn({ err }, "resources to be indexed"),
+);
+shutdown.add("resources to be indexed", () => unindexed.close());
 
 if (config.MILLRACE_WORKER_PORT !== undefined) {
   const readiness = {

@@ -1,5 +1,6 @@
 /** The workflows a worker registers: exactly what is exported here, by these names. Renaming one breaks runs under way. */
 export { deliverWebhooks } from "./webhooks/deliver-webhooks.ts";
 export { ingestDocument } from "./documents/ingest-document.ts";
+export { ingestResource } from "./knowledge/ingest-resource.ts";
 export { runFlow } from "./runs/run-flow.ts";
 export { runSlice } from "./runs/run-slice.ts";

@@ -1,13 +1,6 @@
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
-import { compiledEntry } from "../../src/platform/children/entry.ts";
-import type {
-  DocumentParser,
-  DocumentParserOptions,
-  DocumentSource,
-  ParsedDocument,
-} from "../../src/platform/parsing/document-parser.ts";
-import { createDocumentParser } from "../../src/platform/parsing/document-parser.ts";
+import type { DocumentParser, DocumentSource, ParsedDocument } from "../../src/platform/parsing/document-parser.ts";
 import { DocumentError } from "../../src/platform/parsing/errors.ts";
 
 /** A document that an activity wants the text of: bytes at hand (a fetched page), or a blob (an upload). */
@@ -27,14 +20,6 @@ export interface DocumentToParse {
  * the document.
  */
 export type ParseDocument = (document: DocumentToParse) => Promise<ParsedDocument>;
-
-/** The parser with the child process that belongs to it. `close` must be called. */
-export function createActivityDocumentParser(options: Omit<DocumentParserOptions, "entry"> = {}): DocumentParser {
-  return createDocumentParser({
-    ...options,
-    entry: compiledEntry(new URL("./parse-document-child.ts", import.meta.url)),
-  });
-}
 
 /** How activities read documents. */
 export function createParseDocument(deps: {

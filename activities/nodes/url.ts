@@ -3,7 +3,7 @@ import type { Json } from "../../src/domain/json.ts";
 import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
 import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
 import { decodeText, withoutControls } from "../../src/platform/parsing/decode-text.ts";
-import { detectMime } from "../../src/platform/parsing/mime.ts";
+import { DOCX, PPTX, XLSX, detectMime } from "../../src/platform/parsing/mime.ts";
 import { redactUrl } from "../../src/platform/logging/redaction.ts";
 import type { NodeExecutor } from "./executor.ts";
 import { contentType, fetchFailure, statusFailure, storable } from "./http-response.ts";
@@ -13,7 +13,7 @@ export interface ResolvedUrlConfig {
   readonly url: string;
 }
 
-/** Reads HTML and PDF: hostile enough to be done in a child process with limits. Throws what should fail the node. */
+/** Reads HTML, PDF and Office files: hostile enough to be done in a child process with limits. Throws what should fail the node. */
 export type ParseDocument = (
   bytes: Uint8Array,
   mime: string,
@@ -30,7 +30,7 @@ export interface UrlDeps {
 const DAY_MS = 24 * 60 * 60 * 1000;
 const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
 const ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, application/json;q=0.9, */*;q=0.5";
-const IN_CHILD: ReadonlySet<string> = new Set(["text/html", "application/pdf"]);
+const IN_CHILD: ReadonlySet<string> = new Set(["text/html", "application/pdf", DOCX, XLSX, PPTX]);
 const AS_IS: ReadonlySet<string> = new Set(["text/plain", "text/markdown", "text/csv", "application/json"]);
 
 /** Executes `url` nodes: loads a page or file and answers its text. */

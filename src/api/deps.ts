@@ -14,6 +14,7 @@ import type { RunService } from "../services/runs/run-service.ts";
 import type { Database } from "../stores/db.ts";
 import type { RunFeed } from "../stores/runs/run-feed.ts";
 import type { RunObserver } from "../services/runs/run-observer.ts";
+import type { ResourceStarter } from "../temporal/resources.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 
 /** Everything the API works with; main makes it, tests make their own. */
@@ -24,6 +25,8 @@ export interface ApiDeps {
   /** The plans this process has loaded; its worker shares them. */
   readonly plans: PlanCache;
   readonly runs: RunStarter;
+  /** Starts to index resources of knowledge bases. */
+  readonly resources: ResourceStarter;
   readonly feed: RunFeed;
   /** Checks flows and answers, whatever that costs. */
   readonly evaluation: Evaluation;

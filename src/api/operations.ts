@@ -13,6 +13,7 @@ import { createHealthOperations } from "./system/health.ts";
 import { createInferenceOperations } from "./runs/inference.ts";
 import { createLimitsOperations } from "./system/limits.ts";
 import { createProjectOperations } from "./projects/projects.ts";
+import { createResourceOperations } from "./knowledge/resources.ts";
 import { createRunControlOperations } from "./runs/run-control.ts";
 import { createRunOperations } from "./runs/runs.ts";
 import { createStreamOperations } from "./runs/stream.ts";
@@ -36,6 +37,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createRunOperations(deps, services),
     ...createRunControlOperations(deps, services),
     ...createKnowledgeBaseOperations(deps),
+    ...createResourceOperations(deps),
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),
     ...createApiKeyOperations(deps, services),
@@ -51,9 +53,10 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
 /** The operations without anything behind them: enough to be described, of no use to serve a request. */
 export function describeOperations(config: Config): Operation[] {
   const nothing = inert() as Omit<ApiDeps, "config"> & ApiServices;
-  const { db, blobs, plans, runs, feed, evaluation, guardedFetch, secrets, knowledge, logger, metrics } = nothing;
+  const { db, blobs, plans, runs, resources, feed, evaluation, guardedFetch, secrets, knowledge, logger, metrics } =
+    nothing;
   const { observer, readiness, credentials, flows, runService } = nothing;
-  const outside = { db, blobs, plans, runs, feed, evaluation, guardedFetch, secrets, knowledge };
+  const outside = { db, blobs, plans, runs, resources, feed, evaluation, guardedFetch, secrets, knowledge };
   return createOperations(
     { config, ...outside, logger, metrics, observer, readiness },
     { credentials, flows, runService },

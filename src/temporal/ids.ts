@@ -3,6 +3,7 @@
 export const runWorkflowId = (runId: string): string => `run-${runId}`;
 export const sliceWorkflowId = (runId: string, path: string, from: number): string => `run-${runId}/${path}@${from}`;
 export const ingestWorkflowId = (fileId: string): string => `ingest-${fileId}`;
+export const resourceWorkflowId = (resourceId: string, revision: number): string => `ingest-${resourceId}-${revision}`;
 /** With the prefix: several installations may share a namespace. */
 export const shardWorkflowId = (prefix: string, shard: number): string => `deliver-${prefix}-${shard}`;
 

@@ -21,6 +21,7 @@ import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { openRunFeed } from "../../src/stores/runs/run-feed.ts";
 import { connectTemporal } from "../../src/temporal/connection.ts";
+import { createResourceStarter } from "../../src/temporal/resources.ts";
 import { createRunStarter } from "../../src/temporal/runs.ts";
 import { cloneDatabase } from "../support/database.ts";
 
@@ -83,6 +84,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     guardedFetch,
     secrets,
     knowledge,
+    resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     runs,
     logger,
     metrics,

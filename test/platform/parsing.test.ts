@@ -8,7 +8,8 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { createDeflate } from "node:zlib";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { createActivityDocumentParser, createParseDocument } from "../../activities/documents/parse-document.ts";
+import { createParseDocument } from "../../activities/documents/parse-document.ts";
+import { createDocumentParser } from "../../src/platform/parsing/document-parser.ts";
 import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
 import type { DocumentParser, DocumentRequest, ParsedDocument } from "../../src/platform/parsing/document-parser.ts";
 import { DocumentError } from "../../src/platform/parsing/errors.ts";
@@ -21,7 +22,7 @@ const MIB = 1024 * 1024;
 let parser: DocumentParser;
 
 beforeAll(async () => {
-  parser = createActivityDocumentParser();
+  parser = createDocumentParser();
   await parser.warm();
   return () => parser.close();
 });
@@ -68,6 +69,7 @@ describe("documents: text", () => {
       title: null,
       pages: null,
       page_count: null,
+      headings: [],
       warnings: [],
     });
   });
@@ -150,7 +152,7 @@ describe("documents: PDF", () => {
   it("reads pages, their places in the text and the title", async () => {
     const pdf = buildPdf(["Hello (one) of \\050two\\051", "Second page"], { title: "The title" });
     const { text, pages, ...rest } = await parse("a.pdf", pdf);
-    expect(rest).toEqual({ mime: "application/pdf", title: "The title", page_count: 2, warnings: [] });
+    expect(rest).toEqual({ mime: "application/pdf", title: "The title", page_count: 2, headings: [], warnings: [] });
     expect(text).toBe("Hello (one) of (two)\n\nSecond page");
     expect(pages?.map(({ page, char_start, char_end }) => [page, text.slice(char_start, char_end)])).toEqual([
       [1, "Hello (one) of (two)"],
@@ -257,7 +259,7 @@ describe("pdf-bomb", () => {
   });
 
   it("ends a document that takes too long", async () => {
-    const hasty = createActivityDocumentParser({ timeoutMs: 300, size: 1 });
+    const hasty = createDocumentParser({ timeoutMs: 300, size: 1 });
     try {
       await hasty.warm();
       const pdf = buildPdf([deflated(Buffer.from(`BT /F1 1 Tf ${"1 0 0 1 9 9 Tm (abc) Tj ".repeat(2e6)} ET`))]);
@@ -315,7 +317,7 @@ describe("document parser", () => {
   });
 
   it("refuses types it cannot read, and says which it can", async () => {
-    const error = await parse("a.docx", Buffer.from("PK\u0003\u0004rest")).catch((thrown: unknown) => thrown);
+    const error = await parse("a.epub", Buffer.from("PK\u0003\u0004rest")).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "unsupported_type", message: expect.stringContaining("application/pdf") });
     expect(await codeOf("a.png", Buffer.from("\u0089PNG\r\n\u001a\n", "latin1"))).toBe("unsupported_type");
     expect(await codeOf("a.bin", randomBytes(10).fill(0))).toBe("unsupported_type");
@@ -330,7 +332,7 @@ describe("document parser", () => {
   });
 
   it("reads again what it was reading when its process was killed from outside, once", async () => {
-    const own = createActivityDocumentParser({ size: 1 });
+    const own = createDocumentParser({ size: 1 });
     try {
       await own.warm();
       const kill = (): void => {

@@ -1,5 +1,6 @@
 import { expect, vi } from "vitest";
 import type { Operation } from "../../src/api/http/operation.ts";
+import { resourcesPath, settled } from "../api/knowledge/knowledge-bases.ts";
 import { asking, echo, failing } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { edges, flow, node } from "../support/flows.ts";
@@ -15,6 +16,8 @@ const PLAIN: Ids = {
   version: "1",
   node: "doc-0",
   node_id: "doc-0",
+  // A name that an organisation gives to a resource.
+  external_id: "theirs",
   "listDocuments.user_id": HANDLE,
   "deleteDocuments.user_id": HANDLE,
   "uploadDocument.user_id": HANDLE,
@@ -79,6 +82,10 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     expect(body.status).toBe("delivered");
   }, 20_000);
   const { body: base } = await secret.post("/v2/knowledge-bases", { name: "theirs" });
+  const { knowledge_base_id } = base;
+  const text = { text: "theirs", name: "theirs.txt", external_id: "theirs" };
+  const { body: resource } = await secret.post(resourcesPath(knowledge_base_id), text);
+  await settled(tenant, knowledge_base_id, resource.resource_id);
   return {
     ...PLAIN,
     org: org_id,
@@ -98,7 +105,8 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     user_id: user.user_id,
     subscription_id: subscription.subscription_id,
     delivery_id: delivery.delivery_id,
-    knowledge_base_id: base.knowledge_base_id,
+    knowledge_base_id,
+    resource_id: resource.resource_id,
   };
 }
 

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { ChildPool } from "../children/child-pool.ts";
 import { ChildPoolError, createChildPool } from "../children/child-pool.ts";
-import { readableByChild } from "../children/entry.ts";
+import { compiledEntry, readableByChild } from "../children/entry.ts";
 import type { Frame } from "../children/frames.ts";
 import type { ChildRequest } from "../children/spawn.ts";
 import { charsetIn } from "./decode-text.ts";
@@ -10,12 +10,10 @@ import { DocumentError } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 import type { SupportedMimeType } from "./mime.ts";
 import { detectMime, isSupportedMime, MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES } from "./mime.ts";
-import type { DocumentPage, ParseReply, ParseRequest } from "./protocol.ts";
+import type { DocumentHeading, DocumentPage, ParseReply, ParseRequest } from "./protocol.ts";
 
 /** Options of the document parser. */
 export interface DocumentParserOptions {
-  /** Path of the compiled child: a file that calls `serveParser`. */
-  readonly entry: string;
   /** Documents parsed at once; default 2. Each may take ~600 MiB. */
   readonly size?: number;
   /** Longest time of a document in milliseconds; default 60 000. */
@@ -52,6 +50,8 @@ export interface ParsedDocument {
   /** Null for types without pages. */
   readonly pages: readonly DocumentPage[] | null;
   readonly page_count: number | null;
+  /** In the order of the text. */
+  readonly headings: readonly DocumentHeading[];
   /** What was left out, for people; e.g. pages that cannot be read. */
   readonly warnings: readonly string[];
 }
@@ -69,11 +69,12 @@ export interface DocumentParser {
 }
 
 /** A parser with its own pool of processes; `close` must be called. */
-export function createDocumentParser(options: DocumentParserOptions): DocumentParser {
+export function createDocumentParser(options: DocumentParserOptions = {}): DocumentParser {
+  const entry = compiledEntry(new URL("./child.ts", import.meta.url));
   const pool = createChildPool({
-    entry: options.entry,
+    entry,
     nodeFlags: [],
-    readable: readableByChild(options.entry, ["pdfjs-dist/package.json"]),
+    readable: readableByChild(entry, ["pdfjs-dist/package.json", "mammoth/package.json"]),
     heapMib: 448,
     dataMib: 600,
     size: options.size ?? 2,
@@ -102,8 +103,9 @@ export function createDocumentParser(options: DocumentParserOptions): DocumentPa
       const frame = await callWithRetry(pool, { key: request.orgId, request: body, signal: request.signal });
       const reply = frame.header as ParseReply;
       if (!reply.ok) throw new DocumentError(reply.code, reply.message, { cause: reply.detail });
-      const { title, pages, warnings } = reply;
-      return { mime, text: frame.body.toString("utf8"), title, pages, page_count: pages?.length ?? null, warnings };
+      const { title, pages, headings, warnings } = reply;
+      const text = frame.body.toString("utf8");
+      return { mime, text, title, pages, page_count: pages?.length ?? null, headings, warnings };
     },
     warm: () => pool.warm(),
     stats: () => pool.stats(),

@@ -3,6 +3,11 @@ export const DOCUMENT_LIMITS = {
   /** The file itself, bytes. */
   inputBytes: 128 * 1024 * 1024,
   pages: 2000,
+  /** Those beyond are ordinary text. */
+  headings: 10_000,
+  /** What an archive (DOCX, XLSX, PPTX) holds: files, and bytes of all of them unpacked. */
+  archiveFiles: 10_000,
+  archiveBytes: 256 * 1024 * 1024,
   /** Its text in UTF-8, bytes. */
   textBytes: 25 * 1024 * 1024,
   timeoutMs: 60_000,

@@ -1,5 +1,9 @@
 import { isUtf16 } from "./decode-text.ts";
 
+export const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+export const XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+export const PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
+
 /** The types whose text can be read. */
 export const SUPPORTED_MIME_TYPES = [
   "text/plain",
@@ -8,6 +12,9 @@ export const SUPPORTED_MIME_TYPES = [
   "text/csv",
   "application/json",
   "application/pdf",
+  DOCX,
+  XLSX,
+  PPTX,
 ] as const;
 export type SupportedMimeType = (typeof SUPPORTED_MIME_TYPES)[number];
 
@@ -19,6 +26,7 @@ export function isSupportedMime(mime: string): mime is SupportedMimeType {
   return (SUPPORTED_MIME_TYPES as readonly string[]).includes(mime);
 }
 
+const OLE = "application/x-ole-storage";
 const UNKNOWN = "application/octet-stream";
 
 /** First bytes (Latin-1) that no text starts with. Containers are told apart by the extension. */
@@ -28,7 +36,7 @@ const MAGIC: ReadonlyArray<readonly [string, string]> = [
   ["\u00ff\u00d8\u00ff", "image/jpeg"],
   ["GIF8", "image/gif"],
   ["\u001f\u008b", "application/gzip"],
-  ["\u00d0\u00cf\u0011\u00e0", "application/x-ole-storage"],
+  ["\u00d0\u00cf\u0011\u00e0", OLE],
   ["\u007fELF", "application/x-executable"],
   ["MZ\u0090\u0000", "application/x-executable"],
   ["7z\u00bc\u00af", "application/x-7z-compressed"],
@@ -36,9 +44,9 @@ const MAGIC: ReadonlyArray<readonly [string, string]> = [
 ];
 
 const OFFICE: Readonly<Record<string, string>> = {
-  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-  pptx: "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+  docx: DOCX,
+  xlsx: XLSX,
+  pptx: PPTX,
   epub: "application/epub+zip",
 };
 
@@ -85,7 +93,11 @@ export function detectMime(filename: string | null, declared: string | null, fir
     return "application/pdf";
   }
   const byMagic = MAGIC.find(([magic]) => head.startsWith(magic))?.[1];
-  if (byMagic === "application/zip") return OFFICE[extension ?? ""] ?? byMagic;
+  if (byMagic === "application/zip" || byMagic === OLE) {
+    // The latter is how an Office file is kept that is protected by a password: reading it says so.
+    const declaredType = Object.values(OFFICE).find((type) => type === normalise(declared));
+    return OFFICE[extension ?? ""] ?? (extension === undefined ? declaredType : undefined) ?? byMagic;
+  }
   if (byMagic !== undefined) return byMagic;
   if (byName !== undefined) return byName;
 

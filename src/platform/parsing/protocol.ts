@@ -8,6 +8,13 @@ export type DocumentPage = {
   readonly char_end: number;
 };
 
+/** A heading, and where it stands in the document's text (UTF-16 units, end excluded). Level 1 is the topmost. */
+export type DocumentHeading = {
+  readonly level: number;
+  readonly char_start: number;
+  readonly char_end: number;
+};
+
 /** What the parsing child is asked to do; the file is the request's body. */
 export type ParseRequest = {
   readonly mime: SupportedMimeType;
@@ -21,6 +28,7 @@ export type ParseReply =
       readonly ok: true;
       readonly title: string | null;
       readonly pages: readonly DocumentPage[] | null;
+      readonly headings: readonly DocumentHeading[];
       readonly warnings: readonly string[];
     }
   | { readonly ok: false; readonly code: DocumentErrorCode; readonly message: string; readonly detail: string };

@@ -1,27 +1,25 @@
 import { charsetOfPage, decodeText, withoutControls } from "./decode-text.ts";
 import { DocumentError } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
+import { DOCX, PPTX, XLSX } from "./mime.ts";
+import { headerRow, markdownHeadings } from "./headings.ts";
+import { htmlToText } from "./html-text.ts";
+import { readDocx, readPptx, readXlsx } from "./office.ts";
 import { readPdf } from "./pdf.ts";
-import type { DocumentPage, ParseRequest } from "./protocol.ts";
-
-/** The text of an HTML page; made by whoever composes the child. */
-export type HtmlToText = (html: string) => { title: string | null; text: string };
+import type { DocumentHeading, DocumentPage, ParseRequest } from "./protocol.ts";
 
 /** A document as text. `pages` is null where its type has none. */
 export interface ReadDocument {
   readonly text: string;
   readonly title: string | null;
   readonly pages: readonly DocumentPage[] | null;
+  readonly headings: readonly DocumentHeading[];
   readonly warnings: readonly string[];
 }
 
 /** Reads a document in this process. Throws DocumentError; hostile files may also take all time and memory there is. */
-export async function readDocument(
-  { mime, charset }: ParseRequest,
-  bytes: Uint8Array,
-  htmlToText: HtmlToText,
-): Promise<ReadDocument> {
-  const document = await readByType(mime, charset, bytes, htmlToText);
+export async function readDocument({ mime, charset }: ParseRequest, bytes: Uint8Array): Promise<ReadDocument> {
+  const document = await readByType(mime, charset, bytes);
   if (document.text.trim() === "") {
     const scan = mime === "application/pdf" ? " It may be a scan: pictures of text are not read." : "";
     throw new DocumentError("document_empty", `There is no text in the document.${scan}`);
@@ -30,26 +28,25 @@ export async function readDocument(
     const message = `The document's text is longer than ${mib(DOCUMENT_LIMITS.textBytes)}.`;
     throw new DocumentError("document_too_large", message);
   }
-  return document;
+  return { ...document, headings: document.headings.slice(0, DOCUMENT_LIMITS.headings) };
 }
 
 async function readByType(
   mime: ParseRequest["mime"],
   charset: string | null,
   bytes: Uint8Array,
-  htmlToText: HtmlToText,
 ): Promise<ReadDocument> {
-  const plain = { title: null, pages: null, warnings: [] };
+  const plain = { title: null, pages: null, headings: [], warnings: [] };
   switch (mime) {
     case "application/pdf":
-      return await readPdf(bytes);
+      return { ...plain, ...(await readPdf(bytes)) };
     case "text/html": {
-      const { title, text } = htmlToText(decodeText(bytes, charset ?? charsetOfPage(bytes)));
-      return { ...plain, title, text: withoutControls(text) };
+      return { ...plain, ...htmlToText(decodeText(bytes, charset ?? charsetOfPage(bytes))) };
     }
     case "text/markdown": {
       const text = withoutControls(decodeText(bytes, charset));
-      return { ...plain, title: /^#[ \t]+(\S.{0,499})$/m.exec(text.slice(0, 10_000))?.[1]?.trim() ?? null, text };
+      const title = /^#[ \t]+(\S.{0,499})$/m.exec(text.slice(0, 10_000))?.[1]?.trim() ?? null;
+      return { ...plain, title, text, headings: markdownHeadings(text) };
     }
     case "application/json": {
       const text = decodeText(bytes, charset);
@@ -57,7 +54,16 @@ async function readByType(
       return { ...plain, text };
     }
     // The separators and quotes of a table are part of its text: a model reads it as it is, however odd they are.
-    case "text/csv":
+    case "text/csv": {
+      const text = withoutControls(decodeText(bytes, charset));
+      return { ...plain, text, headings: headerRow(text) };
+    }
+    case DOCX:
+      return { ...plain, ...(await readDocx(bytes)) };
+    case XLSX:
+      return { ...plain, ...(await readXlsx(bytes)) };
+    case PPTX:
+      return { ...plain, ...(await readPptx(bytes)) };
     case "text/plain":
       return { ...plain, text: withoutControls(decodeText(bytes, charset)) };
   }

@@ -1,15 +1,14 @@
 import { serveRequests } from "../children/serve.ts";
 import { DocumentError } from "./errors.ts";
 import type { ParseReply, ParseRequest } from "./protocol.ts";
-import type { HtmlToText } from "./read-document.ts";
 import { readDocument } from "./read-document.ts";
 
 /** Makes this process a parsing child: to be called by the entry that a document parser is given. */
-export function serveParser(parts: { readonly htmlToText: HtmlToText }): void {
+export function serveParser(): void {
   refuseEval();
   serveRequests({
     async handle({ header, body }) {
-      const { reply, text } = await answer(header as ParseRequest, body, parts.htmlToText);
+      const { reply, text } = await answer(header as ParseRequest, body);
       return { header: reply, body: Buffer.from(text) };
     },
     wornAtMib: 250,
@@ -21,9 +20,11 @@ export function serveParser(parts: { readonly htmlToText: HtmlToText }): void {
  * flag for this cannot be used, as Node 22 needs `eval` to load CommonJS packages.
  */
 function refuseEval(): void {
-  const refuse = (): never => {
+  const refuse = function (): never {
     throw new EvalError("Code from strings is not allowed here.");
   };
+  // Packages ask whether something is an instance of Function.
+  refuse.prototype = Function.prototype;
   const makers = [() => 1, async () => 1, function* () {}, async function* () {}];
   for (const maker of makers) {
     Object.defineProperty(Object.getPrototypeOf(maker), "constructor", {
@@ -35,14 +36,10 @@ function refuseEval(): void {
   Object.assign(globalThis, { eval: refuse, Function: refuse });
 }
 
-async function answer(
-  request: ParseRequest,
-  body: Buffer,
-  htmlToText: HtmlToText,
-): Promise<{ reply: ParseReply; text: string }> {
+async function answer(request: ParseRequest, body: Buffer): Promise<{ reply: ParseReply; text: string }> {
   try {
-    const { text, title, pages, warnings } = await readDocument(request, body, htmlToText);
-    return { reply: { ok: true, title, pages, warnings }, text };
+    const { text, title, pages, headings, warnings } = await readDocument(request, body);
+    return { reply: { ok: true, title, pages, headings, warnings }, text };
   } catch (error) {
     const { code, message, cause } = error instanceof DocumentError ? error : unreadable(error);
     const detail = cause instanceof Error ? `${cause.name}: ${cause.message}`.slice(0, 500) : "";

@@ -22,6 +22,7 @@ import { insertVectors } from "../../stores/knowledge/hnsw.ts";
 import { settleDimensions } from "../../stores/knowledge/indexes.ts";
 import type { IndexRow } from "../../stores/knowledge/indexes.ts";
 import { nextRevision } from "../../stores/knowledge/resources.ts";
+import type { Db } from "../../stores/db.ts";
 import type { IndexDeps } from "./deps.ts";
 import { embeddedText } from "./query.ts";
 
@@ -33,6 +34,8 @@ export interface IndexResourceOptions {
   /** Called after each batch, e.g. to send a heartbeat. */
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
+  /** Called in the transaction that makes the chunks the ones that are found. */
+  readonly onPublished?: (db: Db) => Promise<void>;
 }
 
 /** Begins a new revision of a resource's index; null where the resource is being deleted. What is found stays until it is complete. */
@@ -64,7 +67,11 @@ export async function indexResource(
     if (!(await indexBatch(deps, index, owner, embedder, language, batch, options.signal))) return false;
     options.onProgress?.(written.size + at + batch.length, chunks.length);
   }
-  const published = await deps.database.orgTransaction(org_id, (db) => publishRevision(db, owner, [language]));
+  const published = await deps.database.orgTransaction(org_id, async (db) => {
+    const isPresent = await publishRevision(db, owner, [language]);
+    if (isPresent) await options.onPublished?.(db);
+    return isPresent;
+  });
   await removeRemains(deps, org_id, resource.resource_id);
   return published;
 }

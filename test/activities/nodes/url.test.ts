@@ -1,6 +1,6 @@
 import { CHARSET_ROWS } from "../../support/charsets.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { htmlToText } from "../../../activities/documents/html-text.ts";
+import { htmlToText } from "../../../src/platform/parsing/html-text.ts";
 import { createUrlExecutor } from "../../../activities/nodes/url.ts";
 import type { ParseDocument } from "../../../activities/nodes/url.ts";
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";

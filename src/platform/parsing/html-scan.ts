@@ -1,8 +1,13 @@
+import { withoutControls } from "./decode-text.ts";
+import type { DocumentHeading } from "./protocol.ts";
+
 /** What one pass over a page finds. */
 export interface HtmlScan {
   readonly title: string | null;
   /** All that would be read on the page: blocks on lines of their own, blanks collapsed. */
   readonly text: string;
+  /** In the order of the text. */
+  readonly headings: readonly DocumentHeading[];
   readonly elements: number;
   /** Open elements at the deepest place; counting stops at MAX_SCAN_DEPTH. */
   readonly depth: number;
@@ -21,6 +26,7 @@ const BLOCK = words(
   "address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol option p pre section summary table tbody tfoot thead title tr ul",
 );
 const CELL = words("td th");
+const HEADING = /^h([1-6])$/;
 /** Elements that the next one of their kind closes, tag or no tag. */
 const SELF_CLOSING = words("p li dt dd tr td th option");
 const TAG_NAME = /[a-z][a-z0-9:-]{0,63}/iy;
@@ -52,8 +58,11 @@ export function scanHtml(html: string): HtmlScan {
     }
     at = afterTag(html, TAG_NAME.lastIndex);
     if (name === "pre") pre = Math.max(0, pre + (closing ? -1 : 1));
+    const level = HEADING.exec(name)?.[1];
+    if (level !== undefined) out.endHeading();
     if (BLOCK.has(name)) out.line();
     else if (CELL.has(name)) out.tab();
+    if (level !== undefined && !closing) out.startHeading(Number(level));
     if (closing) {
       const opened = open.lastIndexOf(name);
       if (opened !== -1) open.length = opened;
@@ -70,7 +79,7 @@ export function scanHtml(html: string): HtmlScan {
       depth = Math.max(depth, open.length);
     }
   }
-  return { title, text: out.toString(), elements, depth };
+  return { title, ...out.finish(), elements, depth };
 }
 
 /** Past a comment, a declaration or an instruction; just past the mark where it is only a character. */
@@ -113,6 +122,9 @@ class TextBuilder {
   readonly #parts: string[] = [];
   /** What separates the next text from the last: nothing, a blank, a tab between cells, or a line end. */
   #gap: "" | " " | "\t" | "\n" = "";
+  #length = 0;
+  readonly #headings: DocumentHeading[] = [];
+  #heading: { readonly level: number; start: number } | null = null;
 
   text(raw: string, verbatim: boolean): void {
     if (raw === "") return;
@@ -133,14 +145,42 @@ class TextBuilder {
     if (this.#gap !== "\n") this.#gap = "\t";
   }
 
-  #push(text: string): void {
-    if (this.#parts.length > 0) this.#parts.push(this.#gap);
+  startHeading(level: number): void {
+    this.#heading = { level, start: -1 };
+  }
+
+  endHeading(): void {
+    const { level, start } = this.#heading ?? { level: 0, start: -1 };
+    if (start !== -1) this.#headings.push({ level, char_start: start, char_end: this.#length });
+    this.#heading = null;
+  }
+
+  #push(raw: string): void {
+    // Here, so that places in the text stay what they are.
+    const text = withoutControls(raw);
+    if (text === "") return;
+    if (this.#parts.length > 0) {
+      this.#parts.push(this.#gap);
+      this.#length += this.#gap.length;
+    }
+    if (this.#heading?.start === -1) this.#heading.start = this.#length;
     this.#parts.push(text);
+    this.#length += text.length;
     this.#gap = "";
   }
 
-  toString(): string {
-    return this.#parts.join("").trim();
+  finish(): { text: string; headings: DocumentHeading[] } {
+    this.endHeading();
+    const whole = this.#parts.join("");
+    const text = whole.trim();
+    const leading = whole.length - whole.trimStart().length;
+    const inside = (at: number): number => Math.min(Math.max(0, at - leading), text.length);
+    const headings = this.#headings.map(({ level, char_start, char_end }) => ({
+      level,
+      char_start: inside(char_start),
+      char_end: inside(char_end),
+    }));
+    return { text, headings };
   }
 }
 

@@ -1,11 +1,13 @@
 import { isProbablyReaderable, Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
 import { MAX_SCAN_DEPTH, scanHtml } from "./html-scan.ts";
+import type { DocumentHeading } from "./protocol.ts";
 
 /** What people read on a page. */
 export interface HtmlText {
   readonly title: string | null;
   readonly text: string;
+  readonly headings: readonly DocumentHeading[];
 }
 
 /**
@@ -28,7 +30,8 @@ export function htmlToText(html: string): HtmlText {
     whole.elements <= ARTICLE_LIMITS.elements &&
     whole.depth <= ARTICLE_LIMITS.depth;
   const article = small ? articleOf(html) : undefined;
-  return { title: whole.title ?? article?.title ?? null, text: article?.text ?? whole.text };
+  const { text, headings } = article ?? whole;
+  return { title: whole.title ?? article?.title ?? null, text, headings };
 }
 
 function articleOf(html: string): HtmlText | undefined {
@@ -41,8 +44,8 @@ function articleOf(html: string): HtmlText | undefined {
       maxElemsToParse: ARTICLE_LIMITS.elements,
       disableJSONLD: true,
     }).parse();
-    const { text } = scanHtml(article?.content ?? "");
-    return text.length < MIN_ARTICLE_CHARS ? undefined : { title: article?.title || null, text };
+    const { text, headings } = scanHtml(article?.content ?? "");
+    return text.length < MIN_ARTICLE_CHARS ? undefined : { title: article?.title || null, text, headings };
   } catch {
     // Readability trips over documents that linkedom builds from broken pages; the whole text is there all the same.
     return undefined;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { scanHtml } from "../../../activities/documents/html-scan.ts";
-import { htmlToText } from "../../../activities/documents/html-text.ts";
+import { scanHtml } from "../../src/platform/parsing/html-scan.ts";
+import { htmlToText } from "../../src/platform/parsing/html-text.ts";
 
 const PARAGRAPH =
   "Water drives the wheel, the wheel drives the stones, and the stones grind the grain, which is how a mill of this kind has worked for a thousand years. ";
@@ -27,7 +27,7 @@ describe("the text of a page", () => {
   });
 
   it.each(["", "   ", "<html></html>", "<!-- only a comment -->"])("is empty for %j", (html) => {
-    expect(htmlToText(html)).toEqual({ title: null, text: "" });
+    expect(htmlToText(html)).toEqual({ title: null, text: "", headings: [] });
   });
 
   it("is not invented by hostile members of the page", () => {

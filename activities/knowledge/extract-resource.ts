@@ -1,0 +1,53 @@
+import type { IngestStep, ResourceInput } from "../../src/domain/knowledge/ingest.ts";
+import { BlobNotFound } from "../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import type { DocumentParser, ParsedDocument } from "../../src/platform/parsing/document-parser.ts";
+import { DocumentError } from "../../src/platform/parsing/errors.ts";
+import { storeExtractedText } from "../../src/services/knowledge/extracted-text.ts";
+import type { Database } from "../../src/stores/db.ts";
+import { markResource } from "../../src/stores/knowledge/resources.ts";
+import type { ResourceRow } from "../../src/stores/knowledge/resources.ts";
+import { ResourceFailure, takeStep } from "./resource-step.ts";
+
+export interface ExtractDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly parser: DocumentParser;
+}
+
+/** Reads the text of a resource's bytes and stores it. */
+export function createExtractResource({ db, blobs, parser }: ExtractDeps) {
+  return async function extractResource(input: ResourceInput): Promise<IngestStep> {
+    const { org_id, resource_id, revision } = input;
+    return await takeStep(db, input, ["resource"], async (resource, signal) => {
+      const { text, pages, headings, page_count } = await parse(resource, signal);
+      const text_blob_key = await storeExtractedText(blobs, org_id, { text, pages, headings });
+      const state = { status: "parsed" as const, text_blob_key, text_length: text.length, page_count };
+      const marked = await db.org(org_id, (connection) => markResource(connection, resource_id, revision, state));
+      const unused = marked ? resource.text_blob_key : text_blob_key;
+      if (unused !== null) await blobs.delete(unused);
+      return marked ? "done" : "stop";
+    });
+  };
+
+  async function parse(resource: ResourceRow, signal: AbortSignal): Promise<ParsedDocument> {
+    const { org_id, source, resource_path, content_mime } = resource;
+    const key = resource.blob_key ?? "";
+    try {
+      return await parser.parse({
+        orgId: org_id,
+        source: { size: await blobs.size(key), open: async (range) => (await blobs.openRead(key, range)).stream },
+        // Of an address, and of a text under any name, the type was settled when it was stored.
+        filename: source === "upload" ? resource_path : null,
+        declared: content_mime,
+        signal,
+      });
+    } catch (error) {
+      if (error instanceof DocumentError) throw new ResourceFailure(error.code, error.message, { cause: error });
+      if (error instanceof BlobNotFound) {
+        throw new ResourceFailure("document_lost", "The stored file is gone. Add it again.", { cause: error });
+      }
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Context } from "@temporalio/activity";
+import { MAX_CHUNKS, chunkText } from "../../src/domain/knowledge/chunk.ts";
+import type { ChunkedText } from "../../src/domain/knowledge/chunk.ts";
+import { resourceEvent } from "../../src/domain/knowledge/ingest.ts";
+import type { IngestStep, ResourceInput } from "../../src/domain/knowledge/ingest.ts";
+import type { IndexingParams, NewChunk } from "../../src/domain/knowledge/knowledge-base.ts";
+import { BlobNotFound } from "../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import { EmbeddingError } from "../../src/platform/embeddings/types.ts";
+import type { IndexDeps } from "../../src/services/knowledge/deps.ts";
+import { loadExtractedText } from "../../src/services/knowledge/extracted-text.ts";
+import { indexResource as indexChunks } from "../../src/services/knowledge/index-resource.ts";
+import { listIndexes } from "../../src/stores/knowledge/indexes.ts";
+import { insertResourceEvent } from "../../src/stores/knowledge/resource-ingest.ts";
+import { ResourceFailure, takeStep } from "./resource-step.ts";
+
+export interface IndexResourceDeps {
+  readonly blobs: BlobStore;
+  readonly knowledge: IndexDeps;
+}
+
+/** Chunks cut before the process sees to its other work. */
+const CUT_AT_ONCE = 200;
+/** A model whose answers make no sense is asked so often. */
+const MAX_MALFORMED = 5;
+
+/** Cuts a resource's text into chunks and writes them into the knowledge base's indexes; then they are found. */
+export function createIndexResource({ blobs, knowledge }: IndexResourceDeps) {
+  const { database } = knowledge;
+  return async function indexResource(input: ResourceInput): Promise<IngestStep> {
+    const { org_id, knowledge_base_id, resource_id, revision } = input;
+    return await takeStep(database, input, ["parsed"], async (resource, signal) => {
+      const context = Context.current();
+      const text = await load(resource.text_blob_key ?? "");
+      // The one that is searched comes last: with it the resource is indexed.
+      const indexes = await database.org(org_id, (db) => listIndexes(db, knowledge_base_id));
+      for (const index of indexes.toSorted((a) => (a.state === "active" ? 1 : -1))) {
+        const chunks = await cut(text, index.params.chunker_params);
+        try {
+          const published = await indexChunks(knowledge, index, { resource_id, revision }, chunks, {
+            signal,
+            onProgress: (done, total) => context.heartbeat({ done, total }),
+            async onPublished(db) {
+              if (index.state !== "active") return;
+              const outcome = { type: "indexed", chunk_count: chunks.length } as const;
+              await insertResourceEvent(db, resourceEvent(resource, outcome));
+            },
+          });
+          if (!published) return "stop";
+        } catch (error) {
+          throw asFailure(error, context.info.attempt);
+        }
+      }
+      return "done";
+    });
+  };
+
+  async function load(key: string): Promise<ChunkedText> {
+    try {
+      return await loadExtractedText(blobs, key);
+    } catch (error) {
+      if (!(error instanceof BlobNotFound)) throw error;
+      throw new ResourceFailure("document_lost", "The stored text is gone. Add the resource again.", { cause: error });
+    }
+  }
+}
+
+async function cut(text: ChunkedText, params: IndexingParams["chunker_params"]): Promise<NewChunk[]> {
+  const chunks: NewChunk[] = [];
+  for (const chunk of chunkText(text, params)) {
+    if (chunks.push(chunk) % CUT_AT_ONCE === 0) await nextTurn();
+    if (chunks.length > MAX_CHUNKS) {
+      const message = `The document has more than ${MAX_CHUNKS} chunks: choose a larger chunk_size or a smaller chunk_overlap.`;
+      throw new ResourceFailure("too_many_chunks", message);
+    }
+  }
+  return chunks;
+}
+
+/** A model that refuses will refuse again; one that is away is waited for. */
+function asFailure(error: unknown, attempt: number): unknown {
+  if (!(error instanceof EmbeddingError)) return error;
+  const isFinal = error.failure === "refused" || (error.failure === "malformed" && attempt >= MAX_MALFORMED);
+  return isFinal ? new ResourceFailure(`embedding_${error.failure}`, error.message, { cause: error }) : error;
+}

@@ -1,0 +1,54 @@
+import { Context } from "@temporalio/activity";
+import { resourceEvent } from "../../src/domain/knowledge/ingest.ts";
+import type { IngestStep, ResourceInput } from "../../src/domain/knowledge/ingest.ts";
+import type { ResourceStatus } from "../../src/domain/knowledge/knowledge-base.ts";
+import { redactSecrets } from "../../src/platform/logging/redaction.ts";
+import type { Database } from "../../src/stores/db.ts";
+import { findForIngest, insertResourceEvent } from "../../src/stores/knowledge/resource-ingest.ts";
+import { markResourceError } from "../../src/stores/knowledge/resources.ts";
+import type { ResourceRow } from "../../src/stores/knowledge/resources.ts";
+
+const HEARTBEAT_MS = 1000;
+
+/** Thrown where a resource cannot be indexed for a reason of its own; code and message are for its owner. */
+export class ResourceFailure extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: { cause: unknown }) {
+    super(message.toWellFormed(), options);
+    this.name = "ResourceFailure";
+    this.code = code;
+  }
+}
+
+/**
+ * Takes one step of a resource's way into the index, with heartbeats. Nothing is done where the resource is gone or has been
+ * replaced, or an earlier attempt got further. A ResourceFailure ends up in the resource's row, with its event; anything else is
+ * thrown, for Temporal to try again.
+ */
+export async function takeStep(
+  db: Database,
+  input: ResourceInput,
+  from: readonly ResourceStatus[],
+  work: (resource: ResourceRow, signal: AbortSignal) => Promise<IngestStep>,
+): Promise<IngestStep> {
+  const { org_id, resource_id, revision } = input;
+  const context = Context.current();
+  const resource = await db.org(org_id, (connection) => findForIngest(connection, resource_id));
+  if (resource === null || resource.revision !== revision || resource.status === "error") return "stop";
+  if (!from.includes(resource.status)) return "done";
+  const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+  try {
+    return await work(resource, context.cancellationSignal);
+  } catch (error) {
+    if (!(error instanceof ResourceFailure)) throw error;
+    const reason = { code: error.code, message: redactSecrets(error.message) };
+    await db.orgTransaction(org_id, async (connection) => {
+      if (!(await markResourceError(connection, resource_id, revision, reason))) return;
+      await insertResourceEvent(connection, resourceEvent(resource, { type: "failed", error: reason }));
+    });
+    return "stop";
+  } finally {
+    clearInterval(heartbeat);
+  }
+}

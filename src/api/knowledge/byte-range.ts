@@ -1,0 +1,22 @@
+import { Problem } from "../../domain/errors.ts";
+
+/**
+ * The range of a `Range` header over so many bytes, both ends included; null for the whole: without a header, with several ranges
+ * or another unit, which may be ignored. Throws 416 where it lies outside.
+ */
+export function byteRange(
+  header: string | undefined,
+  size: number,
+): { readonly start: number; readonly end: number } | null {
+  const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? "") ?? [];
+  if (first === undefined || last === undefined || (first === "" && last === "")) return null;
+  const start = first === "" ? Math.max(0, size - Number(last)) : Number(first);
+  const end = first === "" || last === "" ? size - 1 : Math.min(Number(last), size - 1);
+  if (first !== "" && last !== "" && Number(last) < start) return null;
+  if (start > end) {
+    throw new Problem("range_not_satisfiable", `The range lies outside the resource's ${size} bytes.`, {
+      headers: { "Content-Range": `bytes */${size}` },
+    });
+  }
+  return { start, end };
+}

@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { RESOURCE_SOURCES, RESOURCE_STATUSES } from "../../domain/knowledge/knowledge-base.ts";
+import type { ResourceRow } from "../../stores/knowledge/resources.ts";
+
+const metadata = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]));
+
+/** A resource of a knowledge base as the API shows it. */
+export const resourceSchema = z
+  .object({
+    knowledge_base_id: z.uuid(),
+    resource_id: z.uuid(),
+    resource_path: z.string().describe("The file's name, the text's name, or the address."),
+    source: z.enum(RESOURCE_SOURCES),
+    source_url: z.string().nullable(),
+    external_id: z.string().nullable(),
+    status: z
+      .enum(RESOURCE_STATUSES)
+      .describe("`pending`, `resource` (its bytes are stored), `parsed` (its text is), then `indexed` or `error`."),
+    error: z.object({ code: z.string(), message: z.string() }).nullable().describe("Why it is not indexed."),
+    content_hash: z.string().nullable().describe("SHA-256 of its bytes, as hexadecimal digits."),
+    content_mime: z.string().nullable().describe("What its bytes are, whatever it is called."),
+    size: z.int().describe("Bytes."),
+    chunk_count: z.int(),
+    page_count: z.int().nullable(),
+    user_metadata: metadata,
+    dataloader_metadata: metadata,
+    created_at: z.iso.datetime(),
+    modified_at: z.iso.datetime(),
+    indexed_at: z.iso.datetime().nullable(),
+    text: z
+      .string()
+      .nullable()
+      .optional()
+      .describe(
+        "With `expand=text`: its extracted text, which `char_start` and `char_end` of chunks refer to; null until it is parsed.",
+      ),
+  })
+  .meta({ id: "KnowledgeBaseResource" });
+export type ResourceView = z.infer<typeof resourceSchema>;
+
+/** Shows a resource. */
+export function presentResource(resource: ResourceRow): ResourceView {
+  return {
+    knowledge_base_id: resource.knowledge_base_id,
+    resource_id: resource.resource_id,
+    resource_path: resource.resource_path,
+    source: resource.source,
+    source_url: resource.source_url,
+    external_id: resource.external_id,
+    status: resource.status,
+    error: resource.error && { code: resource.error.code, message: resource.error.message },
+    content_hash: resource.content_hash,
+    content_mime: resource.content_mime,
+    size: resource.size,
+    chunk_count: resource.chunk_count,
+    page_count: resource.page_count,
+    user_metadata: { ...resource.user_metadata } as ResourceView["user_metadata"],
+    dataloader_metadata: { ...resource.dataloader_metadata } as ResourceView["dataloader_metadata"],
+    created_at: resource.created_at,
+    modified_at: resource.modified_at,
+    indexed_at: resource.indexed_at,
+  };
+}

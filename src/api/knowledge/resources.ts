@@ -1,0 +1,347 @@
+import contentDisposition from "content-disposition";
+import { z } from "zod";
+import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
+import type { ValidationIssue } from "../../domain/errors.ts";
+import { RESOURCE_STATUSES } from "../../domain/knowledge/knowledge-base.ts";
+import { readMetadata } from "../../domain/knowledge/metadata.ts";
+import type { Metadata } from "../../domain/knowledge/metadata.ts";
+import { BlobNotFound } from "../../platform/blobs/blobs.ts";
+import { storeUpload } from "../../services/documents/store-upload.ts";
+import type { StoredUpload } from "../../services/documents/store-upload.ts";
+import { loadExtractedText } from "../../services/knowledge/extracted-text.ts";
+import { addResources, idsOf, storeText } from "../../services/knowledge/ingest.ts";
+import type { AddedResource, ResourceToAdd } from "../../services/knowledge/ingest.ts";
+import { deleteResource } from "../../services/knowledge/remove.ts";
+import { findKnowledgeBase } from "../../stores/knowledge/knowledge-bases.ts";
+import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
+import { findResource, listResources } from "../../stores/knowledge/resources.ts";
+import type { NewResource, ResourceRow } from "../../stores/knowledge/resources.ts";
+import type { ApiDeps } from "../deps.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { JsonAnswer, Operation, RequestContext } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { readMultipart } from "../http/read-multipart.ts";
+import { resourceForm, resourcesBody } from "./resource-body.ts";
+import type { ResourceInputBody } from "./resource-body.ts";
+import { byteRange } from "./byte-range.ts";
+import { presentResource, resourceSchema } from "./resource-presenter.ts";
+
+const TAG = "Knowledge bases";
+const PATH = "/v2/knowledge-bases/{knowledge_base_id}/resources";
+const ONE = `${PATH}/{resource_id}` as const;
+
+const baseParams = z.object({ knowledge_base_id: pathId("knowledge base") });
+const params = baseParams.extend({ resource_id: pathId("resource") });
+
+const accepted = z.object({ message: z.string(), resource_id: z.uuid(), status: z.enum(RESOURCE_STATUSES) });
+const acceptedSchema = z
+  .union([accepted, z.object({ message: z.string(), resources: z.array(accepted) })])
+  .describe("Of one resource its id; of `resources` an array, in the same order.")
+  .meta({ id: "KnowledgeBaseResourcesAccepted" });
+
+const MESSAGES: Readonly<Record<AddedResource["outcome"], string>> = {
+  added: "The resource will be indexed.",
+  replaced: "The resource will be indexed in place of the one before.",
+  unchanged: "The resource is there already.",
+};
+
+const DESCRIPTION = `One resource as a multipart \`file\` with fields, as \`{url}\` or as \`{text, name}\`; several addresses and texts as \`{resources: [...]}\`, of which either
+all are accepted or none. They are read and indexed in the background: \`GET\` on the resource shows how far it is. A resource that cannot be read has the status \`error\` with
+a code and a message. With an \`Idempotency-Key\` the same request adds nothing twice.`;
+
+/** `/v2/knowledge-bases/{knowledge_base_id}/resources`: what a knowledge base knows. */
+export function createResourceOperations(deps: ApiDeps): Operation[] {
+  const { config, db, blobs, logger } = deps;
+  const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
+
+  async function requireBase(orgId: string, knowledgeBaseId: string): Promise<KnowledgeBaseRow> {
+    const base = await db.org(orgId, (connection) => findKnowledgeBase(connection, knowledgeBaseId));
+    if (base === null) throw notFound("knowledge base");
+    return base;
+  }
+
+  async function requireResource(orgId: string, path: z.output<typeof params>): Promise<ResourceRow> {
+    await requireBase(orgId, path.knowledge_base_id);
+    const row = await db.org(orgId, (connection) => findResource(connection, path.knowledge_base_id, path.resource_id));
+    if (row === null) throw notFound("resource");
+    return row;
+  }
+
+  const discard = async (key: string): Promise<void> => {
+    await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
+  };
+
+  /** Adds them; what has been stored for them is removed where they are refused. */
+  async function add(orgId: string, toAdd: readonly ResourceToAdd[]): Promise<AddedResource[]> {
+    try {
+      return await addResources(deps, orgId, toAdd);
+    } catch (error) {
+      for (const { resource } of toAdd) if (resource.blob_key !== null) await discard(resource.blob_key);
+      throw error;
+    }
+  }
+
+  async function addUpload(ctx: RequestContext, base: KnowledgeBaseRow, id: string): Promise<JsonAnswer> {
+    const { org_id } = base;
+    const { files, fields } = await readMultipart(
+      ctx,
+      resourceForm,
+      { maxFileBytes: maxBytes },
+      {
+        take: (file) => storeUpload(blobs, org_id, file, { maxBytes, accept: undefined }),
+        undo: ({ key }: StoredUpload) => discard(key),
+      },
+    );
+    const upload = files[0] as StoredUpload;
+    const issues: ValidationIssue[] = [];
+    const user_metadata = checkMetadata(base, fields.user_metadata, ["body", "user_metadata"], issues);
+    if (issues.length > 0) {
+      await discard(upload.key);
+      throw new ValidationProblem(issues);
+    }
+    const { mime_type, charset } = upload;
+    const resource: NewResource = {
+      ...common(base, id, fields.external_id, user_metadata),
+      resource_path: upload.filename,
+      source: "upload",
+      source_url: null,
+      content_hash: upload.sha256,
+      content_mime: charset === null ? mime_type : `${mime_type}; charset=${charset}`,
+      size: upload.size,
+      blob_key: upload.key,
+    };
+    const [added] = await add(org_id, [{ resource, onDuplicate: fields.on_duplicate }]);
+    return { status: 202, body: presentAdded(added as AddedResource) };
+  }
+
+  async function prepare(
+    base: KnowledgeBaseRow,
+    id: string,
+    input: ResourceInputBody,
+    user_metadata: Metadata,
+  ): Promise<ResourceToAdd> {
+    const { url, text, name, external_id, on_duplicate } = input;
+    const content =
+      text === undefined
+        ? { content_hash: null, content_mime: null, size: 0, blob_key: null }
+        : await storeText(blobs, base.org_id, { name: name ?? "", text: text.toWellFormed() });
+    const source_url = url === undefined ? null : new URL(url).href;
+    const resource: NewResource = {
+      ...common(base, id, external_id, user_metadata),
+      ...content,
+      resource_path: name ?? source_url ?? "",
+      source: url === undefined ? "text" : "url",
+      source_url,
+    };
+    return { resource, onDuplicate: on_duplicate };
+  }
+
+  return [
+    defineOperation({
+      id: "listKnowledgeBaseResources",
+      method: "GET",
+      path: PATH,
+      tag: TAG,
+      summary: "List a knowledge base's resources",
+      auth: "secret",
+      params: baseParams,
+      query: listQuery.extend({
+        status: z.enum(RESOURCE_STATUSES).optional(),
+        path_prefix: z.string().min(1).max(2048).optional().describe("Only those whose `resource_path` begins so."),
+        mime: z.string().min(1).max(255).optional().describe("Only those of this `content_mime`."),
+        external_id: z.string().min(1).max(512).optional(),
+      }),
+      problems: ["not_found", "invalid_cursor", "cursor_mismatch"],
+      success: {
+        200: { description: "A page of resources.", schema: pageOf(resourceSchema, "KnowledgeBaseResourcePage") },
+      },
+      async handler({ params: { knowledge_base_id }, query, principal: { org_id } }) {
+        await requireBase(org_id, knowledge_base_id);
+        const { status, path_prefix, mime, external_id } = query;
+        const search = {
+          status: status ?? null,
+          path_prefix: path_prefix ?? null,
+          content_mime: mime ?? null,
+          external_id: external_id ?? null,
+        };
+        const page = await listPage({
+          list: "knowledge-base-resources",
+          orgId: org_id,
+          query,
+          filters: { knowledge_base_id, ...search },
+          fetch: (keyset) =>
+            db.org(org_id, (connection) => listResources(connection, knowledge_base_id, search, keyset)),
+          idOf: (resource) => resource.resource_id,
+          present: presentResource,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "createKnowledgeBaseResources",
+      method: "POST",
+      path: PATH,
+      tag: TAG,
+      summary: "Add resources to a knowledge base",
+      description: DESCRIPTION,
+      auth: "secret",
+      params: baseParams,
+      body: resourcesBody.optional(),
+      multipart: resourceForm,
+      idempotent: "claim",
+      problems: ["bad_request", "not_found", "conflict"],
+      examples: { url: { url: "https://example.com/" }, text: { name: "hours.md", text: "We open at nine." } },
+      success: {
+        202: {
+          description: "They will be indexed.",
+          schema: acceptedSchema,
+          links: {
+            getKnowledgeBaseResource: {
+              operationId: "getKnowledgeBaseResource",
+              parameters: {
+                knowledge_base_id: "$request.path.knowledge_base_id",
+                resource_id: "$response.body#/resource_id",
+              },
+            },
+          },
+        },
+      },
+      async handler({ params: { knowledge_base_id }, body, principal: { org_id }, ctx, newId }) {
+        const base = await requireBase(org_id, knowledge_base_id);
+        if (body === undefined) return await addUpload(ctx, base, newId());
+        const inputs = body.resources ?? [body];
+        const issues: ValidationIssue[] = [];
+        const metadata = inputs.map(({ user_metadata }, index) => {
+          const place = body.resources === undefined ? ["body"] : ["body", "resources", index];
+          return checkMetadata(base, user_metadata, [...place, "user_metadata"], issues);
+        });
+        if (issues.length > 0) throw new ValidationProblem(issues);
+        const ids = idsOf(newId(), inputs.length);
+        const toAdd: ResourceToAdd[] = [];
+        for (const [index, input] of inputs.entries()) {
+          toAdd.push(await prepare(base, ids[index] ?? "", input, metadata[index] ?? {}));
+        }
+        const added = (await add(org_id, toAdd)).map(presentAdded);
+        if (body.resources === undefined) return { status: 202, body: added[0] };
+        return { status: 202, body: { message: "The resources are accepted.", resources: added } };
+      },
+    }),
+    defineOperation({
+      id: "getKnowledgeBaseResource",
+      method: "GET",
+      path: ONE,
+      tag: TAG,
+      summary: "Get a resource of a knowledge base",
+      auth: "secret",
+      params,
+      query: z.object({ expand: z.enum(["text"]).optional().describe("Also its extracted text.") }),
+      problems: ["not_found"],
+      success: { 200: { description: "The resource.", schema: resourceSchema } },
+      async handler({ params: path, query: { expand }, principal: { org_id } }) {
+        const resource = await requireResource(org_id, path);
+        const view = presentResource(resource);
+        if (expand === undefined) return { status: 200, body: view };
+        const key = resource.text_blob_key;
+        const text = key === null ? null : (await loadExtractedText(blobs, key)).text;
+        return { status: 200, body: { ...view, text } };
+      },
+    }),
+    defineOperation({
+      id: "deleteKnowledgeBaseResource",
+      method: "DELETE",
+      path: ONE,
+      tag: TAG,
+      summary: "Delete a resource of a knowledge base",
+      description: "No query that starts after the answer finds anything of it.",
+      auth: "secret",
+      params,
+      problems: ["not_found"],
+      success: { 204: { description: "It is gone." } },
+      async handler({ params: path, principal: { org_id } }) {
+        await requireBase(org_id, path.knowledge_base_id);
+        const { knowledge_base_id, resource_id } = path;
+        if (!(await deleteResource({ database: db, blobs }, org_id, knowledge_base_id, resource_id))) {
+          throw notFound("resource");
+        }
+        return { status: 204 };
+      },
+    }),
+    defineOperation({
+      id: "downloadKnowledgeBaseResource",
+      method: "GET",
+      path: `${ONE}/download`,
+      tag: TAG,
+      summary: "Download the original of a resource",
+      description: "The bytes as they were added or fetched. One range of bytes can be asked for.",
+      auth: "secret",
+      params,
+      headers: z.object({
+        range: z
+          .string()
+          .max(200)
+          .optional()
+          .describe("As in `bytes=0-1023`; several ranges are answered with the whole."),
+      }),
+      problems: ["not_found", "conflict", "range_not_satisfiable"],
+      success: {
+        200: { description: "The whole.", content: { "application/octet-stream": null } },
+        206: { description: "The range.", content: { "application/octet-stream": null } },
+      },
+      async handler({ params: path, headers: { range }, principal: { org_id } }) {
+        const resource = await requireResource(org_id, path);
+        const { blob_key, content_mime, content_hash, resource_path } = resource;
+        if (blob_key === null)
+          throw new Problem("conflict", "The resource has not been fetched: there is nothing to download yet.");
+        const size = await blobs.size(blob_key).catch(gone);
+        const part = byteRange(range, size);
+        const { stream } = await blobs.openRead(blob_key, part ?? undefined).catch(gone);
+        const name = resource_path.split(/[\\/]/).findLast((each) => each !== "") ?? "download";
+        return {
+          status: part === null ? 200 : 206,
+          // Never shown as a page of this origin.
+          type: content_mime ?? "application/octet-stream",
+          content: stream,
+          headers: {
+            "Accept-Ranges": "bytes",
+            "Content-Length": String(part === null ? size : part.end - part.start + 1),
+            "Content-Disposition": contentDisposition(name.slice(0, 200).toWellFormed(), { type: "attachment" }),
+            ...(part === null ? {} : { "Content-Range": `bytes ${part.start}-${part.end}/${size}` }),
+            ...(content_hash === null ? {} : { ETag: `"${content_hash}"` }),
+          },
+        };
+      },
+    }),
+  ];
+}
+
+function gone(error: unknown): never {
+  throw error instanceof BlobNotFound ? notFound("resource") : error;
+}
+
+function common(base: KnowledgeBaseRow, resource_id: string, external_id: string | undefined, user_metadata: Metadata) {
+  const { org_id, knowledge_base_id } = base;
+  return {
+    resource_id,
+    org_id,
+    knowledge_base_id,
+    external_id: external_id ?? null,
+    user_metadata,
+    dataloader_metadata: {},
+  };
+}
+
+function checkMetadata(
+  base: KnowledgeBaseRow,
+  given: Readonly<Record<string, unknown>> | undefined,
+  loc: ReadonlyArray<string | number>,
+  issues: ValidationIssue[],
+): Metadata {
+  const read = readMetadata(base.user_metadata_schema, given ?? {}, loc);
+  issues.push(...read.issues);
+  return read.metadata;
+}
+
+function presentAdded({ resource_id, status, outcome }: AddedResource): z.infer<typeof accepted> {
+  return { message: MESSAGES[outcome], resource_id, status };
+}

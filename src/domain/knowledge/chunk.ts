@@ -1,0 +1,97 @@
+import type { IndexingParams, NewChunk } from "./knowledge-base.ts";
+import { sentenceRanges } from "./chunk-sentences.ts";
+import { naiveRanges } from "./chunk-naive.ts";
+import { beforePair } from "./chunk-ranges.ts";
+
+/** Chunks that one resource may have; more of them is a chunk_size that is too small for it. */
+export const MAX_CHUNKS = 200_000;
+const MAX_CONTEXT = 1000;
+
+/** A heading or a page, and where it lies in the text. */
+interface Place {
+  readonly char_start: number;
+  readonly char_end: number;
+}
+
+/** What is to be cut into chunks. */
+export interface ChunkedText {
+  readonly text: string;
+  /** In the order of the text; null where there are none. */
+  readonly pages: readonly (Place & { readonly page: number })[] | null;
+  readonly headings: readonly (Place & { readonly level: number })[];
+}
+
+/**
+ * Cuts a text into chunks, one after the other: every character that is not a blank is in at least one, and none is cut within a
+ * surrogate pair. A generator, so that the caller can pause between chunks of a long text.
+ */
+export function* chunkText(source: ChunkedText, params: IndexingParams["chunker_params"]): Generator<NewChunk, void> {
+  const { text, pages, headings } = source;
+  const ranges =
+    params.chunker_type === "naive"
+      ? naiveRanges(text, params)
+      : sentenceRanges(
+          text,
+          params,
+          headings.map(({ char_start }) => char_start),
+        );
+  const above = headingsAbove(source);
+  let chunk_index = 0;
+  let firstPage = 0;
+  for (const range of ranges) {
+    const char_start = skipBlanks(text, range.start, range.end);
+    const char_end = skipBlanksBack(text, char_start, range.end);
+    if (char_start === char_end) continue;
+    // Starts never go back, so neither does the first page.
+    while (pages !== null && (pages[firstPage]?.char_end ?? Infinity) <= char_start) firstPage += 1;
+    let lastPage = firstPage;
+    while (pages !== null && (pages[lastPage + 1]?.char_start ?? Infinity) < char_end) lastPage += 1;
+    yield {
+      chunk_index,
+      text: text.slice(char_start, char_end),
+      context: above(char_start),
+      char_start,
+      char_end,
+      page_start: pages?.[firstPage]?.page ?? null,
+      page_end: pages?.[lastPage]?.page ?? null,
+      metadata: {},
+    };
+    chunk_index += 1;
+  }
+}
+
+/** The headings above a place, from the topmost; to be asked for places in their order. A heading is not above itself. */
+function headingsAbove({ text, headings }: ChunkedText): (at: number) => string {
+  const path: { readonly level: number; readonly title: string }[] = [];
+  let next = 0;
+  return (at) => {
+    for (; next < headings.length; next += 1) {
+      const heading = headings[next];
+      if (heading === undefined || heading.char_start >= at) break;
+      while ((path.at(-1)?.level ?? 0) >= heading.level) path.pop();
+      const end = Math.min(heading.char_end, heading.char_start + MAX_CONTEXT);
+      const written = text.slice(heading.char_start, beforePair(text, end));
+      const title = written.replace(/^ {0,3}#+[ \t]+|[ \t]+#*[ \t]*$/g, "").replace(/[^\S\t]+/g, " ");
+      path.push({ level: heading.level, title: title.trim() });
+    }
+    const joined = path.map(({ title }) => title).join(" > ");
+    return joined.slice(0, beforePair(joined, Math.min(MAX_CONTEXT, joined.length)));
+  };
+}
+
+function skipBlanks(text: string, start: number, end: number): number {
+  let at = start;
+  while (at < end && isBlank(text, at)) at += 1;
+  return at;
+}
+
+function skipBlanksBack(text: string, start: number, end: number): number {
+  let at = end;
+  while (at > start && isBlank(text, at - 1)) at -= 1;
+  return at;
+}
+
+function isBlank(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code === 32 || (code >= 9 && code <= 13) || (code >= 0x80 && /\s/.test(text[at] ?? ""));
+}

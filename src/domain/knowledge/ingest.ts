@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import type { JsonObject } from "../json.ts";
+
+/** What the workflow that indexes a resource is started with. */
+export interface ResourceInput {
+  readonly org_id: string;
+  readonly knowledge_base_id: string;
+  readonly resource_id: string;
+  /** Another one is another workflow. */
+  readonly revision: number;
+}
+
+/** Whether there is a next step: not where the resource is gone, has been replaced, or could not be read. */
+export type IngestStep = "done" | "stop";
+
+export const DUPLICATE_RULES = ["skip", "replace", "error"] as const;
+/** What becomes of a resource that is there already. */
+export type DuplicateRule = (typeof DUPLICATE_RULES)[number];
+
+/** The event of a resource's end: the same for the same revision, however often it is written. */
+export function resourceEvent(
+  resource: ResourceInput & { readonly resource_path: string; readonly external_id: string | null },
+  outcome:
+    | { readonly type: "indexed"; readonly chunk_count: number }
+    | { readonly type: "failed"; readonly error: { readonly code: string; readonly message: string } },
+): { readonly event_id: string; readonly type: string; readonly data: JsonObject } {
+  const { knowledge_base_id, resource_id, resource_path, external_id, revision } = resource;
+  const { type } = outcome;
+  const event_id = derivedId(resource_id, `${type} ${revision}`);
+  const same = { knowledge_base_id, resource_id, resource_path, external_id };
+  const data: JsonObject =
+    outcome.type === "indexed"
+      ? { ...same, status: "indexed", chunk_count: outcome.chunk_count, error: null }
+      : { ...same, status: "error", chunk_count: null, error: { ...outcome.error } };
+  return { event_id, type: `knowledge_base.resource.${type}`, data };
+}
+
+/** A UUIDv7 with the time of another and, instead of chance, what `name` says. */
+export function derivedId(id: string, name: string): string {
+  const digits = createHash("sha256").update(`${id} ${name}`).digest("hex");
+  const variant = ((Number.parseInt(digits[3] ?? "0", 16) & 3) | 8).toString(16);
+  return `${id.slice(0, 14)}7${digits.slice(0, 3)}-${variant}${digits.slice(4, 7)}-${digits.slice(7, 19)}`;
+}

@@ -1,0 +1,32 @@
+import { withoutControls } from "./decode-text.ts";
+import { DocumentError } from "./errors.ts";
+import { DOCUMENT_LIMITS, mib } from "./limits.ts";
+
+/** A text that is put together from parts, whose places are known, up to the longest text a document may have. */
+export interface TextParts {
+  /** UTF-16 units so far. */
+  readonly length: number;
+  /** Adds a part. Throws DocumentError `document_too_large`. */
+  add(text: string): void;
+  toString(): string;
+}
+
+export function createTextParts(): TextParts {
+  const parts: string[] = [];
+  let length = 0;
+  return {
+    get length() {
+      return length;
+    },
+    add(raw) {
+      const text = withoutControls(raw);
+      length += text.length;
+      if (length > DOCUMENT_LIMITS.textBytes) {
+        const message = `The document's text is longer than ${mib(DOCUMENT_LIMITS.textBytes)}.`;
+        throw new DocumentError("document_too_large", message);
+      }
+      parts.push(text);
+    },
+    toString: () => parts.join(""),
+  };
+}

@@ -1,0 +1,192 @@
+import { createHash } from "node:crypto";
+import { Problem } from "../../domain/errors.ts";
+import { derivedId } from "../../domain/knowledge/ingest.ts";
+import type { DuplicateRule } from "../../domain/knowledge/ingest.ts";
+import type { ResourceStatus } from "../../domain/knowledge/knowledge-base.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
+import { detectMime } from "../../platform/parsing/mime.ts";
+import { periodically } from "../../platform/periodically.ts";
+import type { Periodic } from "../../platform/periodically.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import {
+  findByExternalId,
+  findSame,
+  lockResourceIdentity,
+  replaceResource,
+  takeUnindexed,
+  updateMetadata,
+} from "../../stores/knowledge/resource-ingest.ts";
+import { findResource, insertResource } from "../../stores/knowledge/resources.ts";
+import type { NewResource } from "../../stores/knowledge/resources.ts";
+import type { ResourceStarter } from "../../temporal/resources.ts";
+
+/** What adding resources works with. */
+export interface AddDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly resources: ResourceStarter;
+  readonly logger: Logger;
+}
+
+/** A resource to add, its bytes stored where they are at hand, and what to do where it is there already. */
+export interface ResourceToAdd {
+  readonly resource: NewResource;
+  /** Default: one with the same external id is replaced, one with the same content (or address) is left as it is. */
+  readonly onDuplicate: DuplicateRule | undefined;
+}
+
+/** What became of it. */
+export interface AddedResource {
+  readonly resource_id: string;
+  readonly status: ResourceStatus;
+  readonly outcome: "added" | "replaced" | "unchanged";
+}
+
+interface Written extends AddedResource {
+  /** Null where nothing is to be indexed. */
+  readonly revision: number | null;
+  /** Of nobody any more, once the transaction has been committed. */
+  readonly orphan: string | null;
+}
+
+/** A row's state again would be the upsert of the same thing: nothing to do but to note what is said about it. */
+const SETTLED: readonly ResourceStatus[] = ["pending", "resource", "parsed", "indexed"];
+
+/**
+ * Adds resources to a knowledge base and starts to index them; all of them or, where one is refused, none. Throws 409 for a
+ * duplicate that is to be an error. On any failure the caller removes the blobs it has stored.
+ */
+export async function addResources(
+  deps: AddDeps,
+  orgId: string,
+  toAdd: readonly ResourceToAdd[],
+): Promise<AddedResource[]> {
+  const written = await deps.db.orgTransaction(orgId, async (db) => {
+    // In one order, so that two requests never wait for each other.
+    const identities = new Set(toAdd.map(({ resource }) => identityOf(resource)));
+    const knowledgeBaseId = toAdd[0]?.resource.knowledge_base_id ?? "";
+    for (const identity of [...identities].toSorted()) await lockResourceIdentity(db, knowledgeBaseId, identity);
+    const results: Written[] = [];
+    for (const each of toAdd) results.push(await write(db, each));
+    return results;
+  });
+  for (const [index, { revision, orphan, resource_id }] of written.entries()) {
+    const resource = toAdd[index]?.resource;
+    if (resource === undefined) continue;
+    if (orphan !== null) {
+      await deps.blobs.delete(orphan).catch((err: unknown) => deps.logger.warn({ err }, "blob left behind"));
+    }
+    if (revision === null) continue;
+    const { org_id, knowledge_base_id } = resource;
+    // The row is what counts: a start that is lost is made up for by the sweeper.
+    await deps.resources
+      .startIngest({ org_id, knowledge_base_id, resource_id, revision })
+      .catch((err: unknown) => deps.logger.warn({ err, resource_id }, "ingestion not started"));
+  }
+  return written.map(({ resource_id, status, outcome }) => ({ resource_id, status, outcome }));
+}
+
+/** Stores a text as the content of a resource; its type is that of its name. */
+export async function storeText(
+  blobs: BlobStore,
+  orgId: string,
+  { name, text }: { readonly name: string; readonly text: string },
+): Promise<Pick<NewResource, "content_hash" | "content_mime" | "size" | "blob_key">> {
+  const bytes = Buffer.from(text);
+  const found = detectMime(name, "text/plain", bytes);
+  // A text is a text, whatever it is called; only how it is read depends on its name.
+  const content_mime = found.startsWith("text/") || found === "application/json" ? found : "text/plain";
+  const { key, size, sha256 } = await blobs.put(orgId, bytes, { maxBytes: bytes.byteLength });
+  return { content_hash: sha256, content_mime, size, blob_key: key };
+}
+
+/** The ids of the resources of one request: the first is the request's own, so that a repeated request makes the same ones. */
+export function idsOf(first: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => (index === 0 ? first : derivedId(first, `resource ${index}`)));
+}
+
+const AGAIN_AFTER_MS = 10_000;
+const BATCH = 100;
+
+/** Starts again the indexing of resources that a dead process left; where it is under way, that does nothing. Any number of processes may do it. */
+export function startIngestSweeper(
+  { db, resources }: Pick<AddDeps, "db" | "resources">,
+  intervalMs: number,
+  onError: (error: unknown) => void,
+): Periodic {
+  return periodically(
+    intervalMs,
+    async (isClosed) => {
+      const taken = await db.system((connection) => takeUnindexed(connection, AGAIN_AFTER_MS, BATCH));
+      for (const input of taken) {
+        if (isClosed()) return;
+        await resources.startIngest(input);
+      }
+    },
+    onError,
+  );
+}
+
+async function write(db: Db, { resource, onDuplicate }: ResourceToAdd): Promise<Written> {
+  const { knowledge_base_id, resource_id, external_id, blob_key } = resource;
+  const repeated = await findResource(db, knowledge_base_id, resource_id);
+  const byName = external_id === null ? null : await findByExternalId(db, knowledge_base_id, external_id);
+  const known =
+    repeated?.resource_id ?? byName ?? (external_id === null ? await findSame(db, knowledge_base_id, resource) : null);
+  const existing = known === null ? null : (repeated ?? (await findResource(db, knowledge_base_id, known)));
+  if (existing === null) {
+    if (!(await insertResource(db, resource)))
+      throw conflict("This Idempotency-Key made a resource that has been deleted.");
+    return { resource_id, status: "pending", outcome: "added", revision: 0, orphan: null };
+  }
+  const isSame =
+    existing.source === resource.source &&
+    (resource.source === "url"
+      ? existing.source_url === resource.source_url
+      : existing.content_hash === resource.content_hash);
+  const unchanged: Written = {
+    resource_id: existing.resource_id,
+    status: existing.status,
+    outcome: "unchanged",
+    revision: null,
+    orphan: blob_key,
+  };
+  if (repeated !== null) {
+    if (isSame && existing.resource_path === resource.resource_path) return unchanged;
+    throw new Problem(
+      "idempotency_conflict",
+      "This Idempotency-Key was used with another resource in the last 24 hours.",
+    );
+  }
+  const rule = onDuplicate ?? (byName === null ? "skip" : "replace");
+  if (rule === "error") {
+    const what = byName === null ? "The same content" : "A resource with this external_id";
+    throw conflict(`${what} is in the knowledge base already, as resource ${existing.resource_id}.`);
+  }
+  if (rule === "skip") return unchanged;
+  const mayHaveChanged = resource.source === "url" || existing.content_mime !== resource.content_mime;
+  if (isSame && !mayHaveChanged && SETTLED.includes(existing.status)) {
+    await updateMetadata(db, existing.resource_id, resource);
+    return unchanged;
+  }
+  const revision = await replaceResource(db, existing.resource_id, resource);
+  return {
+    resource_id: existing.resource_id,
+    status: "pending",
+    outcome: "replaced",
+    revision,
+    orphan: existing.blob_key,
+  };
+}
+
+function identityOf({ external_id, source_url, content_hash }: NewResource): string {
+  if (external_id !== null) return `external_id ${external_id}`;
+  return createHash("sha256")
+    .update(source_url ?? content_hash ?? "")
+    .digest("hex");
+}
+
+function conflict(message: string): Problem {
+  return new Problem("conflict", message);
+}

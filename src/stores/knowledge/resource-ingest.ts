@@ -1,0 +1,174 @@
+import type { JsonObject } from "../../domain/json.ts";
+import type { ResourceInput } from "../../domain/knowledge/ingest.ts";
+import type { Metadata } from "../../domain/knowledge/metadata.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import type { NewResource, ResourceRow } from "./resources.ts";
+
+/** Holds back every other request about the same external id, content or address in a knowledge base until the transaction ends. */
+export async function lockResourceIdentity(db: Db, knowledgeBaseId: string, identity: string): Promise<void> {
+  await db.query(
+    {
+      name: "lock_resource_identity",
+      text: "select pg_advisory_xact_lock(hashtextextended(array_to_string($1::text[], chr(1)), 0))",
+    },
+    [["resource", knowledgeBaseId, identity]],
+  );
+}
+
+/** The id of the resource that has this external id; null where there is none. */
+export async function findByExternalId(db: Db, knowledgeBaseId: string, externalId: string): Promise<string | null> {
+  const rows = await db.query<{ resource_id: string }>(
+    {
+      name: "find_resource_by_external_id",
+      text: `select resource_id from knowledge_resources
+        where org_id = current_org() and knowledge_base_id = $1::uuid and external_id = $2::text and status <> 'pending_delete'`,
+    },
+    [knowledgeBaseId, externalId],
+  );
+  return rows[0]?.resource_id ?? null;
+}
+
+/** The id of the oldest resource with the same content, or from the same address where that is given; null where there is none. */
+export async function findSame(
+  db: Db,
+  knowledgeBaseId: string,
+  same: Pick<NewResource, "content_hash" | "source_url">,
+): Promise<string | null> {
+  const rows = await db.query<{ resource_id: string }>(
+    {
+      name: "find_same_resource",
+      text: `select resource_id from knowledge_resources
+        where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
+          and case when $3::text is null then content_hash = $2::text else source_url = $3::text end
+        order by resource_id limit 1`,
+    },
+    [knowledgeBaseId, same.content_hash, same.source_url],
+  );
+  return rows[0]?.resource_id ?? null;
+}
+
+/**
+ * Gives a resource new content: it is `pending` again with the next revision, and what was found of it is found until that has
+ * been indexed. Returns the revision; null where the resource is being deleted.
+ */
+export async function replaceResource(db: Db, resourceId: string, resource: NewResource): Promise<number | null> {
+  const rows = await db.query<{ revision: number }>(
+    {
+      name: "replace_resource",
+      text: `update knowledge_resources set revision = revision + 1, status = 'pending', error = null, resource_path = $2::text,
+          source = $3::text, source_url = $4::text, external_id = coalesce($5::text, external_id), content_hash = $6::text,
+          content_mime = $7::text, size = $8::bigint, blob_key = $9::text, user_metadata = $10::jsonb,
+          dataloader_metadata = $11::jsonb, modified_at = now(), checked_at = now()
+        where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
+    },
+    [
+      resourceId,
+      resource.resource_path,
+      resource.source,
+      resource.source_url,
+      resource.external_id,
+      resource.content_hash,
+      resource.content_mime,
+      resource.size,
+      resource.blob_key,
+      jsonb(resource.user_metadata),
+      jsonb(resource.dataloader_metadata),
+    ],
+  );
+  return rows[0]?.revision ?? null;
+}
+
+/** Changes what is said about a resource whose content stays. */
+export async function updateMetadata(
+  db: Db,
+  resourceId: string,
+  change: { readonly resource_path: string; readonly user_metadata: Metadata },
+): Promise<void> {
+  await db.query(
+    {
+      name: "update_resource_metadata",
+      text: `update knowledge_resources set resource_path = $2::text, user_metadata = $3::jsonb, modified_at = now()
+        where org_id = current_org() and resource_id = $1::uuid`,
+    },
+    [resourceId, change.resource_path, jsonb(change.user_metadata)],
+  );
+}
+
+/** Begins to index a resource anew from the content it has; returns its revision, or null where it is being deleted. */
+export async function restartResource(db: Db, resourceId: string): Promise<number | null> {
+  const rows = await db.query<{ revision: number }>(
+    {
+      name: "restart_resource",
+      text: `update knowledge_resources set revision = revision + 1, status = 'pending', error = null, checked_at = now()
+        where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
+    },
+    [resourceId],
+  );
+  return rows[0]?.revision ?? null;
+}
+
+/** What was fetched of a resource. */
+export type FetchedContent = Pick<ResourceRow, "content_hash" | "content_mime" | "size" | "blob_key">;
+
+/** Notes the bytes that a resource's address gave; false where the resource is being deleted or `revision` is no longer the present one. */
+export async function storeContent(
+  db: Db,
+  resourceId: string,
+  revision: number,
+  content: FetchedContent,
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "store_resource_content",
+      text: `update knowledge_resources set status = 'resource', error = null, content_hash = $3::text, content_mime = $4::text,
+          size = $5::bigint, blob_key = $6::text
+        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete' returning resource_id`,
+    },
+    [resourceId, revision, content.content_hash, content.content_mime, content.size, content.blob_key],
+  );
+  return rows.length === 1;
+}
+
+/** The present state of a resource of any knowledge base that is not deleted, for its workflow; null where it is gone. */
+export async function findForIngest(db: Db, resourceId: string): Promise<ResourceRow | null> {
+  const rows = await db.query<ResourceRow>(
+    {
+      name: "find_resource_for_ingest",
+      text: `select r.* from knowledge_resources r join knowledge_bases k using (knowledge_base_id)
+        where r.org_id = current_org() and r.resource_id = $1::uuid and r.status <> 'pending_delete' and k.deleted_at is null`,
+    },
+    [resourceId],
+  );
+  return rows[0] ?? null;
+}
+
+/** Adds an event that tells how the indexing of a resource has ended, in the transaction that records it. Adding it again changes nothing. */
+export async function insertResourceEvent(
+  db: Db,
+  event: { readonly event_id: string; readonly type: string; readonly data: JsonObject },
+): Promise<void> {
+  await db.query(
+    {
+      name: "insert_resource_event",
+      text: `insert into outbox (event_id, org_id, type, data) values ($1::uuid, current_org(), $2::text, $3::jsonb)
+        on conflict (event_id, org_id) do nothing`,
+    },
+    [event.event_id, event.type, jsonb(event.data)],
+  );
+}
+
+/** Resources of any organisation that are still to be indexed and were last looked after some time ago; each is taken once. System only. */
+export async function takeUnindexed(db: Db, olderThanMs: number, limit: number): Promise<ResourceInput[]> {
+  return db.query<ResourceInput & Record<string, unknown>>(
+    {
+      name: "take_unindexed_resources",
+      text: `update knowledge_resources r set checked_at = now() from (
+          select resource_id from knowledge_resources where status in ('pending', 'resource', 'parsed')
+            and checked_at < now() - make_interval(secs => $1::float8 / 1000)
+          order by checked_at limit $2::int for update skip locked) d
+        where r.resource_id = d.resource_id returning r.org_id, r.knowledge_base_id, r.resource_id, r.revision`,
+    },
+    [olderThanMs, limit],
+  );
+}

@@ -1,0 +1,28 @@
+import type { Client } from "@temporalio/client";
+import type { ResourceInput } from "../domain/knowledge/ingest.ts";
+import type { ingestResource } from "../../workflows/index.ts";
+import { ignoringStarted } from "./calls.ts";
+import { resourceWorkflowId, taskQueues } from "./ids.ts";
+
+/** Starts the workflows that index resources. */
+export interface ResourceStarter {
+  /** Starts the indexing of a resource's revision unless it is under way. */
+  startIngest(input: ResourceInput): Promise<void>;
+}
+
+export function createResourceStarter(client: Client, taskQueuePrefix: string): ResourceStarter {
+  const { ingest } = taskQueues(taskQueuePrefix);
+  return {
+    startIngest: (input) =>
+      ignoringStarted(
+        client.workflow.start<typeof ingestResource>("ingestResource", {
+          args: [input],
+          taskQueue: ingest,
+          workflowId: resourceWorkflowId(input.resource_id, input.revision),
+          // One that has ended and left its resource as it was (terminated by somebody, say) is followed by another.
+          workflowIdReusePolicy: "ALLOW_DUPLICATE",
+          workflowIdConflictPolicy: "FAIL",
+        }),
+      ),
+  };
+}

@@ -1,0 +1,326 @@
+import { readFile } from "node:fs/promises";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { restartResource } from "../../../src/stores/knowledge/resource-ingest.ts";
+import { buildPdf } from "../../fixtures/documents/pdf.ts";
+import { startHttpTarget } from "../../support/http-target.ts";
+import type { HttpTarget } from "../../support/http-target.ts";
+import { openTenant, problemText } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+import { makeBase, resourcesPath, settled, upload } from "./knowledge-bases.ts";
+
+let tenant: ApiTenant;
+let other: ApiTenant;
+let base: string;
+let path: string;
+let target: HttpTarget;
+
+beforeAll(async () => {
+  tenant = await openTenant();
+  other = await openTenant();
+  base = await makeBase(tenant, {
+    topic: { type: "string", description: "", order: 0, options: ["mills", "rivers"] },
+    year: { type: "number", description: "", order: 1 },
+  });
+  path = resourcesPath(base);
+  target = await startHttpTarget();
+});
+afterAll(() => target.close());
+
+interface StoredChunk {
+  readonly text: string;
+  readonly context: string;
+  readonly char_start: number;
+  readonly char_end: number;
+  readonly page_start: number | null;
+}
+
+/** The chunks that can be found of a resource. */
+function chunksOf(resourceId: string): Promise<StoredChunk[]> {
+  return tenant.withDatabase((database) =>
+    database.org(tenant.org_id, (db) =>
+      db.query<StoredChunk & Record<string, unknown>>(
+        `select c.text, c.context, c.char_start, c.char_end, c.page_start from knowledge_chunks c
+         join knowledge_index_resources x using (index_no, resource_id, revision) where resource_id = $1 order by chunk_index`,
+        [resourceId],
+      ),
+    ),
+  );
+}
+
+/** Types of the events that tell of a resource. */
+function eventsOf(resourceId: string): Promise<string[]> {
+  return tenant.withDatabase((database) =>
+    database.system(async (db) => {
+      const rows = await db.query<{ type: string }>(
+        "select type from outbox where data->>'resource_id' = $1 order by seq",
+        [resourceId],
+      );
+      return rows.map(({ type }) => type);
+    }),
+  );
+}
+
+async function add(body: unknown): Promise<string> {
+  const answer = await tenant.secret.post(path, body);
+  expect(answer.status, JSON.stringify(answer.body)).toBe(202);
+  return answer.body.resource_id;
+}
+
+const GUIDE = `# Mills\n\nA mill grinds grain between two stones. ${"The wheel turns as long as the river runs. ".repeat(8)}\n\n## Races\n\nThe race leads water to the wheel.\n`;
+
+describe("resources of a knowledge base", () => {
+  it("indexes an upload: its text, chunks with places and headings, and an event", async () => {
+    const fields = { user_metadata: '{"topic":"mills","year":1790}', external_id: "guide" };
+    const answer = await tenant.secret.post(path, upload("guide.md", GUIDE, fields));
+    expect(answer.status).toBe(202);
+    expect(answer.body).toEqual({ message: expect.any(String), resource_id: expect.any(String), status: "pending" });
+    const resource = await settled(tenant, base, answer.body.resource_id);
+    expect(resource).toMatchObject({
+      knowledge_base_id: base,
+      resource_path: "guide.md",
+      source: "upload",
+      external_id: "guide",
+      status: "indexed",
+      error: null,
+      content_mime: "text/markdown",
+      size: GUIDE.length,
+      user_metadata: { topic: "mills", year: 1790 },
+      text: GUIDE,
+    });
+    const chunks = await chunksOf(resource.resource_id);
+    expect(chunks.length).toBe(resource.chunk_count);
+    expect(chunks.length).toBeGreaterThan(2);
+    for (const { text, char_start, char_end } of chunks) expect(GUIDE.slice(char_start, char_end)).toBe(text);
+    expect(chunks.map(({ context }) => context)).toContain("Mills");
+    expect(await eventsOf(resource.resource_id)).toEqual(["knowledge_base.resource.indexed"]);
+  });
+
+  it.each([
+    ["a.txt", "Plain words about weirs.", "text/plain"],
+    ["a.html", `<h1>Weirs</h1><p>${"Words of a page. ".repeat(20)}</p>`, "text/html"],
+    ["a.csv", "name,height\nweir,2\n", "text/csv"],
+    ["a.json", '{"weir": "A low dam."}', "application/json"],
+    ["a.pdf", buildPdf(["A weir is a low dam.", "It holds water."]), "application/pdf"],
+  ])("reads %s", async (name, bytes, mime) => {
+    const { body } = await tenant.secret.post(path, upload(name, bytes));
+    const resource = await settled(tenant, base, body.resource_id);
+    expect(resource).toMatchObject({
+      status: "indexed",
+      content_mime: mime,
+      page_count: mime.endsWith("pdf") ? 2 : null,
+    });
+    const [chunk] = await chunksOf(resource.resource_id);
+    expect(chunk?.page_start).toBe(mime.endsWith("pdf") ? 1 : null);
+    expect(resource.text.toLowerCase()).toContain("weir");
+  });
+
+  it("adds texts and addresses, one or several, or none of them where one is not in order", async () => {
+    target.on("/page", (_, response) => {
+      response
+        .writeHead(200, { "content-type": "text/html" })
+        .end("<title>Sluices</title><p>A sluice lets water pass.</p>");
+    });
+    const url = `${target.url}/page`;
+    const { status, body } = await tenant.secret.post(path, {
+      resources: [{ url }, { text: "A sluice is a gate.", name: "notes/sluice.txt" }],
+    });
+    expect(status).toBe(202);
+    const [page, note] = await Promise.all(
+      body.resources.map((each: { resource_id: string }) => settled(tenant, base, each.resource_id)),
+    );
+    expect(page).toMatchObject({
+      status: "indexed",
+      source: "url",
+      source_url: url,
+      resource_path: url,
+      content_mime: "text/html",
+    });
+    expect(page.text).toContain("A sluice lets water pass.");
+    expect(note).toMatchObject({ status: "indexed", source: "text", resource_path: "notes/sluice.txt" });
+    const refused = await tenant.secret.post(path, {
+      resources: [
+        { text: "Never kept.", name: "never.txt" },
+        { text: "x", name: "y", user_metadata: { topic: "boats" } },
+      ],
+    });
+    expect(refused.status).toBe(422);
+    expect(refused.body.detail[0].loc).toEqual(["body", "resources", 1, "user_metadata", "topic"]);
+    expect((await tenant.secret.get(path, { query: { path_prefix: "never" } })).body.data).toEqual([]);
+    const { data } = (await tenant.secret.get(path, { query: { path_prefix: "notes/", status: "indexed" } })).body;
+    expect(data.map((each: { resource_path: string }) => each.resource_path)).toEqual(["notes/sluice.txt"]);
+    expect(
+      (await tenant.secret.get(path, { query: { external_id: "guide", mime: "text/markdown" } })).body.data.length,
+    ).toBe(1);
+  });
+
+  it("says why a resource cannot be indexed, and goes on with the others", async () => {
+    target.on("/gone", (_, response) => void response.writeHead(404).end("no"));
+    const encrypted = await readFile(new URL("../../fixtures/documents/encrypted.pdf", import.meta.url));
+    const locked = (await tenant.secret.post(path, upload("locked.pdf", encrypted))).body.resource_id;
+    const gone = await add({ url: `${target.url}/gone` });
+    const fine = await add({ text: "Nothing is wrong here.", name: "fine.txt" });
+    expect(await settled(tenant, base, locked)).toMatchObject({
+      status: "error",
+      error: { code: "document_encrypted", message: expect.stringMatching(/password/) },
+      text: null,
+    });
+    expect(await settled(tenant, base, gone)).toMatchObject({ status: "error", error: { code: "http_status" } });
+    expect((await settled(tenant, base, fine)).status).toBe("indexed");
+    expect(await eventsOf(locked)).toEqual(["knowledge_base.resource.failed"]);
+    const { data } = (await tenant.secret.get(path, { query: { status: "error" } })).body;
+    expect(data.map((each: { resource_id: string }) => each.resource_id)).toEqual([gone, locked]);
+  });
+
+  it("replaces by external_id, and lets the old text be found until the new one is indexed", async () => {
+    const first = await add({ text: "The first edition.", name: "book.txt", external_id: "book" });
+    await settled(tenant, base, first);
+    const again = await tenant.secret.post(path, { text: "The first edition.", name: "book.txt", external_id: "book" });
+    expect(again.body).toMatchObject({ resource_id: first, status: "indexed" });
+    const second = await tenant.secret.post(path, {
+      text: "The second edition.",
+      name: "book.txt",
+      external_id: "book",
+    });
+    expect(second.body).toMatchObject({ resource_id: first, status: "pending" });
+    expect((await settled(tenant, base, first)).text).toBe("The second edition.");
+    expect((await chunksOf(first)).map(({ text }) => text)).toEqual(["The second edition."]);
+    const rules = { text: "The third edition.", name: "book.txt", external_id: "book" };
+    expect((await tenant.secret.post(path, { ...rules, on_duplicate: "error" })).status).toBe(409);
+    expect((await tenant.secret.post(path, { ...rules, on_duplicate: "skip" })).body).toMatchObject({
+      resource_id: first,
+      status: "indexed",
+    });
+    expect((await tenant.secret.get(`${path}/${first}`, { query: { expand: "text" } })).body.text).toBe(
+      "The second edition.",
+    );
+  });
+
+  it("knows the same content again", async () => {
+    const first = await add({ text: "Said once.", name: "once.txt" });
+    const form = (): FormData => upload("copy.txt", "Said once.");
+    expect((await tenant.secret.post(path, form())).body.resource_id).toBe(first);
+    expect((await tenant.secret.post(path, upload("copy.txt", "Said once.", { on_duplicate: "error" }))).status).toBe(
+      409,
+    );
+    // Under a name of its own it is another resource.
+    const named = await tenant.secret.post(path, upload("copy.txt", "Said once.", { external_id: "copy" }));
+    expect(named.body.resource_id).not.toBe(first);
+  });
+
+  it("adds nothing twice under one Idempotency-Key", async () => {
+    const headers = { "idempotency-key": `resources-${uuidv7()}` };
+    const body = {
+      resources: [
+        { text: "One.", name: "1" },
+        { text: "Two.", name: "2" },
+      ],
+    };
+    const ids = async (): Promise<string[]> =>
+      (await tenant.secret.post(path, body, { headers })).body.resources.map(
+        (each: { resource_id: string }) => each.resource_id,
+      );
+    const first = await ids();
+    expect(await ids()).toEqual(first);
+    expect(new Set(first).size).toBe(2);
+  });
+
+  it("is indexed anew where a dead process has left it", async () => {
+    const id = await add({ text: "Left in the middle.", name: "left.txt" });
+    await settled(tenant, base, id);
+    // A revision that has begun, and that nobody has started a workflow for.
+    const revision = await tenant.withDatabase((database) =>
+      database.org(tenant.org_id, (db) => restartResource(db, id)),
+    );
+    expect(revision).toBe(1);
+    expect(await settled(tenant, base, id)).toMatchObject({ status: "indexed", text: "Left in the middle." });
+    expect((await chunksOf(id)).length).toBe(1);
+  });
+
+  it("gives the original back, whole or in part", async () => {
+    const bytes = Buffer.from("0123456789".repeat(1000));
+    const { body } = await tenant.secret.post(path, upload('../e\u0301t\u00e9 "x".txt', bytes));
+    const get = (headers: Record<string, string> = {}): Promise<Response> =>
+      fetch(`${tenant.target.url}${path}/${body.resource_id}/download`, {
+        headers: { authorization: `Bearer ${tenant.secretKey}`, ...headers },
+      });
+    const whole = await get();
+    expect(whole.status).toBe(200);
+    expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).toBe(true);
+    expect(whole.headers.get("content-disposition")).toMatch(
+      /^attachment; filename="[^/\r\n]*"; filename\*=UTF-8''[^/\s]*$/,
+    );
+    expect(whole.headers.get("x-content-type-options")).toBe("nosniff");
+    for (const [range, from, to] of [
+      ["bytes=0-9", 0, 10],
+      ["bytes=9990-", 9990, 10_000],
+      ["bytes=-5", 9995, 10_000],
+      ["bytes=9000-99999", 9000, 10_000],
+    ] as const) {
+      const part = await get({ range });
+      expect(part.status).toBe(206);
+      expect(part.headers.get("content-range")).toBe(`bytes ${from}-${to - 1}/10000`);
+      expect(await part.text()).toBe(bytes.subarray(from, to).toString());
+    }
+    const outside = await get({ range: "bytes=10000-" });
+    expect(outside.status).toBe(416);
+    expect(outside.headers.get("content-range")).toBe("bytes */10000");
+    expect((await get({ range: "lines=1-2" })).status).toBe(200);
+  });
+
+  it("deletes a resource with all that is left of it", async () => {
+    const id = await add({ text: "Soon forgotten.", name: "forgotten.txt" });
+    await settled(tenant, base, id);
+    expect((await other.secret.delete(`${path}/${id}`)).status).toBe(404);
+    expect((await tenant.secret.delete(`${path}/${id}`)).status).toBe(204);
+    expect(await chunksOf(id)).toEqual([]);
+    expect((await tenant.secret.delete(`${path}/${id}`)).status).toBe(404);
+    expect((await tenant.secret.get(`${path}/${id}`)).status).toBe(404);
+    expect((await tenant.secret.get(`${path}/${id}/download`)).status).toBe(404);
+  });
+
+  it.each([
+    [{}, ["body"]],
+    [{ url: "ftp://example.com/" }, ["body", "url"]],
+    [{ url: "https://example.com/", text: "both", name: "x" }, ["body"]],
+    [{ text: "no name" }, ["body", "name"]],
+    [{ resources: [] }, ["body", "resources"]],
+    [{ resources: [{ text: "x", name: "y" }], name: "z" }, ["body", "resources"]],
+    [{ text: "x", name: "y", on_duplicate: "maybe" }, ["body", "on_duplicate"]],
+    [{ text: "x", name: "y", user_metadata: { height: 1 } }, ["body", "user_metadata", "height"]],
+    [{ text: "x", name: "y", user_metadata: { year: "1790" } }, ["body", "user_metadata", "year"]],
+  ])("refuses %j", async (body, loc) => {
+    const answer = await tenant.secret.post(path, body);
+    expect(answer.status).toBe(422);
+    expect(answer.body.detail[0].loc).toEqual(loc);
+  });
+
+  it("refuses uploads that are none, content-confusion included", async () => {
+    expect((await tenant.secret.post(path, upload("a.exe", "MZ\u0090\u0000"))).status).toBe(415);
+    expect((await tenant.secret.post(path, upload("a.txt", ""))).status).toBe(422);
+    const wrong = await tenant.secret.post(path, upload("a.txt", "x", { user_metadata: "{" }));
+    expect(wrong.body.detail[0].loc).toEqual(["body", "user_metadata"]);
+    expect((await tenant.secret.post(path, upload("a.txt", "x", { user_metadata: '{"year":true}' }))).status).toBe(422);
+    expect((await tenant.secret.post(path, upload("a.txt", "x", { surprise: "1" }))).status).toBe(422);
+    // A body that says where a file would lie on the server is JSON, and no file.
+    const posing = { file: { filepath: "/etc/passwd", originalFilename: "passwd", size: 1 } };
+    expect((await tenant.secret.post(path, posing)).status).toBe(422);
+  });
+
+  it("belongs to one organisation, and is nothing for public keys", async () => {
+    const id = await add({ text: "Ours alone.", name: "ours.txt" });
+    for (const each of [path, `${path}/${id}`, `${path}/${id}/download`]) {
+      expect((await tenant.public.get(each)).status).toBe(403);
+      const theirs = await other.secret.get(each);
+      expect(theirs.status).toBe(404);
+      const nowhere = await other.secret.get(each.replace(base, uuidv7()));
+      expect(problemText(theirs)).toBe(problemText(nowhere));
+      const { status } = await fetch(`${tenant.target.url}${each}`);
+      expect(status).toBe(401);
+    }
+    expect((await tenant.public.post(path, { text: "x", name: "y" })).status).toBe(403);
+    expect((await other.secret.post(path, { text: "x", name: "y" })).status).toBe(404);
+    expect((await other.secret.post(path, upload("a.txt", "x"))).status).toBe(404);
+    expect((await (await tenant.user("viewer")).post(path, { text: "x", name: "y" })).status).toBe(403);
+  });
+});

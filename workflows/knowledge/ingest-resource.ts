@@ -1,0 +1,16 @@
+import { ownActivities } from "../activities.ts";
+import type { ResourceActivities } from "../../activities/index.ts";
+import type { ResourceInput } from "../../src/domain/knowledge/ingest.ts";
+
+const FETCH_TIMEOUT_MS = 300_000;
+/** The parser's own limit is shorter. */
+const EXTRACT_TIMEOUT_MS = 180_000;
+/** A long document may have thousands of chunks to embed; what has been embedded is kept. */
+const INDEX_TIMEOUT_MS = 12 * 3_600_000;
+
+/** Indexes a revision of a resource: its bytes, their text, its chunks. How it ends, or why it cannot, is in the resource's row. */
+export async function ingestResource(input: ResourceInput): Promise<void> {
+  if ((await ownActivities<ResourceActivities>(FETCH_TIMEOUT_MS).fetchResource(input)) === "stop") return;
+  if ((await ownActivities<ResourceActivities>(EXTRACT_TIMEOUT_MS).extractResource(input)) === "stop") return;
+  await ownActivities<ResourceActivities>(INDEX_TIMEOUT_MS).indexResource(input);
+}
