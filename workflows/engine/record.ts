@@ -1,6 +1,6 @@
 import { CancellationScope, isCancellation, sleep } from "@temporalio/workflow";
 import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
-import type { Progress } from "../../src/domain/runs/run.ts";
+import type { RunState, Progress } from "../../src/domain/runs/run.ts";
 import type { NodeReport, RunIdentity, RunReport } from "../../src/domain/runs/run-report.ts";
 import { local, record } from "../activities.ts";
 import { whenAtRest } from "./at-rest.ts";
@@ -136,6 +136,11 @@ export class RunRecord {
   /** Writes what has been gathered, and the end, at the end of this very step of the workflow: nothing may come after it. */
   writeEnd(more: ReportedState): void {
     record.end(this.#takeReport(more));
+  }
+
+  /** Writes what has been gathered, and the end; resolves with the state that is recorded, which is the end written first. */
+  writeEndNow(more: ReportedState): Promise<RunState> {
+    return local.recordReport(this.#takeReport(more));
   }
 
   /** Waits for the writes that nobody else waits for; from now on only the end is written. */

@@ -1,6 +1,7 @@
 import { CancellationScope, isCancellation, setHandler } from "@temporalio/workflow";
 import { jsonLength } from "../../src/domain/json.ts";
 import type { StoredValue } from "../../src/domain/json.ts";
+import { isTerminal } from "../../src/domain/runs/run.ts";
 import type {
   CheckpointNode,
   RunError,
@@ -63,13 +64,20 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
     const outputs = frame ? (state === "COMPLETED" ? outputsOf(frame) : outputsSoFar(frame)) : {};
     const carried = await carriedOutputs(ctx, outputs);
     const { progress } = record;
-    record.writeEnd({
+    const written = {
       state,
       state_reason: reason,
       outputs,
       error,
       ...(state === "COMPLETED" || !frame ? {} : { checkpoint: checkpointOf(frame) }),
-    });
+    };
+    if (cancellation.stopped) {
+      // Temporal refuses the step that ends a run beside which a cancellation, or the end of a node, has come in. It is repeated
+      // with that, and may come to another end than the one it has recorded: that one counts.
+      const recorded = await record.writeEndNow(written);
+      if (recorded !== state && isTerminal(recorded))
+        return { state: recorded, reason: null, outputs: carried, error: null, progress };
+    } else record.writeEnd(written);
     return { state, reason, outputs: carried, error, progress };
   });
 }
