@@ -83,6 +83,8 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   }, 20_000);
   const { body: base } = await secret.post("/v2/knowledge-bases", { name: "theirs" });
   const { knowledge_base_id } = base;
+  // Deleted ahead of what is in the other one.
+  const { body: emptyBase } = await secret.post("/v2/knowledge-bases", { name: "theirs and empty" });
   const text = { text: "theirs", name: "theirs.txt", external_id: "theirs" };
   const { body: resource } = await secret.post(resourcesPath(knowledge_base_id), text);
   await settled(tenant, knowledge_base_id, resource.resource_id);
@@ -106,6 +108,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     subscription_id: subscription.subscription_id,
     delivery_id: delivery.delivery_id,
     knowledge_base_id,
+    "deleteKnowledgeBase.knowledge_base_id": emptyBase.knowledge_base_id,
     resource_id: resource.resource_id,
   };
 }

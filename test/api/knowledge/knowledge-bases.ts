@@ -1,5 +1,5 @@
 import { uuidv7 } from "uuidv7";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { indexingParamsSchema } from "../../../src/domain/knowledge/knowledge-base.ts";
 import type { MetadataSchema } from "../../../src/domain/knowledge/metadata.ts";
 import { insertIndex } from "../../../src/stores/knowledge/indexes.ts";
@@ -57,6 +57,9 @@ export async function settled(
   resourceId: string,
 ): Promise<Answer["body"]> {
   const path = `${resourcesPath(knowledgeBaseId)}/${resourceId}`;
-  await expect.poll(async () => (await secret.get(path)).body.status, { interval: 100 }).toMatch(/^(indexed|error)$/);
+  const check = async (): Promise<void> => {
+    expect((await secret.get(path)).body.status).toMatch(/^(indexed|error)$/);
+  };
+  await vi.waitFor(check, { timeout: 60_000, interval: 100 });
   return (await secret.get(path, { query: { expand: "text" } })).body;
 }
