@@ -285,8 +285,9 @@ export function createResourceOperations(deps: ApiDeps): Operation[] {
       }),
       problems: ["not_found", "conflict", "range_not_satisfiable"],
       success: {
-        200: { description: "The whole.", content: { "application/octet-stream": null } },
-        206: { description: "The range.", content: { "application/octet-stream": null } },
+        // Of the type that the resource has.
+        200: { description: "The whole.", content: { "*/*": null } },
+        206: { description: "The range.", content: { "*/*": null } },
       },
       async handler({ params: path, headers: { range }, principal: { org_id } }) {
         const resource = await requireResource(org_id, path);
