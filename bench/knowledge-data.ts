@@ -30,9 +30,9 @@ export function createRandom(seed: number): () => number {
 const wordOf = (rank: number): string => `w${rank.toString(36)}x`;
 const zipf = (random: () => number): number => Math.floor(VOCABULARY ** random()) - 1;
 
-/** A question: words from among the thousand most frequent to the rare ones, as people ask. */
+/** A question: five words, frequent and rare ones. The hundred most frequent are left out, as stop words are of real ones. */
 export const randomQuestion = (random: () => number): string =>
-  Array.from({ length: 5 }, () => wordOf(Math.floor(30 * 300 ** random()))).join(" ");
+  Array.from({ length: 5 }, () => wordOf(Math.floor(100 * 90 ** random()))).join(" ");
 
 export interface Synthetic extends QueriedKnowledgeBase {
   readonly org_id: string;
