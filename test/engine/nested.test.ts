@@ -334,7 +334,12 @@ describe("subflow", () => {
     );
     const run = await bench.run(call(projectId, {}));
     expect(run).toMatchObject({ state: "FAILED", error: { code: "subflow_failed", node_id: "sub-0" } });
-    expect(run.error?.message).toContain("inner reason");
+    const { body: runs } = await bench.api.get("/v2/runs", { query: { parent_run_id: run.run_id } });
+    const message = `The sub-flow's run ${runs.data[0].run_id} failed at guard-0: inner reason`;
+    expect(run.error?.message).toBe(message);
+    // Once more around it: which run failed, and where in it, is said once.
+    const outer = await bench.run(call(await bench.deploy(call(projectId, {})), { "in-0": '""' }));
+    expect(outer.error?.message).toMatch(/^The sub-flow's run [-\w]+ failed at guard-0: inner reason$/);
   });
 
   it("says which inputs the called flow does not take", async () => {

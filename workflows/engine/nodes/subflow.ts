@@ -10,7 +10,7 @@ import {
   workflowInfo,
 } from "@temporalio/workflow";
 import { runWorkflowId } from "../../../src/temporal/ids.ts";
-import type { ParentRun, RunOutcome, RunWorkflowInput } from "../../../src/domain/runs/run.ts";
+import type { ParentRun, RunError, RunOutcome, RunWorkflowInput } from "../../../src/domain/runs/run.ts";
 import { local } from "../../activities.ts";
 import type { RunContext } from "../context.ts";
 import { NodeFailed } from "../failure.ts";
@@ -18,6 +18,8 @@ import { address } from "../frame.ts";
 import { evaluate } from "../values.ts";
 import type { Executor } from "./executor.ts";
 import { assemble } from "./results.ts";
+
+const SUBFLOW_FAILED = "subflow_failed";
 
 /** Runs another project's flow as a run of its own and waits for its outputs. */
 export const executeSubflow: Executor = async (frame, node, interpreter) => {
@@ -52,11 +54,12 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
   if (outcome.state === "CANCELLED" && CancellationScope.current().consideredCancelled) {
     throw new CancelledFailure("the run was cancelled");
   }
-  const reason =
-    outcome.state === "CANCELLED" ? "was cancelled" : `failed: ${outcome.error?.message ?? "no reason is known"}`;
   throw new NodeFailed({
-    code: outcome.state === "CANCELLED" ? "subflow_cancelled" : "subflow_failed",
-    message: `The sub-flow's run ${start.run_id} ${reason}`,
+    code: outcome.state === "CANCELLED" ? "subflow_cancelled" : SUBFLOW_FAILED,
+    message:
+      outcome.state === "CANCELLED"
+        ? `The sub-flow's run ${start.run_id} was cancelled`
+        : failureMessage(start.run_id, outcome.error),
     node_id: node.id,
     path: address(frame, node).path,
     attempt: 1,
@@ -64,6 +67,13 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
     ...(outcome.error?.upstream ? { upstream: true } : {}),
   });
 };
+
+/** Names the run that failed and the place in it, once, however many sub-flows are between that run and this one. */
+function failureMessage(runId: string, error: RunError | null): string {
+  if (error?.code === SUBFLOW_FAILED) return error.message;
+  const place = error?.path ? ` at ${error.path}` : "";
+  return `The sub-flow's run ${runId} failed${place}: ${error?.message ?? "no reason is known"}`;
+}
 
 /** What the child knows of the runs around it, so that its pauses are seen in all of them. */
 function parentOf({ identity, input }: RunContext, path: string): ParentRun {
