@@ -7,7 +7,7 @@ import { edges, flow, node } from "../support/flows.ts";
 import { scope } from "../support/scope.ts";
 
 // Short limits, so that endless work is aborted soon; work that completes has wide ones.
-const strict = createEvaluation({ nodeMs: 500, flowMs: 500, answerMs: 500, heapMib: 96 });
+const strict = createEvaluation({ nodeMs: 500, flowMs: 500, answerMs: 500, heapMib: 1024 });
 const roomy = createEvaluation({ nodeMs: 60_000, flowMs: 60_000, answerMs: 60_000 });
 afterAll(() => Promise.all([strict.close(), roomy.close()]));
 

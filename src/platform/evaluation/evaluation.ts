@@ -49,7 +49,7 @@ const MAX_WAIT_MS = 30_000;
 
 /** Starts the threads; `close` must be called. */
 export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
-  const { nodeMs = 2000, flowMs = 10_000, answerMs = 5000, heapMib = 256 } = options;
+  const { nodeMs = 2000, flowMs = 10_000, answerMs = 5000, heapMib = 1024 } = options;
   const pool = createThreadPool({
     entry: compiledEntry(new URL("./thread.ts", import.meta.url)),
     threads: Math.max(2, Math.min(MAX_THREADS, availableParallelism() - 1)),

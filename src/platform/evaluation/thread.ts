@@ -11,6 +11,21 @@ import type { NodePart } from "../../domain/runs/run-report.ts";
 import type { Json } from "../../domain/json.ts";
 import type { ThreadTask } from "./thread-pool.ts";
 
+/** Elements that a list may be given one by one. */
+const MAX_PUSHED = 2_000_000;
+
+// In this thread only. V8 ends the whole process, not the thread, when a list that grows finds no room for its next size; a
+// range whose bounds are beyond 2^53 grows without end, because adding one to them changes nothing.
+const push: (this: unknown[], ...items: unknown[]) => number = Array.prototype.push;
+Object.defineProperty(Array.prototype, "push", {
+  configurable: true,
+  writable: true,
+  value: function boundedPush(this: unknown[], ...items: unknown[]): number {
+    if (this.length > MAX_PUSHED) throw new RangeError("limit exceeded: a list has too many elements");
+    return push.apply(this, items);
+  },
+});
+
 /** What the functions of a thread take, by their names. */
 export interface ThreadInputs {
   readonly part: { readonly node: PlanNode; readonly part: NodePart; readonly scope: Scope };
