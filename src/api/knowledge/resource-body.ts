@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonObjectSchema } from "../../domain/json-schema.ts";
 import { DUPLICATE_RULES } from "../../domain/knowledge/ingest.ts";
 import { jsonField } from "../http/read-multipart.ts";
 import { visibleText } from "../http/text-fields.ts";
@@ -7,9 +8,9 @@ import { visibleText } from "../http/text-fields.ts";
 const MAX_RESOURCES = 100;
 const MAX_URL = 2048;
 
-const userMetadata = z
-  .record(z.string(), z.unknown())
-  .describe("Values of the fields in the knowledge base's `user_metadata_schema`; anything else is refused.");
+const userMetadata = jsonObjectSchema.describe(
+  "Values of the fields in the knowledge base's `user_metadata_schema`; anything else is refused.",
+);
 const externalId = visibleText(512).describe(
   "Your own name for the resource. Added again, it takes the place of the one before, which is found until then.",
 );

@@ -14,7 +14,7 @@ export const flowVersionSchema = z
   .meta({ id: "FlowVersion" });
 
 /** A flow in a request or an answer; the document describes its members. */
-export const flowSchema = z.record(z.string(), z.unknown()).meta({ id: "Flow" });
+export const flowSchema = z.looseObject({}).meta({ id: "Flow" });
 
 export const flowVersionWithFlowSchema = flowVersionSchema
   .extend({ flow: flowSchema })

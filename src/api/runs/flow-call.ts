@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
+import { jsonValueSchema } from "../../domain/json-schema.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
@@ -20,13 +21,14 @@ export const flowQuery = z.object({ version: versionMember });
 
 /** The body of an inference call: inputs by node id; what no input takes is ignored and reported. */
 export const flowBody = z
-  .looseObject({
+  .object({
     user_id: z
       .union([userHandle, z.literal("")])
       .nullish()
       .describe("The `<user>-<conversation>` handle whose documents the run sees; empty is none."),
-    stream: z.unknown().optional().describe("Reserved; has no meaning."),
+    stream: jsonValueSchema.optional().describe("Reserved; has no meaning."),
   })
+  .catchall(jsonValueSchema)
   .meta({
     id: "FlowInputs",
     description:

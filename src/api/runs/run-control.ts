@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
 import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
 import { invalid } from "../../domain/errors.ts";
 import { answerPause } from "../../services/runs/answer-pause.ts";
@@ -35,7 +36,9 @@ const resumeBody = z
       .max(64)
       .optional()
       .describe("One of the pause's actions. May be left out where there is only one."),
-    data: z.json().optional().describe(`What the pause's form asks for; at most ${INLINE_VALUE_BYTES} bytes of JSON.`),
+    data: jsonValueSchema
+      .optional()
+      .describe(`What the pause's form asks for; at most ${INLINE_VALUE_BYTES} bytes of JSON.`),
     comment: z.string().max(4000).optional(),
     from: z
       .string()
@@ -46,7 +49,7 @@ const resumeBody = z
       .int()
       .optional()
       .describe("The version of the flow to go on with; default the run's own, -1 the published one."),
-    inputs: z.record(z.string(), z.unknown()).optional().describe("Inputs that are given anew; the others stay."),
+    inputs: jsonObjectSchema.optional().describe("Inputs that are given anew; the others stay."),
   })
   .meta({ id: "RunResume" });
 type ResumeBody = z.output<typeof resumeBody>;

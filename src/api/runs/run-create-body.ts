@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonObjectSchema } from "../../domain/json-schema.ts";
 import type { Config } from "../../config.ts";
 import { invalid } from "../../domain/errors.ts";
 import { userHandle } from "../http/text-fields.ts";
@@ -9,8 +10,7 @@ const METADATA_BYTES = 16 * 1024;
 /** How far ahead a run may be put off. */
 const LATEST_START_MS = 366 * 24 * 3600 * 1000;
 
-const metadataMember = z
-  .record(z.string(), z.json())
+const metadataMember = jsonObjectSchema
   .refine(
     (value) => Buffer.byteLength(JSON.stringify(value)) <= METADATA_BYTES,
     `At most ${METADATA_BYTES} bytes of JSON`,
@@ -26,7 +26,7 @@ export function createRunBody(config: Config) {
       project_id: z.uuid().optional().describe("The project whose flow is run."),
       flow_id: z.uuid().optional().describe("The same under its other name; give one of the two."),
       version: versionMember,
-      inputs: z.record(z.string(), z.unknown()).describe("By node id; members that no input takes are ignored."),
+      inputs: jsonObjectSchema.describe("By node id; members that no input takes are ignored."),
       user_id: userHandle.nullish(),
       metadata: metadataMember.default({}),
       tags: z.array(tag).max(20).default([]),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonObjectSchema } from "../json-schema.ts";
 
 export const QUERY_STRATEGIES = ["hybrid", "semantic", "keyword"] as const;
 export type QueryStrategy = (typeof QUERY_STRATEGIES)[number];
@@ -18,8 +19,7 @@ export const knowledgeQuerySchema = z.strictObject({
     .describe('Words, "phrases", begin* and -not; several queries are ranked each by itself and fused'),
   query_strategy: z.enum(QUERY_STRATEGIES).default("hybrid"),
   top_k: z.int().min(1).max(MAX_TOP_K).default(10),
-  filter: z
-    .record(z.string(), z.unknown())
+  filter: jsonObjectSchema
     .optional()
     .describe("`{and|or|not: [...]}` or `{field, op, value}` over metadata and built-in fields"),
   score_threshold: z

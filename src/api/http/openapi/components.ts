@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { canonicalJson } from "../../../domain/flow/definition/content-hash.ts";
 import type { Json, JsonObject } from "../../../domain/json.ts";
+import { excludeForbiddenName } from "../../../domain/json-schema.ts";
 
 /** Collects the named schemas of a document; unnamed ones are inlined. */
 export interface SchemaComponents {
@@ -35,8 +36,10 @@ export function createSchemaComponents(): SchemaComponents {
         target: "draft-2020-12",
         io,
         unrepresentable: "any",
-        override: ({ jsonSchema }) => {
+        override: (context) => {
+          const { jsonSchema } = context;
           delete jsonSchema.id;
+          if (io === "input") excludeForbiddenName(context);
           // Answers may gain members; clients that refuse unknown ones would break.
           if (io === "output" && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
         },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Json } from "../../json.ts";
+import { jsonObjectSchema, jsonValueSchema } from "../../json-schema.ts";
 import { NODE_KINDS } from "../plan/types.ts";
 
 /** Ids of nodes. They become keys of objects that expressions read, hence the names that are refused. */
@@ -13,12 +13,6 @@ export function isNodeId(value: unknown): value is string {
 }
 
 const DAY_MS = 86_400_000;
-
-/**
- * Any JSON value. Nothing is checked: a definition comes out of a JSON parser, and validateFlow makes sure of it. The
- * recursive `z.json()` would look at every value again and clutter the published schema.
- */
-export const jsonValueSchema = z.unknown() as z.ZodType<Json>;
 
 export const nodeIdSchema = z
   .string()
@@ -77,10 +71,10 @@ const settingsSchema = z.strictObject({
 
 const exampleSchema = z.strictObject({
   name: z.string().min(1).max(200),
-  inputs: z.record(z.string(), jsonValueSchema).describe("As a run's body: <node_id> to value"),
+  inputs: jsonObjectSchema.describe("As a run's body: <node_id> to value"),
 });
 
-const uiSchema = z.looseObject({}).describe("For editors; without effect, and no part of the content hash");
+const uiSchema = jsonObjectSchema.describe("For editors; without effect, and no part of the content hash");
 
 /** A flow as it is written, deployed and stored. Node configurations are checked by `validateFlow`, not here. */
 export const flowDefinitionSchema = z.strictObject({

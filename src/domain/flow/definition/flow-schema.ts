@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Json, JsonObject } from "../../json.ts";
+import { excludeForbiddenName } from "../../json-schema.ts";
 import { edgeSchema, flowDefinitionSchema, nodeSchema } from "./definition.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
 import { NODE_KINDS, type NodeKind } from "../plan/types.ts";
@@ -11,7 +12,7 @@ type Members = Record<string, Json>;
  * everything that `validateFlow` checks: whether expressions parse, edges lead somewhere, ids are unique.
  */
 export function flowJsonSchema(): JsonObject {
-  const { $schema, properties, ...flow } = toSchema(flowDefinitionSchema);
+  const { $schema, properties, $defs, ...flow } = toSchema(flowDefinitionSchema);
   const graph: Members = {
     nodes: { type: "array", items: { $ref: "#/$defs/node" } },
     edges: { type: "array", items: { $ref: "#/$defs/edge" } },
@@ -23,6 +24,7 @@ export function flowJsonSchema(): JsonObject {
     ...flow,
     properties: { ...(properties as Members), ...graph },
     $defs: {
+      ...($defs as Members),
       graph: { type: "object", properties: graph, required: ["nodes", "edges"], additionalProperties: false },
       edge: part(edgeSchema),
       node: { oneOf: kinds.map(([name]) => ({ $ref: `#/$defs/${name}` })) },
@@ -50,10 +52,14 @@ function nodeOf(kind: NodeKind): JsonObject {
 }
 
 function part(schema: z.ZodType): JsonObject {
-  const { $schema: _, ...rest } = toSchema(schema);
+  const { $schema: _, $defs: _shared, ...rest } = toSchema(schema);
   return rest;
 }
 
 function toSchema(schema: z.ZodType): JsonObject {
-  return z.toJSONSchema(schema, { target: "draft-2020-12", io: "input" }) as unknown as JsonObject;
+  return z.toJSONSchema(schema, {
+    target: "draft-2020-12",
+    io: "input",
+    override: excludeForbiddenName,
+  }) as unknown as JsonObject;
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { jsonValueSchema, nodeIdSchema } from "../definition/definition.ts";
+import { jsonObjectSchema } from "../../json-schema.ts";
+import { nodeIdSchema } from "../definition/definition.ts";
 import { repeated } from "./repeated.ts";
 import { cel, liquid, NO_RETRY, type ConfigFault, type NodeSpec } from "./spec.ts";
 
@@ -9,10 +10,7 @@ const RESERVED_ACTIONS = ["timeout", "error", "out", "fail", "branch"];
 export const approvalConfig = z.strictObject({
   message: z.string().describe("Liquid: what people are asked"),
   data: z.string().exactOptional().describe("CEL: what they are shown"),
-  form: z
-    .record(z.string(), jsonValueSchema)
-    .exactOptional()
-    .describe("JSON Schema 2020-12 of the data an answer carries"),
+  form: jsonObjectSchema.exactOptional().describe("JSON Schema 2020-12 of the data an answer carries"),
   actions: z
     .array(
       z.strictObject({

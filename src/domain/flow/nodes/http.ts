@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { jsonValueSchema } from "../definition/definition.ts";
+import { jsonValueSchema } from "../../json-schema.ts";
 import { liquid, liquidInside, NETWORK_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec } from "./spec.ts";
 import { isWebAddress } from "./url.ts";
 

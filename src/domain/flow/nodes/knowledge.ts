@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { knowledgeQuerySchema } from "../../knowledge/query.ts";
-import { jsonValueSchema } from "../definition/definition.ts";
+import { jsonObjectSchema } from "../../json-schema.ts";
 import { liquid, liquidInside, NETWORK_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
 
 const { query_strategy, top_k, score_threshold, max_chunks_per_resource, neighbors, rerank, include } =
@@ -11,8 +11,7 @@ export const knowledgeConfig = z.strictObject({
   query: z.string().min(1).describe("Liquid: what is searched for"),
   query_strategy,
   top_k,
-  filter: z
-    .record(z.string(), jsonValueSchema)
+  filter: jsonObjectSchema
     .exactOptional()
     .describe("`{and|or|not: [...]}` or `{field, op, value}`; Liquid in every string of it"),
   score_threshold: score_threshold.unwrap().exactOptional(),

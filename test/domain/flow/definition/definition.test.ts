@@ -73,6 +73,7 @@ describe("every kind", () => {
 });
 
 describe("the published schema", () => {
+  const proto = JSON.parse('{ "__proto__": "x" }') as object;
   const validate = new Ajv2020({ strict: false, allErrors: true }).compile(flowJsonSchema());
 
   it("accepts flows, nested ones too", () => {
@@ -92,6 +93,14 @@ describe("the published schema", () => {
       { ...flow(), nodes: [node("a", "map", { items: "[]", flow: { nodes: [{ id: "b" }], edges: [] } })] },
     ],
     ["a bad id", { ...flow(), nodes: [node("a b", "input")] }],
+    ["a forbidden name deep in a value", { ...flow(), ui: { list: [{ inner: proto }] } }],
+    [
+      "a forbidden name in a nested flow",
+      {
+        ...flow(),
+        nodes: [node("a", "map", { items: "[]", flow: { nodes: [node("b", "set", { values: proto })], edges: [] } })],
+      },
+    ],
   ])("refuses %s", (_, input) => {
     expect(validate(input)).toBe(false);
   });
