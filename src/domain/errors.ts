@@ -20,7 +20,6 @@ export const PROBLEMS = {
   pause_already_resolved: { status: 409, title: "The pause is already resolved" },
   pause_already_answered: { status: 409, title: "This principal has already answered the pause" },
   runs_open: { status: 409, title: "Some runs have not ended" },
-  project_in_use: { status: 409, title: "The project is in use" },
   in_use: { status: 409, title: "The resource is in use" },
   subscription_disabled: { status: 409, title: "The subscription is disabled" },
   name_taken: { status: 409, title: "The name is taken" },

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { noSuchVersion, notFound } from "../../domain/errors.ts";
+import { flowReferences } from "../../domain/flow/references.ts";
 import type { Db } from "../../stores/db.ts";
 import { findFlowVersion, findFlowVersionByContent, listFlowVersions } from "../../stores/projects/flow-versions.ts";
 import type { FlowVersion } from "../../stores/projects/flow-versions.ts";
 import { findProject, lockProject, publishVersion } from "../../stores/projects/projects.ts";
 import { deployFlow, flowLimits, requireValidFlow } from "../../services/projects/deploy-flow.ts";
-import { requireKnowledgeBases } from "../../services/knowledge/flow-references.ts";
+import { requireReferences } from "../../services/projects/flow-references.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -153,7 +154,7 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
         const published = await db.orgTransaction(principal.org_id, async (connection) => {
           if (!(await lockProject(connection, project_id))) throw notFound("project");
           const found = await requireVersion(connection, project_id, version);
-          await requireKnowledgeBases(connection, found.definition);
+          await requireReferences(connection, flowReferences(found.definition));
           await publishVersion(connection, project_id, found.version);
           return findFlowVersionByContent(connection, project_id, found.content_hash);
         });

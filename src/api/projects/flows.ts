@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { flowJsonSchema } from "../../domain/flow/definition/flow-schema.ts";
-import { knowledgeProblems } from "../../services/knowledge/flow-references.ts";
-import { flowLimits, isError, subflowProblems } from "../../services/projects/deploy-flow.ts";
+import { flowReferences } from "../../domain/flow/references.ts";
+import { flowLimits, isError, problemsOfReferences } from "../../services/projects/deploy-flow.ts";
 import { requireProject } from "../../services/projects/projects.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -41,10 +41,9 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
         if (body.project_id !== undefined) await requireProject(db, org_id, body.project_id, "project");
         const checked = await evaluation.flow(org_id, body.flow, limits);
         const ofReferences = checked.valid
-          ? await db.org(org_id, async (connection) => [
-              ...(await subflowProblems(connection, checked.definition, body.project_id)),
-              ...(await knowledgeProblems(connection, checked.definition)),
-            ])
+          ? await db.org(org_id, (connection) =>
+              problemsOfReferences(connection, flowReferences(checked.definition), body.project_id),
+            )
           : [];
         const problems = [...checked.problems, ...ofReferences];
         return { status: 200, body: { valid: !problems.some(isError), problems } };

@@ -173,7 +173,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       query: z.object({
         cancel_runs: z.boolean().default(false).describe("Whether runs that have not ended are cancelled."),
       }),
-      problems: ["project_in_use", "runs_open"],
+      problems: ["in_use", "runs_open"],
       success: { 204: { description: "It is gone." } },
       async handler({ params: { project_id }, query, principal }) {
         const { org_id: orgId } = principal;

@@ -1,4 +1,4 @@
-import { notFound, Problem } from "../../domain/errors.ts";
+import { notFound } from "../../domain/errors.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
 import {
@@ -12,14 +12,13 @@ import {
 } from "../../stores/knowledge/chunks.ts";
 import { dropHnsw } from "../../stores/knowledge/hnsw.ts";
 import { retireIndexes } from "../../stores/knowledge/indexes.ts";
-import { lockKnowledgeBase, markKnowledgeBaseDeleted, projectsUsing } from "../../stores/knowledge/knowledge-bases.ts";
+import { lockKnowledgeBase, markKnowledgeBaseDeleted } from "../../stores/knowledge/knowledge-bases.ts";
 import { listDeletedResources, markResourceDeleted, removeResource } from "../../stores/knowledge/resources.ts";
+import { refuseWhileUsed } from "../projects/flow-references.ts";
 import { removeRemains } from "./index-resource.ts";
 
 const REMOVED_AT_ONCE = 500;
 const LISTED = 100;
-/** Projects that a refusal lists. */
-const MAX_LISTED_USERS = 100;
 
 interface RemoveDeps {
   readonly database: Database;
@@ -56,13 +55,7 @@ export async function deleteKnowledgeBase(
 ): Promise<void> {
   await database.orgTransaction(orgId, async (db) => {
     if (!(await lockKnowledgeBase(db, knowledgeBaseId))) throw notFound("knowledge base");
-    const used_by = await projectsUsing(db, knowledgeBaseId, MAX_LISTED_USERS);
-    const [first, ...others] = used_by;
-    if (first !== undefined) {
-      const more = others.length === 0 ? "" : ` and of ${others.length} more`;
-      const detail = `The published flow of project ${first.project_id} (${first.name})${more} searches it. Change or delete that first.`;
-      throw new Problem("in_use", detail, { extra: { used_by } });
-    }
+    await refuseWhileUsed(db, "knowledge_base", knowledgeBaseId);
     await markKnowledgeBaseDeleted(db, knowledgeBaseId);
     await retireIndexes(db, knowledgeBaseId);
   });

@@ -138,25 +138,6 @@ export async function holdKnowledgeBases(db: Db, knowledgeBaseIds: readonly stri
   return rows.map((row) => row.knowledge_base_id);
 }
 
-/** The projects whose published flow searches a knowledge base. Looks through all published flows: for rare questions. */
-export async function projectsUsing(
-  db: Db,
-  knowledgeBaseId: string,
-  limit: number,
-): Promise<Array<{ project_id: string; name: string }>> {
-  return db.query<{ project_id: string; name: string }>(
-    {
-      name: "projects_using_knowledge_base",
-      text: `select p.project_id, p.name from projects p
-        join flow_versions v on v.project_id = p.project_id and v.version = p.published_version
-        where p.org_id = current_org() and p.deleted_at is null
-          and jsonb_path_exists(v.plan, '$.** ? (@.type == "knowledge").config.knowledge_base_id ? (@ == $used)', jsonb_build_object('used', $1::text))
-        order by p.project_id limit $2::int`,
-    },
-    [knowledgeBaseId, limit],
-  );
-}
-
 /** A page of the organisation's knowledge bases. */
 export async function listKnowledgeBases(db: Db, page: Keyset): Promise<KnowledgeBaseRow[]> {
   const { bound, compare, order, suffix } = keysetSql(page);

@@ -98,43 +98,30 @@ export async function listFlowVersions(db: Db, projectId: string, page: Keyset):
 }
 
 /** A flow that a flow calls: version -1 is the published one. */
-export interface FlowReference {
+interface CalledFlow {
   readonly project_id: string;
   readonly version: number;
 }
 
-/** The positions of the references that lead nowhere. Every project id must be a UUID. */
-export async function findDeadReferences(db: Db, references: readonly FlowReference[]): Promise<number[]> {
+/**
+ * The positions of the references that lead nowhere. Within a transaction the projects of the others are not deleted until it
+ * ends. Every project id must be a UUID.
+ */
+export async function findDeadReferences(db: Db, references: readonly CalledFlow[]): Promise<number[]> {
   const rows = await db.query<{ position: number }>(
     {
       name: "find_dead_references",
-      text: `select (r.position - 1)::int as position
+      text: `with held as (
+          select project_id from projects
+          where project_id = any ($1::uuid[]) and org_id = current_org() and deleted_at is null
+          order by project_id for key share)
+        select (r.position - 1)::int as position
         from unnest($1::uuid[], $2::int[]) with ordinality as r (project_id, version, position)
-        where not exists (
-          select from projects p where p.project_id = r.project_id and p.org_id = current_org() and p.deleted_at is null
-            and (r.version = -1 or exists (
-              select from flow_versions v where v.project_id = r.project_id and v.version = r.version)))`,
+        where r.project_id not in (select project_id from held)
+          or r.version <> -1 and not exists (
+            select from flow_versions v where v.project_id = r.project_id and v.version = r.version)`,
     },
     [references.map((reference) => reference.project_id), references.map((reference) => reference.version)],
   );
   return rows.map((row) => row.position);
-}
-
-/** The projects whose published flow calls this one. Looks through all published flows: for rare questions. */
-export async function callersOf(
-  db: Db,
-  projectId: string,
-  limit: number,
-): Promise<Array<{ project_id: string; name: string }>> {
-  return db.query<{ project_id: string; name: string }>(
-    {
-      name: "callers_of",
-      text: `select p.project_id, p.name from projects p
-        join flow_versions v on v.project_id = p.project_id and v.version = p.published_version
-        where p.org_id = current_org() and p.deleted_at is null and p.project_id <> $1::uuid
-          and jsonb_path_exists(v.plan, '$.** ? (@.type == "subflow").config.project_id ? (@ == $called)', jsonb_build_object('called', $1::text))
-        order by p.project_id limit $2::int`,
-    },
-    [projectId, limit],
-  );
 }

@@ -57,12 +57,21 @@ export async function existingProjects(db: Db, projectIds: readonly string[]): P
   return rows.map((row) => row.project_id);
 }
 
-/** The same, locked against changes until the transaction ends. */
-export async function lockProject(db: Db, projectId: string): Promise<Project | null> {
+/** The same, locked against changes until the transaction ends. Flows that call it can be deployed meanwhile. */
+export function lockProject(db: Db, projectId: string): Promise<Project | null> {
+  return lock(db, projectId, "no key update");
+}
+
+/** The same, locked against flows that begin to call it as well. */
+export function lockProjectToDelete(db: Db, projectId: string): Promise<Project | null> {
+  return lock(db, projectId, "update");
+}
+
+async function lock(db: Db, projectId: string, strength: "no key update" | "update"): Promise<Project | null> {
   const rows = await db.query<Project>(
     {
-      name: "lock_project",
-      text: `select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE} for update`,
+      name: `lock_project_for_${strength.replaceAll(" ", "_")}`,
+      text: `select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE} for ${strength}`,
     },
     [projectId],
   );

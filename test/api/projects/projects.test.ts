@@ -143,25 +143,46 @@ describe("projects", () => {
     const refused = await mine.delete(`/v2/projects/${called.project_id}`);
     expect(refused).toMatchObject({
       status: 409,
-      body: { code: "project_in_use", used_by: [{ project_id: caller.project_id }] },
+      body: { code: "in_use", used_by: [{ project_id: caller.project_id }] },
     });
     expect((await mine.delete(`/v2/projects/${caller.project_id}`)).status).toBe(204);
     expect((await mine.delete(`/v2/projects/${called.project_id}`)).status).toBe(204);
   });
 
-  it("lists all whose flows call it, a hundred at most", async () => {
-    const { body: called } = await mine.post("/v2/projects", { name: "Called", flow: echoFlow() });
-    const caller = async (n: number) => {
-      const nodes = [
-        { id: "sub-0", type: "subflow", config: { project_id: called.project_id } },
-        { id: "out-0", type: "output" },
-      ];
-      const flow = { schema_version: 1, name: `Caller ${n}`, nodes, edges: [{ source: "sub-0", target: "out-0" }] };
-      return (await mine.post("/v2/projects", { name: `Caller ${n}`, flow })).body.project_id as string;
-    };
-    const callers = [await caller(1), await caller(2), await caller(3)];
-    const { status, body } = await mine.delete(`/v2/projects/${called.project_id}`);
+  const calling = (project_id: string) => ({
+    schema_version: 1,
+    name: "Caller",
+    nodes: [
+      { id: "sub-0", type: "subflow", config: { project_id } },
+      { id: "out-0", type: "output" },
+    ],
+    edges: [{ source: "sub-0", target: "out-0" }],
+  });
+  const add = async (flow: unknown) => (await mine.post("/v2/projects", { name: "P", flow })).body.project_id as string;
+
+  it("lists all whose published flows call it", async () => {
+    const called = await add(echoFlow());
+    const callers = [await add(calling(called)), await add(calling(called.toUpperCase())), await add(calling(called))];
+    const unpublished = await mine.post("/v2/projects", { name: "P", flow: calling(called), publish: false });
+    expect(unpublished.status).toBe(201);
+    // Calling oneself is not use by another.
+    expect((await mine.post(`/v2/projects/${called}/versions`, { flow: calling(called) })).status).toBe(201);
+    const { status, body } = await mine.delete(`/v2/projects/${called}`);
     expect([status, body.used_by.map(({ project_id }: { project_id: string }) => project_id)]).toEqual([409, callers]);
+  });
+
+  it("does not publish again what calls a deleted one", async () => {
+    const called = await add(echoFlow());
+    const versions = `/v2/projects/${await add(calling(called))}/versions`;
+    expect((await mine.post(versions, { flow: echoFlow() })).status).toBe(201);
+    expect((await mine.delete(`/v2/projects/${called}`)).status).toBe(204);
+    const rolledBack = await mine.post(`${versions}/1/publish`);
+    expect([rolledBack.status, rolledBack.body]).toMatchObject([
+      409,
+      { code: "conflict", detail: expect.stringContaining("sub-0") },
+    ]);
+    const deployed = await mine.post(versions, { flow: calling(called) });
+    expect([deployed.status, deployed.body.problems]).toMatchObject([422, [{ code: "unknown_project" }]]);
   });
 
   it("shows an organisation its own projects only", async () => {

@@ -31,6 +31,9 @@ export const knowledgeSpec: NodeSpec<KnowledgeConfig> = {
     liquid(query, "query"),
     ...(filter === undefined ? [] : liquidInside(filter, "filter")),
   ],
+  references: ({ knowledge_base_id }) => [
+    { kind: "knowledge_base", id: knowledge_base_id, path: ["knowledge_base_id"] },
+  ],
   retry: NETWORK_RETRY,
   timeout_ms: 60_000,
   io: {

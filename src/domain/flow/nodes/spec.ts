@@ -28,6 +28,20 @@ export interface ConfigFault {
   readonly hint?: string;
 }
 
+/** What flows refer to by an id. A new kind is a word here and its lookup in services/projects/flow-references.ts. */
+export type ReferenceKind = "project" | "knowledge_base";
+
+/** Something of the organisation that a node needs to be there. */
+export interface NodeReference {
+  readonly kind: ReferenceKind;
+  /** As it is compared: UUIDs in lower case. */
+  readonly id: string;
+  /** Of what has versions. */
+  readonly version?: number | string;
+  /** Where `id` stands, below `config`. */
+  readonly path: ReadonlyArray<string | number>;
+}
+
 export type NodeConfig = Readonly<Record<string, unknown>>;
 
 /**
@@ -49,6 +63,8 @@ export interface NodeSpec<Config = NodeConfig> {
   expressions(config: Config): readonly Expression[];
   /** Faults beyond the schema, e.g. two cases of the same id. */
   faults?(config: Config, limits: FlowLimits): readonly ConfigFault[];
+  /** What it needs to be there: a deploy checks it, and it is not deleted while a published flow uses it. */
+  references?(config: Config): readonly NodeReference[];
   /** The policy where a node says nothing; members a node leaves out come from here. */
   readonly retry: RetryPolicy;
   /** The time-out where a node says nothing. */

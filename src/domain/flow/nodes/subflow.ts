@@ -21,6 +21,9 @@ export const subflowSpec: NodeSpec<SubflowConfig> = {
   execution: () => "workflow",
   handles: () => ONLY_OUT,
   expressions: ({ inputs }) => Object.entries(inputs).map(([id, source]) => cel(source, "inputs", id)),
+  references: ({ project_id, version }) => [
+    { kind: "project", id: project_id.toLowerCase(), version, path: ["project_id"] },
+  ],
   retry: NO_RETRY,
   io: { output: () => ({ type: "object" }) },
 };

@@ -1,0 +1,93 @@
+import { Problem } from "../../domain/errors.ts";
+import type { ReferenceKind } from "../../domain/flow/nodes/spec.ts";
+import type { FlowReference } from "../../domain/flow/references.ts";
+import type { FlowProblem, FlowProblemCode } from "../../domain/flow/validate/problems.ts";
+import { isUuid } from "../../domain/uuid.ts";
+import type { Db } from "../../stores/db.ts";
+import { holdKnowledgeBases } from "../../stores/knowledge/knowledge-bases.ts";
+import { usersOf } from "../../stores/projects/flow-references.ts";
+import { findDeadReferences } from "../../stores/projects/flow-versions.ts";
+
+/** How it is found out whether what flows refer to is there. */
+interface Lookup {
+  readonly code: FlowProblemCode;
+  readonly noun: string;
+  readonly hint: string;
+  /**
+   * Those that are not there. Those that are stay until the transaction ends, so that none is deleted while a flow that uses it
+   * is being published.
+   */
+  missing(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]>;
+}
+
+const LOOKUPS: Readonly<Record<ReferenceKind, Lookup>> = {
+  project: {
+    code: "unknown_project",
+    noun: "project",
+    hint: "GET /v2/projects lists those there are",
+    missing: missingProjects,
+  },
+  knowledge_base: {
+    code: "unknown_knowledge_base",
+    noun: "knowledge base",
+    hint: "GET /v2/knowledge-bases lists those there are",
+    missing: missingById(holdKnowledgeBases),
+  },
+};
+
+/** The references of a flow that lead nowhere in this organisation. */
+export async function referenceProblems(db: Db, references: readonly FlowReference[]): Promise<FlowProblem[]> {
+  const missing = new Set<FlowReference>();
+  // One kind after the other, and ids in order: two deploys never wait for each other.
+  for (const kind of Object.keys(LOOKUPS).toSorted() as ReferenceKind[]) {
+    const asked = references.filter((each) => each.kind === kind);
+    if (asked.length > 0) for (const each of await LOOKUPS[kind].missing(db, asked)) missing.add(each);
+  }
+  return references.filter((each) => missing.has(each)).map(problemOf);
+}
+
+/** Throws 409 where something that a flow to be published again refers to has been deleted since. */
+export async function requireReferences(db: Db, references: readonly FlowReference[]): Promise<void> {
+  const [problem] = await referenceProblems(db, references);
+  if (problem === undefined) return;
+  throw new Problem("conflict", `Node ${problem.node_path} refers to what is not there any more: ${problem.message}.`);
+}
+
+/** Projects that a refusal lists. */
+const MAX_LISTED = 100;
+
+/**
+ * Throws 409 `in_use` where published flows refer to what is to be deleted, whose row the transaction has locked for update.
+ */
+export async function refuseWhileUsed(db: Db, kind: ReferenceKind, id: string): Promise<void> {
+  const used_by = await usersOf(db, { kind, id: id.toLowerCase() }, MAX_LISTED);
+  const [first, ...others] = used_by;
+  if (first === undefined) return;
+  const many = others.length === MAX_LISTED - 1 ? "many" : others.length;
+  const flows = others.length === 0 ? "flow of project" : "flows of project";
+  const more = others.length === 0 ? " uses" : ` and of ${many} more use`;
+  const detail = `The published ${flows} ${first.project_id} (${first.name})${more} this ${LOOKUPS[kind].noun}. Change or delete that first.`;
+  throw new Problem("in_use", detail, { extra: { used_by } });
+}
+
+function problemOf({ kind, version, node_id, node_path, path }: FlowReference): FlowProblem {
+  const { code, noun, hint } = LOOKUPS[kind];
+  const named = version === undefined || version === -1 ? "" : `, or it has no version ${version}`;
+  return { node_id, node_path, path, code, severity: "error", message: `There is no such ${noun}${named}`, hint };
+}
+
+/** For kinds whose ids are UUIDs: `hold` answers which of them there are, and keeps those from being deleted. */
+function missingById(hold: (db: Db, ids: readonly string[]) => Promise<readonly string[]>): Lookup["missing"] {
+  return async (db, references) => {
+    const askable = [...new Set(references.map(({ id }) => id))].filter(isUuid).toSorted();
+    const known = new Set(askable.length === 0 ? [] : await hold(db, askable));
+    return references.filter(({ id }) => !known.has(id));
+  };
+}
+
+async function missingProjects(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]> {
+  const askable = references.filter(({ id }) => isUuid(id));
+  const asked = askable.map(({ id, version }) => ({ project_id: id, version: Number(version ?? -1) }));
+  const dead = new Set(asked.length === 0 ? [] : await findDeadReferences(db, asked));
+  return references.filter((each) => !isUuid(each.id) || dead.has(askable.indexOf(each)));
+}

@@ -1,0 +1,51 @@
+import type { ReferenceKind } from "../../domain/flow/nodes/spec.ts";
+import type { Db } from "../db.ts";
+
+/** What a version of a flow refers to. */
+export interface ReferenceRow {
+  readonly kind: ReferenceKind;
+  readonly id: string;
+}
+
+/** A project whose published flow uses something. */
+export interface ReferenceUser {
+  readonly project_id: string;
+  readonly name: string;
+}
+
+/** Records what a version refers to; the same twice is once. */
+export async function insertFlowReferences(
+  db: Db,
+  version: { readonly project_id: string; readonly org_id: string; readonly version: number },
+  references: readonly ReferenceRow[],
+): Promise<void> {
+  await db.query(
+    {
+      name: "insert_flow_references",
+      text: `insert into flow_references (project_id, version, org_id, kind, target_id)
+        select distinct $1::uuid, $2::int, $3::uuid, r.kind, r.id from unnest($4::text[], $5::text[]) r (kind, id)`,
+    },
+    [
+      version.project_id,
+      version.version,
+      version.org_id,
+      references.map(({ kind }) => kind),
+      references.map(({ id }) => id),
+    ],
+  );
+}
+
+/** The projects whose published flow refers to this; one that refers to itself is left out. */
+export async function usersOf(db: Db, target: ReferenceRow, limit: number): Promise<ReferenceUser[]> {
+  return db.query<ReferenceUser>(
+    {
+      name: "users_of",
+      text: `select p.project_id, p.name from flow_references r
+        join projects p on p.project_id = r.project_id and p.published_version = r.version and p.deleted_at is null
+        where r.org_id = current_org() and r.kind = $1::text and r.target_id = $2::text
+          and not (r.kind = 'project' and p.project_id::text = r.target_id)
+        order by p.project_id limit $3::int`,
+    },
+    [target.kind, target.id, limit],
+  );
+}
