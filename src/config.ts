@@ -142,6 +142,11 @@ export const environmentSchema = z.object({
     .min(1)
     .optional()
     .describe("Folder of the local embedding model's files; unset, what `npm run model:fetch` has put into ~/.cache"),
+  MILLRACE_OCR_DATA_DIR: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Folder of the language data for character recognition; unset, that of the optional package"),
   MILLRACE_EMBEDDINGS_URL: z
     .url({ protocol: /^https?$/ })
     .optional()

@@ -43,7 +43,7 @@ const { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, e
 // A code node ends at its own time-out, which is shorter; this is the net under it.
 const sandbox = createSandbox({ timeoutMs: 900_000 });
 shutdown.add("code sandbox", () => sandbox.close());
-const parser = createDocumentParser();
+const parser = createDocumentParser({ ocrDataDir: config.MILLRACE_OCR_DATA_DIR });
 shutdown.add("document parser", () => parser.close());
 const parse = createParseDocument({ parser, blobs });
 

@@ -5,6 +5,7 @@ import type { DocumentParser, ParsedDocument } from "../../src/platform/parsing/
 import { DocumentError } from "../../src/platform/parsing/errors.ts";
 import { storeExtractedText } from "../../src/services/knowledge/extracted-text.ts";
 import type { Database } from "../../src/stores/db.ts";
+import { findKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
 import { markResource } from "../../src/stores/knowledge/resources.ts";
 import type { ResourceRow } from "../../src/stores/knowledge/resources.ts";
 import { ResourceFailure, takeStep } from "./resource-step.ts";
@@ -31,7 +32,8 @@ export function createExtractResource({ db, blobs, parser }: ExtractDeps) {
   };
 
   async function parse(resource: ResourceRow, signal: AbortSignal): Promise<ParsedDocument> {
-    const { org_id, source, resource_path, content_mime } = resource;
+    const { org_id, knowledge_base_id, source, resource_path, content_mime } = resource;
+    const base = await db.org(org_id, (connection) => findKnowledgeBase(connection, knowledge_base_id));
     const key = resource.blob_key ?? "";
     try {
       return await parser.parse({
@@ -40,6 +42,7 @@ export function createExtractResource({ db, blobs, parser }: ExtractDeps) {
         // Of an address, and of a text under any name, the type was settled when it was stored.
         filename: source === "upload" ? resource_path : null,
         declared: content_mime,
+        ocr: base?.indexing_params.ocr ?? false,
         signal,
       });
     } catch (error) {

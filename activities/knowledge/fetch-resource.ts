@@ -4,7 +4,7 @@ import type { IngestStep, ResourceInput } from "../../src/domain/knowledge/inges
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
 import { FetchFailed, FetchRefused } from "../../src/platform/fetch/guarded-fetch-errors.ts";
-import { SUPPORTED_MIME_TYPES, detectMime, isSupportedMime } from "../../src/platform/parsing/mime.ts";
+import { SUPPORTED_MIME_TYPES, detectMime, isImageMime, isSupportedMime } from "../../src/platform/parsing/mime.ts";
 import { charsetIn } from "../../src/platform/parsing/decode-text.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { storeContent } from "../../src/stores/knowledge/resource-ingest.ts";
@@ -41,7 +41,7 @@ export function createFetchResource({ db, blobs, guardedFetch, version, maxBytes
       if (body.length === 0) throw new ResourceFailure("document_empty", "The address answers with an empty body.");
       // The name in an address says little (page.php, /download), so content and declared type decide.
       const mime = detectMime(null, declared, body);
-      if (!isSupportedMime(mime)) {
+      if (!isSupportedMime(mime) && !isImageMime(mime)) {
         const message = `Files of type ${mime} cannot be read. Supported: ${SUPPORTED_MIME_TYPES.join(", ")}.`;
         throw new ResourceFailure("unsupported_type", message);
       }

@@ -3,8 +3,8 @@ import type { ResourceActivities } from "../../activities/index.ts";
 import type { ResourceInput } from "../../src/domain/knowledge/ingest.ts";
 
 const FETCH_TIMEOUT_MS = 300_000;
-/** The parser's own limit is shorter. */
-const EXTRACT_TIMEOUT_MS = 180_000;
+/** The parser's own limits are shorter: of a document, and of each page whose characters are recognized. */
+const EXTRACT_TIMEOUT_MS = 3_600_000;
 /** A long document may have thousands of chunks to embed; what has been embedded is kept. */
 const INDEX_TIMEOUT_MS = 12 * 3_600_000;
 

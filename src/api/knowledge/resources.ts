@@ -89,7 +89,7 @@ export function createResourceOperations(deps: ApiDeps): Operation[] {
       resourceForm,
       { maxFileBytes: maxBytes },
       {
-        take: (file) => storeUpload(blobs, org_id, file, { maxBytes, accept: undefined }),
+        take: (file) => storeUpload(blobs, org_id, file, { maxBytes, images: base.indexing_params.ocr }),
         undo: ({ key }: StoredUpload) => discard(key),
       },
     );

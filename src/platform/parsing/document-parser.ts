@@ -5,11 +5,15 @@ import { ChildPoolError, createChildPool } from "../children/child-pool.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
 import type { Frame } from "../children/frames.ts";
 import type { ChildRequest } from "../children/spawn.ts";
+import { createRecognizer, PAGES_AT_ONCE } from "../ocr/recognizer.ts";
+import type { Recognizer } from "../ocr/recognizer.ts";
+import type { OcrReply } from "../ocr/protocol.ts";
 import { charsetIn } from "./decode-text.ts";
 import { DocumentError } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
-import type { SupportedMimeType } from "./mime.ts";
-import { detectMime, isSupportedMime, MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES } from "./mime.ts";
+import type { ImageMimeType, SupportedMimeType } from "./mime.ts";
+import { joinPages } from "./join-pages.ts";
+import { detectMime, isImageMime, isSupportedMime, MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES } from "./mime.ts";
 import type { DocumentHeading, DocumentPage, ParseReply, ParseRequest } from "./protocol.ts";
 
 /** Options of the document parser. */
@@ -18,6 +22,8 @@ export interface DocumentParserOptions {
   readonly size?: number;
   /** Longest time of a document in milliseconds; default 60 000. */
   readonly timeoutMs?: number;
+  /** Folder of the language data for character recognition. Default: that of its package. */
+  readonly ocrDataDir?: string | undefined;
 }
 
 /** Where a document's bytes are. A stream (all of it, or bytes `start` to `end`) is opened anew for each attempt. */
@@ -38,12 +44,14 @@ export interface DocumentRequest {
   readonly filename: string | null;
   /** The Content-Type it came with. */
   readonly declared: string | null;
+  /** Whether pictures, and pages of a PDF that have no text, are read by character recognition. Default false. */
+  readonly ocr?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** A document as text. */
 export interface ParsedDocument {
-  readonly mime: SupportedMimeType;
+  readonly mime: SupportedMimeType | ImageMimeType;
   /** Well-formed, without control characters but tabs and line feeds; at most 25 MiB in UTF-8. */
   readonly text: string;
   readonly title: string | null;
@@ -71,6 +79,7 @@ export interface DocumentParser {
 /** A parser with its own pool of processes; `close` must be called. */
 export function createDocumentParser(options: DocumentParserOptions = {}): DocumentParser {
   const entry = compiledEntry(new URL("./child.ts", import.meta.url));
+  const recognizer = createRecognizer(options.ocrDataDir);
   const pool = createChildPool({
     entry,
     nodeFlags: [],
@@ -87,30 +96,92 @@ export function createDocumentParser(options: DocumentParserOptions = {}): Docum
   });
   return {
     async parse(request) {
+      const { orgId, ocr = false, signal } = request;
       const source = await resolve(request.source);
       if (source.size === 0) throw new DocumentError("document_empty", "The file is empty.");
       const mime = detectMime(request.filename, request.declared, await source.firstBytes(MIME_PROBE_BYTES));
-      if (!isSupportedMime(mime)) {
+      if (!isImageMime(mime) && !isSupportedMime(mime)) {
         const message = `Files of type ${mime} cannot be read. Supported: ${SUPPORTED_MIME_TYPES.join(", ")}.`;
+        throw new DocumentError("unsupported_type", message);
+      }
+      if (isImageMime(mime) && !ocr) {
+        const message = "Pictures are read only where character recognition is on (ocr).";
         throw new DocumentError("unsupported_type", message);
       }
       if (source.size > DOCUMENT_LIMITS.inputBytes) {
         const message = `The file is larger than ${mib(DOCUMENT_LIMITS.inputBytes)}.`;
         throw new DocumentError("document_too_large", message);
       }
-      const header: ParseRequest = { mime, charset: charsetIn(request.declared ?? "") };
+      const recognize = (pages: readonly number[] | null): Promise<Recognized> =>
+        recognizeText(recognizer, orgId, source, pages, signal);
+      if (isImageMime(mime)) {
+        const { texts, warnings } = await recognize(null);
+        const text = texts.join("");
+        if (text === "") throw new DocumentError("document_empty", "There is no text in the picture.");
+        return { mime, text, title: null, pages: null, page_count: null, headings: [], warnings };
+      }
+      const header: ParseRequest = { mime, charset: charsetIn(request.declared ?? ""), scans: ocr };
       const body = async (): Promise<ChildRequest> => ({ header, body: await source.body() });
-      const frame = await callWithRetry(pool, { key: request.orgId, request: body, signal: request.signal });
+      const frame = await withRetry(() => pool.call({ key: orgId, request: body, signal }));
       const reply = frame.header as ParseReply;
       if (!reply.ok) throw new DocumentError(reply.code, reply.message, { cause: reply.detail });
       const { title, pages, headings, warnings } = reply;
       const text = frame.body.toString("utf8");
-      return { mime, text, title, pages, page_count: pages?.length ?? null, headings, warnings };
+      const parsed = { mime, text, title, pages, page_count: pages?.length ?? null, headings, warnings };
+      return ocr && pages !== null ? await readScans({ ...parsed, pages }, recognize) : parsed;
     },
     warm: () => pool.warm(),
     stats: () => pool.stats(),
-    close: () => pool.close(),
+    async close() {
+      await Promise.all([pool.close(), recognizer.close()]);
+    },
   };
+}
+
+interface Recognized {
+  readonly texts: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+async function recognizeText(
+  recognizer: Recognizer,
+  orgId: string,
+  source: ResolvedSource,
+  pages: readonly number[] | null,
+  signal: AbortSignal | undefined,
+): Promise<Recognized> {
+  const problem = recognizer.problem();
+  if (problem !== null) throw new DocumentError("ocr_not_configured", problem);
+  const header = { pages, data_dir: recognizer.dataDir };
+  const call = { orgId, header, body: () => source.body(), signal };
+  const frame = await withRetry(() => recognizer.call(call));
+  const reply = frame.header as OcrReply;
+  if (!reply.ok) throw new DocumentError(reply.code, reply.message, { cause: reply.detail });
+  return { texts: JSON.parse(frame.body.toString("utf8")) as string[], warnings: reply.warnings };
+}
+
+/** The same document with the pages read that have no text. */
+async function readScans(
+  document: ParsedDocument & { readonly pages: readonly DocumentPage[] },
+  recognize: (pages: readonly number[]) => Promise<Recognized>,
+): Promise<ParsedDocument> {
+  const texts = document.pages.map(({ char_start, char_end }) => document.text.slice(char_start, char_end));
+  const scans = document.pages.filter((_, i) => texts[i]?.trim() === "").map(({ page }) => page);
+  if (scans.length === 0) return document;
+  if (scans.length > DOCUMENT_LIMITS.ocrPages) {
+    const message = `The document has ${scans.length} pages without text; ${DOCUMENT_LIMITS.ocrPages} can be read by character recognition.`;
+    throw new DocumentError("document_too_large", message);
+  }
+  const warnings = [...document.warnings];
+  for (let at = 0; at < scans.length; at += PAGES_AT_ONCE) {
+    const pages = scans.slice(at, at + PAGES_AT_ONCE);
+    const recognized = await recognize(pages);
+    for (const [i, page] of pages.entries()) texts[page - 1] = recognized.texts[i] ?? "";
+    warnings.push(...recognized.warnings);
+  }
+  const joined = joinPages(texts);
+  if (joined.text.trim() === "") throw new DocumentError("document_empty", "There is no text in the document.");
+  return { ...document, ...joined, warnings };
 }
 
 interface ResolvedSource {
@@ -142,12 +213,12 @@ async function resolve(source: DocumentSource): Promise<ResolvedSource> {
 }
 
 /** Reading has no effects, so a document whose process was killed from outside is read again, once. */
-async function callWithRetry(pool: ChildPool, call: Parameters<ChildPool["call"]>[0], retries = 1): Promise<Frame> {
+async function withRetry(call: () => Promise<Frame>, retries = 1): Promise<Frame> {
   try {
-    return await pool.call(call);
+    return await call();
   } catch (error) {
     if (!(error instanceof ChildPoolError)) throw error;
-    if (error.failure === "crashed" && retries > 0) return await callWithRetry(pool, call, retries - 1);
+    if (error.failure === "crashed" && retries > 0) return await withRetry(call, retries - 1);
     throw asDocumentError(error);
   }
 }

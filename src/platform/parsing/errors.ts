@@ -5,7 +5,8 @@ export type DocumentErrorCode =
   | "document_too_large"
   | "document_timeout"
   | "document_empty"
-  | "unsupported_type";
+  | "unsupported_type"
+  | "ocr_not_configured";
 
 /** Thrown when a document cannot be read; code and message are for the person who uploaded it. */
 export class DocumentError extends Error {

@@ -11,6 +11,8 @@ export const DOCUMENT_LIMITS = {
   /** Its text in UTF-8, bytes. */
   textBytes: 25 * 1024 * 1024,
   timeoutMs: 60_000,
+  /** Pages of a document that are read by character recognition; each takes seconds. */
+  ocrPages: 200,
 } as const;
 
 /** A whole number of MiB, for messages. */

@@ -18,6 +18,15 @@ export const SUPPORTED_MIME_TYPES = [
 ] as const;
 export type SupportedMimeType = (typeof SUPPORTED_MIME_TYPES)[number];
 
+/** Pictures, whose text is read by character recognition. */
+export const IMAGE_MIME_TYPES = ["image/png", "image/jpeg", "image/webp"] as const;
+export type ImageMimeType = (typeof IMAGE_MIME_TYPES)[number];
+
+/** Whether it is a picture that can be read. */
+export function isImageMime(mime: string): mime is ImageMimeType {
+  return (IMAGE_MIME_TYPES as readonly string[]).includes(mime);
+}
+
 /** Bytes from the start of a file that detectMime looks at. */
 export const MIME_PROBE_BYTES = 4096;
 
@@ -99,6 +108,7 @@ export function detectMime(filename: string | null, declared: string | null, fir
     return OFFICE[extension ?? ""] ?? (extension === undefined ? declaredType : undefined) ?? byMagic;
   }
   if (byMagic !== undefined) return byMagic;
+  if (/^RIFF[^]{4}WEBP/.test(head)) return "image/webp";
   if (byName !== undefined) return byName;
 
   const type = normalise(declared);

@@ -20,9 +20,19 @@ export type ParseRequest = {
   readonly mime: SupportedMimeType;
   /** Charset that was declared with the file. */
   readonly charset: string | null;
+  /** Whether pages without text are all right: they are then read by character recognition. */
+  readonly scans: boolean;
 };
 
-/** What came of it (`detail` is for logs); the text is the answer's body, in UTF-8. */
+/** Why a document was not read (`detail` is for logs). */
+export type ReadFailure = {
+  readonly ok: false;
+  readonly code: DocumentErrorCode;
+  readonly message: string;
+  readonly detail: string;
+};
+
+/** What came of it; the text is the answer's body, in UTF-8. */
 export type ParseReply =
   | {
       readonly ok: true;
@@ -31,4 +41,4 @@ export type ParseReply =
       readonly headings: readonly DocumentHeading[];
       readonly warnings: readonly string[];
     }
-  | { readonly ok: false; readonly code: DocumentErrorCode; readonly message: string; readonly detail: string };
+  | ReadFailure;

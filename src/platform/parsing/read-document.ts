@@ -18,9 +18,9 @@ export interface ReadDocument {
 }
 
 /** Reads a document in this process. Throws DocumentError; hostile files may also take all time and memory there is. */
-export async function readDocument({ mime, charset }: ParseRequest, bytes: Uint8Array): Promise<ReadDocument> {
+export async function readDocument({ mime, charset, scans }: ParseRequest, bytes: Uint8Array): Promise<ReadDocument> {
   const document = await readByType(mime, charset, bytes);
-  if (document.text.trim() === "") {
+  if (document.text.trim() === "" && !(scans && document.pages !== null)) {
     const scan = mime === "application/pdf" ? " It may be a scan: pictures of text are not read." : "";
     throw new DocumentError("document_empty", `There is no text in the document.${scan}`);
   }

@@ -1,17 +1,40 @@
+import type { JsonObject } from "../../domain/json.ts";
 import { serveRequests } from "../children/serve.ts";
 import { DocumentError } from "./errors.ts";
-import type { ParseReply, ParseRequest } from "./protocol.ts";
+import type { ParseReply, ParseRequest, ReadFailure } from "./protocol.ts";
 import { readDocument } from "./read-document.ts";
 
 /** Makes this process a parsing child: to be called by the entry that a document parser is given. */
 export function serveParser(): void {
+  serveAnswers(250, async (header, body) => {
+    const { text, title, pages, headings, warnings } = await readDocument(header as ParseRequest, body);
+    const reply: ParseReply = { ok: true, title, pages, headings, warnings };
+    return { reply, body: Buffer.from(text) };
+  });
+}
+
+/**
+ * Serves requests to read documents, one by one; what `read` throws is answered as ReadFailure. `wornAtMib`: of resident memory,
+ * as in Service.
+ */
+export function serveAnswers(
+  wornAtMib: number,
+  read: (header: JsonObject, body: Buffer) => Promise<{ readonly reply: JsonObject; readonly body: Buffer }>,
+): void {
   refuseEval();
   serveRequests({
-    async handle({ header, body }) {
-      const { reply, text } = await answer(header as ParseRequest, body);
-      return { header: reply, body: Buffer.from(text) };
+    async handle(request) {
+      try {
+        const { reply, body } = await read(request.header, request.body);
+        return { header: reply, body };
+      } catch (error) {
+        const { code, message, cause } = error instanceof DocumentError ? error : unreadable(error);
+        const detail = cause instanceof Error ? `${cause.name}: ${cause.message}`.slice(0, 500) : "";
+        const failure: ReadFailure = { ok: false, code, message, detail };
+        return { header: failure, body: Buffer.alloc(0) };
+      }
     },
-    wornAtMib: 250,
+    wornAtMib,
   });
 }
 
@@ -34,17 +57,6 @@ function refuseEval(): void {
     });
   }
   Object.assign(globalThis, { eval: refuse, Function: refuse });
-}
-
-async function answer(request: ParseRequest, body: Buffer): Promise<{ reply: ParseReply; text: string }> {
-  try {
-    const { text, title, pages, headings, warnings } = await readDocument(request, body);
-    return { reply: { ok: true, title, pages, headings, warnings }, text };
-  } catch (error) {
-    const { code, message, cause } = error instanceof DocumentError ? error : unreadable(error);
-    const detail = cause instanceof Error ? `${cause.name}: ${cause.message}`.slice(0, 500) : "";
-    return { reply: { ok: false, code, message, detail }, text: "" };
-  }
 }
 
 /** A parser that fails in a way of its own has met a file it was not made for; what it says is not for the uploader. */

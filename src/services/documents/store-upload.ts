@@ -2,7 +2,13 @@ import { Problem, invalid, tooLarge } from "../../domain/errors.ts";
 import { BlobTooLarge } from "../../platform/blobs/blobs.ts";
 import type { BlobStore, StoredBlob } from "../../platform/blobs/blobs.ts";
 import { charsetIn } from "../../platform/parsing/decode-text.ts";
-import { MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES, detectMime, isSupportedMime } from "../../platform/parsing/mime.ts";
+import {
+  MIME_PROBE_BYTES,
+  SUPPORTED_MIME_TYPES,
+  detectMime,
+  isImageMime,
+  isSupportedMime,
+} from "../../platform/parsing/mime.ts";
 
 /** A file as a client sends it. */
 export interface UploadedFile {
@@ -21,6 +27,15 @@ export interface StoredUpload extends StoredBlob {
   readonly charset: string | null;
 }
 
+/** What may be uploaded. */
+export interface UploadRules {
+  readonly maxBytes: number;
+  /** Types, or `image/*`; undefined: all that can be read. */
+  readonly accept?: readonly string[] | undefined;
+  /** Whether pictures are read (by character recognition). Default false. */
+  readonly images?: boolean;
+}
+
 /**
  * Streams an upload into the blob store. Its type is told from its first bytes and its name before anything is kept.
  * Throws 413, 415 for a type that cannot be read or that `accept` does not name, and 422 for an empty file; nothing is
@@ -30,7 +45,7 @@ export async function storeUpload(
   blobs: BlobStore,
   orgId: string,
   { filename, declaredType, content }: UploadedFile,
-  { maxBytes, accept }: { readonly maxBytes: number; readonly accept: readonly string[] | undefined },
+  { maxBytes, accept, images = false }: UploadRules,
 ): Promise<StoredUpload> {
   const chunks = content[Symbol.asyncIterator]();
   const head: Uint8Array[] = [];
@@ -43,7 +58,7 @@ export async function storeUpload(
   }
   if (size === 0) throw invalid(["body", "file"], "The file is empty", "too_short");
   const mime_type = detectMime(filename, declaredType, Buffer.concat(head));
-  requireType(mime_type, accept);
+  requireType(mime_type, accept, images);
 
   async function* whole(): AsyncGenerator<Uint8Array, void> {
     yield* head;
@@ -57,8 +72,8 @@ export async function storeUpload(
   }
 }
 
-function requireType(mime: string, accept: readonly string[] | undefined): void {
-  if (!isSupportedMime(mime)) {
+function requireType(mime: string, accept: readonly string[] | undefined, images: boolean): void {
+  if (!isSupportedMime(mime) && !(images && isImageMime(mime))) {
     throw new Problem(
       "unsupported_media_type",
       `Documents of type ${mime} cannot be read; these can: ${SUPPORTED_MIME_TYPES.join(", ")}.`,

@@ -14,7 +14,6 @@ import type {
   KnowledgeBaseRow,
   NewKnowledgeBase,
 } from "../../stores/knowledge/knowledge-bases.ts";
-import type { EmbedderSource } from "./deps.ts";
 import type { Knowledge } from "./open-knowledge.ts";
 
 const KNOWLEDGE_BASE = "knowledge base";
@@ -38,7 +37,7 @@ export async function createKnowledgeBase(
 ): Promise<KnowledgeBaseRow> {
   const embedding_params = { embedding_model: await knowledge.defaultModel() };
   const params = withSettings(indexingParamsSchema.parse({ embedding_params }), settings);
-  await requireUsable(knowledge.deps.embedders, base.org_id, params, settings);
+  await requireUsable(knowledge, base.org_id, params, settings);
   return await database.orgTransaction(base.org_id, async (db) => {
     if (await insertKnowledgeBase(db, { ...base, indexing_params: params })) await beginIndex(db, base, params);
     return requireKnowledgeBase(db, base.knowledge_base_id);
@@ -63,7 +62,7 @@ export async function changeKnowledgeBase(
     check(found);
     if (settings === undefined && Object.values(change).every((member) => member === undefined)) return found;
     const params = settings === undefined ? undefined : withSettings(found.indexing_params, settings);
-    if (params !== undefined) await requireUsable(knowledge.deps.embedders, orgId, params, settings ?? {});
+    if (params !== undefined) await requireUsable(knowledge, orgId, params, settings ?? {});
     const all = params === undefined ? change : { ...change, indexing_params: params };
     await updateKnowledgeBase(db, knowledgeBaseId, found.revision, all);
     const changed = await requireKnowledgeBase(db, knowledgeBaseId);
@@ -106,17 +105,17 @@ function withSettings(present: IndexingParams, given: IndexingParamsInput): Inde
 
 /** Throws 422 for settings that this installation has nothing to carry out with. */
 async function requireUsable(
-  embedders: EmbedderSource,
+  knowledge: Knowledge,
   orgId: string,
   { ocr, embedding_params: { embedding_model } }: IndexingParams,
   given: IndexingParamsInput,
 ): Promise<void> {
-  if (ocr) {
-    const msg = "No data for character recognition is installed: leave ocr out, or set it to false";
-    throw invalid([...PARAMS, "ocr"], msg, "ocr_not_configured");
+  const ocrProblem = ocr ? knowledge.ocrProblem() : null;
+  if (ocrProblem !== null) {
+    throw invalid([...PARAMS, "ocr"], `${ocrProblem} Leave ocr out, or set it to false.`, "ocr_not_configured");
   }
   if (embedding_model === null || given.embedding_params?.embedding_model === undefined) return;
-  const found = await embedders.find(orgId, embedding_model);
+  const found = await knowledge.deps.embedders.find(orgId, embedding_model);
   if ("no" in found) {
     const msg = `${found.no} With null the knowledge base is searched by keywords only.`;
     throw invalid([...PARAMS, "embedding_params", "embedding_model"], msg, "embedding_not_configured");

@@ -6,6 +6,7 @@ import { createReranker } from "../../platform/embeddings/reranker.ts";
 import type { Embedder } from "../../platform/embeddings/types.ts";
 import { createGuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
+import { readOcrData } from "../../platform/ocr/ocr-data.ts";
 import { createNearestSearch } from "../../platform/vectors/nearest.ts";
 import type { Database } from "../../stores/db.ts";
 import type { EmbedderSource, QueryDeps } from "./deps.ts";
@@ -14,6 +15,7 @@ import { createVectorCache } from "./vector-cache.ts";
 type KnowledgeConfig = Pick<
   Config,
   | "MILLRACE_EMBEDDING_MODEL_DIR"
+  | "MILLRACE_OCR_DATA_DIR"
   | "MILLRACE_EMBEDDINGS_URL"
   | "MILLRACE_EMBEDDINGS_API_KEY"
   | "MILLRACE_EMBEDDINGS_PER_MINUTE"
@@ -29,6 +31,8 @@ export interface Knowledge {
   readonly deps: QueryDeps;
   /** The embedding model that a new knowledge base gets: `local` where it can be used, else null (keyword search only). */
   defaultModel(): Promise<string | null>;
+  /** Why characters cannot be recognized here, or null. */
+  ocrProblem(): string | null;
   /** Ends the model's process and the threads. */
   close(): Promise<void>;
 }
@@ -51,6 +55,10 @@ export function openKnowledge(config: KnowledgeConfig, database: Database): Know
   return {
     deps: { database, embedders, vectors: createVectorCache({ database, nearest, maxBytes }), reranker },
     defaultModel: async () => ((await local.problem()) === null ? LOCAL_EMBEDDING_MODEL : null),
+    ocrProblem() {
+      const found = readOcrData(config.MILLRACE_OCR_DATA_DIR);
+      return "no" in found ? found.no : null;
+    },
     async close() {
       await Promise.all([local.close(), nearest.close(), outbound.close()]);
     },

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Answer, TestClient } from "../../support/client.ts";
 import { checkedClient } from "../http/conformance.ts";
+import { startInProcess } from "../in-process.ts";
 import { openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import { places } from "../webhooks/webhooks.ts";
@@ -93,12 +94,25 @@ describe("create", () => {
     expect(places(await mine.secret.post(PATH, { name: "test", ...members }))).toEqual(expected);
   });
 
-  it("refuses character recognition where no data for it is installed, with a code", async () => {
-    const { status, body } = await mine.secret.post(PATH, { name: "scans", indexing_params: { ocr: true } });
-    expect([status, body.detail]).toMatchObject([
-      422,
-      [{ loc: ["body", "indexing_params", "ocr"], type: "ocr_not_configured" }],
-    ]);
+  it("model-file: refuses character recognition where no data for it is installed, with a code", async () => {
+    const { databaseUrl } = mine.target;
+    const api = await startInProcess({ databaseUrl, env: { MILLRACE_OCR_DATA_DIR: "/nowhere" } });
+    try {
+      const scans = { name: "scans", indexing_params: { ...KEYWORDS, ocr: true } };
+      const { status, body } = await checkedClient({ ...mine.target, url: api.url }, mine.secretKey).post(PATH, scans);
+      expect([status, body.detail]).toMatchObject([
+        422,
+        [
+          {
+            loc: ["body", "indexing_params", "ocr"],
+            type: "ocr_not_configured",
+            msg: expect.stringMatching(/nowhere/),
+          },
+        ],
+      ]);
+    } finally {
+      await api.close();
+    }
   });
 });
 

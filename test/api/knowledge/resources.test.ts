@@ -3,10 +3,12 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { restartResource } from "../../../src/stores/knowledge/resource-ingest.ts";
 import { buildPdf } from "../../fixtures/documents/pdf.ts";
+import { buildScan, drawText } from "../../fixtures/documents/scan.ts";
 import { startHttpTarget } from "../../support/http-target.ts";
 import type { HttpTarget } from "../../support/http-target.ts";
 import { openTenant, problemText } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
+import { create, KEYWORDS } from "./bases.ts";
 import { makeBase, resourcesPath, settled, upload } from "./knowledge-bases.ts";
 
 let tenant: ApiTenant;
@@ -70,6 +72,25 @@ async function add(body: unknown): Promise<string> {
 const GUIDE = `# Mills\n\nA mill grinds grain between two stones. ${"The wheel turns as long as the river runs. ".repeat(8)}\n\n## Races\n\nThe race leads water to the wheel.\n`;
 
 describe("resources of a knowledge base", () => {
+  it("reads pictures, and scanned pages with their numbers, where character recognition is on", async () => {
+    const scan = drawText(["The mill grinds grain"], "image/jpeg");
+    const refused = await tenant.secret.post(path, upload("scan.jpg", scan));
+    expect(refused.status).toBe(415);
+    const scans = await create(tenant, { indexing_params: { ...KEYWORDS, ocr: true } });
+    const added = await Promise.all([
+      tenant.secret.post(`${scans.path}/resources`, upload("scan.jpg", scan)),
+      tenant.secret.post(`${scans.path}/resources`, upload("scan.pdf", buildScan(["First", { scan }]))),
+    ]);
+    for (const { status, body } of added) {
+      expect(status).toBe(202);
+      const resource = await settled(tenant, scans.body.knowledge_base_id, body.resource_id);
+      expect(resource).toMatchObject({ status: "indexed", text: expect.stringMatching(/The mill grinds grain/) });
+    }
+    const found = await tenant.secret.post(`${scans.path}/query`, { query: "grinds" });
+    const pages = found.body.results.map((result: { page_end: number | null }) => result.page_end);
+    expect(new Set(pages)).toEqual(new Set([null, 2]));
+  });
+
   it("indexes an upload: its text, chunks with places and headings, and an event", async () => {
     const fields = { user_metadata: '{"topic":"mills","year":1790}', external_id: "guide" };
     const answer = await tenant.secret.post(path, upload("guide.md", GUIDE, fields));

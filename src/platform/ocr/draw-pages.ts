@@ -1,0 +1,49 @@
+import "./canvas-environment.ts";
+import { createCanvas } from "@napi-rs/canvas";
+import type { PDFPageProxy } from "pdfjs-dist/legacy/build/pdf.mjs";
+import { openPdf } from "../parsing/pdf-open.ts";
+
+/** A grey picture, in the form that Tesseract reads without decoding (PGM). */
+export interface DrawnPage {
+  readonly page: number;
+  /** Null where the page cannot be drawn. */
+  readonly image: Buffer | null;
+}
+
+const POINTS_PER_INCH = 72;
+/** Enough for letters of 8 points. */
+const DOTS_PER_INCH = 200;
+/** Of a picture's longer side: A4 has 2339. Larger pages are drawn with less dots per inch. */
+const MAX_SIDE = 3500;
+
+/** Draws pages of a PDF, one at a time. Throws DocumentError for a file that is none. */
+export async function* drawPages(bytes: Uint8Array, pages: readonly number[]): AsyncGenerator<DrawnPage> {
+  const pdf = await openPdf(bytes, { draws: true });
+  for (const page of pages) {
+    yield { page, image: await draw(await pdf.getPage(page)).catch(() => null) };
+  }
+}
+
+async function draw(page: PDFPageProxy): Promise<Buffer> {
+  const { width, height } = page.getViewport({ scale: 1 });
+  const scale = Math.min(DOTS_PER_INCH / POINTS_PER_INCH, MAX_SIDE / Math.max(width, height, 1));
+  const viewport = page.getViewport({ scale });
+  const [columns, rows] = [viewport.width, viewport.height].map((side) => Math.max(1, Math.ceil(side)));
+  const canvas = createCanvas(columns ?? 1, rows ?? 1);
+  const context = canvas.getContext("2d");
+  // pdfjs is typed for browsers' canvases, of which this one has all that is used.
+  const target = { canvas, canvasContext: context } as unknown as Pick<
+    Parameters<PDFPageProxy["render"]>[0],
+    "canvas" | "canvasContext"
+  >;
+  await page.render({ ...target, viewport, background: "white" }).promise;
+  const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+  const head = Buffer.from(`P5\n${canvas.width} ${canvas.height}\n255\n`);
+  const image = Buffer.alloc(head.length + canvas.width * canvas.height, head);
+  for (let from = 0, to = head.length; to < image.length; from += 4, to += 1) {
+    // Luma of ITU-R BT.601.
+    image[to] = (77 * (data[from] ?? 0) + 151 * (data[from + 1] ?? 0) + 28 * (data[from + 2] ?? 0)) >> 8;
+  }
+  page.cleanup();
+  return image;
+}

@@ -1,0 +1,14 @@
+import type { DocumentPage } from "./protocol.ts";
+
+const PAGE_BREAK = "\n\n";
+
+/** The text of a document from that of its pages, and where each of them lies in it. */
+export function joinPages(texts: readonly string[]): { readonly text: string; readonly pages: DocumentPage[] } {
+  let at = 0;
+  const pages = texts.map((text, index) => {
+    const page = { page: index + 1, char_start: at, char_end: at + text.length };
+    at += text.length + PAGE_BREAK.length;
+    return page;
+  });
+  return { text: texts.join(PAGE_BREAK), pages };
+}

@@ -1,0 +1,56 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { getDocument } from "pdfjs-dist/legacy/build/pdf.mjs";
+import type { PDFDocumentProxy } from "pdfjs-dist/legacy/build/pdf.mjs";
+import { DocumentError } from "./errors.ts";
+
+const PACKAGE = join(createRequire(import.meta.url).resolve("pdfjs-dist/package.json"), "..");
+/** What a page is drawn with: its fonts where it names those that every reader has, and decoders of pictures. */
+const DRAWING = {
+  standardFontDataUrl: `${join(PACKAGE, "standard_fonts")}/`,
+  wasmUrl: `${join(PACKAGE, "wasm")}/`,
+  useWasm: true,
+  /** Pixels of a picture; a larger one is left out. */
+  maxImageSize: 100_000_000,
+};
+
+/** Opens a PDF, for its text or to be drawn. Its bytes are handed over. Throws DocumentError for what is none or is protected. */
+export async function openPdf(bytes: Uint8Array, { draws = false } = {}): Promise<PDFDocumentProxy> {
+  const task = getDocument({
+    // pdfjs refuses a Buffer. Its memory is handed over, not copied.
+    data: new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+    isEvalSupported: false,
+    useWasm: false,
+    useWorkerFetch: false,
+    useSystemFonts: false,
+    disableFontFace: true,
+    enableXfa: false,
+    // What text in Chinese, Japanese and Korean fonts is decoded with.
+    cMapUrl: `${join(PACKAGE, "cmaps")}/`,
+    cMapPacked: true,
+    verbosity: 0,
+    ...(draws ? DRAWING : {}),
+  });
+  try {
+    return await task.promise;
+  } catch (error) {
+    if (isOutOfMemory(error)) throw outOfMemory();
+    if (error instanceof Error && error.name === "PasswordException") {
+      throw new DocumentError("document_encrypted", "The PDF is protected by a password.");
+    }
+    throw new DocumentError("document_broken", "The file is not a readable PDF.", { cause: error });
+  }
+}
+
+/** Whether a failure of pdfjs comes from memory that could not be had. */
+export function isOutOfMemory(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    /allocation failed|allocate memory|out of memory|Invalid (typed )?array (buffer )?length/i.test(error.message)
+  );
+}
+
+/** What is said of it. */
+export function outOfMemory(): DocumentError {
+  return new DocumentError("document_too_large", "Reading the document needs more memory than it may use.");
+}
