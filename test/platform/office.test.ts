@@ -77,6 +77,76 @@ function pptx(): Buffer {
   });
 }
 
+function epub(chapter: string, more: Parameters<typeof buildZip>[0] = {}, prolog = ""): Buffer {
+  return buildZip({
+    mimetype: "application/epub+zip",
+    "META-INF/container.xml": `<container><rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>`,
+    "OEBPS/book.opf": `<?xml version="1.0"?>${prolog}<package xmlns:dc="d"><metadata><dc:title>On mills</dc:title></metadata>
+      <manifest><item id="b" href="text/second%20part.xhtml" media-type="application/xhtml+xml"/><item id="a" href="../first.xhtml" media-type="application/xhtml+xml"/>
+      <item id="x" href="x.xhtml" media-type="application/xhtml+xml"/><item id="i" href="i.png" media-type="image/png"/></manifest>
+      <spine><itemref idref="a"/><itemref idref="b"/><itemref idref="b"/><itemref idref="i"/><itemref idref="none"/><itemref idref="x"/></spine></package>`,
+    "first.xhtml": chapter,
+    "OEBPS/text/second part.xhtml": "<html><body><h2>Races</h2><p>They lead water.</p></body></html>",
+    "OEBPS/i.png": "no text",
+    ...more,
+  });
+}
+
+describe("documents: EPUB", () => {
+  const CHAPTER =
+    "<html><head><title>x</title></head><body><h1>Mills</h1><p>They grind.</p><script>no()</script></body></html>";
+
+  it("reads chapters in their order, each once, with headings", async () => {
+    const { mime, title, text, headings, pages, warnings } = await parse("book.epub", epub(CHAPTER));
+    expect([mime, title, pages]).toEqual(["application/epub+zip", "On mills", null]);
+    expect(text).toBe("Mills\nThey grind.\n\nRaces\nThey lead water.");
+    expect(headings.map(({ level, char_start, char_end }) => [level, text.slice(char_start, char_end)])).toEqual([
+      [1, "Mills"],
+      [2, "Races"],
+    ]);
+    expect(warnings).toEqual(["A chapter is missing."]);
+  });
+
+  it("says what is broken, empty or protected", async () => {
+    for (const bytes of [Buffer.from("not at all"), buildZip({ "a.txt": "x" }), epub(CHAPTER).subarray(0, 400)]) {
+      expect(await codeOf("book.epub", bytes)).toBe("document_broken");
+    }
+    expect(await codeOf("book.epub", epub(CHAPTER, { "OEBPS/book.opf": "<package><spine>" }))).toBe("document_broken");
+    expect(await codeOf("book.epub", epub("", { "OEBPS/text/second part.xhtml": "" }))).toBe("document_empty");
+    const method = (algorithm: string): Parameters<typeof buildZip>[0] => ({
+      "META-INF/encryption.xml": `<encryption xmlns:enc="e"><enc:EncryptedData><enc:EncryptionMethod Algorithm="${algorithm}"/></enc:EncryptedData></encryption>`,
+    });
+    expect(await codeOf("book.epub", epub(CHAPTER, method("http://www.w3.org/2001/04/xmlenc#aes128-cbc")))).toBe(
+      "document_encrypted",
+    );
+    expect((await parse("book.epub", epub(CHAPTER, method("http://www.idpf.org/2008/embedding")))).text).toMatch(
+      /grind/,
+    );
+  });
+
+  it("zip-bomb: refuses what unpacks to too much, and what lies about it", async () => {
+    const claimed = { "first.xhtml": { content: "x", claims: 300 * MIB } };
+    expect(await codeOf("book.epub", epub("", claimed))).toBe("document_too_large");
+    const lies = { "first.xhtml": { content: Buffer.alloc(8 * MIB, "x"), claims: 1000 } };
+    expect(["document_broken", "document_too_large"]).toContain(await codeOf("book.epub", epub("", lies)));
+    const long = { "first.xhtml": { content: Buffer.alloc(26 * MIB, "abcdefghijklmnopqrstuvwxyz abcd ") } };
+    expect(await codeOf("book.epub", epub("", long))).toBe("document_too_large");
+    expect((await parse("book.epub", epub(CHAPTER))).text).toMatch(/grind/);
+  });
+
+  it("XXE, path-traversal: reads no file and no entity that a book names", async () => {
+    const doctype = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>';
+    expect(await codeOf("book.epub", epub(CHAPTER, {}, doctype))).toBe("document_broken");
+    const { text } = await parse("book.epub", epub(`${doctype}<html><body><p>before &e; after</p></body></html>`));
+    expect(text).not.toMatch(/root:/);
+    const opf = (href: string): string =>
+      `<package><manifest><item id="a" href="${href}" media-type="text/html"/></manifest><spine><itemref idref="a"/></spine></package>`;
+    for (const href of ["../../../../etc/passwd", "file:///etc/passwd", "http://127.0.0.1/", "%E0%A4%A"]) {
+      expect(await codeOf("book.epub", epub(CHAPTER, { "OEBPS/book.opf": opf(href) }))).toBe("document_empty");
+    }
+  });
+});
+
 describe("documents: Office", () => {
   it("reads DOCX with its headings", async () => {
     const { text, headings, pages } = await parse(

@@ -7,14 +7,14 @@ import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 /** Characters given to the XML parser at once. */
 const SLICE = 64 * 1024;
 
-/** The files of an Office document. */
+/** The files of a document that is an archive (Office, EPUB). */
 export interface Archive {
   readonly names: readonly string[];
   /** A file's text, or null where there is none of that name. Throws DocumentError for one longer than it claims to be. */
   read(name: string): Promise<string | null>;
 }
 
-/** Opens an Office document. Throws DocumentError for what is none, is protected, or would be too large unpacked. */
+/** Opens such a document. Throws DocumentError for what is none, is protected, or would be too large unpacked. */
 export async function openArchive(bytes: Uint8Array): Promise<Archive> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (buffer.readUInt32BE(0) === 0xd0cf11e0) {
@@ -64,7 +64,7 @@ export interface XmlHandlers {
   text?(text: string): void;
 }
 
-/** Reads XML as a stream. Declarations of a document type, and with them all entities, are refused: no Office program writes them. */
+/** Reads XML as a stream. Declarations of a document type, and with them all entities, are refused: no program writes them. */
 export function readXml(xml: string, handlers: XmlHandlers): void {
   const parser = new SaxesParser();
   const plain = (name: string): string => name.slice(name.indexOf(":") + 1);
@@ -72,7 +72,10 @@ export function readXml(xml: string, handlers: XmlHandlers): void {
     throw broken(error);
   });
   parser.on("doctype", () => {
-    throw new DocumentError("document_broken", "The file declares a document type, which Office files do not have.");
+    throw new DocumentError(
+      "document_broken",
+      "The file declares a document type, which files of its kind do not have.",
+    );
   });
   parser.on("opentag", ({ name, attributes }) => handlers.open?.(plain(name), attributes as Record<string, string>));
   parser.on("closetag", ({ name }) => handlers.close?.(plain(name)));
@@ -101,5 +104,5 @@ export async function readRelations(
 }
 
 function broken(cause: unknown): DocumentError {
-  return new DocumentError("document_broken", "The file is not a readable Office document.", { cause });
+  return new DocumentError("document_broken", "The file is broken, or not what its name says.", { cause });
 }

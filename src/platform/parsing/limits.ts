@@ -5,7 +5,7 @@ export const DOCUMENT_LIMITS = {
   pages: 2000,
   /** Those beyond are ordinary text. */
   headings: 10_000,
-  /** What an archive (DOCX, XLSX, PPTX) holds: files, and bytes of all of them unpacked. */
+  /** What an archive (DOCX, XLSX, PPTX, EPUB) holds: files, and bytes of all of them unpacked. */
   archiveFiles: 10_000,
   archiveBytes: 256 * 1024 * 1024,
   /** Its text in UTF-8, bytes. */

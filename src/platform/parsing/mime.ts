@@ -3,6 +3,7 @@ import { isUtf16 } from "./decode-text.ts";
 export const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 export const XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 export const PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
+export const EPUB = "application/epub+zip";
 
 /** The types whose text can be read. */
 export const SUPPORTED_MIME_TYPES = [
@@ -15,6 +16,7 @@ export const SUPPORTED_MIME_TYPES = [
   DOCX,
   XLSX,
   PPTX,
+  EPUB,
 ] as const;
 export type SupportedMimeType = (typeof SUPPORTED_MIME_TYPES)[number];
 
@@ -56,7 +58,7 @@ const OFFICE: Readonly<Record<string, string>> = {
   docx: DOCX,
   xlsx: XLSX,
   pptx: PPTX,
-  epub: "application/epub+zip",
+  epub: EPUB,
 };
 
 const EXTENSIONS: ReadonlyMap<string, string> = new Map([

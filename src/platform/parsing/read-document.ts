@@ -1,7 +1,8 @@
 import { charsetOfPage, decodeText, withoutControls } from "./decode-text.ts";
 import { DocumentError } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
-import { DOCX, PPTX, XLSX } from "./mime.ts";
+import { readEpub } from "./epub.ts";
+import { DOCX, EPUB, PPTX, XLSX } from "./mime.ts";
 import { headerRow, markdownHeadings } from "./headings.ts";
 import { htmlToText } from "./html-text.ts";
 import { readDocx, readPptx, readXlsx } from "./office.ts";
@@ -64,6 +65,8 @@ async function readByType(
       return { ...plain, ...(await readXlsx(bytes)) };
     case PPTX:
       return { ...plain, ...(await readPptx(bytes)) };
+    case EPUB:
+      return { ...plain, ...(await readEpub(bytes)) };
     case "text/plain":
       return { ...plain, text: withoutControls(decodeText(bytes, charset)) };
   }

@@ -1,0 +1,101 @@
+import { openArchive, readXml } from "./archive.ts";
+import type { Archive } from "./archive.ts";
+import { DocumentError } from "./errors.ts";
+import { scanHtml } from "./html-scan.ts";
+import { DOCUMENT_LIMITS } from "./limits.ts";
+import type { DocumentHeading } from "./protocol.ts";
+import { createTextParts } from "./text-parts.ts";
+
+const MAX_TITLE = 500;
+
+/** What obfuscates fonts and leaves the text readable. */
+const FONT_OBFUSCATIONS = ["http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"];
+
+/** The text of a book in EPUB, chapters in their order, with their headings. Throws DocumentError. */
+export async function readEpub(
+  bytes: Uint8Array,
+): Promise<{ title: string | null; text: string; headings: DocumentHeading[]; warnings: string[] }> {
+  const archive = await openArchive(bytes);
+  await requireReadable(archive);
+  const { title, chapters } = await readPackage(archive);
+  const parts = createTextParts();
+  const headings: DocumentHeading[] = [];
+  const warnings: string[] = [];
+  for (const path of chapters) {
+    const page = await archive.read(path);
+    if (page === null) {
+      warnings.push("A chapter is missing.");
+      continue;
+    }
+    const { text, headings: found } = scanHtml(page);
+    if (text.trim() === "") continue;
+    if (parts.length > 0) parts.add("\n\n");
+    const start = parts.length;
+    parts.add(text);
+    for (const { level, char_start, char_end } of found) {
+      headings.push({ level, char_start: start + char_start, char_end: start + char_end });
+    }
+  }
+  return { title, text: parts.toString(), headings, warnings };
+}
+
+/** Throws for a book whose chapters are encrypted (DRM). */
+async function requireReadable(archive: Archive): Promise<void> {
+  const xml = await archive.read("META-INF/encryption.xml");
+  let isProtected = false;
+  readXml(xml ?? "<none/>", {
+    open(name, { Algorithm = "" }) {
+      // Inside a key there is one more, of how the key is encrypted.
+      if (name === "EncryptionMethod") isProtected ||= !FONT_OBFUSCATIONS.includes(Algorithm);
+    },
+  });
+  if (isProtected) throw new DocumentError("document_encrypted", "The book is protected against copying (DRM).");
+}
+
+/** The book's title, and the paths of its chapters in reading order, each once. */
+async function readPackage(archive: Archive): Promise<{ title: string | null; chapters: ReadonlySet<string> }> {
+  let packagePath: string | undefined;
+  readXml((await archive.read("META-INF/container.xml")) ?? "<none/>", {
+    open(name, attributes) {
+      if (name === "rootfile") packagePath ??= attributes["full-path"];
+    },
+  });
+  const xml = packagePath === undefined ? null : await archive.read(packagePath);
+  if (xml === null)
+    throw new DocumentError("document_broken", "The file is not a book in EPUB, although its name says so.");
+  const base = `file:///${packagePath}`;
+  const files = new Map<string, string>();
+  const chapters = new Set<string>();
+  let title = "";
+  let isTitle = false;
+  readXml(xml, {
+    open(name, { id = "", href = "", idref = "", "media-type": type = "" }) {
+      isTitle = name === "title" && title === "";
+      if (name === "item" && /^(application\/xhtml\+xml|text\/html)$/.test(type) && URL.canParse(href, base)) {
+        files.set(id, pathOf(new URL(href, base)));
+      }
+      const chapter = name === "itemref" ? files.get(idref) : undefined;
+      if (chapter !== undefined) chapters.add(chapter);
+    },
+    text(part) {
+      if (isTitle && title.length < MAX_TITLE) title += part;
+    },
+    close() {
+      isTitle = false;
+    },
+  });
+  if (chapters.size > DOCUMENT_LIMITS.pages) {
+    const message = `The book has ${chapters.size} chapters; ${DOCUMENT_LIMITS.pages} can be read.`;
+    throw new DocumentError("document_too_large", message);
+  }
+  return { title: title.replace(/\s+/g, " ").trim().slice(0, MAX_TITLE) || null, chapters };
+}
+
+/** A path in the archive: "../" and a leading "/" are those of the archive. */
+function pathOf(address: URL): string {
+  try {
+    return decodeURIComponent(address.pathname).slice(1);
+  } catch {
+    return address.pathname.slice(1);
+  }
+}
