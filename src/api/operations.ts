@@ -14,6 +14,8 @@ import { createInferenceOperations } from "./runs/inference.ts";
 import { createLimitsOperations } from "./system/limits.ts";
 import { createProjectOperations } from "./projects/projects.ts";
 import { createResourceOperations } from "./knowledge/resources.ts";
+import { createSkillOperations } from "./skills/skills.ts";
+import { createSkillVersionOperations } from "./skills/skill-versions.ts";
 import { createRunControlOperations } from "./runs/run-control.ts";
 import { createRunOperations } from "./runs/runs.ts";
 import { createStreamOperations } from "./runs/stream.ts";
@@ -38,6 +40,8 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createRunControlOperations(deps, services),
     ...createKnowledgeBaseOperations(deps),
     ...createResourceOperations(deps),
+    ...createSkillOperations(deps),
+    ...createSkillVersionOperations(deps),
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),
     ...createApiKeyOperations(deps, services),

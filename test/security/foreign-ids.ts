@@ -72,7 +72,12 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     password: "a long enough password",
     role: "viewer",
   });
-  // Of an event that nothing here causes: once the test is delivered, nothing of it changes by itself.
+  const [skill, otherSkill] = await Promise.all(
+    ["theirs", "theirs-too"].map((name) =>
+      secret.post("/v2/skills", { name, description: "Theirs.", instructions: "Do it." }),
+    ),
+  );
+  // Of an event that nothing from here on causes: once the test is delivered, nothing of it changes by itself.
   const hook = { url: receiver, events: ["skill.version.created"] };
   const { body: subscription } = await secret.post("/v2/webhooks/subscriptions", hook);
   const path = `/v2/webhooks/subscriptions/${subscription.subscription_id}`;
@@ -110,6 +115,8 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     knowledge_base_id,
     "deleteKnowledgeBase.knowledge_base_id": emptyBase.knowledge_base_id,
     resource_id: resource.resource_id,
+    skill_id: skill?.body.skill_id,
+    "deleteSkill.skill_id": otherSkill?.body.skill_id,
   };
 }
 

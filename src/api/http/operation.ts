@@ -121,6 +121,11 @@ export interface OperationDefinition<
    * has to accept undefined, which is what the handler finds where the request is multipart.
    */
   readonly multipart?: z.ZodObject;
+  /**
+   * The media type of a body that is neither JSON nor a form, which the handler reads with `readBytes`. Beside `body` and
+   * `multipart`, as the latter is.
+   */
+  readonly bytes?: string;
   /** A form-encoded body, which the handler reads with `readForm`. */
   readonly form?: z.ZodObject;
   /** Which configured limit holds for the JSON body; default "json". */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { noSuchVersion, notFound } from "../../domain/errors.ts";
 import type { Problem } from "../../domain/errors.ts";
+import { VERSION_PATTERN } from "../../domain/skills/reference.ts";
 
 /** What a path parameter that cannot be valid is answered with: the same as one that names nothing. */
 const absences = z.registry<{ absent: () => Problem }>();
@@ -23,6 +24,15 @@ export function pathVersion(): z.ZodInt {
     .max(2_147_483_647)
     .meta({ description: "Number of the version; -1 is the published one." })
     .register(absences, { absent: noSuchVersion });
+}
+
+/** A version of a skill in a path: a number or a name; anything else is the 404 of an unknown version. */
+export function pathSkillVersion(): z.ZodString {
+  return z
+    .string()
+    .regex(VERSION_PATTERN)
+    .meta({ description: "Number of the version, `latest` or `default`." })
+    .register(absences, { absent: () => notFound("skill version") });
 }
 
 /** The 404 to answer when the parameter's schema refuses its text, or undefined where that is a 422. */

@@ -54,9 +54,14 @@ export function checkForm(req: IncomingMessage): void {
   checkContentType(req, (type) => type === "application/x-www-form-urlencoded", "application/x-www-form-urlencoded");
 }
 
+/** What the body is declared as, without parameters and in lower case. */
+export function mediaType(req: IncomingMessage): string {
+  return ((req.headers["content-type"] ?? "").split(";", 1)[0] ?? "").trim().toLowerCase();
+}
+
 /** Whether the body is declared as multipart/form-data. */
 export function isMultipart(req: IncomingMessage): boolean {
-  return /^\s*multipart\/form-data\s*(;|$)/i.test(req.headers["content-type"] ?? "");
+  return mediaType(req) === "multipart/form-data";
 }
 
 /** Throws 415 unless the body is declared as multipart/form-data with a boundary. */
@@ -72,7 +77,8 @@ function hasBody(req: IncomingMessage): boolean {
   return req.headers["transfer-encoding"] !== undefined || Number(req.headers["content-length"] ?? 0) > 0;
 }
 
-function checkEncoding(req: IncomingMessage): void {
+/** Throws 415 for a compressed body. */
+export function checkEncoding(req: IncomingMessage): void {
   const encoding = req.headers["content-encoding"];
   if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity") {
     throw new Problem("unsupported_media_type", "A content encoding is not supported; send the body as it is.");
@@ -81,14 +87,15 @@ function checkEncoding(req: IncomingMessage): void {
 
 function checkContentType(req: IncomingMessage, accepts: (type: string) => boolean, wanted: string): void {
   const header = req.headers["content-type"] ?? "";
-  const type = (header.split(";", 1)[0] ?? "").trim().toLowerCase();
+  const type = mediaType(req);
   const charset = /;\s*charset="?([^\s;"]+)"?/i.exec(header)?.[1]?.toLowerCase() ?? "utf-8";
   if (!accepts(type)) throw new Problem("unsupported_media_type", `The content type must be ${wanted}.`);
   if (charset !== "utf-8" && charset !== "utf8")
     throw new Problem("unsupported_media_type", "The charset must be UTF-8.");
 }
 
-async function readBytes(
+/** Reads a body as it is. Throws 413 over `limit` bytes. */
+export async function readBytes(
   req: IncomingMessage,
   limit: number,
   look: (chunk: Buffer) => void = () => undefined,

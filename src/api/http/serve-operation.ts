@@ -9,7 +9,7 @@ import type { Answer, Operation, RequestContext } from "./operation.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { renderProblem } from "./problem-answer.ts";
 import type { RateLimiter } from "./rate-limit.ts";
-import { checkMultipart, isMultipart, readJson } from "./read-json.ts";
+import { checkEncoding, checkMultipart, isMultipart, mediaType, readJson } from "./read-json.ts";
 import { renderJson } from "./render.ts";
 import type { Rendered } from "./render.ts";
 import { send } from "./send.ts";
@@ -75,6 +75,10 @@ async function readBody(
   operation: Operation,
   config: Config,
 ): Promise<{ body: unknown; bytes: Buffer }> {
+  if (operation.bytes !== undefined && mediaType(ctx.req) === operation.bytes) {
+    checkEncoding(ctx.req);
+    return { body: undefined, bytes: Buffer.alloc(0) };
+  }
   if (operation.multipart && (!operation.body || isMultipart(ctx.req))) {
     checkMultipart(ctx.req);
     return { body: undefined, bytes: Buffer.alloc(0) };
@@ -82,8 +86,10 @@ async function readBody(
   if (!operation.body) return { body: undefined, bytes: Buffer.alloc(0) };
   const limit = operation.bodyLimit === "run" ? config.MILLRACE_RUN_BODY_LIMIT_BYTES : config.MILLRACE_JSON_LIMIT_BYTES;
   const { value, bytes } = await readJson(ctx.req, { limit, looseTop: operation.looseBody ?? false });
-  if (operation.multipart && value === undefined)
-    throw new Problem("unsupported_media_type", "The content type must be application/json or multipart/form-data.");
+  if (operation.multipart && value === undefined) {
+    const types = ["application/json", "multipart/form-data", ...(operation.bytes ? [operation.bytes] : [])];
+    throw new Problem("unsupported_media_type", `The content type must be ${types.join(" or ")}.`);
+  }
   return { body: value, bytes };
 }
 

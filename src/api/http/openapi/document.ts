@@ -123,6 +123,7 @@ function parametersIn(place: "path" | "query" | "header", schema: z.ZodObject, s
 function requestBody(operation: Operation, schemas: SchemaComponents): JsonObject | null {
   const multipart = operation.multipart && {
     "multipart/form-data": { schema: schemas.convert(operation.multipart, "input") },
+    ...(operation.bytes !== undefined && { [operation.bytes]: {} }),
   };
   if (multipart && !operation.body) return { required: true, content: multipart };
   if (operation.form) {

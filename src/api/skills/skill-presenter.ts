@@ -1,0 +1,84 @@
+import { z } from "zod";
+import type { ListedFile } from "../../domain/skills/bundle.ts";
+import type { SkillRow, SkillVersionRow } from "../../stores/skills/skills.ts";
+
+const contentHash = z.string().describe("SHA-256 (hex) of the paths and contents of its files.");
+
+export const skillSchema = z
+  .object({
+    skill_id: z.uuid(),
+    name: z.string(),
+    description: z
+      .string()
+      .describe("What it does and when to use it. This and the members below are the default version's."),
+    file_count: z.int(),
+    size: z.int().describe("Bytes of its files."),
+    content_hash: contentHash,
+    latest_version: z.int().min(1),
+    default_version: z.int().min(1).describe("The version that a flow uses which names none."),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: "Skill" });
+
+export const skillVersionSchema = z
+  .object({
+    skill_id: z.uuid(),
+    version: z.int().min(1),
+    name: z.string(),
+    description: z.string(),
+    license: z.string().nullable(),
+    compatibility: z.string().nullable(),
+    metadata: z.record(z.string(), z.string()),
+    allowed_tools: z.array(z.string()),
+    file_count: z.int(),
+    size: z.int().describe("Bytes of its files."),
+    content_hash: contentHash,
+    created_by: z.uuid().nullable().describe("Id of the user or API key."),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: "SkillVersion" });
+
+export const skillVersionWithFilesSchema = skillVersionSchema
+  .extend({
+    instructions: z.string().describe("The Markdown of its SKILL.md, without the front matter."),
+    files: z.array(z.object({ path: z.string(), size: z.int(), sha256: z.string() })),
+  })
+  .meta({ id: "SkillVersionWithFiles" });
+
+export function presentSkill(skill: SkillRow): z.infer<typeof skillSchema> {
+  return {
+    skill_id: skill.skill_id,
+    name: skill.name,
+    description: skill.description,
+    file_count: skill.file_count,
+    size: skill.size,
+    content_hash: skill.content_hash,
+    latest_version: skill.latest_version,
+    default_version: skill.default_version,
+    created_at: skill.created_at,
+    updated_at: skill.updated_at,
+  };
+}
+
+export function presentSkillVersion(version: SkillVersionRow): z.infer<typeof skillVersionSchema> {
+  return {
+    skill_id: version.skill_id,
+    version: version.version,
+    name: version.name,
+    description: version.description,
+    license: version.license,
+    compatibility: version.compatibility,
+    metadata: version.metadata,
+    allowed_tools: [...version.allowed_tools],
+    file_count: version.files.length,
+    size: version.size,
+    content_hash: version.content_hash,
+    created_by: version.created_by,
+    created_at: version.created_at,
+  };
+}
+
+export function presentFiles(files: readonly ListedFile[]): z.infer<typeof skillVersionWithFilesSchema>["files"] {
+  return files.map(({ path, size, sha256 }) => ({ path, size, sha256 }));
+}

@@ -1,0 +1,90 @@
+import { z } from "zod";
+import {
+  SKILL_FILE,
+  MAX_SKILL_BYTES,
+  MAX_SKILL_FILES,
+  readBundle,
+  requireWithinLimits,
+} from "../../domain/skills/bundle.ts";
+import type { BundleFile, SkillBundle } from "../../domain/skills/bundle.ts";
+import { skillDescription, skillName, writeSkillFile } from "../../domain/skills/front-matter.ts";
+import { unpackSkill } from "../../services/skills/unpack-skill.ts";
+import type { RequestContext } from "../http/operation.ts";
+import { isMultipart, readBytes } from "../http/read-json.ts";
+import { readMultipart } from "../http/read-multipart.ts";
+
+export const ZIP = "application/zip";
+/** An archive that is not compressed is longer than its files. */
+const MAX_ARCHIVE_BYTES = MAX_SKILL_BYTES + 1024 * 1024;
+/** A body up to here is told which rule of skills it breaks; a longer one is too large for any. */
+const MAX_BODY_BYTES = 2 * MAX_SKILL_BYTES;
+
+/** A skill as JSON: its SKILL.md is written from the first three members. */
+export const skillBody = z
+  .strictObject({
+    name: skillName,
+    description: skillDescription.describe("What it does and when to use it."),
+    instructions: z.string().min(1).describe("Markdown."),
+    files: z
+      .array(z.strictObject({ path: z.string().min(1).max(255), content_base64: z.base64() }))
+      .max(MAX_SKILL_FILES - 1)
+      .default([])
+      .describe("Files beside SKILL.md."),
+  })
+  .meta({ id: "SkillInput" });
+
+/** A skill as files, or as an archive. */
+export const skillForm = z
+  .strictObject({
+    "files[]": z.array(z.file()).optional().describe("The files; the file name of each part is its path."),
+    files: z.array(z.file()).optional().describe("The same."),
+    file: z.file().optional().describe("A ZIP archive of the files."),
+  })
+  .meta({ id: "SkillUpload" });
+
+export const SKILL_EXAMPLES = {
+  plain: {
+    name: "refund-policy",
+    description: "How refunds are decided. Use it when a customer asks for money back.",
+    instructions: "# Refunds\n\nWithin 30 days: pay back. Later: see `references/exceptions.md`.\n",
+    files: [{ path: "references/exceptions.md", content_base64: "QnJva2VuIGdvb2RzOiBhbHdheXMuCg==" }],
+  },
+};
+
+/** Reads a skill in any of its forms. Throws 422 for one that breaks a rule. */
+export async function readSkill(
+  ctx: RequestContext,
+  body: z.output<typeof skillBody> | undefined,
+): Promise<SkillBundle> {
+  if (body !== undefined) return readBundle(filesOfBody(body));
+  if (!isMultipart(ctx.req)) return readBundle(await unpackSkill(await readBytes(ctx.req, MAX_ARCHIVE_BYTES)));
+
+  let bytes = 0;
+  const { files } = await readMultipart(
+    ctx,
+    skillForm,
+    { maxFileBytes: MAX_BODY_BYTES, maxFiles: MAX_SKILL_FILES },
+    {
+      async take({ field, filename, content }) {
+        const chunks: Uint8Array[] = [];
+        for await (const chunk of content) {
+          requireWithinLimits(0, (bytes += chunk.byteLength));
+          chunks.push(chunk);
+        }
+        return { field, path: filename, content: Buffer.concat(chunks) };
+      },
+      undo: async () => undefined,
+    },
+  );
+  const [first] = files;
+  const isArchive = first !== undefined && files.length === 1 && (first.field === "file" || /\.zip$/i.test(first.path));
+  return readBundle(isArchive ? await unpackSkill(first.content) : files);
+}
+
+function filesOfBody({ name, description, instructions, files }: z.output<typeof skillBody>): BundleFile[] {
+  const skillFile = { path: SKILL_FILE, content: Buffer.from(writeSkillFile({ name, description, instructions })) };
+  return [
+    skillFile,
+    ...files.map(({ path, content_base64 }) => ({ path, content: Buffer.from(content_base64, "base64") })),
+  ];
+}

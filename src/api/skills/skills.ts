@@ -1,0 +1,143 @@
+import { z } from "zod";
+import { changeDefaultVersion, createSkill, deleteSkill, requireSkill } from "../../services/skills/skills.ts";
+import { listSkills } from "../../stores/skills/skills.ts";
+import type { SkillRow } from "../../stores/skills/skills.ts";
+import type { ApiDeps } from "../deps.ts";
+import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { presentSkill, skillSchema } from "./skill-presenter.ts";
+import { SKILL_EXAMPLES, ZIP, readSkill, skillBody, skillForm } from "./skill-upload.ts";
+
+const TAG = "Skills";
+const ETAG = { ETag: "For If-Match." };
+const params = z.object({ skill_id: pathId("skill") });
+
+const changeBody = z.strictObject({ default_version: z.int().min(1).optional() }).meta({ id: "SkillChange" });
+
+const LINKS = Object.fromEntries(
+  ["getSkill", "changeSkill", "listSkillVersions", "createSkillVersion"].map((operationId) => [
+    operationId,
+    { operationId, parameters: { skill_id: "$response.body#/skill_id" } },
+  ]),
+);
+
+/** How a skill may be sent. */
+export const UPLOAD = `As multipart \`files[]\` (the file name of each part is its path), as a ZIP archive (the body itself or the part \`file\`) or as JSON. A folder
+that holds everything may be around it. It needs a \`SKILL.md\` that begins with YAML front matter: \`name\`, \`description\` and, if need be, \`license\`,
+\`compatibility\`, \`metadata\` and \`allowed-tools\`. At most 200 files and 30 MiB; links, absolute paths and \`..\` are refused.`;
+
+/** `/v2/skills`: instructions with files, for models. */
+export function createSkillOperations(deps: ApiDeps): Operation[] {
+  const { db } = deps;
+  const shown = (skill: SkillRow, status = 200, headers: Record<string, string> = {}) => ({
+    status,
+    body: presentSkill(skill),
+    headers: { ETag: revisionTag(skill.revision), ...headers },
+  });
+
+  return [
+    defineOperation({
+      id: "createSkill",
+      method: "POST",
+      path: "/v2/skills",
+      tag: TAG,
+      summary: "Create a skill",
+      description: UPLOAD,
+      auth: "secret",
+      body: skillBody.optional(),
+      multipart: skillForm,
+      bytes: ZIP,
+      bodyLimit: "run",
+      idempotent: "claim",
+      examples: SKILL_EXAMPLES,
+      problems: ["bad_request", "name_taken"],
+      success: {
+        201: {
+          description: "The skill with its version 1.",
+          schema: skillSchema,
+          headers: { Location: "Its address.", ...ETAG },
+          links: LINKS,
+        },
+      },
+      async handler({ body, ctx, principal: { org_id, id }, newId }) {
+        const bundle = await readSkill(ctx, body);
+        const { row, created } = await createSkill(deps, { org_id, skill_id: newId(), created_by: id }, bundle);
+        const replayed: Record<string, string> = created ? {} : { "Idempotent-Replayed": "true" };
+        return shown(row, 201, { Location: `/v2/skills/${row.skill_id}`, ...replayed });
+      },
+    }),
+    defineOperation({
+      id: "listSkills",
+      method: "GET",
+      path: "/v2/skills",
+      tag: TAG,
+      summary: "List skills",
+      auth: "secret",
+      query: listQuery,
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of skills.", schema: pageOf(skillSchema, "SkillPage") } },
+      async handler({ query, principal: { org_id } }) {
+        const page = await listPage({
+          list: "skills",
+          orgId: org_id,
+          query,
+          fetch: (keyset) => db.org(org_id, (connection) => listSkills(connection, keyset)),
+          idOf: (skill) => skill.skill_id,
+          present: presentSkill,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "getSkill",
+      method: "GET",
+      path: "/v2/skills/{skill_id}",
+      tag: TAG,
+      summary: "Get a skill",
+      auth: "secret",
+      params,
+      success: { 200: { description: "The skill.", schema: skillSchema, headers: ETAG } },
+      async handler({ params: { skill_id }, principal: { org_id } }) {
+        return shown(await db.org(org_id, (connection) => requireSkill(connection, skill_id)));
+      },
+    }),
+    defineOperation({
+      id: "changeSkill",
+      method: "PATCH",
+      path: "/v2/skills/{skill_id}",
+      tag: TAG,
+      summary: "Choose a skill's default version",
+      auth: "secret",
+      params,
+      headers: ifMatchHeaders,
+      body: changeBody,
+      examples: { first: { default_version: 1 } },
+      problems: ["precondition_failed"],
+      success: { 200: { description: "The skill as it is now.", schema: skillSchema, headers: ETAG } },
+      async handler({ params: { skill_id }, headers, body: { default_version }, principal: { org_id } }) {
+        return shown(
+          await changeDefaultVersion(db, org_id, skill_id, default_version, (skill) =>
+            requireMatch(headers["if-match"], revisionTag(skill.revision)),
+          ),
+        );
+      },
+    }),
+    defineOperation({
+      id: "deleteSkill",
+      method: "DELETE",
+      path: "/v2/skills/{skill_id}",
+      tag: TAG,
+      summary: "Delete a skill with all its versions",
+      auth: "secret",
+      params,
+      success: { 204: { description: "It is gone." } },
+      async handler({ params: { skill_id }, principal: { org_id } }) {
+        await deleteSkill(deps, org_id, skill_id);
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,139 @@
+import { createHash } from "node:crypto";
+import { ValidationProblem, invalid } from "../errors.ts";
+import type { ValidationIssue } from "../errors.ts";
+import { canonicalJson } from "../flow/definition/content-hash.ts";
+import { readFrontMatter } from "./front-matter.ts";
+import type { FrontMatter } from "./front-matter.ts";
+
+/** The file that a skill is made of; the others are what it refers to. */
+export const SKILL_FILE = "SKILL.md";
+export const MAX_SKILL_FILES = 200;
+/** All files of a skill together, bytes. */
+export const MAX_SKILL_BYTES = 30 * 1024 * 1024;
+const MAX_PATH_CHARS = 255;
+
+/** A file of a bundle, by its path from the folder that `SKILL.md` is in. */
+export interface BundleFile {
+  readonly path: string;
+  readonly content: Uint8Array;
+}
+
+/** A file as it is listed. */
+export interface ListedFile {
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Hex. */
+  readonly sha256: string;
+}
+
+/** A skill that keeps the rules, with its files in the order of their paths. */
+export interface SkillBundle extends FrontMatter {
+  readonly files: ReadonlyArray<BundleFile & ListedFile>;
+  /** Bytes of all files together. */
+  readonly size: number;
+  /** SHA-256 (hex) of paths and contents: the same for the same files, however they were packed. */
+  readonly content_hash: string;
+}
+
+/** The place of a file, or of a field in it, in a refusal. */
+export function fileAt(path: string, ...field: readonly string[]): string[] {
+  return ["body", "files", path.toWellFormed().slice(0, MAX_PATH_CHARS), ...field];
+}
+
+/** Throws 422 for more than a skill may hold; called while its files are read, so that no more of them is kept. */
+export function requireWithinLimits(files: number, bytes: number): void {
+  if (files > MAX_SKILL_FILES)
+    throw invalid(["body", "files"], `A skill has at most ${MAX_SKILL_FILES} files`, "too_many_files");
+  if (bytes > MAX_SKILL_BYTES)
+    throw invalid(
+      ["body", "files"],
+      `The files of a skill have at most ${MAX_SKILL_BYTES} bytes together`,
+      "too_large",
+    );
+}
+
+/**
+ * Checks what was uploaded as a skill. A folder that holds all of it is taken away, and so is what macOS adds to archives.
+ * Throws 422 that names each file and field that breaks a rule.
+ */
+export function readBundle(uploaded: readonly BundleFile[]): SkillBundle {
+  const given = withoutFolder(uploaded.filter(({ path }) => !/^__MACOSX\/|(^|\/)\.DS_Store$/.test(path)));
+  requireWithinLimits(
+    given.length,
+    given.reduce((sum, { content }) => sum + content.byteLength, 0),
+  );
+  const issues = pathIssues(given.map(({ path }) => path));
+  if (issues.length > 0) throw new ValidationProblem(issues);
+  const skillFile = given.find(({ path }) => path === SKILL_FILE);
+  if (skillFile === undefined) {
+    const msg = `There is no ${SKILL_FILE} (in capitals, in the topmost folder)`;
+    throw invalid(fileAt(SKILL_FILE), msg, "missing");
+  }
+  const { frontMatter } = readSkillFile(skillFile.content);
+  const files = given
+    .map(({ path, content }) => ({ path, content, size: content.byteLength, sha256: sha256(content) }))
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  return {
+    ...frontMatter,
+    files,
+    size: files.reduce((sum, { size }) => sum + size, 0),
+    content_hash: sha256(canonicalJson(files.map(({ path, sha256: hash }) => [path, hash]))),
+  };
+}
+
+/** Reads a `SKILL.md`. Throws 422 that names the field. */
+export function readSkillFile(content: Uint8Array): { frontMatter: FrontMatter; instructions: string } {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(content);
+  } catch {
+    throw invalid(fileAt(SKILL_FILE), "It is not valid UTF-8");
+  }
+  const read = readFrontMatter(text);
+  if ("issues" in read) {
+    throw new ValidationProblem(read.issues.map(({ field, msg }) => issue(SKILL_FILE, msg, ...field)));
+  }
+  return read;
+}
+
+/** Where all files are in one folder, their paths within it. */
+function withoutFolder(files: readonly BundleFile[]): readonly BundleFile[] {
+  const folder = /^[^/]+\//.exec(files[0]?.path ?? "")?.[0];
+  if (folder === undefined || !files.every(({ path }) => path.startsWith(folder))) return files;
+  return files.map(({ path, content }) => ({ path: path.slice(folder.length), content }));
+}
+
+function pathIssues(paths: readonly string[]): ValidationIssue[] {
+  const seen = new Set<string>();
+  const folders = new Set(paths.flatMap(foldersOf));
+  return paths.flatMap((path) => {
+    const fault = faultOfPath(path) ?? (seen.has(path) ? "The path is there twice" : undefined);
+    seen.add(path);
+    if (fault !== undefined) return [issue(path, fault, "path")];
+    return folders.has(path) ? [issue(path, "The path is a file and a folder", "path")] : [];
+  });
+}
+
+function foldersOf(path: string): string[] {
+  const parts = path.split("/").slice(0, -1);
+  return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
+}
+
+function faultOfPath(path: string): string | undefined {
+  if (path === "" || path.length > MAX_PATH_CHARS) return `A path has 1 to ${MAX_PATH_CHARS} characters`;
+  if (!path.isWellFormed() || /\p{Cc}/u.test(path)) return "A path has no control characters";
+  if (path.startsWith("/") || /^[a-z]:/i.test(path)) return "An absolute path is not allowed";
+  if (path.includes("\\")) return "A path has / between its parts, and no backslash";
+  if (path.split("/").some((part) => part === "" || part === "." || part === ".."))
+    return 'A path has no empty parts, no "." and no ".."';
+  return undefined;
+}
+
+function issue(path: string, msg: string, ...field: readonly string[]): ValidationIssue {
+  return { loc: fileAt(path, ...field), msg, type: "value_error" };
+}
+
+function sha256(content: Uint8Array | string): string {
+  return createHash("sha256").update(content).digest("hex");
+}

@@ -1,0 +1,79 @@
+import { parseDocument, stringify } from "yaml";
+import { z } from "zod";
+import type { Json } from "../json.ts";
+import { unstorableText } from "../storable.ts";
+
+/** Longest front matter, in characters. */
+const MAX_CHARS = 16 * 1024;
+const NAME = /^[a-z0-9-]{1,64}$/;
+
+export const skillName = z.string().regex(NAME, "1 to 64 of a to z, 0 to 9 and - are expected");
+export const skillDescription = z.string().trim().min(1).max(1024);
+
+/** What the head of a `SKILL.md` says. Members that are not known are left in the file and not looked at. */
+const frontMatterSchema = z
+  .object({
+    name: skillName,
+    description: skillDescription,
+    license: z.string().max(1024).optional(),
+    compatibility: z.string().max(500).optional(),
+    metadata: z.record(z.string().max(200), z.string().max(4000)).optional(),
+    "allowed-tools": z.union([z.string(), z.array(z.string())]).optional(),
+  })
+  .transform(({ "allowed-tools": tools, license, compatibility, metadata, ...rest }) => ({
+    ...rest,
+    license: license ?? null,
+    compatibility: compatibility ?? null,
+    metadata: metadata ?? {},
+    // Separated by spaces or commas, or a list; a tool may be limited to what is in its parentheses.
+    allowed_tools: typeof tools === "string" ? (tools.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? []) : (tools ?? []),
+  }));
+export type FrontMatter = Readonly<z.output<typeof frontMatterSchema>>;
+
+/** What is wrong with a field of the front matter. */
+interface FieldIssue {
+  readonly field: readonly string[];
+  readonly msg: string;
+}
+
+/** Reads YAML between two lines of `---`, and the Markdown after it. */
+export function readFrontMatter(
+  text: string,
+): { frontMatter: FrontMatter; instructions: string } | { issues: readonly FieldIssue[] } {
+  const bad = (msg: string): { issues: FieldIssue[] } => ({ issues: [{ field: ["front matter"], msg }] });
+  if (!/^---[ \t]*\r?\n/.test(text)) return bad("The file begins with a line --- and YAML after it");
+  const begin = text.indexOf("\n") + 1;
+  const end = /^---[ \t]*$/m.exec(text.slice(begin, begin + MAX_CHARS).replaceAll("\r\n", " \n"));
+  if (end === null) return bad(`A line --- ends the YAML, after ${MAX_CHARS} characters at most`);
+  const at = begin + end.index;
+  const value = readYaml(text.slice(begin, at));
+  if ("fault" in value) return bad(value.fault);
+  const unstorable = unstorableText(value.read as Json);
+  if (unstorable !== undefined) return bad(`It has ${unstorable.fault}, which cannot be stored`);
+  const parsed = frontMatterSchema.safeParse(value.read);
+  if (!parsed.success) {
+    return { issues: parsed.error.issues.map((each) => ({ field: fieldOf(each.path), msg: each.message })) };
+  }
+  return { frontMatter: parsed.data, instructions: text.slice(at + 3).replace(/^[ \t]*(\r?\n)*/, "") };
+}
+
+/** A `SKILL.md` of what is given. */
+export function writeSkillFile(skill: { name: string; description: string; instructions: string }): string {
+  const { name, description, instructions } = skill;
+  return `---\n${stringify({ name, description }, { lineWidth: 0 })}---\n\n${instructions}`;
+}
+
+/** Every scalar is text (no dates, no numbers, no tags), and no node may refer to another one. */
+function readYaml(text: string): { read: unknown } | { fault: string } {
+  try {
+    const document = parseDocument(text, { schema: "failsafe", logLevel: "silent", prettyErrors: false });
+    const [error] = document.errors;
+    if (error !== undefined) return { fault: `It is not valid YAML: ${error.message.slice(0, 200)}` };
+    return { read: document.toJS({ maxAliasCount: 0 }) as unknown };
+  } catch (error) {
+    // Aliases, or brackets so deep that the parser gives up.
+    return { fault: `The YAML cannot be read: ${error instanceof Error ? error.message.slice(0, 200) : "too deep"}` };
+  }
+}
+
+const fieldOf = (path: readonly PropertyKey[]): string[] => (path.length === 0 ? ["front matter"] : path.map(String));

@@ -1,0 +1,122 @@
+import { crc32 } from "node:zlib";
+import { fromBufferPromise, getFileNameLowLevel } from "yauzl";
+import type { Entry, ZipFile } from "yauzl";
+
+/** Thrown when bytes are no readable ZIP archive; the message tells what is wrong. */
+export class ZipError extends Error {
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : "it is not readable", { cause });
+    this.name = "ZipError";
+  }
+}
+
+/** What an archive lists. Everything about it is the archive's claim. */
+export interface ZipEntry {
+  /** As it is written there, whatever it looks like. */
+  readonly path: string;
+  readonly kind: "file" | "folder" | "symlink" | "other" | "encrypted";
+  /** Bytes when unpacked. */
+  readonly size: number;
+  /** Unpacks it. Throws ZipError, also as soon as it yields more than `size`. */
+  read(): Promise<Buffer>;
+}
+
+/** The entries of an archive, one after the other. Throws ZipError. */
+export async function* zipEntries(archive: Buffer): AsyncGenerator<ZipEntry, void> {
+  try {
+    // Names are checked by whoever knows what they are for, so that each refusal can name its file.
+    const zip = await fromBufferPromise(archive, { decodeStrings: false });
+    for await (const entry of zip.eachEntry()) {
+      const path = getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, true);
+      yield { path, kind: kindOf(entry, path), size: entry.uncompressedSize, read: () => unpack(zip, entry) };
+    }
+  } catch (error) {
+    throw new ZipError(error);
+  }
+}
+
+const TYPE_MASK = 0xf000;
+const TYPES: Readonly<Record<number, ZipEntry["kind"]>> = { 0x4000: "folder", 0x8000: "file", 0xa000: "symlink" };
+
+function kindOf(entry: Entry, path: string): ZipEntry["kind"] {
+  if (entry.isEncrypted()) return "encrypted";
+  // The upper half are a Unix mode, 0 where the program that packed it knew none.
+  const type = (entry.externalFileAttributes >>> 16) & TYPE_MASK;
+  const kind = type === 0 ? "file" : (TYPES[type] ?? "other");
+  return kind === "file" && path.endsWith("/") ? "folder" : kind;
+}
+
+async function unpack(zip: ZipFile, entry: Entry): Promise<Buffer> {
+  try {
+    const chunks: Buffer[] = [];
+    for await (const chunk of await zip.openReadStreamPromise(entry)) chunks.push(chunk as Buffer);
+    const content = Buffer.concat(chunks);
+    if (crc32(content) !== entry.crc32) throw new Error("its checksum is another one");
+    return content;
+  } catch (error) {
+    throw new ZipError(error);
+  }
+}
+
+/** What each part of an archive begins with. */
+const LOCAL = 0x04034b50;
+const CENTRAL = 0x02014b50;
+const END = 0x06054b50;
+/** 2.0, made on Unix: a mode is in the attributes. */
+const VERSION = 0x0314;
+const NAMES_ARE_UTF8 = 0x800;
+/** 1980-01-01, the first day of the format: the same files give the same archive. */
+const DATE = 0x21;
+const REGULAR_FILE = 0o100_644;
+
+/**
+ * An archive of these files, uncompressed, in parts to be written one after the other, and where the content of each file
+ * begins. For less than 4 GiB and 65 535 files.
+ */
+export function zipOf(files: ReadonlyArray<{ readonly path: string; readonly content: Uint8Array }>): {
+  readonly parts: readonly Uint8Array[];
+  readonly offsets: readonly number[];
+} {
+  const parts: Uint8Array[] = [];
+  const directory: Uint8Array[] = [];
+  const offsets: number[] = [];
+  let at = 0;
+  for (const { path, content } of files) {
+    const name = Buffer.from(path);
+    const common = Buffer.alloc(26);
+    common.writeUInt16LE(20, 0);
+    common.writeUInt16LE(NAMES_ARE_UTF8, 2);
+    common.writeUInt16LE(DATE, 8);
+    common.writeUInt32LE(crc32(content), 10);
+    common.writeUInt32LE(content.byteLength, 14);
+    common.writeUInt32LE(content.byteLength, 18);
+    common.writeUInt16LE(name.length, 22);
+    const attributes = Buffer.alloc(14);
+    attributes.writeUInt32LE(REGULAR_FILE * 0x10000, 6);
+    attributes.writeUInt32LE(at, 10);
+    directory.push(uint32(CENTRAL), uint16(VERSION), common, attributes, name);
+    const head = Buffer.concat([uint32(LOCAL), common, name]);
+    offsets.push(at + head.length);
+    parts.push(head, content);
+    at += head.length + content.byteLength;
+  }
+  const list = Buffer.concat(directory);
+  const end = Buffer.alloc(18);
+  end.writeUInt16LE(files.length, 4);
+  end.writeUInt16LE(files.length, 6);
+  end.writeUInt32LE(list.length, 8);
+  end.writeUInt32LE(at, 12);
+  return { parts: [...parts, list, uint32(END), end], offsets };
+}
+
+function uint16(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeUInt16LE(value);
+  return bytes;
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}

@@ -1,0 +1,64 @@
+import { SKILL_FILE, readSkillFile } from "../../domain/skills/bundle.ts";
+import type { ListedFile } from "../../domain/skills/bundle.ts";
+import { readSkillReference } from "../../domain/skills/reference.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Database } from "../../stores/db.ts";
+import { findSkillVersion } from "../../stores/skills/skills.ts";
+import type { SkillVersionRow, StoredFile } from "../../stores/skills/skills.ts";
+
+/** A version of a skill: what it is for at once, what it says when it is asked for. */
+export interface LoadedSkill extends Pick<
+  SkillVersionRow,
+  "skill_id" | "version" | "content_hash" | "name" | "description" | "allowed_tools"
+> {
+  readonly files: readonly ListedFile[];
+  /** The Markdown of its `SKILL.md`, without the front matter. */
+  instructions(): Promise<string>;
+  /** The bytes of a file, `SKILL.md` included; null where it has none of that path. */
+  read(path: string): Promise<Buffer | null>;
+}
+
+/** Loads `id` (the default version), `id@version`, `id@latest` or `id@default`; null where there is no such skill or version. */
+export async function loadSkill(
+  { db, blobs }: { readonly db: Database; readonly blobs: Pick<BlobStore, "openRead"> },
+  orgId: string,
+  reference: string,
+): Promise<LoadedSkill | null> {
+  const wanted = readSkillReference(reference);
+  if (wanted === null) return null;
+  const row = await db.org(orgId, (connection) => findSkillVersion(connection, wanted.skill_id, wanted.version));
+  return row === null ? null : openSkill(blobs, row);
+}
+
+/** A version that has been found. */
+export function openSkill(blobs: Pick<BlobStore, "openRead">, row: SkillVersionRow): LoadedSkill {
+  const read = async (path: string): Promise<Buffer | null> => {
+    const file = row.files.find((each) => each.path === path);
+    return file === undefined ? null : readPart(blobs, row.blob_key, file);
+  };
+  const { skill_id, version, content_hash, name, description, allowed_tools, files } = row;
+  return {
+    skill_id,
+    version,
+    content_hash,
+    name,
+    description,
+    allowed_tools,
+    files,
+    read,
+    instructions: async () => readSkillFile((await read(SKILL_FILE)) ?? new Uint8Array()).instructions,
+  };
+}
+
+async function readPart(
+  blobs: Pick<BlobStore, "openRead">,
+  key: string,
+  { offset, size }: StoredFile,
+): Promise<Buffer> {
+  // A range has one byte at least.
+  if (size === 0) return Buffer.alloc(0);
+  const { stream } = await blobs.openRead(key, { start: offset, end: offset + size - 1 });
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}

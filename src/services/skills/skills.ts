@@ -1,0 +1,200 @@
+import { uuidv7 } from "uuidv7";
+import { Problem, invalid, notFound } from "../../domain/errors.ts";
+import { MAX_SKILL_BYTES, SKILL_FILE, fileAt } from "../../domain/skills/bundle.ts";
+import type { SkillBundle } from "../../domain/skills/bundle.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
+import { zipOf } from "../../platform/zip.ts";
+import { isUniqueViolation } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import * as skills from "../../stores/skills/skills.ts";
+import type { SkillRow, SkillVersionRow, StoredFile } from "../../stores/skills/skills.ts";
+import { insertEvent } from "../../stores/webhooks/outbox.ts";
+
+export interface SkillDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly logger: Logger;
+}
+
+/** What a repetition of a request has found. */
+interface Made<Row> {
+  readonly row: Row;
+  readonly created: boolean;
+}
+
+/** An archive's other contents are headers of its files; a path is 255 characters at most. */
+const MAX_ZIP_BYTES = MAX_SKILL_BYTES + 1024 * 1024;
+
+/** Throws 404 where there is none. */
+export async function requireSkill(db: Db, skillId: string): Promise<SkillRow> {
+  const skill = await skills.findSkill(db, skillId);
+  if (skill === null) throw notFound("skill");
+  return skill;
+}
+
+/**
+ * Creates a skill with its first version. Made before under that id (the same request, tried again), it is answered as it is.
+ * Throws 409 where its name is taken.
+ */
+export async function createSkill(
+  deps: SkillDeps,
+  { org_id, skill_id, created_by }: { org_id: string; skill_id: string; created_by: string },
+  bundle: SkillBundle,
+): Promise<Made<SkillRow>> {
+  const { db } = deps;
+  const earlier = async (): Promise<Made<SkillRow>> => {
+    const found = await db.org(org_id, (connection) => skills.findSkillVersion(connection, skill_id, 1));
+    if (found?.content_hash !== bundle.content_hash) {
+      const detail = "This Idempotency-Key was used with another skill in the last 24 hours.";
+      throw new Problem("idempotency_conflict", detail);
+    }
+    return { row: await db.org(org_id, (connection) => requireSkill(connection, skill_id)), created: false };
+  };
+  const [sameId, sameName] = await db.org(org_id, async (connection) => [
+    await skills.findSkill(connection, skill_id),
+    await skills.findSkillId(connection, bundle.name),
+  ]);
+  if (sameId !== null) return await earlier();
+  if (sameName !== null) throw nameTaken(bundle.name, sameName);
+
+  return await withStoredBundle(deps, org_id, bundle, async (stored) => {
+    try {
+      return await db.orgTransaction(org_id, async (connection) => {
+        if (!(await skills.insertSkill(connection, { skill_id, org_id, name: bundle.name, created_by })))
+          return { kept: false, ...(await earlier()) };
+        await addVersion(connection, { ...stored, org_id, skill_id, version: 1, created_by }, bundle);
+        return { kept: true, row: await requireSkill(connection, skill_id), created: true };
+      });
+    } catch (error) {
+      if (!isUniqueViolation(error, "skills_name_key")) throw error;
+      const other = await db.org(org_id, (connection) => skills.findSkillId(connection, bundle.name));
+      throw nameTaken(bundle.name, other);
+    }
+  });
+}
+
+/** Adds a version, or finds the one that has this content. Throws 404, and 422 for a bundle of another name. */
+export async function createSkillVersion(
+  deps: SkillDeps,
+  { org_id, skill_id, created_by }: { org_id: string; skill_id: string; created_by: string },
+  bundle: SkillBundle,
+): Promise<Made<SkillVersionRow>> {
+  const { db } = deps;
+  const known = (connection: Db): Promise<SkillVersionRow | null> =>
+    skills.findSkillVersionByContent(connection, skill_id, bundle.content_hash);
+  const { name } = await db.org(org_id, (connection) => requireSkill(connection, skill_id));
+  if (name !== bundle.name) {
+    throw invalid(fileAt(SKILL_FILE, "name"), `The skill is called ${name}: all its versions have this name`);
+  }
+  const same = await db.org(org_id, known);
+  if (same !== null) return { row: same, created: false };
+
+  return await withStoredBundle(deps, org_id, bundle, (stored) =>
+    db.orgTransaction(org_id, async (connection) => {
+      if (!(await skills.lockSkill(connection, skill_id))) throw notFound("skill");
+      const meanwhile = await known(connection);
+      if (meanwhile !== null) return { kept: false, row: meanwhile, created: false };
+      const { latest_version } = await requireSkill(connection, skill_id);
+      const version = latest_version + 1;
+      await addVersion(connection, { ...stored, org_id, skill_id, version, created_by }, bundle);
+      await skills.setLatestVersion(connection, skill_id, version);
+      const row = await skills.findSkillVersion(connection, skill_id, version);
+      if (row === null) throw notFound("skill");
+      return { kept: true, row, created: true };
+    }),
+  );
+}
+
+/** Makes a version the default one. `check` is called with the skill as it is, locked, before. Throws 404 and 422. */
+export async function changeDefaultVersion(
+  db: Database,
+  orgId: string,
+  skillId: string,
+  version: number | undefined,
+  check: (skill: SkillRow) => void,
+): Promise<SkillRow> {
+  return await db.orgTransaction(orgId, async (connection) => {
+    if (!(await skills.lockSkill(connection, skillId))) throw notFound("skill");
+    const skill = await requireSkill(connection, skillId);
+    check(skill);
+    if (version === undefined || version === skill.default_version) return skill;
+    if (!(await skills.setDefaultVersion(connection, skillId, version))) {
+      throw invalid(["body", "default_version"], `The skill has no version ${version}`);
+    }
+    return requireSkill(connection, skillId);
+  });
+}
+
+/** Deletes a skill with all its versions. Throws 404. */
+export async function deleteSkill(deps: SkillDeps, orgId: string, skillId: string): Promise<void> {
+  const left = await deps.db.orgTransaction(orgId, async (connection) => {
+    if (!(await skills.lockSkill(connection, skillId))) throw notFound("skill");
+    return skills.deleteSkillRows(connection, skillId);
+  });
+  await Promise.all(left.map((key) => discard(deps, key)));
+}
+
+interface StoredBundle {
+  readonly blob_key: string;
+  readonly files: readonly StoredFile[];
+}
+
+/** Stores the files as one blob while `work` is done, and removes it where they are not kept. */
+async function withStoredBundle<T extends { readonly kept: boolean }>(
+  deps: SkillDeps,
+  orgId: string,
+  { name, files }: SkillBundle,
+  work: (stored: StoredBundle) => Promise<T>,
+): Promise<T> {
+  // In a folder of the skill's name, as it is to be unpacked.
+  const { parts, offsets } = zipOf(files.map(({ path, content }) => ({ path: `${name}/${path}`, content })));
+  const { key } = await deps.blobs.put(orgId, asyncOf(parts), { maxBytes: MAX_ZIP_BYTES });
+  const listed = files.map(({ path, size, sha256 }, index) => ({ path, size, sha256, offset: offsets[index] ?? 0 }));
+  try {
+    const made = await work({ blob_key: key, files: listed });
+    if (!made.kept) await discard(deps, key);
+    return made;
+  } catch (error) {
+    await discard(deps, key);
+    throw error;
+  }
+}
+
+async function addVersion(
+  db: Db,
+  version: StoredBundle & { org_id: string; skill_id: string; version: number; created_by: string },
+  bundle: SkillBundle,
+): Promise<void> {
+  const { name, description, license, compatibility, metadata, allowed_tools, size, content_hash } = bundle;
+  await skills.insertSkillVersion(db, {
+    ...version,
+    description,
+    license,
+    compatibility,
+    metadata,
+    allowed_tools,
+    size,
+    content_hash,
+  });
+  await insertEvent(db, {
+    event_id: uuidv7(),
+    org_id: version.org_id,
+    type: "skill.version.created",
+    project_id: null,
+    data: { skill_id: version.skill_id, name, version: version.version, description, content_hash },
+  });
+}
+
+async function* asyncOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void> {
+  yield* parts;
+}
+
+async function discard({ blobs, logger }: SkillDeps, key: string): Promise<void> {
+  await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
+}
+
+function nameTaken(name: string, skill_id: string | null): Problem {
+  const detail = `There is a skill ${name}: POST /v2/skills/{skill_id}/versions adds a version to it.`;
+  return new Problem("name_taken", detail, { extra: { skill_id } });
+}

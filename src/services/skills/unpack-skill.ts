@@ -1,0 +1,54 @@
+import { ValidationProblem, invalid } from "../../domain/errors.ts";
+import { fileAt, requireWithinLimits } from "../../domain/skills/bundle.ts";
+import type { BundleFile } from "../../domain/skills/bundle.ts";
+import { ZipError, zipEntries } from "../../platform/zip.ts";
+import type { ZipEntry } from "../../platform/zip.ts";
+
+/** Files and folders that an archive may list. */
+const MAX_ENTRIES = 2000;
+
+/**
+ * Unpacks the archive of a skill. Nothing is unpacked before all of it is known to keep the limits, and no entry yields more
+ * than it claims. Throws 422 that names the entry.
+ */
+export async function unpackSkill(archive: Buffer): Promise<BundleFile[]> {
+  try {
+    const entries: ZipEntry[] = [];
+    let files = 0;
+    let bytes = 0;
+    for await (const entry of zipEntries(archive)) {
+      if (entries.push(entry) > MAX_ENTRIES)
+        throw invalid(["body"], `The archive has more than ${MAX_ENTRIES} entries`, "too_many_files");
+      if (entry.kind === "folder") continue;
+      requireWithinLimits((files += 1), (bytes += entry.size));
+      const fault = FAULTS[entry.kind];
+      if (fault !== undefined)
+        throw new ValidationProblem([{ loc: fileAt(entry.path), msg: fault, type: "value_error" }]);
+    }
+    const unpacked: BundleFile[] = [];
+    for (const entry of entries) {
+      if (entry.kind === "file") unpacked.push({ path: entry.path, content: await contentOf(entry) });
+    }
+    return unpacked;
+  } catch (error) {
+    if (error instanceof ZipError)
+      throw invalid(["body"], `It is not a readable ZIP archive: ${error.message}`, "zip_invalid");
+    throw error;
+  }
+}
+
+const FAULTS: Readonly<Partial<Record<ZipEntry["kind"], string>>> = {
+  symlink: "A symbolic link is not allowed",
+  other: "Neither a file nor a folder",
+  encrypted: "The archive is protected by a password",
+};
+
+async function contentOf(entry: ZipEntry): Promise<Buffer> {
+  try {
+    return await entry.read();
+  } catch (error) {
+    if (error instanceof ZipError)
+      throw invalid(fileAt(entry.path), `It cannot be unpacked: ${error.message}`, "zip_invalid");
+    throw error;
+  }
+}

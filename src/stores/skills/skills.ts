@@ -1,0 +1,232 @@
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+import type { Db } from "../db.ts";
+import type { ListedFile } from "../../domain/skills/bundle.ts";
+
+/** A skill, described by its default version. */
+export interface SkillRow {
+  readonly skill_id: string;
+  readonly name: string;
+  readonly latest_version: number;
+  readonly default_version: number;
+  readonly revision: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** These are the default version's. */
+  readonly description: string;
+  readonly file_count: number;
+  readonly size: number;
+  readonly content_hash: string;
+}
+
+/** A file of a version, with where it begins in the blob (bytes). */
+export interface StoredFile extends ListedFile {
+  readonly offset: number;
+}
+
+export interface SkillVersionRow {
+  readonly skill_id: string;
+  readonly version: number;
+  readonly name: string;
+  readonly description: string;
+  readonly license: string | null;
+  readonly compatibility: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly allowed_tools: readonly string[];
+  readonly content_hash: string;
+  readonly files: readonly StoredFile[];
+  readonly size: number;
+  readonly blob_key: string;
+  readonly created_by: string | null;
+  readonly created_at: string;
+}
+
+export type NewSkillVersion = Omit<SkillVersionRow, "name" | "created_at"> & { readonly org_id: string };
+
+const SKILL = `s.skill_id, s.name, s.latest_version, s.default_version, s.revision, s.created_at, s.updated_at,
+  v.description, jsonb_array_length(v.files) as file_count, v.size, v.content_hash`;
+const WITH_DEFAULT = "join skill_versions v on v.skill_id = s.skill_id and v.version = s.default_version";
+const VERSION = `v.skill_id, v.version, s.name, v.description, v.license, v.compatibility, v.metadata, v.allowed_tools, v.content_hash,
+  v.files, v.size, v.blob_key, v.created_by, v.created_at`;
+const VERSIONS = "from skill_versions v join skills s using (skill_id) where v.org_id = current_org()";
+
+/** Inserts a skill whose first version follows in the same transaction; false where there is one of that id. */
+export async function insertSkill(
+  db: Db,
+  skill: { skill_id: string; org_id: string; name: string; created_by: string | null },
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "insert_skill",
+      text: `insert into skills (skill_id, org_id, name, created_by) values ($1::uuid, $2::uuid, $3::text, $4::uuid)
+        on conflict (skill_id) do nothing returning skill_id`,
+    },
+    [skill.skill_id, skill.org_id, skill.name, skill.created_by],
+  );
+  return rows.length === 1;
+}
+
+export async function insertSkillVersion(db: Db, version: NewSkillVersion): Promise<void> {
+  await db.query(
+    {
+      name: "insert_skill_version",
+      text: `insert into skill_versions (skill_id, version, org_id, description, license, compatibility, metadata, allowed_tools,
+          content_hash, files, size, blob_key, created_by)
+        values ($1::uuid, $2::int, $3::uuid, $4::text, $5::text, $6::text, $7::jsonb, $8::text[], $9::text, $10::jsonb, $11::bigint,
+          $12::text, $13::uuid)`,
+    },
+    [
+      version.skill_id,
+      version.version,
+      version.org_id,
+      version.description,
+      version.license,
+      version.compatibility,
+      jsonb(version.metadata),
+      version.allowed_tools,
+      version.content_hash,
+      jsonb(version.files),
+      version.size,
+      version.blob_key,
+      version.created_by,
+    ],
+  );
+}
+
+export async function findSkill(db: Db, skillId: string): Promise<SkillRow | null> {
+  const rows = await db.query<SkillRow>(
+    {
+      name: "find_skill",
+      text: `select ${SKILL} from skills s ${WITH_DEFAULT} where s.org_id = current_org() and s.skill_id = $1::uuid`,
+    },
+    [skillId],
+  );
+  return rows[0] ?? null;
+}
+
+/** The id of the skill that has this name, or null. */
+export async function findSkillId(db: Db, name: string): Promise<string | null> {
+  const rows = await db.query<{ skill_id: string }>(
+    { name: "find_skill_id", text: "select skill_id from skills where org_id = current_org() and name = $1::text" },
+    [name],
+  );
+  return rows[0]?.skill_id ?? null;
+}
+
+/** Locks a skill until the transaction ends; false where there is none. */
+export async function lockSkill(db: Db, skillId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "lock_skill",
+      text: "select skill_id from skills where org_id = current_org() and skill_id = $1::uuid for update",
+    },
+    [skillId],
+  );
+  return rows.length === 1;
+}
+
+/** A page of the organisation's skills. */
+export async function listSkills(db: Db, page: Keyset): Promise<SkillRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<SkillRow>(
+    {
+      name: `list_skills_${suffix}`,
+      text: `select ${SKILL} from skills s ${WITH_DEFAULT} where s.org_id = current_org() and s.skill_id ${compare} $1::uuid
+        order by s.skill_id ${order} limit $2::int`,
+    },
+    [bound, page.limit],
+  );
+}
+
+/** Which version a skill's name for one stands for; null where there is none. */
+export async function findSkillVersion(
+  db: Db,
+  skillId: string,
+  version: number | "latest" | "default",
+): Promise<SkillVersionRow | null> {
+  const rows = await db.query<SkillVersionRow>(
+    {
+      name: "find_skill_version",
+      text: `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid
+        and v.version = case $2::text when 'latest' then s.latest_version when 'default' then s.default_version else $2::int end`,
+    },
+    [skillId, String(version)],
+  );
+  return rows[0] ?? null;
+}
+
+/** The version of a skill that has this content. */
+export async function findSkillVersionByContent(
+  db: Db,
+  skillId: string,
+  contentHash: string,
+): Promise<SkillVersionRow | null> {
+  const rows = await db.query<SkillVersionRow>(
+    {
+      name: "find_skill_version_by_content",
+      text: `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid and v.content_hash = $2::text`,
+    },
+    [skillId, contentHash],
+  );
+  return rows[0] ?? null;
+}
+
+const LARGEST = 2_147_483_647;
+
+/** A page of a skill's versions; `beyond` is a version number. */
+export async function listSkillVersions(db: Db, skillId: string, page: Keyset): Promise<SkillVersionRow[]> {
+  const [bound, compare, order] = page.ascending
+    ? [page.beyond ?? 0, ">", "asc"]
+    : [page.beyond ?? LARGEST, "<", "desc"];
+  return db.query<SkillVersionRow>(
+    {
+      name: `list_skill_versions_${order}`,
+      text: `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid and v.version ${compare} $2::int order by v.version ${order} limit $3::int`,
+    },
+    [skillId, bound, page.limit],
+  );
+}
+
+/** Says that a version is the latest one. */
+export async function setLatestVersion(db: Db, skillId: string, version: number): Promise<void> {
+  await db.query(
+    {
+      name: "set_latest_skill_version",
+      text: `update skills set latest_version = $2::int, revision = revision + 1, updated_at = now()
+        where org_id = current_org() and skill_id = $1::uuid`,
+    },
+    [skillId, version],
+  );
+}
+
+/** Makes a version the default one; false where there is no such version. */
+export async function setDefaultVersion(db: Db, skillId: string, version: number): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "set_default_skill_version",
+      text: `update skills s set default_version = $2::int, revision = revision + 1, updated_at = now()
+        where s.org_id = current_org() and s.skill_id = $1::uuid
+          and exists (select from skill_versions v where v.skill_id = s.skill_id and v.version = $2::int)
+        returning skill_id`,
+    },
+    [skillId, version],
+  );
+  return rows.length === 1;
+}
+
+/** Deletes a skill with its versions; the keys of their blobs, which are to be deleted too. */
+export async function deleteSkillRows(db: Db, skillId: string): Promise<string[]> {
+  const versions = await db.query<{ blob_key: string }>(
+    {
+      name: "delete_skill_versions",
+      text: "delete from skill_versions where org_id = current_org() and skill_id = $1::uuid returning blob_key",
+    },
+    [skillId],
+  );
+  await db.query(
+    { name: "delete_skill", text: "delete from skills where org_id = current_org() and skill_id = $1::uuid" },
+    [skillId],
+  );
+  return versions.map(({ blob_key }) => blob_key);
+}

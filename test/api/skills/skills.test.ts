@@ -1,0 +1,286 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { zipEntries } from "../../../src/platform/zip.ts";
+import { buildZip } from "../../fixtures/documents/zip.ts";
+import type { ZippedFile } from "../../fixtures/documents/zip.ts";
+import type { Answer, TestClient } from "../../support/client.ts";
+import { checkedClient } from "../http/conformance.ts";
+import { openTenant } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+
+const PATH = "/v2/skills";
+const UNKNOWN = `${PATH}/0197f0a0-0000-7000-8000-000000000000`;
+const ZIP = { headers: { "content-type": "application/zip" } };
+
+let mine: ApiTenant;
+let others: ApiTenant;
+let viewer: TestClient;
+beforeAll(async () => {
+  [mine, others] = await Promise.all([openTenant(), openTenant()]);
+  viewer = await mine.user("viewer");
+});
+
+let count = 0;
+const newName = (): string => `skill-${(count += 1)}`;
+
+function skillMd(name: string, rest = "", body = "# Do it\n\nSee `references/more.md`.\n"): string {
+  return `---\nname: ${name}\ndescription: What ${name} is for.\n${rest}---\n${body}`;
+}
+
+function form(files: Readonly<Record<string, string>>, field = "files[]"): FormData {
+  const data = new FormData();
+  for (const [path, text] of Object.entries(files)) data.append(field, new Blob([text]), path);
+  return data;
+}
+
+async function create(name = newName(), extra: Record<string, unknown> = {}): Promise<Answer["body"]> {
+  const { status, body } = await mine.secret.post(PATH, { name, description: "Test.", instructions: "# One", ...extra });
+  expect(status, JSON.stringify(body)).toBe(201);
+  return body;
+}
+
+/** Places of a 422, with their messages in one text. */
+function refusal({ status, body }: Answer): [number, unknown[]] {
+  return [status, body.detail?.map?.(({ loc }: { loc: unknown[] }) => loc)];
+}
+
+describe("upload", () => {
+  it("takes files, an archive and JSON, and knows the same files again however they are packed", async () => {
+    const name = newName();
+    const head = "license: MIT\ncompatibility: any\nmetadata:\n  version: 1.0\nallowed-tools: Read Bash(git:*)\n";
+    const files = { "SKILL.md": skillMd(name, head), "references/more.md": "more", "scripts/run.sh": "echo" };
+    const created = await mine.secret.post(PATH, form(files));
+    const { skill_id } = created.body;
+    expect([created.status, created.body, created.headers.get("location")]).toEqual([
+      201,
+      {
+        skill_id,
+        name,
+        description: `What ${name} is for.`,
+        file_count: 3,
+        size: Object.values(files).join("").length,
+        content_hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+        latest_version: 1,
+        default_version: 1,
+        created_at: expect.any(String),
+        updated_at: expect.any(String),
+      },
+      `${PATH}/${skill_id}`,
+    ]);
+    const versions = `${PATH}/${skill_id}/versions`;
+    // In a folder, with what macOS adds.
+    const inFolder = Object.fromEntries(Object.entries(files).map(([path, text]) => [`some-folder/${path}`, text]));
+    const zip = buildZip({ ...inFolder, "__MACOSX/some-folder/._SKILL.md": "x", "some-folder/.DS_Store": "x" });
+    const asBody = await mine.secret.post(versions, zip, ZIP);
+    const asPart = new FormData();
+    asPart.set("file", new Blob([new Uint8Array(zip)]), "skill.zip");
+    for (const again of [asBody, await mine.secret.post(versions, asPart), await mine.secret.post(versions, form(files))])
+      expect([again.status, again.body.version, again.body.content_hash]).toEqual([200, 1, created.body.content_hash]);
+    const read = await viewer.get(`${versions}/1`);
+    expect([read.status, read.body]).toMatchObject([
+      200,
+      {
+        name,
+        license: "MIT",
+        compatibility: "any",
+        metadata: { version: "1.0" },
+        allowed_tools: ["Read", "Bash(git:*)"],
+        instructions: "# Do it\n\nSee `references/more.md`.\n",
+        files: [{ path: "SKILL.md" }, { path: "references/more.md", size: 4 }, { path: "scripts/run.sh" }],
+      },
+    ]);
+    const json = await mine.secret.post(versions, {
+      name,
+      description: 'With "quotes": and\nlines',
+      instructions: "# Two",
+      files: [{ path: "a.bin", content_base64: "AP8=" }],
+    });
+    expect([json.status, json.body]).toMatchObject([
+      201,
+      { version: 2, description: 'With "quotes": and\nlines', file_count: 2 },
+    ]);
+    expect((await mine.secret.get(`${versions}/2`)).body.instructions).toBe("# Two");
+  });
+
+  it("gives the archive back, in a folder of the skill's name, as the same content", async () => {
+    const { skill_id, name, content_hash } = await create(newName(), {
+      files: [
+        { path: "empty.txt", content_base64: "" },
+        { path: "ü/data.bin", content_base64: "AP8=" },
+      ],
+    });
+    const answer = await mine.secret.raw("GET", `${PATH}/${skill_id}/versions/default`, undefined, {
+      headers: { accept: "application/zip" },
+    });
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    expect([answer.status, answer.headers.get("content-type"), answer.headers.get("etag")]).toEqual([
+      200,
+      "application/zip",
+      `"${content_hash}"`,
+    ]);
+    expect(answer.headers.get("content-disposition")).toContain(`${name}-1.zip`);
+    const unpacked: Record<string, string> = {};
+    for await (const entry of zipEntries(bytes)) unpacked[entry.path] = (await entry.read()).toString("latin1");
+    expect(unpacked).toEqual({
+      [`${name}/SKILL.md`]: expect.stringContaining(name),
+      [`${name}/empty.txt`]: "",
+      [`${name}/ü/data.bin`]: "\0\u00ff",
+    });
+    const again = await mine.secret.post(`${PATH}/${skill_id}/versions`, bytes, ZIP);
+    expect([again.status, again.body.content_hash]).toEqual([200, content_hash]);
+  });
+
+  it("is done once for an Idempotency-Key, and refuses a name that is taken", async () => {
+    const options = { headers: { "Idempotency-Key": "skill-once" } };
+    const files = { "SKILL.md": skillMd("once") };
+    const first = await mine.secret.post(PATH, form(files), options);
+    const again = await mine.secret.post(PATH, form(files), options);
+    expect([again.status, again.body, again.headers.get("idempotent-replayed")]).toEqual([201, first.body, "true"]);
+    const other = await mine.secret.post(PATH, form({ "SKILL.md": skillMd("twice") }), options);
+    expect([other.status, other.body.code]).toEqual([409, "idempotency_conflict"]);
+    const taken = await mine.secret.post(PATH, form(files));
+    expect([taken.status, taken.body]).toMatchObject([409, { code: "name_taken", skill_id: first.body.skill_id }]);
+    expect((await others.secret.post(PATH, form(files))).status).toBe(201);
+  });
+
+  it("makes one version of what is pushed many times at once", async () => {
+    const { skill_id, name } = await create();
+    const body = { name, description: "Test.", instructions: "# Two" };
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => mine.secret.post(`${PATH}/${skill_id}/versions`, body)),
+    );
+    expect(answers.map((each) => each.status).toSorted()).toEqual([200, 200, 200, 200, 200, 201]);
+    expect(new Set(answers.map((each) => each.body.version))).toEqual(new Set([2]));
+    const { body: page } = await mine.secret.get(`${PATH}/${skill_id}/versions`);
+    expect(page.data.map((each: { version: number }) => each.version)).toEqual([2, 1]);
+  });
+});
+
+describe("refusals name the file and the field", () => {
+  const at = (...rest: unknown[]): unknown[] => ["body", "files", ...rest];
+  const fields: [string, string, unknown[]][] = [
+    ["no front matter", "# Only Markdown", at("SKILL.md", "front matter")],
+    ["no end of it", "---\nname: x\n", at("SKILL.md", "front matter")],
+    ["no YAML", "---\nname: [\n---\n", at("SKILL.md", "front matter")],
+    ["a list", "---\n- name\n---\n", at("SKILL.md", "front matter")],
+    ["aliases", "---\na: &a [x]\nb: *a\nname: x\ndescription: x\n---\n", at("SKILL.md", "front matter")],
+    ["a name twice", "---\nname: x\nname: y\ndescription: x\n---\n", at("SKILL.md", "front matter")],
+    ["U+0000", '---\nname: x\ndescription: "a\\0b"\n---\n', at("SKILL.md", "front matter")],
+    ["brackets", `---\nname: ${"[".repeat(10_000)}\n---\n`, at("SKILL.md", "front matter")],
+    ["capitals in the name", "---\nname: Skill\ndescription: x\n---\n", at("SKILL.md", "name")],
+    ["no description", "---\nname: skill\n---\n", at("SKILL.md", "description")],
+    [
+      "a long description",
+      `---\nname: skill\ndescription: ${"x".repeat(1025)}\n---\n`,
+      at("SKILL.md", "description"),
+    ],
+    ["metadata of lists", "---\nname: s\ndescription: x\nmetadata: {a: [b]}\n---\n", at("SKILL.md", "metadata", "a")],
+  ];
+  it.each(fields)("%s", async (_, text, place) => {
+    expect(refusal(await mine.secret.post(PATH, form({ "SKILL.md": text })))).toEqual([422, [place]]);
+  });
+
+  const valid = skillMd("refused");
+  const link: ZippedFile = { content: "/etc/passwd", mode: 0o120_777 };
+  const archives: [string, Record<string, string | ZippedFile>, unknown[]][] = [
+    ["no SKILL.md", { "skill.md": valid }, at("SKILL.md")],
+    ["SKILL.md too deep", { "a/b/SKILL.md": valid }, at("SKILL.md")],
+    ["an absolute path", { "SKILL.md": valid, "/etc/cron.d/x": "x" }, at("/etc/cron.d/x", "path")],
+    ["a drive", { "SKILL.md": valid, "C:/x": "x" }, at("C:/x", "path")],
+    ["..", { "SKILL.md": valid, "a/../../x": "x" }, at("a/../../x", "path")],
+    ["a backslash", { "SKILL.md": valid, "..\\x": "x" }, at("..\\x", "path")],
+    ["a path that is a folder too", { "SKILL.md": valid, a: "x", "a/b": "x" }, at("a", "path")],
+    ["a symbolic link", { "SKILL.md": valid, link }, at("link")],
+    ["a device", { "SKILL.md": valid, tty: { content: "", mode: 0o020_666 } }, at("tty")],
+    ["more than it claims", { "SKILL.md": valid, bomb: { content: "x".repeat(1e6), claims: 10 } }, at("bomb")],
+  ];
+  it.each(archives)("%s", async (_, files, place) => {
+    expect(refusal(await mine.secret.post(PATH, buildZip(files), ZIP))).toEqual([422, [place]]);
+  });
+
+  it("over 200 files or 30 MiB, packed or not, before they are unpacked", async () => {
+    const many = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`${index}.txt`, "x"]));
+    const large = { content: Buffer.alloc(31 * 1024 * 1024) };
+    for (const files of [{ "SKILL.md": valid, ...many }, { "SKILL.md": valid, large }]) {
+      expect(refusal(await mine.secret.post(PATH, buildZip(files), ZIP))).toEqual([422, [["body", "files"]]]);
+    }
+    expect(refusal(await mine.secret.post(PATH, form({ "SKILL.md": valid, ...many })))[0]).toBe(422);
+    const upload = form({ "SKILL.md": valid });
+    upload.append("files[]", new Blob([large.content]), "large.bin");
+    expect(refusal(await mine.secret.post(PATH, upload))).toEqual([422, [["body", "files"]]]);
+  });
+
+  it("what is no archive, no form and no JSON", async () => {
+    expect(refusal(await mine.secret.post(PATH, "not a zip", ZIP))).toEqual([422, [["body"]]]);
+    expect((await mine.secret.post(PATH, "x", { headers: { "content-type": "text/plain" } })).status).toBe(415);
+    expect((await mine.secret.post(PATH)).status).toBe(415);
+    expect(refusal(await mine.secret.post(PATH, form({ "theirs.txt": "x" }, "attachment")))[0]).toBe(422);
+    expect(refusal(await mine.secret.post(PATH, { name: "X", description: "", instructions: "", files: 1 }))[0]).toBe(422);
+  });
+
+  it("a version of another name", async () => {
+    const { skill_id } = await create();
+    const answer = await mine.secret.post(`${PATH}/${skill_id}/versions`, form({ "SKILL.md": valid }));
+    expect(refusal(answer)).toEqual([422, [at("SKILL.md", "name")]]);
+  });
+});
+
+describe("versions", () => {
+  it("stay as they are; default is chosen, latest is the last", async () => {
+    const { skill_id, name } = await create();
+    const path = `${PATH}/${skill_id}`;
+    const second = { name, description: "Two.", instructions: "# Two" };
+    expect((await mine.secret.post(`${path}/versions`, second)).body.version).toBe(2);
+    const before = await mine.secret.get(path);
+    expect(before.body).toMatchObject({ latest_version: 2, default_version: 1, description: "Test." });
+    const versionOf = async (version: string): Promise<number> =>
+      (await viewer.get(`${path}/versions/${version}`)).body.version;
+    expect([await versionOf("latest"), await versionOf("default")]).toEqual([2, 1]);
+    const headers = { "If-Match": before.headers.get("etag") ?? "" };
+    const changed = await mine.secret.patch(path, { default_version: 2 }, { headers });
+    expect([changed.status, changed.body]).toMatchObject([200, { default_version: 2, description: "Two." }]);
+    expect(await versionOf("default")).toBe(2);
+    const stale = await mine.secret.patch(path, { default_version: 1 }, { headers });
+    expect([stale.status, stale.body.code]).toEqual([412, "precondition_failed"]);
+    expect(refusal(await mine.secret.patch(path, { default_version: 3 }))).toEqual([422, [["body", "default_version"]]]);
+    for (const version of ["3", "0", "-1", "1.5", "newest", "99999999999"])
+      expect((await mine.secret.get(`${path}/versions/${version}`)).status, version).toBe(404);
+  });
+
+  it("tell of themselves", async () => {
+    const { skill_id, name, content_hash } = await create();
+    const events = await mine.withDatabase((database) =>
+      database.system((db) =>
+        db.query("select type, data from outbox where org_id = $1 and data ->> 'skill_id' = $2", [mine.org_id, skill_id]),
+      ),
+    );
+    const data = { skill_id, name, version: 1, description: "Test.", content_hash };
+    expect(events).toEqual([{ type: "skill.version.created", data }]);
+  });
+
+});
+
+describe("who may", () => {
+  const all = async (api: TestClient, at: string): Promise<Answer[]> => [
+    await api.get(PATH),
+    await api.post(PATH, { name: newName(), description: "x", instructions: "x" }),
+    await api.get(at),
+    await api.get(`${at}/versions`),
+    await api.get(`${at}/versions/1`),
+    await api.patch(at, {}),
+    await api.post(`${at}/versions`, form({ "SKILL.md": "x" })),
+    await api.delete(at),
+  ];
+
+  it("needs a credential that is not public; viewers read", async () => {
+    const at = `${PATH}/${(await create()).skill_id}`;
+    const statuses = async (api: TestClient): Promise<number[]> => (await all(api, at)).map((each) => each.status);
+    expect(await statuses(checkedClient(mine.target))).toEqual(Array(8).fill(401));
+    expect(await statuses(mine.public)).toEqual(Array(8).fill(403));
+    expect(await statuses(viewer)).toEqual([200, 403, 200, 200, 200, 403, 403, 403]);
+    const [theirs, unknown] = [await all(others.secret, at), await all(others.secret, UNKNOWN)];
+    expect(theirs.slice(2).map((each) => each.status)).toEqual(Array(6).fill(404));
+    expect(theirs.slice(2).map((each) => each.body.detail)).toEqual(unknown.slice(2).map((each) => each.body.detail));
+    expect(await statuses(mine.secret)).toEqual([200, 201, 200, 200, 200, 200, 422, 204]);
+    expect((await mine.secret.get(at)).status).toBe(404);
+  });
+});
