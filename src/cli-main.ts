@@ -10,6 +10,7 @@ import { addProcessCommands } from "./cli/process-commands.ts";
 import { addRunCommand } from "./cli/run-command.ts";
 import { addRunsCommands } from "./cli/runs-commands.ts";
 import { addSecretsCommands } from "./cli/secrets-commands.ts";
+import { addSkillCommands } from "./cli/skill-commands.ts";
 import { addWebhookCommands } from "./cli/webhook-commands.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
@@ -27,6 +28,7 @@ addFlowCommands(program);
 addRunCommand(program);
 addRunsCommands(program);
 addKnowledgeCommands(program);
+addSkillCommands(program);
 addWebhookCommands(program);
 addSecretsCommands(program);
 addDoctorCommand(program);

@@ -31,6 +31,8 @@ export type Query = Readonly<Record<string, string | number | undefined>>;
 export interface ApiClient {
   get<T>(path: string, query?: Query): Promise<T>;
   post<T>(path: string, body: unknown, query?: Query): Promise<T>;
+  patch<T>(path: string, body: unknown): Promise<T>;
+  postForm<T>(path: string, form: FormData): Promise<T>;
   delete(path: string): Promise<void>;
   /** Sends a file as the multipart part `file`. */
   upload<T>(path: string, query: Query, file: UploadFile): Promise<T>;
@@ -57,16 +59,16 @@ export function apiClient(target: ApiTarget): ApiClient {
     return response;
   }
 
+  const jsonRequest = (body: unknown): RequestInit => ({
+    body: JSON.stringify(body),
+    headers: { "content-type": "application/json" },
+  });
   const json = async <T>(response: Response): Promise<T> => (await bodyOf(response)) as T;
   return {
     get: async (path, query = {}) => json(await send("GET", path, query, {})),
-    post: async (path, body, query = {}) =>
-      json(
-        await send("POST", path, query, {
-          body: JSON.stringify(body),
-          headers: { "content-type": "application/json" },
-        }),
-      ),
+    post: async (path, body, query = {}) => json(await send("POST", path, query, jsonRequest(body))),
+    patch: async (path, body) => json(await send("PATCH", path, {}, jsonRequest(body))),
+    postForm: async (path, form) => json(await send("POST", path, {}, { body: form })),
     async delete(path) {
       await send("DELETE", path, {}, {});
     },

@@ -21,6 +21,14 @@ export const skillSchema = z
   })
   .meta({ id: "Skill" });
 
+export const skillWithUsersSchema = skillSchema
+  .extend({
+    used_by: z
+      .array(z.object({ project_id: z.uuid(), name: z.string() }))
+      .describe("Projects whose published flow uses it, a hundred at most."),
+  })
+  .meta({ id: "SkillWithUsers" });
+
 export const skillVersionSchema = z
   .object({
     skill_id: z.uuid(),

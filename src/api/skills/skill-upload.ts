@@ -19,6 +19,13 @@ const MAX_ARCHIVE_BYTES = MAX_SKILL_BYTES + 1024 * 1024;
 /** A body up to here is told which rule of skills it breaks; a longer one is too large for any. */
 const MAX_BODY_BYTES = 2 * MAX_SKILL_BYTES;
 
+// Without groups that repeat: those overflow the stack on long texts.
+const base64 = z
+  .string()
+  .regex(/^[A-Za-z0-9+/]*={0,2}$/, "base64 is expected")
+  .refine((text) => text.length % 4 === 0, "base64 has a multiple of four characters")
+  .meta({ contentEncoding: "base64" });
+
 /** A skill as JSON: its SKILL.md is written from the first three members. */
 export const skillBody = z
   .strictObject({
@@ -26,7 +33,7 @@ export const skillBody = z
     description: skillDescription.describe("What it does and when to use it."),
     instructions: z.string().min(1).describe("Markdown."),
     files: z
-      .array(z.strictObject({ path: z.string().min(1).max(255), content_base64: z.base64() }))
+      .array(z.strictObject({ path: z.string().min(1).max(255), content_base64: base64 }))
       .max(MAX_SKILL_FILES - 1)
       .default([])
       .describe("Files beside SKILL.md."),

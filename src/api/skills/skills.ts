@@ -8,7 +8,8 @@ import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
-import { presentSkill, skillSchema } from "./skill-presenter.ts";
+import { listUsers } from "../../services/projects/flow-references.ts";
+import { presentSkill, skillSchema, skillWithUsersSchema } from "./skill-presenter.ts";
 import { SKILL_EXAMPLES, ZIP, readSkill, skillBody, skillForm } from "./skill-upload.ts";
 
 const TAG = "Skills";
@@ -99,9 +100,14 @@ export function createSkillOperations(deps: ApiDeps): Operation[] {
       summary: "Get a skill",
       auth: "secret",
       params,
-      success: { 200: { description: "The skill.", schema: skillSchema, headers: ETAG } },
+      success: { 200: { description: "The skill.", schema: skillWithUsersSchema, headers: ETAG } },
       async handler({ params: { skill_id }, principal: { org_id } }) {
-        return shown(await db.org(org_id, (connection) => requireSkill(connection, skill_id)));
+        const [skill, used_by] = await db.org(org_id, async (connection) => [
+          await requireSkill(connection, skill_id),
+          await listUsers(connection, "skill", skill_id),
+        ]);
+        const { body, ...answer } = shown(skill);
+        return { ...answer, body: { ...body, used_by } };
       },
     }),
     defineOperation({
@@ -132,7 +138,9 @@ export function createSkillOperations(deps: ApiDeps): Operation[] {
       tag: TAG,
       summary: "Delete a skill with all its versions",
       auth: "secret",
+      description: "One that published flows use stays: `used_by` lists their projects, a hundred at most.",
       params,
+      problems: ["in_use"],
       success: { 204: { description: "It is gone." } },
       async handler({ params: { skill_id }, principal: { org_id } }) {
         await deleteSkill(deps, org_id, skill_id);

@@ -5,8 +5,9 @@ import type { FlowProblem, FlowProblemCode } from "../../domain/flow/validate/pr
 import { isUuid } from "../../domain/uuid.ts";
 import type { Db } from "../../stores/db.ts";
 import { holdKnowledgeBases } from "../../stores/knowledge/knowledge-bases.ts";
-import { usersOf } from "../../stores/projects/flow-references.ts";
+import { usersOf, type ReferenceUser } from "../../stores/projects/flow-references.ts";
 import { findDeadReferences } from "../../stores/projects/flow-versions.ts";
+import { holdSkills } from "../../stores/skills/skills.ts";
 
 /** How it is found out whether what flows refer to is there. */
 interface Lookup {
@@ -33,6 +34,12 @@ const LOOKUPS: Readonly<Record<ReferenceKind, Lookup>> = {
     hint: "GET /v2/knowledge-bases lists those there are",
     missing: missingById(holdKnowledgeBases),
   },
+  skill: {
+    code: "unknown_skill",
+    noun: "skill",
+    hint: "GET /v2/skills lists those there are",
+    missing: missingSkills,
+  },
 };
 
 /** The references of a flow that lead nowhere in this organisation. */
@@ -56,11 +63,16 @@ export async function requireReferences(db: Db, references: readonly FlowReferen
 /** Projects that a refusal lists. */
 const MAX_LISTED = 100;
 
+/** The projects whose published flow refers to this, as many as are listed. */
+export function listUsers(db: Db, kind: ReferenceKind, id: string): Promise<ReferenceUser[]> {
+  return usersOf(db, { kind, id: id.toLowerCase() }, MAX_LISTED);
+}
+
 /**
  * Throws 409 `in_use` where published flows refer to what is to be deleted, whose row the transaction has locked for update.
  */
 export async function refuseWhileUsed(db: Db, kind: ReferenceKind, id: string): Promise<void> {
-  const used_by = await usersOf(db, { kind, id: id.toLowerCase() }, MAX_LISTED);
+  const used_by = await listUsers(db, kind, id);
   const [first, ...others] = used_by;
   if (first === undefined) return;
   const many = others.length === MAX_LISTED - 1 ? "many" : others.length;
@@ -90,4 +102,11 @@ async function missingProjects(db: Db, references: readonly FlowReference[]): Pr
   const asked = askable.map(({ id, version }) => ({ project_id: id, version: Number(version ?? -1) }));
   const dead = new Set(asked.length === 0 ? [] : await findDeadReferences(db, asked));
   return references.filter((each) => !isUuid(each.id) || dead.has(askable.indexOf(each)));
+}
+
+async function missingSkills(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]> {
+  const askable = [...new Set(references.map(({ id }) => id))].filter(isUuid).toSorted();
+  const latest = new Map(askable.length === 0 ? [] : await holdSkills(db, askable));
+  // No version is ever deleted alone.
+  return references.filter(({ id, version }) => (typeof version === "number" ? version : 1) > (latest.get(id) ?? 0));
 }

@@ -9,7 +9,7 @@ import { isUniqueViolation } from "../../stores/db.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import * as skills from "../../stores/skills/skills.ts";
 import type { SkillRow, SkillVersionRow, StoredFile } from "../../stores/skills/skills.ts";
-import { insertEvent } from "../../stores/webhooks/outbox.ts";
+import { refuseWhileUsed } from "../projects/flow-references.ts";
 
 export interface SkillDeps {
   readonly db: Database;
@@ -126,10 +126,11 @@ export async function changeDefaultVersion(
   });
 }
 
-/** Deletes a skill with all its versions. Throws 404. */
+/** Deletes a skill with all its versions. Throws 404, and 409 `in_use` where published flows use it. */
 export async function deleteSkill(deps: SkillDeps, orgId: string, skillId: string): Promise<void> {
   const left = await deps.db.orgTransaction(orgId, async (connection) => {
     if (!(await skills.lockSkill(connection, skillId))) throw notFound("skill");
+    await refuseWhileUsed(connection, "skill", skillId);
     return skills.deleteSkillRows(connection, skillId);
   });
   await Promise.all(left.map((key) => discard(deps, key)));
@@ -166,24 +167,9 @@ async function addVersion(
   version: StoredBundle & { org_id: string; skill_id: string; version: number; created_by: string },
   bundle: SkillBundle,
 ): Promise<void> {
-  const { name, description, license, compatibility, metadata, allowed_tools, size, content_hash } = bundle;
-  await skills.insertSkillVersion(db, {
-    ...version,
-    description,
-    license,
-    compatibility,
-    metadata,
-    allowed_tools,
-    size,
-    content_hash,
-  });
-  await insertEvent(db, {
-    event_id: uuidv7(),
-    org_id: version.org_id,
-    type: "skill.version.created",
-    project_id: null,
-    data: { skill_id: version.skill_id, name, version: version.version, description, content_hash },
-  });
+  const { description, license, compatibility, metadata, allowed_tools, size, content_hash } = bundle;
+  const content = { description, license, compatibility, metadata, allowed_tools, size, content_hash };
+  await skills.insertSkillVersion(db, uuidv7(), { ...version, ...content });
 }
 
 async function* asyncOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void> {

@@ -67,14 +67,21 @@ export async function insertSkill(
   return rows.length === 1;
 }
 
-export async function insertSkillVersion(db: Db, version: NewSkillVersion): Promise<void> {
+/** Adds a version, and tells of it in the outbox. */
+export async function insertSkillVersion(db: Db, event_id: string, version: NewSkillVersion): Promise<void> {
   await db.query(
     {
       name: "insert_skill_version",
-      text: `insert into skill_versions (skill_id, version, org_id, description, license, compatibility, metadata, allowed_tools,
-          content_hash, files, size, blob_key, created_by)
-        values ($1::uuid, $2::int, $3::uuid, $4::text, $5::text, $6::text, $7::jsonb, $8::text[], $9::text, $10::jsonb, $11::bigint,
-          $12::text, $13::uuid)`,
+      text: `with added as (
+          insert into skill_versions (skill_id, version, org_id, description, license, compatibility, metadata, allowed_tools,
+            content_hash, files, size, blob_key, created_by)
+          values ($1::uuid, $2::int, $3::uuid, $4::text, $5::text, $6::text, $7::jsonb, $8::text[], $9::text, $10::jsonb, $11::bigint,
+            $12::text, $13::uuid)
+          returning skill_id, version, org_id, description, content_hash)
+        insert into outbox (event_id, org_id, type, data)
+        select $14::uuid, a.org_id, 'skill.version.created', jsonb_build_object('skill_id', a.skill_id, 'name', s.name,
+          'version', a.version, 'description', a.description, 'content_hash', a.content_hash)
+        from added a join skills s using (skill_id)`,
     },
     [
       version.skill_id,
@@ -90,6 +97,7 @@ export async function insertSkillVersion(db: Db, version: NewSkillVersion): Prom
       version.size,
       version.blob_key,
       version.created_by,
+      event_id,
     ],
   );
 }
@@ -124,6 +132,19 @@ export async function lockSkill(db: Db, skillId: string): Promise<boolean> {
     [skillId],
   );
   return rows.length === 1;
+}
+
+/** Those of these skills that are there, with their latest versions; they are not deleted until the transaction ends. */
+export async function holdSkills(db: Db, skillIds: readonly string[]): Promise<Array<[string, number]>> {
+  const rows = await db.query<{ skill_id: string; latest_version: number }>(
+    {
+      name: "hold_skills",
+      text: `select skill_id, latest_version from skills where org_id = current_org() and skill_id = any ($1::uuid[])
+        order by skill_id for share`,
+    },
+    [skillIds],
+  );
+  return rows.map(({ skill_id, latest_version }) => [skill_id, latest_version]);
 }
 
 /** A page of the organisation's skills. */

@@ -1,10 +1,13 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import type { FlowReference } from "../../../src/domain/flow/references.ts";
+import { referenceProblems } from "../../../src/services/projects/flow-references.ts";
+import { insertFlowReferences } from "../../../src/stores/projects/flow-references.ts";
 import { zipEntries } from "../../../src/platform/zip.ts";
 import { buildZip } from "../../fixtures/documents/zip.ts";
 import type { ZippedFile } from "../../fixtures/documents/zip.ts";
 import type { Answer, TestClient } from "../../support/client.ts";
 import { checkedClient } from "../http/conformance.ts";
-import { openTenant } from "../tenant.ts";
+import { echo, openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 
 const PATH = "/v2/skills";
@@ -33,9 +36,20 @@ function form(files: Readonly<Record<string, string>>, field = "files[]"): FormD
 }
 
 async function create(name = newName(), extra: Record<string, unknown> = {}): Promise<Answer["body"]> {
-  const { status, body } = await mine.secret.post(PATH, { name, description: "Test.", instructions: "# One", ...extra });
+  const { status, body } = await mine.secret.post(PATH, {
+    name,
+    description: "Test.",
+    instructions: "# One",
+    ...extra,
+  });
   expect(status, JSON.stringify(body)).toBe(201);
   return body;
+}
+
+/** As a node of a flow would refer to a skill. */
+function referenceTo(id: string, version?: number): FlowReference {
+  const node_id = `${id}@${version ?? "default"}`;
+  return { kind: "skill", id, node_id, node_path: node_id, path: [], ...(version === undefined ? {} : { version }) };
 }
 
 /** Places of a 422, with their messages in one text. */
@@ -73,7 +87,11 @@ describe("upload", () => {
     const asBody = await mine.secret.post(versions, zip, ZIP);
     const asPart = new FormData();
     asPart.set("file", new Blob([new Uint8Array(zip)]), "skill.zip");
-    for (const again of [asBody, await mine.secret.post(versions, asPart), await mine.secret.post(versions, form(files))])
+    for (const again of [
+      asBody,
+      await mine.secret.post(versions, asPart),
+      await mine.secret.post(versions, form(files)),
+    ])
       expect([again.status, again.body.version, again.body.content_hash]).toEqual([200, 1, created.body.content_hash]);
     const read = await viewer.get(`${versions}/1`);
     expect([read.status, read.body]).toMatchObject([
@@ -168,11 +186,7 @@ describe("refusals name the file and the field", () => {
     ["brackets", `---\nname: ${"[".repeat(10_000)}\n---\n`, at("SKILL.md", "front matter")],
     ["capitals in the name", "---\nname: Skill\ndescription: x\n---\n", at("SKILL.md", "name")],
     ["no description", "---\nname: skill\n---\n", at("SKILL.md", "description")],
-    [
-      "a long description",
-      `---\nname: skill\ndescription: ${"x".repeat(1025)}\n---\n`,
-      at("SKILL.md", "description"),
-    ],
+    ["a long description", `---\nname: skill\ndescription: ${"x".repeat(1025)}\n---\n`, at("SKILL.md", "description")],
     ["metadata of lists", "---\nname: s\ndescription: x\nmetadata: {a: [b]}\n---\n", at("SKILL.md", "metadata", "a")],
   ];
   it.each(fields)("%s", async (_, text, place) => {
@@ -200,7 +214,10 @@ describe("refusals name the file and the field", () => {
   it("over 200 files or 30 MiB, packed or not, before they are unpacked", async () => {
     const many = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`${index}.txt`, "x"]));
     const large = { content: Buffer.alloc(31 * 1024 * 1024) };
-    for (const files of [{ "SKILL.md": valid, ...many }, { "SKILL.md": valid, large }]) {
+    for (const files of [
+      { "SKILL.md": valid, ...many },
+      { "SKILL.md": valid, large },
+    ]) {
       expect(refusal(await mine.secret.post(PATH, buildZip(files), ZIP))).toEqual([422, [["body", "files"]]]);
     }
     expect(refusal(await mine.secret.post(PATH, form({ "SKILL.md": valid, ...many })))[0]).toBe(422);
@@ -214,7 +231,17 @@ describe("refusals name the file and the field", () => {
     expect((await mine.secret.post(PATH, "x", { headers: { "content-type": "text/plain" } })).status).toBe(415);
     expect((await mine.secret.post(PATH)).status).toBe(415);
     expect(refusal(await mine.secret.post(PATH, form({ "theirs.txt": "x" }, "attachment")))[0]).toBe(422);
-    expect(refusal(await mine.secret.post(PATH, { name: "X", description: "", instructions: "", files: 1 }))[0]).toBe(422);
+    expect(refusal(await mine.secret.post(PATH, { name: "X", description: "", instructions: "", files: 1 }))[0]).toBe(
+      422,
+    );
+  });
+
+  it("files that are not base64; long ones are read", async () => {
+    const answers = ["YQ=", "Y Q==", "YWJj".repeat(5_000_000)].map((content_base64) => {
+      const files = [{ path: "a", content_base64 }];
+      return mine.secret.post(PATH, { name: newName(), description: "x", instructions: "x", files });
+    });
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([422, 422, 201]);
   });
 
   it("a version of another name", async () => {
@@ -241,22 +268,58 @@ describe("versions", () => {
     expect(await versionOf("default")).toBe(2);
     const stale = await mine.secret.patch(path, { default_version: 1 }, { headers });
     expect([stale.status, stale.body.code]).toEqual([412, "precondition_failed"]);
-    expect(refusal(await mine.secret.patch(path, { default_version: 3 }))).toEqual([422, [["body", "default_version"]]]);
+    expect(refusal(await mine.secret.patch(path, { default_version: 3 }))).toEqual([
+      422,
+      [["body", "default_version"]],
+    ]);
     for (const version of ["3", "0", "-1", "1.5", "newest", "99999999999"])
       expect((await mine.secret.get(`${path}/versions/${version}`)).status, version).toBe(404);
+  });
+
+  it("are not deleted while a published flow uses the skill", async () => {
+    const { skill_id } = await create();
+    const project_id = await mine.deploy(echo());
+    const version = { project_id, org_id: mine.org_id, version: 1 };
+    await mine.withDatabase((database) =>
+      database.org(mine.org_id, async (db) => {
+        await insertFlowReferences(db, version, [{ kind: "skill", id: skill_id }]);
+        const none = [skill_id.replace(/.$/, "x"), mine.org_id];
+        const asked = [[skill_id], [skill_id, 1], [skill_id, 2], ...none.map((id) => [id])] as [string, number?][];
+        expect(
+          (
+            await referenceProblems(
+              db,
+              asked.map((each) => referenceTo(...each)),
+            )
+          ).map(({ code, node_id }) => [code, node_id]),
+        ).toEqual([
+          ["unknown_skill", `${skill_id}@2`],
+          ["unknown_skill", expect.stringContaining("x@")],
+          ["unknown_skill", expect.stringContaining(mine.org_id)],
+        ]);
+      }),
+    );
+    const used_by = [{ project_id, name: "test" }];
+    expect((await viewer.get(`${PATH}/${skill_id}`)).body.used_by).toEqual(used_by);
+    const refused = await mine.secret.delete(`${PATH}/${skill_id}`);
+    expect([refused.status, refused.body]).toMatchObject([409, { code: "in_use", used_by }]);
+    expect((await mine.secret.delete(`/v2/projects/${project_id}`)).status).toBe(204);
+    expect((await mine.secret.delete(`${PATH}/${skill_id}`)).status).toBe(204);
   });
 
   it("tell of themselves", async () => {
     const { skill_id, name, content_hash } = await create();
     const events = await mine.withDatabase((database) =>
       database.system((db) =>
-        db.query("select type, data from outbox where org_id = $1 and data ->> 'skill_id' = $2", [mine.org_id, skill_id]),
+        db.query("select type, data from outbox where org_id = $1 and data ->> 'skill_id' = $2", [
+          mine.org_id,
+          skill_id,
+        ]),
       ),
     );
     const data = { skill_id, name, version: 1, description: "Test.", content_hash };
     expect(events).toEqual([{ type: "skill.version.created", data }]);
   });
-
 });
 
 describe("who may", () => {

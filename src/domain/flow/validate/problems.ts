@@ -26,6 +26,7 @@ export const FLOW_PROBLEM_CODES = [
   "missing_default_output",
   // What a flow refers to
   "unknown_knowledge_base",
+  "unknown_skill",
   "unknown_project",
   "calls_itself",
   // Edges and the graph

@@ -1,0 +1,103 @@
+import { readdir } from "node:fs/promises";
+import { join, relative, sep } from "node:path";
+import type { Command } from "commander";
+import { ApiRefusal } from "./api-client.ts";
+import { CommandFailure } from "./failure.ts";
+import { openApi, show, table, withApiOptions } from "./options.ts";
+import type { ApiOptions } from "./options.ts";
+import { openUploadFile } from "./upload-file.ts";
+
+interface Options extends ApiOptions {
+  readonly json?: boolean;
+}
+
+interface Skill {
+  readonly skill_id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly latest_version: number;
+  readonly default_version: number;
+  readonly file_count: number;
+  readonly size: number;
+}
+
+const PATH = "/v2/skills";
+/** Not part of a skill: what the system or version control keeps beside it. */
+const LEFT_OUT = [".git", ".DS_Store"];
+
+/** `skills push|list`. */
+export function addSkillCommands(program: Command): void {
+  const skills = program.command("skills").description("instructions with files, for models");
+
+  withApiOptions(
+    skills.command("push").description("create a skill of a folder, or a new version of it").argument("<folder>"),
+  )
+    .option("--default", "make the version the default one")
+    .action(async (folder: string, options: Options & { readonly default?: boolean }) => {
+      const { api } = openApi(options);
+      const form = await formOf(folder);
+      const { skill_id, version } = await api
+        .postForm<Skill>(PATH, form)
+        .then((skill) => ({ skill_id: skill.skill_id, version: 1 }))
+        .catch((error: unknown) => {
+          const id = takenBy(error);
+          return api.postForm<{ skill_id: string; version: number }>(`${PATH}/${id}/versions`, form);
+        });
+      const change = options.default === true ? { default_version: version } : {};
+      const skill = await api.patch<Skill>(`${PATH}/${skill_id}`, change);
+      show(options.json, { ...skill, version }, () => [
+        `${skill_id}  ${skill.name}, version ${version} (the default is ${skill.default_version})`,
+      ]);
+    });
+
+  withApiOptions(skills.command("list").description("list skills, the newest first")).action(
+    async (options: Options) => {
+      const { api } = openApi(options);
+      const page = await api.get<{ data: Skill[] }>(PATH, { page_size: 200 });
+      show(options.json, page.data, () =>
+        table([
+          ["SKILL", "NAME", "DEFAULT", "LATEST", "FILES", "BYTES"],
+          ...page.data.map((each) => [
+            each.skill_id,
+            each.name,
+            String(each.default_version),
+            String(each.latest_version),
+            String(each.file_count),
+            String(each.size),
+          ]),
+        ]),
+      );
+    },
+  );
+}
+
+/** The id of the skill that has the name already; throws any other error again. */
+function takenBy(error: unknown): string {
+  const { code, skill_id } = (error instanceof ApiRefusal ? error.body : {}) as { code?: string; skill_id?: string };
+  if (code !== "name_taken" || skill_id === undefined) throw error;
+  return skill_id;
+}
+
+/** The files of a folder, each by its path in it. Throws a CommandFailure for a link and for what cannot be read. */
+async function formOf(folder: string): Promise<FormData> {
+  const form = new FormData();
+  for (const path of await filesBelow(folder)) {
+    const { content } = await openUploadFile(path);
+    form.append("files[]", content, relative(folder, path).split(sep).join("/"));
+  }
+  return form;
+}
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: Error) => {
+    throw new CommandFailure(`${folder} cannot be read: ${error.message}`, 2, { cause: error });
+  });
+  const found: string[] = [];
+  for (const entry of entries.filter(({ name }) => !LEFT_OUT.includes(name))) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) found.push(...(await filesBelow(path)));
+    else if (entry.isFile()) found.push(path);
+    else throw new CommandFailure(`${path} is a link or a device: a skill consists of files.`, 2);
+  }
+  return found;
+}
