@@ -183,6 +183,16 @@ describe("child pool: calls", () => {
     await expect(call(pool, "pid")).rejects.toMatchObject({ failure: "queue_full" });
     await Promise.all(running);
   });
+
+  it("lets one key wait with few calls, and none for long", async () => {
+    const pool = createPool({ size: 1, maxQueuePerKey: 2, maxWaitMs: 100, spares: 1 });
+    await pool.warm();
+    const running = call(pool, "wait", { ms: 400 });
+    const late = [1, 2].map(() => expect(call(pool, "pid")).rejects.toMatchObject({ failure: "queue_full" }));
+    await expect(call(pool, "pid")).rejects.toThrow("Too many calls wait");
+    await expect(call(pool, "pid", {}, { key: "b" })).rejects.toThrow("in time");
+    await Promise.all([running, ...late]);
+  });
 });
 
 describe("child pool: isolation", () => {
@@ -213,6 +223,13 @@ describe("child pool: isolation", () => {
       used.set(pid, key);
     }
     expect(used.size).toBeLessThan(order.length);
+  });
+
+  it("uses a shared process for every key", async () => {
+    const pool = createPool({ shared: true });
+    const pids = new Set<Json>();
+    for (const key of ["a", "b", "c"]) pids.add(await call(pool, "pid", {}, { key }));
+    expect(pids.size).toBe(1);
   });
 
   it("replaces a process after its last call", async () => {

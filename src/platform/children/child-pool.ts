@@ -10,8 +10,13 @@ export interface ChildPoolOptions extends Omit<ChildOptions, "cpuSeconds" | "idl
   readonly spares: number;
   /** Children that have worked and idle until the same key calls again, for a minute at most (~50-100 MB each). */
   readonly keep: number;
-  /** Calls that may wait for a child. */
+  /** Whether a child may work for one key after another: where it executes no code of theirs. Default false. */
+  readonly shared?: boolean;
+  /** Calls that may wait for a child, in all and of one key (default: as many). */
   readonly maxQueue: number;
+  readonly maxQueuePerKey?: number;
+  /** Longest wait for a child (ms); default without end. */
+  readonly maxWaitMs?: number;
   /** Calls after which a child is replaced. */
   readonly maxCalls: number;
   /** Longest time of a call after a child was assigned to it; then SIGKILL. */
@@ -20,7 +25,7 @@ export interface ChildPoolOptions extends Omit<ChildOptions, "cpuSeconds" | "idl
 
 /** One call of a child. */
 export interface PoolCall {
-  /** The organisation of the call: a child that has worked for one key never works for another. */
+  /** The organisation of the call: keys are served round-robin, and a child that is not shared only ever works for one. */
   readonly key: string;
   /** Makes the request once there is a child for it. */
   readonly request: () => ChildRequest | Promise<ChildRequest>;
@@ -30,7 +35,7 @@ export interface PoolCall {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Why a call failed, beside the ways in which a child can exit. */
+/** Why a call failed, beside the ways in which a child can exit. `queue_full`: also where it waited too long for a child. */
 export type PoolFailure = ChildEnd | "timeout" | "queue_full" | "start_failed" | "closed";
 
 /** Thrown when a call was not answered. */
@@ -74,6 +79,17 @@ interface Task {
   reject(error: unknown): void;
 }
 
+/** A call without effects whose child was killed from outside (the kernel, an operator) is simply made again, once. */
+export async function withRetry(call: () => Promise<Frame>, retries = 1): Promise<Frame> {
+  try {
+    return await call();
+  } catch (error) {
+    const killed = error instanceof ChildPoolError && error.failure === "crashed";
+    if (!killed || retries === 0) throw error;
+    return await withRetry(call, retries - 1);
+  }
+}
+
 const MAX_START_FAILURES = 3;
 const START_TIMEOUT_MS = 30_000;
 const KEEP_IDLE_MS = 60_000;
@@ -90,6 +106,8 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
 
   const count = (test: (worker: Worker) => boolean): number => [...workers].filter(test).length;
   const running = (): number => count((worker) => worker.state === "busy");
+  const mayServe = (worker: Worker, key: string | null): boolean =>
+    options.shared === true || worker.key === null || worker.key === key;
 
   const retire = (worker: Worker): void => {
     workers.delete(worker);
@@ -190,7 +208,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
       const busy = count((worker) => worker.state === "busy" && worker.key === key);
       if (best !== undefined && busy >= best.busy) continue;
       const worker =
-        idle.find((candidate) => candidate.key === key) ?? idle.find((candidate) => candidate.key === null);
+        idle.findLast((candidate) => candidate.key === key) ?? idle.findLast((candidate) => mayServe(candidate, key));
       if (worker !== undefined) best = { task, worker, busy };
       if (best?.busy === 0) break;
     }
@@ -208,30 +226,40 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     // After failures only calls trigger new starts, or a broken installation would start processes endlessly.
     const spares = startFailures > 0 ? 0 : options.spares;
     const wanted = Math.max(spares, Math.min(queue.length, free));
-    for (let unused = count((worker) => worker.key === null); unused < wanted; unused += 1) start();
+    const available = count((worker) => worker.state !== "busy" && mayServe(worker, null));
+    for (let ready = available; ready < wanted; ready += 1) start();
   };
 
   return {
     async call(call) {
       if (closed) throw new ChildPoolError("closed", "The pool is closed.");
       call.signal?.throwIfAborted();
-      if (queue.length >= options.maxQueue) throw new ChildPoolError("queue_full", "Too many calls wait already.");
+      const { maxQueue, maxQueuePerKey = maxQueue, maxWaitMs } = options;
+      const ofKey = queue.filter((task) => task.call.key === call.key).length;
+      if (queue.length >= maxQueue || ofKey >= maxQueuePerKey) {
+        throw new ChildPoolError("queue_full", "Too many calls wait already.");
+      }
       const leave = new AbortController();
+      let timer: NodeJS.Timeout | undefined;
       try {
         return await new Promise<Frame>((resolve, reject) => {
           const task: Task = { call, resolve, reject };
-          const onAbort = (): void => {
+          const leaveQueue = (reason: unknown): void => {
             const index = queue.indexOf(task);
             if (index === -1) return;
             queue.splice(index, 1);
-            reject(call.signal?.reason);
+            reject(reason);
           };
+          const onAbort = (): void => leaveQueue(call.signal?.reason);
+          const onLate = (): void => leaveQueue(new ChildPoolError("queue_full", "No process was free in time."));
           call.signal?.addEventListener("abort", onAbort, { once: true, signal: leave.signal });
+          if (maxWaitMs !== undefined) timer = setTimeout(onLate, maxWaitMs);
           queue.push(task);
           dispatch();
         });
       } finally {
         leave.abort();
+        clearTimeout(timer);
       }
     },
 

@@ -76,14 +76,18 @@ const PERMISSION = process.allowedNodeEnvironmentFlags.has("--permission")
   ? "--permission"
   : "--experimental-permission";
 
+let idleMib: number | null | undefined;
+
 /**
  * The writable memory of a Node process that does nothing, as the kernel counts it (MiB): between 50 and 600, by Node
- * version. Blocks for ~50 ms. Undefined where there is no Linux to ask.
+ * version. Blocks for ~50 ms, once. Undefined where there is no Linux to ask.
  */
 export function measureIdleMib(): number | undefined {
+  if (idleMib !== undefined) return idleMib ?? undefined;
   const { stdout } = spawnSync(process.execPath, ["-p", "fs.readFileSync('/proc/self/status', 'latin1')"], { env: {} });
   const kib = /^VmData:\s+(\d+) kB$/m.exec(stdout?.toString("latin1") ?? "")?.[1];
-  return kib === undefined ? undefined : Math.ceil(Number(kib) / 1024);
+  idleMib = kib === undefined ? null : Math.ceil(Number(kib) / 1024);
+  return idleMib ?? undefined;
 }
 
 /** Starts a child with an empty environment, its own session, no standard input and no standard output. */

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { ChildPool } from "../children/child-pool.ts";
-import { ChildPoolError, createChildPool } from "../children/child-pool.ts";
+import { ChildPoolError, createChildPool, withRetry } from "../children/child-pool.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
 import type { Frame } from "../children/frames.ts";
 import type { ChildRequest } from "../children/spawn.ts";
@@ -122,7 +122,7 @@ export function createDocumentParser(options: DocumentParserOptions = {}): Docum
       }
       const header: ParseRequest = { mime, charset: charsetIn(request.declared ?? ""), scans: ocr };
       const body = async (): Promise<ChildRequest> => ({ header, body: await source.body() });
-      const frame = await withRetry(() => pool.call({ key: orgId, request: body, signal }));
+      const frame = await read(() => pool.call({ key: orgId, request: body, signal }));
       const reply = frame.header as ParseReply;
       if (!reply.ok) throw new DocumentError(reply.code, reply.message, { cause: reply.detail });
       const { title, pages, headings, warnings } = reply;
@@ -154,7 +154,7 @@ async function recognizeText(
   if (problem !== null) throw new DocumentError("ocr_not_configured", problem);
   const header = { pages, data_dir: recognizer.dataDir };
   const call = { orgId, header, body: () => source.body(), signal };
-  const frame = await withRetry(() => recognizer.call(call));
+  const frame = await read(() => recognizer.call(call));
   const reply = frame.header as OcrReply;
   if (!reply.ok) throw new DocumentError(reply.code, reply.message, { cause: reply.detail });
   return { texts: JSON.parse(frame.body.toString("utf8")) as string[], warnings: reply.warnings };
@@ -212,14 +212,12 @@ async function resolve(source: DocumentSource): Promise<ResolvedSource> {
   };
 }
 
-/** Reading has no effects, so a document whose process was killed from outside is read again, once. */
-async function withRetry(call: () => Promise<Frame>, retries = 1): Promise<Frame> {
+/** Reading has no effects, so a document whose process was killed from outside is read again. Throws DocumentError. */
+async function read(call: () => Promise<Frame>): Promise<Frame> {
   try {
-    return await call();
+    return await withRetry(call);
   } catch (error) {
-    if (!(error instanceof ChildPoolError)) throw error;
-    if (error.failure === "crashed" && retries > 0) return await withRetry(call, retries - 1);
-    throw asDocumentError(error);
+    throw error instanceof ChildPoolError ? asDocumentError(error) : error;
   }
 }
 

@@ -3,7 +3,7 @@ import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { MAX_VALUE_BYTES } from "../../domain/json.ts";
 import type { ChildPool } from "../children/child-pool.ts";
-import { ChildPoolError, createChildPool } from "../children/child-pool.ts";
+import { ChildPoolError, createChildPool, withRetry } from "../children/child-pool.ts";
 import type { Frame } from "../children/frames.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
 import { jsonText } from "../json-text.ts";
@@ -73,7 +73,7 @@ export function createSandbox({ size, timeoutMs = 60_000 }: SandboxOptions = {})
   return {
     async run(call) {
       const limit = Math.min(call.timeoutMs ?? timeoutMs, timeoutMs);
-      const { header, body } = await callWithRetry(pool, call, limit);
+      const { header, body } = await execute(pool, call, limit);
       const { error, logs } = header as ScriptReply;
       if (error === null) return { value: JSON.parse(body.toString("utf8")) as Json, logs };
       throw new NodeFailure(
@@ -87,22 +87,21 @@ export function createSandbox({ size, timeoutMs = 60_000 }: SandboxOptions = {})
   };
 }
 
-/** A script has no effects, so one whose process was killed from outside (the kernel, an operator) simply runs again. */
-async function callWithRetry(pool: ChildPool, call: SandboxCall, timeoutMs: number, retries = 1): Promise<Frame> {
+async function execute(pool: ChildPool, call: SandboxCall, timeoutMs: number): Promise<Frame> {
   const source = Buffer.from(call.source);
   const body = Buffer.concat([source, Buffer.from(jsonText(call.args))]);
   const header: ScriptRequest = { source_bytes: source.byteLength, timeout_ms: timeoutMs };
   try {
-    return await pool.call({
-      key: call.orgId,
-      request: () => ({ header, body }),
-      timeoutMs: timeoutMs + KILL_AFTER_MS,
-      signal: call.signal,
-    });
+    return await withRetry(() =>
+      pool.call({
+        key: call.orgId,
+        request: () => ({ header, body }),
+        timeoutMs: timeoutMs + KILL_AFTER_MS,
+        signal: call.signal,
+      }),
+    );
   } catch (error) {
-    if (!(error instanceof ChildPoolError)) throw error;
-    if (error.failure === "crashed" && retries > 0) return await callWithRetry(pool, call, timeoutMs, retries - 1);
-    throw asNodeFailure(error, timeoutMs);
+    throw error instanceof ChildPoolError ? asNodeFailure(error, timeoutMs) : error;
   }
 }
 
