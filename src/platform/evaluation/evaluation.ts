@@ -12,23 +12,30 @@ import { Problem } from "../../domain/errors.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { NodePart } from "../../domain/runs/run-report.ts";
 import type { Json } from "../../domain/json.ts";
-import { compiledEntry } from "../children/entry.ts";
-import { createThreadPool, ThreadPoolError } from "./thread-pool.ts";
-import type { ThreadInputs, ThreadReply, ThreadResults } from "./thread.ts";
+import { ChildPoolError, createChildPool, withRetry } from "../children/child-pool.ts";
+import type { PoolFailure } from "../children/child-pool.ts";
+import { compiledEntry, readableByChild } from "../children/entry.ts";
+import type { ChildRequest } from "../children/spawn.ts";
+import { jsonText } from "../json-text.ts";
+import type { EvaluationInputs, EvaluationName, EvaluationReply, EvaluationResults } from "./protocol.ts";
+
+/** Thrown when work was stopped by a limit, which the message names. */
+class LimitExceeded extends Error {}
 
 /** Longest time of what is evaluated for a node at once, and of checking a flow or an answer (ms). */
 export interface EvaluationLimits {
   readonly nodeMs?: number;
   readonly flowMs?: number;
   readonly answerMs?: number;
-  /** JavaScript heap of a thread, MiB. */
+  /** JavaScript heap of a process, MiB. */
   readonly heapMib?: number;
 }
 
 /**
- * Runs work whose cost a caller decides, on threads with a time limit and a heap of their own. Expressions that are
- * cheap by their text and the size of the values are evaluated inline. Where no thread
- * is free in time, nodes get the ThreadPoolError `busy` and may try again, requests the Problem `service_unavailable`.
+ * Runs work whose cost a caller decides, in child processes with a time limit and a heap of their own: V8 ends the whole
+ * process when a heap is full, so a thread would be no wall. Expressions that are cheap by their text and the size of the
+ * values are evaluated inline. Where no process is free in time, nodes get the ChildPoolError `queue_full` and may try
+ * again, requests the Problem `service_unavailable`.
  */
 export interface Evaluation {
   /** Evaluates a part of a node's configuration. Throws NodeFailure. */
@@ -42,61 +49,90 @@ export interface Evaluation {
   close(): Promise<void>;
 }
 
-const MAX_THREADS = 4;
-const MAX_WAITING = 2000;
-const MAX_WAITING_PER_KEY = 64;
-const MAX_WAIT_MS = 30_000;
+const MAX_PROCESSES = 4;
+/** The limits are those of the work: reading so much of what it needs takes another millisecond. */
+const READ_BYTES_PER_MS = 10_000;
+const MAX_READ_MS = 10_000;
+/** Values are held to 25 MiB where they are born, as characters. */
+const MAX_OUTPUT_BYTES = 128 * 1024 * 1024;
+const NO_FAULT: readonly PoolFailure[] = ["queue_full", "start_failed", "closed"];
 
-/** Starts the threads; `close` must be called. */
+/** Its processes start with the first work that needs one; `close` must be called. */
 export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
-  const { nodeMs = 2000, flowMs = 10_000, answerMs = 5000, heapMib = 1024 } = options;
-  const pool = createThreadPool({
-    entry: compiledEntry(new URL("./thread.ts", import.meta.url)),
-    threads: Math.max(2, Math.min(MAX_THREADS, availableParallelism() - 1)),
+  const { nodeMs = 2000, flowMs = 10_000, answerMs = 5000, heapMib = 256 } = options;
+  const entry = compiledEntry(new URL("./child.ts", import.meta.url));
+  const pool = createChildPool({
+    entry,
+    nodeFlags: ["--stack-size=2000"],
+    readable: readableByChild(entry, ["ajv", "ajv-formats", "liquidjs", "re2js", "zod"]),
     heapMib,
-    maxWaitingPerKey: MAX_WAITING_PER_KEY,
-    maxWaiting: MAX_WAITING,
-    maxWaitMs: MAX_WAIT_MS,
+    // The values and the result as text, beside the heap.
+    dataMib: heapMib + 384,
+    size: Math.max(2, Math.min(MAX_PROCESSES, availableParallelism() - 1)),
+    spares: 0,
+    keep: 2,
+    shared: true,
+    maxQueue: 2000,
+    maxQueuePerKey: 64,
+    maxWaitMs: 30_000,
+    maxCalls: 100_000,
+    timeoutMs: Math.max(nodeMs, flowMs, answerMs) + MAX_READ_MS,
+    maxOutputBytes: MAX_OUTPUT_BYTES,
   });
 
-  async function call<Name extends keyof ThreadResults>(
+  /** Throws NodeFailure, LimitExceeded or ChildPoolError. */
+  async function call<Name extends EvaluationName>(
     name: Name,
-    input: ThreadInputs[Name],
+    input: EvaluationInputs[Name],
     key: string,
     timeoutMs: number,
-  ): Promise<ThreadResults[Name]> {
-    const reply = (await pool.call({ name, input, key, timeoutMs })) as ThreadReply<Name>;
-    if ("result" in reply) return reply.result;
-    throw new NodeFailure(reply.failure.code, reply.failure.message);
+  ): Promise<EvaluationResults[Name]> {
+    const body = Buffer.from(jsonText(input as unknown as Json));
+    try {
+      const limit = timeoutMs + Math.min(MAX_READ_MS, body.byteLength / READ_BYTES_PER_MS);
+      const request = (): ChildRequest => ({ header: { name }, body });
+      const frame = await withRetry(() => pool.call({ key, request, timeoutMs: limit }));
+      const { failure } = frame.header as unknown as EvaluationReply;
+      if (failure !== null) throw new NodeFailure(failure.code, failure.message);
+      return JSON.parse(frame.body.toString("utf8")) as EvaluationResults[Name];
+    } catch (error) {
+      if (!(error instanceof ChildPoolError)) throw error;
+      if (error.failure === "timeout") throw new LimitExceeded(`It took longer than ${timeoutMs} ms.`);
+      if (error.failure === "memory") throw new LimitExceeded(`It needed more than ${heapMib} MiB of memory.`);
+      if (error.failure === "output_too_large") throw new LimitExceeded("Its result is too long.");
+      throw error;
+    }
   }
 
   /** As `call`; exceeding a limit fails the node. */
   async function evaluate<Name extends "part" | "sources">(
     name: Name,
-    input: ThreadInputs[Name],
+    input: EvaluationInputs[Name],
     orgId: string,
     sources: readonly Source[],
-  ): Promise<ThreadResults[Name]> {
+  ): Promise<EvaluationResults[Name]> {
     try {
       return await call(name, input, `${orgId}/node`, nodeMs);
     } catch (error) {
-      const limit = limitMet(error);
-      if (!limit) throw error;
+      if (!(error instanceof LimitExceeded)) throw error;
       const isTemplate = sources.some(({ language }) => language === "liquid");
       throw isTemplate
-        ? new NodeFailure("template_failed", `The template does too much work on these values. ${limit}`)
-        : new NodeFailure("expression_too_costly", `The expression does too much work on these values. ${limit}`);
+        ? new NodeFailure("template_failed", `The template does too much work on these values. ${error.message}`)
+        : new NodeFailure(
+            "expression_too_costly",
+            `The expression does too much work on these values. ${error.message}`,
+          );
     }
   }
 
   /** As `call`, for an HTTP request. */
   async function check<Name extends "flow" | "answer">(
     ...[name, input, key, timeoutMs]: Parameters<typeof call<Name>>
-  ): Promise<ThreadResults[Name]> {
+  ): Promise<EvaluationResults[Name]> {
     try {
       return await call(name, input, key, timeoutMs);
     } catch (error) {
-      if (!(error instanceof ThreadPoolError) || limitMet(error)) throw error;
+      if (!(error instanceof ChildPoolError && NO_FAULT.includes(error.failure))) throw error;
       const headers = { "Retry-After": "1" };
       throw new Problem("service_unavailable", "Too much is being checked at once. Try again.", { headers });
     }
@@ -118,9 +154,8 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
       try {
         return await check("flow", { flow, limits }, `${orgId}/check`, flowMs);
       } catch (error) {
-        const limit = limitMet(error);
-        if (!limit) throw error;
-        return { valid: false, problems: [costlyFlow(limit)] };
+        if (!(error instanceof LimitExceeded)) throw error;
+        return { valid: false, problems: [costlyFlow(error.message)] };
       }
     },
 
@@ -128,20 +163,12 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
       try {
         return await check("answer", { form, data }, `${orgId}/check`, answerMs);
       } catch (error) {
-        const limit = limitMet(error);
-        if (!limit) throw error;
-        return [
-          { path: [], message: `Checking this much data with the form takes too long: send less of it. ${limit}` },
-        ];
+        if (!(error instanceof LimitExceeded)) throw error;
+        const message = `Checking this much data with the form takes too long: send less of it. ${error.message}`;
+        return [{ path: [], message }];
       }
     },
 
     close: () => pool.close(),
   };
-}
-
-/** The limit that stopped the call, if one did. */
-function limitMet(error: unknown): string | undefined {
-  if (!(error instanceof ThreadPoolError)) return undefined;
-  return error.failure === "timeout" || error.failure === "memory" ? error.message : undefined;
 }

@@ -5,7 +5,7 @@ import { textOf } from "./text.ts";
 /** Longest template, characters. */
 export const MAX_TEMPLATE_CHARS = 1024 * 1024;
 /** What one rendering may allocate as the engine counts it: characters of text and elements of lists, over all filters. */
-const MAX_ALLOCATED = 32 * 1024 * 1024;
+const MAX_ALLOCATED = 64 * 1024 * 1024;
 
 /** Tags that load other templates; removed, as templates must not reach a file system. */
 const LOADING_TAGS = ["include", "render", "layout", "block"];
@@ -25,7 +25,7 @@ export function createLiquid(): Liquid {
     outputEscape: textOf,
     parseLimit: MAX_TEMPLATE_CHARS,
     memoryLimit: MAX_ALLOCATED,
-    // No clock decides anything in a workflow; elsewhere the thread that renders has a time limit.
+    // No clock decides anything in a workflow; elsewhere the process that renders has a time limit.
     renderLimit: Number.POSITIVE_INFINITY,
     // Without it the engine uses the machine's setting.
     locale: "en-US",

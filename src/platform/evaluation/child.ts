@@ -1,0 +1,38 @@
+// Entry of the evaluation's child process: expressions, templates, forms and flows whose cost a caller decides.
+import { setPriority } from "node:os";
+import { evaluatePart, evaluateSources } from "../../domain/flow/expressions/evaluate.ts";
+import { checkAnswer } from "../../domain/flow/forms/form.ts";
+import { checkFlow } from "../../domain/flow/validate/validate.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import type { Json } from "../../domain/json.ts";
+import { serveRequests } from "../children/serve.ts";
+import { jsonText } from "../json-text.ts";
+import type { EvaluationInputs, EvaluationName, EvaluationReply, EvaluationResults } from "./protocol.ts";
+
+/** Requests and heartbeats come first where processors are few. */
+const PRIORITY = 5;
+
+const WORK: { readonly [Name in EvaluationName]: (input: EvaluationInputs[Name]) => EvaluationResults[Name] } = {
+  part: ({ node, part, scope }) => evaluatePart(node, part, scope),
+  sources: ({ sources, scope }) => evaluateSources(sources, scope),
+  flow: ({ flow, limits }) => checkFlow(flow, limits),
+  answer: ({ form, data }) => checkAnswer(form, data),
+};
+
+setPriority(PRIORITY);
+serveRequests({
+  async handle({ header, body }) {
+    const work = WORK[header["name"] as EvaluationName] as (input: unknown) => unknown;
+    const reply = (failure: EvaluationReply["failure"], text: string) => ({
+      header: { failure },
+      body: Buffer.from(text),
+    });
+    try {
+      return reply(null, jsonText(work(JSON.parse(body.toString("utf8"))) as Json));
+    } catch (error) {
+      if (!(error instanceof NodeFailure)) throw error;
+      return reply({ code: error.code, message: error.message }, "");
+    }
+  },
+  wornAtMib: 400,
+});

@@ -1,0 +1,30 @@
+import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
+import type { Source } from "../../domain/flow/expressions/sources.ts";
+import type { FormIssue } from "../../domain/flow/forms/form.ts";
+import type { NodeResult, PlanNode, Scope } from "../../domain/flow/plan/types.ts";
+import type { CheckedFlow } from "../../domain/flow/validate/validate.ts";
+import type { NodePart } from "../../domain/runs/run-report.ts";
+import type { Json } from "../../domain/json.ts";
+
+/** What a child can do, and what it takes for it: the body of a request, as JSON. */
+export interface EvaluationInputs {
+  readonly part: { readonly node: PlanNode; readonly part: NodePart; readonly scope: Scope };
+  readonly sources: { readonly sources: readonly Source[]; readonly scope: Scope };
+  readonly flow: { readonly flow: unknown; readonly limits: FlowLimits };
+  readonly answer: { readonly form: Json; readonly data: Json };
+}
+
+export type EvaluationName = keyof EvaluationInputs;
+
+/** The body of an answer, as JSON. */
+export interface EvaluationResults {
+  readonly part: NodeResult;
+  readonly sources: readonly Json[];
+  readonly flow: CheckedFlow;
+  readonly answer: readonly FormIssue[];
+}
+
+/** The header of an answer: null, or the NodeFailure in place of a result. */
+export interface EvaluationReply {
+  readonly failure: { readonly code: string; readonly message: string } | null;
+}
