@@ -7,7 +7,13 @@ import type { Evaluation } from "../src/platform/evaluation/evaluation.ts";
 import type { Database } from "../src/stores/db.ts";
 import type { RunReport } from "../src/domain/runs/run-report.ts";
 import type { RunFeed } from "../src/stores/runs/run-feed.ts";
-import type { IngestActivities, LocalActivities, NodeActivities, ResourceActivities } from "./index.ts";
+import type {
+  IngestActivities,
+  LocalActivities,
+  NodeActivities,
+  ProviderActivities,
+  ResourceActivities,
+} from "./index.ts";
 import { createExtractResource } from "./knowledge/extract-resource.ts";
 import type { ExtractDeps } from "./knowledge/extract-resource.ts";
 import { createFetchResource } from "./knowledge/fetch-resource.ts";
@@ -20,6 +26,8 @@ import { createEvaluate } from "./runs/evaluate.ts";
 import { createExecuteNode } from "./runs/execute-node.ts";
 import type { NodeExecutors } from "./runs/execute-node.ts";
 import { asActivity } from "./failures.ts";
+import { checkConnection } from "../src/services/providers/check-connection.ts";
+import type { CheckDeps } from "../src/services/providers/check-connection.ts";
 import { observeFailures } from "./observe-failures.ts";
 import type { OnActivityFailure } from "./observe-failures.ts";
 import { createIngestDocument } from "./documents/ingest-document.ts";
@@ -31,6 +39,8 @@ import { createRecordSink } from "./runs/record-sink.ts";
 import { createRunRecorder } from "../src/services/runs/run-recorder.ts";
 import type { RunRecorder, RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
 import { assemble, splitItems, storeOutputs } from "./runs/values.ts";
+
+const HEARTBEAT_MS = 1000;
 
 export interface RecordingDeps {
   readonly config: Config;
@@ -141,4 +151,24 @@ export function createResourceActivities(
     indexResource: (input) => asActivity(() => indexResource(input)),
   };
   return observeFailures(activities, deps.onFailure);
+}
+
+/** The activities of connections. */
+export function createProviderActivities(deps: CheckDeps & Pick<ActivityDeps, "onFailure">): ProviderActivities {
+  const activities: ProviderActivities = {
+    checkConnection: ({ org_id, connection_id }) =>
+      asActivity(() => beating(() => checkConnection(deps, org_id, connection_id))),
+  };
+  return observeFailures(activities, deps.onFailure);
+}
+
+/** Heartbeats while `work` is under way: a worker that is gone is noticed by them. */
+async function beating<T>(work: () => Promise<T>): Promise<T> {
+  const context = Context.current();
+  const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(heartbeat);
+  }
 }

@@ -17,6 +17,7 @@ import type {
 } from "../src/domain/runs/run-report.ts";
 import type { IngestInput } from "../src/domain/documents/document.ts";
 import type { IngestStep, ResourceInput } from "../src/domain/knowledge/ingest.ts";
+import type { CheckInput } from "../src/domain/providers/jobs.ts";
 import type { ShardInput, ShardOutcome } from "../src/domain/webhooks/shards.ts";
 
 /** Short activities that run beside the workflow, in whichever process holds it. */
@@ -56,6 +57,11 @@ export interface ResourceActivities {
   extractResource(input: ResourceInput): Promise<IngestStep>;
   /** Cuts the text into chunks, embeds and indexes them. */
   indexResource(input: ResourceInput): Promise<IngestStep>;
+}
+
+/** What connections are used for outside runs: on the workers, with heartbeats. */
+export interface ProviderActivities {
+  checkConnection(input: CheckInput): Promise<void>;
 }
 
 /** Deliveries of events: on the workers, apart from everything else. */

@@ -5,6 +5,7 @@ import { createApp } from "./api/app.ts";
 import { createApiServer } from "./api/server.ts";
 import { openProcess } from "./open-process.ts";
 import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
+import { createProviderJobs } from "./temporal/providers.ts";
 import { createResourceStarter } from "./temporal/resources.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { createRunWorker, runWorkers } from "./temporal/workers.ts";
@@ -50,6 +51,7 @@ const { app, drain, close } = createApp({
   metrics,
   observer,
   resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
+  providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE),
   runs: createRunStarter({
     client: temporal.client,
     taskQueuePrefix: config.MILLRACE_TASK_QUEUE,

@@ -2,6 +2,7 @@ import {
   createIngestActivities,
   createResourceActivities,
   createNodeActivities,
+  createProviderActivities,
   createRecording,
   createRunWorkerParts,
 } from "../activities/create.ts";
@@ -21,6 +22,7 @@ import { startHousekeeping } from "./services/housekeeping.ts";
 import { startIngestSweeper } from "./services/knowledge/ingest.ts";
 import { startKnowledgeHousekeeping } from "./services/knowledge/housekeeping.ts";
 import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
+import { createConnectionResolver } from "./services/providers/resolve-connection.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createShardStarter } from "./temporal/deliveries.ts";
 import { createResourceStarter } from "./temporal/resources.ts";
@@ -81,6 +83,8 @@ const nodes = createNodeActivities({
     }),
   },
 });
+const connections = createConnectionResolver({ db, secrets, guardedFetch });
+const providers = createProviderActivities({ ...deps, connections, guardedFetch, version: VERSION });
 const webhooks = startWebhooks({
   db,
   send: createSendDelivery({
@@ -123,7 +127,7 @@ const ingest = {
 };
 const workers = runWorkers([
   await createRunWorker(config, temporal.connection, createRunWorkerParts(deps)),
-  await createNodeWorker(config, temporal.connection, nodes),
+  await createNodeWorker(config, temporal.connection, { ...nodes, ...providers }),
   await createIngestWorker(config, temporal.connection, ingest),
   await createBackgroundWorker(config, temporal.connection, {}),
   await createWebhookWorker(

@@ -6,7 +6,7 @@ import {
   proxySinks,
 } from "@temporalio/workflow";
 import type { ActivityOptions } from "@temporalio/workflow";
-import type { LocalActivities, NodeActivities, WebhookActivities } from "../activities/index.ts";
+import type { LocalActivities, NodeActivities, ProviderActivities, WebhookActivities } from "../activities/index.ts";
 import { inOrder } from "./engine/at-rest.ts";
 import type { RecordSinks } from "../src/domain/runs/record-sinks.ts";
 
@@ -61,6 +61,11 @@ const untilDone = (timeoutMs: number): ActivityOptions => ({
 /** The activities of a run's nodes. A node's own failures are retried by the workflow, by the node's policy. */
 export function nodeActivities(taskQueue: string, timeoutMs: number): NodeActivities {
   return proxyActivities<NodeActivities>({ ...untilDone(timeoutMs), taskQueue });
+}
+
+/** The activities of connections and of actions that are run by themselves. */
+export function providerActivities(taskQueue: string, timeoutMs: number): ProviderActivities {
+  return proxyActivities<ProviderActivities>({ ...untilDone(timeoutMs), taskQueue });
 }
 
 /** The activities that are on the workflow's own task queue: those of every workflow but runs and deliveries. */

@@ -14,6 +14,7 @@ import type { RunService } from "../services/runs/run-service.ts";
 import type { Database } from "../stores/db.ts";
 import type { RunFeed } from "../stores/runs/run-feed.ts";
 import type { RunObserver } from "../services/runs/run-observer.ts";
+import type { ProviderJobs } from "../temporal/providers.ts";
 import type { ResourceStarter } from "../temporal/resources.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 
@@ -27,6 +28,8 @@ export interface ApiDeps {
   readonly runs: RunStarter;
   /** Starts to index resources of knowledge bases. */
   readonly resources: ResourceStarter;
+  /** Checks connections. */
+  readonly providerJobs: ProviderJobs;
   readonly feed: RunFeed;
   /** Checks flows and answers, whatever that costs. */
   readonly evaluation: Evaluation;

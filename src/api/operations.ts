@@ -3,6 +3,7 @@ import type { ApiDeps, ApiServices } from "./deps.ts";
 import { openApiDocument } from "./http/openapi/document.ts";
 import type { Operation } from "./http/operation.ts";
 import { createApiKeyOperations } from "./accounts/api-keys.ts";
+import { createConnectionOperations } from "./providers/connections.ts";
 import { createDocsOperations } from "./system/docs.ts";
 import { createKnowledgeBaseOperations } from "./knowledge/knowledge-bases.ts";
 import { createDocumentOperations } from "./documents/documents.ts";
@@ -44,6 +45,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createSkillVersionOperations(deps),
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),
+    ...createConnectionOperations(deps),
     ...createApiKeyOperations(deps, services),
     ...createUserOperations(deps, services),
     ...createTokenOperations(deps, services),
@@ -59,8 +61,20 @@ export function describeOperations(config: Config): Operation[] {
   const nothing = inert() as Omit<ApiDeps, "config"> & ApiServices;
   const { db, blobs, plans, runs, resources, feed, evaluation, guardedFetch, secrets, knowledge, logger, metrics } =
     nothing;
-  const { observer, readiness, credentials, flows, runService } = nothing;
-  const outside = { db, blobs, plans, runs, resources, feed, evaluation, guardedFetch, secrets, knowledge };
+  const { providerJobs, observer, readiness, credentials, flows, runService } = nothing;
+  const outside = {
+    db,
+    blobs,
+    plans,
+    runs,
+    resources,
+    feed,
+    evaluation,
+    guardedFetch,
+    secrets,
+    knowledge,
+    providerJobs,
+  };
   return createOperations(
     { config, ...outside, logger, metrics, observer, readiness },
     { credentials, flows, runService },

@@ -2,14 +2,14 @@ import type { Command } from "commander";
 import { loadSealingConfig } from "../config.ts";
 import { existingMasterKeys } from "../platform/secrets/master-key.ts";
 import { createSecretBox } from "../platform/secrets/seal.ts";
-import { resealSecrets } from "../services/webhooks/reseal.ts";
-import type { ResealReport } from "../services/webhooks/reseal.ts";
+import { resealSecrets } from "../services/secrets/reseal.ts";
+import type { ResealReport } from "../services/secrets/reseal.ts";
 import { CommandFailure } from "./failure.ts";
 import { show, withDatabase } from "./options.ts";
 
 /** `secrets`: it acts on the database itself, with the master keys of the api and the workers. */
 export function addSecretsCommands(program: Command): void {
-  const secrets = program.command("secrets").description("stored secrets and headers of webhook subscriptions");
+  const secrets = program.command("secrets").description("stored secrets: of webhook subscriptions and of connections");
   withDatabase(
     secrets
       .command("reseal")
@@ -20,7 +20,7 @@ export function addSecretsCommands(program: Command): void {
       show(options.json, report, () => describe(report, keys.length > 1));
       if (report.unreadable.length > 0)
         throw new CommandFailure(
-          "Put the key they were encrypted under into MILLRACE_MASTER_KEY as well and repeat this, or rotate these secrets and set these headers again; a previous secret is removed here once its time is over.",
+          "Put the key they were encrypted under into MILLRACE_MASTER_KEY as well and repeat this, or set these secrets again; a previous secret is removed here once its time is over.",
         );
     },
   );
@@ -44,7 +44,7 @@ function describe({ resealed, current, unreadable }: ResealReport, severalKeys: 
     return [
       ...lines,
       `${unreadable.length} could not be opened, so that no key can be removed yet:`,
-      ...unreadable.map((each) => `  subscription ${each.subscription_id}, ${each.column}: ${each.reason}`),
+      ...unreadable.map((each) => `  ${each.table} ${each.id}, ${each.column}: ${each.reason}`),
     ];
   if (severalKeys) lines.push("none is left under an earlier key: it can be removed from the configuration");
   return lines;

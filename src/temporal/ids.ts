@@ -4,6 +4,9 @@ export const runWorkflowId = (runId: string): string => `run-${runId}`;
 export const sliceWorkflowId = (runId: string, path: string, from: number): string => `run-${runId}/${path}@${from}`;
 export const ingestWorkflowId = (fileId: string): string => `ingest-${fileId}`;
 export const resourceWorkflowId = (resourceId: string, revision: number): string => `ingest-${resourceId}-${revision}`;
+/** One check of a credential at a time. */
+export const checkWorkflowId = (connectionId: string, credentialRevision: number): string =>
+  `check-${connectionId}-${credentialRevision}`;
 /** With the prefix: several installations may share a namespace. */
 export const shardWorkflowId = (prefix: string, shard: number): string => `deliver-${prefix}-${shard}`;
 

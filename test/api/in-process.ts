@@ -21,6 +21,7 @@ import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { openRunFeed } from "../../src/stores/runs/run-feed.ts";
 import { connectTemporal } from "../../src/temporal/connection.ts";
+import { createProviderJobs } from "../../src/temporal/providers.ts";
 import { createResourceStarter } from "../../src/temporal/resources.ts";
 import { createRunStarter } from "../../src/temporal/runs.ts";
 import { cloneDatabase } from "../support/database.ts";
@@ -85,6 +86,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     secrets,
     knowledge,
     resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
+    providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE),
     runs,
     logger,
     metrics,

@@ -84,8 +84,8 @@ describe("millrace secrets reseal", () => {
     const outcome = await reseal(keys);
     expect(outcome.code).toBe(1);
     expect(outcome.stdout).toContain("2 encrypted anew, 2 under the present key now");
-    expect(outcome.stdout).toContain(`subscription ${lost}, secret: `);
-    expect(outcome.stdout).toContain(`subscription ${lost}, headers: `);
+    expect(outcome.stdout).toContain(`webhook_subscriptions ${lost}, secret: `);
+    expect(outcome.stdout).toContain(`webhook_subscriptions ${lost}, headers: `);
     expect(outcome.stdout).not.toContain("can be removed from");
     expect(outcome.stderr).toContain("MILLRACE_MASTER_KEY");
     expect(openSecret(boxOf(newKey), good, (await stored(good)).secret)).toBe(SECRET);
@@ -97,8 +97,8 @@ describe("millrace secrets reseal", () => {
       resealed: 0,
       current: 2,
       unreadable: [
-        { subscription_id: lost, column: "secret", reason },
-        { subscription_id: lost, column: "headers", reason },
+        { table: "webhook_subscriptions", id: lost, column: "secret", reason },
+        { table: "webhook_subscriptions", id: lost, column: "headers", reason },
       ],
     });
   });

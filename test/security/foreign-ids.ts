@@ -27,9 +27,12 @@ const PLAIN: Ids = {
   "createRun.user_id": HANDLE,
   "runDeployedFlow.user_id": HANDLE,
   "streamDeployedFlow.user_id": HANDLE,
-  // No organisation has a connection.
-  connection_id: "0197f0a0-0000-7000-8000-000000000000",
+  // A knowledge base takes no connection yet, whoever's it is.
+  "createKnowledgeBase.connection_id": "0197f0a0-0000-7000-8000-000000000000",
+  "changeKnowledgeBase.connection_id": "0197f0a0-0000-7000-8000-000000000000",
   connection_source_ids: "bucket/prefix",
+  // Built in: everybody has them.
+  provider_id: "http",
 };
 
 /**
@@ -93,6 +96,11 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   const text = { text: "theirs", name: "theirs.txt", external_id: "theirs" };
   const { body: resource } = await secret.post(resourcesPath(knowledge_base_id), text);
   await settled(tenant, knowledge_base_id, resource.resource_id);
+  const credential = { base_url: receiver, token: "theirs and nobody else's" };
+  const connection = { name: "theirs", provider_id: "http", scheme: "bearer", credential };
+  const connectionIds = [];
+  for (let n = 0; n < 2; n++) connectionIds.push((await secret.post("/v2/connections", connection)).body.connection_id);
+  const [connection_id = "", unused = ""] = connectionIds;
   return {
     ...PLAIN,
     org: org_id,
@@ -117,6 +125,8 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     resource_id: resource.resource_id,
     skill_id: skill?.body.skill_id,
     "deleteSkill.skill_id": otherSkill?.body.skill_id,
+    connection_id,
+    "deleteConnection.connection_id": unused,
   };
 }
 

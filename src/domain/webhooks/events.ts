@@ -137,6 +137,7 @@ function pathOf(type: string, data: JsonObject): string | null {
   if (type.startsWith("evals.experiment.")) return path("evals", "experiments", id("experiment_id"));
   if (type.startsWith("evals.monitor.")) return path("evals", "monitors", id("monitor_id"));
   if (type.startsWith("webhook.subscription.")) return path("webhooks", "subscriptions", id("subscription_id"));
+  if (type.startsWith("connection.")) return path("connections", id("connection_id"));
   if (type.startsWith("skill.")) return path("skills", id("skill_id"));
   return null;
 }

@@ -3,15 +3,14 @@ import { readFile, statfs, unlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Config } from "../../config.ts";
 import { existingMasterKeys } from "../../platform/secrets/master-key.ts";
-import { createSecretBox, SealBroken } from "../../platform/secrets/seal.ts";
+import { createSecretBox } from "../../platform/secrets/seal.ts";
 import { openDatabase } from "../../stores/db.ts";
 import type { Database } from "../../stores/db.ts";
 import { compareMigrations } from "../../stores/migrate.ts";
 import { examineServer } from "../../stores/server.ts";
 import type { ServerFacts } from "../../stores/server.ts";
-import { lockSecrets, SEALED_COLUMNS } from "../../stores/webhooks/secrets.ts";
 import { examineTemporal } from "../../temporal/examine.ts";
-import { reseal } from "../webhooks/subscription-secrets.ts";
+import { countUnreadable } from "../secrets/reseal.ts";
 
 /** One thing that was looked at: how it is, and what to do where it is not in order. */
 export interface Finding {
@@ -232,7 +231,7 @@ async function masterKey(config: Config, db: Database | undefined): Promise<Find
       `there is none in ${from}`,
       "Set MILLRACE_MASTER_KEY, or start an api or worker, which makes one there.",
     );
-  const unread = db ? await unreadableSecrets(db, keys).catch(() => null) : null;
+  const unread = db ? await countUnreadable(db, createSecretBox(keys), MAX_SECRETS).catch(() => null) : null;
   if (unread !== null && unread > 0)
     return problem(
       "Master key",
@@ -240,24 +239,6 @@ async function masterKey(config: Config, db: Database | undefined): Promise<Find
       "Add the key they were encrypted under to MILLRACE_MASTER_KEY; `millrace secrets reseal` names them.",
     );
   return ok("Master key", `${from}${unread === 0 ? ", opens the stored secrets" : ""}`);
-}
-
-async function unreadableSecrets(db: Database, keys: Buffer[]): Promise<number> {
-  const box = createSecretBox(keys);
-  const rows = await db.systemTransaction((connection) => lockSecrets(connection, null, MAX_SECRETS));
-  return rows.flatMap((row) =>
-    SEALED_COLUMNS.filter((column) => {
-      const sealed = row[column];
-      if (sealed === null) return false;
-      try {
-        reseal(box, row.subscription_id, column, sealed);
-        return false;
-      } catch (error) {
-        if (error instanceof SealBroken) return true;
-        throw error;
-      }
-    }),
-  ).length;
 }
 
 function clock({ skew_ms }: ServerFacts): Finding {

@@ -140,7 +140,7 @@ describe("the envelope", () => {
     ["evals.monitor.alert.triggered", { monitor_id: "m" }, "/v2/evals/monitors/m"],
     ["webhook.subscription.disabled", { subscription_id: "w" }, "/v2/webhooks/subscriptions/w"],
     ["skill.version.created", { skill_id: "s" }, "/v2/skills/s"],
-    ["connection.error", { connection_id: "c" }, null],
+    ["connection.error", { connection_id: "c" }, "/v2/connections/c"],
     ["run.failed", { state: "FAILED" }, null],
   ])("refers from %s with %j to %s", (type, ids, href) => {
     const { data } = eventEnvelope(event({ ...ids, filler: "x".repeat(MAX_EVENT_DATA_BYTES) }, type));

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createSecretBox, SealBroken } from "../../../src/platform/secrets/seal.ts";
 import type { Database } from "../../../src/stores/db.ts";
 import { deleteSubscription, disableSubscription, rotateSecret } from "../../../src/stores/webhooks/subscriptions.ts";
-import { resealSecrets } from "../../../src/services/webhooks/reseal.ts";
+import { resealSecrets } from "../../../src/services/secrets/reseal.ts";
 import {
   openHeaders,
   openSecret,
@@ -116,7 +116,7 @@ describe("sealing stored secrets anew", () => {
     const before = await rowOf(lost);
     const report = await resealSecrets(database, bothBox);
     expect(report).toMatchObject({ resealed: 3, current: 3 });
-    expect(report.unreadable.map(({ subscription_id, column }) => `${subscription_id} ${column}`)).toEqual([
+    expect(report.unreadable.map(({ id: of, column }) => `${of} ${column}`)).toEqual([
       `${lost} secret`,
       `${lost} headers`,
       `${half} headers`,

@@ -1,0 +1,237 @@
+import { z } from "zod";
+import { Problem } from "../../domain/errors.ts";
+import { jsonValueSchema } from "../../domain/json-schema.ts";
+import { CONNECTION_SCHEMES, CONNECTION_STATUSES } from "../../domain/providers/connection.ts";
+import {
+  changeConnection,
+  createConnection,
+  deleteConnection,
+  requireConnection,
+} from "../../services/providers/connections.ts";
+import { listConnections } from "../../stores/providers/connections.ts";
+import type { ConnectionRow } from "../../stores/providers/connections.ts";
+import type { ApiDeps } from "../deps.ts";
+import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { connectionSchema, presentConnection } from "./connection-presenter.ts";
+
+/** Longest wait for a check (ms): one that takes longer goes on by itself. */
+const CHECK_WAIT_MS = 10_000;
+
+const params = z.object({ connection_id: pathId("connection") });
+const name = z.string().trim().min(1).max(200);
+const providerId = z.string().min(1).max(200);
+const scheme = z.enum(CONNECTION_SCHEMES);
+const credential = z
+  .record(z.string().max(100), jsonValueSchema)
+  .describe("What the provider's `auth.fields` ask for. It is never shown again.");
+
+const createBody = z
+  .strictObject({
+    name,
+    provider_id: providerId,
+    scheme: scheme.optional().describe("May be left out where the provider has one only."),
+    credential: credential.default({}),
+  })
+  .meta({ id: "ConnectionCreate" });
+const changeBody = z
+  .strictObject({
+    name: name.optional(),
+    scheme: scheme.optional().describe("Together with a credential."),
+    credential: credential.optional().describe("Takes the place of the present one as a whole."),
+    disabled: z.boolean().optional().describe("A disabled connection is not used: what needs it fails."),
+  })
+  .meta({ id: "ConnectionChange" });
+
+const TAG = "Connections";
+const ADMINS = { tag: TAG, auth: "secret", role: "admin" } as const;
+const ETAG = { ETag: "For If-Match." };
+const LINKS = Object.fromEntries(
+  [
+    ["get", "getConnection"],
+    ["check", "checkConnection"],
+  ].map(([link, operationId = ""]) => [
+    link,
+    { operationId, parameters: { connection_id: "$response.body#/connection_id" } },
+  ]),
+);
+
+/** `/v2/connections`: credentials of other services, which nobody can read again. */
+export function createConnectionOperations({ db, secrets, providerJobs, logger }: ApiDeps): Operation[] {
+  const shown = (connection: ConnectionRow) => ({
+    status: 200,
+    body: presentConnection(connection),
+    headers: { ETag: revisionTag(connection.revision) },
+  });
+
+  /** The connection after a check that may have failed to start: then it stays unverified, and can be checked later. */
+  async function checked(connection: ConnectionRow): Promise<ConnectionRow> {
+    const { org_id, connection_id } = connection;
+    try {
+      await providerJobs.check(connection, CHECK_WAIT_MS);
+    } catch (err) {
+      logger.warn({ err, connection_id }, "connection not checked");
+    }
+    return db.org(org_id, (each) => requireConnection(each, connection_id));
+  }
+
+  return [
+    defineOperation({
+      ...ADMINS,
+      id: "createConnection",
+      method: "POST",
+      path: "/v2/connections",
+      summary: "Create a connection",
+      description:
+        "The credential is encrypted, and tried where the provider has a way to: `status` tells what came of it. One that was refused is " +
+        "kept, with status `error`.",
+      body: createBody,
+      idempotent: true,
+      confidential: true,
+      examples: {
+        model: {
+          name: "Local models",
+          provider_id: "openai_compatible",
+          scheme: "none",
+          credential: { base_url: "http://localhost:11434/v1" },
+        },
+        github: { name: "Our GitHub", provider_id: "github", credential: { token: "..." } },
+        oauth2: {
+          name: "Billing",
+          provider_id: "http",
+          scheme: "oauth2_client_credentials",
+          credential: {
+            base_url: "https://billing.example.com/api",
+            token_url: "https://login.example.com/oauth2/token",
+            client_id: "millrace",
+            client_secret: "...",
+          },
+        },
+      },
+      success: {
+        201: {
+          description: "The connection.",
+          schema: connectionSchema,
+          headers: { Location: "Its address.", ...ETAG },
+          links: LINKS,
+        },
+      },
+      async handler({ body, principal: { org_id, id }, newId }) {
+        const connection_id = newId();
+        const created = await createConnection(
+          { db, secrets },
+          { ...body, scheme: body.scheme, connection_id, org_id, created_by: id },
+        );
+        const { body: view, headers } = shown(await checked(created));
+        return { status: 201, body: view, headers: { ...headers, Location: `/v2/connections/${connection_id}` } };
+      },
+    }),
+    defineOperation({
+      id: "listConnections",
+      method: "GET",
+      path: "/v2/connections",
+      tag: TAG,
+      summary: "List connections",
+      description: "Without their credentials.",
+      auth: "secret",
+      query: listQuery.extend({
+        provider_id: providerId.optional().describe("Only those of this provider."),
+        status: z.enum(CONNECTION_STATUSES).optional(),
+      }),
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: {
+        200: { description: "A page of connections.", schema: pageOf(connectionSchema, "ConnectionPage") },
+      },
+      async handler({ query, principal: { org_id } }) {
+        const filters = { provider_id: query.provider_id, status: query.status };
+        const page = await listPage({
+          list: "connections",
+          orgId: org_id,
+          query,
+          filters,
+          fetch: (keyset) => db.org(org_id, (connection) => listConnections(connection, filters, keyset)),
+          idOf: (connection) => connection.connection_id,
+          present: presentConnection,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "getConnection",
+      method: "GET",
+      path: "/v2/connections/{connection_id}",
+      tag: TAG,
+      summary: "Get a connection",
+      auth: "secret",
+      params,
+      success: { 200: { description: "The connection.", schema: connectionSchema, headers: ETAG } },
+      async handler({ params: { connection_id }, principal: { org_id } }) {
+        return shown(await db.org(org_id, (connection) => requireConnection(connection, connection_id)));
+      },
+    }),
+    defineOperation({
+      ...ADMINS,
+      id: "changeConnection",
+      method: "PATCH",
+      path: "/v2/connections/{connection_id}",
+      summary: "Rename a connection, replace its credential, disable or enable it",
+      description: "A new credential is tried as at the creation.",
+      params,
+      headers: ifMatchHeaders,
+      body: changeBody,
+      examples: {
+        rename: { name: "GitHub of the platform team" },
+        rotate: { credential: { token: "..." } },
+        disable: { disabled: true },
+      },
+      problems: ["precondition_failed"],
+      success: { 200: { description: "The connection as it is now.", schema: connectionSchema, headers: ETAG } },
+      async handler({ params: { connection_id }, headers, body, principal: { org_id } }) {
+        const changed = await changeConnection({ db, secrets }, org_id, connection_id, body, (found) =>
+          requireMatch(headers["if-match"], revisionTag(found.revision)),
+        );
+        const isNew = body.credential !== undefined || body.disabled === false;
+        return shown(isNew && changed.status !== "disabled" ? await checked(changed) : changed);
+      },
+    }),
+    defineOperation({
+      ...ADMINS,
+      id: "deleteConnection",
+      method: "DELETE",
+      path: "/v2/connections/{connection_id}",
+      summary: "Delete a connection with its credential",
+      params,
+      success: { 204: { description: "It is gone." } },
+      async handler({ params: { connection_id }, principal: { org_id } }) {
+        await deleteConnection(db, org_id, connection_id);
+        return { status: 204 };
+      },
+    }),
+    defineOperation({
+      id: "checkConnection",
+      method: "POST",
+      path: "/v2/connections/{connection_id}/check",
+      tag: TAG,
+      summary: "Try a connection's credential",
+      description:
+        "Asks the service whether it takes the credential. Where the service cannot be reached, or the provider has no way to ask, the status stays. " +
+        `A check that takes longer than ${CHECK_WAIT_MS / 1000} s goes on by itself: the answer then shows the connection as it was.`,
+      auth: "secret",
+      params,
+      idempotent: true,
+      problems: ["conflict"],
+      success: { 200: { description: "The connection as it is now.", schema: connectionSchema, headers: ETAG } },
+      async handler({ params: { connection_id }, principal: { org_id } }) {
+        const found = await db.org(org_id, (connection) => requireConnection(connection, connection_id));
+        if (found.status === "disabled") {
+          throw new Problem("conflict", "The connection is disabled: enable it before it is checked.");
+        }
+        await providerJobs.check(found, CHECK_WAIT_MS);
+        return shown(await db.org(org_id, (connection) => requireConnection(connection, connection_id)));
+      },
+    }),
+  ];
+}

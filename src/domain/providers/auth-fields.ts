@@ -1,0 +1,69 @@
+import type { JsonObject } from "../json.ts";
+import type { AuthScheme, KeyPlacement } from "./connection.ts";
+
+/** Longest member of a credential (characters). */
+const MAX_CHARS = 16_384;
+
+const text = (description: string, more: JsonObject = {}): JsonObject => ({
+  type: "string",
+  minLength: 1,
+  maxLength: MAX_CHARS,
+  description,
+  ...more,
+});
+
+/** A member of a credential that anybody may know. */
+export const plain = (description: string, more: JsonObject = {}): JsonObject => text(description, more);
+
+/** One that is never shown. Without control characters: it goes into a header. */
+const secret = (description: string): JsonObject =>
+  text(description, { writeOnly: true, format: "password", pattern: "^[^\\x00-\\x1f\\x7f]+$" });
+
+/** A secret of any characters. */
+export const secretText = (description: string): JsonObject =>
+  text(description, { writeOnly: true, format: "password" });
+
+export const webAddress = (description: string, more: JsonObject = {}): JsonObject =>
+  text(description, { format: "uri", pattern: "^https?://", ...more });
+
+/** The schema of a credential. What has no default and is not in `optional` has to be given. */
+export function fieldsOf(
+  properties: Readonly<Record<string, JsonObject>>,
+  optional: readonly string[] = [],
+): JsonObject {
+  const required = Object.keys(properties).filter(
+    (name) => !optional.includes(name) && properties[name]?.["default"] === undefined,
+  );
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+type More = Readonly<Record<string, JsonObject>>;
+
+export const noCredential = (more: More = {}): AuthScheme => ({ fields: fieldsOf(more) });
+
+export const apiKey = (placement: KeyPlacement, more: More = {}, optional: readonly string[] = []): AuthScheme => ({
+  fields: fieldsOf({ api_key: secret("The key"), ...more }, optional),
+  placement,
+});
+
+export const basic = (more: More = {}): AuthScheme => ({
+  fields: fieldsOf({ username: plain("The user"), password: secretText("The password"), ...more }),
+});
+
+export const bearer = (more: More = {}): AuthScheme => ({
+  fields: fieldsOf({ token: secret("The access token"), ...more }),
+});
+
+export const clientCredentials = (more: More = {}): AuthScheme => ({
+  fields: fieldsOf(
+    {
+      token_url: webAddress("Where access tokens are asked for"),
+      client_id: plain("The client"),
+      client_secret: secretText("The client's secret"),
+      scope: plain("Scopes, separated by blanks"),
+      audience: plain("What the token is for, where the service asks for it"),
+      ...more,
+    },
+    ["scope", "audience"],
+  ),
+});

@@ -1,0 +1,104 @@
+import type { Json, JsonObject } from "../json.ts";
+
+/** How a connection proves who it is. */
+export const CONNECTION_SCHEMES = ["none", "api_key", "basic", "bearer", "oauth2_client_credentials"] as const;
+export type ConnectionScheme = (typeof CONNECTION_SCHEMES)[number];
+
+/** `error`: the service refused the credential; it is still tried. `unverified`: nobody knows yet. `disabled`: not used. */
+export const CONNECTION_STATUSES = ["active", "error", "unverified", "disabled"] as const;
+export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
+
+/** A credential as its scheme's `fields` describe it, defaults filled in. */
+export type Credential = JsonObject;
+
+/** Where an API key goes in a request. A credential's own members `in` and `name` take precedence. */
+export interface KeyPlacement {
+  readonly in: "header" | "query" | "cookie";
+  readonly name: string;
+  /** Put before the key, e.g. "Bearer ". */
+  readonly prefix?: string;
+}
+
+/** One way to authenticate with a provider. */
+export interface AuthScheme {
+  /** JSON Schema of the credential: one flat object. Its secret members are `writeOnly`. */
+  readonly fields: JsonObject;
+  /** Of an `api_key`; without it the key is used otherwise than in a header or parameter. */
+  readonly placement?: KeyPlacement;
+}
+
+export type AuthSchemes = { readonly [Scheme in ConnectionScheme]?: AuthScheme };
+
+/** What is added to a request to authenticate it. */
+export interface Authorization {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+}
+
+const NONE: Authorization = { headers: {}, query: {} };
+
+/** How to authenticate a request; `token` is the access token of `oauth2_client_credentials`. */
+export function authorizationOf(
+  scheme: ConnectionScheme,
+  auth: AuthScheme,
+  credential: Credential,
+  token: string | null,
+): Authorization {
+  switch (scheme) {
+    case "none":
+      return NONE;
+    case "basic":
+      return header("authorization", `Basic ${Buffer.from(basicPair(credential)).toString("base64")}`);
+    case "bearer":
+      return header("authorization", `Bearer ${textOf(credential, "token")}`);
+    case "oauth2_client_credentials":
+      return header("authorization", `Bearer ${token ?? ""}`);
+    case "api_key":
+      return keyAuthorization(auth.placement, credential);
+    default:
+      return scheme satisfies never;
+  }
+}
+
+/** Every text that must be masked wherever it appears: the secret members, and what is made of them. */
+export function secretsOfCredential(auth: AuthScheme, credential: Credential): string[] {
+  const properties = (auth.fields["properties"] ?? {}) as Readonly<Record<string, JsonObject>>;
+  const secret = Object.entries(credential).flatMap(([name, value]) =>
+    properties[name]?.["writeOnly"] === true && typeof value === "string" ? [value] : [],
+  );
+  return "password" in credential ? [...secret, Buffer.from(basicPair(credential)).toString("base64")] : secret;
+}
+
+/** The credential with the defaults of its fields filled in. */
+export function withDefaults(auth: AuthScheme, credential: Credential): Credential {
+  const properties = (auth.fields["properties"] ?? {}) as Readonly<Record<string, JsonObject>>;
+  const defaults = Object.entries(properties).flatMap(([name, { default: value }]) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
+  return { ...Object.fromEntries(defaults), ...credential };
+}
+
+/** A member of a credential that is a text; "" where it is none. */
+export function textOf(credential: Credential, name: string): string {
+  const value: Json | undefined = credential[name];
+  return typeof value === "string" ? value : "";
+}
+
+function basicPair(credential: Credential): string {
+  return `${textOf(credential, "username")}:${textOf(credential, "password")}`;
+}
+
+function keyAuthorization(placement: KeyPlacement | undefined, credential: Credential): Authorization {
+  if (placement === undefined) return NONE;
+  const where = textOf(credential, "in") || placement.in;
+  const name = textOf(credential, "name") || placement.name;
+  const value = `${placement.prefix ?? ""}${textOf(credential, "api_key")}`;
+  if (where === "query") return { headers: {}, query: { [name]: value } };
+  return where === "cookie"
+    ? header("cookie", `${name}=${encodeURIComponent(value)}`)
+    : header(name.toLowerCase(), value);
+}
+
+function header(name: string, value: string): Authorization {
+  return { headers: { [name]: value }, query: {} };
+}

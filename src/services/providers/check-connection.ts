@@ -1,0 +1,97 @@
+import { uuidv7 } from "uuidv7";
+import { textOf } from "../../domain/providers/connection.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import type { Json } from "../../domain/json.ts";
+import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
+import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
+import { createMaskValues } from "../../platform/logging/mask-values.ts";
+import type { Database } from "../../stores/db.ts";
+import { findConnection, recordFinding } from "../../stores/providers/connections.ts";
+import type { CredentialFinding } from "../../stores/providers/connections.ts";
+import type { ConnectionResolver, ResolvedConnection } from "./resolve-connection.ts";
+
+const LIMITS = { responseBytes: 1024 * 1024, totalMs: 15_000 };
+
+type Finding = Pick<CredentialFinding, "status" | "reason">;
+
+export interface CheckDeps {
+  readonly db: Database;
+  readonly connections: ConnectionResolver;
+  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+  /** Of Millrace, for the User-Agent. */
+  readonly version: string;
+}
+
+/**
+ * Tries a connection's credential where its provider has a way to, and writes down what came of it. One that cannot be tried, or whose
+ * service cannot be reached, keeps its status. For activities.
+ */
+export async function checkConnection(deps: CheckDeps, orgId: string, connectionId: string): Promise<void> {
+  const { db, connections } = deps;
+  const row = await db.org(orgId, (connection) => findConnection(connection, connectionId));
+  if (row === null || row.status === "disabled") return;
+  const finding = await connections
+    .resolve(orgId, connectionId)
+    .then((found) => tryCredential(deps, found), unreadable);
+  if (finding === null) return;
+  const { credential_revision } = row;
+  await db.orgTransaction(orgId, (connection) =>
+    recordFinding(connection, connectionId, { ...finding, credential_revision, event_id: uuidv7() }),
+  );
+}
+
+/** Null where there is no way to tell. */
+async function tryCredential(deps: CheckDeps, connection: ResolvedConnection): Promise<Finding | null> {
+  try {
+    return await ask(deps, connection);
+  } catch (error) {
+    const mask = createMaskValues(connection.secrets);
+    if (error instanceof FetchRefused || error instanceof FetchFailed) return unknown(mask(error.message));
+    if (!(error instanceof NodeFailure)) throw error;
+    return { status: error.code === "connection_rejected" ? "error" : null, reason: mask(error.message) };
+  }
+}
+
+async function ask({ guardedFetch, version }: CheckDeps, connection: ResolvedConnection): Promise<Finding | null> {
+  const { provider, credential } = connection;
+  const base = textOf(credential, "base_url");
+  const { check } = provider;
+  if (check === undefined || base === "") {
+    if (connection.scheme !== "oauth2_client_credentials") return null;
+    await connection.authorize();
+    return { status: "active", reason: null };
+  }
+  const { headers, query } = await connection.authorize();
+  const parameters = new URLSearchParams(query).toString();
+  const response = await guardedFetch.fetch({
+    url: base.replace(/\/+$/, "") + check.path + (parameters && `?${parameters}`),
+    method: check.method,
+    headers: { accept: "application/json", "user-agent": `Millrace/${version}`, ...check.headers, ...headers },
+    secretHeaders: Object.keys(headers),
+    limits: LIMITS,
+  });
+  const { origin } = new URL(response.url);
+  if (response.status === 401 || response.status === 403) {
+    return { status: "error", reason: `${origin} answered ${response.status}.` };
+  }
+  if (response.status >= 400) return unknown(`${origin} answered ${response.status}: it does not tell.`);
+  const no = check.refused?.(bodyOf(response.body)) ?? null;
+  return no === null ? { status: "active", reason: null } : { status: "error", reason: no.slice(0, 200) };
+}
+
+function unknown(reason: string): Finding {
+  return { status: null, reason };
+}
+
+function unreadable(error: unknown): Finding {
+  if (!(error instanceof NodeFailure)) throw error;
+  return { status: "error", reason: error.message };
+}
+
+function bodyOf(body: Buffer): Json {
+  try {
+    return JSON.parse(body.toString("utf8")) as Json;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,100 @@
+import { notFound, invalid } from "../../domain/errors.ts";
+import type { ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
+import type { Provider } from "../../domain/providers/provider.ts";
+import type { SecretBox } from "../../platform/secrets/seal.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import {
+  deleteConnection as removeConnection,
+  findConnection,
+  insertConnection,
+  lockConnection,
+  updateConnection,
+} from "../../stores/providers/connections.ts";
+import type { ConnectionRow } from "../../stores/providers/connections.ts";
+import { requireCredential, requireScheme, sealCredential } from "./credentials.ts";
+import { findProvider } from "./providers.ts";
+
+const CONNECTION = "connection";
+
+interface Deps {
+  readonly db: Database;
+  readonly secrets: SecretBox;
+}
+
+/** Throws 404 where there is none. */
+export async function requireConnection(db: Db, connectionId: string): Promise<ConnectionRow> {
+  const connection = await findConnection(db, connectionId);
+  if (connection === null) throw notFound(CONNECTION);
+  return connection;
+}
+
+export interface ConnectionToCreate {
+  readonly connection_id: string;
+  readonly org_id: string;
+  readonly created_by: string;
+  readonly name: string;
+  readonly provider_id: string;
+  readonly scheme: ConnectionScheme | undefined;
+  readonly credential: Credential;
+}
+
+/** Stores a connection, not yet checked. Throws 422 for an unknown provider and a credential that it does not take. */
+export async function createConnection({ db, secrets }: Deps, wanted: ConnectionToCreate): Promise<ConnectionRow> {
+  const { connection_id, org_id, name, created_by } = wanted;
+  const provider = requireProvider(wanted.provider_id);
+  const { scheme, auth } = requireScheme(provider, wanted.scheme);
+  const credential = sealCredential(secrets, connection_id, requireCredential(auth, wanted.credential));
+  return await db.orgTransaction(org_id, async (connection) => {
+    const { provider_id } = provider;
+    await insertConnection(connection, { connection_id, org_id, name, provider_id, scheme, credential, created_by });
+    return requireConnection(connection, connection_id);
+  });
+}
+
+export interface ConnectionChangeRequest {
+  readonly name?: string | undefined;
+  readonly scheme?: ConnectionScheme | undefined;
+  readonly credential?: Credential | undefined;
+  readonly disabled?: boolean | undefined;
+}
+
+/** Changes a connection; `check` is called with it as it is, locked, before that. Throws 404 and 422. */
+export async function changeConnection(
+  { db, secrets }: Deps,
+  orgId: string,
+  connectionId: string,
+  { name, scheme, credential, disabled }: ConnectionChangeRequest,
+  check: (connection: ConnectionRow) => void,
+): Promise<ConnectionRow> {
+  return await db.orgTransaction(orgId, async (connection) => {
+    const found = await lockConnection(connection, connectionId);
+    if (found === null) throw notFound(CONNECTION);
+    check(found);
+    if (scheme !== undefined && credential === undefined)
+      throw invalid(["body", "credential"], "Another scheme needs another credential");
+    const fresh = credential && requireScheme(requireProvider(found.provider_id), scheme ?? found.scheme);
+    await updateConnection(connection, connectionId, {
+      name,
+      disabled,
+      credential: fresh && {
+        scheme: fresh.scheme,
+        sealed: sealCredential(secrets, connectionId, requireCredential(fresh.auth, credential)),
+      },
+    });
+    return requireConnection(connection, connectionId);
+  });
+}
+
+/** Throws 404 where there is none. */
+export async function deleteConnection(db: Database, orgId: string, connectionId: string): Promise<void> {
+  await db.orgTransaction(orgId, async (connection) => {
+    if (!(await removeConnection(connection, connectionId))) throw notFound(CONNECTION);
+  });
+}
+
+function requireProvider(providerId: string): Provider {
+  const provider = findProvider(providerId);
+  if (provider === null)
+    throw invalid(["body", "provider_id"], "There is no such provider: GET /v2/providers lists them");
+  return provider;
+}

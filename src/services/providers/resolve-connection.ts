@@ -1,0 +1,129 @@
+import { uuidv7 } from "uuidv7";
+import { authorizationOf, secretsOfCredential } from "../../domain/providers/connection.ts";
+import type { Authorization, ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
+import type { Provider } from "../../domain/providers/provider.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import { isUuid } from "../../domain/uuid.ts";
+import type { GuardedFetch, GuardedResponse } from "../../platform/fetch/guarded-fetch.ts";
+import { SealBroken } from "../../platform/secrets/seal.ts";
+import type { SecretBox } from "../../platform/secrets/seal.ts";
+import type { Database } from "../../stores/db.ts";
+import { findSealedConnection, recordFinding } from "../../stores/providers/connections.ts";
+import { createAccessTokens, TokenRefused } from "./access-tokens.ts";
+import { openCredential } from "./credentials.ts";
+import { findProvider } from "./providers.ts";
+
+/** A connection that is about to be used, with its credential. It stays inside the activity that resolved it. */
+export interface ResolvedConnection {
+  readonly connection_id: string;
+  readonly name: string;
+  readonly provider: Provider;
+  readonly scheme: ConnectionScheme;
+  /** By the provider's `fields`, defaults filled in. */
+  readonly credential: Credential;
+  /** Every text that must be masked in whatever leaves the activity; it grows with the tokens that are fetched. */
+  readonly secrets: readonly string[];
+  /** What authenticates a request. Throws NodeFailure where there is no access token to be had. */
+  authorize(): Promise<Authorization>;
+  /**
+   * Sends a request authenticated, once more with a fresh access token where the service answers 401, and keeps the connection's
+   * status up: a credential that is refused is an `error`, one that works again is not.
+   */
+  send(call: (authorization: Authorization) => Promise<GuardedResponse>): Promise<GuardedResponse>;
+  /** Notes that the service refused the credential. `reason` has no secret. */
+  rejected(reason: string): Promise<void>;
+  /** Notes that the service took the credential. */
+  accepted(): Promise<void>;
+}
+
+/** Resolves connections. For activities only: what it answers must not leave them. */
+export interface ConnectionResolver {
+  /** Throws NodeFailure `connection_not_found`, `connection_disabled`, or `connection_unreadable` (sealed under a key that is gone). */
+  resolve(orgId: string, connectionId: string): Promise<ResolvedConnection>;
+}
+
+export interface ConnectionResolverDeps {
+  readonly db: Database;
+  readonly secrets: SecretBox;
+  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+}
+
+export function createConnectionResolver({
+  db,
+  secrets: box,
+  guardedFetch,
+}: ConnectionResolverDeps): ConnectionResolver {
+  const tokens = createAccessTokens(guardedFetch);
+
+  return {
+    async resolve(orgId, connectionId) {
+      const row = isUuid(connectionId)
+        ? await db.org(orgId, (connection) => findSealedConnection(connection, connectionId))
+        : null;
+      if (row === null) throw new NodeFailure("connection_not_found", `There is no connection ${connectionId}.`);
+      const { connection_id, name, scheme, credential_revision } = row;
+      if (row.status === "disabled")
+        throw new NodeFailure("connection_disabled", `The connection "${name}" is disabled.`);
+      const provider = findProvider(row.provider_id);
+      const auth = provider?.auth.schemes[scheme];
+      if (!provider || !auth) {
+        const message = `The provider ${row.provider_id} of the connection "${name}" is not there any more.`;
+        throw new NodeFailure("connection_not_found", message);
+      }
+      const credential = opened(box, connection_id, row.credential);
+      const secrets = secretsOfCredential(auth, credential);
+      let { status } = row;
+      let token: string | undefined;
+
+      const note = async (found: "active" | "error", reason: string | null): Promise<void> => {
+        if (status === found) return;
+        status = found;
+        const finding = { credential_revision, status: found, reason, event_id: uuidv7() };
+        await db.orgTransaction(orgId, (connection) => recordFinding(connection, connection_id, finding));
+      };
+      const rejected = (reason: string): Promise<void> => note("error", reason);
+      const accepted = (): Promise<void> => note("active", null);
+
+      async function authorize(instead?: string): Promise<Authorization> {
+        if (scheme === "oauth2_client_credentials") {
+          try {
+            token = await tokens.get(`${connection_id} ${credential_revision}`, credential, instead);
+          } catch (error) {
+            if (error instanceof TokenRefused) await rejected(error.message);
+            throw error;
+          }
+          secrets.push(token);
+        }
+        return authorizationOf(scheme, auth ?? { fields: {} }, credential, token ?? null);
+      }
+
+      return {
+        connection_id,
+        name,
+        provider,
+        scheme,
+        credential,
+        secrets,
+        authorize: () => authorize(),
+        rejected,
+        accepted,
+        async send(call) {
+          let response = await call(await authorize());
+          if (response.status === 401 && token !== undefined) response = await call(await authorize(token));
+          if (response.status === 401) await rejected(`${new URL(response.url).origin} answered 401.`);
+          else if (response.status < 400) await accepted();
+          return response;
+        },
+      };
+    },
+  };
+}
+
+function opened(box: SecretBox, connectionId: string, sealed: Buffer): Credential {
+  try {
+    return openCredential(box, connectionId, sealed);
+  } catch (error) {
+    if (!(error instanceof SealBroken)) throw error;
+    throw new NodeFailure("connection_unreadable", `The connection's credential cannot be read: ${error.message}`);
+  }
+}

@@ -1,0 +1,165 @@
+import type { ConnectionScheme, ConnectionStatus } from "../../domain/providers/connection.ts";
+import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+export interface ConnectionRow {
+  readonly connection_id: string;
+  readonly org_id: string;
+  readonly name: string;
+  readonly provider_id: string;
+  readonly scheme: ConnectionScheme;
+  readonly credential_revision: number;
+  readonly status: ConnectionStatus;
+  readonly status_reason: string | null;
+  readonly last_checked_at: string | null;
+  /** Rises with every change somebody asked for. */
+  readonly revision: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export type NewConnection = Pick<ConnectionRow, "connection_id" | "org_id" | "name" | "provider_id" | "scheme"> & {
+  readonly credential: Buffer;
+  readonly created_by: string;
+};
+
+const COLUMNS = `connection_id, org_id, name, provider_id, scheme, credential_revision, status, status_reason, last_checked_at,
+  revision, created_at, updated_at`;
+const OWN = "org_id = current_org() and connection_id = $1::uuid";
+
+/** Adds a connection; one of the same id (the request was tried before) stays as it is. */
+export async function insertConnection(db: Db, connection: NewConnection): Promise<void> {
+  const { connection_id, org_id, name, provider_id, scheme, credential, created_by } = connection;
+  await db.query(
+    {
+      name: "insert_connection",
+      text: `insert into connections (connection_id, org_id, name, provider_id, scheme, credential, created_by)
+        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::bytea, $7::uuid) on conflict (connection_id) do nothing`,
+    },
+    [connection_id, org_id, name, provider_id, scheme, credential, created_by],
+  );
+}
+
+export async function findConnection(db: Db, connectionId: string): Promise<ConnectionRow | null> {
+  const rows = await db.query<ConnectionRow>(
+    { name: "find_connection", text: `select ${COLUMNS} from connections where ${OWN}` },
+    [connectionId],
+  );
+  return rows[0] ?? null;
+}
+
+/** The same, and nobody else changes it until the transaction ends. */
+export async function lockConnection(db: Db, connectionId: string): Promise<ConnectionRow | null> {
+  const rows = await db.query<ConnectionRow>(
+    { name: "lock_connection", text: `select ${COLUMNS} from connections where ${OWN} for update` },
+    [connectionId],
+  );
+  return rows[0] ?? null;
+}
+
+/** The same with what it has sealed, for those who are about to use it. */
+export async function findSealedConnection(
+  db: Db,
+  connectionId: string,
+): Promise<(ConnectionRow & { readonly credential: Buffer }) | null> {
+  const rows = await db.query<ConnectionRow & { readonly credential: Buffer }>(
+    { name: "find_sealed_connection", text: `select ${COLUMNS}, credential from connections where ${OWN}` },
+    [connectionId],
+  );
+  return rows[0] ?? null;
+}
+
+export interface ConnectionFilters {
+  readonly provider_id?: string | undefined;
+  readonly status?: ConnectionStatus | undefined;
+}
+
+export async function listConnections(db: Db, filters: ConnectionFilters, page: Keyset): Promise<ConnectionRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<ConnectionRow>(
+    {
+      name: `list_connections_${suffix}`,
+      text: `select ${COLUMNS} from connections where org_id = current_org() and connection_id ${compare} $1::uuid
+          and ($3::text is null or provider_id = $3::text) and ($4::text is null or status = $4::text)
+        order by connection_id ${order} limit $2::int`,
+    },
+    [bound, page.limit, filters.provider_id ?? null, filters.status ?? null],
+  );
+}
+
+/** What can be changed; undefined members stay. */
+export interface ConnectionChange {
+  readonly name?: string | undefined;
+  readonly credential?: { readonly scheme: ConnectionScheme; readonly sealed: Buffer } | undefined;
+  readonly disabled?: boolean | undefined;
+}
+
+/** Changes a connection. What was known of an earlier credential is forgotten, and enabled again it is as good as new. */
+export async function updateConnection(
+  db: Db,
+  connectionId: string,
+  { name, credential, disabled }: ConnectionChange,
+): Promise<void> {
+  await db.query(
+    {
+      name: "update_connection",
+      text: `update connections set
+          name = coalesce($2::text, name),
+          scheme = coalesce($3::text, scheme),
+          credential = coalesce($4::bytea, credential),
+          credential_revision = credential_revision + case when $4::bytea is null then 0 else 1 end,
+          status = case when coalesce($5::boolean, status = 'disabled') then 'disabled'
+            when $4::bytea is not null or status = 'disabled' then 'unverified' else status end,
+          status_reason = case when $4::bytea is null and coalesce($5::boolean, status = 'disabled') = (status = 'disabled')
+            then status_reason end,
+          last_checked_at = case when $4::bytea is null then last_checked_at end,
+          revision = revision + 1, updated_at = now()
+        where ${OWN}`,
+    },
+    [connectionId, name ?? null, credential?.scheme ?? null, credential?.sealed ?? null, disabled ?? null],
+  );
+}
+
+export async function deleteConnection(db: Db, connectionId: string): Promise<boolean> {
+  const rows = await db.query(
+    { name: "delete_connection", text: `delete from connections where ${OWN} returning connection_id` },
+    [connectionId],
+  );
+  return rows.length === 1;
+}
+
+/** What was found out about a credential. */
+export interface CredentialFinding {
+  /** Of the credential that was tried: nothing is written when there is another one by now. */
+  readonly credential_revision: number;
+  /** Null where nothing is known: the status stays. */
+  readonly status: "active" | "error" | null;
+  readonly reason: string | null;
+  /** Of the event that is written where the credential turns out not to be good any more. */
+  readonly event_id: string;
+}
+
+/** Writes what was found out, and an event where a connection begins to fail. A disabled one stays disabled. */
+export async function recordFinding(db: Db, connectionId: string, finding: CredentialFinding): Promise<void> {
+  await db.query(
+    {
+      name: "record_connection_finding",
+      text: `
+with found as (
+  select connection_id, status from connections
+  where ${OWN} and credential_revision = $2::int and status <> 'disabled' for update
+),
+changed as (
+  update connections c set status = coalesce($3::text, c.status), status_reason = $4::text, last_checked_at = now(), updated_at = now()
+  from found where c.connection_id = found.connection_id
+  returning c.connection_id, c.org_id, c.name, c.provider_id, c.status, found.status as before
+)
+insert into outbox (event_id, org_id, type, data)
+select $5::uuid, org_id, 'connection.error',
+  jsonb_build_object('connection_id', connection_id, 'name', name, 'provider_id', provider_id, 'reason', $4::text)
+from changed where status = 'error' and before <> 'error'`,
+    },
+    [connectionId, finding.credential_revision, finding.status, finding.reason, finding.event_id],
+  );
+}

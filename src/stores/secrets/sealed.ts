@@ -1,0 +1,73 @@
+import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+
+/** A table with sealed columns. All members are SQL of ours. */
+export interface SealedTable {
+  readonly table: string;
+  readonly id: string;
+  /** Each with the column that its context names: what moves between two columns keeps its seal. */
+  readonly columns: Readonly<Record<string, string>>;
+  /** Which rows still have something sealed. */
+  readonly where: string;
+  /** Removes what has had its time. */
+  readonly expire?: string;
+}
+
+/** Every column that is sealed under the master key. What is not listed here is lost when an earlier key is removed. */
+export const SEALED_TABLES: readonly SealedTable[] = [
+  {
+    table: "webhook_subscriptions",
+    id: "subscription_id",
+    columns: { secret: "secret", previous_secret: "secret", headers: "headers" },
+    // Deleted ones keep no secrets.
+    where: "deleted_at is null",
+    expire: `update webhook_subscriptions set previous_secret = null where subscription_id in (
+      select subscription_id from webhook_subscriptions where previous_secret is not null and previous_secret_until <= now()
+      -- In the order in which the relay locks them: two that wait for each other would be a circle.
+      order by subscription_id for no key update)`,
+  },
+  { table: "connections", id: "connection_id", columns: { credential: "credential" }, where: "true" },
+];
+
+/** What a row has sealed, by column. */
+export interface SealedRow {
+  readonly id: string;
+  readonly sealed: Readonly<Record<string, Buffer | null>>;
+}
+
+/** Removes what has had its time. System only. */
+export async function expireSealed(db: Db, { expire }: SealedTable): Promise<void> {
+  if (expire !== undefined) await db.query(expire);
+}
+
+/** Up to `limit` rows of all organisations, from the one after `beyond` on. Nobody else changes them until the transaction ends. System only. */
+export async function lockSealed(
+  db: Db,
+  { table, id, columns, where }: SealedTable,
+  beyond: string | null,
+  limit: number,
+): Promise<SealedRow[]> {
+  const { bound, compare, order } = keysetSql({ beyond, ascending: true, limit });
+  const names = Object.keys(columns);
+  const rows = await db.query<Record<string, Buffer | null> & { row_id: string }>(
+    `select ${id} as row_id, ${names.join(", ")} from ${table} where ${where} and ${id} ${compare} $1::uuid
+      order by ${id} ${order} limit $2::int for no key update`,
+    [bound, limit],
+  );
+  return rows.map(({ row_id, ...sealed }) => ({ id: row_id, sealed }));
+}
+
+/** Writes rows back, for a transaction that has locked them. To everybody else nothing has changed: no new revision. System only. */
+export async function replaceSealed(
+  db: Db,
+  { table, id, columns }: SealedTable,
+  rows: readonly SealedRow[],
+): Promise<void> {
+  const names = Object.keys(columns);
+  await db.query(
+    `update ${table} t set ${names.map((name) => `${name} = fresh.${name}`).join(", ")}
+      from unnest($1::uuid[], ${names.map((_, at) => `$${at + 2}::bytea[]`).join(", ")}) as fresh (row_id, ${names.join(", ")})
+      where t.${id} = fresh.row_id`,
+    [rows.map((row) => row.id), ...names.map((name) => rows.map(({ sealed }) => sealed[name] ?? null))],
+  );
+}
