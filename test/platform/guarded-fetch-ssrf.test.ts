@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { FetchFailed, FetchRefused } from "../../src/platform/fetch/guarded-fetch-errors.ts";
+import { createGuardedSockets } from "../../src/platform/fetch/guarded-sockets.ts";
+import { fetchAdapter } from "../../src/platform/fetch/fetch-adapter.ts";
 import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import type { GuardedFetch, GuardedFetchOptions } from "../../src/platform/fetch/guarded-fetch.ts";
 import { startHttpTarget } from "../support/http-target.ts";
@@ -59,10 +61,18 @@ describe("ssrf: without an allow-list", () => {
     ["metadata, IPv4-mapped", "[::ffff:169.254.169.254]"],
     ["RFC 1918", "192.168.0.1"],
   ])("refuses %s (%s)", async (_name, host) => {
-    await expect(guard().fetch({ url: `http://${host}:${target.port}/echo` })).rejects.toMatchObject({
-      name: "FetchRefused",
-      code: "address_not_allowed",
-      retryable: false,
+    const url = `http://${host}:${target.port}/echo`;
+    for (const send of [guard().fetch, guard().open, async () => fetchAdapter(guard())(url)]) {
+      await expect(send({ url })).rejects.toMatchObject({
+        name: "FetchRefused",
+        code: "address_not_allowed",
+        retryable: false,
+      });
+    }
+    // Its host is a name that is not parsed as one of a URL: what no resolver knows is not reached either.
+    const connecting = createGuardedSockets({ allow: [] }).connect({ host, port: target.port });
+    await expect(connecting).rejects.toMatchObject({
+      code: expect.stringMatching(/^(address_not_allowed|dns_failed)$/),
     });
     expect(target.requests).toHaveLength(0);
     expect(target.connections()).toBe(0);

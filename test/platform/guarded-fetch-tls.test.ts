@@ -4,7 +4,9 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createGuardedSockets } from "../../src/platform/fetch/guarded-sockets.ts";
 import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 
@@ -16,6 +18,7 @@ describe.skipIf(!hasOpenssl)("https", () => {
   let server: ReturnType<typeof createServer>;
   let guarded: GuardedFetch;
   let port = 0;
+  let ca = "";
   let requests = 0;
 
   beforeAll(async () => {
@@ -28,6 +31,7 @@ describe.skipIf(!hasOpenssl)("https", () => {
       requests += 1;
       response.end("secret");
     });
+    ca = readFileSync(cert, "utf8");
     rmSync(folder, { recursive: true });
     server.on("tlsClientError", () => undefined);
     server.on("connection", (socket) => socket.on("error", () => undefined));
@@ -49,6 +53,19 @@ describe.skipIf(!hasOpenssl)("https", () => {
     });
     expect(requests).toBe(0);
     expect(names.every((name) => name === "secure.example")).toBe(true);
+  });
+
+  it("lets guarded sockets connect to the name of the certificate and to no other", async () => {
+    const sockets = createGuardedSockets({ allow: ["loopback"], resolve: async () => ["127.0.0.1"] });
+    const socket = await sockets.connect({ host: "secure.example", port, tls: { ca } });
+    socket.end("GET / HTTP/1.0\r\n\r\n");
+    expect(await text(socket)).toContain("secret");
+    for (const target of [
+      { host: "other.example", tls: { ca } } as const,
+      { host: "secure.example", tls: true } as const,
+    ]) {
+      await expect(sockets.connect({ ...target, port })).rejects.toMatchObject({ code: "tls_failed" });
+    }
   });
 
   it("fails on a server that does not speak TLS", async () => {

@@ -34,13 +34,24 @@ export async function readBody(source: AsyncIterable<Uint8Array>, options: BodyO
   const kept: Uint8Array[] = [];
   const read = (): ReadBody => ({ body: Buffer.concat(kept), truncated: wire.reached || plain.reached });
   try {
-    for await (const chunk of cutAt(decoded(cutAt(source, options, wire), options, wire), options, plain))
-      kept.push(chunk);
+    for await (const chunk of plainBody(source, options, { wire, plain })) kept.push(chunk);
     return read();
   } catch (broken) {
     if (options.incomplete === "fail") throw broken;
     return { ...read(), broken };
   }
+}
+
+/** Decompresses a body chunk by chunk, as it comes. Throws FetchFailed, or what the source throws. */
+export function plainBody(
+  source: AsyncIterable<Uint8Array>,
+  options: BodyOptions,
+  { wire, plain }: { readonly wire: Cut; readonly plain: Cut } = {
+    wire: { reached: false },
+    plain: { reached: false },
+  },
+): AsyncGenerator<Uint8Array> {
+  return cutAt(decoded(cutAt(source, options, wire), options, wire), options, plain);
 }
 
 /** The error of a body beyond its limit. */

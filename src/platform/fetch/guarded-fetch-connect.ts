@@ -30,13 +30,7 @@ export function createGuardedConnector(
     checkedAddresses(policy, resolve, host, port, connectMs).then(
       (addresses) => {
         // One connector per connection, as each is bound to the addresses it may use. It costs TLS session reuse.
-        const connect = buildConnector({
-          timeout: connectMs,
-          maxCachedSessions: 0,
-          lookup: fixedLookup(addresses),
-          autoSelectFamily: true,
-          autoSelectFamilyAttemptTimeout: 1000,
-        });
+        const connect = buildConnector({ timeout: connectMs, maxCachedSessions: 0, ...pinnedTo(addresses) });
         connect({ ...options, hostname: host }, (error, socket) => {
           if (error !== null) return callback(error, null);
           if (!dialled(socket, addresses)) {
@@ -88,6 +82,11 @@ async function resolveInTime(resolve: Resolver, host: string, ms: number): Promi
   }
 }
 
+/** Options of a connection that reaches these addresses and no other, one after the other until one answers. */
+export function pinnedTo(addresses: readonly string[]) {
+  return { lookup: fixedLookup(addresses), autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1000 };
+}
+
 function fixedLookup(addresses: readonly string[]): LookupFunction {
   const answers = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_hostname, options, callback) => {
@@ -97,8 +96,8 @@ function fixedLookup(addresses: readonly string[]): LookupFunction {
   };
 }
 
-// Holds by construction. It stays so if a later Node or undici finds another way to an address.
-function dialled(socket: Socket, addresses: readonly string[]): boolean {
+/** Whether a connection is to one of them. Holds by construction; it stays so if a later Node or undici finds another way. */
+export function dialled(socket: Socket, addresses: readonly string[]): boolean {
   const remote = socket.remoteAddress;
   return remote === undefined || addresses.some((address) => sameAddress(address, remote));
 }
@@ -112,7 +111,8 @@ function canonical(address: string): string {
   return isIP(bare) === 6 ? new URL(`http://[${bare}]/`).hostname : bare;
 }
 
-function refusal(host: string): FetchRefused {
+/** The error for a host none of whose addresses is allowed. */
+export function refusal(host: string): FetchRefused {
   return new FetchRefused(
     "address_not_allowed",
     `${host} is not at a public address. Private hosts are reached only when the operator allows them (MILLRACE_PRIVATE_HOSTS).`,

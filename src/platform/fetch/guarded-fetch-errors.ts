@@ -9,7 +9,9 @@ export type RefusalCode =
   | "credentials_in_url"
   | "address_not_allowed"
   | "insecure_redirect"
-  | "too_many_redirects";
+  | "too_many_redirects"
+  | "body_not_repeatable"
+  | "request_too_large";
 
 /** What went wrong with a request that was allowed. */
 export type FetchFailureCode =

@@ -1,11 +1,14 @@
 import { FetchRefused } from "./guarded-fetch-errors.ts";
 
+/** What a request carries; a stream is sent as it comes. */
+export type RequestBody = string | Uint8Array | AsyncIterable<Uint8Array>;
+
 /** One hop: what is sent where. Header names are lower-case. */
 export interface Hop {
   readonly url: URL;
   readonly method: string;
   readonly headers: ReadonlyMap<string, string>;
-  readonly body: string | Uint8Array | undefined;
+  readonly body: RequestBody | undefined;
 }
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
@@ -13,7 +16,7 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // Visible characters, blanks and obs-text: no CR, LF, NUL, and nothing that latin-1 would truncate into one of them.
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Headers that frame the message or choose the server: they follow from the URL and the body, never from a flow. */
-const RESERVED: ReadonlySet<string> = new Set([
+export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
   "expect",
@@ -65,7 +68,7 @@ export function outboundHeaders(headers: Readonly<Record<string, string>>): Map<
     if (!TOKEN.test(name))
       throw new FetchRefused("invalid_header", "A header name has characters that are not allowed.");
     const key = name.toLowerCase();
-    if (RESERVED.has(key)) throw new FetchRefused("invalid_header", `The header ${key} cannot be set.`);
+    if (RESERVED_HEADERS.has(key)) throw new FetchRefused("invalid_header", `The header ${key} cannot be set.`);
     if (!VALUE.test(value)) {
       throw new FetchRefused("invalid_header", `The value of the header ${key} has characters that are not allowed.`);
     }
@@ -97,7 +100,18 @@ export function redirectHop(
   const becomesGet =
     (status === 303 && hop.method !== "GET" && hop.method !== "HEAD") ||
     ((status === 301 || status === 302) && hop.method === "POST");
+  if (!becomesGet && isStream(hop.body)) {
+    throw new FetchRefused(
+      "body_not_repeatable",
+      `${hop.url.origin} redirects, and what was sent cannot be sent again.`,
+    );
+  }
   if (!becomesGet) return { ...hop, url, headers };
   for (const name of headers.keys()) if (name.startsWith("content-")) headers.delete(name);
   return { url, method: "GET", headers, body: undefined };
+}
+
+/** Whether a body can be sent only once. */
+export function isStream(body: RequestBody | undefined): body is AsyncIterable<Uint8Array> {
+  return typeof body === "object" && !(body instanceof Uint8Array);
 }

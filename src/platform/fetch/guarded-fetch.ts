@@ -1,12 +1,13 @@
+import { Readable } from "node:stream";
 import { Agent } from "undici";
 import type { Dispatcher } from "undici";
 import { createAddressPolicy, plainHost } from "./address-policy.ts";
-import { ACCEPTED_ENCODINGS, readBody, tooLarge } from "./guarded-fetch-body.ts";
+import { ACCEPTED_ENCODINGS, plainBody, readBody, tooLarge } from "./guarded-fetch-body.ts";
 import { checkedAddresses, createGuardedConnector, portOf, systemResolver } from "./guarded-fetch-connect.ts";
 import type { Resolver } from "./guarded-fetch-connect.ts";
 import { FetchFailed, FetchRefused, toFetchError } from "./guarded-fetch-errors.ts";
-import { outboundHeaders, outboundMethod, outboundUrl, redirectHop } from "./guarded-fetch-request.ts";
-import type { Hop } from "./guarded-fetch-request.ts";
+import { isStream, outboundHeaders, outboundMethod, outboundUrl, redirectHop } from "./guarded-fetch-request.ts";
+import type { Hop, RequestBody } from "./guarded-fetch-request.ts";
 
 const MIB = 1024 * 1024;
 const MAX_REDIRECTS = 5;
@@ -17,15 +18,23 @@ const CHECK_MS = 3000;
 export interface FetchLimits {
   /** Longest body, on the wire and after decompression. Default 25 MiB. */
   readonly responseBytes: number;
-  /** Longest wait for the answer's headers of one hop. Default 60 s. */
+  /** Longest body that is sent as a stream. Default 25 MiB. */
+  readonly requestBytes: number;
+  /** Longest wait for the answer's headers of one hop; of a streamed request, longest silence until they come. Default 60 s. */
   readonly headersMs: number;
   /** Longest silence inside a body. Default 30 s. */
   readonly bodyMs: number;
-  /** Longest time in all, redirects included. Default 120 s. */
+  /** Longest time in all, redirects and the body included. Default 120 s; Infinity sets none. */
   readonly totalMs: number;
 }
 
-const DEFAULT_LIMITS: FetchLimits = { responseBytes: 25 * MIB, headersMs: 60_000, bodyMs: 30_000, totalMs: 120_000 };
+const DEFAULT_LIMITS: FetchLimits = {
+  responseBytes: 25 * MIB,
+  requestBytes: 25 * MIB,
+  headersMs: 60_000,
+  bodyMs: 30_000,
+  totalMs: 120_000,
+};
 
 export interface GuardedFetchOptions {
   /** Private hosts that may be reached; see createAddressPolicy. */
@@ -41,23 +50,30 @@ export interface GuardedFetchOptions {
   readonly resolve?: Resolver;
 }
 
-export interface GuardedRequest {
+/** A request whose answer is read as a stream. */
+export interface StreamRequest {
   readonly url: string;
   /** Default GET. */
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Names of headers that, like Authorization and Cookie, must not follow a redirect to another origin. */
   readonly secretHeaders?: readonly string[];
-  readonly body?: string | Uint8Array;
+  /** A stream is read as fast as the other side takes it, and destroyed when the request ends. Its own error is what is thrown. */
+  readonly body?: RequestBody;
+  /** Length of a streamed body, where it is known; without it the body goes out in chunks (Transfer-Encoding). */
+  readonly bodyBytes?: number;
   /** Redirects that are followed, 0 to 5 (the default). With 0 the redirect itself is the answer. */
   readonly redirects?: number;
   readonly limits?: Partial<FetchLimits>;
+  readonly signal?: AbortSignal;
+}
+
+export interface GuardedRequest extends StreamRequest {
   /**
    * What to do with a body that is longer than responseBytes, breaks off, takes too long or cannot be decoded: "fail"
    * (default), or "keep" what was read of it, for callers that need only status and headers.
    */
   readonly incomplete?: "fail" | "keep";
-  readonly signal?: AbortSignal;
 }
 
 export interface GuardedResponse {
@@ -74,9 +90,20 @@ export interface GuardedResponse {
   readonly broken?: FetchFailed;
 }
 
+/** An answer whose body is still coming. */
+export interface GuardedStream extends Pick<GuardedResponse, "url" | "status" | "headers"> {
+  /**
+   * Decompressed, each chunk as it comes. Fails with FetchFailed or the reason of the caller's signal. The connection is
+   * occupied until it has been read or destroyed.
+   */
+  readonly body: Readable;
+}
+
 export interface GuardedFetch {
-  /** Sends one request. Rejects with FetchRefused, FetchFailed, or the reason of the caller's signal. */
+  /** Sends one request and reads the whole answer. Rejects with FetchRefused, FetchFailed, or the reason of the caller's signal. */
   fetch(request: GuardedRequest): Promise<GuardedResponse>;
+  /** Sends one request; resolves once the answer's headers are there. Rejects as `fetch`. */
+  open(request: StreamRequest): Promise<GuardedStream>;
   /**
    * Checks whether requests to this address would be allowed now; each request is checked again.
    * Rejects with FetchRefused. A name that cannot be resolved passes.
@@ -101,27 +128,63 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
 
   async function fetch(request: GuardedRequest): Promise<GuardedResponse> {
     try {
-      const response = await follow(request);
-      options.onRequest?.(response.broken?.code ?? "ok");
-      return response;
+      const exchange = await begin(request);
+      try {
+        const response = await receive(exchange, request);
+        options.onRequest?.(response.broken?.code ?? "ok");
+        return response;
+      } finally {
+        exchange.end();
+      }
     } catch (error) {
-      options.onRequest?.(error instanceof FetchRefused || error instanceof FetchFailed ? error.code : "aborted");
+      options.onRequest?.(outcomeOf(error));
       throw error;
     }
   }
 
-  async function follow(request: GuardedRequest): Promise<GuardedResponse> {
+  async function open(request: StreamRequest): Promise<GuardedStream> {
+    try {
+      const exchange = await begin(request);
+      const { hop, answer } = exchange;
+      const headers = plainHeaders(answer.headers);
+      try {
+        const chunks = plainBody(answer.body, bodyOptions(exchange, headers));
+        const body = streamed(chunks, exchange, (outcome) => options.onRequest?.(outcome));
+        return { url: hop.url.href, status: answer.statusCode, headers, body };
+      } catch (error) {
+        exchange.end();
+        throw error;
+      }
+    } catch (error) {
+      options.onRequest?.(outcomeOf(error));
+      throw error;
+    }
+  }
+
+  /** Sends the request and follows redirects, until the headers of the answer are there. */
+  async function begin(request: StreamRequest): Promise<Exchange> {
     const limits = { ...DEFAULT_LIMITS, ...options.limits, ...request.limits };
     const secret = new Set((request.secretHeaders ?? []).map((name) => name.toLowerCase()));
     const followed = Math.min(request.redirects ?? MAX_REDIRECTS, MAX_REDIRECTS);
     let hop = firstHop(request);
+    const source = isStream(request.body) ? readableOf(request.body) : undefined;
     const deadline = startDeadline(request.signal, limits.totalMs, hop.url.origin);
+    const failure = (error: unknown) => {
+      if (request.signal?.aborted === true) return request.signal.reason as unknown;
+      return source?.failed ? source.failed.error : toFetchError(error, hop.url.origin);
+    };
+    const end = () => {
+      deadline.end();
+      source?.stream.destroy();
+    };
     try {
       for (let redirects = 0; ; redirects += 1) {
-        const answer = await send(agent, hop, limits, deadline.signal);
+        const body = isStream(hop.body) && source ? paced(source, hop, limits, deadline) : undefined;
+        const answer = await send(agent, hop, limits, deadline.signal, body?.chunks);
+        body?.answered();
         const location = single(answer.headers["location"]);
         const next = followed === 0 ? undefined : redirectHop(hop, answer.statusCode, location, secret);
-        if (next === undefined) return await receive(answer, hop, limits, request);
+        if (next === undefined) return { answer, hop, limits, failure, end };
         if (redirects === followed) {
           throw new FetchRefused("too_many_redirects", `${hop.url.origin} redirects more than ${followed} times.`);
         }
@@ -130,10 +193,10 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         hop = next;
       }
     } catch (error) {
-      if (request.signal?.aborted === true) throw request.signal.reason;
-      throw toFetchError(error, hop.url.origin);
-    } finally {
-      deadline.end();
+      // Before the end, which is an error of its own for a streamed body.
+      const thrown = failure(error);
+      end();
+      throw thrown;
     }
   }
 
@@ -146,14 +209,75 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     }
   }
 
-  return { fetch, check, close: () => agent.destroy() };
+  return { fetch, open, check, close: () => agent.destroy() };
 }
 
-function firstHop(request: GuardedRequest): Hop {
+/** An answer whose body has not been read, and what belongs to its request. */
+interface Exchange {
+  readonly answer: Dispatcher.ResponseData;
+  readonly hop: Hop;
+  readonly limits: FetchLimits;
+  /** What a caller gets to see of an error. */
+  failure(error: unknown): unknown;
+  /** Drops what is still under way in either direction. */
+  end(): void;
+}
+
+function outcomeOf(error: unknown): string {
+  return error instanceof FetchRefused || error instanceof FetchFailed ? error.code : "aborted";
+}
+
+function firstHop(request: StreamRequest): Hop {
   const url = outboundUrl(request.url);
   const headers = outboundHeaders(request.headers ?? {});
   if (!headers.has("accept-encoding")) headers.set("accept-encoding", ACCEPTED_ENCODINGS);
+  if (isStream(request.body) && request.bodyBytes !== undefined) {
+    headers.set("content-length", String(request.bodyBytes));
+  }
   return { url, method: outboundMethod(request.method ?? "GET"), headers, body: request.body };
+}
+
+/** A streamed body that is being sent. */
+interface Source {
+  readonly stream: Readable;
+  /** Its own error, which is not one of the connection. */
+  failed?: { readonly error: unknown };
+}
+
+function readableOf(body: AsyncIterable<Uint8Array>): Source {
+  let stream: Readable;
+  if (body instanceof Readable) stream = body;
+  else if (body instanceof ReadableStream) stream = Readable.fromWeb(body);
+  else stream = Readable.from(body, { objectMode: false });
+  // Whoever reads it gets the error; without a listener it would end the process where nobody does any more.
+  stream.on("error", () => undefined);
+  return { stream };
+}
+
+/** The chunks of a streamed body. Neither they nor the answer after them may be longer in coming than `headersMs`. */
+function paced(source: Source, { url: { origin } }: Hop, limits: FetchLimits, deadline: Deadline) {
+  const late = () =>
+    deadline.abort(new FetchFailed("timeout", `${origin}: nothing was sent or answered for ${limits.headersMs} ms.`));
+  const silence = setTimeout(late, limits.headersMs);
+  deadline.signal.addEventListener("abort", () => clearTimeout(silence), { once: true });
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    let room = limits.requestBytes;
+    try {
+      for await (const chunk of source.stream as AsyncIterable<Uint8Array>) {
+        room -= chunk.byteLength;
+        if (room < 0) {
+          const message = `More than ${limits.requestBytes} bytes are not sent to ${origin}.`;
+          throw new FetchRefused("request_too_large", message);
+        }
+        silence.refresh();
+        yield chunk;
+      }
+    } catch (error) {
+      source.failed = { error };
+      throw error;
+    }
+  }
+  return { chunks: chunks(), answered: () => clearTimeout(silence) };
 }
 
 async function send(
@@ -161,14 +285,18 @@ async function send(
   hop: Hop,
   limits: FetchLimits,
   signal: AbortSignal,
+  streamedBody: AsyncGenerator<Uint8Array> | undefined,
 ): Promise<Dispatcher.ResponseData> {
   const answer = await agent.request({
     origin: hop.url.origin,
     path: hop.url.pathname + hop.url.search,
     method: hop.method,
     headers: Object.fromEntries(hop.headers),
-    body: hop.body ?? null,
-    headersTimeout: limits.headersMs,
+    body: streamedBody
+      ? Readable.from(streamedBody, { objectMode: false })
+      : ((hop.body ?? null) as string | Uint8Array | null),
+    // Its clock would run from the first chunk of a streamed body on.
+    headersTimeout: streamedBody ? 0 : limits.headersMs,
     bodyTimeout: limits.bodyMs,
     signal,
   });
@@ -177,25 +305,64 @@ async function send(
   return answer;
 }
 
-async function receive(
-  answer: Dispatcher.ResponseData,
-  hop: Hop,
-  limits: FetchLimits,
-  { incomplete = "fail", signal }: GuardedRequest,
-): Promise<GuardedResponse> {
+async function receive(exchange: Exchange, { incomplete = "fail", signal }: GuardedRequest): Promise<GuardedResponse> {
+  const { answer, hop } = exchange;
   const headers = plainHeaders(answer.headers);
+  try {
+    const { broken, ...read } = await readBody(answer.body, {
+      ...bodyOptions(exchange, headers, incomplete),
+      incomplete,
+    });
+    const response = { url: hop.url.href, status: answer.statusCode, headers, ...read };
+    if (broken === undefined) return response;
+    const reason = exchange.failure(broken);
+    if (signal?.aborted === true || !(reason instanceof FetchFailed)) throw reason;
+    return { ...response, broken: reason };
+  } catch (error) {
+    throw exchange.failure(error);
+  }
+}
+
+/** How the body of an answer is read. Throws FetchFailed where its headers tell already that it is too long. */
+function bodyOptions(
+  { answer, hop, limits }: Exchange,
+  headers: Readonly<Record<string, string>>,
+  incomplete: "fail" | "keep" = "fail",
+) {
   const { origin } = hop.url;
   const limit = limits.responseBytes;
   const bodiless = hop.method === "HEAD" || answer.statusCode === 204 || answer.statusCode === 304;
   if (!bodiless && incomplete === "fail" && Number(headers["content-length"]) > limit)
     throw tooLarge({ origin, limit });
-  const contentEncoding = bodiless ? undefined : headers["content-encoding"];
-  const { broken, ...read } = await readBody(answer.body, { origin, contentEncoding, limit, incomplete });
-  const response = { url: hop.url.href, status: answer.statusCode, headers, ...read };
-  if (broken === undefined) return response;
-  const reason = toFetchError(broken, origin);
-  if (signal?.aborted === true || !(reason instanceof FetchFailed)) throw reason;
-  return { ...response, broken: reason };
+  return { origin, contentEncoding: bodiless ? undefined : headers["content-encoding"], limit, incomplete };
+}
+
+/** A body for its reader. Whoever stops first, reader or sender, ends the exchange. */
+function streamed(chunks: AsyncGenerator<Uint8Array>, exchange: Exchange, onEnd: (outcome: string) => void): Readable {
+  let outcome = "aborted";
+  const body = new Readable({
+    read() {
+      chunks.next().then(
+        ({ done, value }) => {
+          if (done === true) outcome = "ok";
+          this.push(done === true ? null : value);
+        },
+        (error: unknown) => {
+          const failure = exchange.failure(error);
+          outcome = outcomeOf(failure);
+          this.destroy(failure as Error);
+        },
+      );
+    },
+    destroy(error, done) {
+      exchange.end();
+      void chunks.return(undefined).catch(() => undefined);
+      onEnd(outcome);
+      done(error);
+    },
+  });
+  // A reader that is busy elsewhere gets the error when it comes back; until then it must not end the process.
+  return body.on("error", () => undefined);
 }
 
 function plainHeaders(received: Dispatcher.ResponseData["headers"]): Record<string, string> {
@@ -210,18 +377,25 @@ function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
+interface Deadline {
+  readonly signal: AbortSignal;
+  abort(reason: FetchFailed): void;
+  /** Also drops what is still under way: the rest of a redirect's body, or of one that was cut short. */
+  end(): void;
+}
+
 // Written out, since AbortSignal.any and AbortSignal.timeout keep what they are built from alive on Node 20.
-function startDeadline(outer: AbortSignal | undefined, ms: number, origin: string) {
+function startDeadline(outer: AbortSignal | undefined, ms: number, origin: string): Deadline {
   const controller = new AbortController();
   const stop = () => controller.abort(outer?.reason);
   if (outer?.aborted === true) stop();
   outer?.addEventListener("abort", stop, { once: true });
-  const timer = setTimeout(() => {
+  const late = () =>
     controller.abort(new FetchFailed("timeout", `${origin} did not answer completely within ${ms} ms.`));
-  }, ms);
+  const timer = ms === Infinity ? undefined : setTimeout(late, ms);
   return {
     signal: controller.signal,
-    /** Also drops what is still under way: the rest of a redirect's body, or of one that was cut short. */
+    abort: (reason) => controller.abort(reason),
     end() {
       clearTimeout(timer);
       outer?.removeEventListener("abort", stop);
