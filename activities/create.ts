@@ -6,14 +6,17 @@ import { runLimits } from "../src/services/runs/create-run.ts";
 import type { Evaluation } from "../src/platform/evaluation/evaluation.ts";
 import type { Database } from "../src/stores/db.ts";
 import type { RunReport } from "../src/domain/runs/run-report.ts";
+import type { ImportDeps } from "../src/services/evals/import-rows.ts";
 import type { RunFeed } from "../src/stores/runs/run-feed.ts";
 import type {
+  EvalActivities,
   IngestActivities,
   LocalActivities,
   NodeActivities,
   ProviderActivities,
   ResourceActivities,
 } from "./index.ts";
+import { createImportRows } from "./evals/import-rows.ts";
 import { createExtractResource } from "./knowledge/extract-resource.ts";
 import type { ExtractDeps } from "./knowledge/extract-resource.ts";
 import { createFetchResource } from "./knowledge/fetch-resource.ts";
@@ -160,6 +163,12 @@ export function createProviderActivities(deps: CheckDeps & Pick<ActivityDeps, "o
       asActivity(() => beating(() => checkConnection(deps, org_id, connection_id))),
   };
   return observeFailures(activities, deps.onFailure);
+}
+
+/** The activities of evals. */
+export function createEvalActivities(deps: ImportDeps & Pick<ActivityDeps, "onFailure">): EvalActivities {
+  const importRows = createImportRows(deps);
+  return observeFailures({ importRows: (input) => asActivity(() => beating(() => importRows(input))) }, deps.onFailure);
 }
 
 /** Heartbeats while `work` is under way: a worker that is gone is noticed by them. */

@@ -16,6 +16,7 @@ import type {
   StoreOutputsInput,
 } from "../src/domain/runs/run-report.ts";
 import type { IngestInput } from "../src/domain/documents/document.ts";
+import type { ImportInput } from "../src/domain/evals/import.ts";
 import type { IngestStep, ResourceInput } from "../src/domain/knowledge/ingest.ts";
 import type { CheckInput } from "../src/domain/providers/jobs.ts";
 import type { ShardInput, ShardOutcome } from "../src/domain/webhooks/shards.ts";
@@ -62,6 +63,12 @@ export interface ResourceActivities {
 /** What connections are used for outside runs: on the workers, with heartbeats. */
 export interface ProviderActivities {
   checkConnection(input: CheckInput): Promise<void>;
+}
+
+/** Long jobs of evals. */
+export interface EvalActivities {
+  /** Reads an import's source and applies it to its dataset. */
+  importRows(input: ImportInput): Promise<void>;
 }
 
 /** Deliveries of events: on the workers, apart from everything else. */

@@ -6,6 +6,7 @@ import { createApiServer } from "./api/server.ts";
 import { openProcess } from "./open-process.ts";
 import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
 import { createProviderJobs } from "./temporal/providers.ts";
+import { createEvalStarter } from "./temporal/evals.ts";
 import { createResourceStarter } from "./temporal/resources.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { createRunWorker, runWorkers } from "./temporal/workers.ts";
@@ -52,6 +53,7 @@ const { app, drain, close } = createApp({
   observer,
   resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
   providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE),
+  evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
   runs: createRunStarter({
     client: temporal.client,
     taskQueuePrefix: config.MILLRACE_TASK_QUEUE,

@@ -1,4 +1,5 @@
 import {
+  createEvalActivities,
   createIngestActivities,
   createResourceActivities,
   createNodeActivities,
@@ -19,12 +20,14 @@ import { createHealthServer } from "./platform/health-server.ts";
 import { openProcess } from "./open-process.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { startHousekeeping } from "./services/housekeeping.ts";
+import { startEvalSweeper } from "./services/evals/sweeper.ts";
 import { startIngestSweeper } from "./services/knowledge/ingest.ts";
 import { startKnowledgeHousekeeping } from "./services/knowledge/housekeeping.ts";
 import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
 import { createConnectionResolver } from "./services/providers/resolve-connection.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createShardStarter } from "./temporal/deliveries.ts";
+import { createEvalStarter } from "./temporal/evals.ts";
 import { createResourceStarter } from "./temporal/resources.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import {
@@ -125,11 +128,16 @@ const ingest = {
     knowledge: knowledge.deps,
   }),
 };
+const background = createEvalActivities({
+  ...deps,
+  guardedFetch,
+  maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
+});
 const workers = runWorkers([
   await createRunWorker(config, temporal.connection, createRunWorkerParts(deps)),
   await createNodeWorker(config, temporal.connection, { ...nodes, ...providers }),
   await createIngestWorker(config, temporal.connection, ingest),
-  await createBackgroundWorker(config, temporal.connection, {}),
+  await createBackgroundWorker(config, temporal.connection, background),
   await createWebhookWorker(
     config,
     temporal.connection,
@@ -173,6 +181,13 @@ const unindexed = startIngestSweeper(
   (err) => logger.warn({ err }, "resources to be indexed"),
 );
 shutdown.add("resources to be indexed", () => unindexed.close());
+
+const evalSweeper = startEvalSweeper(
+  { db, evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE) },
+  config.MILLRACE_SWEEP_INTERVAL_MS,
+  (err) => logger.warn({ err }, "evals"),
+);
+shutdown.add("evals", () => evalSweeper.close());
 
 if (config.MILLRACE_WORKER_PORT !== undefined) {
   const readiness = {

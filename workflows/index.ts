@@ -1,6 +1,7 @@
 /** The workflows a worker registers: exactly what is exported here, by these names. Renaming one breaks runs under way. */
 export { checkConnection } from "./providers/check-connection.ts";
 export { deliverWebhooks } from "./webhooks/deliver-webhooks.ts";
+export { importDataset } from "./evals/import-dataset.ts";
 export { ingestDocument } from "./documents/ingest-document.ts";
 export { ingestResource } from "./knowledge/ingest-resource.ts";
 export { runFlow } from "./runs/run-flow.ts";

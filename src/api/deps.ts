@@ -15,6 +15,7 @@ import type { Database } from "../stores/db.ts";
 import type { RunFeed } from "../stores/runs/run-feed.ts";
 import type { RunObserver } from "../services/runs/run-observer.ts";
 import type { ProviderJobs } from "../temporal/providers.ts";
+import type { EvalStarter } from "../temporal/evals.ts";
 import type { ResourceStarter } from "../temporal/resources.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 
@@ -30,6 +31,8 @@ export interface ApiDeps {
   readonly resources: ResourceStarter;
   /** Checks connections. */
   readonly providerJobs: ProviderJobs;
+  /** Starts the workflows of evals. */
+  readonly evals: EvalStarter;
   readonly feed: RunFeed;
   /** Checks flows and answers, whatever that costs. */
   readonly evaluation: Evaluation;

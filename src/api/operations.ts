@@ -7,6 +7,9 @@ import { createConnectionOperations } from "./providers/connections.ts";
 import { createDocsOperations } from "./system/docs.ts";
 import { createKnowledgeBaseOperations } from "./knowledge/knowledge-bases.ts";
 import { createDocumentOperations } from "./documents/documents.ts";
+import { createDatasetOperations } from "./evals/datasets.ts";
+import { createDatasetRowOperations } from "./evals/dataset-rows.ts";
+import { createImportOperations } from "./evals/imports.ts";
 import { createFlowIoOperations } from "./projects/flow-io.ts";
 import { createFlowVersionOperations } from "./projects/flow-versions.ts";
 import { createFlowOperations } from "./projects/flows.ts";
@@ -43,6 +46,9 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createResourceOperations(deps),
     ...createSkillOperations(deps),
     ...createSkillVersionOperations(deps),
+    ...createDatasetOperations(deps),
+    ...createDatasetRowOperations(deps),
+    ...createImportOperations(deps),
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),
     ...createConnectionOperations(deps),
@@ -61,13 +67,14 @@ export function describeOperations(config: Config): Operation[] {
   const nothing = inert() as Omit<ApiDeps, "config"> & ApiServices;
   const { db, blobs, plans, runs, resources, feed, evaluation, guardedFetch, secrets, knowledge, logger, metrics } =
     nothing;
-  const { providerJobs, observer, readiness, credentials, flows, runService } = nothing;
+  const { evals, providerJobs, observer, readiness, credentials, flows, runService } = nothing;
   const outside = {
     db,
     blobs,
     plans,
     runs,
     resources,
+    evals,
     feed,
     evaluation,
     guardedFetch,

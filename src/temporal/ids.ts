@@ -7,6 +7,7 @@ export const resourceWorkflowId = (resourceId: string, revision: number): string
 /** One check of a credential at a time. */
 export const checkWorkflowId = (connectionId: string, credentialRevision: number): string =>
   `check-${connectionId}-${credentialRevision}`;
+export const importWorkflowId = (importId: string): string => `eval-import-${importId}`;
 /** With the prefix: several installations may share a namespace. */
 export const shardWorkflowId = (prefix: string, shard: number): string => `deliver-${prefix}-${shard}`;
 

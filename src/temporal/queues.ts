@@ -13,7 +13,7 @@ const POLLED: { readonly [Queue in keyof TaskQueues]: readonly TaskType[] } = {
   runs: ["workflow"],
   nodes: ["activity"],
   ingest: ["workflow", "activity"],
-  background: ["workflow"],
+  background: ["workflow", "activity"],
   webhooks: ["activity"],
 };
 

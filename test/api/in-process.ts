@@ -22,6 +22,7 @@ import type { Database } from "../../src/stores/db.ts";
 import { openRunFeed } from "../../src/stores/runs/run-feed.ts";
 import { connectTemporal } from "../../src/temporal/connection.ts";
 import { createProviderJobs } from "../../src/temporal/providers.ts";
+import { createEvalStarter } from "../../src/temporal/evals.ts";
 import { createResourceStarter } from "../../src/temporal/resources.ts";
 import { createRunStarter } from "../../src/temporal/runs.ts";
 import { cloneDatabase } from "../support/database.ts";
@@ -87,6 +88,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     knowledge,
     resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE),
+    evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     runs,
     logger,
     metrics,

@@ -33,7 +33,7 @@ const withIds = guarded.filter((operation) => idsOf(operation).some(({ name }) =
 const unknown = (ids: Ids): Ids => Object.fromEntries(Object.keys(ids).map((name) => [name, randomUUID()]));
 
 /** Ids that a body may have and the first example has not. */
-const OPTIONAL = ["validateFlow.project_id"];
+const OPTIONAL = ["validateFlow.project_id", "createDataset.project_id"];
 
 /** A body that fits: the first example, with these ids where it has ids. */
 function bodyOf(operation: Operation, ids: Ids): unknown {

@@ -1,6 +1,7 @@
 import { expect, vi } from "vitest";
 import type { Operation } from "../../src/api/http/operation.ts";
 import { resourcesPath, settled } from "../api/knowledge/knowledge-bases.ts";
+import { importEnd } from "../api/evals/evals.ts";
 import { asking, echo, failing } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { edges, flow, node } from "../support/flows.ts";
@@ -101,8 +102,24 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   const connectionIds = [];
   for (let n = 0; n < 2; n++) connectionIds.push((await secret.post("/v2/connections", connection)).body.connection_id);
   const [connection_id = "", unused = ""] = connectionIds;
+  const datasets = "/v2/evals/datasets";
+  const { body: dataset } = await secret.post(datasets, { name: "theirs", project_id: echoing });
+  const rows = [{ inputs: { "in-0": "theirs" }, external_id: "theirs" }, { inputs: { "in-0": "theirs too" } }];
+  const { body: added } = await secret.post(`${datasets}/${dataset.dataset_id}/rows`, { rows });
+  const source = { type: "csv", text: "x\n" };
+  const { body: imported } = await secret.post(`${datasets}/${dataset.dataset_id}/imports`, { source });
+  await importEnd(tenant, dataset.dataset_id, imported.import_id);
+  const { body: emptyDataset } = await secret.post(datasets, { name: "theirs and empty" });
   return {
     ...PLAIN,
+    dataset_id: dataset.dataset_id,
+    "deleteDataset.dataset_id": emptyDataset.dataset_id,
+    row_id: added.rows[0].row_id,
+    "deleteDatasetRow.row_id": added.rows[1].row_id,
+    import_id: imported.import_id,
+    "createDataset.project_id": echoing,
+    "changeDataset.project_id": echoing,
+    "listDatasets.project_id": echoing,
     org: org_id,
     org_id,
     project_id: pausing,

@@ -1,7 +1,7 @@
 // Entry of the evaluation's child process: expressions, templates, forms and flows whose cost a caller decides.
 import { setPriority } from "node:os";
 import { evaluatePart, evaluateSources } from "../../domain/flow/expressions/evaluate.ts";
-import { checkAnswer } from "../../domain/flow/forms/form.ts";
+import { checkAnswer, checkValues } from "../../domain/flow/forms/form.ts";
 import { checkFlow } from "../../domain/flow/validate/validate.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json } from "../../domain/json.ts";
@@ -17,6 +17,7 @@ const WORK: { readonly [Name in EvaluationName]: (input: EvaluationInputs[Name])
   sources: ({ sources, scope }) => evaluateSources(sources, scope),
   flow: ({ flow, limits }) => checkFlow(flow, limits),
   answer: ({ form, data }) => checkAnswer(form, data),
+  schema: ({ schema, values }) => checkValues(schema, values),
 };
 
 setPriority(PRIORITY);

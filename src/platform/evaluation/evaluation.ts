@@ -4,7 +4,7 @@ import { sourcesOf } from "../../domain/flow/expressions/sources.ts";
 import type { Source } from "../../domain/flow/expressions/sources.ts";
 import { isCheap } from "../../domain/flow/expressions/work.ts";
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
-import type { FormIssue } from "../../domain/flow/forms/form.ts";
+import type { CheckedValues, FormIssue } from "../../domain/flow/forms/form.ts";
 import type { NodeResult, PlanNode, Scope } from "../../domain/flow/plan/types.ts";
 import type { CheckedFlow } from "../../domain/flow/validate/validate.ts";
 import { costlyFlow } from "../../domain/flow/validate/problems.ts";
@@ -46,6 +46,8 @@ export interface Evaluation {
   flow(orgId: string, flow: unknown, limits: FlowLimits): Promise<CheckedFlow>;
   /** Where data breaks a form; also where checking takes too long. */
   answer(orgId: string, form: Json, data: Json): Promise<readonly FormIssue[]>;
+  /** Checks values with a JSON Schema that a user wrote; without values, the schema alone. */
+  schema(orgId: string, schema: Json, values: readonly Json[]): Promise<CheckedValues>;
   close(): Promise<void>;
 }
 
@@ -126,7 +128,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
   }
 
   /** As `call`, for an HTTP request. */
-  async function check<Name extends "flow" | "answer">(
+  async function check<Name extends "flow" | "answer" | "schema">(
     ...[name, input, key, timeoutMs]: Parameters<typeof call<Name>>
   ): Promise<EvaluationResults[Name]> {
     try {
@@ -166,6 +168,15 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
         if (!(error instanceof LimitExceeded)) throw error;
         const message = `Checking this much data with the form takes too long: send less of it. ${error.message}`;
         return [{ path: [], message }];
+      }
+    },
+
+    async schema(orgId, schema, values) {
+      try {
+        return await check("schema", { schema, values }, `${orgId}/check`, flowMs);
+      } catch (error) {
+        if (!(error instanceof LimitExceeded)) throw error;
+        return { ok: false, message: `Checking with this schema takes too long. ${error.message}` };
       }
     },
 

@@ -1,6 +1,6 @@
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
 import type { Source } from "../../domain/flow/expressions/sources.ts";
-import type { FormIssue } from "../../domain/flow/forms/form.ts";
+import type { CheckedValues, FormIssue } from "../../domain/flow/forms/form.ts";
 import type { NodeResult, PlanNode, Scope } from "../../domain/flow/plan/types.ts";
 import type { CheckedFlow } from "../../domain/flow/validate/validate.ts";
 import type { NodePart } from "../../domain/runs/run-report.ts";
@@ -12,6 +12,7 @@ export interface EvaluationInputs {
   readonly sources: { readonly sources: readonly Source[]; readonly scope: Scope };
   readonly flow: { readonly flow: unknown; readonly limits: FlowLimits };
   readonly answer: { readonly form: Json; readonly data: Json };
+  readonly schema: { readonly schema: Json; readonly values: readonly Json[] };
 }
 
 export type EvaluationName = keyof EvaluationInputs;
@@ -22,6 +23,7 @@ export interface EvaluationResults {
   readonly sources: readonly Json[];
   readonly flow: CheckedFlow;
   readonly answer: readonly FormIssue[];
+  readonly schema: CheckedValues;
 }
 
 /** The header of an answer: null, or the NodeFailure in place of a result. */

@@ -82,6 +82,23 @@ export function checkAnswer(schema: unknown, data: unknown): readonly FormIssue[
   }
 }
 
+/** Where each of several values breaks a schema, or why the schema cannot be used. */
+export type CheckedValues =
+  | { readonly ok: true; readonly issues: ReadonlyArray<readonly FormIssue[]> }
+  | { readonly ok: false; readonly message: string };
+
+/** Checks values with a schema that a user wrote. */
+export function checkValues(schema: unknown, values: readonly unknown[]): CheckedValues {
+  const form = createFormCompiler()(schema);
+  if (!form.ok) return { ok: false, message: form.message.replace(/^A form/, "A schema") };
+  try {
+    return { ok: true, issues: values.map((value) => form.check(value)) };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return { ok: false, message: "The schema contains itself too often to be checked with these values" };
+  }
+}
+
 /** What Ajv asks of a regular expression engine. `pattern` of JSON Schema is a search, not a full match. */
 function toPattern(pattern: string): { test(text: string): boolean; toString(): string } {
   const compiled = compileRegex(pattern);

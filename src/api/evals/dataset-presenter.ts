@@ -1,0 +1,117 @@
+import { z } from "zod";
+import { ROW_SOURCES, ROW_STATUSES } from "../../domain/evals/dataset.ts";
+import { IMPORT_MODES, IMPORT_STATUSES } from "../../domain/evals/import.ts";
+import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
+import type { DatasetRow } from "../../stores/evals/datasets.ts";
+import type { ImportRow } from "../../stores/evals/imports.ts";
+
+const values = z.record(z.string(), z.unknown());
+
+export const datasetSchema = z
+  .object({
+    dataset_id: z.uuid(),
+    name: z.string(),
+    description: z.string(),
+    project_id: z.uuid().nullable(),
+    version: z.int().describe("Grows with each change of its rows; 0 has none."),
+    row_count: z.int().describe("Rows of the present version, archived ones included."),
+    input_schema: values.nullable().describe("JSON Schema 2020-12 that the inputs of each row must meet."),
+    metadata: values,
+    tags: z.array(z.string()),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: "Dataset" });
+
+export function presentDataset(dataset: DatasetRow): z.infer<typeof datasetSchema> {
+  return {
+    dataset_id: dataset.dataset_id,
+    name: dataset.name,
+    description: dataset.description,
+    project_id: dataset.project_id,
+    version: dataset.version,
+    row_count: dataset.row_count,
+    input_schema: dataset.input_schema,
+    metadata: dataset.metadata,
+    tags: [...dataset.tags],
+    created_at: dataset.created_at,
+    updated_at: dataset.updated_at,
+  };
+}
+
+export const rowSchema = z
+  .object({
+    row_id: z.uuid(),
+    dataset_id: z.uuid(),
+    version: z.int().describe("The version of the dataset since which the row is so."),
+    external_id: z.string().nullable(),
+    inputs: values,
+    expected_outputs: values,
+    metadata: values,
+    split: z.string().nullable(),
+    tags: z.array(z.string()),
+    source: z.object({ type: z.enum(ROW_SOURCES), run_id: z.uuid().nullable() }),
+    status: z.enum(ROW_STATUSES).describe("Experiments leave archived rows out."),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: "DatasetRow" });
+
+export function presentRow(row: DatasetRowRow): z.infer<typeof rowSchema> {
+  return {
+    row_id: row.row_id,
+    dataset_id: row.dataset_id,
+    version: row.from_version,
+    external_id: row.external_id,
+    inputs: row.inputs,
+    expected_outputs: row.expected_outputs,
+    metadata: row.metadata,
+    split: row.split,
+    tags: [...row.tags],
+    source: { type: row.source_type, run_id: row.source_run_id },
+    status: row.status,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  };
+}
+
+export const importSchema = z
+  .object({
+    import_id: z.uuid(),
+    dataset_id: z.uuid(),
+    status: z.enum(IMPORT_STATUSES),
+    mode: z.enum(IMPORT_MODES),
+    dry_run: z.boolean(),
+    counts: z.object({
+      read: z.int(),
+      created: z.int(),
+      updated: z.int(),
+      skipped: z.int().describe("There already, and unchanged."),
+      failed: z.int(),
+      removed: z.int().describe("By `replace`: rows that the import does not have."),
+    }),
+    errors: z
+      .array(z.object({ line: z.int().nullable(), code: z.string(), message: z.string() }))
+      .describe("A hundred at most; `counts.failed` counts all. `line` is null where it is about the whole."),
+    preview: z.array(values).describe("The first ten rows as they are written."),
+    version: z.int().nullable().describe("The version of the dataset that has the rows; null of a dry run."),
+    created_at: z.iso.datetime(),
+    finished_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: "DatasetImport" });
+
+export function presentImport(row: ImportRow): z.infer<typeof importSchema> {
+  return {
+    import_id: row.import_id,
+    dataset_id: row.dataset_id,
+    status: row.status,
+    mode: row.mode,
+    dry_run: row.dry_run,
+    counts: { ...row.counts },
+    errors: row.errors.map((issue) => ({ line: issue.line, code: issue.code, message: issue.message })),
+    preview: row.preview.map((each) => ({ ...each })),
+    version: row.version,
+    created_at: row.created_at,
+    finished_at: row.finished_at,
+  };
+}

@@ -1,0 +1,179 @@
+import { z } from "zod";
+import type { JsonObject } from "../../domain/json.ts";
+import { changeDataset, createDataset, deleteDataset, requireDataset } from "../../services/evals/datasets.ts";
+import { listDatasets } from "../../stores/evals/datasets.ts";
+import type { DatasetRow } from "../../stores/evals/datasets.ts";
+import type { ApiDeps } from "../deps.ts";
+import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { visibleText } from "../http/text-fields.ts";
+import { datasetSchema, presentDataset } from "./dataset-presenter.ts";
+
+const DATASETS = "/v2/evals/datasets";
+export const DATASET = `${DATASETS}/{dataset_id}` as const;
+export const datasetParams = z.object({ dataset_id: pathId("dataset") });
+
+const TAG = "Evaluation datasets";
+const ETAG = { ETag: "For If-Match." };
+const name = z.string().trim().min(1).max(200);
+const description = z.string().max(10_000);
+const object = z.record(z.string(), z.json());
+const inputSchema = object.nullable().describe("JSON Schema 2020-12 that the inputs of each row must meet.");
+const tags = z.array(visibleText(64)).max(20);
+const projectId = z.uuid().nullable().describe("The project whose flow the rows are for.");
+
+const createBody = z
+  .strictObject({
+    name,
+    description: description.default(""),
+    project_id: projectId.default(null),
+    input_schema: inputSchema.default(null),
+    metadata: object.default({}),
+    tags: tags.default([]),
+  })
+  .meta({ id: "DatasetCreate" });
+const changeBody = z
+  .strictObject({
+    name: name.optional(),
+    description: description.optional(),
+    project_id: projectId.optional(),
+    input_schema: inputSchema.optional(),
+    metadata: object.optional(),
+    tags: tags.optional(),
+  })
+  .meta({ id: "DatasetChange" });
+
+/** `/v2/evals/datasets`: rows of inputs and expected outputs, in versions. */
+export function createDatasetOperations(deps: ApiDeps): Operation[] {
+  const { db } = deps;
+  const shown = (dataset: DatasetRow) => ({
+    status: 200,
+    body: presentDataset(dataset),
+    headers: { ETag: revisionTag(dataset.revision) },
+  });
+
+  return [
+    defineOperation({
+      id: "listDatasets",
+      method: "GET",
+      path: DATASETS,
+      tag: TAG,
+      summary: "List datasets",
+      auth: "secret",
+      query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional(), tag: visibleText(64).optional() }),
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of datasets.", schema: pageOf(datasetSchema, "DatasetPage") } },
+      async handler({ query, principal: { org_id } }) {
+        const search = { project_id: query.project_id ?? null, tag: query.tag ?? null };
+        const page = await listPage({
+          list: "datasets",
+          orgId: org_id,
+          query,
+          filters: search,
+          fetch: (keyset) => db.org(org_id, (connection) => listDatasets(connection, search, keyset)),
+          idOf: (dataset) => dataset.dataset_id,
+          present: presentDataset,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "createDataset",
+      method: "POST",
+      path: DATASETS,
+      tag: TAG,
+      summary: "Create a dataset",
+      auth: "secret",
+      body: createBody,
+      idempotent: true,
+      problems: ["not_found"],
+      examples: {
+        plain: { name: "Questions" },
+        checked: {
+          name: "Questions",
+          description: "What customers asked in October",
+          input_schema: {
+            type: "object",
+            required: ["in-0"],
+            properties: { "in-0": { type: "string", minLength: 3 } },
+          },
+          tags: ["support"],
+        },
+      },
+      success: {
+        201: {
+          description: "The dataset, without rows.",
+          schema: datasetSchema,
+          headers: { Location: "Its address.", ...ETAG },
+          links: {
+            getDataset: { operationId: "getDataset", parameters: { dataset_id: "$response.body#/dataset_id" } },
+          },
+        },
+      },
+      async handler({ body, principal: { org_id }, newId }) {
+        const dataset_id = newId();
+        const input_schema = body.input_schema as JsonObject | null;
+        const metadata = body.metadata as JsonObject;
+        const dataset = await createDataset(deps, { ...body, input_schema, metadata, dataset_id, org_id });
+        const { body: view, headers } = shown(dataset);
+        return { status: 201, body: view, headers: { ...headers, Location: `${DATASETS}/${dataset_id}` } };
+      },
+    }),
+    defineOperation({
+      id: "getDataset",
+      method: "GET",
+      path: DATASET,
+      tag: TAG,
+      summary: "Get a dataset",
+      auth: "secret",
+      params: datasetParams,
+      success: { 200: { description: "The dataset.", schema: datasetSchema, headers: ETAG } },
+      async handler({ params: { dataset_id }, principal: { org_id } }) {
+        return shown(await db.org(org_id, (connection) => requireDataset(connection, dataset_id)));
+      },
+    }),
+    defineOperation({
+      id: "changeDataset",
+      method: "PATCH",
+      path: DATASET,
+      tag: TAG,
+      summary: "Change a dataset",
+      description: "Its rows stay as they are: another `input_schema` holds for rows that are written from now on.",
+      auth: "secret",
+      params: datasetParams,
+      headers: ifMatchHeaders,
+      body: changeBody,
+      problems: ["precondition_failed"],
+      examples: { rename: { name: "Questions of October" }, tags: { tags: ["support", "golden"] } },
+      success: { 200: { description: "The dataset as it is now.", schema: datasetSchema, headers: ETAG } },
+      async handler({ params: { dataset_id }, headers, body, principal: { org_id } }) {
+        const change = {
+          ...body,
+          input_schema: body.input_schema as JsonObject | null | undefined,
+          metadata: body.metadata as JsonObject | undefined,
+        };
+        const dataset = await changeDataset(deps, org_id, dataset_id, change, (found) =>
+          requireMatch(headers["if-match"], revisionTag(found.revision)),
+        );
+        return shown(dataset);
+      },
+    }),
+    defineOperation({
+      id: "deleteDataset",
+      method: "DELETE",
+      path: DATASET,
+      tag: TAG,
+      summary: "Delete a dataset with all its versions",
+      auth: "secret",
+      params: datasetParams,
+      success: { 204: { description: "It is gone." } },
+      async handler({ params: { dataset_id }, principal: { org_id } }) {
+        await deleteDataset(deps, org_id, dataset_id);
+        return { status: 204 };
+      },
+    }),
+  ];
+}

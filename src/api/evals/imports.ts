@@ -1,0 +1,200 @@
+import { Readable } from "node:stream";
+import { z } from "zod";
+import { notFound, tooLarge } from "../../domain/errors.ts";
+import {
+  FILE_TYPES,
+  IMPORT_MODES,
+  MAX_IMPORT_ROWS,
+  mappingSchema,
+  runFilterSchema,
+} from "../../domain/evals/import.ts";
+import type { FileType, ImportSource } from "../../domain/evals/import.ts";
+import { BlobTooLarge } from "../../platform/blobs/blobs.ts";
+import { requireDataset } from "../../services/evals/datasets.ts";
+import { requireProject } from "../../services/projects/projects.ts";
+import { findImport, insertImport } from "../../stores/evals/imports.ts";
+import type { NewImport } from "../../stores/evals/imports.ts";
+import type { ApiDeps } from "../deps.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { JsonAnswer, Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { jsonField, readMultipart } from "../http/read-multipart.ts";
+import { importSchema, presentImport } from "./dataset-presenter.ts";
+import { DATASET, datasetParams } from "./datasets.ts";
+
+const TAG = "Evaluation datasets";
+const IMPORTS = `${DATASET}/imports` as const;
+const params = datasetParams.extend({ import_id: pathId("import") });
+
+const address = z.url({ protocol: /^https?$/, error: "An http or https address is expected" }).max(2048);
+const fileSource = z
+  .strictObject({
+    type: z.enum(FILE_TYPES),
+    text: z.string().min(1).optional().describe("The file itself."),
+    url: address.optional().describe("Where the file is."),
+  })
+  .refine(({ text, url }) => (text === undefined) !== (url === undefined), {
+    message: "Either text or url is expected; send a file as multipart/form-data",
+  });
+const runsSource = z.strictObject({
+  type: z.literal("runs"),
+  filter: runFilterSchema,
+  limit: z.int().min(1).max(MAX_IMPORT_ROWS).default(1000).describe("The newest so many."),
+});
+const options = {
+  mode: z
+    .enum(IMPORT_MODES)
+    .default("append")
+    .describe(
+      "`append` leaves rows of an external id that is there already as they are; `upsert` changes them; `replace` also removes all others.",
+    ),
+  on_error: z
+    .enum(["skip", "abort"])
+    .default("skip")
+    .describe("`abort`: the first record that cannot be a row ends the import, and nothing is written."),
+  dry_run: z.boolean().default(false).describe("Only tells what would be written."),
+};
+const importBody = z
+  .strictObject({ source: z.union([runsSource, fileSource]), mapping: mappingSchema.nullish(), ...options })
+  .meta({ id: "DatasetImportCreate" });
+const importForm = z
+  .strictObject({
+    file: z.file().describe("The file: CSV, JSONL or JSON."),
+    type: z.enum(FILE_TYPES).optional().describe("Default: by the file's name, else CSV."),
+    mapping: jsonField(mappingSchema).optional(),
+    ...options,
+  })
+  .meta({ id: "DatasetImportUpload" });
+
+/** `/v2/evals/datasets/{dataset_id}/imports`: rows from files and from runs. */
+export function createImportOperations(deps: ApiDeps): Operation[] {
+  const { config, db, blobs, evals, logger } = deps;
+  const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
+  const discard = async (key: string): Promise<void> => {
+    await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
+  };
+
+  async function store(orgId: string, content: AsyncIterable<Uint8Array>): Promise<string> {
+    try {
+      return (await blobs.put(orgId, content, { maxBytes })).key;
+    } catch (error) {
+      throw error instanceof BlobTooLarge ? tooLarge("file", maxBytes) : error;
+    }
+  }
+
+  async function begin(row: NewImport): Promise<JsonAnswer> {
+    const { org_id, import_id, dataset_id } = row;
+    const inserted = await db.org(org_id, (connection) => insertImport(connection, row));
+    // The same request again: the first one's file is the one that is read.
+    if (!inserted && "blob_key" in row.source) await discard(row.source.blob_key);
+    const found = await db.org(org_id, (connection) => findImport(connection, import_id));
+    if (found === null) throw notFound("import");
+    // The row is what counts: a start that is lost is made up for by the sweeper.
+    await evals
+      .startImport({ org_id, import_id })
+      .catch((err: unknown) => logger.warn({ err, import_id }, "import not started"));
+    return {
+      status: 202,
+      body: presentImport(found),
+      headers: { Location: `/v2/evals/datasets/${dataset_id}/imports/${import_id}` },
+    };
+  }
+
+  return [
+    defineOperation({
+      id: "createDatasetImport",
+      method: "POST",
+      path: IMPORTS,
+      tag: TAG,
+      summary: "Import rows into a dataset",
+      description: `From a file (as \`text\`, behind an address, or as multipart \`file\` with fields) or from runs of a flow, ${MAX_IMPORT_ROWS} rows at most. It is read in the background and
+applied all at once: the dataset has one version more, or it is as it was. Runs of experiments and sub-flows are never imported; the row of a run has the run's id as its external id.`,
+      auth: "secret",
+      params: datasetParams,
+      body: importBody.optional(),
+      multipart: importForm,
+      bodyLimit: "run",
+      idempotent: "claim",
+      problems: ["bad_request", "not_found"],
+      examples: {
+        csv: {
+          source: { type: "csv", text: "question,answer\nWhen do you open?,At nine.\n" },
+          mapping: { inputs: { "in-0": "question" }, expected_outputs: { "out-0": "answer" } },
+        },
+        runs: {
+          source: { type: "runs", filter: { project_id: "0197f0a0-0000-7000-8000-000000000000" }, limit: 100 },
+          mode: "upsert",
+          dry_run: true,
+        },
+      },
+      success: {
+        202: {
+          description: "It will be read.",
+          schema: importSchema,
+          headers: { Location: "Its address." },
+          links: {
+            getDatasetImport: {
+              operationId: "getDatasetImport",
+              parameters: { dataset_id: "$request.path.dataset_id", import_id: "$response.body#/import_id" },
+            },
+          },
+        },
+      },
+      async handler({ params: { dataset_id }, body, principal: { org_id }, ctx, newId }) {
+        await db.org(org_id, (connection) => requireDataset(connection, dataset_id));
+        const ids = { import_id: newId(), org_id, dataset_id };
+        if (body === undefined) {
+          const { files, fields } = await readMultipart(
+            ctx,
+            importForm,
+            { maxFileBytes: maxBytes },
+            {
+              take: async (file) => ({ key: await store(org_id, file.content), name: file.filename }),
+              undo: ({ key }: { key: string; name: string }) => discard(key),
+            },
+          );
+          const [file] = files;
+          const type = fields.type ?? typeOf(file?.name ?? "");
+          const source: ImportSource = { type, blob_key: file?.key ?? "" };
+          return await begin({ ...ids, ...fields, source, mapping: fields.mapping ?? null });
+        }
+        const source = await sourceOf(org_id, body.source);
+        return await begin({ ...ids, ...body, source, mapping: body.mapping ?? null });
+      },
+    }),
+    defineOperation({
+      id: "getDatasetImport",
+      method: "GET",
+      path: `${IMPORTS}/{import_id}`,
+      tag: TAG,
+      summary: "Get an import, with its counts and errors so far",
+      auth: "secret",
+      params,
+      success: { 200: { description: "The import.", schema: importSchema } },
+      async handler({ params: { dataset_id, import_id }, principal: { org_id } }) {
+        const found = await db.org(org_id, async (connection) => {
+          await requireDataset(connection, dataset_id);
+          return await findImport(connection, import_id);
+        });
+        if (found?.dataset_id !== dataset_id) throw notFound("import");
+        return { status: 200, body: presentImport(found) };
+      },
+    }),
+  ];
+
+  async function sourceOf(orgId: string, source: z.output<typeof importBody>["source"]): Promise<ImportSource> {
+    if (source.type === "runs") {
+      await requireProject(db, orgId, source.filter.project_id, "project");
+      return source;
+    }
+    if (source.url !== undefined) return { type: source.type, url: source.url };
+    const content = Readable.from([Buffer.from(source.text ?? "")]) as AsyncIterable<Uint8Array>;
+    return { type: source.type, blob_key: await store(orgId, content) };
+  }
+}
+
+function typeOf(filename: string): FileType {
+  const ending = filename.slice(filename.lastIndexOf(".") + 1).toLowerCase();
+  if (ending === "ndjson") return "jsonl";
+  return FILE_TYPES.find((type) => type === ending) ?? "csv";
+}

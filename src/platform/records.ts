@@ -1,0 +1,196 @@
+import { parse } from "csv-parse";
+import { pipeline } from "node:stream/promises";
+import { PassThrough } from "node:stream";
+import type { Readable } from "node:stream";
+
+/** Longest line of a JSONL file, and longest record of a CSV file (bytes). */
+const MAX_RECORD_BYTES = 4 * 1024 * 1024;
+/** Longest JSON file (bytes): it is read as a whole. */
+const MAX_JSON_BYTES = 32 * 1024 * 1024;
+const MAX_COLUMNS = 1000;
+const MAX_DEPTH = 100;
+
+/** Thrown where a file cannot be read as what it is said to be; the message is for its owner. */
+export class RecordsUnreadable extends Error {
+  constructor(message: string, options?: { cause: unknown }) {
+    super(message.toWellFormed(), options);
+    this.name = "RecordsUnreadable";
+  }
+}
+
+/** A record of a file and the line that it begins in (from 1; of JSON the number of the item), or why it cannot be read. */
+export type FileRecord =
+  | { readonly line: number; readonly value: unknown }
+  | { readonly line: number; readonly problem: string };
+
+/** Reads the records of a file one after the other. Throws RecordsUnreadable where nothing more can be read. */
+export function readRecords(type: "csv" | "jsonl" | "json", content: Readable): AsyncIterable<FileRecord> {
+  if (type === "csv") return readCsv(content);
+  return type === "jsonl" ? readJsonLines(content) : readJson(content);
+}
+
+async function* readCsv(content: Readable): AsyncGenerator<FileRecord> {
+  const rows = parse({
+    bom: true,
+    info: true,
+    relax_column_count: true,
+    skip_empty_lines: true,
+    max_record_size: MAX_RECORD_BYTES,
+  });
+  const done = pipeline(content, rows).catch(() => undefined);
+  let columns: readonly string[] | undefined;
+  try {
+    for await (const { record, info } of rows as AsyncIterable<{ record: string[]; info: { lines: number } }>) {
+      if (columns === undefined) {
+        columns = requireColumns(record);
+        continue;
+      }
+      const line = info.lines;
+      if (record.length === columns.length) {
+        yield { line, value: Object.fromEntries(columns.map((name, i) => [name, record[i] ?? ""])) };
+      } else yield { line, problem: `The record has ${record.length} fields where the header has ${columns.length}` };
+    }
+  } catch (error) {
+    if (error instanceof RecordsUnreadable || !isOfCsv(error)) throw error;
+    throw new RecordsUnreadable(`The file is not valid CSV: ${error.message}`, { cause: error });
+  } finally {
+    content.destroy();
+    await done;
+  }
+  if (columns === undefined)
+    throw new RecordsUnreadable("The file is empty: a header with the names of its columns is expected.");
+}
+
+function requireColumns(names: string[]): string[] {
+  if (names.length > MAX_COLUMNS) throw new RecordsUnreadable(`The file has more than ${MAX_COLUMNS} columns.`);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined)
+    throw new RecordsUnreadable(`The header names the column ${JSON.stringify(twice.slice(0, 100))} twice.`);
+  if (names.includes("__proto__")) throw new RecordsUnreadable("A column cannot be called __proto__.");
+  return names;
+}
+
+function isOfCsv(error: unknown): error is Error {
+  return (
+    error instanceof Error &&
+    typeof (error as { code?: unknown }).code === "string" &&
+    (error as unknown as { code: string }).code.startsWith("CSV_")
+  );
+}
+
+async function* readJsonLines(content: Readable): AsyncGenerator<FileRecord> {
+  let line = 0;
+  for await (const bytes of linesOf(content)) {
+    line += 1;
+    if (bytes === null) yield { line, problem: `The line is longer than ${MAX_RECORD_BYTES} bytes` };
+    else {
+      const text = bytes
+        .toString("utf8")
+        .replace(/^\uFEFF/, "")
+        .trim();
+      if (text !== "") yield parsed(line, text);
+    }
+  }
+}
+
+/** Lines as bytes; null for one that is too long, of which no more than that is kept. */
+async function* linesOf(content: Readable): AsyncGenerator<Buffer | null> {
+  let parts: Buffer[] = [];
+  let length = 0;
+  const take = (): Buffer | null => {
+    const line = length > MAX_RECORD_BYTES ? null : Buffer.concat(parts);
+    parts = [];
+    length = 0;
+    return line;
+  };
+  const keep = (part: Buffer): void => {
+    length += part.length;
+    if (length > MAX_RECORD_BYTES) parts = [];
+    else parts.push(part);
+  };
+  for await (const chunk of content as AsyncIterable<Buffer>) {
+    let from = 0;
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, from)) {
+      keep(chunk.subarray(from, end));
+      yield take();
+      from = end + 1;
+    }
+    keep(chunk.subarray(from));
+  }
+  if (length > 0) yield take();
+}
+
+async function* readJson(content: Readable): AsyncGenerator<FileRecord> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of content as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > MAX_JSON_BYTES)
+      throw new RecordsUnreadable(`A JSON file is at most ${MAX_JSON_BYTES} bytes: send longer ones as JSONL.`);
+    parts.push(chunk);
+  }
+  const whole = parsed(
+    1,
+    Buffer.concat(parts)
+      .toString("utf8")
+      .replace(/^\uFEFF/, ""),
+  );
+  if ("problem" in whole) throw new RecordsUnreadable(`The file cannot be read: ${whole.problem}`);
+  const items = Array.isArray(whole.value) ? whole.value : (whole.value as { rows?: unknown } | null)?.rows;
+  if (!Array.isArray(items)) throw new RecordsUnreadable("A list of objects is expected, or an object with `rows`.");
+  for (const [index, value] of items.entries()) yield { line: index + 1, value };
+}
+
+function parsed(line: number, text: string): FileRecord {
+  try {
+    const value: unknown = JSON.parse(text);
+    const problem = faultOf(value, MAX_DEPTH, text.includes("__proto__") || text.includes("\\u"));
+    return problem === undefined ? { line, value } : { line, problem };
+  } catch (error) {
+    return {
+      line,
+      problem: error instanceof Error ? error.message.slice(0, 300).toWellFormed() : "It is not valid JSON",
+    };
+  }
+}
+
+/** Why a value is not taken: it nests too deep, or has a member that would replace a prototype. */
+function faultOf(value: unknown, depth: number, names: boolean): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (depth === 0) return `It nests deeper than ${MAX_DEPTH} levels`;
+  if (names && Object.hasOwn(value, "__proto__")) return "A member cannot be called __proto__";
+  for (const item of Object.values(value)) {
+    const fault = faultOf(item, depth - 1, names);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+/** A row of a CSV file. Cells that a spreadsheet would take for a formula begin with an apostrophe. */
+export function csvLine(cells: readonly string[]): string {
+  const quoted = cells.map((cell) => {
+    const inert = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+    return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
+  });
+  return `${quoted.join(",")}\r\n`;
+}
+
+/** Characters of an export's chunk. */
+const CHUNK_CHARS = 64 * 1024;
+
+/** A text made piece by piece as a stream, a page of rows at a time. */
+export function textStream(pieces: AsyncIterable<string>): Readable {
+  const out = new PassThrough();
+  const gathered = (async function* () {
+    let text = "";
+    for await (const piece of pieces) {
+      text += piece;
+      if (text.length < CHUNK_CHARS) continue;
+      yield text;
+      text = "";
+    }
+    yield text;
+  })();
+  void pipeline(gathered, out).catch((error: Error) => out.destroy(error));
+  return out;
+}

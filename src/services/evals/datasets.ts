@@ -1,0 +1,195 @@
+import { Problem, ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
+import type { ValidationIssue } from "../../domain/errors.ts";
+import { tooLong } from "../../domain/evals/dataset.ts";
+import type { NewRow, RowContent, RowStatus } from "../../domain/evals/dataset.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
+import { isUniqueViolation } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import {
+  findDataset,
+  insertDataset,
+  markDatasetDeleted,
+  nextVersion,
+  updateDataset,
+} from "../../stores/evals/datasets.ts";
+import type { DatasetChange, DatasetRow, NewDataset } from "../../stores/evals/datasets.ts";
+import { closeRow, findRow, insertRows, reviseRow } from "../../stores/evals/dataset-rows.ts";
+import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
+import { requireProject } from "../projects/projects.ts";
+
+/** What datasets are kept with. */
+export interface DatasetDeps {
+  readonly db: Database;
+  /** Checks inputs against a schema that a user wrote. */
+  readonly evaluation: Pick<Evaluation, "schema">;
+}
+
+const DATASET = "dataset";
+const INPUT_SCHEMA = ["body", "input_schema"] as const;
+
+/** Throws 404 where there is none. */
+export async function requireDataset(db: Db, datasetId: string, lock = false): Promise<DatasetRow> {
+  const dataset = await findDataset(db, datasetId, lock);
+  if (dataset === null) throw notFound(DATASET);
+  return dataset;
+}
+
+/** Creates a dataset. Throws 404 for an unknown project, 422 for a schema that cannot be used. */
+export async function createDataset(deps: DatasetDeps, dataset: NewDataset): Promise<DatasetRow> {
+  const { org_id, project_id, input_schema } = dataset;
+  if (project_id !== null) await requireProject(deps.db, org_id, project_id, "project");
+  await requireSchema(deps, org_id, input_schema);
+  return await deps.db.org(org_id, async (connection) => {
+    await insertDataset(connection, dataset);
+    return await requireDataset(connection, dataset.dataset_id);
+  });
+}
+
+/** Changes a dataset; `check` is called with it as it is, locked. Throws 404 and 422. */
+export async function changeDataset(
+  deps: DatasetDeps,
+  orgId: string,
+  datasetId: string,
+  change: DatasetChange,
+  check: (dataset: DatasetRow) => void,
+): Promise<DatasetRow> {
+  await deps.db.org(orgId, (connection) => requireDataset(connection, datasetId));
+  if (change.project_id != null) await requireProject(deps.db, orgId, change.project_id, "project");
+  await requireSchema(deps, orgId, change.input_schema ?? null);
+  return await deps.db.orgTransaction(orgId, async (connection) => {
+    check(await requireDataset(connection, datasetId, true));
+    return (await updateDataset(connection, datasetId, change)) ?? (await requireDataset(connection, datasetId));
+  });
+}
+
+/** Deletes a dataset for every request that follows; housekeeping removes its rows. Throws 404. */
+export async function deleteDataset({ db }: Pick<DatasetDeps, "db">, orgId: string, datasetId: string): Promise<void> {
+  await db.orgTransaction(orgId, async (connection) => {
+    await requireDataset(connection, datasetId, true);
+    await markDatasetDeleted(connection, datasetId);
+  });
+}
+
+async function requireSchema({ evaluation }: DatasetDeps, orgId: string, schema: JsonObject | null): Promise<void> {
+  if (schema === null) return;
+  const checked = await evaluation.schema(orgId, schema, []);
+  if (!checked.ok) throw invalid(INPUT_SCHEMA, checked.message);
+}
+
+/** Where the inputs of rows break the dataset's schema, by the index of the row: one message for each that does. */
+export async function brokenInputs(
+  { evaluation }: Pick<DatasetDeps, "evaluation">,
+  { org_id, input_schema }: Pick<DatasetRow, "org_id" | "input_schema">,
+  rows: readonly RowContent[],
+): Promise<Map<number, string>> {
+  const broken = new Map<number, string>();
+  if (input_schema === null || rows.length === 0) return broken;
+  const checked = await evaluation.schema(
+    org_id,
+    input_schema,
+    rows.map((row) => row.inputs),
+  );
+  if (!checked.ok) throw invalid(["body"], `The dataset's input_schema cannot be used: ${checked.message}`);
+  for (const [index, [issue]] of checked.issues.entries()) {
+    if (issue) broken.set(index, `inputs${issue.path.map((step) => `.${step}`).join("")} ${issue.message}`);
+  }
+  return broken;
+}
+
+async function requireInputs(
+  deps: DatasetDeps,
+  dataset: DatasetRow,
+  rows: readonly RowContent[],
+  locOf: (index: number) => ReadonlyArray<string | number>,
+): Promise<void> {
+  const issues: ValidationIssue[] = rows.flatMap((row, index) => {
+    const msg = tooLong(row);
+    return msg === undefined ? [] : [{ loc: locOf(index), msg, type: "too_long" }];
+  });
+  for (const [index, msg] of await brokenInputs(deps, dataset, rows)) {
+    issues.push({ loc: [...locOf(index), "inputs"], msg, type: "value_error" });
+  }
+  if (issues.length > 0) throw new ValidationProblem(issues);
+}
+
+/** Adds rows as one version. Called again with the same ids it adds nothing. Throws 404, 409 for an external id in use, and 422. */
+export async function addRows(
+  deps: DatasetDeps,
+  orgId: string,
+  datasetId: string,
+  rows: readonly NewRow[],
+  locOf: (index: number) => ReadonlyArray<string | number>,
+): Promise<DatasetRowRow[]> {
+  const dataset = await deps.db.org(orgId, (connection) => requireDataset(connection, datasetId));
+  await requireInputs(deps, dataset, rows, locOf);
+  return await changingRows(deps.db, orgId, async (connection) => {
+    await requireDataset(connection, datasetId, true);
+    const [first] = rows;
+    if (first !== undefined && (await findRow(connection, datasetId, first.row_id, null)) === null) {
+      const version = await nextVersion(connection, datasetId, rows.length);
+      await insertRows(connection, orgId, datasetId, version ?? 0, rows);
+    }
+    const added: DatasetRowRow[] = [];
+    for (const { row_id } of rows) added.push(await requireRow(connection, datasetId, row_id, null));
+    return added;
+  });
+}
+
+/** A row as it is now or was in a version. Throws 404. */
+export async function requireRow(
+  db: Db,
+  datasetId: string,
+  rowId: string,
+  version: number | null,
+): Promise<DatasetRowRow> {
+  const row = await findRow(db, datasetId, rowId, version);
+  if (row === null) throw notFound("row");
+  return row;
+}
+
+/** What of a row may be changed; what is absent stays. */
+export type RowChange = { readonly [Member in keyof RowContent]?: RowContent[Member] | undefined } & {
+  readonly status?: RowStatus | undefined;
+};
+
+/** Changes a row: the dataset's next version has it as it is then. `check` is called with the row as it is. Throws 404, 409 and 422. */
+export async function changeRow(
+  deps: DatasetDeps,
+  orgId: string,
+  datasetId: string,
+  rowId: string,
+  change: RowChange,
+  check: (row: DatasetRowRow) => void,
+): Promise<DatasetRowRow> {
+  const dataset = await deps.db.org(orgId, (connection) => requireDataset(connection, datasetId));
+  return await changingRows(deps.db, orgId, async (connection) => {
+    await requireDataset(connection, datasetId, true);
+    const row = await requireRow(connection, datasetId, rowId, null);
+    check(row);
+    const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+    const next = { ...row, ...given };
+    if (change.inputs !== undefined) await requireInputs(deps, dataset, [next], () => ["body"]);
+    const version = (await nextVersion(connection, datasetId, 0)) ?? 0;
+    await closeRow(connection, datasetId, rowId, version);
+    return await reviseRow(connection, orgId, row, version, next);
+  });
+}
+
+/** Removes a row from the dataset's next version; earlier ones keep it. Throws 404. */
+export async function deleteRow(db: Database, orgId: string, datasetId: string, rowId: string): Promise<void> {
+  await db.orgTransaction(orgId, async (connection) => {
+    await requireDataset(connection, datasetId, true);
+    await requireRow(connection, datasetId, rowId, null);
+    await closeRow(connection, datasetId, rowId, (await nextVersion(connection, datasetId, -1)) ?? 0);
+  });
+}
+
+async function changingRows<T>(db: Database, orgId: string, work: (connection: Db) => Promise<T>): Promise<T> {
+  try {
+    return await db.orgTransaction(orgId, work);
+  } catch (error) {
+    if (!isUniqueViolation(error, "eval_dataset_rows_external_key")) throw error;
+    throw new Problem("conflict", "The dataset has a row with this external_id already: change that row.");
+  }
+}

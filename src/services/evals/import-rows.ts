@@ -1,0 +1,211 @@
+import { uuidv7 } from "uuidv7";
+import type { RowContent } from "../../domain/evals/dataset.ts";
+import { MAX_IMPORT_ERRORS, MAX_IMPORT_ROWS, PREVIEW_ROWS, mapRecord } from "../../domain/evals/import.ts";
+import type { ImportCounts, ImportInput, ImportIssue } from "../../domain/evals/import.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { RecordsUnreadable } from "../../platform/records.ts";
+import type { Db } from "../../stores/db.ts";
+import { findDataset, nextVersion } from "../../stores/evals/datasets.ts";
+import type { DatasetRow } from "../../stores/evals/datasets.ts";
+import {
+  applyImport,
+  endImport,
+  findImport,
+  forgetStaged,
+  noteImport,
+  setRowCount,
+  stageRows,
+} from "../../stores/evals/imports.ts";
+import type { ImportRow, StagedRow } from "../../stores/evals/imports.ts";
+import { brokenInputs } from "./datasets.ts";
+import type { DatasetDeps } from "./datasets.ts";
+import { SourceUnreadable, recordsOf } from "./import-source.ts";
+import type { SourceDeps, SourceRecord } from "./import-source.ts";
+
+export type ImportDeps = SourceDeps & DatasetDeps;
+
+/** Rows that are written together while the source is read. */
+const BATCH = 1000;
+
+/** Thrown to take back what a dry run has done. */
+class DryRun extends Error {}
+
+/** What has been found of an import so far. */
+interface Found {
+  readonly read: number;
+  readonly failed: number;
+  readonly errors: ImportIssue[];
+  readonly preview: RowContent[];
+}
+
+/**
+ * Reads an import's source and applies it to its dataset, all of it in one version or nothing. Can be called again after any
+ * failure. What is wrong with the source is in the import's row; anything else is thrown.
+ */
+export async function importRows(deps: ImportDeps, input: ImportInput, signal: AbortSignal): Promise<void> {
+  const { db } = deps;
+  const { org_id, import_id } = input;
+  const job = await db.org(org_id, (connection) => findImport(connection, import_id));
+  if (job === null || job.status === "completed" || job.status === "failed") return;
+  const dataset = await db.org(org_id, (connection) => findDataset(connection, job.dataset_id));
+  const reading = createReading(deps, job, dataset);
+  try {
+    if (dataset === null) throw new SourceUnreadable("dataset_gone", "The dataset has been deleted.");
+    await db.org(org_id, (connection) => forgetStaged(connection, import_id));
+    for await (const record of recordsOf(deps, org_id, job.source, signal)) {
+      signal.throwIfAborted();
+      await reading.take(record);
+    }
+    await reading.flush();
+  } catch (error) {
+    if (!(error instanceof SourceUnreadable || error instanceof RecordsUnreadable)) throw error;
+    const code = error instanceof SourceUnreadable ? error.code : "unreadable_file";
+    const { found } = reading;
+    // An import that is broken off lists the record that broke it off as its last error.
+    if (code !== "aborted") found.errors.unshift({ line: null, code, message: error.message });
+    await end(deps, job, "failed", found, { created: 0, updated: 0, removed: 0 }, null);
+    return;
+  }
+  await apply(deps, job, reading.found);
+}
+
+function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | null) {
+  const found = { read: 0, failed: 0, errors: [] as ImportIssue[], preview: [] as RowContent[] };
+  const seen = new Set<string>();
+  let batch: StagedRow[] = [];
+
+  function fail(line: number, code: string, message: string): void {
+    found.failed += 1;
+    if (found.errors.length < MAX_IMPORT_ERRORS) found.errors.push({ line, code, message });
+    if (job.on_error === "abort") throw new SourceUnreadable("aborted", message);
+  }
+
+  async function flush(): Promise<void> {
+    if (batch.length === 0 || dataset === null) return;
+    const rows = batch;
+    batch = [];
+    const broken = await brokenInputs(deps, dataset, rows);
+    for (const [index, message] of broken) fail(rows[index]?.line ?? 0, "input_schema", message);
+    const good = rows.filter((_, index) => !broken.has(index));
+    for (const { line: _line, row_id: _row, source_run_id: _run, ...row } of good.slice(
+      0,
+      PREVIEW_ROWS - found.preview.length,
+    ))
+      found.preview.push(row);
+    await deps.db.org(job.org_id, async (connection) => {
+      await stageRows(connection, job, good);
+      await noteImport(connection, job.import_id, {
+        counts: countsOf(found),
+        errors: found.errors,
+        preview: previewOf(found),
+      });
+    });
+  }
+
+  async function take(record: SourceRecord): Promise<void> {
+    found.read += 1;
+    if (found.read > MAX_IMPORT_ROWS)
+      throw new SourceUnreadable("too_many_rows", `One import takes ${MAX_IMPORT_ROWS} rows: divide it.`);
+    const { line } = record;
+    if ("problem" in record) return fail(line, "unreadable_record", record.problem);
+    const mapped = mapRecord(withoutOthers(record, job), job.mapping);
+    if (!mapped.ok) return fail(line, mapped.code, mapped.message);
+    const external_id = mapped.row.external_id ?? record.run_id ?? null;
+    if (external_id !== null && seen.has(external_id))
+      return fail(
+        line,
+        "duplicate_external_id",
+        `The external_id ${JSON.stringify(external_id.slice(0, 100))} came before`,
+      );
+    if (external_id !== null) seen.add(external_id);
+    batch.push({ ...mapped.row, external_id, line, row_id: uuidv7(), source_run_id: record.run_id ?? null });
+    if (batch.length >= BATCH) await flush();
+  }
+  return { found, take, flush };
+}
+
+/** Of a run without a mapping, the members of a row and not its nodes beside them. */
+function withoutOthers(record: { readonly value: unknown; readonly run_id?: string }, { mapping }: ImportRow): unknown {
+  if (record.run_id === undefined || mapping !== null) return record.value;
+  const { inputs, expected_outputs, external_id } = record.value as JsonObject;
+  return { inputs, expected_outputs, external_id };
+}
+
+async function apply(deps: ImportDeps, job: ImportRow, found: Found): Promise<void> {
+  const { db } = deps;
+  const { org_id, dataset_id, import_id, dry_run } = job;
+  let dry: Pick<ImportCounts, "created" | "updated" | "removed"> | undefined;
+  try {
+    await db.orgTransaction(org_id, async (connection) => {
+      const dataset = await findDataset(connection, dataset_id, true);
+      if (dataset === null) return;
+      const version = dataset.version + 1;
+      const changed = await applyImport(connection, job, version);
+      if (dry_run) {
+        dry = changed;
+        throw new DryRun();
+      }
+      const hasChanged = changed.created + changed.updated + changed.removed > 0;
+      if (hasChanged) {
+        await nextVersion(connection, dataset_id, 0);
+        await setRowCount(connection, dataset_id);
+      }
+      await endIn(connection, job, "completed", found, changed, hasChanged ? version : dataset.version);
+    });
+  } catch (error) {
+    if (!(error instanceof DryRun)) throw error;
+  }
+  if (dry) await end(deps, job, "completed", found, dry, null);
+  const after = await db.org(org_id, (connection) => findImport(connection, import_id));
+  if (after?.status === "running" || after?.status === "pending") {
+    found.errors.unshift({ line: null, code: "dataset_gone", message: "The dataset has been deleted." });
+    await end(deps, job, "failed", found, { created: 0, updated: 0, removed: 0 }, null);
+  } else await discardFile(deps, job);
+}
+
+type Changed = Pick<ImportCounts, "created" | "updated" | "removed">;
+
+async function end(
+  deps: ImportDeps,
+  job: ImportRow,
+  status: "completed" | "failed",
+  found: Found,
+  changed: Changed,
+  version: number | null,
+): Promise<void> {
+  await deps.db.orgTransaction(job.org_id, (connection) => endIn(connection, job, status, found, changed, version));
+  await discardFile(deps, job);
+}
+
+async function endIn(
+  connection: Db,
+  job: ImportRow,
+  status: "completed" | "failed",
+  found: Found,
+  changed: Changed,
+  version: number | null,
+): Promise<void> {
+  const { read, failed, errors } = found;
+  const skipped = status === "completed" ? read - failed - changed.created - changed.updated : 0;
+  const counts = { ...countsOf(found), ...changed, skipped };
+  await endImport(connection, job.import_id, {
+    status,
+    counts,
+    errors: errors.slice(0, MAX_IMPORT_ERRORS),
+    preview: previewOf(found),
+    version,
+  });
+}
+
+/** The file has been read. Where that fails, it stays: it is small beside what the dataset holds. */
+async function discardFile({ blobs }: ImportDeps, { source }: ImportRow): Promise<void> {
+  if ("blob_key" in source) await blobs.delete(source.blob_key).catch(() => undefined);
+}
+
+function countsOf({ read, failed }: Found): ImportCounts {
+  return { read, created: 0, updated: 0, skipped: 0, failed, removed: 0 };
+}
+
+function previewOf({ preview }: Found): JsonObject[] {
+  return preview.map((row) => ({ ...row, tags: [...row.tags] }));
+}

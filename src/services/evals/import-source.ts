@@ -1,0 +1,113 @@
+import { Readable } from "node:stream";
+import type { ImportSource, RunSourceFilter } from "../../domain/evals/import.ts";
+import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
+import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
+import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
+import { readRecords } from "../../platform/records.ts";
+import type { FileRecord } from "../../platform/records.ts";
+import type { Database } from "../../stores/db.ts";
+import { listRunsToImport } from "../../stores/evals/run-values.ts";
+import type { RunValues } from "../../stores/evals/run-values.ts";
+
+/** What the records of an import are read with. */
+export interface SourceDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+  /** Longest file behind an address (bytes). */
+  readonly maxBytes: number;
+}
+
+/** Thrown where the source of an import cannot be read; code and message are for its owner. */
+export class SourceUnreadable extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: { cause: unknown }) {
+    super(message.toWellFormed(), options);
+    this.name = "SourceUnreadable";
+    this.code = code;
+  }
+}
+
+/** A record, and the run that it is of. */
+export type SourceRecord = FileRecord & { readonly run_id?: string };
+
+/** The records of an import's source one after the other. Throws SourceUnreadable and RecordsUnreadable. */
+export async function* recordsOf(
+  deps: SourceDeps,
+  orgId: string,
+  source: ImportSource,
+  signal: AbortSignal,
+): AsyncGenerator<SourceRecord> {
+  if (source.type === "runs") yield* recordsOfRuns(deps, orgId, source.filter, source.limit);
+  else yield* readRecords(source.type, await open(deps, source, signal));
+}
+
+async function open(
+  { blobs, guardedFetch, maxBytes }: SourceDeps,
+  source: Exclude<ImportSource, { readonly type: "runs" }>,
+  signal: AbortSignal,
+): Promise<Readable> {
+  if ("blob_key" in source) {
+    try {
+      return (await blobs.openRead(source.blob_key)).stream;
+    } catch (error) {
+      if (!(error instanceof BlobNotFound)) throw error;
+      throw new SourceUnreadable("file_gone", "The file is no longer there: send it again.", { cause: error });
+    }
+  }
+  try {
+    const { status, body, url } = await guardedFetch.fetch({
+      url: source.url,
+      limits: { responseBytes: maxBytes },
+      signal,
+    });
+    if (status >= 200 && status <= 299) return Readable.from([body]);
+    throw new SourceUnreadable("http_status", `${new URL(url).origin} answered ${status}.`);
+  } catch (error) {
+    if (error instanceof FetchRefused) throw new SourceUnreadable("http_refused", error.message, { cause: error });
+    if (error instanceof FetchFailed) throw new SourceUnreadable("http_failed", error.message, { cause: error });
+    throw error;
+  }
+}
+
+const HIGHEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+const RUNS_AT_ONCE = 200;
+
+async function* recordsOfRuns(
+  { db, blobs }: SourceDeps,
+  orgId: string,
+  filter: RunSourceFilter,
+  limit: number,
+): AsyncGenerator<SourceRecord> {
+  let before = HIGHEST_ID;
+  let line = 0;
+  while (line < limit) {
+    const size = Math.min(RUNS_AT_ONCE, limit - line);
+    const runs = await db.org(orgId, (connection) => listRunsToImport(connection, filter, before, size));
+    for (const run of runs) yield { line: ++line, run_id: run.run_id, ...(await recordOfRun(blobs, run)) };
+    const last = runs.at(-1);
+    if (last === undefined || runs.length < size) return;
+    before = last.run_id;
+  }
+}
+
+/** Inputs and outputs, by node id; the id of the run names the row, so that it is not taken twice. */
+async function recordOfRun(blobs: BlobStore, run: RunValues): Promise<{ value: unknown } | { problem: string }> {
+  try {
+    const [inputs, outputs] = [await loadAll(blobs, run.inputs), await loadAll(blobs, run.outputs ?? {})];
+    return { value: { ...inputs, ...outputs, inputs, expected_outputs: outputs, external_id: run.run_id } };
+  } catch (error) {
+    if (!(error instanceof BlobNotFound)) throw error;
+    return { problem: "Values of the run are no longer there" };
+  }
+}
+
+/** The values themselves, wherever they are kept. */
+async function loadAll(blobs: BlobStore, values: Readonly<Record<string, StoredValue>>): Promise<JsonObject> {
+  const loaded: Array<[string, Json]> = [];
+  for (const [id, value] of Object.entries(values)) loaded.push([id, await loadValue(blobs, value)]);
+  return Object.fromEntries(loaded);
+}

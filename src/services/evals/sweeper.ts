@@ -1,0 +1,34 @@
+import { periodically } from "../../platform/periodically.ts";
+import type { Periodic } from "../../platform/periodically.ts";
+import type { Database } from "../../stores/db.ts";
+import { purgeDatasets } from "../../stores/evals/datasets.ts";
+import { takeOpenImports } from "../../stores/evals/imports.ts";
+import type { EvalStarter } from "../../temporal/evals.ts";
+
+const AGAIN_AFTER_MS = 10_000;
+const BATCH = 100;
+const PURGED_AT_ONCE = 1000;
+
+/**
+ * Starts again the imports that a dead process left (where they are under way, that does nothing), and removes what deleted
+ * datasets have left. Any number of processes may do it.
+ */
+export function startEvalSweeper(
+  { db, evals }: { readonly db: Database; readonly evals: EvalStarter },
+  intervalMs: number,
+  onError: (error: unknown) => void,
+): Periodic {
+  return periodically(
+    intervalMs,
+    async (isClosed) => {
+      for (const input of await db.system((connection) => takeOpenImports(connection, AGAIN_AFTER_MS, BATCH))) {
+        if (isClosed()) return;
+        await evals.startImport(input);
+      }
+      while ((await db.system((connection) => purgeDatasets(connection, PURGED_AT_ONCE))) === PURGED_AT_ONCE) {
+        if (isClosed()) return;
+      }
+    },
+    onError,
+  );
+}

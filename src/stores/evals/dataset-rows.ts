@@ -1,0 +1,147 @@
+import type { NewRow, RowContent, RowStatus } from "../../domain/evals/dataset.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+/** A row as it is from one version of its dataset on. */
+export interface DatasetRowRow extends NewRow {
+  readonly dataset_id: string;
+  readonly from_version: number;
+  readonly status: RowStatus;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+const CONTENT = "external_id, inputs, expected_outputs, metadata, split, tags";
+const COLUMNS = `row_id, dataset_id, from_version, ${CONTENT}, source_type, source_run_id, status, created_at, updated_at`;
+/** Rows of the version in the second parameter; null: the present one. */
+const AT_VERSION = `org_id = current_org() and dataset_id = $1::uuid
+  and case when $2::int is null then to_version is null else from_version <= $2 and (to_version is null or to_version > $2) end`;
+const PRESENT = "org_id = current_org() and dataset_id = $1::uuid and row_id = $2::uuid and to_version is null";
+
+/** Adds rows to the version that begins with them. Throws the unique violation of `eval_dataset_rows_external_key`. */
+export async function insertRows(
+  db: Db,
+  orgId: string,
+  datasetId: string,
+  version: number,
+  rows: readonly NewRow[],
+): Promise<void> {
+  await db.query(
+    {
+      name: "insert_eval_dataset_rows",
+      text: `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, ${CONTENT}, source_type, source_run_id)
+        select $1::uuid, $2::uuid, $3::int, r.row_id, r.external_id, r.inputs, r.expected_outputs, r.metadata, r.split,
+          array(select jsonb_array_elements_text(r.tags)), r.source_type, r.source_run_id
+        from jsonb_to_recordset($4::jsonb) r(row_id uuid, external_id text, inputs jsonb, expected_outputs jsonb, metadata jsonb,
+          split text, tags jsonb, source_type text, source_run_id uuid)`,
+    },
+    [orgId, datasetId, version, jsonb(rows)],
+  );
+}
+
+/** One row as it is now, or (with `version`) was then; null where there is none. */
+export async function findRow(
+  db: Db,
+  datasetId: string,
+  rowId: string,
+  version: number | null,
+): Promise<DatasetRowRow | null> {
+  const rows = await db.query<DatasetRowRow>(
+    {
+      name: "find_eval_dataset_row",
+      text: `select ${COLUMNS} from eval_dataset_rows where ${AT_VERSION} and row_id = $3::uuid`,
+    },
+    [datasetId, version, rowId],
+  );
+  return rows[0] ?? null;
+}
+
+export interface RowSearch {
+  readonly version: number | null;
+  readonly split: string | null;
+  readonly tag: string | null;
+  readonly status: RowStatus | null;
+  readonly external_id: string | null;
+}
+
+/** A page of the rows of a dataset's version. */
+export async function listRows(db: Db, datasetId: string, search: RowSearch, page: Keyset): Promise<DatasetRowRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<DatasetRowRow>(
+    {
+      name: `list_eval_dataset_rows_${suffix}`,
+      text: `select ${COLUMNS} from eval_dataset_rows where ${AT_VERSION} and ($3::text is null or split = $3)
+        and ($4::text is null or $4 = any (tags)) and ($5::text is null or status = $5)
+        and ($6::text is null or external_id = $6) and row_id ${compare} $7::uuid
+        order by row_id ${order} limit $8::int`,
+    },
+    [datasetId, search.version, search.split, search.tag, search.status, search.external_id, bound, page.limit],
+  );
+}
+
+/** Ends the present state of a row with the version that begins; false where there is no such row. */
+export async function closeRow(db: Db, datasetId: string, rowId: string, version: number): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "close_eval_dataset_row",
+      text: `update eval_dataset_rows set to_version = $3::int where ${PRESENT} returning row_id`,
+    },
+    [datasetId, rowId, version],
+  );
+  return rows.length === 1;
+}
+
+/** Adds the state that a row has from `version` on. Throws the unique violation of `eval_dataset_rows_external_key`. */
+export async function reviseRow(
+  db: Db,
+  orgId: string,
+  row: DatasetRowRow,
+  version: number,
+  change: RowContent & { readonly status: RowStatus },
+): Promise<DatasetRowRow> {
+  const rows = await db.query<DatasetRowRow>(
+    {
+      name: "revise_eval_dataset_row",
+      text: `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, ${CONTENT}, status)
+        values ($1::uuid, $2::uuid, $3::int, $4::uuid, $5::text, $6::uuid, $7::timestamptz, $8::text, $9::jsonb, $10::jsonb,
+          $11::jsonb, $12::text, $13::text[], $14::text) returning ${COLUMNS}`,
+    },
+    [
+      orgId,
+      row.dataset_id,
+      version,
+      row.row_id,
+      row.source_type,
+      row.source_run_id,
+      row.created_at,
+      change.external_id,
+      jsonb(change.inputs),
+      jsonb(change.expected_outputs),
+      jsonb(change.metadata),
+      change.split,
+      change.tags,
+      change.status,
+    ],
+  );
+  return rows[0] as DatasetRowRow;
+}
+
+/** The nodes, and members of metadata, that the rows of a version name: the columns of a table of them. */
+export async function rowColumns(
+  db: Db,
+  datasetId: string,
+  version: number | null,
+): Promise<Array<{ part: "inputs" | "expected_outputs" | "metadata"; name: string }>> {
+  return db.query(
+    {
+      name: "eval_dataset_row_columns",
+      text: `select distinct p.part, k.name from eval_dataset_rows r
+        cross join lateral (values ('inputs', r.inputs), ('expected_outputs', r.expected_outputs), ('metadata', r.metadata)) p(part, value)
+        cross join lateral jsonb_object_keys(p.value) k(name)
+        where ${AT_VERSION} order by 1, 2 limit 2000`,
+    },
+    [datasetId, version],
+  );
+}

@@ -1,0 +1,165 @@
+import type { JsonObject } from "../../domain/json.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+export interface DatasetRow {
+  readonly dataset_id: string;
+  readonly org_id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly project_id: string | null;
+  readonly input_schema: JsonObject | null;
+  readonly metadata: JsonObject;
+  readonly tags: readonly string[];
+  readonly version: number;
+  readonly row_count: number;
+  readonly revision: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export type NewDataset = Pick<
+  DatasetRow,
+  "dataset_id" | "org_id" | "name" | "description" | "project_id" | "input_schema" | "metadata" | "tags"
+>;
+
+/** What may be changed; what is absent stays. */
+export type DatasetChange = {
+  readonly [Member in Exclude<keyof NewDataset, "dataset_id" | "org_id">]?: NewDataset[Member] | undefined;
+};
+
+const COLUMNS = `dataset_id, org_id, name, description, project_id, input_schema, metadata, tags, version, row_count, revision,
+  created_at, updated_at`;
+const ONE = "org_id = current_org() and dataset_id = $1::uuid and deleted_at is null";
+
+/** Inserts a dataset; false when there is one of that id (the same request, tried again). */
+export async function insertDataset(db: Db, dataset: NewDataset): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "insert_eval_dataset",
+      text: `insert into eval_datasets (dataset_id, org_id, name, description, project_id, input_schema, metadata, tags)
+        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::jsonb, $7::jsonb, $8::text[])
+        on conflict (dataset_id) do nothing returning dataset_id`,
+    },
+    [
+      dataset.dataset_id,
+      dataset.org_id,
+      dataset.name,
+      dataset.description,
+      dataset.project_id,
+      dataset.input_schema === null ? null : jsonb(dataset.input_schema),
+      jsonb(dataset.metadata),
+      dataset.tags,
+    ],
+  );
+  return rows.length === 1;
+}
+
+/** One dataset, or null; with `lock` nobody else changes it, or its rows, until the transaction ends. */
+export async function findDataset(db: Db, datasetId: string, lock = false): Promise<DatasetRow | null> {
+  const rows = await db.query<DatasetRow>(
+    {
+      name: lock ? "lock_eval_dataset" : "find_eval_dataset",
+      text: `select ${COLUMNS} from eval_datasets where ${ONE} ${lock ? "for update" : ""}`,
+    },
+    [datasetId],
+  );
+  return rows[0] ?? null;
+}
+
+export interface DatasetSearch {
+  readonly project_id: string | null;
+  readonly tag: string | null;
+}
+
+/** A page of the organisation's datasets. */
+export async function listDatasets(db: Db, search: DatasetSearch, page: Keyset): Promise<DatasetRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<DatasetRow>(
+    {
+      name: `list_eval_datasets_${suffix}`,
+      text: `select ${COLUMNS} from eval_datasets where org_id = current_org() and deleted_at is null
+        and ($1::uuid is null or project_id = $1) and ($2::text is null or $2 = any (tags)) and dataset_id ${compare} $3::uuid
+        order by dataset_id ${order} limit $4::int`,
+    },
+    [search.project_id, search.tag, bound, page.limit],
+  );
+}
+
+/** Changes a dataset, which the caller has locked. */
+export async function updateDataset(db: Db, datasetId: string, change: DatasetChange): Promise<DatasetRow | null> {
+  const rows = await db.query<DatasetRow>(
+    {
+      name: "update_eval_dataset",
+      text: `update eval_datasets set name = coalesce($2::text, name), description = coalesce($3::text, description),
+          project_id = case when $4::boolean then $5::uuid else project_id end,
+          input_schema = case when $6::boolean then $7::jsonb else input_schema end,
+          metadata = coalesce($8::jsonb, metadata), tags = coalesce($9::text[], tags),
+          revision = revision + 1, updated_at = now()
+        where ${ONE} returning ${COLUMNS}`,
+    },
+    [
+      datasetId,
+      change.name ?? null,
+      change.description ?? null,
+      change.project_id !== undefined,
+      change.project_id ?? null,
+      change.input_schema !== undefined,
+      change.input_schema == null ? null : jsonb(change.input_schema),
+      change.metadata === undefined ? null : jsonb(change.metadata),
+      change.tags ?? null,
+    ],
+  );
+  return rows[0] ?? null;
+}
+
+/** Begins the next version of a dataset's rows, of which there are `added` more, and answers it: its rows are locked until the transaction ends. Null where there is no such dataset. */
+export async function nextVersion(db: Db, datasetId: string, added: number): Promise<number | null> {
+  const rows = await db.query<{ version: number }>(
+    {
+      name: "next_eval_dataset_version",
+      text: `update eval_datasets set version = version + 1, row_count = row_count + $2::int, updated_at = now()
+        where ${ONE} returning version`,
+    },
+    [datasetId, added],
+  );
+  return rows[0]?.version ?? null;
+}
+
+/** Deletes a dataset for every request that follows. False where there is none. */
+export async function markDatasetDeleted(db: Db, datasetId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "mark_eval_dataset_deleted",
+      text: `update eval_datasets set deleted_at = now() where ${ONE} returning dataset_id`,
+    },
+    [datasetId],
+  );
+  return rows.length === 1;
+}
+
+/** Removes rows of deleted datasets, `limit` at most, and datasets that have none left. Returns how many rows there were. */
+export async function purgeDatasets(db: Db, limit: number): Promise<number> {
+  const removed = await db.query(
+    {
+      name: "purge_eval_dataset_rows",
+      text: `delete from eval_dataset_rows where (row_id, from_version) in (
+          select r.row_id, r.from_version from eval_datasets d join eval_dataset_rows r using (dataset_id)
+          where d.deleted_at is not null limit $1::int) returning 1`,
+    },
+    [limit],
+  );
+  if (removed.length < limit) {
+    const gone = `select d.dataset_id from eval_datasets d where d.deleted_at is not null
+      and not exists (select from eval_dataset_rows r where r.dataset_id = d.dataset_id)`;
+    await db.query({
+      name: "purge_eval_datasets",
+      text: `with imports as (delete from eval_imports where dataset_id in (${gone}) and status in ('completed', 'failed'))
+        delete from eval_datasets where dataset_id in (${gone})
+          and not exists (select from eval_imports i where i.dataset_id = eval_datasets.dataset_id)`,
+    });
+  }
+  return removed.length;
+}

@@ -1,0 +1,225 @@
+import type { RowContent } from "../../domain/evals/dataset.ts";
+import type {
+  ImportCounts,
+  ImportInput,
+  ImportIssue,
+  ImportMode,
+  ImportSource,
+  ImportStatus,
+  Mapping,
+} from "../../domain/evals/import.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+
+export interface ImportRow {
+  readonly import_id: string;
+  readonly org_id: string;
+  readonly dataset_id: string;
+  readonly source: ImportSource;
+  readonly mapping: Mapping | null;
+  readonly mode: ImportMode;
+  readonly on_error: "skip" | "abort";
+  readonly dry_run: boolean;
+  readonly status: ImportStatus;
+  readonly counts: ImportCounts;
+  readonly errors: readonly ImportIssue[];
+  readonly preview: readonly JsonObject[];
+  readonly version: number | null;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+}
+
+export type NewImport = Pick<
+  ImportRow,
+  "import_id" | "org_id" | "dataset_id" | "source" | "mapping" | "mode" | "on_error" | "dry_run"
+>;
+
+const COLUMNS = `import_id, org_id, dataset_id, source, mapping, mode, on_error, dry_run, status, counts, errors, preview, version,
+  created_at, finished_at`;
+
+/** Inserts an import; false when there is one of that id (the same request, tried again). */
+export async function insertImport(db: Db, row: NewImport): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "insert_eval_import",
+      text: `insert into eval_imports (import_id, org_id, dataset_id, source, mapping, mode, on_error, dry_run)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::jsonb, $5::jsonb, $6::text, $7::text, $8::boolean)
+        on conflict (import_id) do nothing returning import_id`,
+    },
+    [
+      row.import_id,
+      row.org_id,
+      row.dataset_id,
+      jsonb(row.source),
+      row.mapping === null ? null : jsonb(row.mapping),
+      row.mode,
+      row.on_error,
+      row.dry_run,
+    ],
+  );
+  return rows.length === 1;
+}
+
+/** One import of a dataset, or null. */
+export async function findImport(db: Db, importId: string): Promise<ImportRow | null> {
+  const rows = await db.query<ImportRow>(
+    {
+      name: "find_eval_import",
+      text: `select ${COLUMNS} from eval_imports where org_id = current_org() and import_id = $1::uuid`,
+    },
+    [importId],
+  );
+  return rows[0] ?? null;
+}
+
+/** A record that has become a row. */
+export interface StagedRow extends RowContent {
+  readonly line: number;
+  readonly row_id: string;
+  readonly source_run_id: string | null;
+}
+
+/** Keeps rows until they are applied; those of lines that are kept already stay as they are. */
+export async function stageRows(db: Db, { org_id, import_id }: ImportInput, rows: readonly StagedRow[]): Promise<void> {
+  await db.query(
+    {
+      name: "stage_eval_import_rows",
+      text: `insert into eval_import_rows (import_id, org_id, line, row_id, external_id, inputs, expected_outputs, metadata, split, tags, source_run_id)
+        select $1::uuid, $2::uuid, r.line, r.row_id, r.external_id, r.inputs, r.expected_outputs, r.metadata, r.split,
+          array(select jsonb_array_elements_text(r.tags)), r.source_run_id
+        from jsonb_to_recordset($3::jsonb) r(line int, row_id uuid, external_id text, inputs jsonb, expected_outputs jsonb,
+          metadata jsonb, split text, tags jsonb, source_run_id uuid)
+        on conflict (import_id, line) do nothing`,
+    },
+    [import_id, org_id, jsonb(rows)],
+  );
+}
+
+/** Forgets the rows that an earlier attempt has kept. */
+export async function forgetStaged(db: Db, importId: string): Promise<void> {
+  await db.query(
+    {
+      name: "forget_eval_import_rows",
+      text: "delete from eval_import_rows where org_id = current_org() and import_id = $1::uuid",
+    },
+    [importId],
+  );
+}
+
+/** Counts the present rows of a dataset anew. */
+export async function setRowCount(db: Db, datasetId: string): Promise<void> {
+  await db.query(
+    {
+      name: "set_eval_dataset_row_count",
+      text: `update eval_datasets d set row_count = (select count(*) from eval_dataset_rows r
+          where r.dataset_id = d.dataset_id and r.to_version is null)
+        where org_id = current_org() and dataset_id = $1::uuid`,
+    },
+    [datasetId],
+  );
+}
+
+/** Notes how far an import is; false where it has ended. */
+export async function noteImport(
+  db: Db,
+  importId: string,
+  { counts, errors, preview }: Pick<ImportRow, "counts" | "errors" | "preview">,
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "note_eval_import",
+      text: `update eval_imports set status = 'running', counts = $2::jsonb, errors = $3::jsonb, preview = $4::jsonb, checked_at = now()
+        where org_id = current_org() and import_id = $1::uuid and status in ('pending', 'running') returning import_id`,
+    },
+    [importId, jsonb(counts), jsonb(errors), jsonb(preview)],
+  );
+  return rows.length === 1;
+}
+
+/** Ends an import and forgets the rows that it kept; false where it has ended. */
+export async function endImport(
+  db: Db,
+  importId: string,
+  end: Pick<ImportRow, "counts" | "errors" | "preview" | "version"> & { readonly status: "completed" | "failed" },
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "end_eval_import",
+      text: `update eval_imports set status = $2::text, counts = $3::jsonb, errors = $4::jsonb, preview = $5::jsonb, version = $6::int,
+          finished_at = now()
+        where org_id = current_org() and import_id = $1::uuid and status in ('pending', 'running') returning import_id`,
+    },
+    [importId, end.status, jsonb(end.counts), jsonb(end.errors), jsonb(end.preview), end.version],
+  );
+  await forgetStaged(db, importId);
+  return rows.length === 1;
+}
+
+/** Longest time that applying an import may take (ms). */
+const APPLY_TIMEOUT_MS = 600_000;
+
+/**
+ * Writes what an import has read into the version of its dataset that begins, which the caller has locked: `append` adds what has
+ * no external id in use, `upsert` changes rows of the same external id, `replace` also removes all others.
+ */
+export async function applyImport(
+  db: Db,
+  { import_id, dataset_id, mode }: Pick<ImportRow, "import_id" | "dataset_id" | "mode">,
+  version: number,
+): Promise<Pick<ImportCounts, "created" | "updated" | "removed">> {
+  await db.query(`set local statement_timeout = ${APPLY_TIMEOUT_MS}`);
+  const counted = async (name: string, change: string, before = ""): Promise<number> => {
+    const text = `with ${before} changed as (${change} returning 1) select count(*) as n from changed`;
+    const statement = { name, text, query_timeout: APPLY_TIMEOUT_MS };
+    const [row] = await db.query<{ n: number }>(statement, [import_id, dataset_id, version]);
+    return row?.n ?? 0;
+  };
+  const staged = "s.external_id, s.inputs, s.expected_outputs, s.metadata, s.split, s.tags";
+  const content = staged.replaceAll("s.", "");
+  let updated = 0;
+  if (mode !== "append") {
+    updated = await counted(
+      "upsert_eval_import",
+      `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, ${content})
+        select c.org_id, $2::uuid, $3::int, c.row_id, c.source_type, c.source_run_id, c.created_at, ${staged}
+        from closed c join eval_import_rows s on s.import_id = $1::uuid and s.line = c.line`,
+      `closed as (
+        update eval_dataset_rows r set to_version = $3::int from eval_import_rows s
+        where s.import_id = $1::uuid and r.dataset_id = $2::uuid and r.to_version is null and r.external_id = s.external_id
+          and (r.inputs, r.expected_outputs, r.metadata, r.split, r.tags, r.status)
+            is distinct from (s.inputs, s.expected_outputs, s.metadata, s.split, s.tags, 'active')
+        returning r.row_id, r.org_id, r.source_type, r.source_run_id, r.created_at, s.line),`,
+    );
+  }
+  const created = await counted(
+    "create_by_eval_import",
+    `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, ${content})
+      select s.org_id, $2::uuid, $3::int, s.row_id, case when s.source_run_id is null then 'import' else 'run' end, s.source_run_id, ${staged}
+      from eval_import_rows s where s.import_id = $1::uuid and not exists (
+        select from eval_dataset_rows r where r.dataset_id = $2::uuid and r.to_version is null and r.external_id = s.external_id)`,
+  );
+  if (mode !== "replace") return { created, updated, removed: 0 };
+  const removed = await counted(
+    "replace_by_eval_import",
+    `update eval_dataset_rows r set to_version = $3::int
+      where r.dataset_id = $2::uuid and r.to_version is null and r.from_version < $3::int and not exists (
+        select from eval_import_rows s where s.import_id = $1::uuid and s.external_id = r.external_id)`,
+  );
+  return { created, updated, removed };
+}
+
+/** Imports that should be under way, to be started again; each is taken once in a while. */
+export async function takeOpenImports(db: Db, olderThanMs: number, limit: number): Promise<ImportInput[]> {
+  return db.query<ImportInput & Record<string, unknown>>(
+    {
+      name: "take_open_eval_imports",
+      text: `update eval_imports i set checked_at = now() from (
+          select import_id from eval_imports where status in ('pending', 'running')
+            and checked_at < now() - make_interval(secs => $1::float8 / 1000)
+          order by checked_at limit $2::int for update skip locked) d
+        where i.import_id = d.import_id returning i.org_id, i.import_id`,
+    },
+    [olderThanMs, limit],
+  );
+}

@@ -1,0 +1,30 @@
+import type { RunSourceFilter } from "../../domain/evals/import.ts";
+import type { JsonObject, StoredValue } from "../../domain/json.ts";
+import type { Db } from "../db.ts";
+
+/** What a run was given and has yielded. */
+export interface RunValues {
+  readonly run_id: string;
+  readonly inputs: Readonly<Record<string, StoredValue>>;
+  readonly outputs: Readonly<Record<string, StoredValue>> | null;
+  readonly metadata: JsonObject;
+}
+
+/** Runs of production that a filter holds for, newest first, from before a run on. */
+export async function listRunsToImport(
+  db: Db,
+  filter: RunSourceFilter,
+  before: string,
+  limit: number,
+): Promise<RunValues[]> {
+  return db.query<RunValues & Record<string, unknown>>(
+    {
+      name: "list_runs_to_import",
+      text: `select run_id, inputs, outputs, metadata from runs
+        where org_id = current_org() and project_id = $1::uuid and state = $2::text and run_type not in ('batch', 'sub_workflow')
+          and ($3::timestamptz is null or created_at > $3) and run_id < $4::uuid
+        order by run_id desc limit $5::int`,
+    },
+    [filter.project_id, filter.state, filter.created_after ?? null, before, limit],
+  );
+}

@@ -1,0 +1,264 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startHttpTarget } from "../../support/http-target.ts";
+import type { HttpTarget } from "../../support/http-target.ts";
+import { echo, openTenant } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+import { contentOf, importEnd, importInto, makeDataset, rowsPath } from "./evals.ts";
+
+let tenant: ApiTenant;
+let target: HttpTarget;
+
+beforeAll(async () => {
+  tenant = await openTenant();
+  target = await startHttpTarget();
+});
+afterAll(() => target.close());
+
+const MAPPING = { inputs: { "in-0": "q" }, expected_outputs: { "out-0": "a" }, external_id: "id" };
+const csv = (text: string, rest: Record<string, unknown> = {}) => ({
+  source: { type: "csv", text },
+  mapping: MAPPING,
+  ...rest,
+});
+
+describe("datasets", () => {
+  it("is created, listed by project and tag, changed against its ETag, and deleted", async () => {
+    const project_id = await tenant.deploy(echo());
+    const answer = await tenant.secret.post("/v2/evals/datasets", { name: "Golden", project_id, tags: ["gold"] });
+    expect(answer.status).toBe(201);
+    expect(answer.body).toMatchObject({ name: "Golden", project_id, version: 0, row_count: 0, input_schema: null });
+    const path = answer.headers.get("location") ?? "";
+    const listed = async (query: Record<string, string>) =>
+      (await tenant.secret.get("/v2/evals/datasets", { query })).body.data.map((each: { name: string }) => each.name);
+    expect(await listed({ project_id, tag: "gold" })).toEqual(["Golden"]);
+    expect(await listed({ project_id, tag: "silver" })).toEqual([]);
+    const etag = answer.headers.get("etag") ?? "";
+    const change = { name: "Better", project_id: null };
+    expect((await tenant.secret.patch(path, change, { headers: { "if-match": etag } })).body).toMatchObject(change);
+    expect((await tenant.secret.patch(path, change, { headers: { "if-match": etag } })).status).toBe(412);
+    expect((await tenant.secret.delete(path)).status).toBe(204);
+    expect((await tenant.secret.get(path)).status).toBe(404);
+  });
+
+  it("refuses a project that is not there, and a schema that cannot be used", async () => {
+    const create = (body: object) => tenant.secret.post("/v2/evals/datasets", { name: "x", ...body });
+    expect((await create({ project_id: randomUUID() })).status).toBe(404);
+    const { status, body } = await create({ input_schema: { type: "nonsense" } });
+    expect([status, body.detail[0].loc]).toEqual([422, ["body", "input_schema"]]);
+  });
+
+  it("keeps each version's rows for ever", async () => {
+    const id = await makeDataset(tenant);
+    const path = rowsPath(id);
+    const { body: first } = await tenant.secret.post(path, {
+      inputs: { "in-0": "a" },
+      external_id: "a",
+      split: "test",
+    });
+    const many = await tenant.secret.post(path, { rows: [{ inputs: { "in-0": "b" } }, { inputs: { "in-0": "c" } }] });
+    expect(many.status).toBe(201);
+    const [second] = many.body.rows;
+    const changed = await tenant.secret.patch(`${path}/${first.row_id}`, { expected_outputs: { "out-0": "A" } });
+    expect(changed.body).toMatchObject({ version: 3, external_id: "a", split: "test", inputs: { "in-0": "a" } });
+    expect((await tenant.secret.delete(`${path}/${second.row_id}`)).status).toBe(204);
+    expect((await tenant.secret.get(`/v2/evals/datasets/${id}`)).body).toMatchObject({ version: 4, row_count: 2 });
+    const [a, b, c] = ["a", "b", "c"].map((text) => [text === "a" ? "a" : null, { "in-0": text }, {}]);
+    const withA = ["a", { "in-0": "a" }, { "out-0": "A" }];
+    expect(await contentOf(tenant, id, 0)).toEqual([]);
+    expect(await contentOf(tenant, id, 1)).toEqual([a]);
+    expect(await contentOf(tenant, id, 2)).toEqual([a, b, c]);
+    expect(await contentOf(tenant, id, 3)).toEqual([withA, b, c]);
+    expect(await contentOf(tenant, id)).toEqual([withA, c]);
+    expect((await tenant.secret.get(`${path}/${second.row_id}`)).status).toBe(404);
+    expect((await tenant.secret.get(`${path}/${second.row_id}`, { query: { version: 3 } })).body.inputs).toEqual({
+      "in-0": "b",
+    });
+  });
+
+  it("narrows rows by split, tag, status and external id", async () => {
+    const id = await makeDataset(tenant);
+    const rows = [
+      { inputs: { "in-0": "1" }, split: "test", tags: ["hard"] },
+      { inputs: { "in-0": "2" }, split: "train", external_id: "two" },
+    ];
+    const { body } = await tenant.secret.post(rowsPath(id), { rows });
+    await tenant.secret.patch(`${rowsPath(id)}/${body.rows[0].row_id}`, { status: "archived" });
+    const found = async (query: Record<string, string>) =>
+      (await tenant.secret.get(rowsPath(id), { query })).body.data.map((row: { inputs: object }) => row.inputs);
+    expect(await found({ split: "test" })).toEqual([{ "in-0": "1" }]);
+    expect(await found({ tag: "hard" })).toEqual([{ "in-0": "1" }]);
+    expect(await found({ status: "active" })).toEqual([{ "in-0": "2" }]);
+    expect(await found({ external_id: "two" })).toEqual([{ "in-0": "2" }]);
+  });
+
+  it("refuses rows that break the schema or take an external id, each at its place", async () => {
+    const input_schema = {
+      type: "object",
+      properties: { "in-0": { $ref: "#/$defs/long" } },
+      $defs: { long: { minLength: 3 } },
+    };
+    const id = await makeDataset(tenant, { input_schema });
+    const good = { inputs: { "in-0": "long" }, external_id: "one" };
+    const broken = await tenant.secret.post(rowsPath(id), { rows: [good, { inputs: { "in-0": "x" } }] });
+    expect([broken.status, broken.body.detail[0].loc]).toEqual([422, ["body", "rows", 1, "inputs"]]);
+    expect(broken.body.detail[0].msg).toContain("inputs.in-0 must NOT have fewer than 3 characters");
+    const { body: row } = await tenant.secret.post(rowsPath(id), good);
+    expect((await tenant.secret.post(rowsPath(id), good)).body.code).toBe("conflict");
+    expect((await tenant.secret.patch(`${rowsPath(id)}/${row.row_id}`, { inputs: { "in-0": "x" } })).status).toBe(422);
+    const shapeless = await tenant.secret.post(rowsPath(id), { inputs: { "in 0": "x" } });
+    expect([shapeless.status, shapeless.body.detail[0].loc]).toEqual([422, ["body", "inputs", "in 0"]]);
+  });
+
+  it("repeats nothing with the same Idempotency-Key, and holds a row's change against its ETag", async () => {
+    const id = await makeDataset(tenant);
+    const headers = { "idempotency-key": randomUUID() };
+    const row = { inputs: { "in-0": "x" } };
+    const first = await tenant.secret.post(rowsPath(id), row, { headers });
+    const again = await tenant.secret.post(rowsPath(id), row, { headers });
+    expect(again.body).toEqual(first.body);
+    const path = `${rowsPath(id)}/${first.body.row_id}`;
+    expect((await tenant.secret.patch(path, { split: "a" }, { headers: { "if-match": '"r1"' } })).status).toBe(200);
+    expect((await tenant.secret.patch(path, { split: "b" }, { headers: { "if-match": '"r1"' } })).status).toBe(412);
+  });
+});
+
+describe("imports", () => {
+  it("makes rows of a CSV text by a mapping, as one version, with an error for each line that is none", async () => {
+    const id = await makeDataset(tenant);
+    const text = 'id,q,a\n1,"What, now?",Yes\n2,only two\n1,again,No\n3,"=1+1",Two\n';
+    const dry = await importInto(tenant, id, csv(text, { dry_run: true }));
+    expect(dry).toMatchObject({ status: "completed", counts: { read: 4, created: 2, failed: 2 }, version: null });
+    expect(dry.preview[0]).toMatchObject({ external_id: "1", inputs: { "in-0": "What, now?" } });
+    expect(await contentOf(tenant, id)).toEqual([]);
+    const done = await importInto(tenant, id, csv(text));
+    expect(done).toMatchObject({
+      status: "completed",
+      version: 1,
+      counts: { read: 4, created: 2, updated: 0, failed: 2 },
+    });
+    expect(done.errors.map((each: { line: number; code: string }) => [each.line, each.code])).toEqual([
+      [3, "unreadable_record"],
+      [4, "duplicate_external_id"],
+    ]);
+    expect(await contentOf(tenant, id)).toEqual([
+      ["1", { "in-0": "What, now?" }, { "out-0": "Yes" }],
+      ["3", { "in-0": "=1+1" }, { "out-0": "Two" }],
+    ]);
+  });
+
+  it("appends, updates by external id, or replaces; unchanged rows stay as they are", async () => {
+    const id = await makeDataset(tenant);
+    await importInto(tenant, id, csv("id,q,a\n1,one,1\n2,two,2\n"));
+    const appended = await importInto(tenant, id, csv("id,q,a\n1,uno,1\n3,three,3\n"));
+    expect(appended.counts).toMatchObject({ created: 1, updated: 0, skipped: 1, removed: 0 });
+    const upserted = await importInto(tenant, id, csv("id,q,a\n1,uno,1\n2,two,2\n", { mode: "upsert" }));
+    expect(upserted.counts).toMatchObject({ created: 0, updated: 1, skipped: 1, removed: 0 });
+    const replaced = await importInto(tenant, id, csv("id,q,a\n1,uno,1\n4,four,4\n", { mode: "replace" }));
+    expect(replaced.counts).toMatchObject({ created: 1, updated: 0, skipped: 1, removed: 2 });
+    const inputs = async (version?: number) =>
+      (await contentOf(tenant, id, version)).map((row) => (row as [string])[0]);
+    expect([await inputs(1), await inputs(2), await inputs()]).toEqual([
+      ["1", "2"],
+      ["1", "2", "3"],
+      ["1", "4"],
+    ]);
+    expect((await tenant.secret.get(`/v2/evals/datasets/${id}`)).body).toMatchObject({ version: 4, row_count: 2 });
+    const nothing = await importInto(tenant, id, csv("id,q,a\n1,uno,1\n", { mode: "upsert" }));
+    expect(nothing).toMatchObject({ version: 4, counts: { updated: 0, skipped: 1 } });
+  });
+
+  it("writes nothing where the first error is to abort it", async () => {
+    const id = await makeDataset(tenant);
+    const ended = await importInto(tenant, id, csv("id,q,a\n1,one,1\nx\n", { on_error: "abort" }));
+    expect(ended).toMatchObject({ status: "failed", version: null, errors: [{ line: 3, code: "unreadable_record" }] });
+    expect(await contentOf(tenant, id)).toEqual([]);
+  });
+
+  it("takes JSONL and JSON, from a file and from an address, without a mapping as exports have them", async () => {
+    const id = await makeDataset(tenant, { input_schema: { properties: { "in-0": { type: "string" } } } });
+    const lines = [
+      '{"inputs":{"in-0":"a"},"tags":["t"]}',
+      "{",
+      '{"inputs":{"in-0":1}}',
+      '{"inputs":{},"__proto__":{}}',
+    ];
+    const form = new FormData();
+    form.set("file", new Blob([lines.join("\n")]), "rows.jsonl");
+    const { body } = await tenant.secret.post(`/v2/evals/datasets/${id}/imports`, form);
+    const ended = await importEnd(tenant, id, body.import_id);
+    expect(ended.counts).toMatchObject({ read: 4, created: 1, failed: 3 });
+    expect(ended.errors.map((each: { line: number; code: string }) => [each.line, each.code])).toEqual([
+      [2, "unreadable_record"],
+      [4, "unreadable_record"],
+      [3, "input_schema"],
+    ]);
+    target.on("/rows.json", (_, response) => void response.end(JSON.stringify([{ inputs: { "in-0": "b" } }])));
+    const url = await importInto(tenant, id, { source: { type: "json", url: `${target.url}/rows.json` } });
+    expect(url).toMatchObject({ status: "completed", counts: { created: 1 } });
+    target.on("/gone", (_, response) => void response.writeHead(404).end());
+    const gone = await importInto(tenant, id, { source: { type: "json", url: `${target.url}/gone` } });
+    expect(gone).toMatchObject({ status: "failed", errors: [{ line: null, code: "http_status" }] });
+    const ssrf = await importInto(tenant, id, { source: { type: "json", url: "http://169.254.169.254/" } });
+    expect(ssrf).toMatchObject({ status: "failed", errors: [{ line: null, code: "http_refused" }] });
+  });
+
+  it("makes rows of runs, each once", async () => {
+    const project_id = await tenant.deploy(echo());
+    const run = async (text: string) =>
+      (await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": text }, mode: "sync" })).body.run_id;
+    const ids = [await run("one"), await run("two")];
+    const id = await makeDataset(tenant);
+    const body = { source: { type: "runs", filter: { project_id } }, mode: "upsert" };
+    expect((await importInto(tenant, id, body)).counts).toMatchObject({ created: 2 });
+    expect((await importInto(tenant, id, body)).counts).toMatchObject({ created: 0, skipped: 2 });
+    const { data } = (await tenant.secret.get(rowsPath(id), { query: { external_id: ids[0] } })).body;
+    expect(data).toMatchObject([
+      { inputs: { "in-0": "one" }, expected_outputs: { "out-0": "one" }, source: { type: "run", run_id: ids[0] } },
+    ]);
+    const mapping = { inputs: { "in-9": "out-0" } };
+    const mapped = await importInto(tenant, id, {
+      source: { type: "runs", filter: { project_id }, limit: 1 },
+      mapping,
+      dry_run: true,
+    });
+    expect(mapped.preview[0]).toMatchObject({ inputs: { "in-9": "two" }, expected_outputs: {} });
+  });
+
+  it("csv-formula: exports can be imported again, and no cell of a CSV is run by a spreadsheet", async () => {
+    const id = await makeDataset(tenant);
+    const rows = [
+      {
+        inputs: { "in-0": "=HYPERLINK(1)", "in-1": 'say "hi",\nplease' },
+        expected_outputs: { "out-0": [1, null] },
+        external_id: "@x",
+      },
+      { inputs: { "in-0": "plain" }, metadata: { source: "-1" }, split: "test", tags: ["a", "b"] },
+    ];
+    await tenant.secret.post(rowsPath(id), { rows });
+    const file = async (format: string) =>
+      await (await tenant.secret.raw("GET", `/v2/evals/datasets/${id}/export?format=${format}`)).text();
+    const [header, ...lines] = (await file("csv")).split("\r\n");
+    expect(header).toBe(
+      "row_id,external_id,split,tags,status,expected_outputs.out-0,inputs.in-0,inputs.in-1,metadata.source",
+    );
+    expect(lines.join("\n")).toMatch(/,'@x,,,active,"\[1,null\]",'=HYPERLINK\(1\),"say ""hi"",\nplease",\n/);
+    expect(lines.join("\n")).toContain(",'-1");
+    const exact = await makeDataset(tenant);
+    await importInto(tenant, exact, { source: { type: "jsonl", text: await file("jsonl") } });
+    expect(await contentOf(tenant, exact)).toEqual(await contentOf(tenant, id));
+    const table = await makeDataset(tenant);
+    const imported = await importInto(tenant, table, { source: { type: "csv", text: await file("csv") } });
+    expect(imported.counts).toMatchObject({ created: 2, failed: 0 });
+  });
+
+  it("refuses a source without or with too much of a file", async () => {
+    const id = await makeDataset(tenant);
+    const post = (body: unknown) => tenant.secret.post(`/v2/evals/datasets/${id}/imports`, body);
+    expect((await post({ source: { type: "csv" } })).status).toBe(422);
+    expect((await post({ source: { type: "csv", text: "a", url: "https://x.test" } })).status).toBe(422);
+    expect((await post({ source: { type: "runs", filter: { project_id: randomUUID() } } })).status).toBe(404);
+    const empty = await importInto(tenant, id, { source: { type: "csv", text: "\n" } });
+    expect(empty).toMatchObject({ status: "failed", errors: [{ line: null, code: "unreadable_file" }] });
+  });
+});
