@@ -5,6 +5,7 @@ import type { BlobStore } from "../src/platform/blobs/blobs.ts";
 import { runLimits } from "../src/services/runs/create-run.ts";
 import type { Evaluation } from "../src/platform/evaluation/evaluation.ts";
 import type { Database } from "../src/stores/db.ts";
+import { cancelRequested } from "../src/stores/runs/runs.ts";
 import type { RunReport } from "../src/domain/runs/run-report.ts";
 import type { ImportDeps } from "../src/services/evals/import-rows.ts";
 import type { RunFeed } from "../src/stores/runs/run-feed.ts";
@@ -109,6 +110,8 @@ export function createRunWorkerParts({
   const expirePause = createExpirePause(db, feed);
   const activities: LocalActivities = {
     recordReport: (report) => asActivity(() => recorder.record(report)),
+    cancelRequested: ({ org_id, run_id }) =>
+      asActivity(() => db.org(org_id, (connection) => cancelRequested(connection, run_id))),
     evaluate: (input) => asActivity(() => evaluate(input)),
     loadDocuments: (input) => asActivity(() => loadDocuments(input)),
     loadPlan: (of) => asActivity(async () => (await plans.get(of)).plan),

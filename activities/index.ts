@@ -25,6 +25,8 @@ import type { ShardInput, ShardOutcome } from "../src/domain/webhooks/shards.ts"
 export interface LocalActivities {
   /** Writes a report into the run's record and tells in which state the run is then. */
   recordReport(report: RunReport): Promise<RunState>;
+  /** Whether a run that has been accepted was cancelled before it began, and why. */
+  cancelRequested(run: { org_id: string; run_id: string }): Promise<{ reason: string | null } | null>;
   evaluate(input: EvaluateInput): Promise<EvaluateResult>;
   loadDocuments(input: EvaluateInput): Promise<LoadDocumentsResult>;
   loadPlan(input: { org_id: string; project_id: string; flow_version: number }): Promise<Plan>;

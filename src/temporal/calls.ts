@@ -14,7 +14,11 @@ class TemporalSilent extends Error {
   }
 }
 
-/** Waits for a call, but not longer than ANSWER_MS. Rejects with an error of gRPC's UNAVAILABLE then. */
+/**
+ * Waits for a call, but not longer than ANSWER_MS. Rejects with an error of gRPC's UNAVAILABLE then. The call itself goes on
+ * for up to 10 s: of a NativeConnection, a deadline holds for each attempt and not for its retries, and an abort signal is
+ * ignored.
+ */
 export async function inTime<T>(call: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

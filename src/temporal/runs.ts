@@ -32,6 +32,9 @@ export interface CompletedWorkflow {
   readonly started_at: string;
 }
 
+/** A call that starts a workflow takes no longer where Temporal is well (ms). */
+const START_WITHIN_MS = 500;
+
 export interface RunStarterOptions {
   readonly client: Client;
   readonly taskQueuePrefix: string;
@@ -56,7 +59,9 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
     start: (input, startDelayMs) =>
       ignoringStarted(
         client.workflow.start<typeof runFlow>("runFlow", {
-          args: [{ ...input, node_queue: queues.nodes }],
+          args: [
+            { ...input, node_queue: queues.nodes, start_by: new Date(Date.now() + START_WITHIN_MS).toISOString() },
+          ],
           taskQueue: queues.runs,
           workflowId: runWorkflowId(input.run_id),
           workflowIdReusePolicy: "REJECT_DUPLICATE",

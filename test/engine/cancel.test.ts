@@ -238,6 +238,29 @@ describe("cancel", () => {
     }
   });
 
+  it("a workflow that is started late finds its run cancelled, and executes nothing", async () => {
+    const http = { id: "http-0", type: "http", config: { url: `${target.url}/late` } };
+    const project_id = await bench.deploy(flow([http, { id: "out-0", type: "output" }], ["http-0>out-0"]));
+    const run_at = new Date(Date.now() + 3_600_000).toISOString();
+    const { run_id } = await bench.start(project_id, {}, { run_at });
+    const { body } = await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "changed my mind" });
+    expect(body.state).toBe("CANCELLED");
+    const outcome = await withTemporal(service().temporalAddress, async (client) => {
+      const workflowId = runWorkflowId(run_id);
+      // What its first workflow was started with, before that was terminated.
+      const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
+      const started = events?.[0]?.workflowExecutionStartedEventAttributes;
+      const input = JSON.parse(Buffer.from(started?.input?.payloads?.[0]?.data ?? []).toString("utf8")) as object;
+      return client.workflow.execute("runFlow", {
+        args: [{ ...input, start_by: new Date(Date.now() - 1000).toISOString() }],
+        taskQueue: started?.taskQueue?.name ?? "",
+        workflowId,
+      });
+    });
+    expect(outcome).toMatchObject({ state: "CANCELLED" });
+    expect(target.hits("/late")).toBe(0);
+  });
+
   it("a finished run cannot be cancelled", async () => {
     const run = await bench.run(
       flow(

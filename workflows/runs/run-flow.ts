@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation, setHandler } from "@temporalio/workflow";
+import { CancellationScope, isCancellation, setHandler, workflowInfo } from "@temporalio/workflow";
 import { jsonLength } from "../../src/domain/json.ts";
 import type { StoredValue } from "../../src/domain/json.ts";
 import { isTerminal } from "../../src/domain/runs/run.ts";
@@ -42,7 +42,11 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   let end: { state: TerminalState; reason: string | null; error: RunError | null };
   try {
     await cancellation.scope.run(async () => {
-      const { org_id, project_id, flow_version } = input;
+      const { org_id, run_id, project_id, flow_version, start_by } = input;
+      if (start_by !== undefined && workflowInfo().startTime.getTime() > Date.parse(start_by)) {
+        const request = await local.cancelRequested({ org_id, run_id });
+        if (request) return cancellation.cancel(request.reason);
+      }
       frame = topFrame(ctx, input.plan ?? (await local.loadPlan({ org_id, project_id, flow_version })));
       record.expect(frame.plan.nodes.length);
       await runFrame(frame);

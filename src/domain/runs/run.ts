@@ -182,6 +182,11 @@ export interface RunWorkflowInput extends Omit<RunInput, "plan"> {
   readonly plan?: Plan;
   /** The task queue of the activities of its nodes. */
   readonly node_queue: string;
+  /**
+   * RFC 3339; a workflow that begins later was started by a call that took its time, and its run may have been cancelled
+   * in between. Not set for a sub-flow's run.
+   */
+  readonly start_by?: string;
   /** For a sub-flow's run: the run that waits for it. */
   readonly parent?: ParentRun;
 }

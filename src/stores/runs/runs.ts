@@ -185,6 +185,16 @@ export async function requestCancel(db: Db, runId: string, reason: string | null
   return rows[0] ?? null;
 }
 
+/** Why a run is to be cancelled, or has been; null when it is not. */
+export async function cancelRequested(db: Db, runId: string): Promise<{ reason: string | null } | null> {
+  const rows = await db.query<{ reason: string | null }>(
+    `select coalesce(cancel_requested ->> 'reason', state_reason) as reason from runs
+     where run_id = $1::uuid and (cancel_requested is not null or state = 'CANCELLED')`,
+    [runId],
+  );
+  return rows[0] ?? null;
+}
+
 /** The runs that are due for a check, oldest first; each is postponed so that no other process checks it concurrently. */
 export async function takeRunsToCheck(db: Db, limit: number, againAfterMs: number): Promise<RunRow[]> {
   return db.query<RunRow>(
