@@ -76,7 +76,7 @@ export interface ActivityDeps extends Recording {
   readonly blobs: BlobStore;
   readonly evaluation: Evaluation;
   readonly feed: RunFeed;
-  /** Told of each write of a run's end that failed and is tried again. */
+  /** Called for each write of a run's end that failed and is tried again. */
   readonly onFault: (error: unknown, report: RunReport) => void;
 }
 

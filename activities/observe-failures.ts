@@ -5,7 +5,7 @@ import type { Metrics } from "../src/platform/metrics.ts";
 /** The code of failures that are no node's own: a database that is gone, a fault of ours. Temporal repeats the activity. */
 const INFRASTRUCTURE = "infrastructure";
 
-/** Told of each attempt of an activity that failed. */
+/** Called for each attempt of an activity that failed. */
 export type OnActivityFailure = (failure: {
   readonly activity: string;
   /** A NodeFailure's code, or "infrastructure". */

@@ -37,8 +37,8 @@ export function createRunContext(input: RunWorkflowInput, slice?: SliceOf): RunC
   const work = new Work(clock);
   const record = new RunRecord(identity, work, cancellation);
   const parent = slice?.parent_workflow_id ?? input.parent?.workflow_id;
-  const tellParent = parent === undefined ? undefined : tellIdle(parent);
-  const pauses = new Pauses({ work, record, clock, cancellation, writesState: !slice, tellParent });
+  const notifyParent = parent === undefined ? undefined : notifyIdle(parent);
+  const pauses = new Pauses({ work, record, clock, cancellation, writesState: !slice, notifyParent });
   const budgets = new Budgets(input.limits.max_iterations, slice?.iterations ?? 0);
   return { input, identity, record, work, pauses, budgets, clock, cancellation };
 }
@@ -50,8 +50,8 @@ export async function closeRunContext({ clock, pauses, record }: RunContext): Pr
   await record.close();
 }
 
-/** Tells another workflow whether this one only waits for people. One that has ended need not know. */
-function tellIdle(parentWorkflowId: string): (idle: boolean) => Promise<void> {
+/** Notifies another workflow of whether this one only waits for people. One that has ended need not know. */
+function notifyIdle(parentWorkflowId: string): (idle: boolean) => Promise<void> {
   const parent = getExternalWorkflowHandle(parentWorkflowId);
   const { workflowId } = workflowInfo();
   return (idle) => parent.signal(childIdleSignal, { workflow_id: workflowId, idle }).catch(() => undefined);

@@ -13,8 +13,8 @@ export interface PausesDeps {
   readonly cancellation: Cancellation;
   /** Whether this workflow writes the state of its run; a slice leaves that to the run's own workflow. */
   readonly writesState: boolean;
-  /** Tells the workflow that waits for this one whether people are all that is waited for here. */
-  readonly tellParent: ((idle: boolean) => Promise<void>) | undefined;
+  /** Notifies the workflow that waits for this one of whether people are all that is waited for here. */
+  readonly notifyParent: ((idle: boolean) => Promise<void>) | undefined;
 }
 
 /** The pauses of one workflow of a run: opens them, waits for answers, and says when only people are waited for. */
@@ -25,9 +25,9 @@ export class Pauses {
   #ended = 0;
   #watching = false;
   #closed = false;
-  /** At which count of changes PAUSED was written, and the parent told; undefined since the run has gone on. */
+  /** At which count of changes PAUSED was written, and reported to the parent; undefined since the run has gone on. */
   #pausedAt: number | undefined;
-  #toldAt: number | undefined;
+  #reportedAt: number | undefined;
 
   constructor(deps: PausesDeps) {
     this.#deps = deps;
@@ -85,7 +85,7 @@ export class Pauses {
   }
 
   async #watch(): Promise<void> {
-    const { cancellation, record, tellParent, writesState } = this.#deps;
+    const { cancellation, record, notifyParent, writesState } = this.#deps;
     for (;;) {
       // At rest: pauses that open together are written together, so that who sees the run paused sees all of them.
       await whenAtRest(
@@ -107,9 +107,9 @@ export class Pauses {
       if (!idle) await this.writeResumed();
       // The parent learns of the end by itself.
       if (this.#closed) return;
-      if (tellParent && (idle ? this.#toldAt !== changes : this.#toldAt !== undefined)) {
-        this.#toldAt = idle ? changes : undefined;
-        await tellParent(idle);
+      if (notifyParent && (idle ? this.#reportedAt !== changes : this.#reportedAt !== undefined)) {
+        this.#reportedAt = idle ? changes : undefined;
+        await notifyParent(idle);
       }
     }
   }
@@ -126,9 +126,9 @@ export class Pauses {
   }
 
   #isNews(idle: boolean): boolean {
-    const { tellParent, writesState } = this.#deps;
-    if (!idle) return this.#pausedAt !== undefined || this.#toldAt !== undefined;
-    return (writesState && this.#pausedAt !== this.#changes) || (!!tellParent && this.#toldAt !== this.#changes);
+    const { notifyParent, writesState } = this.#deps;
+    if (!idle) return this.#pausedAt !== undefined || this.#reportedAt !== undefined;
+    return (writesState && this.#pausedAt !== this.#changes) || (!!notifyParent && this.#reportedAt !== this.#changes);
   }
 }
 

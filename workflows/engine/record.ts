@@ -29,7 +29,7 @@ export class RunRecord {
   #noted = 0;
   #pausesTaken: string[] = [];
   readonly #writing = new Set<Promise<unknown>>();
-  #flushing: Promise<void> | undefined;
+  #flushing: Promise<unknown> | undefined;
   #timer: CancellationScope | undefined;
   #closed = false;
 
@@ -117,17 +117,17 @@ export class RunRecord {
   }
 
   /** Writes what has been gathered, as a part of what a node does. */
-  flush(): Promise<void> {
+  flush(): Promise<unknown> {
     return this.#work.whileBrieflyBusy(() => this.write());
   }
 
-  /** Writes what has been gathered, and `more`, into the run's record. */
-  async write(more: ReportedState = {}): Promise<void> {
+  /** Writes what has been gathered, and `more`, into the run's record; resolves with the state the run is in then. */
+  async write(more: ReportedState = {}): Promise<RunState> {
     const report = this.#takeReport(more);
     const writing = CancellationScope.nonCancellable(() => local.recordReport(report));
     this.#writing.add(writing);
     try {
-      await writing;
+      return await writing;
     } finally {
       this.#writing.delete(writing);
     }
@@ -136,11 +136,6 @@ export class RunRecord {
   /** Writes what has been gathered, and the end, at the end of this very step of the workflow: nothing may come after it. */
   writeEnd(more: ReportedState): void {
     record.end(this.#takeReport(more));
-  }
-
-  /** Writes what has been gathered, and the end; resolves with the state that is recorded, which is the end written first. */
-  writeEndNow(more: ReportedState): Promise<RunState> {
-    return local.recordReport(this.#takeReport(more));
   }
 
   /** Waits for the writes that nobody else waits for; from now on only the end is written. */

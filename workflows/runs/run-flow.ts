@@ -78,7 +78,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
     if (cancellation.stopped) {
       // Temporal refuses the step that ends a run beside which a cancellation, or the end of a node, has come in. It is repeated
       // with that, and may come to another end than the one it has recorded: that one counts.
-      const recorded = await record.writeEndNow(written);
+      const recorded = await record.write(written);
       if (recorded !== state && isTerminal(recorded))
         return { state: recorded, reason: null, outputs: carried, error: null, progress };
     } else record.writeEnd(written);

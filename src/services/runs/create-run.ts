@@ -15,7 +15,7 @@ export interface CreateRunDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly starter: RunStarter;
-  /** Told when a run could not be started at once; it will be, by the sweeper. */
+  /** Called when a run could not be started at once; it will be, by the sweeper. */
   readonly onStartDelayed: (runId: string, error: unknown) => void;
   /** For runs that nobody waits for. */
   readonly later?: {

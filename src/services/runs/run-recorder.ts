@@ -60,7 +60,7 @@ export function createRunRecorder({ db, blobs, feed, plans, observer, checkAfter
   async function write(report: RunReport): Promise<RunState> {
     const plan = await plans.get(report.run);
     const update = await toUpdate(report, plan, blobs);
-    const events = toldOnce(report.nodes.flatMap(nodeEvents));
+    const events = withoutRepetitions(report.nodes.flatMap(nodeEvents));
     const { org_id, run_id } = report.run;
     const result =
       report.state === "PAUSED"
@@ -79,7 +79,7 @@ export function createRunRecorder({ db, blobs, feed, plans, observer, checkAfter
   }
 
   return {
-    record: (report) => (tellsNodesOnly(report) ? recordNodes(report.run.run_id, report) : write(report)),
+    record: (report) => (hasNodesOnly(report) ? recordNodes(report.run.run_id, report) : write(report)),
     async earlier(run, path) {
       const node = await db.org(run.org_id, (connection) => getNodeRun(connection, run.run_id, path));
       if (!node) return null;
@@ -94,7 +94,7 @@ export function createRunRecorder({ db, blobs, feed, plans, observer, checkAfter
 }
 
 /** Whether a report has nothing but nodes and progress: such reports of a run can be one. */
-function tellsNodesOnly({ run: _run, progress: _progress, nodes: _nodes, ...more }: RunReport): boolean {
+function hasNodesOnly({ run: _run, progress: _progress, nodes: _nodes, ...more }: RunReport): boolean {
   return Object.values(more).every((value) => value === undefined);
 }
 
@@ -166,15 +166,15 @@ function latest(reports: readonly NodeReport[]): NodeReport[] {
 
 /**
  * Events without repetitions, and nothing of a node after its end: an attempt whose worker was thought dead may report
- * beside the one that took its place. Of what earlier writes told, the statement itself takes care.
+ * beside the one that took its place. Of what earlier writes recorded, the statement itself takes care.
  */
-function toldOnce(events: readonly RunEventDraft[]): RunEventDraft[] {
+function withoutRepetitions(events: readonly RunEventDraft[]): RunEventDraft[] {
   const ended = new Set<unknown>();
-  const told = new Set<string>();
+  const seen = new Set<string>();
   return events.filter(({ type, data: { path, attempt, error } }) => {
     const key = JSON.stringify([type, path, attempt, error !== undefined && error !== null]);
-    if (ended.has(path) || told.has(key)) return false;
-    told.add(key);
+    if (ended.has(path) || seen.has(key)) return false;
+    seen.add(key);
     if (type === "node.finished") ended.add(path);
     return true;
   });
@@ -275,7 +275,7 @@ function nodeEvents(node: NodeReport): RunEventDraft[] {
         {
           type: "node.retrying",
           at,
-          data: { node_id, path, type, attempt: attempts, error: told(error), next_attempt_at },
+          data: { node_id, path, type, attempt: attempts, error: readableError(error), next_attempt_at },
         },
       ];
     default:
@@ -285,12 +285,12 @@ function nodeEvents(node: NodeReport): RunEventDraft[] {
         {
           type: "node.finished",
           at,
-          data: { node_id, path, type, state, attempts, started_at, finished_at, error: told(error) },
+          data: { node_id, path, type, state, attempts, started_at, finished_at, error: readableError(error) },
         },
       ];
   }
 }
 
-function told(error: NodeReport["error"]): unknown {
+function readableError(error: NodeReport["error"]): unknown {
   return error ? { ...error, message: redactSecrets(error.message) } : null;
 }

@@ -42,7 +42,7 @@ async function recorded(tenant: ApiTenant, subscription: string, expected: Array
 }
 
 /** Which runs the receiver was told of on this path, once for each time. */
-const runsToldOf = (path: string): string[] => arrived(path).map((each) => JSON.parse(each.body).data.run_id);
+const deliveredRuns = (path: string): string[] => arrived(path).map((each) => JSON.parse(each.body).data.run_id);
 
 describe("what is delivered", () => {
   it("a run's events, in the envelope, signed, to those alone who selected them", async () => {
@@ -58,7 +58,7 @@ describe("what is delivered", () => {
     await subscribe(tenant.secret, { url: `${receiver.url}${unasked}`, events: ["run.failed", "skill.*"] });
     const [first, second] = [await run(tenant, project), await run(tenant, other)];
     await expect.poll(() => arrived(all).length).toBe(4);
-    await expect.poll(() => runsToldOf(narrow)).toEqual([first]);
+    await expect.poll(() => deliveredRuns(narrow)).toEqual([first]);
     const envelopes = arrived(all).map((each) => JSON.parse(each.body));
     expect(envelopes.map(({ type, data }) => `${type} ${data.run_id}`).toSorted()).toEqual(
       [first, second].flatMap((id) => [`run.completed ${id}`, `run.started ${id}`]).toSorted(),
@@ -336,7 +336,7 @@ describe("replay", () => {
       events: ["run.completed"],
     });
     const had = await run(tenant, project);
-    await expect.poll(() => runsToldOf(path)).toEqual([had]);
+    await expect.poll(() => deliveredRuns(path)).toEqual([had]);
     await recorded(tenant, at, [["delivered", 1]]);
     await tenant.secret.patch(at, { status: "disabled" });
     const missed = [await run(tenant, project), await run(tenant, project)];
@@ -357,7 +357,7 @@ describe("replay", () => {
       },
     ]);
     expect(Math.abs(Date.parse(body.until) - Date.now())).toBeLessThan(20_000);
-    await expect.poll(() => runsToldOf(path).toSorted()).toEqual([had, ...missed].toSorted());
+    await expect.poll(() => deliveredRuns(path).toSorted()).toEqual([had, ...missed].toSorted());
     expect(arrived(path).every((each) => verifies(each, secret))).toBe(true);
   });
 
@@ -367,7 +367,7 @@ describe("replay", () => {
     const path = ownPath();
     const { path: at } = await subscribe(tenant.secret, { url: `${receiver.url}${path}`, events: ["run.completed"] });
     const good = await run(tenant, project);
-    await expect.poll(() => runsToldOf(path)).toEqual([good]);
+    await expect.poll(() => deliveredRuns(path)).toEqual([good]);
     await recorded(tenant, at, [["delivered", 1]]);
     receiver.on(path, (_, response) => void response.writeHead(410).end());
     const bad = await run(tenant, project);
@@ -375,7 +375,7 @@ describe("replay", () => {
     receiver.on(path, (_, response) => void response.end());
     await tenant.secret.patch(at, { status: "enabled" });
     expect((await tenant.secret.post(`${at}/replay`, { since: ago(60_000), only_failed: true })).status).toBe(202);
-    await expect.poll(() => runsToldOf(path)).toEqual([good, bad, bad]);
+    await expect.poll(() => deliveredRuns(path)).toEqual([good, bad, bad]);
     const ids = arrived(path).map((each) => each.headers["webhook-id"]);
     expect(ids[1]).toBe(ids[2]);
     await recorded(tenant, at, [
@@ -384,7 +384,7 @@ describe("replay", () => {
     ]);
 
     expect((await tenant.secret.post(`${at}/replay`, { since: ago(60_000) })).status).toBe(202);
-    await expect.poll(() => runsToldOf(path).toSorted()).toEqual([good, good, bad, bad, bad].toSorted());
+    await expect.poll(() => deliveredRuns(path).toSorted()).toEqual([good, good, bad, bad, bad].toSorted());
     await recorded(tenant, at, [
       ["delivered", 3],
       ["delivered", 2],
@@ -412,13 +412,13 @@ describe("replay", () => {
       events: ["run.completed"],
       only_failed: false,
     });
-    await expect.poll(() => runsToldOf(path)).toEqual([between]);
+    await expect.poll(() => deliveredRuns(path)).toEqual([between]);
     // Of the subscription's own there are two a run; the others it has never selected.
     await tenant.secret.patch(at, { events: ["run.started", "run.failed"] });
     await replay({ since: until, events: ["*"] });
-    await expect.poll(() => runsToldOf(path)).toEqual([between, after]);
+    await expect.poll(() => deliveredRuns(path)).toEqual([between, after]);
     expect(JSON.parse(arrived(path)[1]?.body ?? "").type).toBe("run.started");
-    expect(runsToldOf(path)).not.toContain(before);
+    expect(deliveredRuns(path)).not.toContain(before);
   });
 
   it("is ordered once for an Idempotency-Key", async () => {

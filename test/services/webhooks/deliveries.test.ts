@@ -69,7 +69,7 @@ const attemptsOf = async (subscription: Subscription, delivery_id: string) =>
   (await bench.api.get(`${subscription.path}/deliveries/${delivery_id}`)).body.attempts_made;
 
 /** Answers one after the other; the last for ever. */
-const inTurn = (...handlers: TargetHandler[]): TargetHandler => {
+const sequence = (...handlers: TargetHandler[]): TargetHandler => {
   let next = 0;
   return (...args) => handlers[Math.min(next++, handlers.length - 1)]?.(...args);
 };
@@ -210,7 +210,7 @@ describe("an event", () => {
 describe("a receiver that fails", () => {
   it("is tried again on the schedule, with the same id and a fresh time, until it takes the event", async () => {
     const receiver = await startReceiver();
-    receiver.answer(inTurn(status(500), status(404), status(204)));
+    receiver.answer(sequence(status(500), status(404), status(204)));
     const subscription = await subscribe(receiver);
     await run();
     const [delivery] = await ended(subscription);
@@ -254,7 +254,7 @@ describe("a receiver that fails", () => {
     ],
   ])("counts %s as a failure", async (_, handler, { status_code, code }) => {
     const receiver = await startReceiver();
-    receiver.answer(inTurn(handler, status(204)));
+    receiver.answer(sequence(handler, status(204)));
     const subscription = await subscribe(receiver);
     await run();
     const [delivery] = await ended(subscription);
@@ -339,7 +339,7 @@ describe("a receiver that fails", () => {
 
   it("is left alone for as long as it asks, and so are other events meanwhile", async () => {
     const receiver = await startReceiver();
-    receiver.answer(inTurn(status(429, { "retry-after": "2" }), status(204)));
+    receiver.answer(sequence(status(429, { "retry-after": "2" }), status(204)));
     const subscription = await subscribe(receiver);
     await run();
     await eventually(
@@ -465,7 +465,7 @@ describe("a secret", () => {
       response.writeHead(500, { "content-length": 1000 });
       response.write(`for ${request.headers["x-tenant"]?.slice(0, 6)}`, () => socket.end());
     };
-    receiver.answer(inTurn(echoed, long, brokenInside, status(204)));
+    receiver.answer(sequence(echoed, long, brokenInside, status(204)));
     const subscription = await subscribe(receiver, { headers });
     await run();
     const [delivery] = await ended(subscription);
@@ -498,7 +498,7 @@ describe("what is told of it", () => {
     const receiver = await startReceiver();
     const mine = await openBench(service);
     const project = await mine.deploy(echo());
-    receiver.answer(inTurn(status(503, { "retry-after": "30" }), status(204)));
+    receiver.answer(sequence(status(503, { "retry-after": "30" }), status(204)));
     const subscription = await subscribe(receiver, {}, mine);
     await run(undefined, mine, project);
     for (const { url } of [...service.api, ...service.worker]) {
