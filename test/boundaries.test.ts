@@ -193,6 +193,14 @@ describe("layer boundaries", () => {
     expect(readers.filter((file) => !/^src\/(config\.ts|cli\/.*|dev\/.*)$/.test(file))).toEqual([]);
   });
 
+  it("keeps state out of modules that workflows share", () => {
+    // They are loaded once a process: what one workflow left there, all others would see, and nobody would ever free.
+    const state =
+      /^(?:export )?(?:let |const \w+(?: = new (?:Map|Set)\b|: (?:Map|Set|Array)<|: (?!readonly )[^=]*\[\] = \[\]))/m;
+    const shared = files.filter((file) => /^(workflows|src\/domain)\//.test(file));
+    expect(shared.filter((file) => state.test(codeOf(file)))).toEqual([]);
+  });
+
   it("keeps zod, Node and every client out of what the workflows reach", () => {
     const reached = new Map<string, string>();
     const visit = (file: string, by: string): void => {

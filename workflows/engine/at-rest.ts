@@ -1,17 +1,28 @@
 import { condition } from "@temporalio/workflow";
 
-// What is here is the state of one workflow: each has its modules to itself.
+interface AtRest {
+  /** What waits for the end of a step. */
+  readonly waiting: Set<() => boolean>;
+  /** Results of local activities that have not been passed on, in the order in which they came. */
+  readonly results: object[];
+}
 
-/** What waits for the end of a step. */
-const waiting = new Set<() => boolean>();
-/** Results of local activities that have not been passed on, in the order in which they came. */
-const results: object[] = [];
+/**
+ * What is pending in this workflow. The workflows of a process share their modules, which are loaded once (see
+ * scripts/build-workflows.mjs); a global variable is the workflow's own, and goes with it.
+ */
+function atRestOfWorkflow(): AtRest {
+  const own = globalThis as { millraceAtRest?: AtRest };
+  own.millraceAtRest ??= { waiting: new Set(), results: [] };
+  return own.millraceAtRest;
+}
 
 /**
  * Resolves when `holds` is true and nothing is left to do in the current step of the workflow: all that follows from an
  * event has begun by then, so that counts of pending work are exact.
  */
 export async function whenAtRest(holds: () => boolean): Promise<void> {
+  const { waiting } = atRestOfWorkflow();
   waiting.add(holds);
   try {
     await atRest(holds);
@@ -26,6 +37,7 @@ export async function whenAtRest(holds: () => boolean): Promise<void> {
  * up on replay, and commands would come in another order.
  */
 export async function inOrder<T>(activity: Promise<T>): Promise<T> {
+  const { waiting, results } = atRestOfWorkflow();
   try {
     return await activity;
   } finally {
