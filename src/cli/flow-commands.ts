@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CommandFailure } from "./failure.ts";
-import { deployFlow, findProject, readFlowFile, requireProject, subflowNames, withProjectIds } from "./flow-file.ts";
+import { deployFlow, findProject, readFlowFile, resolveNames } from "./flow-file.ts";
 import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 
@@ -27,11 +27,8 @@ export function addFlowCommands(program: Command): void {
       const { api } = openApi(options);
       const flow = await readFlowFile(file);
       const name = options.project ?? flow.name;
-      // Files name the flows they call; the API wants ids.
-      const ids = new Map<string, string>();
-      for (const called of subflowNames(flow)) ids.set(called, (await requireProject(api, called)).project_id);
+      const resolved = await resolveNames(api, flow);
       const project = await findProject(api, name);
-      const resolved = withProjectIds(flow, (called) => ids.get(called) ?? called);
       const done = await deployFlow(api, resolved, project?.project_id, name);
       show(options.json, { ...done, name }, () => [
         `${name} version ${done.version}${done.created ? "" : " (unchanged)"}`,
@@ -43,7 +40,7 @@ export function addFlowCommands(program: Command): void {
     program.command("validate <flow.json>").description("list every problem of a flow; nothing is stored"),
   ).action(async (file: string, options: Options) => {
     const { api } = openApi(options);
-    const flow = await readFlowFile(file);
+    const flow = await resolveNames(api, await readFlowFile(file));
     const report = await api.post<{ valid: boolean; problems: FlowProblem[] }>("/v2/flows/validate", { flow });
     show(options.json, report, () => [
       ...report.problems.map(

@@ -27,50 +27,81 @@ export async function readFlowFile(file: string): Promise<FlowFile> {
   return flow as FlowFile;
 }
 
-/** The `project_id` of every subflow node, at any depth, that is a name rather than an id. */
-export function subflowNames(flow: FlowFile): string[] {
+/** What a flow file may call by its name, where the API wants an id. */
+export type Named = "project" | "knowledge_base";
+
+const NAMED = {
+  project: { type: "subflow", member: "project_id", path: "/v2/projects", noun: "project" },
+  knowledge_base: {
+    type: "knowledge",
+    member: "knowledge_base_id",
+    path: "/v2/knowledge-bases",
+    noun: "knowledge base",
+  },
+} as const satisfies Record<Named, unknown>;
+
+/** The names by which nodes, at any depth, call what is of a kind. */
+export function namesIn(flow: FlowFile, kind: Named): string[] {
   const names = new Set<string>();
-  mapSubflows(flow, (name) => {
-    names.add(name);
+  mapNames(flow, (name, found) => {
+    if (found === kind) names.add(name);
     return name;
   });
   return [...names];
 }
 
-/** The flow with the names of subflow projects replaced by their ids. */
-export function withProjectIds(flow: FlowFile, idOf: (name: string) => string): FlowFile {
-  return mapSubflows(flow, idOf) as FlowFile;
+/** The flow with ids in place of names. */
+export function withIds(flow: FlowFile, idOf: (name: string, kind: Named) => string): FlowFile {
+  return mapNames(flow, idOf) as FlowFile;
 }
 
-function mapSubflows(value: unknown, replace: (name: string) => string): unknown {
-  if (Array.isArray(value)) return value.map((item) => mapSubflows(item, replace));
+function mapNames(value: unknown, replace: (name: string, kind: Named) => string): unknown {
+  if (Array.isArray(value)) return value.map((item) => mapNames(item, replace));
   if (typeof value !== "object" || value === null) return value;
-  const copy = Object.fromEntries(Object.entries(value).map(([key, member]) => [key, mapSubflows(member, replace)]));
-  const config = copy["config"] as { project_id?: unknown } | undefined;
-  if (copy["type"] !== "subflow" || typeof config?.project_id !== "string" || isUuid(config.project_id)) return copy;
-  return { ...copy, config: { ...config, project_id: replace(config.project_id) } };
+  const copy = Object.fromEntries(Object.entries(value).map(([key, member]) => [key, mapNames(member, replace)]));
+  const kind = (Object.keys(NAMED) as Named[]).find((each) => NAMED[each].type === copy["type"]);
+  if (kind === undefined) return copy;
+  const config = copy["config"] as Readonly<Record<string, unknown>> | undefined;
+  const { member } = NAMED[kind];
+  const name = config?.[member];
+  if (typeof name !== "string" || isUuid(name)) return copy;
+  return { ...copy, config: { ...config, [member]: replace(name, kind) } };
+}
+
+/** The flow with the ids of what it calls by name. Throws a CommandFailure for a name that nothing has. */
+export async function resolveNames(api: ApiClient, flow: FlowFile): Promise<FlowFile> {
+  const ids = new Map<string, string>();
+  for (const kind of Object.keys(NAMED) as Named[]) {
+    for (const name of namesIn(flow, kind)) {
+      const id = await findByName(api, kind, name);
+      if (id === undefined) throw new CommandFailure(`There is no ${NAMED[kind].noun} called ${name}.`);
+      ids.set(`${kind} ${name}`, id);
+    }
+  }
+  return withIds(flow, (name, kind) => ids.get(`${kind} ${name}`) ?? name);
+}
+
+/** The id of what has a name; undefined when nothing has. Throws when several have. */
+export async function findByName(api: ApiClient, kind: Named, name: string): Promise<string | undefined> {
+  const { path, member, noun } = NAMED[kind];
+  const found: string[] = [];
+  let cursor: string | undefined;
+  do {
+    type Page = { data: Record<string, string>[]; cursor: string | null; has_more: boolean };
+    const page = await api.get<Page>(path, { page_size: 200, cursor });
+    found.push(...page.data.filter((each) => each["name"] === name).map((each) => each[member] ?? ""));
+    cursor = page.has_more ? (page.cursor ?? undefined) : undefined;
+  } while (cursor !== undefined);
+  if (found.length > 1) {
+    throw new CommandFailure(`Several ${noun}s are called ${name}; name one by its id: ${found.join(", ")}`, 2);
+  }
+  return found[0];
 }
 
 /** Finds a project by its id or its name; undefined when there is none. Throws when several have the name. */
 export async function findProject(api: ApiClient, idOrName: string): Promise<Project | undefined> {
-  if (isUuid(idOrName)) return api.get<Project>(`/v2/projects/${idOrName}`);
-  const found: Project[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await api.get<{ data: Project[]; cursor: string | null; has_more: boolean }>("/v2/projects", {
-      page_size: 200,
-      cursor,
-    });
-    found.push(...page.data.filter((project) => project.name === idOrName));
-    cursor = page.has_more ? (page.cursor ?? undefined) : undefined;
-  } while (cursor !== undefined);
-  if (found.length > 1) {
-    throw new CommandFailure(
-      `Several projects are called ${idOrName}; name one by its id: ${found.map((each) => each.project_id).join(", ")}`,
-      2,
-    );
-  }
-  return found[0];
+  const id = isUuid(idOrName) ? idOrName : await findByName(api, "project", idOrName);
+  return id === undefined ? undefined : api.get<Project>(`/v2/projects/${id}`);
 }
 
 /** The same, for a project that must exist. */

@@ -5,8 +5,9 @@ import { createKey, createOrganisation, createUser } from "../cli/accounts.ts";
 import type { ApiClient } from "../cli/api-client.ts";
 import type { DevState } from "../cli/dev-state.ts";
 import { readState, writeState } from "../cli/dev-state.ts";
-import { deployFlow, findProject, readFlowFile, subflowNames, withProjectIds } from "../cli/flow-file.ts";
+import { deployFlow, findProject, namesIn, readFlowFile, withIds } from "../cli/flow-file.ts";
 import type { FlowFile } from "../cli/flow-file.ts";
+import { provideKnowledgeBase } from "./example-knowledge.ts";
 import { openUploadFile } from "../cli/upload-file.ts";
 import { hashSecret } from "../platform/secrets/crypto.ts";
 import { findApiKeyByHash } from "../stores/accounts/api-keys.ts";
@@ -57,7 +58,7 @@ export async function ensureAccounts(
 export interface ExamplesOptions {
   readonly api: ApiClient;
   readonly org_id: string;
-  /** Folder with `flows/` and `documents/`. */
+  /** Folder with `flows/`, `documents/` and `knowledge/`. */
   readonly examples: string;
   /** File that records what was sent. */
   readonly stateFile: string;
@@ -81,30 +82,22 @@ export interface DeployedExamples {
   readonly shown: Example | undefined;
 }
 
-/** Deploys the flows of `examples/flows` and uploads `examples/documents`, as far as they are new or changed. */
+/**
+ * Deploys the flows of `examples/flows` and uploads `examples/documents`, as far as they are new or changed. Flows that search
+ * knowledge bases are left to deploySearchingExamples.
+ */
 export async function deployExamples(options: ExamplesOptions): Promise<DeployedExamples> {
-  const { api, org_id, examples, stateFile } = options;
-  const saved = readState<ExamplesState>(stateFile);
-  let state: ExamplesState = saved?.org_id === org_id ? saved : { org_id, flows: {}, documents: {} };
-  const save = (change: Partial<ExamplesState>): void => {
-    state = { ...state, ...change };
-    writeState(stateFile, state);
-  };
+  const { api, org_id, examples } = options;
+  const saved = openState(options);
   const sent: string[] = [];
 
-  const flows = inOrder(await readFlows(join(examples, "flows")));
+  const flows = inOrder((await readFlows(join(examples, "flows"))).filter((flow) => !searches(flow)));
   for (const file of flows) {
-    const flow = withProjectIds(file, (name) => state.flows[name]?.project_id ?? name);
-    const digest = sha256(JSON.stringify(flow));
-    const project = await findProject(api, flow.name);
-    const before = state.flows[flow.name];
-    if (project !== undefined && before?.digest === digest && before.project_id === project.project_id) continue;
-    const { project_id, version } = await deployFlow(api, flow, project?.project_id, flow.name);
-    save({ flows: { ...state.flows, [flow.name]: { digest, project_id, version } } });
-    sent.push(`flow ${flow.name}, version ${version}`);
+    const flow = withIds(file, (name) => saved.state().flows[name]?.project_id ?? name);
+    sent.push(...(await deployIfChanged(api, saved, flow)));
   }
 
-  const projectOf = (flow: FlowFile): string => state.flows[flow.name]?.project_id ?? "";
+  const projectOf = (flow: FlowFile): string => saved.state().flows[flow.name]?.project_id ?? "";
   const candidates = flows.map((flow) => ({ flow, node: documentNode(flow), inputs: flow.examples?.[0]?.inputs }));
   const reader = candidates.find(({ node, inputs }) => node !== undefined && typeof inputs?.["user_id"] === "string");
   const first = reader ?? candidates.find(({ inputs }) => inputs !== undefined);
@@ -122,18 +115,76 @@ export async function deployExamples(options: ExamplesOptions): Promise<Deployed
     const digest = sha256(
       Buffer.concat([Buffer.from(`${shown.project_id} ${node_id} ${user_id} `), await readFile(file)]),
     );
-    if (state.documents[file] === digest) continue;
+    if (saved.state().documents[file] === digest) continue;
     const query = { org: org_id, user_id, flow_id: shown.project_id, node_id };
     const { filename, size } = await api.upload<{ filename: string; size: number }>(
       "/upload_to_storage_user",
       query,
       await openUploadFile(file),
     );
-    save({ documents: { ...state.documents, [file]: digest } });
+    saved.save({ documents: { ...saved.state().documents, [file]: digest } });
     sent.push(`document ${filename}, ${size} bytes`);
   }
   const [file] = files;
   return { projects, sent, shown: file === undefined ? shown : { ...shown, document: { node_id, user_id, file } } };
+}
+
+/**
+ * The same for flows that search, with the knowledge bases they name: `examples/knowledge` has a folder of documents for each.
+ * To be called once the local model is there, if it comes: a knowledge base made before would do without it.
+ */
+export async function deploySearchingExamples(
+  options: ExamplesOptions,
+): Promise<{ readonly projects: DeployedExamples["projects"]; readonly flows: readonly FlowFile[] }> {
+  const { api, examples } = options;
+  const saved = openState(options);
+  const flows = (await readFlows(join(examples, "flows"))).filter(searches);
+  const ids = new Map<string, string>();
+  for (const name of new Set(flows.flatMap((flow) => namesIn(flow, "knowledge_base")))) {
+    ids.set(name, await provideKnowledgeBase(api, join(examples, "knowledge", name), name));
+  }
+  const sent: string[] = [];
+  for (const file of flows) {
+    sent.push(
+      ...(await deployIfChanged(
+        api,
+        saved,
+        withIds(file, (name) => ids.get(name) ?? name),
+      )),
+    );
+  }
+  const projects = Object.fromEntries(flows.map(({ name }) => [name, saved.state().flows[name]?.project_id ?? ""]));
+  return { projects, flows };
+}
+
+const searches = (flow: FlowFile): boolean => namesIn(flow, "knowledge_base").length > 0;
+
+interface SavedState {
+  state(): ExamplesState;
+  save(change: Partial<ExamplesState>): void;
+}
+
+function openState({ org_id, stateFile }: ExamplesOptions): SavedState {
+  const last = readState<ExamplesState>(stateFile);
+  let state: ExamplesState = last?.org_id === org_id ? last : { org_id, flows: {}, documents: {} };
+  return {
+    state: () => state,
+    save(change) {
+      state = { ...state, ...change };
+      writeState(stateFile, state);
+    },
+  };
+}
+
+/** Deploys a flow that is not the one that was deployed last; answers what to say of it. */
+async function deployIfChanged(api: ApiClient, { state, save }: SavedState, flow: FlowFile): Promise<string[]> {
+  const digest = sha256(JSON.stringify(flow));
+  const project = await findProject(api, flow.name);
+  const before = state().flows[flow.name];
+  if (project !== undefined && before?.digest === digest && before.project_id === project.project_id) return [];
+  const { project_id, version } = await deployFlow(api, flow, project?.project_id, flow.name);
+  save({ flows: { ...state().flows, [flow.name]: { digest, project_id, version } } });
+  return [`flow ${flow.name}, version ${version}`];
 }
 
 async function readFlows(folder: string): Promise<FlowFile[]> {
@@ -147,7 +198,7 @@ function inOrder(flows: readonly FlowFile[]): FlowFile[] {
   const add = (flow: FlowFile, callers: readonly FlowFile[]): void => {
     if (callers.includes(flow))
       throw new Error(`The example flows call each other in a circle: ${callers.map((each) => each.name).join(" → ")}`);
-    for (const name of subflowNames(flow)) {
+    for (const name of namesIn(flow, "project")) {
       const called = flows.find((each) => each.name === name);
       if (called !== undefined) add(called, [...callers, flow]);
     }

@@ -1,13 +1,14 @@
 import { mkdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { apiClient } from "../cli/api-client.ts";
+import { invocation, quoted } from "../cli/shell.ts";
 import { readDevState, stateDirectory, writeState } from "../cli/dev-state.ts";
 import type { DevState } from "../cli/dev-state.ts";
 import { loadConfig } from "../config.ts";
 import { openDatabase } from "../stores/db.ts";
 import { migrate } from "../stores/migrate.ts";
-import { deployExamples, ensureAccounts } from "./demo.ts";
-import type { Accounts, DeployedExamples } from "./demo.ts";
+import { deployExamples, deploySearchingExamples, ensureAccounts } from "./demo.ts";
+import type { Accounts, DeployedExamples, ExamplesOptions } from "./demo.ts";
 import { fetchModel } from "./embedding-model.ts";
 import { lockState } from "./lock.ts";
 import type { StateLock } from "./lock.ts";
@@ -63,7 +64,7 @@ async function startAll(directory: string, lock: StateLock, stopper: Stopper): P
   };
   // In parallel: neither needs the other.
   // In the background: knowledge bases work without it.
-  void provideModel();
+  const model = provideModel();
   const [postgres, temporal] = await together(
     step(
       "PostgreSQL",
@@ -107,6 +108,7 @@ async function startAll(directory: string, lock: StateLock, stopper: Stopper): P
   const examples = await demonstrate(directory, state);
   const complete = { ...state, projects: { ...state.projects, ...examples?.projects } };
   writeState(stateFile, complete);
+  void demonstrateSearch(directory, complete, model, stopper);
   const here = (path: string): string => relative(process.cwd(), path);
   say(`\nAPI reference       ${state.url}/docs`);
   if (state.temporal_ui !== null) say(`Temporal's own UI   ${state.temporal_ui}`);
@@ -190,13 +192,7 @@ async function demonstrate(directory: string, state: DevState): Promise<Deployed
   try {
     const examples = await step(
       "examples",
-      () =>
-        deployExamples({
-          api: apiClient({ url: state.url, key: state.secret_key }),
-          org_id: state.org_id,
-          examples: join(PACKAGE_ROOT, "examples"),
-          stateFile: join(directory, "examples.json"),
-        }),
+      () => deployExamples(examplesOptions(directory, state)),
       ({ sent, projects }) =>
         sent.length === 0 ? `${Object.keys(projects).length} flows, unchanged` : `${sent.length} sent`,
     );
@@ -208,6 +204,35 @@ async function demonstrate(directory: string, state: DevState): Promise<Deployed
     return undefined;
   }
 }
+
+/** Deploys the examples that search, once it is known whether there is a model. Nobody waits for them, nor for their documents. */
+async function demonstrateSearch(
+  directory: string,
+  state: DevState,
+  model: Promise<void>,
+  stopper: Stopper,
+): Promise<void> {
+  try {
+    await model;
+    const { projects, flows } = await deploySearchingExamples(examplesOptions(directory, state));
+    writeState(join(directory, "dev.json"), { ...state, projects: { ...state.projects, ...projects } });
+    for (const { name, examples } of flows) {
+      const inputs = Object.entries(examples?.[0]?.inputs ?? {}).map(([id, value]) => quoted(`${id}=${String(value)}`));
+      say(`\nThe flow ${name} searches documents, which are being indexed:`);
+      say(`  ${invocation()} run ${name} ${inputs.map((input) => `--input ${input}`).join(" ")}`);
+    }
+  } catch (error) {
+    if (stopper.stopping()) return;
+    say(`The examples that search did not work: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+const examplesOptions = (directory: string, state: DevState): ExamplesOptions => ({
+  api: apiClient({ url: state.url, key: state.secret_key }),
+  org_id: state.org_id,
+  examples: join(PACKAGE_ROOT, "examples"),
+  stateFile: join(directory, "examples.json"),
+});
 
 function describeAccounts({ org_id, created }: { readonly org_id: string; readonly created: boolean }): string {
   return `organisation demo ${org_id}${created ? ", created" : ""}`;

@@ -1,8 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { beforeAll, describe, expect, it } from "vitest";
-import { subflowNames, withProjectIds } from "../../src/cli/flow-file.ts";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import { apiClient } from "../../src/cli/api-client.ts";
+import { namesIn, withIds } from "../../src/cli/flow-file.ts";
 import type { FlowFile } from "../../src/cli/flow-file.ts";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
+import { provideKnowledgeBase } from "../../src/dev/example-knowledge.ts";
+import { KEYWORDS } from "./knowledge/bases.ts";
 import { openTenant } from "./tenant.ts";
 import type { ApiTenant } from "./tenant.ts";
 
@@ -20,10 +24,12 @@ let tenant: ApiTenant;
 const projects = new Map<string, string>();
 beforeAll(async () => {
   tenant = await openTenant();
+  const searched = flows.flatMap((flow) => namesIn(flow, "knowledge_base"));
+  const bases = new Map(await Promise.all(searched.map(async (name) => [name, await indexed(name)] as const)));
   // Those that call others after those that they call.
-  const order = flows.toSorted((a, b) => subflowNames(a).length - subflowNames(b).length);
+  const order = flows.toSorted((a, b) => namesIn(a, "project").length - namesIn(b, "project").length);
   for (const flow of order) {
-    const called = withProjectIds(flow, (name) => projects.get(name) ?? name);
+    const called = withIds(flow, (name, kind) => (kind === "project" ? projects : bases).get(name) ?? name);
     projects.set(flow.name, await tenant.deploy(called as unknown as FlowDefinition));
   }
   for (const name of readdirSync(new URL("documents/", folder))) {
@@ -33,6 +39,20 @@ beforeAll(async () => {
     expect((await tenant.public.post("/upload_to_storage_user", form, { query })).status).toBe(200);
   }
 });
+
+/** The knowledge base of an example with its documents, searched by keywords. */
+async function indexed(name: string): Promise<string> {
+  const { body } = await tenant.secret.post("/v2/knowledge-bases", { name, indexing_params: KEYWORDS });
+  const api = apiClient({ url: tenant.target.url, key: tenant.secretKey });
+  const id = await provideKnowledgeBase(api, fileURLToPath(new URL(`knowledge/${name}`, folder)), name);
+  expect(id).toBe(body.knowledge_base_id);
+  const check = async (): Promise<void> => {
+    const { total_files, total_indexed_files } = (await tenant.secret.get(`/v2/knowledge-bases/${id}`)).body;
+    expect([total_files, total_indexed_files]).toEqual([3, 3]);
+  };
+  await vi.waitFor(check, { timeout: 60_000, interval: 100 });
+  return id;
+}
 
 describe("an example flow runs on its own example input", () => {
   it.each(runs)("%s: %s", async (flow, _, { inputs }) => {
@@ -51,6 +71,15 @@ describe("an example flow runs on its own example input", () => {
     const troubled = nodes.filter(({ error, attempts }: { error: unknown; attempts: number }) => error || attempts > 1);
     expect(troubled).toEqual([]);
   });
+});
+
+it("ask-constitution answers with the passage, and cites it", async () => {
+  const path = `/inference/v0/run/${tenant.org_id}/${projects.get("ask-constitution")}`;
+  const { body } = await tenant.public.post(path, { "in-0": "Who may propose amendments to this Constitution?" });
+  expect(body.outputs["out-0"]).toMatch(
+    /whenever two thirds of both Houses[^]*constitution\.md, characters \d+ to \d+/,
+  );
+  expect(body.citations).toContainEqual(expect.objectContaining({ resource_path: "constitution.md", node_id: "kb-0" }));
 });
 
 describe("the examples of the OpenAPI document", () => {

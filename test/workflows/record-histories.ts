@@ -2,6 +2,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { namesIn, withIds } from "../../src/cli/flow-file.ts";
+import type { FlowFile } from "../../src/cli/flow-file.ts";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { VERSION } from "../../src/version.ts";
 import { openBench } from "../engine/support.ts";
@@ -36,7 +38,7 @@ describe("the histories", () => {
   it("of a shard of deliveries", shardOfDeliveries);
 
   it.each(names)("of example %s", async (name) => {
-    const projectId = await bench.deploy(await withProjectIds(read(name)));
+    const projectId = await bench.deploy(await withIdsOf(read(name)));
     for (const [at, { inputs }] of read(name).examples.entries()) {
       const { user_id, ...rest } = inputs;
       if (typeof user_id === "string") await upload(projectId, user_id);
@@ -83,12 +85,16 @@ async function settled(runId: string): Promise<{ state: string }> {
   return body as { state: string };
 }
 
-/** In the examples a subflow names the flow it calls. */
-async function withProjectIds(definition: Example): Promise<FlowDefinition> {
-  let text = JSON.stringify(definition);
-  for (const [whole, name = ""] of text.matchAll(/"project_id":"([a-z-]+)"/g))
-    text = text.replace(whole, `"project_id":"${await bench.deploy(read(name))}"`);
-  return JSON.parse(text) as FlowDefinition;
+/** In the examples flows name the flows they call, and the knowledge bases they search. */
+async function withIdsOf(definition: Example): Promise<FlowDefinition> {
+  const file = definition as unknown as FlowFile;
+  const ids = new Map<string, string>();
+  for (const name of namesIn(file, "project")) ids.set(name, await bench.deploy(read(name)));
+  for (const name of namesIn(file, "knowledge_base")) {
+    const { body } = await bench.api.post("/v2/knowledge-bases", { name });
+    ids.set(name, (body as { knowledge_base_id: string }).knowledge_base_id);
+  }
+  return withIds(file, (name) => ids.get(name) ?? name) as unknown as FlowDefinition;
 }
 
 async function upload(projectId: string, user_id: string): Promise<void> {

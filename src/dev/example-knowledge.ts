@@ -1,0 +1,25 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { ApiClient } from "../cli/api-client.ts";
+import { findByName } from "../cli/flow-file.ts";
+
+/**
+ * Provides the knowledge base of a name with the documents of a folder, all of them text; they are indexed after this has
+ * returned. Those that are there already are left as they are. Answers its id.
+ */
+export async function provideKnowledgeBase(api: ApiClient, folder: string, name: string): Promise<string> {
+  const id = (await findByName(api, "knowledge_base", name)) ?? (await create(api, name));
+  const files = (await readdir(folder)).toSorted();
+  const resources = await Promise.all(
+    files.map(async (file) => ({ name: file, external_id: file, text: await readFile(join(folder, file), "utf8") })),
+  );
+  await api.post(`/v2/knowledge-bases/${id}/resources`, { resources });
+  return id;
+}
+
+async function create(api: ApiClient, name: string): Promise<string> {
+  // Laws are short, and each is about something else.
+  const indexing_params = { chunker_params: { chunk_size: 800, chunk_overlap: 100 } };
+  const body = { name, description: "Documents of the examples", indexing_params };
+  return (await api.post<{ knowledge_base_id: string }>("/v2/knowledge-bases", body)).knowledge_base_id;
+}
