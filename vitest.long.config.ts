@@ -1,7 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 // `npm run test:long`: what takes minutes each. Parts that are killed again and again for MILLRACE_SOAK_MINUTES (default
-// 10), servers that are gone or frozen under load, every phase of schemathesis, an upgrade, and what the image is made of.
+// 10), servers that are gone or frozen under load, every phase of schemathesis, an upgrade, what the image is made of, and the
+// kills, starts and costly flows of which npm test has a few (test/support/long.ts).
 export default defineConfig({
   test: {
     reporters: ["verbose", "./test/support/closing-line.ts"],
@@ -9,9 +10,17 @@ export default defineConfig({
       {
         test: {
           name: "long",
-          include: ["test/long/**/*.test.ts", "test/kill/outage.test.ts", "test/security/schemathesis.test.ts"],
+          include: [
+            "test/long/**/*.test.ts",
+            "test/dev/npm-start.test.ts",
+            "test/kill/outage.test.ts",
+            "test/kill/parts.test.ts",
+            "test/kill/webhooks.test.ts",
+            "test/security/costly-flows.test.ts",
+            "test/security/schemathesis.test.ts",
+          ],
           globalSetup: ["test/support/global-setup.ts"],
-          env: { MILLRACE_OUTAGE: "long", MILLRACE_SCHEMATHESIS: "long" },
+          env: { MILLRACE_TEST: "long" },
           testTimeout: 24 * 60 * 60 * 1000,
           hookTimeout: 120_000,
           expect: { poll: { timeout: 60_000 } },

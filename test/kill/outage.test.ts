@@ -2,16 +2,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow, openBench } from "../engine/support.ts";
 import { startHttpTarget } from "../support/http-target.ts";
+import { LONG } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
 import { install } from "./installation.ts";
 import type { Installation } from "./installation.ts";
 import { postConstantly, refused } from "./persistent-client.ts";
 import { recordKill } from "./kill-table.ts";
 
-const long = process.env["MILLRACE_OUTAGE"] === "long";
 /** How long a server is down (ms), and how it fails: `npm run test:long` uses longer outages. */
-const GONE_MS = long ? 20_000 : 8_000;
-const HOW = long ? (["killed", "frozen"] as const) : (["killed"] as const);
+const GONE_MS = LONG ? 20_000 : 8_000;
+const HOW = LONG ? (["killed", "frozen"] as const) : (["killed"] as const);
 
 let installation: Installation;
 beforeAll(async () => {

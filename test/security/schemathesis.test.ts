@@ -1,6 +1,7 @@
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { LONG } from "../support/long.ts";
 import { client, createOrganisation, startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 import { asking, echo } from "../api/tenant.ts";
@@ -9,7 +10,6 @@ import { installSchemathesis, runSchemathesis } from "./schemathesis.ts";
 import type { KnownIds } from "./schemathesis.ts";
 
 // `npm run test:long` has the long form: every phase, other examples every time, some ten minutes.
-const long = process.env["MILLRACE_SCHEMATHESIS"] === "long";
 const FORMS = {
   short: ["--phases", "examples,fuzzing,stateful", "--max-examples", "8", "--seed", "1", "--generation-deterministic"],
   long: ["--phases", "examples,coverage,fuzzing,stateful", "--max-examples", "30", "--generation-database", "none"],
@@ -66,7 +66,7 @@ async function seed(org: string, secretKey: string): Promise<KnownIds> {
 
 it.skipIf("skipped" in installed)(
   "schemathesis finds nothing wrong with what the document says and the service does",
-  { timeout: long ? 3_600_000 : 600_000 },
+  { timeout: LONG ? 3_600_000 : 600_000 },
   async () => {
     if ("skipped" in installed) return;
     const { org_id, secretKey } = await createOrganisation(service);
@@ -77,9 +77,9 @@ it.skipIf("skipped" in installed)(
       credential: secretKey,
       ids,
       dir: mkdtempSync(join(inject("millrace").stateDir, "schemathesis-")),
-      args: long ? FORMS.long : FORMS.short,
+      args: LONG ? FORMS.long : FORMS.short,
     });
-    if (long) process.stderr.write(output);
+    if (LONG) process.stderr.write(output);
     expect(code, output).toBe(0);
     // No internal errors in the service's log.
     expect(service.logs()).not.toContain('"level":"error"');
