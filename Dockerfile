@@ -19,14 +19,14 @@ RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force && rm -rf 
 FROM node:22-slim
 ENV NODE_ENV=production \
     NODE_OPTIONS=--enable-source-maps \
-    MILLRACE_BLOB_DIR=/var/lib/millrace/blobs
+    MILLRACE_BLOB_URL=/var/lib/millrace/blobs
 WORKDIR /app
 COPY package.json ./
 COPY --from=packages /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY bin bin
 COPY migrations migrations
-RUN mkdir -p "$MILLRACE_BLOB_DIR" && chown -R node:node /var/lib/millrace
+RUN mkdir -p "$MILLRACE_BLOB_URL" && chown -R node:node /var/lib/millrace
 VOLUME /var/lib/millrace
 USER node
 EXPOSE 8080

@@ -100,7 +100,7 @@ export async function openStage({ durable }: { readonly durable: boolean }): Pro
   const service = {
     DATABASE_URL: postgres.url,
     TEMPORAL_ADDRESS: temporal.address,
-    MILLRACE_BLOB_DIR: join(dir, "blobs"),
+    MILLRACE_BLOB_URL: join(dir, "blobs"),
     MILLRACE_PRIVATE_HOSTS: "loopback",
     LOG_LEVEL: "warn",
   };

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { DEFAULT_WEBHOOK_SCHEDULE_MS } from "./domain/webhooks/webhook.ts";
+import { parseBlobPlace, type BlobPlace } from "./platform/blobs/blob-place.ts";
 import { createAddressPolicy } from "./platform/fetch/address-policy.ts";
 
 const bool = z.enum(["true", "false", "1", "0"]).transform((value) => value === "true" || value === "1");
@@ -33,6 +34,14 @@ const proxyRanges = list.pipe(
     }),
   ),
 );
+const blobPlace = z.string().transform((text, ctx) => {
+  try {
+    return parseBlobPlace(text);
+  } catch (error) {
+    ctx.addIssue({ code: "custom", message: (error as Error).message });
+    return z.NEVER;
+  }
+});
 /** Base64 of 32 bytes. */
 const masterKey = z.string().regex(/^[A-Za-z0-9+/]{43}=$/, "base64 of 32 bytes is expected (openssl rand -base64 32)");
 
@@ -73,11 +82,13 @@ export const environmentSchema = z.object({
     .url()
     .optional()
     .describe("The address clients use; the only source of absolute links (never the Host header)"),
-  MILLRACE_BLOB_DIR: z
-    .string()
-    .min(1)
-    .default("./.millrace/blobs")
-    .describe("Directory of the blob store; api and workers must share it"),
+  MILLRACE_BLOB_URL: blobPlace
+    .prefault("./.millrace/blobs")
+    .describe(
+      "Where blobs are: a directory or file:///directory that api and workers share, or s3://bucket/prefix?endpoint=https://host:port&region=name",
+    ),
+  MILLRACE_S3_ACCESS_KEY_ID: z.string().min(1).optional().describe("What S3 knows us by, where blobs are there"),
+  MILLRACE_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe("Its secret"),
   LOG_LEVEL: z
     .enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"])
     .default("info")
@@ -135,7 +146,7 @@ export const environmentSchema = z.object({
     .pipe(z.array(masterKey).min(1))
     .optional()
     .describe(
-      "Encrypts stored secrets: base64 of 32 bytes, the same in every process; earlier ones after a comma. Unset, a key is made in MILLRACE_BLOB_DIR",
+      "Encrypts stored secrets: base64 of 32 bytes, the same in every process; earlier ones after a comma. Unset, a key is made in the directory of the blobs; with blobs in S3 it has to be set",
     ),
   MILLRACE_EMBEDDING_MODEL_DIR: z
     .string()
@@ -200,7 +211,7 @@ export const environmentSchema = z.object({
 export type Config = Readonly<z.infer<typeof environmentSchema>>;
 
 /** What says where the master keys are. */
-const sealingSchema = environmentSchema.pick({ MILLRACE_BLOB_DIR: true, MILLRACE_MASTER_KEY: true });
+const sealingSchema = environmentSchema.pick({ MILLRACE_BLOB_URL: true, MILLRACE_MASTER_KEY: true });
 
 export type SealingConfig = Readonly<z.infer<typeof sealingSchema>>;
 
@@ -232,7 +243,17 @@ function read<Schema extends z.ZodObject>(schema: Schema, environment: NodeJS.Pr
     }),
   );
   const result = schema.safeParse(known);
-  if (result.success) return result.data;
-  const problems = result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+  const problems = result.success
+    ? missingForS3(result.data, Object.keys(schema.shape))
+    : result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+  if (result.success && problems.length === 0) return result.data;
   throw new Error(`The configuration is not usable:\n${problems.join("\n")}`);
+}
+
+/** What has to be set where blobs are in S3: its keys, and a master key, which is made only where there is a directory to keep it. */
+function missingForS3(values: Readonly<Record<string, unknown>>, names: readonly string[]): string[] {
+  if ((values["MILLRACE_BLOB_URL"] as BlobPlace | undefined)?.kind !== "s3") return [];
+  return ["MILLRACE_S3_ACCESS_KEY_ID", "MILLRACE_S3_SECRET_ACCESS_KEY", "MILLRACE_MASTER_KEY"]
+    .filter((name) => names.includes(name) && values[name] === undefined)
+    .map((name) => `  ${name}: it has to be set where MILLRACE_BLOB_URL is s3://`);
 }

@@ -1,5 +1,6 @@
 import { requireConfig } from "./config.ts";
-import { createFileBlobStore } from "./platform/blobs/blobs.ts";
+import { directoryOf } from "./platform/blobs/blob-place.ts";
+import { openBlobStore } from "./platform/blobs/blobs.ts";
 import { createEvaluation } from "./platform/evaluation/evaluation.ts";
 import { createGuardedFetch } from "./platform/fetch/guarded-fetch.ts";
 import { createLogger } from "./platform/logging/logger.ts";
@@ -35,9 +36,10 @@ export async function openProcess(service: "api" | "worker") {
   shutdown.add("database", () => db.close());
   const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
   shutdown.add("run feed", () => feed.close());
-  const blobs = await createFileBlobStore(config.MILLRACE_BLOB_DIR);
+  const blobs = await openBlobStore(config);
   shutdown.add("blobs", () => blobs.close());
-  const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, config.MILLRACE_BLOB_DIR));
+  const blobDir = directoryOf(config.MILLRACE_BLOB_URL);
+  const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, blobDir));
   const observer = createRunObserver(metrics, logger);
   const evaluation = createEvaluation();
   shutdown.add("evaluation", () => evaluation.close());
@@ -53,7 +55,7 @@ export async function openProcess(service: "api" | "worker") {
   addGauges({
     db,
     metrics,
-    blobDir: config.MILLRACE_BLOB_DIR,
+    blobDir,
     describeQueues: temporal.describeQueues,
     onError: (err, message) => logger.warn({ err }, message),
   });

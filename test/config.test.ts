@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../src/config.ts";
 
@@ -42,5 +43,39 @@ describe("the configuration", () => {
         ),
       }),
     );
+  });
+
+  it("reads where blobs are, and says what S3 needs beside it", () => {
+    expect(load({}).MILLRACE_BLOB_URL).toEqual({ kind: "file", directory: resolve("./.millrace/blobs") });
+    expect(load({ MILLRACE_BLOB_URL: "file:///var/lib/blobs" }).MILLRACE_BLOB_URL).toEqual({
+      kind: "file",
+      directory: "/var/lib/blobs",
+    });
+    const s3 = {
+      MILLRACE_BLOB_URL: "s3://bucket/a/b/?endpoint=https://minio.example:9000&region=eu",
+      MILLRACE_S3_ACCESS_KEY_ID: "id",
+      MILLRACE_S3_SECRET_ACCESS_KEY: "secret",
+      MILLRACE_MASTER_KEY: Buffer.alloc(32).toString("base64"),
+    };
+    expect(load(s3).MILLRACE_BLOB_URL).toEqual({
+      kind: "s3",
+      bucket: "bucket",
+      prefix: "a/b",
+      region: "eu",
+      endpoint: "https://minio.example:9000",
+    });
+    expect(() => load({ MILLRACE_BLOB_URL: "s3://bucket" })).toThrow(
+      /ACCESS_KEY_ID: .*\n.*SECRET_ACCESS_KEY: .*\n {2}MILLRACE_MASTER_KEY: it has to be set where/,
+    );
+    for (const wrong of [
+      "ftp://host/x",
+      "s3://",
+      "s3://id:secret@bucket",
+      "s3://bucket/../x?endpoint=file:///x",
+      "s3://bucket?endpoint=https://a.example/path",
+      "s3://bucket?acl=public",
+    ]) {
+      expect(() => load({ ...s3, MILLRACE_BLOB_URL: wrong })).toThrow(/MILLRACE_BLOB_URL/);
+    }
   });
 });

@@ -49,7 +49,9 @@ function links(page: string): Array<{ readonly path: string; readonly anchor: st
 function configurationTable(): string {
   const rows = Object.entries(environmentSchema.shape).map(([name, schema]) => {
     const value = schema.safeParse(undefined);
-    return `| \`${name}\` | ${value.success ? shown(value.data) : "required"} | ${schema.description ?? ""} |`;
+    // What is written there, where the value is another form of it.
+    const data = schema.def.type === "prefault" ? schema.def.defaultValue : value.data;
+    return `| \`${name}\` | ${value.success ? shown(data) : "required"} | ${schema.description ?? ""} |`;
   });
   return ["| variable | default | meaning |", "| --- | --- | --- |", ...rows].join("\n");
 }

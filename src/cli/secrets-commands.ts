@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { loadSealingConfig } from "../config.ts";
+import { directoryOf } from "../platform/blobs/blob-place.ts";
 import { existingMasterKeys } from "../platform/secrets/master-key.ts";
 import { createSecretBox } from "../platform/secrets/seal.ts";
 import { resealSecrets } from "../services/secrets/reseal.ts";
@@ -13,7 +14,7 @@ export function addSecretsCommands(program: Command): void {
   withDatabase(
     secrets
       .command("reseal")
-      .description("encrypt those anew that are under an earlier key of MILLRACE_MASTER_KEY (else MILLRACE_BLOB_DIR)"),
+      .description("encrypt those anew that are under an earlier key of MILLRACE_MASTER_KEY (else MILLRACE_BLOB_URL)"),
     async (database, options) => {
       const keys = await requireMasterKeys();
       const report = await resealSecrets(database, createSecretBox(keys));
@@ -28,11 +29,11 @@ export function addSecretsCommands(program: Command): void {
 
 /** The keys as they are configured: one made here would open nothing. */
 async function requireMasterKeys(): Promise<Buffer[]> {
-  const { MILLRACE_MASTER_KEY, MILLRACE_BLOB_DIR } = loadSealingConfig();
-  const keys = await existingMasterKeys(MILLRACE_MASTER_KEY, MILLRACE_BLOB_DIR);
+  const { MILLRACE_MASTER_KEY, MILLRACE_BLOB_URL } = loadSealingConfig();
+  const keys = await existingMasterKeys(MILLRACE_MASTER_KEY, directoryOf(MILLRACE_BLOB_URL));
   if (keys === undefined)
     throw new CommandFailure(
-      "There is no master key: set MILLRACE_MASTER_KEY, or MILLRACE_BLOB_DIR, as the api and the workers have it.",
+      "There is no master key: set MILLRACE_MASTER_KEY, or MILLRACE_BLOB_URL, as the api and the workers have it.",
       2,
     );
   return keys;

@@ -150,7 +150,7 @@ async function startServices(
   const workerPort = await claimPort(API_PORT + 1);
   const url = `http://127.0.0.1:${port}`;
   const shared: NodeJS.ProcessEnv = {
-    MILLRACE_BLOB_DIR: join(directory, "blobs"),
+    MILLRACE_BLOB_URL: join(directory, "blobs"),
     MILLRACE_PUBLIC_URL: url,
     MILLRACE_SHUTDOWN_GRACE_MS: String(GRACE_MS),
     // Only in development: example flows call this server, and webhook receivers run on this machine.

@@ -72,10 +72,13 @@ it("names the one part that is broken, and what to do about it", async () => {
   const file = join(scratchDirectory(), "file");
   writeFileSync(file, "no directory");
   const key = { MILLRACE_MASTER_KEY: randomBytes(32).toString("base64") };
-  expect(await complaints({ ...key, MILLRACE_BLOB_DIR: file })).toMatchObject([{ part: "Blobs" }]);
-  expect(await complaints({ ...key, MILLRACE_BLOB_DIR: join(file, "..", "none") })).toMatchObject([
+  expect(await complaints({ ...key, MILLRACE_BLOB_URL: file })).toMatchObject([{ part: "Blobs" }]);
+  expect(await complaints({ ...key, MILLRACE_BLOB_URL: join(file, "..", "none") })).toMatchObject([
     { part: "Blobs", text: expect.stringContaining("it is not there") as string },
   ]);
+  const s3 = { MILLRACE_S3_ACCESS_KEY_ID: "id", MILLRACE_S3_SECRET_ACCESS_KEY: "hunter2" };
+  const bucket = await complaints({ ...key, ...s3, MILLRACE_BLOB_URL: "s3://bucket?endpoint=http://127.0.0.1:9" });
+  expect(bucket).toMatchObject([{ part: "Blobs", text: expect.stringContaining("s3://bucket") as string }]);
   expect(await complaints({ PORT: "http" })).toMatchObject([
     { part: "Configuration", text: expect.stringContaining("PORT") as string },
   ]);

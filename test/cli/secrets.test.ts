@@ -107,16 +107,16 @@ describe("millrace secrets reseal", () => {
     const directory = scratchDirectory();
     const id = await subscribe(createSecretBox(await masterKeys(undefined, directory)));
     const inFile = readFileSync(join(directory, "master.key"), "utf8").trim();
-    const same = await reseal({ MILLRACE_BLOB_DIR: directory });
+    const same = await reseal({ MILLRACE_BLOB_URL: directory });
     expect(same).toMatchObject({ code: 0, stdout: "0 encrypted anew, 2 under the present key now\n" });
-    const replaced = await reseal({ MILLRACE_BLOB_DIR: directory, MILLRACE_MASTER_KEY: `${newKey},${inFile}` });
+    const replaced = await reseal({ MILLRACE_BLOB_URL: directory, MILLRACE_MASTER_KEY: `${newKey},${inFile}` });
     expect(replaced).toMatchObject({ code: 0, stdout: expect.stringContaining("2 encrypted anew") });
     expect(openSecret(boxOf(newKey), id, (await stored(id)).secret)).toBe(SECRET);
   });
 
   it("creates no key when there is none, and exits with 2", async () => {
     const directory = join(scratchDirectory(), "blobs");
-    const outcome = await reseal({ MILLRACE_BLOB_DIR: directory });
+    const outcome = await reseal({ MILLRACE_BLOB_URL: directory });
     expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("MILLRACE_MASTER_KEY") });
     expect(() => readFileSync(join(directory, "master.key"))).toThrow("ENOENT");
   });

@@ -61,7 +61,7 @@ export async function startService(
     DATABASE_POOL_SIZE: "6",
     TEMPORAL_ADDRESS: parts.temporalAddress,
     MILLRACE_TASK_QUEUE: taskQueue,
-    MILLRACE_BLOB_DIR: blobDir,
+    MILLRACE_BLOB_URL: blobDir,
     // The targets that tests build listen on loopback; tests of the guard set this to "".
     MILLRACE_PRIVATE_HOSTS: "loopback",
     // Repairs that take minutes in production should show within a test.

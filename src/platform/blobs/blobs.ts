@@ -1,12 +1,33 @@
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";
 import { INLINE_VALUE_BYTES, MAX_VALUE_BYTES } from "../../domain/json.ts";
+import type { BlobPlace } from "./blob-place.ts";
+import { createFileBlobStore } from "./file-store.ts";
+import { createS3BlobStore } from "./s3-store.ts";
 import type { BlobStore } from "./types.ts";
 import { jsonText } from "../json-text.ts";
 
-export { blobBelongsTo, createFileBlobStore } from "./file-store.ts";
+export { createFileBlobStore } from "./file-store.ts";
+export { blobBelongsTo } from "./keys.ts";
 export type { BlobStore, StoredBlob } from "./types.ts";
 export { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
+
+/** What opens a blob store: its place, and what S3 knows us by. */
+export interface BlobConfig {
+  readonly MILLRACE_BLOB_URL: BlobPlace;
+  readonly MILLRACE_S3_ACCESS_KEY_ID?: string | undefined;
+  readonly MILLRACE_S3_SECRET_ACCESS_KEY?: string | undefined;
+}
+
+/** Opens the blob store of the configuration, which is complete (see config.ts). */
+export async function openBlobStore(config: BlobConfig): Promise<BlobStore & { close(): void | Promise<void> }> {
+  const place = config.MILLRACE_BLOB_URL;
+  if (place.kind === "file") return createFileBlobStore(place.directory);
+  return createS3BlobStore(place, {
+    accessKeyId: config.MILLRACE_S3_ACCESS_KEY_ID ?? "",
+    secretAccessKey: config.MILLRACE_S3_SECRET_ACCESS_KEY ?? "",
+  });
+}
 
 /** For values whose length has been checked before. */
 export const ANY_LENGTH = Number.MAX_SAFE_INTEGER;

@@ -3,20 +3,13 @@ import type { FileHandle } from "node:fs/promises";
 import { mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { uuidv7 } from "uuidv7";
-import { UUID_PATTERN } from "../../domain/uuid.ts";
+import { isBlobKey, partsOfKey, requireOrganisation } from "./keys.ts";
 import type { BlobStore } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
 
-const ORG_PATTERN = new RegExp(`^${UUID_PATTERN}$`);
-const KEY_PATTERN = new RegExp(`^(${UUID_PATTERN})/(${UUID_PATTERN})$`);
 const TEMPORARY = "tmp";
 /** A temporary file not written to for this long belongs to a process that died. */
 const STALE_AFTER_MS = 60 * 60 * 1000;
-
-/** Whether a key was made for this organisation. */
-export function blobBelongsTo(key: string, orgId: string): boolean {
-  return KEY_PATTERN.exec(key)?.[1] === orgId;
-}
 
 /**
  * A blob store in a directory that all processes share (local disk or a network file system with atomic rename).
@@ -39,7 +32,7 @@ export async function createFileBlobStore(directory: string): Promise<BlobStore 
 
   return {
     async put(orgId, content, { maxBytes }) {
-      if (!ORG_PATTERN.test(orgId)) throw new Error("A blob's organisation must be a lower-case UUID.");
+      requireOrganisation(orgId);
       const key = `${orgId}/${uuidv7()}`;
       const draft = join(temporary, uuidv7());
       try {
@@ -90,7 +83,7 @@ export async function createFileBlobStore(directory: string): Promise<BlobStore 
     },
 
     async exists(key) {
-      if (!KEY_PATTERN.test(key)) return false;
+      if (!isBlobKey(key)) return false;
       return await stat(pathOf(root, key)).then(
         () => true,
         (error: unknown) => {
@@ -100,15 +93,31 @@ export async function createFileBlobStore(directory: string): Promise<BlobStore 
       );
     },
 
+    async *list(olderThan) {
+      for (const orgId of await readdir(root)) {
+        if (orgId === TEMPORARY) continue;
+        for (const folder of await entriesOf(join(root, orgId))) {
+          const keys: string[] = [];
+          for (const name of await entriesOf(join(root, orgId, folder))) {
+            // Another process may remove it in the meantime.
+            const found = await stat(join(root, orgId, folder, name)).catch(() => undefined);
+            if (found && found.mtimeMs < olderThan.getTime() && isBlobKey(`${orgId}/${name}`))
+              keys.push(`${orgId}/${name}`);
+          }
+          if (keys.length > 0) yield keys;
+        }
+      }
+    },
+
     close: () => clearInterval(cleaner),
   };
 }
 
 /** The last two digits of a UUIDv7 are random: 256 folders an organisation keep directories short. */
 function pathOf(root: string, key: string): string {
-  const match = KEY_PATTERN.exec(key);
-  if (match?.[1] === undefined || match[2] === undefined) throw new BlobNotFound();
-  return join(root, match[1], match[2].slice(-2), match[2]);
+  const parts = partsOfKey(key);
+  if (parts === undefined) throw new BlobNotFound();
+  return join(root, parts.orgId, parts.name.slice(-2), parts.name);
 }
 
 async function writeDraft(
@@ -163,6 +172,14 @@ async function removeStale(temporary: string): Promise<void> {
     const found = await stat(path).catch(() => undefined);
     if (found !== undefined && found.mtimeMs < oldest) await unlink(path).catch(() => undefined);
   }
+}
+
+/** What is in a folder; nothing where it is none, such as the file of the master key. */
+async function entriesOf(path: string): Promise<string[]> {
+  return readdir(path).catch((error: unknown) => {
+    if (isMissing(error) || (error as NodeJS.ErrnoException).code === "ENOTDIR") return [];
+    throw error;
+  });
 }
 
 function isMissing(error: unknown): boolean {

@@ -9,25 +9,30 @@ const FILE = "master.key";
  * The keys that seal stored secrets, the present one first: those configured, or one that lies in `directory`, which all
  * processes share, and is made there by the first that needs it. Throws an Error when what lies there is no key.
  */
-export async function masterKeys(configured: readonly string[] | undefined, directory: string): Promise<Buffer[]> {
-  const texts = configured ?? [(await keyInFile(directory)) ?? (await makeKey(directory))];
-  return parsed(texts, directory);
+export async function masterKeys(
+  configured: readonly string[] | undefined,
+  directory: string | undefined,
+): Promise<Buffer[]> {
+  if (configured) return parsed(configured, "MILLRACE_MASTER_KEY");
+  if (directory === undefined)
+    throw new Error("Without a directory for it there is no master key but the configured one.");
+  return parsed([(await keyInFile(directory)) ?? (await makeKey(directory))], join(directory, FILE));
 }
 
 /** The same for processes that only open sealed texts and create no key: undefined when there is none. */
 export async function existingMasterKeys(
   configured: readonly string[] | undefined,
-  directory: string,
+  directory: string | undefined,
 ): Promise<Buffer[] | undefined> {
-  if (configured) return parsed(configured, directory);
-  const text = await keyInFile(directory);
-  return text === undefined ? undefined : parsed([text], directory);
+  if (configured) return parsed(configured, "MILLRACE_MASTER_KEY");
+  const text = directory === undefined ? undefined : await keyInFile(directory);
+  return text === undefined ? undefined : parsed([text], join(directory ?? "", FILE));
 }
 
-function parsed(texts: readonly string[], directory: string): Buffer[] {
+function parsed(texts: readonly string[], source: string): Buffer[] {
   return texts.map((text) => {
     const key = parseMasterKey(text.trim());
-    if (!key) throw new Error(`${join(directory, FILE)} does not hold a master key (base64 of 32 bytes).`);
+    if (!key) throw new Error(`${source} does not hold a master key (base64 of 32 bytes).`);
     return key;
   });
 }

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { readFile, statfs, unlink, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import type { Config } from "../../config.ts";
+import { directoryOf } from "../../platform/blobs/blob-place.ts";
+import { openBlobStore } from "../../platform/blobs/blobs.ts";
 import { existingMasterKeys } from "../../platform/secrets/master-key.ts";
 import { createSecretBox } from "../../platform/secrets/seal.ts";
 import { openDatabase } from "../../stores/db.ts";
@@ -24,6 +26,8 @@ const MIN_NODE = [20, 19] as const;
 const MIN_POSTGRES = 14;
 /** Clocks that differ by more disturb expiry and signatures (ms). */
 const MAX_CLOCK_SKEW_MS = 2000;
+/** No organisation has it. */
+const NO_ORGANISATION = "00000000-0000-0000-0000-000000000000";
 const MIN_FREE_BYTES = 1024 ** 3;
 /** Subscriptions whose secrets are opened to see whether the master key is the right one. */
 const MAX_SECRETS = 100;
@@ -41,7 +45,7 @@ export async function examine(config: Config, migrationsDir: string): Promise<Fi
     const findings = [node(), ...postgres(config, server)];
     const there = !(server instanceof Error);
     if (there) findings.push(...(await appRole(db, server)), await migrations(db, migrationsDir), clock(server));
-    findings.push(...(await temporal(config)), await blobs(config.MILLRACE_BLOB_DIR));
+    findings.push(...(await temporal(config)), await blobs(config));
     return [...findings, await masterKey(config, there ? db : undefined)];
   } finally {
     await db.close();
@@ -186,8 +190,32 @@ async function temporal(config: Config): Promise<Finding[]> {
     : [described, ok("Task queues", `${seen.queues.length} polled, by up to ${processes} processes; no backlog`)];
 }
 
-async function blobs(directory: string): Promise<Finding> {
-  const root = resolve(directory);
+async function blobs(config: Config): Promise<Finding> {
+  const place = config.MILLRACE_BLOB_URL;
+  return place.kind === "file" ? directoryOfBlobs(place.directory) : bucketOfBlobs(config, `s3://${place.bucket}`);
+}
+
+async function bucketOfBlobs(config: Config, name: string): Promise<Finding> {
+  const store = await openBlobStore(config);
+  const content = Buffer.from(randomUUID());
+  try {
+    const { key } = await store.put(NO_ORGANISATION, content, { maxBytes: content.length });
+    const read = await store.read(key, content.length).finally(() => store.delete(key));
+    if (!read.equals(content))
+      return problem("Blobs", `${name} does not give back what was written`, "Ask its operator.");
+    // Housekeeping lists.
+    for await (const _ of store.list(new Date(0))) break;
+    return ok("Blobs", `${name} can be written, read and listed`);
+  } catch (error) {
+    const advice =
+      "Check MILLRACE_BLOB_URL (bucket, endpoint, region), the keys in MILLRACE_S3_*, and that they may get, put, delete and list objects and abort uploads.";
+    return problem("Blobs", `${name}: ${(error as Error).message}`, advice);
+  } finally {
+    await store.close();
+  }
+}
+
+async function directoryOfBlobs(root: string): Promise<Finding> {
   const path = join(root, "tmp", `doctor-${randomUUID()}`);
   const text = randomUUID();
   try {
@@ -210,19 +238,16 @@ async function blobs(directory: string): Promise<Finding> {
       "Blobs",
       `${root}: ${missing ? "it is not there" : reasonOf(error as Error)}`,
       missing
-        ? "Set MILLRACE_BLOB_DIR as the api and the workers have it; the first of them makes the directory."
-        : "Let the user that runs Millrace write to MILLRACE_BLOB_DIR.",
+        ? "Set MILLRACE_BLOB_URL as the api and the workers have it; the first of them makes the directory."
+        : "Let the user that runs Millrace write to it.",
     );
   }
 }
 
 async function masterKey(config: Config, db: Database | undefined): Promise<Finding> {
-  const from = config.MILLRACE_MASTER_KEY
-    ? "MILLRACE_MASTER_KEY"
-    : join(resolve(config.MILLRACE_BLOB_DIR), "master.key");
-  const keys = await existingMasterKeys(config.MILLRACE_MASTER_KEY, config.MILLRACE_BLOB_DIR).catch(
-    (error: Error) => error,
-  );
+  const directory = directoryOf(config.MILLRACE_BLOB_URL);
+  const from = config.MILLRACE_MASTER_KEY ? "MILLRACE_MASTER_KEY" : join(directory ?? "", "master.key");
+  const keys = await existingMasterKeys(config.MILLRACE_MASTER_KEY, directory).catch((error: Error) => error);
   if (keys instanceof Error)
     return problem("Master key", reasonOf(keys), "Put back the key that the stored secrets were encrypted under.");
   if (!keys)

@@ -11,7 +11,8 @@ const QUEUES_MAX_AGE_MS = 15_000;
 export interface GaugeDeps {
   readonly db: Database;
   readonly metrics: Metrics;
-  readonly blobDir: string;
+  /** Undefined where blobs are not in a directory: S3 counts its own. */
+  readonly blobDir: string | undefined;
   readonly describeQueues: () => Promise<QueueStats[]>;
   readonly onError: (error: unknown, message: string) => void;
 }
@@ -86,6 +87,7 @@ export function addGauges({ db, metrics, blobDir, describeQueues, onError }: Gau
         ]),
     },
   );
+  if (blobDir === undefined) return;
   const blobs = createBlobUsage(blobDir);
   metrics.gauges(
     {

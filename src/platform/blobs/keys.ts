@@ -1,0 +1,23 @@
+import { UUID_PATTERN } from "../../domain/uuid.ts";
+
+const ORG_PATTERN = new RegExp(`^${UUID_PATTERN}$`);
+const KEY_PATTERN = new RegExp(`^(${UUID_PATTERN})/(${UUID_PATTERN})$`);
+
+/** The organisation and the name of a key; undefined where it is none that a store could have made. */
+export function partsOfKey(key: string): { readonly orgId: string; readonly name: string } | undefined {
+  const [, orgId, name] = KEY_PATTERN.exec(key) ?? [];
+  return orgId === undefined || name === undefined ? undefined : { orgId, name };
+}
+
+export function isBlobKey(key: string): boolean {
+  return partsOfKey(key) !== undefined;
+}
+
+/** Whether a key was made for this organisation. */
+export function blobBelongsTo(key: string, orgId: string): boolean {
+  return partsOfKey(key)?.orgId === orgId;
+}
+
+export function requireOrganisation(orgId: string): void {
+  if (!ORG_PATTERN.test(orgId)) throw new Error("A blob's organisation must be a lower-case UUID.");
+}

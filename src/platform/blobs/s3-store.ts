@@ -1,0 +1,330 @@
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { AwsV4Signer } from "aws4fetch";
+import { uuidv7 } from "uuidv7";
+import { plainHost } from "../fetch/address-policy.ts";
+import { FetchFailed } from "../fetch/guarded-fetch-errors.ts";
+import { createGuardedFetch } from "../fetch/guarded-fetch.ts";
+import type { FetchLimits, GuardedResponse, GuardedStream, StreamRequest } from "../fetch/guarded-fetch.ts";
+import type { BlobPlace } from "./blob-place.ts";
+import { isBlobKey, requireOrganisation } from "./keys.ts";
+import type { BlobRange, BlobStore } from "./types.ts";
+import { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
+
+export interface S3Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+const MIB = 1024 * 1024;
+/** What is longer is uploaded in parts of this length: as much as an upload holds in memory (twice, while a part is sent). */
+const PART_BYTES = 8 * MIB;
+const ATTEMPTS = 4;
+const FIRST_WAIT_MS = 200;
+/** Time for one request: a part, or a page of a list. */
+const LIMITS: Partial<FetchLimits> = { headersMs: 60_000, bodyMs: 60_000, totalMs: 300_000, responseBytes: 8 * MIB };
+/** Downloads last as long as their readers do. */
+const UNLIMITED: Partial<FetchLimits> = { ...LIMITS, totalMs: Infinity, responseBytes: Number.MAX_SAFE_INTEGER };
+
+/** Thrown when S3 refuses or fails. The message may be logged: it has no key of a blob and no credential. */
+class S3Failed extends Error {
+  readonly status: number;
+
+  constructor(action: string, status: number, code: string) {
+    super(`S3 answered ${status} ${code} to ${action}.`);
+    this.name = "S3Failed";
+    this.status = status;
+  }
+}
+
+/** A blob store in a bucket of S3 or of a server that speaks its protocol. */
+export function createS3BlobStore(
+  place: Extract<BlobPlace, { kind: "s3" }>,
+  credentials: S3Credentials,
+): BlobStore & { close(): Promise<void> } {
+  const base = addressOf(place);
+  const root = place.prefix === "" ? "" : `${place.prefix}/`;
+  // The host is the operator's choice, so it may be a private one.
+  const guarded = createGuardedFetch({ allow: [hostOf(base)], limits: LIMITS });
+
+  async function signed({ method, path, query, headers, body }: S3Request): Promise<StreamRequest> {
+    const url = `${base.href}${path}${query ? `?${new URLSearchParams(query).toString()}` : ""}`;
+    const hash = createHash("sha256")
+      .update(body ?? "")
+      .digest("hex");
+    const signer = new AwsV4Signer({
+      method,
+      url,
+      headers: { ...headers, "x-amz-content-sha256": hash },
+      service: "s3",
+      region: place.region,
+      ...credentials,
+    });
+    const { headers: all, url: address } = await signer.sign();
+    all.delete("host");
+    return {
+      url: address.href,
+      method,
+      headers: { ...Object.fromEntries(all), "accept-encoding": "identity" },
+      redirects: 0,
+      ...(body ? { body } : {}),
+    };
+  }
+
+  /** Sends a request until it is answered with anything but a fault that may pass. */
+  async function repeated<Answer extends { readonly status: number }>(
+    request: S3Request,
+    send: (request: StreamRequest) => Promise<Answer>,
+    drop: (answer: Answer) => void = () => undefined,
+  ): Promise<Answer> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const answer = await send(await signed(request));
+        if (attempt === ATTEMPTS || (answer.status < 500 && answer.status !== 429)) return answer;
+        drop(answer);
+      } catch (error) {
+        if (attempt === ATTEMPTS || !(error instanceof FetchFailed) || !error.retryable) throw error;
+      }
+      await sleep(FIRST_WAIT_MS * 2 ** (attempt - 1) * (0.5 + Math.random()));
+    }
+  }
+
+  /** Throws S3Failed for an answer that is not expected; BlobNotFound, where that is 404 to a HEAD. */
+  async function call(
+    action: string,
+    request: S3Request,
+    expected: readonly number[] = [200],
+  ): Promise<GuardedResponse> {
+    const answer = await repeated(request, guarded.fetch);
+    if (expected.includes(answer.status)) return answer;
+    throw answer.status === 404 && action === "HEAD" ? new BlobNotFound() : failure(action, answer);
+  }
+
+  const pathOf = (key: string): string => {
+    if (!isBlobKey(key)) throw new BlobNotFound();
+    return `${root}${key}`;
+  };
+
+  async function size(key: string): Promise<number> {
+    const { headers } = await call("HEAD", { method: "HEAD", path: pathOf(key) });
+    return Number(headers["content-length"]);
+  }
+
+  async function open(key: string, range?: BlobRange): Promise<GuardedStream & { readonly size: number }> {
+    if (range !== undefined && range.start < 0) throw new BlobRangeError(await size(key));
+    const headers = range ? { range: `bytes=${range.start}-${range.end ?? ""}` } : {};
+    const answer = await repeated(
+      { method: "GET", path: pathOf(key), headers },
+      (request) => guarded.open({ ...request, limits: UNLIMITED }),
+      ({ body }) => body.destroy(),
+    );
+    if (answer.status === 200 || answer.status === 206) {
+      const total = answer.headers["content-range"]?.split("/")[1] ?? answer.headers["content-length"];
+      return { ...answer, size: Number(total) };
+    }
+    answer.body.destroy();
+    if (answer.status === 404) throw new BlobNotFound();
+    if (answer.status === 416) throw new BlobRangeError(await size(key));
+    throw failure("GET", { ...answer, body: Buffer.alloc(0) });
+  }
+
+  async function uploadParts(
+    path: string,
+    chunks: AsyncGenerator<Buffer>,
+    first: Buffer,
+    second: Buffer,
+  ): Promise<void> {
+    const begun = await call("CreateMultipartUpload", { method: "POST", path, query: { uploads: "" } });
+    const uploadId = textOf(begun.body.toString(), "UploadId") ?? "";
+    try {
+      const tags: string[] = [];
+      const upload = async (body: Buffer) => {
+        const query = { partNumber: String(tags.length + 1), uploadId };
+        const { headers } = await call("UploadPart", { method: "PUT", path, query, body });
+        tags.push(headers["etag"] ?? "");
+      };
+      await upload(first);
+      await upload(second);
+      for await (const part of chunks) await upload(part);
+      const parts = tags.map((tag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
+      const body = Buffer.from(`<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`);
+      const done = await repeated({ method: "POST", path, query: { uploadId }, body }, guarded.fetch);
+      // A failure may come with the status of success; and a repeated request finds no upload where the first one succeeded.
+      const failed = done.status !== 200 || textOf(done.body.toString(), "Code") !== undefined;
+      if (failed && !(done.status === 404 && (await exists(path.slice(root.length))))) {
+        throw failure("CompleteMultipartUpload", done);
+      }
+    } catch (error) {
+      await abort(path, uploadId).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async function abort(path: string, uploadId: string): Promise<void> {
+    await call("AbortMultipartUpload", { method: "DELETE", path, query: { uploadId } }, [204, 404]);
+  }
+
+  async function exists(key: string): Promise<boolean> {
+    if (!isBlobKey(key)) return false;
+    return size(key).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof BlobNotFound) return false;
+        throw error;
+      },
+    );
+  }
+
+  /** Uploads of processes that died; what they have sent so far is kept, and paid for, but is no blob. */
+  async function abortUploads(olderThan: Date): Promise<void> {
+    let marker: Record<string, string> = {};
+    do {
+      const query = { uploads: "", prefix: root, ...marker };
+      const page = (await call("list", { method: "GET", path: "", query })).body.toString();
+      for (const upload of elementsOf(page, "Upload")) {
+        const [path = "", id = "", begun = ""] = ["Key", "UploadId", "Initiated"].map((name) => textOf(upload, name));
+        if (new Date(begun) < olderThan && isBlobKey(path.slice(root.length))) await abort(path, id);
+      }
+      const [key, id] = [textOf(page, "NextKeyMarker"), textOf(page, "NextUploadIdMarker")];
+      marker = textOf(page, "IsTruncated") === "true" && key && id ? { "key-marker": key, "upload-id-marker": id } : {};
+    } while (marker["key-marker"] !== undefined);
+  }
+
+  return {
+    async put(orgId, content, { maxBytes }) {
+      requireOrganisation(orgId);
+      const key = `${orgId}/${uuidv7()}`;
+      const path = `${root}${key}`;
+      if (content instanceof Uint8Array) {
+        if (content.byteLength > maxBytes) throw new BlobTooLarge(maxBytes);
+        await call("PUT", { method: "PUT", path, body: content });
+        return { key, size: content.byteLength, sha256: createHash("sha256").update(content).digest("hex") };
+      }
+      const total = { size: 0, hash: createHash("sha256") };
+      const parts = partsOf(content, maxBytes, total);
+      // Closes the content as well, whatever fails.
+      try {
+        const first = (await parts.next()).value ?? Buffer.alloc(0);
+        const second = await parts.next();
+        if (second.done === true) await call("PUT", { method: "PUT", path, body: first });
+        else await uploadParts(path, parts, first, second.value);
+      } finally {
+        await parts.return(undefined);
+      }
+      return { key, size: total.size, sha256: total.hash.digest("hex") };
+    },
+
+    async openRead(key, range) {
+      const { body, size: whole } = await open(key, range);
+      return { stream: body, size: whole };
+    },
+
+    async read(key, maxBytes) {
+      const { body, size: whole } = await open(key);
+      if (whole > maxBytes) {
+        body.destroy();
+        throw new BlobTooLarge(maxBytes);
+      }
+      const chunks: Buffer[] = [];
+      for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk);
+      return Buffer.concat(chunks);
+    },
+
+    size,
+    exists,
+
+    async delete(key) {
+      await call("DELETE", { method: "DELETE", path: pathOf(key) }, [200, 204, 404]);
+    },
+
+    async *list(olderThan) {
+      await abortUploads(olderThan);
+      let token: string | undefined;
+      do {
+        const query = { "list-type": "2", prefix: root, ...(token ? { "continuation-token": token } : {}) };
+        const page = (await call("list", { method: "GET", path: "", query })).body.toString();
+        const old = elementsOf(page, "Contents").filter(
+          (each) => new Date(textOf(each, "LastModified") ?? "") < olderThan,
+        );
+        yield old.map((each) => (textOf(each, "Key") ?? "").slice(root.length)).filter(isBlobKey);
+        token = textOf(page, "IsTruncated") === "true" ? textOf(page, "NextContinuationToken") : undefined;
+      } while (token);
+    },
+
+    close: () => guarded.close(),
+  };
+}
+
+interface S3Request {
+  readonly method: string;
+  /** Below the bucket. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+}
+
+/** Amazon's names of buckets are names of hosts; those with dots have no certificate there, and other servers take a path. */
+function addressOf({ bucket, region, endpoint }: Extract<BlobPlace, { kind: "s3" }>): URL {
+  if (endpoint !== undefined) return new URL(`${endpoint}/${bucket}/`);
+  if (bucket.includes(".")) return new URL(`https://s3.${region}.amazonaws.com/${bucket}/`);
+  return new URL(`https://${bucket}.s3.${region}.amazonaws.com/`);
+}
+
+function hostOf({ hostname, port, protocol }: URL): string {
+  const host = plainHost(hostname);
+  return `${host.includes(":") ? `[${host}]` : host}:${port || (protocol === "https:" ? 443 : 80)}`;
+}
+
+/** Parts of equal length, but for the last; counts and hashes what goes by. */
+async function* partsOf(
+  content: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  total: { size: number; readonly hash: ReturnType<typeof createHash> },
+): AsyncGenerator<Buffer, undefined> {
+  let held: Uint8Array[] = [];
+  let length = 0;
+  for await (let chunk of content) {
+    total.size += chunk.byteLength;
+    if (total.size > maxBytes) throw new BlobTooLarge(maxBytes);
+    total.hash.update(chunk);
+    while (length + chunk.byteLength > PART_BYTES) {
+      const room = PART_BYTES - length;
+      yield Buffer.concat([...held, chunk.subarray(0, room)]);
+      [held, length, chunk] = [[], 0, chunk.subarray(room)];
+    }
+    held.push(chunk);
+    length += chunk.byteLength;
+  }
+  yield Buffer.concat(held);
+  return undefined;
+}
+
+function failure(action: string, { status, body }: Pick<GuardedResponse, "status" | "body">): S3Failed {
+  return new S3Failed(action, status, textOf(body.toString(), "Code") ?? "");
+}
+
+/** The contents of each element of this name; S3's answers nest none of those asked for in itself. */
+function elementsOf(xml: string, name: string): string[] {
+  return xml
+    .split(`<${name}>`)
+    .slice(1)
+    .map((part) => part.slice(0, Math.max(0, part.indexOf(`</${name}>`))));
+}
+
+function textOf(xml: string, name: string): string | undefined {
+  return elementsOf(xml, name)[0]?.replace(
+    /&(amp|lt|gt|quot|apos|#34|#39);/g,
+    (_, entity: string) => ENTITIES[entity] ?? "",
+  );
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  "#34": '"',
+  "#39": "'",
+};

@@ -1,0 +1,78 @@
+import { execFile, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { eventually } from "./scratch.ts";
+
+const PACKAGE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0";
+const BIN = join(homedir(), ".cache", "millrace", "bin");
+
+/** A server that speaks the protocol of S3, with one empty bucket. */
+export interface S3Server {
+  /** For MILLRACE_BLOB_URL. */
+  readonly url: string;
+  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+  close(): Promise<void>;
+}
+
+/**
+ * The program: versitygw from the cache, or built with Go into it, which takes one to three minutes. A reason where there is
+ * neither.
+ */
+export async function findS3Program(): Promise<{ readonly path: string } | { readonly no: string }> {
+  const path = join(BIN, "versitygw");
+  if (existsSync(path)) return { path };
+  mkdirSync(BIN, { recursive: true });
+  const folder = mkdtempSync(join(BIN, "build-"));
+  const env = { ...process.env, GOBIN: folder, CGO_ENABLED: "0", GOFLAGS: "-p=2" };
+  try {
+    await promisify(execFile)("go", ["install", "-ldflags=-s -w", PACKAGE], { env });
+    renameSync(join(folder, "versitygw"), path);
+    return { path };
+  } catch (error) {
+    return { no: `${path} is not there, and Go does not build it: ${(error as Error).message.slice(0, 300)}` };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Starts it on a free port; its state goes below `directory`. */
+export async function startS3Server(program: string, directory: string): Promise<S3Server> {
+  const credentials = { accessKeyId: "test-key", secretAccessKey: "test-secret" };
+  const [data, metadata] = [join(directory, "data"), join(directory, "metadata")];
+  // A folder at the top is a bucket.
+  mkdirSync(join(data, "blobs"), { recursive: true });
+  mkdirSync(metadata);
+  const port = await freePort();
+  // Beside the files, since not every file system has extended attributes.
+  const child = spawn(program, ["--quiet", "--port", `127.0.0.1:${port}`, "posix", "--sidecar", metadata, data], {
+    env: { ...process.env, ROOT_ACCESS_KEY: credentials.accessKeyId, ROOT_SECRET_KEY: credentials.secretAccessKey },
+    stdio: "ignore",
+  });
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const endpoint = `http://127.0.0.1:${port}`;
+  await eventually("the S3 server answers", () =>
+    fetch(endpoint).then(
+      () => true,
+      () => false,
+    ),
+  );
+  return {
+    url: `s3://blobs/a/prefix?endpoint=${endpoint}`,
+    credentials,
+    async close() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
