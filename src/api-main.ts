@@ -6,9 +6,13 @@ import { createApiServer } from "./api/server.ts";
 import { openProcess } from "./open-process.ts";
 import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
 import { createProviderJobs } from "./temporal/providers.ts";
+import { createSandbox } from "./platform/sandbox/sandbox.ts";
+import { NO_JUDGE } from "./services/evals/judge.ts";
+import { createScorer } from "./services/evals/scorer.ts";
 import { createEvalStarter } from "./temporal/evals.ts";
 import { createResourceStarter } from "./temporal/resources.ts";
 import { createRunStarter } from "./temporal/runs.ts";
+import { VERSION } from "./version.ts";
 import { createRunWorker, runWorkers } from "./temporal/workers.ts";
 
 const { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, evaluation, guardedFetch, temporal } =
@@ -38,6 +42,9 @@ if (config.MILLRACE_API_WORKER) {
 
 const knowledge = openKnowledge(config, db);
 shutdown.add("knowledge bases", () => knowledge.close());
+// Only for previews of evaluators that are code: its processes start with the first of them.
+const sandbox = createSandbox({ size: 2, timeoutMs: 10_000 });
+shutdown.add("code sandbox", () => sandbox.close());
 const { app, drain, close } = createApp({
   config,
   db,
@@ -53,6 +60,15 @@ const { app, drain, close } = createApp({
   observer,
   resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
   providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE),
+  scorer: createScorer({
+    evaluation,
+    embedders: knowledge.deps.embedders,
+    sandbox,
+    guardedFetch,
+    secrets,
+    judge: NO_JUDGE,
+    version: VERSION,
+  }),
   evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
   runs: createRunStarter({
     client: temporal.client,

@@ -11,7 +11,7 @@ interface Layer {
   readonly typesOf?: RegExp;
 }
 
-const PURE = /^(zod|liquidjs|re2js|acorn|ajv|ajv-formats|yaml|node:crypto)$/;
+const PURE = /^(zod|fastest-levenshtein|node:util|liquidjs|re2js|acorn|ajv|ajv-formats|yaml|node:crypto)$/;
 const LOCAL_NODE =
   "node:(assert|buffer|child_process|crypto|events|fs|fs\\/promises|module|os|path|perf_hooks|stream|stream\\/promises|timers|timers\\/promises|url|util|v8|zlib)";
 

@@ -6,6 +6,7 @@ import type { Logger } from "../platform/logging/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { ReadinessParts } from "../platform/readiness.ts";
 import type { SecretBox } from "../platform/secrets/seal.ts";
+import type { Scorer } from "../services/evals/scorer.ts";
 import type { CredentialLookup } from "../services/accounts/credentials.ts";
 import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
 import type { FlowCache } from "../services/projects/flow-cache.ts";
@@ -33,6 +34,8 @@ export interface ApiDeps {
   readonly providerJobs: ProviderJobs;
   /** Starts the workflows of evals. */
   readonly evals: EvalStarter;
+  /** Scores samples by evaluators. */
+  readonly scorer: Scorer;
   readonly feed: RunFeed;
   /** Checks flows and answers, whatever that costs. */
   readonly evaluation: Evaluation;

@@ -9,6 +9,8 @@ import { createKnowledgeBaseOperations } from "./knowledge/knowledge-bases.ts";
 import { createDocumentOperations } from "./documents/documents.ts";
 import { createDatasetOperations } from "./evals/datasets.ts";
 import { createDatasetRowOperations } from "./evals/dataset-rows.ts";
+import { createEvaluatorOperations } from "./evals/evaluators.ts";
+import { createEvaluatorPreviewOperations } from "./evals/evaluator-previews.ts";
 import { createImportOperations } from "./evals/imports.ts";
 import { createFlowIoOperations } from "./projects/flow-io.ts";
 import { createFlowVersionOperations } from "./projects/flow-versions.ts";
@@ -49,6 +51,8 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createDatasetOperations(deps),
     ...createDatasetRowOperations(deps),
     ...createImportOperations(deps),
+    ...createEvaluatorOperations(deps),
+    ...createEvaluatorPreviewOperations(deps),
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),
     ...createConnectionOperations(deps),
@@ -67,7 +71,7 @@ export function describeOperations(config: Config): Operation[] {
   const nothing = inert() as Omit<ApiDeps, "config"> & ApiServices;
   const { db, blobs, plans, runs, resources, feed, evaluation, guardedFetch, secrets, knowledge, logger, metrics } =
     nothing;
-  const { evals, providerJobs, observer, readiness, credentials, flows, runService } = nothing;
+  const { evals, scorer, providerJobs, observer, readiness, credentials, flows, runService } = nothing;
   const outside = {
     db,
     blobs,
@@ -75,6 +79,7 @@ export function describeOperations(config: Config): Operation[] {
     runs,
     resources,
     evals,
+    scorer,
     feed,
     evaluation,
     guardedFetch,

@@ -22,6 +22,10 @@ import type { Database } from "../../src/stores/db.ts";
 import { openRunFeed } from "../../src/stores/runs/run-feed.ts";
 import { connectTemporal } from "../../src/temporal/connection.ts";
 import { createProviderJobs } from "../../src/temporal/providers.ts";
+import { createSandbox } from "../../src/platform/sandbox/sandbox.ts";
+import { NO_JUDGE } from "../../src/services/evals/judge.ts";
+import { createScorer } from "../../src/services/evals/scorer.ts";
+import { VERSION } from "../../src/version.ts";
 import { createEvalStarter } from "../../src/temporal/evals.ts";
 import { createResourceStarter } from "../../src/temporal/resources.ts";
 import { createRunStarter } from "../../src/temporal/runs.ts";
@@ -76,6 +80,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const metrics = createMetrics({ service: "api", processMetrics: false });
   const observer = createRunObserver(metrics, logger);
   const knowledge = openKnowledge(config, db);
+  const sandbox = createSandbox({ size: 1 });
   const api = createApp({
     config,
     db,
@@ -88,6 +93,15 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     knowledge,
     resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE),
+    scorer: createScorer({
+      evaluation,
+      embedders: knowledge.deps.embedders,
+      sandbox,
+      guardedFetch,
+      secrets,
+      judge: NO_JUDGE,
+      version: VERSION,
+    }),
     evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     runs,
     logger,
@@ -106,7 +120,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await api.close();
-      await Promise.all([feed, temporal, guardedFetch, evaluation, knowledge].map((each) => each.close()));
+      await Promise.all([feed, temporal, guardedFetch, evaluation, knowledge, sandbox].map((each) => each.close()));
       blobs.close();
       await db.close();
       await clone?.drop();

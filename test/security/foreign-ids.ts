@@ -17,6 +17,7 @@ const PLAIN: Ids = {
   version: "1",
   node: "doc-0",
   node_id: "doc-0",
+  template_id: "latency.latency",
   // A name that an organisation gives to a resource.
   external_id: "theirs",
   "listDocuments.user_id": HANDLE,
@@ -110,8 +111,14 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   const { body: imported } = await secret.post(`${datasets}/${dataset.dataset_id}/imports`, { source });
   await importEnd(tenant, dataset.dataset_id, imported.import_id);
   const { body: emptyDataset } = await secret.post(datasets, { name: "theirs and empty" });
+  const { body: evaluator } = await secret.post("/v2/evals/evaluators", { name: "theirs", type: "latency" });
+  const { body: otherEvaluator } = await secret.post("/v2/evals/evaluators", { name: "theirs too", type: "latency" });
   return {
     ...PLAIN,
+    evaluator_id: evaluator.evaluator_id,
+    "deleteEvaluator.evaluator_id": otherEvaluator.evaluator_id,
+    "previewEvaluator.evaluator_id": evaluator.evaluator_id,
+    "previewEvaluator.run_id": parent.body.run_id,
     dataset_id: dataset.dataset_id,
     "deleteDataset.dataset_id": emptyDataset.dataset_id,
     row_id: added.rows[0].row_id,

@@ -1,5 +1,6 @@
 // Entry of the evaluation's child process: expressions, templates, forms and flows whose cost a caller decides.
 import { setPriority } from "node:os";
+import { scoreLocally } from "../../domain/evals/evaluator.ts";
 import { evaluatePart, evaluateSources } from "../../domain/flow/expressions/evaluate.ts";
 import { checkAnswer, checkValues } from "../../domain/flow/forms/form.ts";
 import { checkFlow } from "../../domain/flow/validate/validate.ts";
@@ -17,6 +18,7 @@ const WORK: { readonly [Name in EvaluationName]: (input: EvaluationInputs[Name])
   sources: ({ sources, scope }) => evaluateSources(sources, scope),
   flow: ({ flow, limits }) => checkFlow(flow, limits),
   answer: ({ form, data }) => checkAnswer(form, data),
+  scores: ({ definitions, samples }) => scoreLocally(definitions, samples),
   schema: ({ schema, values }) => checkValues(schema, values),
 };
 

@@ -3,6 +3,8 @@ import { evaluatePart, evaluateSources } from "../../domain/flow/expressions/eva
 import { sourcesOf } from "../../domain/flow/expressions/sources.ts";
 import type { Source } from "../../domain/flow/expressions/sources.ts";
 import { isCheap } from "../../domain/flow/expressions/work.ts";
+import type { EvaluatorDefinition, Outcome } from "../../domain/evals/evaluator.ts";
+import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
 import type { CheckedValues, FormIssue } from "../../domain/flow/forms/form.ts";
 import type { NodeResult, PlanNode, Scope } from "../../domain/flow/plan/types.ts";
@@ -27,6 +29,8 @@ export interface EvaluationLimits {
   readonly nodeMs?: number;
   readonly flowMs?: number;
   readonly answerMs?: number;
+  /** Of scoring a batch of samples (ms). */
+  readonly scoresMs?: number;
   /** JavaScript heap of a process, MiB. */
   readonly heapMib?: number;
 }
@@ -48,6 +52,15 @@ export interface Evaluation {
   answer(orgId: string, form: Json, data: Json): Promise<readonly FormIssue[]>;
   /** Checks values with a JSON Schema that a user wrote; without values, the schema alone. */
   schema(orgId: string, schema: Json, values: readonly Json[]): Promise<CheckedValues>;
+  /**
+   * Scores samples by evaluators that call nothing: of each sample, in the order of the definitions. One that does too much
+   * work on a sample has failed on that sample.
+   */
+  scores(
+    orgId: string,
+    definitions: readonly EvaluatorDefinition[],
+    samples: readonly EvalSample[],
+  ): Promise<readonly (readonly Outcome[])[]>;
   close(): Promise<void>;
 }
 
@@ -61,12 +74,20 @@ const NO_FAULT: readonly PoolFailure[] = ["queue_full", "start_failed", "closed"
 
 /** Its processes start with the first work that needs one; `close` must be called. */
 export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
-  const { nodeMs = 2000, flowMs = 10_000, answerMs = 5000, heapMib = 256 } = options;
+  const { nodeMs = 2000, flowMs = 10_000, answerMs = 5000, scoresMs = 2000, heapMib = 256 } = options;
   const entry = compiledEntry(new URL("./child.ts", import.meta.url));
   const pool = createChildPool({
     entry,
     nodeFlags: ["--stack-size=2000"],
-    readable: readableByChild(entry, ["ajv", "ajv-formats", "liquidjs", "re2js", "zod"]),
+    readable: readableByChild(entry, [
+      "ajv",
+      "ajv-formats",
+      "liquidjs",
+      "re2js",
+      "zod",
+      "fastest-levenshtein",
+      "acorn",
+    ]),
     heapMib,
     // The values and the result as text, beside the heap.
     dataMib: heapMib + 384,
@@ -140,6 +161,32 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
     }
   }
 
+  async function scoresOf(
+    orgId: string,
+    definitions: readonly EvaluatorDefinition[],
+    samples: readonly EvalSample[],
+  ): Promise<readonly (readonly Outcome[])[]> {
+    if (definitions.length === 0 || samples.length === 0) return samples.map(() => []);
+    try {
+      return await call("scores", { definitions, samples }, `${orgId}/scores`, scoresMs);
+    } catch (error) {
+      if (!(error instanceof LimitExceeded)) throw error;
+      // Which of them it was is found by halves.
+      const [middle, half] = [samples.length >> 1, definitions.length >> 1];
+      if (middle > 0) {
+        const first = await scoresOf(orgId, definitions, samples.slice(0, middle));
+        return [...first, ...(await scoresOf(orgId, definitions, samples.slice(middle)))];
+      }
+      if (half > 0) {
+        const first = await scoresOf(orgId, definitions.slice(0, half), samples);
+        const second = await scoresOf(orgId, definitions.slice(half), samples);
+        return first.map((outcomes, i) => [...outcomes, ...(second[i] ?? [])]);
+      }
+      const message = `The evaluator does too much work on this run. ${error.message}`;
+      return [[{ ok: false, code: "evaluator_too_costly", message }]];
+    }
+  }
+
   return {
     async part(orgId, node, part, scope) {
       const sources = sourcesOf(node, part);
@@ -170,6 +217,8 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
         return [{ path: [], message }];
       }
     },
+
+    scores: (orgId, definitions, samples) => scoresOf(orgId, definitions, samples),
 
     async schema(orgId, schema, values) {
       try {

@@ -1,3 +1,5 @@
+import type { EvaluatorDefinition, Outcome } from "../../domain/evals/evaluator.ts";
+import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
 import type { Source } from "../../domain/flow/expressions/sources.ts";
 import type { CheckedValues, FormIssue } from "../../domain/flow/forms/form.ts";
@@ -12,6 +14,7 @@ export interface EvaluationInputs {
   readonly sources: { readonly sources: readonly Source[]; readonly scope: Scope };
   readonly flow: { readonly flow: unknown; readonly limits: FlowLimits };
   readonly answer: { readonly form: Json; readonly data: Json };
+  readonly scores: { readonly definitions: readonly EvaluatorDefinition[]; readonly samples: readonly EvalSample[] };
   readonly schema: { readonly schema: Json; readonly values: readonly Json[] };
 }
 
@@ -23,6 +26,8 @@ export interface EvaluationResults {
   readonly sources: readonly Json[];
   readonly flow: CheckedFlow;
   readonly answer: readonly FormIssue[];
+  /** Of each sample, in the order of the definitions. */
+  readonly scores: readonly (readonly Outcome[])[];
   readonly schema: CheckedValues;
 }
 

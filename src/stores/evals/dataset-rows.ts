@@ -58,6 +58,19 @@ export async function findRow(
   return rows[0] ?? null;
 }
 
+/** A row of any dataset that is there, as it is now; null where there is none. */
+export async function findRowAnywhere(db: Db, rowId: string): Promise<DatasetRowRow | null> {
+  const rows = await db.query<DatasetRowRow>(
+    {
+      name: "find_eval_dataset_row_anywhere",
+      text: `select ${COLUMNS} from eval_dataset_rows r where org_id = current_org() and row_id = $1::uuid and to_version is null
+        and exists (select from eval_datasets d where d.dataset_id = r.dataset_id and d.deleted_at is null)`,
+    },
+    [rowId],
+  );
+  return rows[0] ?? null;
+}
+
 export interface RowSearch {
   readonly version: number | null;
   readonly split: string | null;

@@ -1,0 +1,64 @@
+import { z } from "zod";
+import { evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
+import { EVALUATOR_TYPES } from "../../domain/evals/evaluators/index.ts";
+import { DATA_TYPES, DIRECTIONS } from "../../domain/evals/evaluators/kind.ts";
+import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
+
+const object = z.record(z.string(), z.unknown());
+
+export const evaluatorSchema = z
+  .object({
+    evaluator_id: z.uuid(),
+    name: z.string(),
+    description: z.string(),
+    type: z.enum(EVALUATOR_TYPES),
+    config: object,
+    target: z.object({ output: z.string().nullable(), json_path: z.string().nullable() }),
+    score: z.object({
+      data_type: z.enum(DATA_TYPES),
+      direction: z.enum(DIRECTIONS),
+      pass_threshold: z.number().nullable(),
+    }),
+    negate: evaluatorInputSchema.shape.negate.unwrap(),
+    weight: z.number(),
+    version: z.int().describe("Grows with every change; experiments pin it."),
+    template_id: z.string().nullable(),
+    secret: z
+      .string()
+      .optional()
+      .describe("Only of a webhook, and only where it is created: its requests are signed with it, as webhooks are."),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: "Evaluator" });
+
+export function presentEvaluator(row: EvaluatorRow): z.infer<typeof evaluatorSchema> {
+  const { type, config, target, score, negate, weight } = row.definition;
+  return {
+    evaluator_id: row.evaluator_id,
+    name: row.name,
+    description: row.description,
+    type,
+    config,
+    target: { output: target.output, json_path: target.json_path },
+    score: { data_type: score.data_type, direction: score.direction, pass_threshold: score.pass_threshold },
+    negate,
+    weight,
+    version: row.version,
+    template_id: row.template_id,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  };
+}
+
+/** What an evaluator says of one sample. */
+export const scoreResultSchema = z.object({
+  value: z.union([z.number(), z.boolean(), z.string()]).nullable(),
+  passed: z.boolean().nullable().describe("Null where nothing says what passes."),
+  label: z.string().nullable(),
+  reasoning: z.string().nullable(),
+  error: z
+    .object({ code: z.string(), message: z.string() })
+    .nullable()
+    .describe("Why there is no score: never a low one instead."),
+});

@@ -1,0 +1,119 @@
+import { z } from "zod";
+import { ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
+import { evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
+import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
+import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { requireDefinition, requireEvaluator } from "../../services/evals/evaluators.ts";
+import { samplesOf } from "../../services/evals/samples.ts";
+import { findRowAnywhere } from "../../stores/evals/dataset-rows.ts";
+import type { ApiDeps } from "../deps.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { scoreResultSchema } from "./evaluator-presenter.ts";
+
+const values = z.record(z.string(), z.json()).default({});
+const body = z
+  .strictObject({
+    evaluator: evaluatorInputSchema.optional().describe("One that need not exist."),
+    evaluator_id: z.uuid().optional(),
+    sample: z
+      .strictObject({ inputs: values, outputs: values, expected_outputs: values, metadata: values })
+      .optional()
+      .describe("What is scored, written out."),
+    row_id: z
+      .uuid()
+      .optional()
+      .describe("A row of a dataset; without a run_id, what it expects counts as what came out."),
+    run_id: z.uuid().optional().describe("A run that has ended; with a row_id, that row says what is expected of it."),
+  })
+  .superRefine(({ evaluator, evaluator_id, sample, row_id, run_id }, context) => {
+    if ((evaluator === undefined) === (evaluator_id === undefined))
+      context.addIssue({
+        code: "custom",
+        path: ["evaluator"],
+        message: "Either evaluator or evaluator_id is expected",
+      });
+    if ((sample === undefined) === (row_id === undefined && run_id === undefined))
+      context.addIssue({
+        code: "custom",
+        path: ["sample"],
+        message: "Either a sample is expected, or a row_id or run_id",
+      });
+  })
+  .meta({ id: "EvaluatorPreviewCreate" });
+
+const previewSchema = scoreResultSchema
+  .extend({
+    rendered_prompt: z.string().nullable().describe("Of a judge: what it was asked."),
+    usage: z.record(z.string(), z.unknown()).nullable(),
+    latency_ms: z.int(),
+  })
+  .meta({ id: "EvaluatorPreview" });
+
+/** `/v2/evals/evaluator-previews`: what an evaluator would say. */
+export function createEvaluatorPreviewOperations(deps: ApiDeps): Operation[] {
+  const { db, scorer } = deps;
+
+  async function sampleFor(orgId: string, { sample, row_id, run_id }: z.output<typeof body>): Promise<EvalSample> {
+    if (sample !== undefined) return sampleOf(sample);
+    const row = row_id === undefined ? null : await db.org(orgId, (connection) => findRowAnywhere(connection, row_id));
+    if (row_id !== undefined && row === null) throw notFound("row");
+    if (run_id === undefined) return sampleOf({ ...row, outputs: row?.expected_outputs ?? {} });
+    const run = (await samplesOf(deps, orgId, [run_id])).get(run_id.toLowerCase());
+    if (run === undefined) throw notFound("run that has ended");
+    return row === null ? run : { ...run, expected_outputs: row.expected_outputs, metadata: row.metadata };
+  }
+
+  return [
+    defineOperation({
+      id: "previewEvaluator",
+      method: "POST",
+      path: "/v2/evals/evaluator-previews",
+      tag: "Evaluators",
+      summary: "Try an evaluator on a sample",
+      description: "Nothing is stored.",
+      auth: "secret",
+      body,
+      idempotent: true,
+      problems: ["not_found"],
+      examples: {
+        run: {
+          evaluator_id: "0197f0a0-0000-7000-8000-000000000000",
+          run_id: "0197f0a0-0000-7000-8000-000000000001",
+        },
+        written: {
+          evaluator: { type: "levenshtein" },
+          sample: { outputs: { "out-0": "We open at nine" }, expected_outputs: { "out-0": "We open at ten" } },
+        },
+      },
+      success: { 200: { description: "What it says.", schema: previewSchema } },
+      async handler({ body: asked, principal: { org_id }, signal }) {
+        const { evaluator_id = "", evaluator } = asked;
+        let definition: EvaluatorDefinition;
+        let secret: Buffer | null = null;
+        if (evaluator === undefined)
+          ({ definition, secret } = await db.org(org_id, (connection) => requireEvaluator(connection, evaluator_id)));
+        else definition = await requireDefinition(deps, org_id, evaluator, ["body", "evaluator"]);
+        const sample = await sampleFor(org_id, asked);
+        const began = Date.now();
+        const [[scored] = []] = await scorer.score(org_id, [{ evaluator_id, definition, secret }], [sample], signal);
+        if (scored === undefined) throw new ValidationProblem(invalid(["body"], "It cannot be scored").issues);
+        const { value, passed, label, reasoning, error, rendered_prompt, usage } = scored;
+        const latency_ms = Date.now() - began;
+        return { status: 200, body: { value, passed, label, reasoning, error, rendered_prompt, usage, latency_ms } };
+      },
+    }),
+  ];
+}
+
+function sampleOf(given: {
+  readonly inputs?: JsonObject;
+  readonly outputs?: JsonObject;
+  readonly expected_outputs?: JsonObject;
+  readonly metadata?: JsonObject;
+}): EvalSample {
+  const { inputs = {}, outputs = {}, expected_outputs = {}, metadata = {} } = given;
+  const run = { run_id: null, state: "COMPLETED", error: null, latency_ms: null, cost_usd: null } as const;
+  return { ...run, inputs, outputs, expected_outputs, metadata, nodes: [], citations: [] };
+}

@@ -1,0 +1,255 @@
+import { z } from "zod";
+import type { Json, JsonObject } from "../json.ts";
+import { EVALUATOR_TYPES, kindOf } from "./evaluators/index.ts";
+import type { EvaluatorType } from "./evaluators/index.ts";
+import { DATA_TYPES, DIRECTIONS, EvaluatorError } from "./evaluators/kind.ts";
+import type { DataType, Direction, EvalSample, EvaluatorFault, Finding, Subject } from "./evaluators/kind.ts";
+import { parseJsonPath, valueAt } from "./json-path.ts";
+
+const target = z
+  .strictObject({
+    output: z.string().min(1).max(64).nullish().describe("Id of the output node. Default: the flow's only output."),
+    json_path: z
+      .string()
+      .max(500)
+      .refine((text) => parseJsonPath(text) !== null, "A path to one place is expected, such as $.items[0].name")
+      .nullish()
+      .describe("The place within the output, and within what is expected where that is JSON too. A text is parsed."),
+  })
+  .describe("What of the run is scored.");
+
+const score = z
+  .strictObject({
+    data_type: z.enum(DATA_TYPES).optional(),
+    direction: z.enum(DIRECTIONS).optional().describe("Whether more is better."),
+    pass_threshold: z
+      .number()
+      .nullish()
+      .describe("The value from which (or, with `minimize`, up to which) a run passes; null: none does or fails."),
+  })
+  .describe("What is left out follows from the type.");
+
+/** What an evaluator does, as somebody writes it. */
+export const evaluatorInputSchema = z.strictObject({
+  type: z.enum(EVALUATOR_TYPES),
+  config: z
+    .record(z.string(), z.json())
+    .default({})
+    .describe("By type: GET /v2/evals/evaluator-templates has each type's schema."),
+  target: target.default({}),
+  score: score.default({}),
+  negate: z.boolean().default(false).describe("Passes what would fail, and the other way round."),
+  weight: z.number().min(0).max(1000).default(1).describe("In the mean over an experiment's evaluators."),
+});
+
+/** What an evaluator does: checked, and with every default. */
+export interface EvaluatorDefinition {
+  readonly type: EvaluatorType;
+  readonly config: JsonObject;
+  readonly target: { readonly output: string | null; readonly json_path: string | null };
+  readonly score: {
+    readonly data_type: DataType;
+    readonly direction: Direction;
+    readonly pass_threshold: number | null;
+  };
+  readonly negate: boolean;
+  readonly weight: number;
+}
+
+export type CheckedDefinition =
+  | { readonly ok: true; readonly definition: EvaluatorDefinition }
+  | { readonly ok: false; readonly faults: readonly EvaluatorFault[] };
+
+/** Not as parts: one would nest, the other has a secret of its own. */
+const NOT_PARTS: readonly EvaluatorType[] = ["composite", "webhook"];
+
+/** Checks what an evaluator is to do. Schemas of users within it are not compiled here: that costs what they like. */
+export function checkDefinition(input: unknown): CheckedDefinition {
+  const parsed = evaluatorInputSchema.safeParse(input);
+  if (!parsed.success) return { ok: false, faults: faultsOf(parsed.error) };
+  const { type, negate, weight } = parsed.data;
+  const kind = kindOf(type);
+  const config = kind.config.safeParse(parsed.data.config);
+  if (!config.success) return { ok: false, faults: faultsOf(config.error, ["config"]) };
+  const faults: EvaluatorFault[] = (kind.faults?.(config.data as never) ?? []).map(({ path, message }) => ({
+    path: ["config", ...path],
+    message,
+  }));
+  const { data_type = kind.score.data_type, direction = kind.score.direction, pass_threshold } = parsed.data.score;
+  if (data_type !== kind.score.data_type && !(kind.score.choices ?? []).includes(data_type))
+    faults.push({
+      path: ["score", "data_type"],
+      message: `${type} gives ${(kind.score.choices ?? [kind.score.data_type]).join(" or ")} values`,
+    });
+  let settled = config.data as JsonObject;
+  if (type === "composite") {
+    const parts = checkParts(settled);
+    faults.push(...parts.faults);
+    settled = { ...settled, parts: parts.parts };
+  }
+  if (faults.length > 0) return { ok: false, faults };
+  const threshold =
+    pass_threshold === undefined && data_type === "numeric" ? kind.score.pass_threshold : (pass_threshold ?? null);
+  return {
+    ok: true,
+    definition: {
+      type,
+      config: settled,
+      target: { output: parsed.data.target.output ?? null, json_path: parsed.data.target.json_path ?? null },
+      score: { data_type, direction, pass_threshold: threshold },
+      negate,
+      weight,
+    },
+  };
+}
+
+function checkParts(config: JsonObject): { readonly parts: JsonObject[]; readonly faults: EvaluatorFault[] } {
+  const faults: EvaluatorFault[] = [];
+  const parts = (config["parts"] as readonly JsonObject[]).flatMap((part, index) => {
+    const { name = null, ...rest } = part;
+    const checked = checkDefinition(rest);
+    const place = ["config", "parts", index];
+    if (!checked.ok)
+      faults.push(...checked.faults.map(({ path, message }) => ({ path: [...place, ...path], message })));
+    else if (NOT_PARTS.includes(checked.definition.type))
+      faults.push({ path: [...place, "type"], message: `${checked.definition.type} cannot be a part` });
+    return checked.ok ? [{ name, ...checked.definition }] : [];
+  });
+  return { parts, faults };
+}
+
+function faultsOf(error: z.ZodError, before: ReadonlyArray<string | number> = []): EvaluatorFault[] {
+  return error.issues.map(({ path, message }) => ({ path: [...before, ...(path as Array<string | number>)], message }));
+}
+
+/** What a definition finds in a sample, or why it cannot tell. */
+export type Outcome =
+  | { readonly ok: true; readonly finding: Finding }
+  | { readonly ok: false; readonly code: string; readonly message: string };
+
+/** Whether a type is scored without calling anything. */
+export function isLocal(type: EvaluatorType): boolean {
+  return kindOf(type).find !== undefined;
+}
+
+/** Scores samples without calling anything: of each sample, in the order of the definitions. For where time and memory are limited. */
+export function scoreLocally(definitions: readonly EvaluatorDefinition[], samples: readonly EvalSample[]): Outcome[][] {
+  return samples.map((sample) =>
+    definitions.map((definition) =>
+      outcomeOf(() => {
+        const { find } = kindOf(definition.type);
+        if (find === undefined) throw new EvaluatorError("evaluator_failed", `${definition.type} is not scored here.`);
+        return find(definition.config as never, subjectOf(definition, sample));
+      }),
+    ),
+  );
+}
+
+function outcomeOf(work: () => Finding): Outcome {
+  try {
+    return { ok: true, finding: work() };
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+/** The outcome of an evaluator that has thrown. */
+export function failureOf(error: unknown): Outcome {
+  if (error instanceof EvaluatorError) return { ok: false, code: error.code, message: error.message.slice(0, 2000) };
+  const message = error instanceof Error ? error.message : "The evaluator failed";
+  return { ok: false, code: "evaluator_failed", message: message.slice(0, 500).toWellFormed() };
+}
+
+/** A sample with the target of a definition looked up. */
+export function subjectOf({ target: { output, json_path } }: EvaluatorDefinition, sample: EvalSample): Subject {
+  const pick = (values: JsonObject): Json | undefined => {
+    const names = Object.keys(values);
+    const name = output ?? (names.length === 1 ? names[0] : undefined);
+    const value = name === undefined || !Object.hasOwn(values, name) ? undefined : values[name];
+    return value;
+  };
+  const steps = json_path === null ? null : parseJsonPath(json_path);
+  const found = pick(sample.outputs);
+  const expected = pick(sample.expected_outputs);
+  if (steps === null) return { sample, output: found, expected };
+  const place = (value: Json | undefined): Json | undefined => {
+    const json = value === undefined ? undefined : parsedText(value);
+    return json === undefined ? undefined : valueAt(json, steps);
+  };
+  const within = place(expected);
+  // What is expected may be the value of that place itself.
+  return { sample, output: place(found), expected: within ?? (isTree(expected) ? undefined : expected) };
+}
+
+function isTree(value: Json | undefined): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+function parsedText(value: Json): Json {
+  if (typeof value !== "string") return value;
+  try {
+    return JSON.parse(value) as Json;
+  } catch {
+    return value;
+  }
+}
+
+/** A score as it is kept and shown. */
+export interface ScoreResult {
+  readonly value: number | boolean | string | null;
+  readonly passed: boolean | null;
+  readonly label: string | null;
+  readonly reasoning: string | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/** What an outcome means by a definition: whether the sample passes, and negated where that is wanted. */
+export function resultOf({ score, negate }: EvaluatorDefinition, outcome: Outcome): ScoreResult {
+  if (!outcome.ok) {
+    const { code, message } = outcome;
+    return { value: null, passed: null, label: null, reasoning: null, error: { code, message } };
+  }
+  const { value, label, reasoning, passed } = outcome.finding;
+  const verdict = passed ?? passes(score, value);
+  const text = reasoning?.replaceAll("\u0000", "\uFFFD").toWellFormed().slice(0, 10_000);
+  return {
+    value: negate && typeof value === "boolean" ? !value : value,
+    passed: negate && verdict !== null ? !verdict : verdict,
+    label:
+      label?.replaceAll("\u0000", "\uFFFD").toWellFormed().slice(0, 200) ??
+      (typeof value === "string" ? value.slice(0, 200) : null),
+    reasoning: text ?? null,
+    error: null,
+  };
+}
+
+function passes({ direction, pass_threshold }: EvaluatorDefinition["score"], value: Finding["value"]): boolean | null {
+  if (typeof value === "boolean") return direction === "maximize" ? value : !value;
+  if (typeof value === "string" || pass_threshold === null) return null;
+  return direction === "maximize" ? value >= pass_threshold : value <= pass_threshold;
+}
+
+/** What a score counts in means: numbers as they are, booleans 1 or 0, labels by whether they pass. */
+export function numberOf({ value, passed }: Pick<ScoreResult, "value" | "passed">): number | null {
+  if (typeof value === "number") return value;
+  if (typeof value === "boolean") return value ? 1 : 0;
+  return passed === null ? null : passed ? 1 : 0;
+}
+
+/** What a finding must be by the score's data type; throws EvaluatorError. For what others answer. */
+export function requireFinding(dataType: DataType, answer: unknown): Finding {
+  const given = typeof answer === "object" && answer !== null ? (answer as Record<string, unknown>) : { value: answer };
+  const { value, label, reasoning, passed } = given;
+  const wanted = { numeric: "number", boolean: "boolean", categorical: "string" } as const;
+  if (typeof value !== wanted[dataType] || (typeof value === "number" && !Number.isFinite(value)))
+    throw new EvaluatorError(
+      "unexpected_result",
+      `A ${dataType} score was expected (a ${wanted[dataType]}, or an object with that as value), not ${JSON.stringify(value)?.slice(0, 100) ?? "nothing"}.`,
+    );
+  return {
+    value: value as number | boolean | string,
+    ...(typeof label === "string" ? { label } : {}),
+    ...(typeof reasoning === "string" ? { reasoning } : {}),
+    ...(typeof passed === "boolean" ? { passed } : {}),
+  };
+}

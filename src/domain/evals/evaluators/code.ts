@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { syntaxFaultOf } from "../../flow/nodes/code-syntax.ts";
+import type { EvaluatorKind } from "./kind.ts";
+
+const config = z.strictObject({
+  source: z
+    .string()
+    .min(1)
+    .max(100_000)
+    .describe(
+      "JavaScript that declares main({inputs, outputs, output, expected, expected_outputs, metadata, state, latency_ms}) and returns a number, a boolean, a text, or {value, label, reasoning, passed}. No network, files or modules.",
+    ),
+  timeout_ms: z.int().min(100).max(10_000).default(2000),
+});
+export type CodeConfig = z.output<typeof config>;
+
+export const code: EvaluatorKind<CodeConfig> = {
+  description: "JavaScript of your own, in the sandbox",
+  config,
+  score: {
+    data_type: "numeric",
+    direction: "maximize",
+    pass_threshold: null,
+    choices: ["numeric", "boolean", "categorical"],
+  },
+  templates: [
+    {
+      name: "Code",
+      description: "Counts words against a limit",
+      config: { source: "function main({ output }) {\n  return Math.min(1, 100 / output.split(' ').length);\n}" },
+    },
+  ],
+  faults({ source }) {
+    const fault = syntaxFaultOf(source);
+    if (fault) return [{ path: ["source"], message: `Line ${fault.line}: ${fault.message}` }];
+    return /\bmain\b/.test(source) ? [] : [{ path: ["source"], message: "The source declares no main" }];
+  },
+};

@@ -1,0 +1,61 @@
+import { citation } from "./citation.ts";
+import { code } from "./code.ts";
+import { composite } from "./composite.ts";
+import { contains } from "./contains.ts";
+import { cost } from "./cost.ts";
+import { endsWith } from "./ends-with.ts";
+import { errorFree } from "./error-free.ts";
+import { exactMatch } from "./exact-match.ts";
+import { jsonDiff } from "./json-diff.ts";
+import { jsonSchema } from "./json-schema.ts";
+import { jsonValid } from "./json-valid.ts";
+import type { AnyKind } from "./kind.ts";
+import { latency } from "./latency.ts";
+import { levenshtein } from "./levenshtein.ts";
+import { llmJudge } from "./llm-judge.ts";
+import { numericDiff } from "./numeric-diff.ts";
+import { path } from "./path.ts";
+import { regex } from "./regex.ts";
+import { similarity } from "./similarity.ts";
+import { startsWith } from "./starts-with.ts";
+import { webhook } from "./webhook.ts";
+
+/** Every kind of evaluator, by its type. */
+const KINDS = {
+  exact_match: exactMatch,
+  contains,
+  starts_with: startsWith,
+  ends_with: endsWith,
+  regex,
+  json_valid: jsonValid,
+  json_schema: jsonSchema,
+  json_diff: jsonDiff,
+  numeric_diff: numericDiff,
+  levenshtein,
+  similarity,
+  latency,
+  cost,
+  error_free: errorFree,
+  path,
+  citation,
+  llm_judge: llmJudge,
+  code,
+  webhook,
+  composite,
+} as const;
+
+export type EvaluatorType = keyof typeof KINDS;
+export const EVALUATOR_TYPES = Object.keys(KINDS) as [EvaluatorType, ...EvaluatorType[]];
+
+export function kindOf(type: EvaluatorType): AnyKind {
+  return KINDS[type];
+}
+
+/** Templates by their id. */
+export const TEMPLATES = EVALUATOR_TYPES.flatMap((type) =>
+  kindOf(type).templates.map((template) => ({
+    template_id: `${type}.${template.name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}`,
+    type,
+    ...template,
+  })),
+);

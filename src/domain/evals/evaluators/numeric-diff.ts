@@ -1,0 +1,40 @@
+import { z } from "zod";
+import type { Json } from "../../json.ts";
+import { EvaluatorError, requireExpected, requireOutput, textOf } from "./kind.ts";
+import type { EvaluatorKind } from "./kind.ts";
+
+const config = z.strictObject({
+  value: z.number().optional().describe("Default: the expected output."),
+  mode: z
+    .enum(["absolute", "relative"])
+    .default("absolute")
+    .describe("`relative`: divided by the expected value's size."),
+});
+
+export const numericDiff: EvaluatorKind<z.output<typeof config>> = {
+  description: "How far the output, a number, is from the expected one; pass_threshold is what is allowed",
+  config,
+  score: { data_type: "numeric", direction: "minimize", pass_threshold: 0 },
+  templates: [
+    {
+      name: "Numeric difference",
+      description: "The output's distance from the expected number",
+      config: { mode: "relative" },
+    },
+  ],
+  find({ value, mode }, subject) {
+    const output = numberOf(requireOutput(subject), "output");
+    const expected = numberOf(requireExpected(subject, value), "expected output");
+    const difference = Math.abs(output - expected);
+    if (mode === "absolute") return { value: difference };
+    if (expected !== 0) return { value: difference / Math.abs(expected) };
+    if (difference === 0) return { value: 0 };
+    throw new EvaluatorError("not_comparable", "Nothing is expected but 0: a relative difference has no meaning.");
+  },
+};
+
+function numberOf(value: Json, what: string): number {
+  const number = typeof value === "number" ? value : Number(textOf(value).trim() || Number.NaN);
+  if (Number.isFinite(number)) return number;
+  throw new EvaluatorError("not_a_number", `The ${what} is not a number: ${textOf(value).slice(0, 100)}`);
+}

@@ -1,0 +1,41 @@
+import type { Json } from "../json.ts";
+
+/** A step into a value. */
+type Step = string | number;
+
+/** `.name`, `["name"]` or `[0]`; a negative index counts from the end. */
+const STEP = /\.([A-Za-z_$][\w$-]*)|\[(-?\d{1,9})\]|\["((?:[^"\\]|\\.)*)"\]|\['([^'\\]*)'\]/y;
+
+/** The steps of a JSON path that names one place, as `$.items[0].name`; null where it is none. */
+export function parseJsonPath(path: string): readonly Step[] | null {
+  if (!path.startsWith("$")) return null;
+  const steps: Step[] = [];
+  STEP.lastIndex = 1;
+  while (STEP.lastIndex < path.length) {
+    const found = STEP.exec(path);
+    if (found === null) return null;
+    const [, name, index, quoted, single] = found;
+    if (index !== undefined) steps.push(Number(index));
+    else if (quoted === undefined) steps.push(name ?? single ?? "");
+    else {
+      try {
+        steps.push(JSON.parse(`"${quoted}"`) as string);
+      } catch {
+        return null;
+      }
+    }
+  }
+  return steps;
+}
+
+/** What is in that place; undefined where there is nothing. */
+export function valueAt(value: Json, steps: readonly Step[]): Json | undefined {
+  let at: Json | undefined = value;
+  for (const step of steps) {
+    if (Array.isArray(at) && typeof step === "number") at = (at as Json[]).at(step);
+    else if (typeof at === "object" && at !== null && !Array.isArray(at) && Object.hasOwn(at, step))
+      at = (at as Readonly<Record<string, Json>>)[step];
+    else return undefined;
+  }
+  return at;
+}

@@ -1,0 +1,136 @@
+import { ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
+import { checkDefinition } from "../../domain/evals/evaluator.ts";
+import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
+import type { Json, JsonObject } from "../../domain/json.ts";
+import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
+import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
+import type { SecretBox } from "../../platform/secrets/seal.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import {
+  findEvaluator,
+  insertEvaluator,
+  markEvaluatorDeleted,
+  reviseEvaluator,
+} from "../../stores/evals/evaluators.ts";
+import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
+import { secretContext } from "./scorer.ts";
+
+/** What evaluators are kept with. */
+export interface EvaluatorDeps {
+  readonly db: Database;
+  readonly evaluation: Pick<Evaluation, "schema">;
+  readonly secrets: SecretBox;
+}
+
+/** Throws 404 where there is none. */
+export async function requireEvaluator(db: Db, evaluatorId: string, lock = false): Promise<EvaluatorRow> {
+  const row = await findEvaluator(db, evaluatorId, lock);
+  if (row === null) throw notFound("evaluator");
+  return row;
+}
+
+/** Checks what an evaluator is to do, parts that are given by id included. Throws 422 with every fault, at `place`; 404 for a part's id. */
+export async function requireDefinition(
+  { db, evaluation }: Pick<EvaluatorDeps, "db" | "evaluation">,
+  orgId: string,
+  input: Readonly<Record<string, unknown>>,
+  place: readonly string[] = ["body"],
+): Promise<EvaluatorDefinition> {
+  const checked = checkDefinition(await withParts(db, orgId, input));
+  if (!checked.ok) {
+    throw new ValidationProblem(
+      checked.faults.map(({ path, message }) => ({ loc: [...place, ...path], msg: message, type: "value_error" })),
+    );
+  }
+  const { definition } = checked;
+  const parts = definition.type === "composite" ? (definition.config["parts"] as unknown as EvaluatorDefinition[]) : [];
+  for (const { type, config } of [definition, ...parts]) {
+    if (type !== "json_schema") continue;
+    const schema = await evaluation.schema(orgId, config["schema"] ?? {}, []);
+    if (!schema.ok) throw invalid([...place, "config", "schema"], schema.message);
+  }
+  return definition;
+}
+
+/** Puts the definition of an evaluator in the place of its id, as it is now. */
+async function withParts(
+  db: Database,
+  orgId: string,
+  input: Readonly<Record<string, unknown>>,
+): Promise<Readonly<Record<string, unknown>>> {
+  const config = input["config"] as JsonObject | undefined;
+  const parts = config?.["parts"];
+  if (input["type"] !== "composite" || !Array.isArray(parts)) return input;
+  const whole: Json[] = [];
+  for (const part of parts as Json[]) {
+    const id = typeof part === "object" && part !== null && "evaluator_id" in part ? part["evaluator_id"] : undefined;
+    if (typeof id !== "string") whole.push(part);
+    else {
+      if (!/^[0-9a-f-]{36}$/i.test(id)) throw notFound("evaluator");
+      const { definition } = await db.org(orgId, (connection) => requireEvaluator(connection, id));
+      const { evaluator_id: _, ...own } = part as JsonObject;
+      whole.push({ ...(definition as unknown as JsonObject), ...own });
+    }
+  }
+  return { ...input, config: { ...config, parts: whole } };
+}
+
+/** Creates an evaluator. Of a webhook the secret that its requests are signed with is returned: it is shown only here. */
+export async function createEvaluator(
+  deps: EvaluatorDeps,
+  evaluator: Pick<EvaluatorRow, "evaluator_id" | "org_id" | "name" | "description" | "template_id">,
+  input: Readonly<Record<string, unknown>>,
+): Promise<{ readonly row: EvaluatorRow; readonly secret: string | null }> {
+  const { evaluator_id, org_id } = evaluator;
+  const definition = await requireDefinition(deps, org_id, input);
+  const secret = definition.type === "webhook" ? newWebhookSecret() : null;
+  const sealed = secret === null ? null : deps.secrets.seal(secret, secretContext(evaluator_id));
+  const row = await deps.db.org(org_id, async (connection) => {
+    await insertEvaluator(connection, { ...evaluator, definition, secret: sealed });
+    return await requireEvaluator(connection, evaluator_id);
+  });
+  // An earlier attempt of the same request has made it with a secret of its own.
+  const kept = row.secret === null ? null : deps.secrets.open(row.secret, secretContext(evaluator_id));
+  return { row, secret: kept };
+}
+
+/** What may be changed; what is absent stays. */
+export interface EvaluatorChange {
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+  /** Members of the definition. */
+  readonly definition: Readonly<Record<string, unknown>>;
+}
+
+/** Gives an evaluator its next version. `check` is called with it as it is, locked. Throws 404 and 422. */
+export async function changeEvaluator(
+  deps: EvaluatorDeps,
+  orgId: string,
+  evaluatorId: string,
+  { name, description, definition: given }: EvaluatorChange,
+  check: (row: EvaluatorRow) => void,
+): Promise<EvaluatorRow> {
+  const before = await deps.db.org(orgId, (connection) => requireEvaluator(connection, evaluatorId));
+  const definition = await requireDefinition(deps, orgId, { ...before.definition, ...given });
+  return await deps.db.orgTransaction(orgId, async (connection) => {
+    const row = await requireEvaluator(connection, evaluatorId, true);
+    check(row);
+    // Somebody else was faster: what was checked is not what is there.
+    if (row.version !== before.version)
+      throw new ValidationProblem([
+        { loc: ["body"], msg: "The evaluator is being changed by somebody else: try again", type: "value_error" },
+      ]);
+    await reviseEvaluator(connection, {
+      ...row,
+      name: name ?? row.name,
+      description: description ?? row.description,
+      definition,
+    });
+    return await requireEvaluator(connection, evaluatorId);
+  });
+}
+
+/** Deletes an evaluator; experiments that have pinned a version of it keep it. Throws 404. */
+export async function deleteEvaluator({ db }: Pick<EvaluatorDeps, "db">, orgId: string, id: string): Promise<void> {
+  if (!(await db.org(orgId, (connection) => markEvaluatorDeleted(connection, id)))) throw notFound("evaluator");
+}

@@ -1,0 +1,136 @@
+import { randomUUID } from "node:crypto";
+import { EvaluatorError, requireExpected, requireOutput, textOf } from "../../domain/evals/evaluators/kind.ts";
+import type { EvalSample, Subject } from "../../domain/evals/evaluators/kind.ts";
+import type { CodeConfig } from "../../domain/evals/evaluators/code.ts";
+import type { SimilarityConfig } from "../../domain/evals/evaluators/similarity.ts";
+import type { WebhookConfig } from "../../domain/evals/evaluators/webhook.ts";
+import { failureOf, requireFinding, subjectOf } from "../../domain/evals/evaluator.ts";
+import type { EvaluatorDefinition, Outcome } from "../../domain/evals/evaluator.ts";
+import type { Json, JsonObject } from "../../domain/json.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import { signWebhook } from "../../domain/webhooks/webhook-signature.ts";
+import { EmbeddingError } from "../../platform/embeddings/types.ts";
+import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
+import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
+import { redactSecrets } from "../../platform/logging/redaction.ts";
+import type { Sandbox } from "../../platform/sandbox/sandbox.ts";
+import type { EmbedderSource } from "../knowledge/deps.ts";
+
+/** Longest answer of a webhook (bytes). */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/** How near the outputs of samples are to what is expected of them. */
+export async function similarities(
+  embedders: EmbedderSource,
+  orgId: string,
+  definition: EvaluatorDefinition,
+  samples: readonly EvalSample[],
+  signal: AbortSignal | undefined,
+): Promise<Outcome[]> {
+  const { embedding_model, value } = definition.config as unknown as SimilarityConfig;
+  const pairs = samples.map((sample) => {
+    try {
+      const subject = subjectOf(definition, sample);
+      return [textOf(requireOutput(subject)), textOf(requireExpected(subject, value))] as const;
+    } catch (error) {
+      return failureOf(error);
+    }
+  });
+  const texts = [...new Set(pairs.flatMap((pair) => ("ok" in pair ? [] : pair)))];
+  try {
+    const found = await embedders.find(orgId, embedding_model);
+    if ("no" in found) throw new EvaluatorError("embedding_model_not_available", found.no);
+    const vectors =
+      texts.length === 0 ? [] : await found.embedder.embed(texts, "passage", signal === undefined ? {} : { signal });
+    const byText = new Map(texts.map((text, i) => [text, vectors[i]]));
+    return pairs.map((pair) => {
+      if ("ok" in pair) return pair;
+      const [a, b] = pair.map((text) => byText.get(text));
+      // They have the length 1.
+      const cosine = a?.reduce((sum, x, i) => sum + x * (b?.[i] ?? 0), 0) ?? 0;
+      return { ok: true, finding: { value: Math.max(-1, Math.min(1, cosine)) } };
+    });
+  } catch (error) {
+    if (error instanceof EmbeddingError)
+      return pairs.map((pair) => ("ok" in pair ? pair : failed("embedding_failed", error)));
+    if (error instanceof EvaluatorError) return pairs.map((pair) => ("ok" in pair ? pair : failureOf(error)));
+    throw error;
+  }
+}
+
+function failed(code: string, error: Error): Outcome {
+  return failureOf(new EvaluatorError(code, redactSecrets(error.message), { cause: error }));
+}
+
+/** What code and webhooks are told of a sample. */
+function tellable({ sample, output = null, expected = null }: Subject): JsonObject {
+  const { run_id, state, inputs, outputs, expected_outputs, metadata, latency_ms, cost_usd } = sample;
+  return { run_id, state, inputs, outputs, output, expected, expected_outputs, metadata, latency_ms, cost_usd };
+}
+
+/** Scores a sample by code of a user, in the sandbox. */
+export async function scoreByCode(
+  sandbox: Sandbox,
+  orgId: string,
+  definition: EvaluatorDefinition,
+  sample: EvalSample,
+  signal: AbortSignal | undefined,
+): Promise<Outcome> {
+  const { source, timeout_ms } = definition.config as unknown as CodeConfig;
+  try {
+    const args = tellable(subjectOf(definition, sample));
+    const { value } = await sandbox.run({ orgId, source, args, timeoutMs: timeout_ms, ...(signal ? { signal } : {}) });
+    return { ok: true, finding: requireFinding(definition.score.data_type, value) };
+  } catch (error) {
+    if (error instanceof NodeFailure) return failed(error.code, error);
+    if (error instanceof EvaluatorError) return failureOf(error);
+    throw error;
+  }
+}
+
+/** Scores a sample by asking a service: a POST, signed as webhooks are. */
+export async function scoreByWebhook(
+  { guardedFetch, version }: { readonly guardedFetch: Pick<GuardedFetch, "fetch">; readonly version: string },
+  definition: EvaluatorDefinition,
+  secret: string,
+  sample: EvalSample,
+  signal: AbortSignal | undefined,
+): Promise<Outcome> {
+  const { url, timeout_ms } = definition.config as unknown as WebhookConfig;
+  const body = JSON.stringify(tellable(subjectOf(definition, sample)));
+  const message = { id: `msg_${randomUUID()}`, timestamp: Math.floor(Date.now() / 1000), body };
+  try {
+    const answer = await guardedFetch.fetch({
+      url,
+      method: "POST",
+      body,
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json",
+        "user-agent": `Millrace/${version} (evals)`,
+        "webhook-id": message.id,
+        "webhook-timestamp": String(message.timestamp),
+        "webhook-signature": signWebhook(message, [secret]),
+      },
+      // Nobody else gets to say where samples go.
+      redirects: 0,
+      limits: { responseBytes: MAX_ANSWER_BYTES, headersMs: timeout_ms, bodyMs: timeout_ms, totalMs: timeout_ms },
+      ...(signal ? { signal } : {}),
+    });
+    if (answer.status < 200 || answer.status > 299)
+      throw new EvaluatorError("webhook_failed", `The service answered ${answer.status}.`);
+    return { ok: true, finding: requireFinding(definition.score.data_type, parsed(answer.body)) };
+  } catch (error) {
+    if (error instanceof FetchRefused || error instanceof FetchFailed) return failed(error.code, error);
+    if (error instanceof EvaluatorError) return failureOf(error);
+    throw error;
+  }
+}
+
+function parsed(body: Buffer): Json {
+  try {
+    return JSON.parse(body.toString("utf8")) as Json;
+  } catch (error) {
+    throw new EvaluatorError("webhook_failed", "The service did not answer with JSON.", { cause: error });
+  }
+}

@@ -1,0 +1,52 @@
+import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
+import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
+import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Database } from "../../stores/db.ts";
+import { sampleRuns } from "../../stores/evals/samples.ts";
+
+/** What samples are made with. */
+export interface SampleDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+}
+
+/** What is scored of runs that have ended, by their ids; of others there is nothing. What is expected of them the caller adds. */
+export async function samplesOf(
+  { db, blobs }: SampleDeps,
+  orgId: string,
+  runIds: readonly string[],
+): Promise<Map<string, EvalSample>> {
+  const runs = await db.org(orgId, (connection) => sampleRuns(connection, runIds));
+  const samples = new Map<string, EvalSample>();
+  for (const { usage, error, latency_ms, citations, ...run } of runs) {
+    const cost = usage["cost_usd"];
+    samples.set(run.run_id, {
+      run_id: run.run_id,
+      state: run.state,
+      inputs: await loadValues(blobs, run.inputs),
+      outputs: await loadValues(blobs, run.outputs ?? {}),
+      expected_outputs: {},
+      metadata: run.metadata,
+      error: error && { code: error.code, message: error.message },
+      latency_ms: latency_ms === null ? null : Math.round(latency_ms),
+      cost_usd: typeof cost === "number" ? cost : null,
+      nodes: run.nodes,
+      citations: (citations ?? []).map(({ resource_id, resource_path }) => ({ resource_id, resource_path })),
+    });
+  }
+  return samples;
+}
+
+/** The values themselves, wherever they are kept; those that are gone are left out. */
+async function loadValues(blobs: BlobStore, values: Readonly<Record<string, StoredValue>>): Promise<JsonObject> {
+  const loaded: Array<[string, Json]> = [];
+  for (const [id, value] of Object.entries(values)) {
+    try {
+      loaded.push([id, await loadValue(blobs, value)]);
+    } catch (error) {
+      if (!(error instanceof BlobNotFound)) throw error;
+    }
+  }
+  return Object.fromEntries(loaded);
+}

@@ -1,0 +1,274 @@
+import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
+import { EvaluatorError, textOf } from "../../domain/evals/evaluators/kind.ts";
+import type { CompositeConfig } from "../../domain/evals/evaluators/composite.ts";
+import type { JudgeConfig } from "../../domain/evals/evaluators/llm-judge.ts";
+import { failureOf, isLocal, numberOf, requireFinding, resultOf, subjectOf } from "../../domain/evals/evaluator.ts";
+import type { EvaluatorDefinition, Outcome, ScoreResult } from "../../domain/evals/evaluator.ts";
+import type { Json, JsonObject } from "../../domain/json.ts";
+import type { Scope } from "../../domain/flow/plan/types.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
+import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
+import type { Sandbox } from "../../platform/sandbox/sandbox.ts";
+import { SealBroken } from "../../platform/secrets/seal.ts";
+import type { SecretBox } from "../../platform/secrets/seal.ts";
+import type { EmbedderSource } from "../knowledge/deps.ts";
+import { scoreByCode, scoreByWebhook, similarities } from "./external.ts";
+import { judge } from "./judge.ts";
+import type { JudgeModel } from "./judge.ts";
+
+/** What samples are scored with. */
+export interface ScorerDeps {
+  readonly evaluation: Pick<Evaluation, "scores" | "sources">;
+  readonly embedders: EmbedderSource;
+  readonly sandbox: Sandbox;
+  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+  readonly secrets: SecretBox;
+  readonly judge: JudgeModel;
+  /** Of Millrace, for the User-Agent. */
+  readonly version: string;
+}
+
+/** An evaluator to score with. */
+export interface ScoringEvaluator {
+  readonly evaluator_id: string;
+  readonly definition: EvaluatorDefinition;
+  /** Of a webhook: sealed. */
+  readonly secret: Buffer | null;
+}
+
+/** A score, and how it came about. */
+export interface Scored extends ScoreResult {
+  readonly usage: JsonObject | null;
+  /** What a judge was asked. */
+  readonly rendered_prompt: string | null;
+}
+
+export interface Scorer {
+  /** The scores of each sample, in the order of the evaluators. Throws what is no fault of evaluator or sample. */
+  score(
+    orgId: string,
+    evaluators: readonly ScoringEvaluator[],
+    samples: readonly EvalSample[],
+    signal?: AbortSignal,
+  ): Promise<Scored[][]>;
+}
+
+/** Samples that are sent to be scored together, in number and characters. */
+const BATCH = 100;
+const BATCH_CHARS = 4_000_000;
+/** Requests of one evaluator under way at once. */
+const AT_ONCE = 8;
+
+/** What one definition found in one sample. */
+interface Made {
+  readonly outcome: Outcome;
+  readonly usage?: JsonObject;
+  readonly prompt?: string;
+}
+
+/** Where a sealed secret belongs: at another evaluator it cannot be opened. */
+export const secretContext = (evaluatorId: string): string => `evaluators/${evaluatorId}/secret`;
+
+export function createScorer(deps: ScorerDeps): Scorer {
+  /** What a definition that is scored here, or a part of a composite, finds in all samples. */
+  async function byCalling(
+    orgId: string,
+    definition: EvaluatorDefinition,
+    { evaluator_id, secret }: ScoringEvaluator,
+    samples: readonly EvalSample[],
+    signal: AbortSignal | undefined,
+  ): Promise<Made[]> {
+    switch (definition.type) {
+      case "similarity": {
+        const outcomes = await similarities(deps.embedders, orgId, definition, samples, signal);
+        return outcomes.map((outcome) => ({ outcome }));
+      }
+      case "code":
+        return await each(samples, async (sample) => ({
+          outcome: await scoreByCode(deps.sandbox, orgId, definition, sample, signal),
+        }));
+      case "webhook": {
+        const opened = openSecret(evaluator_id, secret);
+        return await each(samples, async (sample) => ({
+          outcome: typeof opened === "string" ? await scoreByWebhook(deps, definition, opened, sample, signal) : opened,
+        }));
+      }
+      case "llm_judge":
+        return await each(samples, (sample) => judged(orgId, definition, sample, signal));
+      default:
+        throw new Error(`${definition.type} is not scored by calling`);
+    }
+  }
+
+  function openSecret(evaluatorId: string, secret: Buffer | null): string | Outcome {
+    try {
+      return secret === null ? "whsec_" : deps.secrets.open(secret, secretContext(evaluatorId));
+    } catch (error) {
+      if (!(error instanceof SealBroken)) throw error;
+      return {
+        ok: false,
+        code: "secret_unreadable",
+        message: "The evaluator's secret cannot be read with the configured master key.",
+      };
+    }
+  }
+
+  async function judged(
+    orgId: string,
+    definition: EvaluatorDefinition,
+    sample: EvalSample,
+    signal: AbortSignal | undefined,
+  ): Promise<Made> {
+    let prompt: string | undefined;
+    try {
+      const { prompt: source } = definition.config as unknown as JudgeConfig;
+      const { output = null, expected = null } = subjectOf(definition, sample);
+      if (output === null) throw new EvaluatorError("no_output", "There is nothing to judge.");
+      const { outputs, metadata } = sample;
+      const scope = scopeOf(sample, { output, expected, outputs, metadata });
+      const [rendered] = await deps.evaluation.sources(orgId, [{ language: "liquid", source }], scope);
+      prompt = textOf(rendered ?? "");
+      const { finding, usage } = await judge(deps.judge, definition, { org_id: orgId, prompt, signal });
+      return { outcome: { ok: true, finding }, usage, prompt };
+    } catch (error) {
+      if (!(error instanceof EvaluatorError || error instanceof NodeFailure)) throw error;
+      const outcome: Outcome = { ok: false, code: error.code, message: error.message };
+      return prompt === undefined ? { outcome } : { outcome, prompt };
+    }
+  }
+
+  async function composed(
+    orgId: string,
+    definition: EvaluatorDefinition,
+    sample: EvalSample,
+    results: readonly ScoreResult[],
+  ): Promise<Outcome> {
+    const { parts, expression } = definition.config as unknown as CompositeConfig;
+    const broken = results.findIndex(({ error }) => error !== null);
+    if (broken !== -1) {
+      const { code, message } = results[broken]?.error ?? { code: "", message: "" };
+      return { ok: false, code, message: `Part ${parts[broken]?.name}: ${message}` };
+    }
+    if (expression === undefined) {
+      const counted = results.map((result) =>
+        result.passed === null ? (numberOf(result) ?? 0) : result.passed ? 1 : 0,
+      );
+      const weights = parts.map(({ weight }) => weight);
+      const total = weights.reduce((sum, weight) => sum + weight, 0);
+      const value = counted.reduce((sum, count, i) => sum + count * (weights[i] ?? 0), 0) / (total || 1);
+      return { ok: true, finding: { value: definition.score.data_type === "boolean" ? value >= 1 : value } };
+    }
+    const nodes = Object.fromEntries(
+      parts.map(({ name }, i) => {
+        const { value = null, passed = null, label = null } = results[i] ?? {};
+        return [name, { value, passed, label }] as const;
+      }),
+    );
+    try {
+      const [value] = await deps.evaluation.sources(
+        orgId,
+        [{ language: "cel", source: expression }],
+        scopeOf(sample, nodes),
+      );
+      return { ok: true, finding: requireFinding(definition.score.data_type, value) };
+    } catch (error) {
+      if (!(error instanceof EvaluatorError || error instanceof NodeFailure)) throw error;
+      return { ok: false, code: error.code, message: error.message };
+    }
+  }
+
+  async function scoreBatch(
+    orgId: string,
+    evaluators: readonly ScoringEvaluator[],
+    samples: readonly EvalSample[],
+    signal: AbortSignal | undefined,
+  ): Promise<Scored[][]> {
+    // Parts of composites are scored as evaluators are.
+    const leaves = evaluators.flatMap((evaluator) =>
+      leavesOf(evaluator.definition).map((definition) => ({ definition, evaluator })),
+    );
+    const local = leaves.filter(({ definition }) => isLocal(definition.type));
+    const outcomes = await deps.evaluation.scores(
+      orgId,
+      local.map(({ definition }) => definition),
+      samples,
+    );
+    const made: Made[][] = [];
+    for (const leaf of leaves) {
+      const place = local.indexOf(leaf);
+      made.push(
+        place === -1
+          ? await byCalling(orgId, leaf.definition, leaf.evaluator, samples, signal)
+          : outcomes.map((ofSample) => ({ outcome: ofSample[place] ?? failureOf(undefined) })),
+      );
+    }
+    const rows: Scored[][] = samples.map(() => []);
+    let at = 0;
+    for (const { definition } of evaluators) {
+      const ofLeaves = made.slice(at, (at += leavesOf(definition).length));
+      for (const [index, sample] of samples.entries()) {
+        const [first] = ofLeaves;
+        let one = first?.[index];
+        if (definition.type === "composite") {
+          const parts = leavesOf(definition);
+          const results = parts.map((part, i) => resultOf(part, ofLeaves[i]?.[index]?.outcome ?? failureOf(undefined)));
+          one = { outcome: await composed(orgId, definition, sample, results) };
+        }
+        const { outcome, usage = null, prompt = null } = one ?? { outcome: failureOf(undefined) };
+        rows[index]?.push({ ...resultOf(definition, outcome), usage, rendered_prompt: prompt });
+      }
+    }
+    return rows;
+  }
+
+  return {
+    async score(orgId, evaluators, samples, signal) {
+      const rows: Scored[][] = [];
+      for (const batch of batchesOf(samples)) {
+        signal?.throwIfAborted();
+        rows.push(...(await scoreBatch(orgId, evaluators, batch, signal)));
+      }
+      return rows;
+    },
+  };
+}
+
+/** The definitions that have to be scored for one. */
+function leavesOf(definition: EvaluatorDefinition): readonly EvaluatorDefinition[] {
+  return definition.type === "composite"
+    ? (definition.config["parts"] as unknown as EvaluatorDefinition[])
+    : [definition];
+}
+
+function scopeOf({ run_id, inputs, metadata }: EvalSample, nodes: Readonly<Record<string, Json>>): Scope {
+  return { nodes, inputs, run: { id: run_id ?? "", user_id: null, metadata } };
+}
+
+function* batchesOf(samples: readonly EvalSample[]): Generator<EvalSample[]> {
+  let batch: EvalSample[] = [];
+  let chars = 0;
+  for (const sample of samples) {
+    const size = JSON.stringify(sample).length;
+    if (batch.length >= BATCH || (batch.length > 0 && chars + size > BATCH_CHARS)) {
+      yield batch;
+      batch = [];
+      chars = 0;
+    }
+    batch.push(sample);
+    chars += size;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** Does something with each item, several at once; results in the order of the items. */
+async function each<Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = [];
+  const left = items.entries();
+  await Promise.all(
+    Array.from({ length: Math.min(AT_ONCE, items.length) }, async () => {
+      for (const [index, item] of left) results[index] = await work(item);
+    }),
+  );
+  return results;
+}

@@ -1,0 +1,129 @@
+import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+export interface EvaluatorRow {
+  readonly evaluator_id: string;
+  readonly org_id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly template_id: string | null;
+  readonly version: number;
+  readonly definition: EvaluatorDefinition;
+  /** Of a webhook: sealed. */
+  readonly secret: Buffer | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export type NewEvaluator = Omit<EvaluatorRow, "version" | "created_at" | "updated_at">;
+
+/** A version of an evaluator, as experiments and monitors pin it. */
+export interface PinnedEvaluator {
+  readonly evaluator_id: string;
+  readonly version: number;
+  readonly name: string;
+  readonly definition: EvaluatorDefinition;
+  readonly secret: Buffer | null;
+}
+
+const COLUMNS = `e.evaluator_id, e.org_id, e.name, e.description, e.template_id, e.version, v.definition, e.secret, e.created_at, e.updated_at`;
+const JOINED = "evaluators e join evaluator_versions v using (evaluator_id, version)";
+
+/** Inserts an evaluator in its first version; false when there is one of that id (the same request, tried again). */
+export async function insertEvaluator(db: Db, row: NewEvaluator): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "insert_evaluator",
+      text: `with inserted as (
+          insert into evaluators (evaluator_id, org_id, name, description, template_id, secret)
+          values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::bytea)
+          on conflict (evaluator_id) do nothing returning evaluator_id, org_id)
+        insert into evaluator_versions (evaluator_id, version, org_id, definition)
+        select evaluator_id, 1, org_id, $7::jsonb from inserted returning evaluator_id`,
+    },
+    [row.evaluator_id, row.org_id, row.name, row.description, row.template_id, row.secret, jsonb(row.definition)],
+  );
+  return rows.length === 1;
+}
+
+/** One evaluator as it is now, or null; with `lock` nobody else changes it until the transaction ends. */
+export async function findEvaluator(db: Db, evaluatorId: string, lock = false): Promise<EvaluatorRow | null> {
+  const rows = await db.query<EvaluatorRow>(
+    {
+      name: lock ? "lock_evaluator" : "find_evaluator",
+      text: `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.evaluator_id = $1::uuid and e.deleted_at is null
+        ${lock ? "for update of e" : ""}`,
+    },
+    [evaluatorId],
+  );
+  return rows[0] ?? null;
+}
+
+export interface EvaluatorSearch {
+  readonly type: string | null;
+}
+
+/** A page of the organisation's evaluators. */
+export async function listEvaluators(db: Db, search: EvaluatorSearch, page: Keyset): Promise<EvaluatorRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<EvaluatorRow>(
+    {
+      name: `list_evaluators_${suffix}`,
+      text: `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.deleted_at is null
+        and ($1::text is null or v.definition->>'type' = $1) and e.evaluator_id ${compare} $2::uuid
+        order by e.evaluator_id ${order} limit $3::int`,
+    },
+    [search.type, bound, page.limit],
+  );
+}
+
+/** Gives an evaluator its next version, which the caller has locked. */
+export async function reviseEvaluator(
+  db: Db,
+  row: Pick<EvaluatorRow, "evaluator_id" | "name" | "description" | "definition" | "secret">,
+): Promise<void> {
+  await db.query(
+    {
+      name: "revise_evaluator",
+      text: `with changed as (
+          update evaluators set name = $2::text, description = $3::text, secret = $4::bytea, version = version + 1, updated_at = now()
+          where org_id = current_org() and evaluator_id = $1::uuid and deleted_at is null returning evaluator_id, version, org_id)
+        insert into evaluator_versions (evaluator_id, version, org_id, definition)
+        select evaluator_id, version, org_id, $5::jsonb from changed`,
+    },
+    [row.evaluator_id, row.name, row.description, row.secret, jsonb(row.definition)],
+  );
+}
+
+/** Deletes an evaluator for every request that follows; its versions stay for what has pinned them. False where there is none. */
+export async function markEvaluatorDeleted(db: Db, evaluatorId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "mark_evaluator_deleted",
+      text: `update evaluators set deleted_at = now()
+        where org_id = current_org() and evaluator_id = $1::uuid and deleted_at is null returning evaluator_id`,
+    },
+    [evaluatorId],
+  );
+  return rows.length === 1;
+}
+
+/** Versions of evaluators, deleted ones too, in the order in which they are asked for; those that are not there are left out. */
+export async function pinnedEvaluators(
+  db: Db,
+  pins: ReadonlyArray<{ readonly evaluator_id: string; readonly version: number }>,
+): Promise<PinnedEvaluator[]> {
+  return db.query<PinnedEvaluator & Record<string, unknown>>(
+    {
+      name: "pinned_evaluators",
+      text: `select v.evaluator_id, v.version, e.name, v.definition, e.secret
+        from unnest($1::uuid[], $2::int[]) with ordinality p(evaluator_id, version, place)
+        join evaluator_versions v using (evaluator_id, version) join evaluators e using (evaluator_id)
+        where v.org_id = current_org() order by p.place`,
+    },
+    [pins.map((pin) => pin.evaluator_id), pins.map((pin) => pin.version)],
+  );
+}

@@ -1,0 +1,207 @@
+import { describe, expect, it } from "vitest";
+import { checkDefinition, resultOf, scoreLocally } from "../../../src/domain/evals/evaluator.ts";
+import { EVALUATOR_TYPES, TEMPLATES, kindOf } from "../../../src/domain/evals/evaluators/index.ts";
+import type { EvaluatorType } from "../../../src/domain/evals/evaluators/index.ts";
+import type { EvalSample } from "../../../src/domain/evals/evaluators/kind.ts";
+import type { Json } from "../../../src/domain/json.ts";
+
+const SAMPLE: EvalSample = {
+  run_id: null,
+  state: "COMPLETED",
+  inputs: {},
+  outputs: {},
+  expected_outputs: {},
+  metadata: {},
+  error: null,
+  latency_ms: 120,
+  cost_usd: 0.25,
+  nodes: [],
+  citations: [],
+};
+
+/** The score of an output against an expected one. */
+function scored(input: Record<string, unknown>, output?: Json, expected?: Json, more: Partial<EvalSample> = {}) {
+  const checked = checkDefinition(input);
+  if (!checked.ok) throw new Error(JSON.stringify(checked.faults));
+  const outputs = output === undefined ? {} : { "out-0": output };
+  const sample = { ...SAMPLE, outputs, expected_outputs: expected === undefined ? {} : { "out-0": expected }, ...more };
+  const outcome = scoreLocally([checked.definition], [sample])[0]?.[0];
+  if (outcome === undefined) throw new Error("no outcome");
+  return resultOf(checked.definition, outcome);
+}
+
+/** Type, config, output, expected output, value, whether it passes. Worked out by hand. */
+const CASES: ReadonlyArray<
+  readonly [EvaluatorType, Record<string, unknown>, Json, Json | undefined, unknown, boolean | null]
+> = [
+  ["exact_match", {}, " Yes ", "Yes", true, true],
+  ["exact_match", { trim: false }, " Yes ", "Yes", false, false],
+  ["exact_match", { ignore_case: true }, "YES", "yes", true, true],
+  ["exact_match", {}, { a: 1, b: [2] }, { b: [2], a: 1 }, true, true],
+  ["exact_match", { value: 3 }, 3, undefined, true, true],
+  ["exact_match", {}, "3", 3, true, true],
+  ["contains", {}, "We open at nine", "nine", true, true],
+  ["contains", { values: ["nine", "ten"] }, "We open at nine", undefined, false, false],
+  ["contains", { values: ["nine", "ten"], mode: "any" }, "We open at nine", undefined, true, true],
+  ["contains", { ignore_case: true }, "We Open", ["we", "OPEN"], true, true],
+  ["starts_with", {}, "We open", "We", true, true],
+  ["starts_with", { value: "open" }, "We open", undefined, false, false],
+  ["ends_with", { ignore_case: true }, "We OPEN", "open", true, true],
+  ["regex", { pattern: "^\\d{4}$" }, "2026", undefined, true, true],
+  ["regex", { pattern: "a.b", flags: "is" }, "A\nB", undefined, true, true],
+  ["regex", { pattern: "(a+)+$" }, `${"a".repeat(50_000)}b`, undefined, false, false],
+  ["json_valid", {}, '{"a":1}', undefined, true, true],
+  ["json_valid", {}, "{a:1}", undefined, false, false],
+  ["json_valid", {}, [1], undefined, true, true],
+  ["json_schema", { schema: { required: ["a"] } }, '{"a":1}', undefined, true, true],
+  ["json_schema", { schema: { type: "array" } }, { a: 1 }, undefined, false, false],
+  ["json_schema", { schema: {} }, "no json", undefined, false, false],
+  // Leaves: a, b[0], b[1], c. Equal: a, b[0].
+  ["json_diff", {}, { a: 1, b: [1, 2] }, { a: 1, b: [1, 3], c: null }, 0.5, false],
+  ["json_diff", { ignore: ["c"], number_tolerance: 1 }, { a: 1, b: [1, 2] }, { a: 1, b: [1, 3], c: 0 }, 1, true],
+  ["json_diff", {}, "[]", [], 1, true],
+  ["json_diff", {}, [], {}, 0, false],
+  ["numeric_diff", {}, "42.5", 42, 0.5, false],
+  ["numeric_diff", { mode: "relative" }, 90, 100, 0.1, false],
+  ["numeric_diff", { value: -1 }, -1, undefined, 0, true],
+  // kitten, sitting: three edits of seven characters.
+  ["levenshtein", {}, "kitten", "sitting", 1 - 3 / 7, false],
+  ["levenshtein", {}, "", "", 1, true],
+  ["latency", {}, "x", undefined, 120, null],
+  ["cost", {}, "x", undefined, 0.25, null],
+  ["error_free", {}, "x", undefined, true, true],
+];
+
+describe("evaluators", () => {
+  it.each(CASES)("%s %j: %j against %j is %j", (type, config, output, expected, value, passed) => {
+    const result = scored({ type, config }, output, expected);
+    expect(result.error).toBeNull();
+    if (typeof value === "number") expect(result.value).toBeCloseTo(value, 12);
+    else expect(result.value).toBe(value);
+    expect(result.passed).toBe(passed);
+  });
+
+  it("judges the path by the nodes that ran", () => {
+    const node = (node_id: string, state = "COMPLETED") => ({ node_id, type: "template", state });
+    const nodes = [node("a"), node("b"), node("c", "SKIPPED"), node("d", "FAILED")];
+    const path = (config: Record<string, unknown>) => scored({ type: "path", config }, "x", undefined, { nodes }).value;
+    expect(path({ ran: ["a", "d"], did_not_run: ["c"] })).toBe(true);
+    expect(path({ ran: ["c"] })).toBe(false);
+    expect(path({ ran: ["b", "a"] })).toBe(true);
+    expect(path({ ran: ["b", "a"], in_order: true })).toBe(false);
+    const errorFree = scored({ type: "error_free", config: { nodes: true } }, "x", undefined, { nodes });
+    expect(errorFree).toMatchObject({ value: false, reasoning: "Failed: d" });
+  });
+
+  it("counts what is cited against what should be", () => {
+    const citations = [
+      { resource_id: "1", resource_path: "a.md" },
+      { resource_id: "1", resource_path: "a.md" },
+      { resource_id: "2", resource_path: "b.md" },
+    ];
+    const cites = (config: Record<string, unknown>) =>
+      scored({ type: "citation", config }, "x", undefined, { citations, metadata: { files: ["a.md", "c.md"] } });
+    expect(cites({}).value).toBe(1);
+    expect(cites({ min: 4 }).value).toBe(0.5);
+    expect(cites({ resources: ["2", "a.md"] }).value).toBe(1);
+    expect(cites({ metadata_field: "files" })).toMatchObject({
+      value: 0.5,
+      passed: false,
+      reasoning: "Not cited: c.md",
+    });
+    expect(cites({ metadata_field: "none" }).error?.code).toBe("no_expected_output");
+  });
+
+  it("scores a failed run as what it is: an error where there is nothing to score", () => {
+    const failed = { state: "FAILED", error: { code: "guard_failed", message: "No" } } as const;
+    expect(scored({ type: "error_free" }, undefined, undefined, failed)).toMatchObject({
+      value: false,
+      passed: false,
+      reasoning: "guard_failed: No",
+    });
+    const nothing = scored({ type: "exact_match" }, undefined, "x", failed);
+    expect(nothing).toMatchObject({ value: null, passed: null, error: { code: "no_output" } });
+    expect(scored({ type: "exact_match" }, "x").error?.code).toBe("no_expected_output");
+    expect(scored({ type: "numeric_diff" }, "many", 3).error?.code).toBe("not_a_number");
+  });
+
+  it("looks into an output by a path, and into what is expected where that is as deep", () => {
+    const target = { output: "out-0", json_path: '$.items[-1]["the name"]' };
+    const output = '{"items":[{"the name":"a"},{"the name":"b"}]}';
+    expect(scored({ type: "exact_match", target }, output, "b").value).toBe(true);
+    expect(scored({ type: "exact_match", target }, output, { items: [{ "the name": "b" }] }).value).toBe(true);
+    expect(scored({ type: "exact_match", target }, "[]", "b").error?.code).toBe("no_output");
+    expect(scored({ type: "exact_match", target: { output: "out-1" } }, "x", "x").error?.code).toBe("no_output");
+  });
+
+  it("passes by threshold and direction, and the other way round where it is negated", () => {
+    const close = (extra: object) => scored({ type: "levenshtein", ...extra }, "abcd", "abcx").passed;
+    expect(close({})).toBe(false);
+    expect(close({ score: { pass_threshold: 0.75 } })).toBe(true);
+    expect(close({ score: { pass_threshold: 0.75, direction: "minimize" } })).toBe(true);
+    expect(close({ score: { pass_threshold: 0.7, direction: "minimize" } })).toBe(false);
+    expect(close({ score: { pass_threshold: null } })).toBe(null);
+    expect(close({ negate: true })).toBe(true);
+    expect(scored({ type: "contains", config: { values: ["x"] }, negate: true }, "abc")).toMatchObject({
+      value: true,
+      passed: true,
+    });
+  });
+
+  it.each([
+    ["an unknown type", { type: "vibes" }, ["type"]],
+    ["an unknown option", { type: "regex", config: { pattern: "a", global: true } }, ["config"]],
+    ["a pattern that RE2 does not have", { type: "regex", config: { pattern: "(?=a)" } }, ["config", "pattern"]],
+    ["code that does not parse", { type: "code", config: { source: "function main( {" } }, ["config", "source"]],
+    [
+      "a data type that the type does not give",
+      { type: "latency", score: { data_type: "boolean" } },
+      ["score", "data_type"],
+    ],
+    ["a path to many places", { type: "cost", target: { json_path: "$..x" } }, ["target", "json_path"]],
+    [
+      "a composite within a composite",
+      {
+        type: "composite",
+        config: { parts: [{ name: "a", type: "composite", config: { parts: [{ name: "b", type: "cost" }] } }] },
+      },
+      ["config", "parts", 0, "type"],
+    ],
+    [
+      "two parts of one name",
+      {
+        type: "composite",
+        config: {
+          parts: [
+            { name: "a", type: "cost" },
+            { name: "a", type: "cost" },
+          ],
+        },
+      },
+      ["config", "parts", 1, "name"],
+    ],
+    [
+      "an expression that does not parse",
+      { type: "composite", config: { parts: [{ name: "a", type: "cost" }], expression: "nodes.a +" } },
+      ["config", "expression"],
+    ],
+    [
+      "scale and labels at once",
+      {
+        type: "llm_judge",
+        config: { rubric: "x", scale: { min: 0, max: 1 }, labels: [{ label: "a" }, { label: "b" }] },
+      },
+      ["config", "labels"],
+    ],
+  ])("refuses %s", (_, input, path) => {
+    const checked = checkDefinition(input);
+    expect(checked.ok ? [] : checked.faults.map((fault) => fault.path)).toContainEqual(path);
+  });
+
+  it("has a template of each type, each of which can be used", () => {
+    expect(new Set(TEMPLATES.map(({ type }) => type))).toEqual(new Set(EVALUATOR_TYPES));
+    expect(new Set(TEMPLATES.map(({ template_id }) => template_id)).size).toBe(TEMPLATES.length);
+    for (const { type, config } of TEMPLATES) expect(checkDefinition({ type, config })).toMatchObject({ ok: true });
+    for (const type of EVALUATOR_TYPES) expect(kindOf(type).description).not.toBe("");
+  });
+});
