@@ -61,6 +61,9 @@ interface Rankings {
   readonly semantic: readonly Hit[];
 }
 
+/** Searches of one query: it is done again where what it found was being replaced by a new revision or index. */
+const MAX_TRIES = 4;
+
 interface Candidate {
   readonly chunk_no: number;
   readonly score: number;
@@ -80,6 +83,21 @@ export async function queryKnowledgeBase(
   loc: ReadonlyArray<string | number> = ["body"],
 ): Promise<KnowledgeAnswer> {
   const began = performance.now();
+  for (let tries = 1; ; tries += 1) {
+    const { answer, isWhole } = await searchOnce(deps, orgId, base, request, loc, began);
+    if (isWhole || tries === MAX_TRIES) return answer;
+  }
+}
+
+/** One search. `isWhole`: nothing that it found was replaced or deleted before it was read. */
+async function searchOnce(
+  deps: QueryDeps,
+  orgId: string,
+  base: QueriedKnowledgeBase,
+  request: KnowledgeQuery,
+  loc: ReadonlyArray<string | number>,
+  began: number,
+): Promise<{ readonly answer: KnowledgeAnswer; readonly isWhole: boolean }> {
   const filter = readFilter(request, base, loc);
   if (request.rerank === true && deps.reranker === null) {
     throw invalid([...loc, "rerank"], "no reranker is configured (MILLRACE_RERANK_URL)", "rerank_not_configured");
@@ -93,13 +111,17 @@ export async function queryKnowledgeBase(
     matched: number,
     strategy: QueryStrategy,
     embeddingMs: number,
-  ): KnowledgeAnswer => ({
-    query: request.query,
-    results,
-    filter_report: { matched_resources: matched },
-    strategy_used: strategy,
-    latency_ms: Math.round(performance.now() - began),
-    embedding_ms: Math.round(embeddingMs),
+    isWhole = true,
+  ): { answer: KnowledgeAnswer; isWhole: boolean } => ({
+    answer: {
+      query: request.query,
+      results,
+      filter_report: { matched_resources: matched },
+      strategy_used: strategy,
+      latency_ms: Math.round(performance.now() - began),
+      embedding_ms: Math.round(embeddingMs),
+    },
+    isWhole,
   });
   const wanted = embedder === null ? "keyword" : request.query_strategy;
   if (index === null) return answer([], 0, wanted, 0);
@@ -121,11 +143,15 @@ export async function queryKnowledgeBase(
     ),
   );
   const candidates = combine(rankings, strategy);
-  const chunks = await readCandidates(deps, orgId, index.index_no, candidates, request, depth);
+  const { chunks, isWhole } = await readCandidates(deps, orgId, index.index_no, candidates, request, depth);
+  if (candidates.length === 0) {
+    const present = await deps.database.search((db) => findActiveIndex(db, orgId, base.knowledge_base_id));
+    if (present?.index_no !== index.index_no) return answer([], 0, strategy, embeddingMs, false);
+  }
   const ordered = await rerank(deps, queries, candidates, chunks, request);
   const chosen = choose(ordered, chunks, request);
   const results = await present(deps, orgId, index, request, { chosen, chunks, rankings });
-  return answer(results, matched.resources, strategy, embeddingMs);
+  return answer(results, matched.resources, strategy, embeddingMs, isWhole);
 }
 
 function readFilter(
@@ -307,12 +333,12 @@ async function readCandidates(
   candidates: readonly Candidate[],
   request: KnowledgeQuery,
   depth: number,
-): Promise<Map<number, FoundChunk>> {
+): Promise<{ readonly chunks: Map<number, FoundChunk>; readonly isWhole: boolean }> {
   const reranked = deps.reranker !== null && request.rerank !== false ? RERANKED : 0;
   const count = request.max_chunks_per_resource === undefined ? Math.max(request.top_k, reranked) : depth;
   const numbers = candidates.slice(0, count).map((each) => each.chunk_no);
   const rows = await deps.database.search((db) => readChunks(db, orgId, indexNo, numbers));
-  return new Map(rows.map((row) => [row.chunk_no, row]));
+  return { chunks: new Map(rows.map((row) => [row.chunk_no, row])), isWhole: rows.length === numbers.length };
 }
 
 async function rerank(
