@@ -16,12 +16,20 @@ import type {
   NodeActivities,
   ProviderActivities,
   ResourceActivities,
+  SyncActivities,
 } from "./index.ts";
 import { createImportRows } from "./evals/import-rows.ts";
 import { createExtractResource } from "./knowledge/extract-resource.ts";
 import type { ExtractDeps } from "./knowledge/extract-resource.ts";
 import { createFetchResource } from "./knowledge/fetch-resource.ts";
 import type { FetchDeps } from "./knowledge/fetch-resource.ts";
+import { createBeginScheduledSync } from "./knowledge/begin-scheduled-sync.ts";
+import { createFinishSync } from "./knowledge/finish-sync.ts";
+import { createListSync } from "./knowledge/list-sync.ts";
+import type { ListSyncDeps } from "./knowledge/list-sync.ts";
+import { createReadSync } from "./knowledge/read-sync.ts";
+import type { ReadSyncDeps } from "./knowledge/read-sync.ts";
+import type { SyncDeps } from "../src/services/knowledge/sync.ts";
 import { createIndexResource } from "./knowledge/index-resource.ts";
 import type { IndexResourceDeps } from "./knowledge/index-resource.ts";
 import { createChildRuns } from "./runs/child-runs.ts";
@@ -183,4 +191,21 @@ async function beating<T>(work: () => Promise<T>): Promise<T> {
   } finally {
     clearInterval(heartbeat);
   }
+}
+
+/** The activities of syncs. */
+export function createSyncActivities(
+  deps: ListSyncDeps & ReadSyncDeps & SyncDeps & Pick<ActivityDeps, "onFailure">,
+): SyncActivities {
+  const listSync = createListSync(deps);
+  const readSync = createReadSync(deps);
+  const finishSync = createFinishSync(deps);
+  const beginScheduledSync = createBeginScheduledSync(deps);
+  const activities: SyncActivities = {
+    listSync: (input) => asActivity(() => listSync(input)),
+    readSync: (input) => asActivity(() => readSync(input)),
+    finishSync: (input) => asActivity(() => finishSync(input)),
+    beginScheduledSync: (base) => asActivity(() => beginScheduledSync(base)),
+  };
+  return observeFailures(activities, deps.onFailure);
 }

@@ -19,6 +19,7 @@ import type { IngestInput } from "../src/domain/documents/document.ts";
 import type { ImportInput } from "../src/domain/evals/import.ts";
 import type { IngestStep, ResourceInput } from "../src/domain/knowledge/ingest.ts";
 import type { CheckInput } from "../src/domain/providers/jobs.ts";
+import type { SyncInput, SyncStep } from "../src/domain/knowledge/sync.ts";
 import type { ShardInput, ShardOutcome } from "../src/domain/webhooks/shards.ts";
 
 /** Short activities that run beside the workflow, in whichever process holds it. */
@@ -71,6 +72,18 @@ export interface ProviderActivities {
 export interface EvalActivities {
   /** Reads an import's source and applies it to its dataset. */
   importRows(input: ImportInput): Promise<void>;
+}
+
+/** The steps of a sync; each gives the work back after a while. */
+export interface SyncActivities {
+  /** Lists what the sources of the knowledge base hold, and what else is to be done. */
+  listSync(input: SyncInput): Promise<SyncStep>;
+  /** Reads what was listed, and has it indexed. */
+  readSync(input: SyncInput): Promise<SyncStep>;
+  /** Ends the sync, or finds that there is more to read. */
+  finishSync(input: SyncInput): Promise<SyncStep>;
+  /** Begins a sync unless one is under way. */
+  beginScheduledSync(base: Omit<SyncInput, "sync_id">): Promise<void>;
 }
 
 /** Deliveries of events: on the workers, apart from everything else. */

@@ -11,6 +11,7 @@ import { NO_JUDGE } from "./services/evals/judge.ts";
 import { createScorer } from "./services/evals/scorer.ts";
 import { createEvalStarter } from "./temporal/evals.ts";
 import { createResourceStarter } from "./temporal/resources.ts";
+import { createSyncStarter } from "./temporal/syncs.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { VERSION } from "./version.ts";
 import { createRunWorker, runWorkers } from "./temporal/workers.ts";
@@ -70,6 +71,7 @@ const { app, drain, close } = createApp({
     version: VERSION,
   }),
   evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
+  syncs: createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
   runs: createRunStarter({
     client: temporal.client,
     taskQueuePrefix: config.MILLRACE_TASK_QUEUE,

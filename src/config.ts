@@ -177,6 +177,12 @@ export const environmentSchema = z.object({
   MILLRACE_VECTOR_CACHE_MIB: int(16, 65_536)
     .default(512)
     .describe("Memory each process keeps vectors of knowledge bases in"),
+  MILLRACE_SYNC_MAX_PAGES: int(1, 1_000_000)
+    .default(100_000)
+    .describe("Documents that the sources of one knowledge base may list"),
+  MILLRACE_SITE_DELAY_MS: int(0, 60_000)
+    .default(250)
+    .describe("Time between two requests of a sync to one site, where its robots.txt does not ask for more"),
   MILLRACE_WEBHOOK_SCHEDULE_MS: delays
     .default([...DEFAULT_WEBHOOK_SCHEDULE_MS])
     .describe("Delay before each attempt to deliver an event, from the failure of the one before it"),

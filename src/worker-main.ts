@@ -2,6 +2,7 @@ import {
   createEvalActivities,
   createIngestActivities,
   createResourceActivities,
+  createSyncActivities,
   createNodeActivities,
   createProviderActivities,
   createRecording,
@@ -22,12 +23,15 @@ import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { startHousekeeping } from "./services/housekeeping.ts";
 import { startEvalSweeper } from "./services/evals/sweeper.ts";
 import { startIngestSweeper } from "./services/knowledge/ingest.ts";
+import { startScheduleSweeper } from "./services/knowledge/schedule.ts";
+import { startSyncSweeper } from "./services/knowledge/sync.ts";
 import { startKnowledgeHousekeeping } from "./services/knowledge/housekeeping.ts";
 import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
 import { createConnectionResolver } from "./services/providers/resolve-connection.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createShardStarter } from "./temporal/deliveries.ts";
 import { createEvalStarter } from "./temporal/evals.ts";
+import { createSyncStarter } from "./temporal/syncs.ts";
 import { createResourceStarter } from "./temporal/resources.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import {
@@ -128,16 +132,29 @@ const ingest = {
     knowledge: knowledge.deps,
   }),
 };
-const background = createEvalActivities({
+const evals = createEvalActivities({
   ...deps,
   guardedFetch,
   maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
+});
+const resources = createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE);
+const syncs = createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE);
+const syncActivities = createSyncActivities({
+  ...deps,
+  logger,
+  resources,
+  syncs,
+  guardedFetch,
+  version: VERSION,
+  maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
+  maxPages: config.MILLRACE_SYNC_MAX_PAGES,
+  delayMs: config.MILLRACE_SITE_DELAY_MS,
 });
 const workers = runWorkers([
   await createRunWorker(config, temporal.connection, createRunWorkerParts(deps)),
   await createNodeWorker(config, temporal.connection, { ...nodes, ...providers }),
   await createIngestWorker(config, temporal.connection, ingest),
-  await createBackgroundWorker(config, temporal.connection, background),
+  await createBackgroundWorker(config, temporal.connection, { ...evals, ...syncActivities }),
   await createWebhookWorker(
     config,
     temporal.connection,
@@ -175,12 +192,18 @@ const housekeeping = startHousekeeping(db, blobs, {
 shutdown.add("housekeeping", () => housekeeping.close());
 const knowledgeHousekeeping = startKnowledgeHousekeeping(db, blobs, (err) => logger.warn({ err }, "knowledge bases"));
 shutdown.add("knowledge bases", () => knowledgeHousekeeping.close());
-const unindexed = startIngestSweeper(
-  { db, resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE) },
-  config.MILLRACE_SWEEP_INTERVAL_MS,
-  (err) => logger.warn({ err }, "resources to be indexed"),
+const unindexed = startIngestSweeper({ db, resources }, config.MILLRACE_SWEEP_INTERVAL_MS, (err) =>
+  logger.warn({ err }, "resources to be indexed"),
 );
 shutdown.add("resources to be indexed", () => unindexed.close());
+const idleSyncs = startSyncSweeper({ db, syncs }, config.MILLRACE_SWEEP_INTERVAL_MS, (err) =>
+  logger.warn({ err }, "syncs of knowledge bases"),
+);
+shutdown.add("syncs of knowledge bases", () => idleSyncs.close());
+const schedules = startScheduleSweeper({ db, syncs }, config.MILLRACE_SWEEP_INTERVAL_MS, (err) =>
+  logger.warn({ err }, "schedules of knowledge bases"),
+);
+shutdown.add("schedules of knowledge bases", () => schedules.close());
 
 const evalSweeper = startEvalSweeper(
   { db, evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE) },

@@ -4,5 +4,7 @@ export { deliverWebhooks } from "./webhooks/deliver-webhooks.ts";
 export { importDataset } from "./evals/import-dataset.ts";
 export { ingestDocument } from "./documents/ingest-document.ts";
 export { ingestResource } from "./knowledge/ingest-resource.ts";
+export { scheduledSync } from "./knowledge/scheduled-sync.ts";
+export { syncKnowledgeBase } from "./knowledge/sync-knowledge-base.ts";
 export { runFlow } from "./runs/run-flow.ts";
 export { runSlice } from "./runs/run-slice.ts";

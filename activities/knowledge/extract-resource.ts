@@ -8,7 +8,8 @@ import type { Database } from "../../src/stores/db.ts";
 import { findKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
 import { markResource } from "../../src/stores/knowledge/resources.ts";
 import type { ResourceRow } from "../../src/stores/knowledge/resources.ts";
-import { ResourceFailure, takeStep } from "./resource-step.ts";
+import { ResourceFailure } from "../../src/domain/knowledge/resource-failure.ts";
+import { takeStep } from "./resource-step.ts";
 
 export interface ExtractDeps {
   readonly db: Database;

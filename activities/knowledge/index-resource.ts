@@ -12,8 +12,10 @@ import type { IndexDeps } from "../../src/services/knowledge/deps.ts";
 import { loadExtractedText } from "../../src/services/knowledge/extracted-text.ts";
 import { indexResource as indexChunks } from "../../src/services/knowledge/index-resource.ts";
 import { listIndexes } from "../../src/stores/knowledge/indexes.ts";
-import { insertResourceEvent } from "../../src/stores/knowledge/resource-ingest.ts";
-import { ResourceFailure, takeStep } from "./resource-step.ts";
+import type { IndexRow } from "../../src/stores/knowledge/indexes.ts";
+import { insertKnowledgeEvent } from "../../src/stores/knowledge/resource-ingest.ts";
+import { ResourceFailure } from "../../src/domain/knowledge/resource-failure.ts";
+import { takeStep } from "./resource-step.ts";
 
 export interface IndexResourceDeps {
   readonly blobs: BlobStore;
@@ -33,18 +35,20 @@ export function createIndexResource({ blobs, knowledge }: IndexResourceDeps) {
     return await takeStep(database, input, ["parsed"], async (resource, signal) => {
       const context = Context.current();
       const text = await load(resource.text_blob_key ?? "");
-      // The one that is searched comes last: with it the resource is indexed.
-      const indexes = await database.org(org_id, (db) => listIndexes(db, knowledge_base_id));
-      for (const index of indexes.toSorted((a) => (a.state === "active" ? 1 : -1))) {
+      const indexes = await indexesFor(org_id, knowledge_base_id);
+      for (const index of indexes) {
+        // The one that is searched comes last: with it the resource is indexed.
+        const isLast = index === indexes.at(-1);
         const chunks = await cut(text, index.params.chunker_params);
         try {
           const published = await indexChunks(knowledge, index, { resource_id, revision }, chunks, {
             signal,
+            isLast,
             onProgress: (done, total) => context.heartbeat({ done, total }),
             async onPublished(db) {
-              if (index.state !== "active") return;
+              if (!isLast) return;
               const outcome = { type: "indexed", chunk_count: chunks.length } as const;
-              await insertResourceEvent(db, resourceEvent(resource, outcome));
+              await insertKnowledgeEvent(db, resourceEvent(resource, outcome));
             },
           });
           if (!published) return "stop";
@@ -55,6 +59,17 @@ export function createIndexResource({ blobs, knowledge }: IndexResourceDeps) {
       return "done";
     });
   };
+
+  async function indexesFor(orgId: string, knowledgeBaseId: string): Promise<IndexRow[]> {
+    const all = await database.org(orgId, (db) => listIndexes(db, knowledgeBaseId));
+    const building = all.filter((index) => index.state === "building");
+    const active = all.filter((index) => index.state === "active");
+    const model = active[0]?.embedding_model ?? null;
+    // An index that is about to be replaced, perhaps because its model is no more, holds up nothing.
+    const isUsable =
+      building.length === 0 || model === null || "embedder" in (await knowledge.embedders.find(orgId, model));
+    return isUsable ? [...building, ...active] : building;
+  }
 
   async function load(key: string): Promise<ChunkedText> {
     try {

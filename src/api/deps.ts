@@ -18,6 +18,7 @@ import type { RunObserver } from "../services/runs/run-observer.ts";
 import type { ProviderJobs } from "../temporal/providers.ts";
 import type { EvalStarter } from "../temporal/evals.ts";
 import type { ResourceStarter } from "../temporal/resources.ts";
+import type { SyncStarter } from "../temporal/syncs.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 
 /** Everything the API works with; main makes it, tests make their own. */
@@ -36,6 +37,8 @@ export interface ApiDeps {
   readonly evals: EvalStarter;
   /** Scores samples by evaluators. */
   readonly scorer: Scorer;
+  /** Starts syncs of knowledge bases, now and by schedules. */
+  readonly syncs: SyncStarter;
   readonly feed: RunFeed;
   /** Checks flows and answers, whatever that costs. */
   readonly evaluation: Evaluation;

@@ -25,6 +25,7 @@ import { createSkillVersionOperations } from "./skills/skill-versions.ts";
 import { createRunControlOperations } from "./runs/run-control.ts";
 import { createRunOperations } from "./runs/runs.ts";
 import { createStreamOperations } from "./runs/stream.ts";
+import { createSyncOperations } from "./knowledge/syncs.ts";
 import { createTokenOperations } from "./accounts/token.ts";
 import { createUploadOperations } from "./documents/uploads.ts";
 import { createUserOperations } from "./accounts/users.ts";
@@ -53,6 +54,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createImportOperations(deps),
     ...createEvaluatorOperations(deps),
     ...createEvaluatorPreviewOperations(deps),
+    ...createSyncOperations(deps),
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),
     ...createConnectionOperations(deps),
@@ -71,13 +73,14 @@ export function describeOperations(config: Config): Operation[] {
   const nothing = inert() as Omit<ApiDeps, "config"> & ApiServices;
   const { db, blobs, plans, runs, resources, feed, evaluation, guardedFetch, secrets, knowledge, logger, metrics } =
     nothing;
-  const { evals, scorer, providerJobs, observer, readiness, credentials, flows, runService } = nothing;
+  const { syncs, evals, scorer, providerJobs, observer, readiness, credentials, flows, runService } = nothing;
   const outside = {
     db,
     blobs,
     plans,
     runs,
     resources,
+    syncs,
     evals,
     scorer,
     feed,

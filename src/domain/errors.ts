@@ -21,6 +21,8 @@ export const PROBLEMS = {
   pause_already_answered: { status: 409, title: "This principal has already answered the pause" },
   runs_open: { status: 409, title: "Some runs have not ended" },
   in_use: { status: 409, title: "The resource is in use" },
+  sync_in_progress: { status: 409, title: "A sync of the knowledge base is under way" },
+  sync_already_finished: { status: 409, title: "The sync has already finished" },
   subscription_disabled: { status: 409, title: "The subscription is disabled" },
   name_taken: { status: 409, title: "The name is taken" },
   pause_expired: { status: 410, title: "The pause has expired" },

@@ -1,4 +1,5 @@
-import { WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
+import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@temporalio/client";
+import type { Client } from "@temporalio/client";
 
 /** Time Temporal has to answer a call (ms). The SDK's own patience is 10 s, too long for a request that waits for it. */
 const ANSWER_MS = 3000;
@@ -37,5 +38,32 @@ export async function ignoringStarted(start: Promise<unknown>): Promise<void> {
     await inTime(start);
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
+
+/** Temporal's view of a workflow. */
+export type WorkflowView = "running" | "completed" | "failed" | "cancelled" | "terminated" | "timed_out" | "not_found";
+
+/** How the latest execution of a workflow stands. */
+export async function lookAt(client: Client, workflowId: string): Promise<WorkflowView> {
+  try {
+    const { status } = await inTime(client.workflow.getHandle(workflowId).describe());
+    switch (status.name) {
+      case "COMPLETED":
+        return "completed";
+      case "FAILED":
+        return "failed";
+      case "CANCELLED":
+        return "cancelled";
+      case "TERMINATED":
+        return "terminated";
+      case "TIMED_OUT":
+        return "timed_out";
+      default:
+        return "running";
+    }
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return "not_found";
+    throw error;
   }
 }

@@ -8,6 +8,9 @@ export const resourceWorkflowId = (resourceId: string, revision: number): string
 export const checkWorkflowId = (connectionId: string, credentialRevision: number): string =>
   `check-${connectionId}-${credentialRevision}`;
 export const importWorkflowId = (importId: string): string => `eval-import-${importId}`;
+export const syncWorkflowId = (syncId: string): string => `sync-${syncId}`;
+export const syncScheduleId = (knowledgeBaseId: string): string => `sync-${knowledgeBaseId}`;
+export const scheduledSyncWorkflowId = (knowledgeBaseId: string): string => `scheduled-sync-${knowledgeBaseId}`;
 /** With the prefix: several installations may share a namespace. */
 export const shardWorkflowId = (prefix: string, shard: number): string => `deliver-${prefix}-${shard}`;
 

@@ -3,11 +3,9 @@ import type { Client } from "@temporalio/client";
 import type { PauseResolution, RunInput, RunOutcome } from "../domain/runs/run.ts";
 import type { IngestInput } from "../domain/documents/document.ts";
 import type { ingestDocument, runFlow } from "../../workflows/index.ts";
-import { ignoringStarted, inTime } from "./calls.ts";
+import { ignoringStarted, inTime, lookAt } from "./calls.ts";
+import type { WorkflowView } from "./calls.ts";
 import { ingestWorkflowId, runWorkflowId, taskQueues } from "./ids.ts";
-
-/** Temporal's view of a run's workflow. */
-export type WorkflowView = "running" | "completed" | "failed" | "cancelled" | "terminated" | "timed_out" | "not_found";
 
 /** The service's own view of Temporal: start, signal, look. Every call is idempotent, and answered or given up in seconds. */
 export interface RunStarter {
@@ -80,28 +78,7 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
         if (!(error instanceof WorkflowNotFoundError)) throw error;
       }
     },
-    async look(runId) {
-      try {
-        const { status } = await inTime(client.workflow.getHandle(runWorkflowId(runId)).describe());
-        switch (status.name) {
-          case "COMPLETED":
-            return "completed";
-          case "FAILED":
-            return "failed";
-          case "CANCELLED":
-            return "cancelled";
-          case "TERMINATED":
-            return "terminated";
-          case "TIMED_OUT":
-            return "timed_out";
-          default:
-            return "running";
-        }
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return "not_found";
-        throw error;
-      }
-    },
+    look: (runId) => lookAt(client, runWorkflowId(runId)),
     async outcome(runId) {
       const handle = client.workflow.getHandle<typeof runFlow>(runWorkflowId(runId));
       const [{ runId: temporal_run_id, startTime }, outcome] = await inTime(

@@ -27,6 +27,7 @@ import { NO_JUDGE } from "../../src/services/evals/judge.ts";
 import { createScorer } from "../../src/services/evals/scorer.ts";
 import { VERSION } from "../../src/version.ts";
 import { createEvalStarter } from "../../src/temporal/evals.ts";
+import { createSyncStarter } from "../../src/temporal/syncs.ts";
 import { createResourceStarter } from "../../src/temporal/resources.ts";
 import { createRunStarter } from "../../src/temporal/runs.ts";
 import { cloneDatabase } from "../support/database.ts";
@@ -103,6 +104,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       version: VERSION,
     }),
     evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
+    syncs: createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     runs,
     logger,
     metrics,

@@ -113,6 +113,11 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   const { body: emptyDataset } = await secret.post(datasets, { name: "theirs and empty" });
   const { body: evaluator } = await secret.post("/v2/evals/evaluators", { name: "theirs", type: "latency" });
   const { body: otherEvaluator } = await secret.post("/v2/evals/evaluators", { name: "theirs too", type: "latency" });
+  const { body: sync } = await secret.post(`/v2/knowledge-bases/${knowledge_base_id}/sync`, { mode: "full" });
+  await vi.waitFor(async () => {
+    const { body } = await secret.get(`/v2/knowledge-bases/${knowledge_base_id}/syncs/${sync.sync_id}`);
+    expect(body.state).toBe("completed");
+  }, 30_000);
   return {
     ...PLAIN,
     evaluator_id: evaluator.evaluator_id,
@@ -151,6 +156,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     "deleteSkill.skill_id": otherSkill?.body.skill_id,
     connection_id,
     "deleteConnection.connection_id": unused,
+    sync_id: sync.sync_id,
   };
 }
 

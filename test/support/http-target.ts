@@ -43,6 +43,8 @@ export interface HttpTarget {
   active(): number;
   /** Answers a path from now on, before any built-in one. */
   on(path: string, handler: TargetHandler): void;
+  /** Answers every path from now on. */
+  onEvery(handler: TargetHandler): void;
   /** Holds the answers of a path back until the function it returns is called. */
   hold(path: string): () => void;
   /** Forgets requests, counts and handlers. */
@@ -69,6 +71,7 @@ export async function startHttpTarget(options: { host?: string; port?: number } 
   const handlers = new Map<string, TargetHandler>();
   const sockets = new Set<Socket>();
   let active = 0;
+  let every: TargetHandler | undefined;
 
   const server = createServer((incoming, response) => {
     void serve(incoming, response).catch(() => incoming.socket.destroy());
@@ -84,7 +87,7 @@ export async function startHttpTarget(options: { host?: string; port?: number } 
     active += 1;
     response.once("close", () => (active -= 1));
     if (request.key !== undefined) byKey.set(request.key, (byKey.get(request.key) ?? 0) + 1);
-    const handler = handlers.get(request.path) ?? BUILT_IN[request.path] ?? echo;
+    const handler = every ?? handlers.get(request.path) ?? BUILT_IN[request.path] ?? echo;
     await handler(request, response, incoming.socket);
   }
 
@@ -112,6 +115,7 @@ export async function startHttpTarget(options: { host?: string; port?: number } 
     connections: () => sockets.size,
     active: () => active,
     on: (path, handler) => void handlers.set(path, handler),
+    onEvery: (handler) => void (every = handler),
     hold(path) {
       let release = (): void => undefined;
       const released = new Promise<void>((resolve) => (release = resolve));

@@ -68,6 +68,7 @@ export async function startService(
     MILLRACE_SWEEP_INTERVAL_MS: "300",
     MILLRACE_STUCK_AFTER_MS: "3000",
     MILLRACE_SHUTDOWN_GRACE_MS: "5000",
+    MILLRACE_SITE_DELAY_MS: "0",
     ...options.env,
   };
   const kinds = [...Array<"api">(apis).fill("api"), ...Array<"worker">(workers).fill("worker")];

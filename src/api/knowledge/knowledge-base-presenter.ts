@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { indexingParamsSchema, WEBSITE_SOURCE_TYPES } from "../../domain/knowledge/knowledge-base.ts";
+import { SYNC_STATES } from "../../domain/knowledge/sync.ts";
 import { BUILTIN_FIELDS, METADATA_TYPES, metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
 
@@ -14,8 +15,18 @@ const webAddress = z
 export const websiteSourceSchema = z
   .strictObject({
     source_type: z.enum(WEBSITE_SOURCE_TYPES),
-    original_search_term: z.string().max(MAX_ADDRESS).default("").describe("What was entered to find the pages"),
-    selected_resources: z.array(webAddress).max(MAX_SELECTED).describe("Addresses of pages, or of sitemaps"),
+    original_search_term: z
+      .string()
+      .max(MAX_ADDRESS)
+      .default("")
+      .describe("Of `sitemap`: the site, or the address of its sitemap or sitemap index."),
+    selected_resources: z
+      .array(webAddress)
+      .max(MAX_SELECTED)
+      .default([])
+      .describe(
+        "Of `manual`: the addresses of the pages. Of `sitemap`: only pages whose address begins with one of these; all where there is none.",
+      ),
   })
   .meta({ id: "WebsiteSource" });
 
@@ -38,7 +49,7 @@ export const knowledgeBaseSchema = z
     dataloader_metadata_schema: metadataSchemaSchema,
     sync: z.object({
       schedule_cron: z.string().nullable(),
-      status: z.enum(["idle"]),
+      status: z.enum(["idle", ...SYNC_STATES]).describe("The state of its last sync; `idle` before the first."),
       last_sync_id: z.uuid().nullable(),
     }),
     reindex_required: z
@@ -72,7 +83,7 @@ export function presentKnowledgeBase(base: KnowledgeBaseRow): z.infer<typeof kno
     last_synced_at: base.last_synced_at,
     user_metadata_schema: base.user_metadata_schema,
     dataloader_metadata_schema: base.dataloader_metadata_schema,
-    sync: { schedule_cron: base.schedule_cron, status: "idle", last_sync_id: base.last_sync_id },
+    sync: { schedule_cron: base.schedule_cron, status: base.sync_state ?? "idle", last_sync_id: base.last_sync_id },
     reindex_required: base.reindex_required,
     org_id: base.org_id,
     created_at: base.created_at,

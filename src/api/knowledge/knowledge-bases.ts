@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { invalid } from "../../domain/errors.ts";
+import { cronProblem } from "../../domain/knowledge/cron.ts";
 import { indexingParamsInputSchema } from "../../domain/knowledge/knowledge-base.ts";
 import { metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
 import { knowledgeQuerySchema } from "../../domain/knowledge/query.ts";
@@ -8,6 +9,8 @@ import {
   createKnowledgeBase,
   requireKnowledgeBase,
 } from "../../services/knowledge/knowledge-bases.ts";
+import { followSchedule } from "../../services/knowledge/schedule.ts";
+import { siteAddress } from "../../services/knowledge/sources/website.ts";
 import { queryKnowledgeBase } from "../../services/knowledge/query.ts";
 import { deleteKnowledgeBase } from "../../services/knowledge/remove.ts";
 import { listKnowledgeBases } from "../../stores/knowledge/knowledge-bases.ts";
@@ -35,7 +38,33 @@ const name = z.string().trim().min(1).max(200);
 const description = z.string().max(10_000);
 const connectionId = z.uuid().nullable().describe("The connection that its files come from.");
 const connectionSourceIds = z.array(z.string().min(1).max(1000)).max(MAX_CONNECTION_SOURCES);
-const websiteSources = z.array(websiteSourceSchema).max(MAX_WEBSITE_SOURCES);
+const websiteSource = websiteSourceSchema.superRefine(
+  ({ source_type, original_search_term, selected_resources }, context) => {
+    if (source_type === "sitemap" && siteAddress(original_search_term) === null) {
+      const message = "the address of a site or of a sitemap is expected";
+      context.addIssue({ code: "custom", path: ["original_search_term"], message });
+    }
+    if (source_type === "manual" && selected_resources.length === 0) {
+      context.addIssue({
+        code: "custom",
+        path: ["selected_resources"],
+        message: "the addresses of pages are expected",
+      });
+    }
+  },
+);
+const websiteSources = z.array(websiteSource).max(MAX_WEBSITE_SOURCES);
+const sync = z.strictObject({
+  schedule_cron: z
+    .string()
+    .max(200)
+    .superRefine((text, context) => {
+      const message = cronProblem(text);
+      if (message !== null) context.addIssue({ code: "custom", message });
+    })
+    .nullable()
+    .describe("When it is synced (incremental), as five fields of cron in UTC, e.g. `0 3 * * 1`; null for never."),
+});
 
 const createBody = z
   .strictObject({
@@ -44,6 +73,7 @@ const createBody = z
     connection_id: connectionId.default(null),
     connection_source_ids: connectionSourceIds.default([]),
     website_sources: websiteSources.default([]),
+    sync: sync.default({ schedule_cron: null }),
     indexing_params: indexingParamsInputSchema.default({}),
     user_metadata_schema: metadataSchemaSchema.default({ properties: {} }),
     dataloader_metadata_schema: metadataSchemaSchema.default({ properties: {} }),
@@ -56,6 +86,7 @@ const changeBody = z
     connection_id: connectionId.optional(),
     connection_source_ids: connectionSourceIds.optional(),
     website_sources: websiteSources.optional(),
+    sync: sync.optional(),
     indexing_params: indexingParamsInputSchema.optional().describe("What is left out stays as it is."),
     user_metadata_schema: metadataSchemaSchema.optional().describe("Takes the place of the present one."),
     dataloader_metadata_schema: metadataSchemaSchema.optional().describe("Takes the place of the present one."),
@@ -69,6 +100,7 @@ const LINKS = Object.fromEntries(
     ["get", "getKnowledgeBase"],
     ["change", "changeKnowledgeBase"],
     ["query", "queryKnowledgeBase"],
+    ["sync", "syncKnowledgeBase"],
   ].map(([link, operationId = ""]) => [
     link,
     { operationId, parameters: { knowledge_base_id: "$response.body#/knowledge_base_id" } },
@@ -82,7 +114,8 @@ const SCHEMA_EXAMPLE = {
 };
 
 /** `/v2/knowledge-bases`: sets of documents that are searched. */
-export function createKnowledgeBaseOperations({ db, knowledge }: ApiDeps): Operation[] {
+export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
+  const { db, knowledge } = deps;
   const shown = (base: KnowledgeBaseRow) => ({
     status: 200,
     body: presentKnowledgeBase(base),
@@ -109,6 +142,11 @@ export function createKnowledgeBaseOperations({ db, knowledge }: ApiDeps): Opera
           indexing_params: { chunker_params: { chunk_size: 1000, chunk_overlap: 200, chunker_type: "sentence" } },
           user_metadata_schema: SCHEMA_EXAMPLE,
         },
+        website: {
+          name: "Documentation",
+          website_sources: [{ source_type: "sitemap", original_search_term: "https://example.com/" }],
+          sync: { schedule_cron: "0 3 * * *" },
+        },
       },
       success: {
         201: {
@@ -118,14 +156,23 @@ export function createKnowledgeBaseOperations({ db, knowledge }: ApiDeps): Opera
           links: LINKS,
         },
       },
-      async handler({ body: { indexing_params, ...members }, principal: { org_id }, newId }) {
+      async handler({
+        body: {
+          indexing_params,
+          sync: { schedule_cron },
+          ...members
+        },
+        principal: { org_id },
+        newId,
+      }) {
         requireNoConnection(members);
         const knowledge_base_id = newId();
         const base = await createKnowledgeBase(
           { database: db, knowledge },
-          { ...members, knowledge_base_id, org_id, schedule_cron: null },
+          { ...members, knowledge_base_id, org_id, schedule_cron },
           indexing_params,
         );
+        if (schedule_cron !== null) await followSchedule(deps, org_id, knowledge_base_id);
         const { body, headers } = shown(base);
         return { status: 201, body, headers: { ...headers, Location: `/v2/knowledge-bases/${knowledge_base_id}` } };
       },
@@ -190,7 +237,8 @@ export function createKnowledgeBaseOperations({ db, knowledge }: ApiDeps): Opera
         200: { description: "The knowledge base as it is now.", schema: knowledgeBaseSchema, headers: ETAG },
       },
       async handler({ params: { knowledge_base_id }, headers, body, principal: { org_id } }) {
-        const { indexing_params: settings, ...change } = body;
+        const { indexing_params: settings, sync: schedule, ...members } = body;
+        const change = { ...members, schedule_cron: schedule?.schedule_cron };
         const base = await changeKnowledgeBase(
           { database: db, knowledge },
           org_id,
@@ -202,6 +250,7 @@ export function createKnowledgeBaseOperations({ db, knowledge }: ApiDeps): Opera
             requireNoConnection(body);
           },
         );
+        if (schedule !== undefined) await followSchedule(deps, org_id, knowledge_base_id);
         return shown(base);
       },
     }),
@@ -218,6 +267,7 @@ export function createKnowledgeBaseOperations({ db, knowledge }: ApiDeps): Opera
       success: { 204: { description: "It is gone: no query finds anything of it any more." } },
       async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
         await deleteKnowledgeBase({ database: db }, org_id, knowledge_base_id);
+        await followSchedule(deps, org_id, knowledge_base_id);
         return { status: 204 };
       },
     }),

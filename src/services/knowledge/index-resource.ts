@@ -13,6 +13,7 @@ import {
   insertEmbeddings,
   listPositions,
   lockHnsw,
+  markResourceIndexed,
   publishRevision,
   removeDeadChunks,
   reserveChunkNumbers,
@@ -34,6 +35,8 @@ export interface IndexResourceOptions {
   /** Called after each batch, e.g. to send a heartbeat. */
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
+  /** Whether the resource is indexed with this. Default: where it is the index that is searched. */
+  readonly isLast?: boolean;
   /** Called in the transaction that makes the chunks the ones that are found. */
   readonly onPublished?: (db: Db) => Promise<void>;
 }
@@ -69,6 +72,7 @@ export async function indexResource(
   }
   const published = await deps.database.orgTransaction(org_id, async (db) => {
     const isPresent = await publishRevision(db, owner, [language]);
+    if (isPresent && (options.isLast ?? index.state === "active")) await markResourceIndexed(db, owner);
     if (isPresent) await options.onPublished?.(db);
     return isPresent;
   });

@@ -13,11 +13,10 @@ import {
   findByExternalId,
   findSame,
   lockResourceIdentity,
-  replaceResource,
   takeUnindexed,
   updateMetadata,
 } from "../../stores/knowledge/resource-ingest.ts";
-import { findResource, insertResource } from "../../stores/knowledge/resources.ts";
+import { findResource, insertResource, replaceResource } from "../../stores/knowledge/resources.ts";
 import type { NewResource } from "../../stores/knowledge/resources.ts";
 import type { ResourceStarter } from "../../temporal/resources.ts";
 
@@ -64,7 +63,7 @@ export async function addResources(
 ): Promise<AddedResource[]> {
   const written = await deps.db.orgTransaction(orgId, async (db) => {
     // In one order, so that two requests never wait for each other.
-    const identities = new Set(toAdd.map(({ resource }) => identityOf(resource)));
+    const identities = new Set(toAdd.map(({ resource }) => resourceIdentity(resource)));
     const knowledgeBaseId = toAdd[0]?.resource.knowledge_base_id ?? "";
     for (const identity of [...identities].toSorted()) await lockResourceIdentity(db, knowledgeBaseId, identity);
     const results: Written[] = [];
@@ -180,8 +179,13 @@ async function write(db: Db, { resource, onDuplicate }: ResourceToAdd): Promise<
   };
 }
 
-function identityOf({ external_id, source_url, content_hash }: NewResource): string {
-  if (external_id !== null) return `external_id ${external_id}`;
+/** What makes two resources of a knowledge base the same one: to be locked while one is looked for and added. */
+export function resourceIdentity({
+  external_id,
+  source_url,
+  content_hash,
+}: Partial<Pick<NewResource, "external_id" | "source_url" | "content_hash">>): string {
+  if (external_id != null) return `external_id ${external_id}`;
   return createHash("sha256")
     .update(source_url ?? content_hash ?? "")
     .digest("hex");

@@ -15,6 +15,8 @@ import { retireIndexes } from "../../stores/knowledge/indexes.ts";
 import { lockKnowledgeBase, markKnowledgeBaseDeleted } from "../../stores/knowledge/knowledge-bases.ts";
 import { listDeletedResources, markResourceDeleted, removeResource } from "../../stores/knowledge/resources.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
+import { findActiveSync } from "../../stores/knowledge/syncs.ts";
+import { recordSyncEnd } from "./sync.ts";
 import { removeRemains } from "./index-resource.ts";
 
 const REMOVED_AT_ONCE = 500;
@@ -56,6 +58,8 @@ export async function deleteKnowledgeBase(
   await database.orgTransaction(orgId, async (db) => {
     if (!(await lockKnowledgeBase(db, knowledgeBaseId))) throw notFound("knowledge base");
     await refuseWhileUsed(db, "knowledge_base", knowledgeBaseId);
+    const sync = await findActiveSync(db, knowledgeBaseId);
+    if (sync !== null) await recordSyncEnd(db, sync, "cancelled", null);
     await markKnowledgeBaseDeleted(db, knowledgeBaseId);
     await retireIndexes(db, knowledgeBaseId);
   });

@@ -205,17 +205,23 @@ export async function publishRevision(
     [owner.index_no, owner.resource_id, owner.revision, languages],
   );
   if (published.length === 0) throw new Error("The index has been retired.");
+  return true;
+}
+
+/** Notes that a resource can be found in the index that is searched, or will be in one that is about to be. */
+export async function markResourceIndexed(
+  db: Db,
+  { index_no, resource_id }: Pick<ChunkOwner, "index_no" | "resource_id">,
+): Promise<void> {
   await db.query(
     {
       name: "mark_resource_indexed",
       text: `update knowledge_resources set status = 'indexed', error = null, indexed_at = now(),
           chunk_count = (select chunk_count from knowledge_index_resources where index_no = $1::int and resource_id = $2::uuid)
-        where org_id = current_org() and resource_id = $2::uuid
-          and exists (select from knowledge_indexes i where i.index_no = $1::int and i.state = 'active')`,
+        where org_id = current_org() and resource_id = $2::uuid`,
     },
-    [owner.index_no, owner.resource_id],
+    [index_no, resource_id],
   );
-  return true;
 }
 
 /** Takes a resource out of every index: no search that starts after the commit finds it. Its chunks are removed by removeDeadChunks. */
@@ -332,12 +338,13 @@ export async function listDeletedBases(
   );
 }
 
-/** Removes a deleted knowledge base once it has no resource and no index left. */
+/** Removes a deleted knowledge base once it has no resource, no index and no schedule left. */
 export async function removeKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<void> {
   await db.query(
     {
       name: "remove_knowledge_base",
       text: `delete from knowledge_bases k where k.org_id = current_org() and k.knowledge_base_id = $1::uuid and k.deleted_at is not null
+          and k.applied_cron is null
           and not exists (select from knowledge_resources r where r.knowledge_base_id = k.knowledge_base_id)
           and not exists (select from knowledge_indexes i where i.knowledge_base_id = k.knowledge_base_id)`,
     },

@@ -1,4 +1,5 @@
 import type { IndexingParams } from "../../domain/knowledge/knowledge-base.ts";
+import type { SyncState } from "../../domain/knowledge/sync.ts";
 import type { MetadataSchema } from "../../domain/knowledge/metadata.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
@@ -26,6 +27,8 @@ export interface KnowledgeBaseRow {
   readonly schedule_cron: string | null;
   readonly last_sync_id: string | null;
   readonly last_synced_at: string | null;
+  /** How its last sync stands; null before the first. */
+  readonly sync_state: SyncState | null;
   readonly revision: number;
   readonly created_at: string;
   readonly updated_at: string;
@@ -63,7 +66,8 @@ export type KnowledgeBaseChange = {
 const COLUMNS = `k.knowledge_base_id, k.org_id, k.name, k.description, k.connection_id, k.connection_source_ids, k.website_sources,
   k.indexing_params, k.user_metadata_schema, k.dataloader_metadata_schema, k.schedule_cron, k.last_sync_id, k.last_synced_at,
   k.revision, k.created_at, k.updated_at`;
-const TOTALS = `t.total_files, t.total_indexed_files, t.total_error_files, t.total_size,
+const TOTALS = `(select s.state from knowledge_syncs s where s.sync_id = k.last_sync_id) as sync_state,
+  t.total_files, t.total_indexed_files, t.total_error_files, t.total_size,
   coalesce((select i.params is distinct from k.indexing_params from knowledge_indexes i
     where i.knowledge_base_id = k.knowledge_base_id and i.state = 'active'), false) as reindex_required`;
 const WITH_TOTALS = `cross join lateral (
@@ -204,4 +208,57 @@ export async function markKnowledgeBaseDeleted(db: Db, knowledgeBaseId: string):
     [knowledgeBaseId],
   );
   return rows.length === 1;
+}
+
+/** The schedule that a knowledge base is to have, and the one that Temporal has as far as is known; null where there is no such row. */
+export async function findSchedule(
+  db: Db,
+  knowledgeBaseId: string,
+): Promise<{ readonly wanted: string | null; readonly applied: string | null } | null> {
+  const rows = await db.query<{ wanted: string | null; applied: string | null }>(
+    {
+      name: "find_sync_schedule",
+      text: `select case when deleted_at is null then schedule_cron end as wanted, applied_cron as applied
+        from knowledge_bases where org_id = current_org() and knowledge_base_id = $1::uuid`,
+    },
+    [knowledgeBaseId],
+  );
+  return rows[0] ?? null;
+}
+
+/** Holds back everybody else who applies the schedule of a knowledge base until the transaction ends. */
+export async function lockSchedule(db: Db, knowledgeBaseId: string): Promise<void> {
+  await db.query(
+    {
+      name: "lock_sync_schedule",
+      text: "select pg_advisory_xact_lock(hashtextextended('sync schedule ' || $1::text, 0))",
+    },
+    [knowledgeBaseId],
+  );
+}
+
+/** Notes the schedule that Temporal has. */
+export async function markScheduleApplied(db: Db, knowledgeBaseId: string, cron: string | null): Promise<void> {
+  await db.query(
+    {
+      name: "mark_schedule_applied",
+      text: "update knowledge_bases set applied_cron = $2::text where org_id = current_org() and knowledge_base_id = $1::uuid",
+    },
+    [knowledgeBaseId, cron],
+  );
+}
+
+/** Knowledge bases of any organisation whose schedule is not known to be the wanted one. System only. */
+export async function listUnappliedSchedules(
+  db: Db,
+  limit: number,
+): Promise<{ readonly org_id: string; readonly knowledge_base_id: string }[]> {
+  return db.query<{ org_id: string; knowledge_base_id: string }>(
+    {
+      name: "list_unapplied_schedules",
+      text: `select org_id, knowledge_base_id from knowledge_bases
+        where applied_cron is distinct from (case when deleted_at is null then schedule_cron end) limit $1::int`,
+    },
+    [limit],
+  );
 }

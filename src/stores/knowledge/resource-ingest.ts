@@ -48,37 +48,6 @@ export async function findSame(
   return rows[0]?.resource_id ?? null;
 }
 
-/**
- * Gives a resource new content: it is `pending` again with the next revision, and what was found of it is found until that has
- * been indexed. Returns the revision; null where the resource is being deleted.
- */
-export async function replaceResource(db: Db, resourceId: string, resource: NewResource): Promise<number | null> {
-  const rows = await db.query<{ revision: number }>(
-    {
-      name: "replace_resource",
-      text: `update knowledge_resources set revision = revision + 1, status = 'pending', error = null, resource_path = $2::text,
-          source = $3::text, source_url = $4::text, external_id = coalesce($5::text, external_id), content_hash = $6::text,
-          content_mime = $7::text, size = $8::bigint, blob_key = $9::text, user_metadata = $10::jsonb,
-          dataloader_metadata = $11::jsonb, modified_at = now(), checked_at = now()
-        where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
-    },
-    [
-      resourceId,
-      resource.resource_path,
-      resource.source,
-      resource.source_url,
-      resource.external_id,
-      resource.content_hash,
-      resource.content_mime,
-      resource.size,
-      resource.blob_key,
-      jsonb(resource.user_metadata),
-      jsonb(resource.dataloader_metadata),
-    ],
-  );
-  return rows[0]?.revision ?? null;
-}
-
 /** Changes what is said about a resource whose content stays. */
 export async function updateMetadata(
   db: Db,
@@ -95,7 +64,7 @@ export async function updateMetadata(
   );
 }
 
-/** Begins to index a resource anew from the content it has; returns its revision, or null where it is being deleted. */
+/** Begins to index a resource anew, from where it gets its content; returns its revision, or null where it is being deleted. */
 export async function restartResource(db: Db, resourceId: string): Promise<number | null> {
   const rows = await db.query<{ revision: number }>(
     {
@@ -109,7 +78,10 @@ export async function restartResource(db: Db, resourceId: string): Promise<numbe
 }
 
 /** What was fetched of a resource. */
-export type FetchedContent = Pick<ResourceRow, "content_hash" | "content_mime" | "size" | "blob_key">;
+export type FetchedContent = Pick<
+  ResourceRow,
+  "content_hash" | "content_mime" | "size" | "blob_key" | "etag" | "last_modified"
+>;
 
 /** Notes the bytes that a resource's address gave; false where the resource is being deleted or `revision` is no longer the present one. */
 export async function storeContent(
@@ -122,10 +94,19 @@ export async function storeContent(
     {
       name: "store_resource_content",
       text: `update knowledge_resources set status = 'resource', error = null, content_hash = $3::text, content_mime = $4::text,
-          size = $5::bigint, blob_key = $6::text
+          size = $5::bigint, blob_key = $6::text, etag = $7::text, last_modified = $8::text, modified_at = now()
         where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete' returning resource_id`,
     },
-    [resourceId, revision, content.content_hash, content.content_mime, content.size, content.blob_key],
+    [
+      resourceId,
+      revision,
+      content.content_hash,
+      content.content_mime,
+      content.size,
+      content.blob_key,
+      content.etag,
+      content.last_modified,
+    ],
   );
   return rows.length === 1;
 }
@@ -143,14 +124,14 @@ export async function findForIngest(db: Db, resourceId: string): Promise<Resourc
   return rows[0] ?? null;
 }
 
-/** Adds an event that tells how the indexing of a resource has ended, in the transaction that records it. Adding it again changes nothing. */
-export async function insertResourceEvent(
+/** Adds an event of a knowledge base in the transaction that records what it tells of. Adding it again changes nothing. */
+export async function insertKnowledgeEvent(
   db: Db,
   event: { readonly event_id: string; readonly type: string; readonly data: JsonObject },
 ): Promise<void> {
   await db.query(
     {
-      name: "insert_resource_event",
+      name: "insert_knowledge_event",
       text: `insert into outbox (event_id, org_id, type, data) values ($1::uuid, current_org(), $2::text, $3::jsonb)
         on conflict (event_id, org_id) do nothing`,
     },
@@ -170,5 +151,33 @@ export async function takeUnindexed(db: Db, olderThanMs: number, limit: number):
         where r.resource_id = d.resource_id returning r.org_id, r.knowledge_base_id, r.resource_id, r.revision`,
     },
     [olderThanMs, limit],
+  );
+}
+
+/** The oldest resource of an address, or null. */
+export async function findByAddress(db: Db, knowledgeBaseId: string, address: string): Promise<ResourceRow | null> {
+  const rows = await db.query<ResourceRow>(
+    {
+      name: "find_resource_by_address",
+      text: `select * from knowledge_resources where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
+        and source_url is not null and md5(source_url) = md5($2::text) and source_url = $2::text order by resource_id limit 1`,
+    },
+    [knowledgeBaseId, address],
+  );
+  return rows[0] ?? null;
+}
+
+/** Notes what a resource's address answered where its content is the same. */
+export async function noteVersion(
+  db: Db,
+  resourceId: string,
+  { etag, last_modified }: Pick<ResourceRow, "etag" | "last_modified">,
+): Promise<void> {
+  await db.query(
+    {
+      name: "note_resource_version",
+      text: `update knowledge_resources set etag = $2::text, last_modified = $3::text where org_id = current_org() and resource_id = $1::uuid`,
+    },
+    [resourceId, etag, last_modified],
   );
 }

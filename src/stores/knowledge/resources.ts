@@ -35,31 +35,43 @@ export interface ResourceRow {
   readonly page_count: number | null;
   readonly user_metadata: Metadata;
   readonly dataloader_metadata: Metadata;
+  /** Whether a source of the knowledge base lists it. */
+  readonly from_source: boolean;
+  /** What its address answered with the bytes, for conditional requests. */
+  readonly etag: string | null;
+  readonly last_modified: string | null;
   readonly created_at: string;
   readonly modified_at: string;
   readonly indexed_at: string | null;
 }
 
-export type NewResource = Pick<
-  ResourceRow,
-  | "resource_id"
-  | "org_id"
-  | "knowledge_base_id"
-  | "resource_path"
-  | "source"
-  | "source_url"
-  | "external_id"
-  | "content_hash"
-  | "content_mime"
-  | "size"
-  | "blob_key"
-  | "user_metadata"
-  | "dataloader_metadata"
->;
+/** What whoever adds a resource says of it, with the type that Postgres knows it by. */
+const GIVEN = {
+  resource_path: "text",
+  source: "text",
+  source_url: "text",
+  external_id: "text",
+  content_hash: "text",
+  content_mime: "text",
+  size: "bigint",
+  blob_key: "text",
+  user_metadata: "jsonb",
+  dataloader_metadata: "jsonb",
+} as const;
+
+export type NewResource = Pick<ResourceRow, "resource_id" | "org_id" | "knowledge_base_id" | keyof typeof GIVEN> &
+  Partial<Pick<ResourceRow, "from_source">>;
+
+const GIVEN_NAMES = Object.keys(GIVEN) as Array<keyof typeof GIVEN>;
+/** The parameters of those, the first of which has the number `from`. */
+const givenParameters = (from: number): string[] =>
+  GIVEN_NAMES.map((name, index) => `$${from + index}::${GIVEN[name]}`);
+const givenValues = (resource: NewResource): unknown[] =>
+  GIVEN_NAMES.map((name) => (GIVEN[name] === "jsonb" ? jsonb(resource[name]) : resource[name]));
 
 const COLUMNS = `resource_id, org_id, knowledge_base_id, resource_path, source, source_url, external_id, status, error, content_hash,
   content_mime, size, blob_key, text_blob_key, text_length, revision, chunk_count, page_count, user_metadata, dataloader_metadata,
-  created_at, modified_at, indexed_at`;
+  from_source, etag, last_modified, created_at, modified_at, indexed_at`;
 const VISIBLE = "org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'";
 
 /** Inserts a resource, `pending`; false when there is one of that id. Throws the unique violation of `knowledge_resources_external_key`. */
@@ -67,28 +79,42 @@ export async function insertResource(db: Db, resource: NewResource): Promise<boo
   const rows = await db.query(
     {
       name: "insert_resource",
-      text: `insert into knowledge_resources (resource_id, org_id, knowledge_base_id, resource_path, source, source_url, external_id,
-          content_hash, content_mime, size, blob_key, user_metadata, dataloader_metadata)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::text, $8::text, $9::text, $10::bigint, $11::text, $12::jsonb, $13::jsonb)
+      text: `insert into knowledge_resources (resource_id, org_id, knowledge_base_id, from_source, ${GIVEN_NAMES.join(", ")})
+        values ($1::uuid, $2::uuid, $3::uuid, $4::boolean, ${givenParameters(5).join(", ")})
         on conflict (resource_id) do nothing returning resource_id`,
     },
     [
       resource.resource_id,
       resource.org_id,
       resource.knowledge_base_id,
-      resource.resource_path,
-      resource.source,
-      resource.source_url,
-      resource.external_id,
-      resource.content_hash,
-      resource.content_mime,
-      resource.size,
-      resource.blob_key,
-      jsonb(resource.user_metadata),
-      jsonb(resource.dataloader_metadata),
+      resource.from_source ?? false,
+      ...givenValues(resource),
     ],
   );
   return rows.length === 1;
+}
+
+/**
+ * Gives a resource new content: it is `pending` again with the next revision, and what was found of it is found until that has
+ * been indexed. Its external id stays where none is given. Returns the revision; null where the resource is being deleted.
+ */
+export async function replaceResource(db: Db, resourceId: string, resource: NewResource): Promise<number | null> {
+  const parameters = givenParameters(2);
+  const set = GIVEN_NAMES.map((name, index) =>
+    name === "external_id"
+      ? `external_id = coalesce(${parameters[index]}, external_id)`
+      : `${name} = ${parameters[index]}`,
+  );
+  const rows = await db.query<{ revision: number }>(
+    {
+      name: "replace_resource",
+      text: `update knowledge_resources set revision = revision + 1, status = 'pending', error = null, ${set.join(", ")},
+          etag = null, last_modified = null, modified_at = now(), checked_at = now()
+        where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
+    },
+    [resourceId, ...givenValues(resource)],
+  );
+  return rows[0]?.revision ?? null;
 }
 
 /** One resource that is not being deleted, or null. */

@@ -1,0 +1,47 @@
+import type { SyncError, SyncInput, SyncStep } from "../../src/domain/knowledge/sync.ts";
+import { recordSyncEnd } from "../../src/services/knowledge/sync.ts";
+import { activateIndex, listIndexes } from "../../src/stores/knowledge/indexes.ts";
+import { lockKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
+import { addIndexItems, findIndexGap, findUnlistedSource } from "../../src/stores/knowledge/sync-items.ts";
+import { countItems } from "../../src/stores/knowledge/syncs.ts";
+import { takeSyncStep } from "./sync-step.ts";
+import type { SyncStepDeps } from "./sync-step.ts";
+
+/**
+ * Ends a sync. Where it built a new index, that takes the place of the one before in the same transaction, but not before every
+ * resource that is found now is found there too: an answer is never missing in between.
+ */
+export function createFinishSync(deps: SyncStepDeps) {
+  const { db } = deps;
+  return async function finishSync(input: SyncInput): Promise<SyncStep> {
+    const { org_id, knowledge_base_id, sync_id } = input;
+    return await takeSyncStep(deps, input, () =>
+      db.orgTransaction(org_id, async (connection): Promise<SyncStep> => {
+        if (!(await lockKnowledgeBase(connection, knowledge_base_id))) return "stop";
+        const { open, begun } = await countItems(connection, sync_id);
+        if (open + begun > 0) return "more";
+        const unlisted = await findUnlistedSource(connection, sync_id);
+        let error: SyncError | null = null;
+        if (unlisted !== null) {
+          const message = `A source could not be listed: ${unlisted.address}: ${unlisted.message}`;
+          error = { code: "source_unavailable", message };
+        }
+        const indexes = await listIndexes(connection, knowledge_base_id);
+        const building = indexes.find((index) => index.state === "building");
+        if (building !== undefined) {
+          const { underWay, missing } = await findIndexGap(connection, sync_id, knowledge_base_id, building.index_no);
+          const untried = missing.filter((each) => !each.tried);
+          await addIndexItems(connection, sync_id, untried);
+          if (underWay + untried.length > 0) return "more";
+          if (missing.length === 0) await activateIndex(connection, knowledge_base_id, building.index_no);
+          else {
+            const message = `${missing.length} documents could not be indexed with the new settings, ${missing[0]?.address ?? ""} among them: all are found as before. Mend or delete them, then run another full sync.`;
+            error = { code: "reindex_incomplete", message };
+          }
+        }
+        await recordSyncEnd(connection, input, error === null ? "completed" : "failed", error);
+        return "done";
+      }),
+    );
+  };
+}

@@ -1,0 +1,93 @@
+import type { SyncInput, SyncStep } from "../../src/domain/knowledge/sync.ts";
+import type { Db } from "../../src/stores/db.ts";
+import { insertIndex, listIndexes, retireIndex } from "../../src/stores/knowledge/indexes.ts";
+import { addListFailure, addListedItems, addResourceItems } from "../../src/stores/knowledge/sync-items.ts";
+import { beginSync, countItems, moveSync } from "../../src/stores/knowledge/syncs.ts";
+import type { SyncPosition } from "../../src/stores/knowledge/syncs.ts";
+import { takeSyncStep } from "./sync-step.ts";
+import type { SyncScene, SyncStepDeps } from "./sync-step.ts";
+
+export interface ListSyncDeps extends SyncStepDeps {
+  /** Documents that the sources of one knowledge base may list. */
+  readonly maxPages: number;
+}
+
+/** Lists what the sources of a knowledge base hold, page by page; then what else is to be done about its resources. */
+export function createListSync(deps: ListSyncDeps) {
+  const { db, maxPages } = deps;
+  return async function listSync(input: SyncInput): Promise<SyncStep> {
+    const { org_id, sync_id } = input;
+    return await takeSyncStep(deps, input, async (scene) => {
+      const { sync, sources, signal } = scene;
+      await db.orgTransaction(org_id, (connection) => begin(connection, scene));
+      let { position } = sync;
+      // Of what is listed nothing has begun yet.
+      let { open: total } = await db.org(org_id, (connection) => countItems(connection, sync_id));
+      while (position === null || !("done" in position)) {
+        if (scene.isLate()) return "more";
+        const from: SyncPosition | null = position;
+        const { source_no, at } = from ?? { source_no: 0, at: null };
+        const source = sources[source_no];
+        const page = source === undefined ? null : await source.list(at, signal);
+        const isFull = page !== null && total + page.addresses.length > maxPages;
+        const failures = [...(page?.failures ?? [])];
+        if (isFull) {
+          const message = `Only the first ${maxPages} documents of the sources are read.`;
+          failures.push({ address: `source ${source_no + 1}`, code: "too_many_pages", message });
+        }
+        const isLast = page === null || page.next === null || isFull;
+        const to: SyncPosition =
+          page === null
+            ? { done: true }
+            : isLast
+              ? { source_no: source_no + 1, at: null }
+              : { source_no, at: page.next };
+        const moved = await db.orgTransaction(org_id, async (connection) => {
+          if (!(await moveSync(connection, sync_id, from, to, failures.length > 0))) return false;
+          if (page === null) {
+            await addResourceItems(connection, { ...sync, deleteMissing: await mayDelete(connection) });
+            return true;
+          }
+          total += await addListedItems(connection, sync_id, source_no, page.addresses.slice(0, maxPages - total));
+          for (const failure of failures) await addListFailure(connection, sync_id, source_no, failure);
+          return true;
+        });
+        // Another attempt of this step is ahead: it is the one that goes on.
+        if (!moved) return "more";
+        await db.org(org_id, (connection) => countItems(connection, sync_id));
+        position = to;
+      }
+      return "done";
+    });
+
+    /** Where a part could not be listed, nothing is known to be missing. */
+    async function mayDelete(connection: Db): Promise<boolean> {
+      const rows = await connection.query<{ may: boolean }>(
+        {
+          name: "may_delete_missing",
+          text: "select delete_missing and not listing_incomplete as may from knowledge_syncs where org_id = current_org() and sync_id = $1::uuid",
+        },
+        [sync_id],
+      );
+      return rows[0]?.may === true;
+    }
+  };
+
+  /** Notes the beginning, with the index that is to take the place of the present one where the settings have changed. */
+  async function begin(connection: Db, { sync, base }: SyncScene): Promise<void> {
+    if (!(await beginSync(connection, sync.sync_id)) || sync.mode !== "full" || !base.reindex_required) return;
+    const { org_id, knowledge_base_id, indexing_params: params } = base;
+    for (const { index_no, state } of await listIndexes(connection, knowledge_base_id)) {
+      if (state === "building") await retireIndex(connection, index_no);
+    }
+    const { embedding_model } = params.embedding_params;
+    await insertIndex(connection, {
+      org_id,
+      knowledge_base_id,
+      state: "building",
+      params,
+      embedding_model,
+      dimensions: null,
+    });
+  }
+}

@@ -1,0 +1,255 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { uuidv7 } from "uuidv7";
+import { ResourceFailure } from "../../src/domain/knowledge/resource-failure.ts";
+import type { SyncError, SyncInput, SyncOutcome, SyncStep } from "../../src/domain/knowledge/sync.ts";
+import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import { redactSecrets } from "../../src/platform/logging/redaction.ts";
+import type { FetchedPage, PageAnswer } from "../../src/services/knowledge/fetch-page.ts";
+import { deleteResource } from "../../src/services/knowledge/remove.ts";
+import { resourceIdentity } from "../../src/services/knowledge/ingest.ts";
+import type { AddDeps } from "../../src/services/knowledge/ingest.ts";
+import type { Db } from "../../src/stores/db.ts";
+import { holdKnowledgeBases } from "../../src/stores/knowledge/knowledge-bases.ts";
+import {
+  findByAddress,
+  lockResourceIdentity,
+  noteVersion,
+  restartResource,
+  storeContent,
+} from "../../src/stores/knowledge/resource-ingest.ts";
+import { findResource, insertResource, markResource } from "../../src/stores/knowledge/resources.ts";
+import type { NewResource, ResourceRow } from "../../src/stores/knowledge/resources.ts";
+import {
+  listOpenItems,
+  lockOpenItem,
+  markItem,
+  markItemBegun,
+  planDelete,
+  settleItems,
+} from "../../src/stores/knowledge/sync-items.ts";
+import type { SyncItemRow } from "../../src/stores/knowledge/sync-items.ts";
+import { countItems } from "../../src/stores/knowledge/syncs.ts";
+import { takeSyncStep } from "./sync-step.ts";
+import type { SyncScene, SyncStepDeps } from "./sync-step.ts";
+
+export interface ReadSyncDeps extends SyncStepDeps, Pick<AddDeps, "resources"> {
+  readonly blobs: BlobStore;
+}
+
+/** Documents of one sync that are being indexed at once. */
+const WINDOW = 50;
+/** Documents that are read at once. */
+const LANES = 4;
+const BATCH = 20;
+const POLL_MS = 250;
+
+/** Reads what a sync has listed, at most WINDOW documents ahead of what is indexed, and notes what becomes of each. */
+export function createReadSync(deps: ReadSyncDeps) {
+  const { db, blobs, resources, maxBytes } = deps;
+  return async function readSync(input: SyncInput): Promise<SyncStep> {
+    const { org_id, sync_id } = input;
+    return await takeSyncStep(deps, input, async (scene) => {
+      for (;;) {
+        scene.signal.throwIfAborted();
+        const { open, begun } = await db.org(org_id, async (connection) => {
+          await settleItems(connection, sync_id);
+          return await countItems(connection, sync_id);
+        });
+        if (open + begun === 0) return "done";
+        if (scene.isLate()) return "more";
+        const room = Math.min(BATCH, WINDOW - begun);
+        if (open === 0 || room <= 0) {
+          await delay(POLL_MS, undefined, { signal: scene.signal });
+          continue;
+        }
+        const items = await db.org(org_id, (connection) => listOpenItems(connection, sync_id, room));
+        await inLanes(items, LANES, (item) => take(scene, item));
+      }
+    });
+  };
+
+  async function take(scene: SyncScene, item: SyncItemRow): Promise<void> {
+    scene.signal.throwIfAborted();
+    const { org_id, knowledge_base_id, mode } = scene.sync;
+    if (item.action === "delete") {
+      if (mode !== "dry_run") {
+        await deleteResource({ database: db, blobs }, org_id, knowledge_base_id, item.resource_id ?? "");
+      }
+      return await end(scene, item, "deleted");
+    }
+    const resource = await db.org(org_id, (connection) =>
+      item.resource_id === null
+        ? findByAddress(connection, knowledge_base_id, item.address)
+        : findResource(connection, knowledge_base_id, item.resource_id),
+    );
+    if (item.resource_id !== null && resource === null) return await end(scene, item, "deleted");
+    if (item.action === "read") return await read(scene, item, resource);
+    if (mode === "dry_run") return await end(scene, item, "updated", { resource });
+    if (resource !== null) await indexAgain(scene, item, resource, null);
+  }
+
+  async function read(scene: SyncScene, item: SyncItemRow, resource: ResourceRow | null): Promise<void> {
+    const { sync, signal } = scene;
+    const { mode, org_id } = sync;
+    // Somebody has just added it: what becomes of that is what becomes of the item.
+    if (resource !== null && ["pending", "resource", "parsed"].includes(resource.status)) {
+      return await (mode === "dry_run" ? end(scene, item, "unchanged", { resource }) : follow(org_id, item, resource));
+    }
+    const isPresent = resource?.status === "indexed";
+    const isComparable = isPresent && mode !== "full";
+    let page: PageAnswer;
+    try {
+      page = await readFrom(scene, item, isComparable ? resource : null);
+    } catch (error) {
+      // An abort is none of the document's failures.
+      signal.throwIfAborted();
+      if (!(error instanceof ResourceFailure)) throw error;
+      return await fail(scene, item, resource, error);
+    }
+    if (page.outcome === "missing") {
+      if (resource?.from_source !== true || !sync.delete_missing) return await fail(scene, item, resource, page.error);
+      const { resource_id } = resource;
+      if (mode === "dry_run") return await end(scene, item, "deleted", { resource });
+      // So that another attempt knows it, too.
+      await db.org(org_id, (connection) => planDelete(connection, item.item_id, resource_id));
+      return await take(scene, { ...item, action: "delete", resource_id });
+    }
+    const isSame = page.outcome === "not_modified" || (isPresent && page.content_hash === resource.content_hash);
+    if (isComparable && isSame) {
+      if (page.outcome === "fetched" && mode !== "dry_run") {
+        await db.org(org_id, (connection) => noteVersion(connection, resource.resource_id, page));
+      }
+      return await end(scene, item, "unchanged", { resource });
+    }
+    if (mode === "dry_run") return await end(scene, item, resource === null ? "added" : "updated", { resource });
+    if (isSame && resource !== null) return await indexAgain(scene, item, resource, null);
+    if (page.outcome === "fetched") await store(scene, item, page);
+  }
+
+  function readFrom(
+    { sources, site, signal }: SyncScene,
+    item: SyncItemRow,
+    known: ResourceRow | null,
+  ): Promise<PageAnswer> {
+    const source = item.source_no === null ? undefined : sources[item.source_no];
+    if (source !== undefined) return source.read(item.address, known, signal);
+    // Somebody added this address by itself, and with it the decision to read it.
+    return site.page(item.address, { known, respectful: false, signal });
+  }
+
+  /** A document that cannot be read stays as it was. In a full sync it is indexed from the bytes that are stored. */
+  async function fail(
+    scene: SyncScene,
+    item: SyncItemRow,
+    resource: ResourceRow | null,
+    failure: ResourceFailure,
+  ): Promise<void> {
+    const error = { code: failure.code, message: redactSecrets(failure.message) };
+    if (scene.sync.mode === "full" && resource?.status === "indexed" && resource.blob_key !== null) {
+      return await indexAgain(scene, item, resource, error);
+    }
+    await end(scene, item, "failed", { resource, error });
+  }
+
+  /** Stores what was read as a resource's content, and has it indexed. */
+  async function store(scene: SyncScene, item: SyncItemRow, page: FetchedPage): Promise<void> {
+    const { org_id, knowledge_base_id } = scene.sync;
+    const { key, size } = await blobs.put(org_id, page.body, { maxBytes });
+    const content = { ...page, size, blob_key: key };
+    const stored = await begin(scene, item, async (connection) => {
+      await lockResourceIdentity(connection, knowledge_base_id, resourceIdentity({ source_url: item.address }));
+      const before = await findByAddress(connection, knowledge_base_id, item.address);
+      const resource_id = before?.resource_id ?? uuidv7();
+      const added: NewResource = {
+        resource_id,
+        org_id,
+        knowledge_base_id,
+        resource_path: item.address,
+        source: "url",
+        source_url: item.address,
+        external_id: null,
+        content_hash: null,
+        content_mime: null,
+        size: 0,
+        blob_key: null,
+        user_metadata: {},
+        dataloader_metadata: {},
+        from_source: true,
+      };
+      if (before === null) await insertResource(connection, added);
+      const revision = before === null ? 0 : await restartResource(connection, resource_id);
+      if (revision === null || !(await storeContent(connection, resource_id, revision, content))) return null;
+      const becomes = before === null ? ("added" as const) : ("updated" as const);
+      return { resource_id, revision, becomes, error: null, unused: before?.blob_key ?? null };
+    });
+    const unused = stored === null ? key : stored.unused;
+    if (unused !== null) await blobs.delete(unused);
+  }
+
+  /** Has a resource indexed anew from the bytes that are stored. */
+  async function indexAgain(
+    scene: SyncScene,
+    item: SyncItemRow,
+    { resource_id, blob_key }: ResourceRow,
+    error: SyncError | null,
+  ): Promise<void> {
+    await begin(scene, item, async (connection) => {
+      const revision = await restartResource(connection, resource_id);
+      if (revision === null) return null;
+      if (blob_key !== null) await markResource(connection, resource_id, revision, { status: "resource" });
+      return { resource_id, revision, becomes: error === null ? "updated" : "failed", error };
+    });
+  }
+
+  /** Begins a revision for an item, once: the item and the resource change together. Null where there is nothing to begin (any more). */
+  async function begin<
+    Begun extends {
+      resource_id: string;
+      revision: number;
+      becomes: Exclude<SyncOutcome, "deleted">;
+      error: SyncError | null;
+    },
+  >(scene: SyncScene, item: SyncItemRow, work: (connection: Db) => Promise<Begun | null>): Promise<Begun | null> {
+    const { org_id, knowledge_base_id } = scene.sync;
+    const begun = await db.orgTransaction(org_id, async (connection) => {
+      // Nothing is added to a knowledge base that is deleted, nor twice where two attempts of a step overlap.
+      if ((await holdKnowledgeBases(connection, [knowledge_base_id])).length === 0) return null;
+      if (!(await lockOpenItem(connection, item.item_id))) return null;
+      const made = await work(connection);
+      if (made === null) await markItem(connection, item.item_id, "deleted");
+      else await markItemBegun(connection, item.item_id, made);
+      return made;
+    });
+    if (begun === null) return null;
+    const { resource_id, revision } = begun;
+    // The row is what counts: a start that is lost is made up for by the sweeper.
+    await resources.startIngest({ org_id, knowledge_base_id, resource_id, revision }).catch(() => undefined);
+    return begun;
+  }
+
+  function follow(orgId: string, item: SyncItemRow, { resource_id, revision }: ResourceRow): Promise<void> {
+    const begun = { resource_id, revision, becomes: "unchanged", error: null } as const;
+    return db.org(orgId, (connection) => markItemBegun(connection, item.item_id, begun));
+  }
+
+  function end(
+    { sync }: SyncScene,
+    item: SyncItemRow,
+    outcome: SyncOutcome,
+    { resource = null, error = null }: { resource?: ResourceRow | null; error?: SyncError | null } = {},
+  ): Promise<void> {
+    const resource_id = resource?.resource_id ?? null;
+    return db.org(sync.org_id, (connection) => markItem(connection, item.item_id, outcome, { resource_id, error }));
+  }
+}
+
+/** Works through items, so many at once; the first failure is thrown once those under way have ended. */
+async function inLanes<T>(items: readonly T[], lanes: number, work: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values();
+  const lane = async (): Promise<void> => {
+    for (const item of left) await work(item);
+  };
+  const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
+  const failed = ends.find((each) => each.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+}

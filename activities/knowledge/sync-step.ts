@@ -1,0 +1,87 @@
+import { Context } from "@temporalio/activity";
+import type { SyncInput, SyncStep } from "../../src/domain/knowledge/sync.ts";
+import { recordSyncEnd } from "../../src/services/knowledge/sync.ts";
+import { createSiteClient } from "../../src/services/knowledge/sources/site-client.ts";
+import type { SiteClient, SiteDeps } from "../../src/services/knowledge/sources/site-client.ts";
+import type { KnowledgeSource } from "../../src/services/knowledge/sources/source.ts";
+import { createWebsiteSource } from "../../src/services/knowledge/sources/website.ts";
+import type { Database } from "../../src/stores/db.ts";
+import { findKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
+import type { KnowledgeBaseRow } from "../../src/stores/knowledge/knowledge-bases.ts";
+import { findSyncToWorkOn } from "../../src/stores/knowledge/syncs.ts";
+import type { SyncWork } from "../../src/stores/knowledge/syncs.ts";
+
+export interface SyncStepDeps extends SiteDeps {
+  readonly db: Database;
+}
+
+/** How often a step says that it lives, and looks whether it is still wanted (ms). */
+const WATCH_MS = 1000;
+/** Time after which a step gives the work back, so that no sync keeps a worker from others (ms). */
+const STEP_MS = 60_000;
+
+/** What a step of a sync works with. */
+export interface SyncScene {
+  readonly sync: SyncWork;
+  readonly base: KnowledgeBaseRow;
+  /** In the order of the numbers that items carry. */
+  readonly sources: readonly KnowledgeSource[];
+  readonly site: SiteClient;
+  /** Aborts when the sync is cancelled, its knowledge base is deleted, or the worker stops. */
+  readonly signal: AbortSignal;
+  /** Whether it is time to give the work back. */
+  isLate(): boolean;
+}
+
+/** The signal's reason where the sync is no longer wanted. */
+class NotWanted extends Error {}
+
+/**
+ * Takes a step of a sync. `stop` where it has ended, which one that was cancelled does here, or its knowledge base is gone. Any
+ * error is thrown, for Temporal to try again.
+ */
+export async function takeSyncStep(
+  { db, ...site }: SyncStepDeps,
+  input: SyncInput,
+  work: (scene: SyncScene) => Promise<SyncStep>,
+): Promise<SyncStep> {
+  const { org_id, knowledge_base_id, sync_id } = input;
+  const context = Context.current();
+  const find = (): Promise<SyncWork | null> => db.org(org_id, (connection) => findSyncToWorkOn(connection, sync_id));
+  const sync = await find();
+  const base = await db.org(org_id, (connection) => findKnowledgeBase(connection, knowledge_base_id));
+  if (sync === null || base === null) return "stop";
+  if (sync.cancel_requested_at !== null) return await cancelled();
+
+  const controller = new AbortController();
+  const { signal } = controller;
+  const abort = (): void => controller.abort(context.cancellationSignal.reason);
+  context.cancellationSignal.addEventListener("abort", abort, { once: true });
+  const watch = setInterval(() => {
+    context.heartbeat();
+    find().then(
+      (present) => {
+        if (present === null || present.cancel_requested_at !== null) controller.abort(new NotWanted());
+      },
+      // A database that is gone is noticed by the work itself.
+      () => undefined,
+    );
+  }, WATCH_MS);
+  const until = Date.now() + STEP_MS;
+  const client = createSiteClient(site);
+  const sources = base.website_sources.map((source) => createWebsiteSource(source, client));
+  try {
+    return await work({ sync, base, sources, site: client, signal, isLate: () => Date.now() > until });
+  } catch (error) {
+    if (!(signal.reason instanceof NotWanted)) throw error;
+    return (await find()) === null ? "stop" : await cancelled();
+  } finally {
+    clearInterval(watch);
+    context.cancellationSignal.removeEventListener("abort", abort);
+  }
+
+  async function cancelled(): Promise<SyncStep> {
+    await db.orgTransaction(org_id, (connection) => recordSyncEnd(connection, input, "cancelled", null));
+    return "stop";
+  }
+}

@@ -1,0 +1,179 @@
+import { z } from "zod";
+import { notFound } from "../../domain/errors.ts";
+import { SYNC_MODES, SYNC_OUTCOMES, SYNC_STATES } from "../../domain/knowledge/sync.ts";
+import { requireKnowledgeBase } from "../../services/knowledge/knowledge-bases.ts";
+import { cancelSync, requestSync } from "../../services/knowledge/sync.ts";
+import { listSyncItems } from "../../stores/knowledge/sync-items.ts";
+import { findSync, listSyncErrors, listSyncs } from "../../stores/knowledge/syncs.ts";
+import type { SyncRow } from "../../stores/knowledge/syncs.ts";
+import type { ApiDeps } from "../deps.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { presentSync, presentSyncItem, syncItemSchema, syncSchema } from "./sync-presenter.ts";
+
+const TAG = "Knowledge bases";
+const BASE = "/v2/knowledge-bases/{knowledge_base_id}";
+const ONE = `${BASE}/syncs/{sync_id}` as const;
+
+const baseParams = z.object({ knowledge_base_id: pathId("knowledge base") });
+const params = baseParams.extend({ sync_id: pathId("sync") });
+
+const syncBody = z
+  .strictObject({
+    mode: z
+      .enum(SYNC_MODES)
+      .default("incremental")
+      .describe(
+        "`incremental` indexes what is new or has changed, and what could not be indexed before; `full` everything again, by the present settings; `dry_run` only tells what an incremental one would do.",
+      ),
+    delete_missing: z
+      .boolean()
+      .default(true)
+      .describe("Deletes pages that a source listed before and lists no longer. Uploads and texts always stay."),
+  })
+  .meta({ id: "KnowledgeBaseSyncRequest" });
+
+const acceptedSchema = z
+  .object({ message: z.string(), status: z.literal("accepted"), sync_id: z.uuid() })
+  .meta({ id: "KnowledgeBaseSyncAccepted" });
+
+const LINKS = {
+  getKnowledgeBaseSync: {
+    operationId: "getKnowledgeBaseSync",
+    parameters: { knowledge_base_id: "$request.path.knowledge_base_id", sync_id: "$response.body#/sync_id" },
+  },
+};
+
+/** `/v2/knowledge-bases/{knowledge_base_id}/sync` and `/syncs`: what its sources hold is read again. */
+export function createSyncOperations(deps: ApiDeps): Operation[] {
+  const { db } = deps;
+
+  async function requireBase(orgId: string, knowledgeBaseId: string): Promise<void> {
+    await db.org(orgId, (connection) => requireKnowledgeBase(connection, knowledgeBaseId));
+  }
+
+  async function requireSync(orgId: string, path: z.output<typeof params>): Promise<SyncRow> {
+    await requireBase(orgId, path.knowledge_base_id);
+    const sync = await db.org(orgId, (connection) => findSync(connection, path.knowledge_base_id, path.sync_id));
+    if (sync === null) throw notFound("sync");
+    return sync;
+  }
+
+  return [
+    defineOperation({
+      id: "syncKnowledgeBase",
+      method: "POST",
+      path: `${BASE}/sync`,
+      tag: TAG,
+      summary: "Sync a knowledge base with its sources",
+      description:
+        "Reads its website sources and the addresses among its resources again, and indexes what changed, in the background. One sync of a knowledge base runs at a time.",
+      auth: "secret",
+      params: baseParams,
+      body: syncBody.prefault({}),
+      idempotent: true,
+      problems: ["not_found", "sync_in_progress"],
+      examples: { changed: {}, everything: { mode: "full" }, tried: { mode: "dry_run" } },
+      success: { 202: { description: "It will run.", schema: acceptedSchema, links: LINKS } },
+      async handler({ params: { knowledge_base_id }, body, principal: { org_id }, newId }) {
+        const sync_id = newId();
+        await requestSync(deps, { org_id, knowledge_base_id, sync_id, ...body, trigger: "request" });
+        return { status: 202, body: { message: "The sync will run.", status: "accepted", sync_id } };
+      },
+    }),
+    defineOperation({
+      id: "listKnowledgeBaseSyncs",
+      method: "GET",
+      path: `${BASE}/syncs`,
+      tag: TAG,
+      summary: "List a knowledge base's syncs",
+      auth: "secret",
+      params: baseParams,
+      query: listQuery.extend({ state: z.enum(SYNC_STATES).optional() }),
+      problems: ["not_found", "invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of syncs.", schema: pageOf(syncSchema, "KnowledgeBaseSyncPage") } },
+      async handler({ params: { knowledge_base_id }, query, principal: { org_id } }) {
+        await requireBase(org_id, knowledge_base_id);
+        const { state = null } = query;
+        const page = await listPage({
+          list: "knowledge-base-syncs",
+          orgId: org_id,
+          query,
+          filters: { knowledge_base_id, state },
+          fetch: (keyset) => db.org(org_id, (connection) => listSyncs(connection, knowledge_base_id, state, keyset)),
+          idOf: (sync) => sync.sync_id,
+          present: (sync) => presentSync(sync),
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "getKnowledgeBaseSync",
+      method: "GET",
+      path: ONE,
+      tag: TAG,
+      summary: "Get a sync of a knowledge base",
+      auth: "secret",
+      params,
+      problems: ["not_found"],
+      success: { 200: { description: "The sync.", schema: syncSchema } },
+      async handler({ params: path, principal: { org_id } }) {
+        const sync = await requireSync(org_id, path);
+        const errors = await db.org(org_id, (connection) => listSyncErrors(connection, sync.sync_id));
+        return { status: 200, body: presentSync(sync, errors) };
+      },
+    }),
+    defineOperation({
+      id: "listKnowledgeBaseSyncItems",
+      method: "GET",
+      path: `${ONE}/items`,
+      tag: TAG,
+      summary: "List what a sync does",
+      description: "A document each. Those of the last five syncs of a knowledge base are kept.",
+      auth: "secret",
+      params,
+      query: listQuery.extend({ outcome: z.enum(SYNC_OUTCOMES).optional() }),
+      problems: ["not_found", "invalid_cursor", "cursor_mismatch"],
+      success: {
+        200: { description: "A page of items.", schema: pageOf(syncItemSchema, "KnowledgeBaseSyncItemPage") },
+      },
+      async handler({ params: path, query, principal: { org_id } }) {
+        const { sync_id } = await requireSync(org_id, path);
+        const { outcome = null } = query;
+        const page = await listPage({
+          list: "knowledge-base-sync-items",
+          orgId: org_id,
+          query,
+          filters: { sync_id, outcome },
+          fetch: (keyset) => db.org(org_id, (connection) => listSyncItems(connection, sync_id, outcome, keyset)),
+          idOf: (item) => item.item_id,
+          present: presentSyncItem,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "cancelKnowledgeBaseSync",
+      method: "POST",
+      path: `${ONE}/cancel`,
+      tag: TAG,
+      summary: "Cancel a sync of a knowledge base",
+      description: "It ends within seconds. What it has indexed stays, and what is being indexed will be.",
+      auth: "secret",
+      params,
+      idempotent: true,
+      problems: ["not_found", "sync_already_finished"],
+      success: {
+        200: { description: "It was cancelled before.", schema: syncSchema },
+        202: { description: "The sync as it is now; it will be cancelled.", schema: syncSchema, links: LINKS },
+      },
+      async handler({ params: path, principal: { org_id } }) {
+        await requireSync(org_id, path);
+        const sync = await cancelSync(db, org_id, path.knowledge_base_id, path.sync_id);
+        return { status: sync.state === "cancelled" ? 200 : 202, body: presentSync(sync) };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,52 @@
+import type { JsonObject } from "../json.ts";
+import { derivedId } from "./ingest.ts";
+
+export const SYNC_MODES = ["incremental", "full", "dry_run"] as const;
+export type SyncMode = (typeof SYNC_MODES)[number];
+
+export const SYNC_STATES = ["pending", "running", "completed", "failed", "cancelled"] as const;
+export type SyncState = (typeof SYNC_STATES)[number];
+
+export const SYNC_OUTCOMES = ["added", "updated", "deleted", "unchanged", "failed"] as const;
+/** What became of a document in a sync; of a dry run, what would. */
+export type SyncOutcome = (typeof SYNC_OUTCOMES)[number];
+
+/** What a sync's workflow is started with. */
+export interface SyncInput {
+  readonly org_id: string;
+  readonly knowledge_base_id: string;
+  readonly sync_id: string;
+}
+
+/** Whether there is more to do of a step: `stop` where the sync has ended, or is to. */
+export type SyncStep = "more" | "done" | "stop";
+
+/** Why a sync, or one of its items, failed. */
+export interface SyncError {
+  readonly code: string;
+  readonly message: string;
+}
+
+export type SyncCounts = Readonly<Record<SyncOutcome, number>>;
+
+/** The event of a sync's end: the same however often it is written. */
+export function syncEvent(
+  sync: SyncInput & { readonly mode: SyncMode },
+  state: "completed" | "failed",
+  counts: SyncCounts,
+  error: SyncError | null,
+): { readonly event_id: string; readonly type: string; readonly data: JsonObject } {
+  const { knowledge_base_id, sync_id, mode } = sync;
+  return {
+    event_id: derivedId(sync_id, "end"),
+    type: `knowledge_base.sync.${state}`,
+    data: {
+      knowledge_base_id,
+      sync_id,
+      mode,
+      state,
+      counts: { ...counts },
+      error: error === null ? null : { ...error },
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import { SaxesParser } from "saxes";
+
+/** Longest sitemap, uncompressed, as sitemaps.org has it. */
+export const SITEMAP_BYTES = 50 * 1024 * 1024;
+/** Addresses in one sitemap, likewise. */
+const MAX_ADDRESSES = 50_000;
+const MAX_ADDRESS = 2048;
+const PARSED_AT_ONCE = 64 * 1024;
+
+const unzip = promisify(gunzip);
+
+/** Thrown where a file is no sitemap that can be read; the message is for whoever named it. */
+export class SitemapError extends Error {
+  constructor(message: string, options?: { cause: unknown }) {
+    super(message, options);
+    this.name = "SitemapError";
+  }
+}
+
+export interface Sitemap {
+  /** Whether the addresses are those of other sitemaps. */
+  readonly isIndex: boolean;
+  /** Absolute http and https addresses without a fragment, each once. */
+  readonly addresses: readonly string[];
+}
+
+/** Reads a sitemap or sitemap index: XML or a list of lines, gzipped or not. `url` is where it came from. Throws SitemapError. */
+export async function readSitemap(url: string, bytes: Buffer): Promise<Sitemap> {
+  const text = (await inflated(bytes)).toString("utf8").replace(/^\ufeff/, "");
+  const addresses = new Set<string>();
+  const add = (address: string): void => {
+    const absolute = webAddress(address, url);
+    if (absolute !== null && addresses.size < MAX_ADDRESSES) addresses.add(absolute);
+  };
+  if (!text.trimStart().startsWith("<")) {
+    for (const line of text.split(/\r\n|\r|\n/)) if (/^https?:\/\//i.test(line.trim())) add(line);
+    if (addresses.size === 0) throw new SitemapError("It is neither a sitemap nor a list of addresses.");
+    return { isIndex: false, addresses: [...addresses] };
+  }
+  const root = await readLocations(text, add);
+  if (root !== "urlset" && root !== "sitemapindex") throw new SitemapError("It is not a sitemap.");
+  return { isIndex: root === "sitemapindex", addresses: [...addresses] };
+}
+
+/** An absolute http or https address, without its fragment; null for anything else, and for very long ones. */
+export function webAddress(text: string, base?: string): string | null {
+  if (!URL.canParse(text.trim(), base)) return null;
+  const address = new URL(text.trim(), base);
+  address.hash = "";
+  const fits = /^https?:$/.test(address.protocol) && address.username === "" && address.href.length <= MAX_ADDRESS;
+  return fits ? address.href : null;
+}
+
+async function inflated(bytes: Buffer): Promise<Buffer> {
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
+  try {
+    return await unzip(bytes, { maxOutputLength: SITEMAP_BYTES });
+  } catch (cause) {
+    throw new SitemapError("It cannot be decompressed, or is longer than 50 MiB.", { cause });
+  }
+}
+
+/** Calls `onLocation` for each page or sitemap listed, but not for images and translations of pages; answers the root's name. */
+async function readLocations(text: string, onLocation: (address: string) => void): Promise<string> {
+  // Never reads a DTD, and knows no entities but XML's own.
+  const parser = new SaxesParser();
+  const path: string[] = [];
+  let root = "";
+  let location: string | null = null;
+  const local = (name: string): string => name.slice(name.indexOf(":") + 1);
+  parser.on("opentag", ({ name }) => {
+    if (path.length === 0) root = local(name);
+    path.push(name);
+    if (path.length === 3 && local(name) === "loc" && /^(url|sitemap)$/.test(local(path[1] ?? ""))) location = "";
+  });
+  const addText = (part: string): void => {
+    if (location !== null && location.length <= MAX_ADDRESS) location += part;
+  };
+  parser.on("text", addText);
+  parser.on("cdata", addText);
+  parser.on("closetag", () => {
+    if (path.length === 3 && location !== null) {
+      onLocation(location);
+      location = null;
+    }
+    path.pop();
+  });
+  parser.on("error", (error) => {
+    throw error;
+  });
+  try {
+    for (let at = 0; at < text.length; at += PARSED_AT_ONCE) {
+      parser.write(text.slice(at, at + PARSED_AT_ONCE));
+      await nextTurn();
+    }
+    parser.close();
+  } catch (cause) {
+    throw new SitemapError("It is not well-formed XML.", { cause });
+  }
+  return root;
+}

@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto";
+import { ResourceFailure } from "../../domain/knowledge/resource-failure.ts";
+import type { GuardedFetch, GuardedResponse } from "../../platform/fetch/guarded-fetch.ts";
+import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
+import { charsetIn } from "../../platform/parsing/decode-text.ts";
+import { SUPPORTED_MIME_TYPES, detectMime, isImageMime, isSupportedMime } from "../../platform/parsing/mime.ts";
+
+const ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, application/json;q=0.9, */*;q=0.5";
+
+/** What pages are fetched with. */
+export interface PageDeps {
+  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+  /** Of Millrace, for the User-Agent. */
+  readonly version: string;
+  /** Longest file, in bytes. */
+  readonly maxBytes: number;
+}
+
+/** What an address answered earlier: with either of them it is asked for its content only where that is another. */
+export interface PageVersion {
+  readonly etag: string | null;
+  readonly last_modified: string | null;
+}
+
+/** What an address gives. */
+export interface FetchedPage extends PageVersion {
+  readonly outcome: "fetched";
+  /** Where it came from, after redirects. */
+  readonly url: string;
+  readonly body: Buffer;
+  /** SHA-256, as hexadecimal digits. */
+  readonly content_hash: string;
+  readonly content_mime: string;
+}
+
+export type PageAnswer =
+  | FetchedPage
+  | { readonly outcome: "not_modified" }
+  /** There is no such page (any more): 404 or 410. */
+  | { readonly outcome: "missing"; readonly error: ResourceFailure };
+
+/** Fetches a page or file and tells its type. Throws ResourceFailure, which says whether trying again soon could help. */
+export async function fetchPage(
+  { guardedFetch, version, maxBytes }: PageDeps,
+  { url, known, signal }: { readonly url: string; readonly known: PageVersion | null; readonly signal: AbortSignal },
+): Promise<PageAnswer> {
+  const headers = {
+    accept: ACCEPT,
+    "user-agent": `Millrace/${version}`,
+    ...(known?.etag == null ? {} : { "if-none-match": known.etag }),
+    ...(known?.last_modified == null ? {} : { "if-modified-since": known.last_modified }),
+  };
+  let response: GuardedResponse;
+  try {
+    response = await guardedFetch.fetch({ url, headers, limits: { responseBytes: maxBytes }, signal });
+  } catch (error) {
+    throw asResourceFailure(error);
+  }
+  const { status, body } = response;
+  if (status === 304 && known !== null) return { outcome: "not_modified" };
+  if (status < 200 || status > 299) {
+    const retryable = status >= 500 || status === 429 || status === 408;
+    const error = new ResourceFailure("http_status", `${new URL(response.url).origin} answered ${status}.`, {
+      retryable,
+    });
+    if (status === 404 || status === 410) return { outcome: "missing", error };
+    throw error;
+  }
+  if (body.length === 0) throw new ResourceFailure("document_empty", "The address answers with an empty body.");
+  const declared = response.headers["content-type"] ?? null;
+  // The name in an address says little (page.php, /download), so content and declared type decide.
+  const mime = detectMime(null, declared, body);
+  if (!isSupportedMime(mime) && !isImageMime(mime)) {
+    const message = `Files of type ${mime} cannot be read. Supported: ${SUPPORTED_MIME_TYPES.join(", ")}.`;
+    throw new ResourceFailure("unsupported_type", message);
+  }
+  const charset = charsetIn(declared ?? "");
+  return {
+    outcome: "fetched",
+    url: response.url,
+    body,
+    content_hash: createHash("sha256").update(body).digest("hex"),
+    content_mime: charset === null ? mime : `${mime}; charset=${charset}`,
+    etag: validator(response.headers["etag"]),
+    last_modified: validator(response.headers["last-modified"]),
+  };
+}
+
+/** Why a request to an address failed, for whoever gave the address. Anything else is thrown as it is. */
+export function asResourceFailure(error: unknown): unknown {
+  if (error instanceof FetchRefused) return new ResourceFailure("http_refused", error.message, { cause: error });
+  if (!(error instanceof FetchFailed)) return error;
+  const code = error.code === "response_too_large" ? "document_too_large" : "http_failed";
+  return new ResourceFailure(code, error.message, { cause: error, retryable: error.retryable });
+}
+
+/** Sent back as it came; one that no header can carry is none. */
+function validator(value: string | undefined): string | null {
+  return value !== undefined && /^[\x20-\x7e]{1,500}$/.test(value) ? value : null;
+}

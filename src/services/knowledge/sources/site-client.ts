@@ -1,0 +1,120 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { ResourceFailure } from "../../../domain/knowledge/resource-failure.ts";
+import { FetchFailed, FetchRefused } from "../../../platform/fetch/guarded-fetch-errors.ts";
+import { ALL_ALLOWED, NOTHING_ALLOWED, ROBOTS_BYTES, readRobots } from "../../../platform/sites/robots.ts";
+import type { Robots } from "../../../platform/sites/robots.ts";
+import { asResourceFailure, fetchPage } from "../fetch-page.ts";
+import type { PageAnswer, PageDeps, PageVersion } from "../fetch-page.ts";
+
+/** Hosts whose robots.txt is remembered at once. */
+const MAX_HOSTS = 1000;
+const RETRY_AFTER_MS = 1000;
+
+export interface SiteDeps extends PageDeps {
+  /** Time between the beginnings of two requests to one host, where its robots.txt does not ask for more. */
+  readonly delayMs: number;
+}
+
+/** Reads pages of sites as their robots.txt allows, not faster than is polite. For one sync in one process. */
+export interface SiteClient {
+  robots(url: string, signal: AbortSignal): Promise<Robots>;
+  /** The bytes at an address. Throws ResourceFailure. */
+  load(url: string, maxBytes: number, signal: AbortSignal): Promise<Buffer>;
+  /** A page. With `respectful: false` robots.txt is not asked, as for an address that somebody added by itself. Throws ResourceFailure. */
+  page(
+    url: string,
+    options: { readonly known: PageVersion | null; readonly respectful: boolean; readonly signal: AbortSignal },
+  ): Promise<PageAnswer>;
+}
+
+export function createSiteClient(deps: SiteDeps): SiteClient {
+  const { guardedFetch, version, delayMs } = deps;
+  const rules = new Map<string, Promise<Robots>>();
+  /** When the next request to a host may begin. */
+  const free = new Map<string, number>();
+  const headers = { "user-agent": `Millrace/${version}` };
+
+  /** Waits for a host's turn. */
+  async function turn(url: string, ms: number, signal: AbortSignal): Promise<void> {
+    const { host } = new URL(url);
+    const now = Date.now();
+    const at = Math.max(now, free.get(host) ?? 0);
+    free.set(host, at + ms);
+    if (free.size > MAX_HOSTS) for (const [each, until] of free) if (until < now) free.delete(each);
+    if (at > now) await delay(at - now, undefined, { signal });
+  }
+
+  async function loadRobots(origin: string, signal: AbortSignal): Promise<Robots> {
+    const url = `${origin}/robots.txt`;
+    try {
+      const limits = { responseBytes: ROBOTS_BYTES };
+      const answer = await guardedFetch.fetch({ url, headers, limits, incomplete: "keep", signal });
+      if (answer.status >= 200 && answer.status <= 299) return readRobots(url, answer.body.toString("utf8"));
+      // RFC 9309: what cannot be found forbids nothing, a site that is out of order everything.
+      return answer.status >= 500 || answer.status === 429 ? NOTHING_ALLOWED : ALL_ALLOWED;
+    } catch (error) {
+      if (error instanceof FetchRefused || error instanceof FetchFailed) return NOTHING_ALLOWED;
+      throw error;
+    }
+  }
+
+  async function robots(url: string, signal: AbortSignal): Promise<Robots> {
+    const { origin } = new URL(url);
+    let known = rules.get(origin);
+    if (known === undefined) {
+      if (rules.size >= MAX_HOSTS) rules.clear();
+      known = loadRobots(origin, signal);
+      rules.set(origin, known);
+      known.catch(() => rules.delete(origin));
+    }
+    return await known;
+  }
+
+  async function allowed(url: string, signal: AbortSignal): Promise<Robots> {
+    const found = await robots(url, signal);
+    if (found === NOTHING_ALLOWED) {
+      const message = `The robots.txt of ${new URL(url).origin} could not be read, so nothing of it is read.`;
+      throw new ResourceFailure("robots_unavailable", message);
+    }
+    if (!found.allows(url)) throw new ResourceFailure("robots_forbidden", "The site's robots.txt forbids to read it.");
+    return found;
+  }
+
+  async function twice<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof ResourceFailure) || !error.retryable) throw error;
+      await delay(RETRY_AFTER_MS, undefined, { signal });
+      return await work();
+    }
+  }
+
+  return {
+    robots,
+    async load(url, maxBytes, signal) {
+      const { delayMs: asked } = await allowed(url, signal);
+      return await twice(async () => {
+        await turn(url, Math.max(delayMs, asked ?? 0), signal);
+        try {
+          const answer = await guardedFetch.fetch({ url, headers, limits: { responseBytes: maxBytes }, signal });
+          if (answer.status >= 200 && answer.status <= 299) return answer.body;
+          const retryable = answer.status >= 500;
+          throw new ResourceFailure("http_status", `The address answered ${answer.status}.`, { retryable });
+        } catch (error) {
+          throw asResourceFailure(error);
+        }
+      }, signal);
+    },
+    async page(url, { known, respectful, signal }) {
+      const asked = respectful ? (await allowed(url, signal)).delayMs : null;
+      const answer = await twice(async () => {
+        await turn(url, Math.max(delayMs, asked ?? 0), signal);
+        return await fetchPage(deps, { url, known, signal });
+      }, signal);
+      // Where a redirect leads is another page, with a rule of its own.
+      if (respectful && answer.outcome === "fetched" && answer.url !== url) await allowed(answer.url, signal);
+      return answer;
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import type { Json } from "../../../domain/json.ts";
+import { ResourceFailure } from "../../../domain/knowledge/resource-failure.ts";
+import { SITEMAP_BYTES, SitemapError, readSitemap, webAddress } from "../../../platform/sites/sitemap.ts";
+import type { Sitemap } from "../../../platform/sites/sitemap.ts";
+import type { WebsiteSource } from "../../../stores/knowledge/knowledge-bases.ts";
+import type { SiteClient } from "./site-client.ts";
+import type { KnowledgeSource, ListFailure, SourcePage } from "./source.ts";
+
+/** Sitemaps of one site; each may list 50 000 pages. */
+const MAX_SITEMAPS = 500;
+
+/** The sitemaps still to be read. */
+type SitemapsLeft = readonly { readonly url: string; readonly nested: boolean }[];
+
+/** The pages of a site that were chosen one by one, or that its sitemaps list. No links are followed. */
+export function createWebsiteSource(source: WebsiteSource, site: SiteClient): KnowledgeSource {
+  return {
+    list: (at, signal) => (source.source_type === "manual" ? listSelected() : listSitemaps(at, signal)),
+    read: (url, known, signal) => site.page(url, { known, respectful: true, signal }),
+  };
+
+  async function listSelected(): Promise<SourcePage> {
+    return { addresses: source.selected_resources.flatMap((url) => webAddress(url) ?? []), failures: [], next: null };
+  }
+
+  async function listSitemaps(at: Json, signal: AbortSignal): Promise<SourcePage> {
+    const left = at === null ? await firstSitemaps(signal) : (at as never as SitemapsLeft);
+    const [first, ...rest] = left;
+    if (first === undefined) return { addresses: [], failures: [], next: null };
+    const failures: ListFailure[] = [];
+    const found = await readOne(first.url, failures, signal);
+    const nested = found?.isIndex === true ? found.addresses : [];
+    if (first.nested && nested.length > 0) {
+      failures.push({
+        address: first.url,
+        code: "sitemap_nested",
+        message: "A sitemap index in a sitemap index is not read.",
+      });
+    }
+    const more = first.nested ? rest : [...nested.map((url) => ({ url, nested: true })), ...rest];
+    if (more.length > MAX_SITEMAPS) {
+      const message = `Only the first ${MAX_SITEMAPS} sitemaps are read.`;
+      failures.push({ address: first.url, code: "too_many_sitemaps", message });
+    }
+    const next = more.slice(0, MAX_SITEMAPS);
+    const pages = found === null || found.isIndex ? [] : found.addresses.filter(isSelected);
+    return { addresses: pages, failures, next: next.length === 0 ? null : next };
+  }
+
+  /** The address itself where it is that of a sitemap; of a site, the sitemaps that its robots.txt names, else /sitemap.xml. */
+  async function firstSitemaps(signal: AbortSignal): Promise<SitemapsLeft> {
+    const url = siteAddress(source.original_search_term);
+    if (url === null) return [];
+    if (/\.(xml|txt)(\.gz)?$/i.test(new URL(url).pathname)) return [{ url, nested: false }];
+    const named = (await site.robots(url, signal)).sitemaps.flatMap((each) => webAddress(each, url) ?? []);
+    const urls = named.length > 0 ? named : [new URL("/sitemap.xml", url).href];
+    return urls.map((each) => ({ url: each, nested: false }));
+  }
+
+  async function readOne(url: string, failures: ListFailure[], signal: AbortSignal): Promise<Sitemap | null> {
+    try {
+      return await readSitemap(url, await site.load(url, SITEMAP_BYTES, signal));
+    } catch (error) {
+      if (error instanceof ResourceFailure) failures.push({ address: url, code: error.code, message: error.message });
+      else if (error instanceof SitemapError)
+        failures.push({ address: url, code: "sitemap_broken", message: error.message });
+      else throw error;
+      return null;
+    }
+  }
+
+  function isSelected(url: string): boolean {
+    const { selected_resources: selected } = source;
+    return selected.length === 0 || selected.some((each) => url.startsWith(webAddress(each) ?? each));
+  }
+}
+
+/** The address of a site as people enter it, with or without https:// before it; null where it is none. */
+export function siteAddress(term: string): string | null {
+  const text = term.trim();
+  if (text === "") return null;
+  const url = webAddress(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`);
+  return url !== null && !/\s/.test(text) ? url : null;
+}

@@ -1,0 +1,118 @@
+import { Problem, notFound } from "../../domain/errors.ts";
+import { syncEvent } from "../../domain/knowledge/sync.ts";
+import type { SyncError, SyncInput } from "../../domain/knowledge/sync.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
+import { periodically } from "../../platform/periodically.ts";
+import type { Periodic } from "../../platform/periodically.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { listIndexes, retireIndex } from "../../stores/knowledge/indexes.ts";
+import { lockKnowledgeBase } from "../../stores/knowledge/knowledge-bases.ts";
+import { insertKnowledgeEvent } from "../../stores/knowledge/resource-ingest.ts";
+import {
+  endSync,
+  findActiveSync,
+  findSync,
+  insertSync,
+  requestSyncCancel,
+  takeIdleSyncs,
+} from "../../stores/knowledge/syncs.ts";
+import type { SyncRow } from "../../stores/knowledge/syncs.ts";
+import type { SyncStarter } from "../../temporal/syncs.ts";
+
+export interface SyncDeps {
+  readonly db: Database;
+  readonly syncs: SyncStarter;
+  readonly logger: Logger;
+}
+
+/**
+ * Begins a sync of a knowledge base; the same one again where it was begun before. Throws 404, and 409 `sync_in_progress`
+ * where another one is under way.
+ */
+export async function requestSync(
+  { db, syncs, logger }: SyncDeps,
+  sync: SyncInput & Pick<SyncRow, "mode" | "delete_missing" | "trigger">,
+): Promise<void> {
+  const { org_id, knowledge_base_id, sync_id } = sync;
+  await db.orgTransaction(org_id, async (connection) => {
+    if (!(await lockKnowledgeBase(connection, knowledge_base_id))) throw notFound("knowledge base");
+    if (await insertSync(connection, sync)) return;
+    if ((await findSync(connection, knowledge_base_id, sync_id)) !== null) return;
+    const active = await findActiveSync(connection, knowledge_base_id);
+    const detail = `Sync ${active?.sync_id ?? ""} of this knowledge base is under way: wait for its end, or cancel it.`;
+    throw new Problem("sync_in_progress", detail, { extra: { sync_id: active?.sync_id ?? null } });
+  });
+  // The row is what counts: a start that is lost is made up for by the sweeper.
+  await syncs
+    .startSync({ org_id, knowledge_base_id, sync_id })
+    .catch((err: unknown) => logger.warn({ err, sync_id }, "sync not started"));
+}
+
+/** Asks a sync to end: it does so within seconds. Throws 404, and 409 where it has ended otherwise than by being cancelled. */
+export async function cancelSync(
+  db: Database,
+  orgId: string,
+  knowledgeBaseId: string,
+  syncId: string,
+): Promise<SyncRow> {
+  return await db.org(orgId, async (connection) => {
+    const isActive = await requestSyncCancel(connection, syncId);
+    const sync = await findSync(connection, knowledgeBaseId, syncId);
+    if (sync === null) throw notFound("sync");
+    if (!isActive && sync.state !== "cancelled") {
+      throw new Problem("sync_already_finished", `The sync has ${sync.state}.`, { extra: { state: sync.state } });
+    }
+    return sync;
+  });
+}
+
+/** Ends a sync, with its event, and gives up the index it was building; false where it has ended. In one transaction. */
+export async function recordSyncEnd(
+  db: Db,
+  { knowledge_base_id, sync_id }: Pick<SyncInput, "knowledge_base_id" | "sync_id">,
+  state: "completed" | "failed" | "cancelled",
+  error: SyncError | null,
+): Promise<boolean> {
+  const ended = await endSync(db, sync_id, state, error);
+  if (ended === null) return false;
+  for (const index of await listIndexes(db, knowledge_base_id)) {
+    if (index.state === "building") await retireIndex(db, index.index_no);
+  }
+  if (state !== "cancelled") await insertKnowledgeEvent(db, syncEvent(ended, state, ended, error));
+  return true;
+}
+
+const IDLE_MS = 10_000;
+const BATCH = 100;
+
+/**
+ * Looks after syncs that nobody works on: starts those whose workflow was never started, or is gone, and gives those whose
+ * workflow was ended from outside an honest end. Any number of processes may do it.
+ */
+export function startSyncSweeper(
+  { db, syncs }: Pick<SyncDeps, "db" | "syncs">,
+  intervalMs: number,
+  onError: (error: unknown) => void,
+): Periodic {
+  return periodically(
+    intervalMs,
+    async (isClosed) => {
+      const idle = await db.system((connection) => takeIdleSyncs(connection, IDLE_MS, BATCH));
+      for (const { org_id, knowledge_base_id, sync_id } of idle) {
+        if (isClosed()) return;
+        const input = { org_id, knowledge_base_id, sync_id };
+        const view = await syncs.look(sync_id);
+        if (view === "running") continue;
+        // A workflow that completed has ended the sync, or found the knowledge base deleted.
+        if (view === "not_found" || view === "completed") await syncs.startSync(input);
+        else {
+          const message = `The sync's workflow was ended from outside (${view}).`;
+          const error = { code: `workflow_${view}`, message };
+          const state = view === "cancelled" ? "cancelled" : "failed";
+          await db.orgTransaction(org_id, (connection) => recordSyncEnd(connection, input, state, error));
+        }
+      }
+    },
+    onError,
+  );
+}

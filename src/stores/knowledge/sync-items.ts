@@ -1,0 +1,287 @@
+import { uuidv7 } from "uuidv7";
+import type { SyncError, SyncMode, SyncOutcome } from "../../domain/knowledge/sync.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+/** What is done about a document: fetch it and index what changed, index the stored bytes anew, or delete it. `list`: a part of a source that could not be listed. */
+export type SyncAction = "read" | "index" | "delete" | "list";
+
+export interface SyncItemRow {
+  readonly item_id: string;
+  readonly sync_id: string;
+  readonly address: string;
+  readonly action: SyncAction;
+  readonly source_no: number | null;
+  readonly resource_id: string | null;
+  readonly outcome: SyncOutcome | null;
+  readonly error: SyncError | null;
+}
+
+const COLUMNS = "item_id, sync_id, address, action, source_no, resource_id, outcome, error";
+
+/** A page of a sync's items. */
+export async function listSyncItems(
+  db: Db,
+  syncId: string,
+  outcome: SyncOutcome | null,
+  page: Keyset,
+): Promise<SyncItemRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<SyncItemRow>(
+    {
+      name: `list_sync_items_${suffix}`,
+      text: `select ${COLUMNS} from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid
+        and ($2::text is null or outcome = $2::text) and item_id ${compare} $3::uuid order by item_id ${order} limit $4::int`,
+    },
+    [syncId, outcome, bound, page.limit],
+  );
+}
+
+/** Adds documents that a source lists; one that has been listed before is left out. Returns how many were added. */
+export async function addListedItems(
+  db: Db,
+  syncId: string,
+  sourceNo: number,
+  addresses: readonly string[],
+): Promise<number> {
+  const rows = await db.query<{ added: number }>(
+    {
+      name: "add_listed_sync_items",
+      text: `with added as (
+          insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, source_no)
+          select n.item_id, current_org(), $1::uuid, n.address, 'read', $2::int from unnest($3::uuid[], $4::text[]) n (item_id, address)
+          on conflict (sync_id, md5(address)) where action = 'read' and source_no is not null do nothing returning item_id)
+        select count(*)::int as added from added`,
+    },
+    [syncId, sourceNo, addresses.map(() => uuidv7()), addresses],
+  );
+  return rows[0]?.added ?? 0;
+}
+
+/** Adds a part of a source that could not be listed. */
+export async function addListFailure(
+  db: Db,
+  syncId: string,
+  sourceNo: number,
+  { address, ...error }: SyncError & { readonly address: string },
+): Promise<void> {
+  await db.query(
+    {
+      name: "add_sync_list_failure",
+      text: `insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, source_no, outcome, error)
+        values ($1::uuid, current_org(), $2::uuid, $3::text, 'list', $4::int, 'failed', $5::jsonb)`,
+    },
+    [uuidv7(), syncId, address, sourceNo, jsonb(error)],
+  );
+}
+
+/** The address of a source that listed nothing, because it could not be listed; null where there is none. */
+export async function findUnlistedSource(db: Db, syncId: string): Promise<{ address: string; message: string } | null> {
+  const rows = await db.query<{ address: string; message: string }>(
+    {
+      name: "find_unlisted_source",
+      text: `select f.address, f.error->>'message' as message from knowledge_sync_items f
+        where f.org_id = current_org() and f.sync_id = $1::uuid and f.action = 'list'
+          and not exists (select from knowledge_sync_items i where i.sync_id = f.sync_id and i.source_no = f.source_no and i.action = 'read')
+        order by f.item_id limit 1`,
+    },
+    [syncId],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * Adds the resources that no source lists: addresses are read again; those that a source listed before are deleted, where that is
+ * wanted; others are indexed anew where all are, or where they could not be indexed before.
+ */
+export async function addResourceItems(
+  db: Db,
+  sync: {
+    readonly sync_id: string;
+    readonly knowledge_base_id: string;
+    readonly mode: SyncMode;
+    readonly deleteMissing: boolean;
+  },
+): Promise<void> {
+  await db.query(
+    {
+      name: "add_resource_sync_items",
+      text: `insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, resource_id)
+        select (left($5::text, 13) || '-7' || substr(gen_random_uuid()::text, 16))::uuid, current_org(), $1::uuid,
+          coalesce(r.source_url, r.resource_path), a.action, r.resource_id
+        from knowledge_resources r cross join lateral (select case
+            when r.from_source then case when $4::boolean then 'delete' when $3::text = 'full' then 'index' end
+            when r.source = 'url' then 'read'
+            when r.status = 'error' or ($3::text = 'full' and r.status = 'indexed') then 'index' end as action) a
+        where r.org_id = current_org() and r.knowledge_base_id = $2::uuid and r.status <> 'pending_delete' and a.action is not null
+          and not exists (select from knowledge_sync_items i where i.sync_id = $1::uuid and i.source_no is not null
+            and i.action = 'read' and md5(i.address) = md5(r.source_url))`,
+    },
+    // Ids in the order of time, as everywhere.
+    [sync.sync_id, sync.knowledge_base_id, sync.mode, sync.deleteMissing, uuidv7()],
+  );
+}
+
+/** Some items that nobody has begun, beyond a place in their order. */
+export async function listOpenItems(db: Db, syncId: string, limit: number): Promise<SyncItemRow[]> {
+  return db.query<SyncItemRow>(
+    {
+      name: "list_open_sync_items",
+      text: `select ${COLUMNS} from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid
+        and outcome is null and revision is null order by item_id limit $2::int`,
+    },
+    [syncId, limit],
+  );
+}
+
+/** Holds an item that nobody has begun until the transaction ends; false where somebody has. */
+export async function lockOpenItem(db: Db, itemId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "lock_open_sync_item",
+      text: `select item_id from knowledge_sync_items where org_id = current_org() and item_id = $1::uuid
+        and outcome is null and revision is null for update`,
+    },
+    [itemId],
+  );
+  return rows.length === 1;
+}
+
+/** Notes that an item is being indexed, and what its outcome is then. In the transaction that begins the revision. */
+export async function markItemBegun(
+  db: Db,
+  itemId: string,
+  begun: {
+    readonly resource_id: string;
+    readonly revision: number;
+    readonly becomes: Exclude<SyncOutcome, "deleted">;
+    readonly error: SyncError | null;
+  },
+): Promise<void> {
+  await db.query(
+    {
+      name: "mark_sync_item_begun",
+      text: `update knowledge_sync_items set resource_id = $2::uuid, revision = $3::int, becomes = $4::text, error = $5::jsonb
+        where org_id = current_org() and item_id = $1::uuid and outcome is null`,
+    },
+    [itemId, begun.resource_id, begun.revision, begun.becomes, begun.error === null ? null : jsonb(begun.error)],
+  );
+}
+
+/** Notes what became of an item; one of which that is known stays as it is. */
+export async function markItem(
+  db: Db,
+  itemId: string,
+  outcome: SyncOutcome,
+  {
+    resource_id = null,
+    error = null,
+  }: { readonly resource_id?: string | null; readonly error?: SyncError | null } = {},
+): Promise<void> {
+  await db.query(
+    {
+      name: "mark_sync_item",
+      text: `update knowledge_sync_items set outcome = $2::text, resource_id = coalesce($3::uuid, resource_id), error = $4::jsonb
+        where org_id = current_org() and item_id = $1::uuid and outcome is null`,
+    },
+    [itemId, outcome, resource_id, error === null ? null : jsonb(error)],
+  );
+}
+
+/** Notes that an item's resource is to be deleted. */
+export async function planDelete(db: Db, itemId: string, resourceId: string): Promise<void> {
+  await db.query(
+    {
+      name: "plan_sync_delete",
+      text: `update knowledge_sync_items set action = 'delete', resource_id = $2::uuid
+        where org_id = current_org() and item_id = $1::uuid and outcome is null`,
+    },
+    [itemId, resourceId],
+  );
+}
+
+/** Notes what became of the items that were being indexed. One whose resource somebody deleted meanwhile is deleted. */
+export async function settleItems(db: Db, syncId: string): Promise<void> {
+  await db.query(
+    {
+      name: "settle_sync_items",
+      text: `update knowledge_sync_items i
+        set outcome = case when r.resource_id is null then 'deleted' when r.status = 'error' then 'failed' else i.becomes end,
+          error = case when r.status = 'error' then r.error else i.error end
+        from knowledge_sync_items b left join knowledge_resources r on r.resource_id = b.resource_id and r.status <> 'pending_delete'
+        where b.org_id = current_org() and b.sync_id = $1::uuid and b.outcome is null and b.revision is not null and i.item_id = b.item_id
+          and (r.resource_id is null or r.status in ('indexed', 'error'))`,
+    },
+    [syncId],
+  );
+}
+
+/** Whether and why a new index of the knowledge base cannot take the place of the active one yet. */
+export interface IndexGap {
+  /** Resources that are being indexed. */
+  readonly underWay: number;
+  /** Some of those that are found in the active index and not in the new one, and whether this sync has tried. */
+  readonly missing: readonly { readonly resource_id: string; readonly address: string; readonly tried: boolean }[];
+}
+
+/** Compares a new index with the active one, and holds both until the transaction ends. */
+export async function findIndexGap(
+  db: Db,
+  syncId: string,
+  knowledgeBaseId: string,
+  indexNo: number,
+): Promise<IndexGap> {
+  await db.query(
+    {
+      name: "lock_indexes",
+      text: `select index_no from knowledge_indexes where org_id = current_org() and knowledge_base_id = $1::uuid and state <> 'retired'
+        order by index_no for update`,
+    },
+    [knowledgeBaseId],
+  );
+  const rows = await db.query<{ resource_id: string; address: string; status: string; tried: boolean }>(
+    {
+      name: "find_index_gap",
+      text: `select r.resource_id, coalesce(r.source_url, r.resource_path) as address, r.status,
+          exists (select from knowledge_sync_items t where t.sync_id = $1::uuid and t.resource_id = r.resource_id and t.action = 'index'
+            and t.outcome is not null) as tried
+        from knowledge_resources r join knowledge_index_resources a on a.resource_id = r.resource_id
+        join knowledge_indexes i on i.index_no = a.index_no and i.state = 'active'
+        where r.org_id = current_org() and r.knowledge_base_id = $2::uuid and r.status <> 'pending_delete'
+          and not exists (select from knowledge_index_resources b where b.index_no = $3::int and b.resource_id = r.resource_id)
+        order by r.resource_id limit 1000`,
+    },
+    [syncId, knowledgeBaseId, indexNo],
+  );
+  const isUnderWay = ({ status }: { status: string }): boolean => !["indexed", "error"].includes(status);
+  return {
+    underWay: rows.filter(isUnderWay).length,
+    missing: rows
+      .filter((row) => !isUnderWay(row))
+      .map(({ resource_id, address, tried }) => ({ resource_id, address, tried })),
+  };
+}
+
+/** Adds resources that are to be indexed anew. */
+export async function addIndexItems(
+  db: Db,
+  syncId: string,
+  resources: readonly { readonly resource_id: string; readonly address: string }[],
+): Promise<void> {
+  await db.query(
+    {
+      name: "add_index_sync_items",
+      text: `insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, resource_id)
+        select n.item_id, current_org(), $1::uuid, n.address, 'index', n.resource_id
+        from unnest($2::uuid[], $3::text[], $4::uuid[]) n (item_id, address, resource_id)`,
+    },
+    [
+      syncId,
+      resources.map(() => uuidv7()),
+      resources.map((each) => each.address),
+      resources.map((each) => each.resource_id),
+    ],
+  );
+}

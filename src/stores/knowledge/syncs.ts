@@ -1,0 +1,252 @@
+import type { SyncCounts, SyncError, SyncInput, SyncMode, SyncState } from "../../domain/knowledge/sync.ts";
+import type { Json } from "../../domain/json.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+export interface SyncItemError extends SyncError {
+  readonly address: string;
+  readonly resource_id: string | null;
+}
+
+export interface SyncRow extends SyncInput, SyncCounts {
+  readonly mode: SyncMode;
+  readonly delete_missing: boolean;
+  readonly trigger: "request" | "schedule";
+  readonly state: SyncState;
+  readonly error: SyncError | null;
+  /** How many documents it looks at, as far as they are known. */
+  readonly total: number;
+  readonly cancel_requested_at: string | null;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
+/** How far the sources have been listed. */
+export type SyncPosition = { readonly source_no: number; readonly at: Json } | { readonly done: true };
+
+/** Errors of items that are shown with a sync. */
+const SHOWN_ERRORS = 100;
+/** Syncs of a knowledge base whose items are kept. */
+const KEPT = 5;
+
+const COLUMNS = `s.sync_id, s.org_id, s.knowledge_base_id, s.mode, s.delete_missing, s.trigger, s.state, s.error, s.added, s.updated, s.deleted,
+  s.unchanged, s.failed, s.total, s.cancel_requested_at, s.created_at, s.started_at, s.finished_at`;
+const ACTIVE = "s.state in ('pending', 'running')";
+
+/** Inserts a sync, `pending`; false where another one of the knowledge base is under way. In a transaction that has locked the knowledge base. */
+export async function insertSync(
+  db: Db,
+  sync: SyncInput & Pick<SyncRow, "mode" | "delete_missing" | "trigger">,
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "insert_sync",
+      text: `with inserted as (
+          insert into knowledge_syncs (sync_id, org_id, knowledge_base_id, mode, delete_missing, trigger)
+          select $1::uuid, $2::uuid, $3::uuid, $4::text, $5::boolean, $6::text
+          where not exists (select from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $3::uuid and ${ACTIVE})
+          on conflict do nothing returning sync_id)
+        update knowledge_bases k set last_sync_id = inserted.sync_id from inserted
+        where k.org_id = current_org() and k.knowledge_base_id = $3::uuid returning k.knowledge_base_id`,
+    },
+    [sync.sync_id, sync.org_id, sync.knowledge_base_id, sync.mode, sync.delete_missing, sync.trigger],
+  );
+  if (rows.length === 0) return false;
+  await db.query(
+    {
+      name: "remove_old_sync_items",
+      text: `delete from knowledge_sync_items where org_id = current_org() and sync_id in (
+          select sync_id from knowledge_syncs where org_id = current_org() and knowledge_base_id = $1::uuid
+          order by sync_id desc offset ${KEPT})`,
+    },
+    [sync.knowledge_base_id],
+  );
+  return true;
+}
+
+/** One sync, or null. */
+export async function findSync(db: Db, knowledgeBaseId: string, syncId: string): Promise<SyncRow | null> {
+  const rows = await db.query<SyncRow>(
+    {
+      name: "find_sync",
+      text: `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid and s.sync_id = $2::uuid`,
+    },
+    [knowledgeBaseId, syncId],
+  );
+  return rows[0] ?? null;
+}
+
+/** The sync of a knowledge base that is under way, or null. */
+export async function findActiveSync(db: Db, knowledgeBaseId: string): Promise<SyncRow | null> {
+  const rows = await db.query<SyncRow>(
+    {
+      name: "find_active_sync",
+      text: `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid and ${ACTIVE}`,
+    },
+    [knowledgeBaseId],
+  );
+  return rows[0] ?? null;
+}
+
+/** A page of a knowledge base's syncs. */
+export async function listSyncs(
+  db: Db,
+  knowledgeBaseId: string,
+  state: SyncState | null,
+  page: Keyset,
+): Promise<SyncRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<SyncRow>(
+    {
+      name: `list_syncs_${suffix}`,
+      text: `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid
+        and ($2::text is null or s.state = $2::text) and s.sync_id ${compare} $3::uuid order by s.sync_id ${order} limit $4::int`,
+    },
+    [knowledgeBaseId, state, bound, page.limit],
+  );
+}
+
+/** The first errors of a sync's items. */
+export async function listSyncErrors(db: Db, syncId: string): Promise<SyncItemError[]> {
+  return db.query<SyncItemError & Record<string, unknown>>(
+    {
+      name: "list_sync_errors",
+      text: `select address, resource_id, error->>'code' as code, error->>'message' as message from knowledge_sync_items
+        where org_id = current_org() and sync_id = $1::uuid and outcome = 'failed' order by item_id limit ${SHOWN_ERRORS}`,
+    },
+    [syncId],
+  );
+}
+
+/** Asks a sync to end; false where it has. */
+export async function requestSyncCancel(db: Db, syncId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "request_sync_cancel",
+      text: `update knowledge_syncs s set cancel_requested_at = coalesce(s.cancel_requested_at, now())
+        where s.org_id = current_org() and s.sync_id = $1::uuid and ${ACTIVE} returning s.sync_id`,
+    },
+    [syncId],
+  );
+  return rows.length === 1;
+}
+
+export interface SyncWork extends SyncRow {
+  readonly position: SyncPosition | null;
+  readonly listing_incomplete: boolean;
+}
+
+/** A sync that is under way, of a knowledge base that is there, and notes that somebody works on it; null for any other. */
+export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork | null> {
+  const rows = await db.query<SyncWork>(
+    {
+      name: "find_sync_to_work_on",
+      text: `update knowledge_syncs s set checked_at = now() from knowledge_bases k
+        where s.org_id = current_org() and s.sync_id = $1::uuid and ${ACTIVE} and k.knowledge_base_id = s.knowledge_base_id and k.deleted_at is null
+        returning ${COLUMNS}, s.position, s.listing_incomplete`,
+    },
+    [syncId],
+  );
+  return rows[0] ?? null;
+}
+
+/** Notes that a sync has begun; false where it has before. */
+export async function beginSync(db: Db, syncId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "begin_sync",
+      text: `update knowledge_syncs set state = 'running', started_at = now()
+        where org_id = current_org() and sync_id = $1::uuid and state = 'pending' returning sync_id`,
+    },
+    [syncId],
+  );
+  return rows.length === 1;
+}
+
+/** Moves the position of the listing; false where another one has moved it. */
+export async function moveSync(
+  db: Db,
+  syncId: string,
+  from: SyncPosition | null,
+  to: SyncPosition,
+  isIncomplete: boolean,
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "move_sync",
+      text: `update knowledge_syncs set position = $3::jsonb, listing_incomplete = listing_incomplete or $4::boolean
+        where org_id = current_org() and sync_id = $1::uuid and state = 'running' and position is not distinct from $2::jsonb returning sync_id`,
+    },
+    [syncId, from === null ? null : jsonb(from), jsonb(to), isIncomplete],
+  );
+  return rows.length === 1;
+}
+
+/** Refreshes what a sync says of its items, and answers what is still to be done: begun items are being indexed. */
+export async function countItems(db: Db, syncId: string): Promise<{ readonly open: number; readonly begun: number }> {
+  const rows = await db.query<{ open: number; begun: number }>(
+    {
+      name: "count_sync_items",
+      text: `with counted as (
+          select count(*) filter (where outcome = 'added')::int as added, count(*) filter (where outcome = 'updated')::int as updated,
+            count(*) filter (where outcome = 'deleted')::int as deleted, count(*) filter (where outcome = 'unchanged')::int as unchanged,
+            count(*) filter (where outcome = 'failed')::int as failed, count(*)::int as total,
+            count(*) filter (where outcome is null and revision is null)::int as open,
+            count(*) filter (where outcome is null and revision is not null)::int as begun
+          from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid),
+        written as (
+          update knowledge_syncs s set added = c.added, updated = c.updated, deleted = c.deleted, unchanged = c.unchanged, failed = c.failed, total = c.total
+          from counted c where s.org_id = current_org() and s.sync_id = $1::uuid)
+        select open, begun from counted`,
+    },
+    [syncId],
+  );
+  return rows[0] ?? { open: 0, begun: 0 };
+}
+
+/** Ends a sync that is under way; null where it has ended. A sync that was not a dry run and completed is the knowledge base's last one. */
+export async function endSync(
+  db: Db,
+  syncId: string,
+  state: "completed" | "failed" | "cancelled",
+  error: SyncError | null,
+): Promise<SyncRow | null> {
+  await countItems(db, syncId);
+  const rows = await db.query<SyncRow>(
+    {
+      name: "end_sync",
+      text: `update knowledge_syncs s set state = $2::text, error = $3::jsonb, finished_at = now(), started_at = coalesce(started_at, now())
+        where s.org_id = current_org() and s.sync_id = $1::uuid and ${ACTIVE} returning ${COLUMNS}`,
+    },
+    [syncId, state, error === null ? null : jsonb(error)],
+  );
+  const [ended] = rows;
+  if (ended === undefined) return null;
+  if (state === "completed" && ended.mode !== "dry_run") {
+    await db.query(
+      {
+        name: "mark_synced",
+        text: "update knowledge_bases set last_synced_at = now() where org_id = current_org() and knowledge_base_id = $1::uuid",
+      },
+      [ended.knowledge_base_id],
+    );
+  }
+  return ended;
+}
+
+/** Syncs of any organisation that nobody has worked on for some time; each is taken once. System only. */
+export async function takeIdleSyncs(db: Db, olderThanMs: number, limit: number): Promise<SyncRow[]> {
+  return db.query<SyncRow>(
+    {
+      name: "take_idle_syncs",
+      text: `update knowledge_syncs s set checked_at = now() from (
+          select sync_id from knowledge_syncs s where ${ACTIVE} and checked_at < now() - make_interval(secs => $1::float8 / 1000)
+          order by checked_at limit $2::int for update skip locked) d
+        where s.sync_id = d.sync_id returning ${COLUMNS}`,
+    },
+    [olderThanMs, limit],
+  );
+}

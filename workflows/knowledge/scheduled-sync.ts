@@ -1,0 +1,10 @@
+import { ownActivities } from "../activities.ts";
+import type { SyncActivities } from "../../activities/index.ts";
+import type { SyncInput } from "../../src/domain/knowledge/sync.ts";
+
+const TIMEOUT_MS = 60_000;
+
+/** Begins the sync that a schedule of Temporal asks for, unless one is under way. */
+export async function scheduledSync(base: Omit<SyncInput, "sync_id">): Promise<void> {
+  await ownActivities<SyncActivities>(TIMEOUT_MS).beginScheduledSync(base);
+}

@@ -1,0 +1,27 @@
+import { continueAsNew } from "@temporalio/workflow";
+import { ownActivities } from "../activities.ts";
+import type { SyncActivities } from "../../activities/index.ts";
+import type { SyncInput } from "../../src/domain/knowledge/sync.ts";
+
+/** Activities give the work back by themselves long before. */
+const STEP_TIMEOUT_MS = 600_000;
+/** Activities after which the history begins anew. */
+const MAX_ACTIVITIES = 200;
+
+/**
+ * Sees to it that some worker goes on with a sync until it has ended. How far it is, is in its rows: a worker that dies is
+ * noticed by its heartbeats, and another goes on where it was. The workflow holds nothing, however many documents there are.
+ */
+export async function syncKnowledgeBase(input: SyncInput): Promise<void> {
+  const { listSync, readSync, finishSync } = ownActivities<SyncActivities>(STEP_TIMEOUT_MS);
+  const steps = [listSync, readSync, finishSync];
+  let at = 0;
+  for (let made = 0; made < MAX_ACTIVITIES; made += 1) {
+    const outcome = await steps[at]?.(input);
+    // The end may show that there is more to read.
+    if (outcome === "more") at = Math.min(at, 1);
+    else at += 1;
+    if (outcome === "stop" || at === steps.length) return;
+  }
+  await continueAsNew<typeof syncKnowledgeBase>(input);
+}
