@@ -34,8 +34,8 @@ export interface ApiClient {
   patch<T>(path: string, body: unknown): Promise<T>;
   postForm<T>(path: string, form: FormData): Promise<T>;
   delete(path: string): Promise<void>;
-  /** Sends a file as the multipart part `file`. */
-  upload<T>(path: string, query: Query, file: UploadFile): Promise<T>;
+  /** Sends a file as the multipart part `file`, after fields. */
+  upload<T>(path: string, query: Query, file: UploadFile, fields?: Readonly<Record<string, string>>): Promise<T>;
   /** The events of a stream until the server closes it. */
   events(path: string, query?: Query): AsyncGenerator<StreamEvent>;
 }
@@ -72,8 +72,9 @@ export function apiClient(target: ApiTarget): ApiClient {
     async delete(path) {
       await send("DELETE", path, {}, {});
     },
-    async upload(path, query, file) {
+    async upload(path, query, file, fields = {}) {
       const form = new FormData();
+      for (const [name, value] of Object.entries(fields)) form.set(name, value);
       form.set("file", file.content, file.name);
       return json(await send("POST", path, query, { body: form }));
     },

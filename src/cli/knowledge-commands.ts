@@ -5,7 +5,9 @@ import { QUERY_STRATEGIES } from "../domain/knowledge/query.ts";
 import type { KnowledgeAnswer, KnowledgeResult, QueryStrategy } from "../domain/knowledge/query.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
+import { plainText } from "./plain-text.ts";
 import { invocation } from "./shell.ts";
+import { addDocumentCommands } from "./knowledge-documents.ts";
 import { readId, readNumber } from "./values.ts";
 
 interface Options extends ApiOptions {
@@ -38,9 +40,9 @@ interface KnowledgeBase {
 
 const PATH = "/v2/knowledge-bases";
 
-/** `kb create|list|query`. */
+/** `kb create|list|add|sync|query`. */
 export function addKnowledgeCommands(program: Command): void {
-  const kb = program.command("kb").description("knowledge bases: create, list and search them");
+  const kb = program.command("kb").description("knowledge bases: create, fill, sync and search them");
 
   withApiOptions(kb.command("create").description("create a knowledge base").argument("<name>"))
     .option("--description <text>", "for people")
@@ -61,7 +63,7 @@ export function addKnowledgeCommands(program: Command): void {
         },
       });
       show(options.json, base, () => [
-        `${base.knowledge_base_id}  ${clean(base.name)} (${modelOf(base)})`,
+        `${base.knowledge_base_id}  ${plainText(base.name)} (${modelOf(base)})`,
         `Search it: ${invocation()} kb query ${base.knowledge_base_id} "..."`,
       ]);
     });
@@ -75,7 +77,7 @@ export function addKnowledgeCommands(program: Command): void {
           ["KNOWLEDGE BASE", "NAME", "EMBEDDINGS", "DOCUMENTS", "INDEXED", "ERRORS", "REINDEX"],
           ...page.data.map((each) => [
             each.knowledge_base_id,
-            clean(each.name),
+            plainText(each.name),
             modelOf(each),
             String(each.total_files),
             String(each.total_indexed_files),
@@ -86,6 +88,8 @@ export function addKnowledgeCommands(program: Command): void {
       );
     },
   );
+
+  addDocumentCommands(kb);
 
   withApiOptions(
     kb
@@ -110,11 +114,11 @@ export function addKnowledgeCommands(program: Command): void {
 }
 
 const modelOf = ({ indexing_params }: KnowledgeBase): string =>
-  clean(indexing_params.embedding_params.embedding_model ?? "keywords only");
+  plainText(indexing_params.embedding_params.embedding_model ?? "keywords only");
 
 function linesOf(result: KnowledgeResult): string[] {
   const page = result.page_start === null ? "" : `, page ${result.page_start}`;
-  const place = clean(result.source_url ?? result.resource_path);
+  const place = plainText(result.source_url ?? result.resource_path);
   const head = `${result.rank}. ${place}${page}  (score ${result.score.toPrecision(3)})`;
   return [styleText("bold", head), highlighted(result)];
 }
@@ -125,13 +129,8 @@ function highlighted({ text, highlights }: KnowledgeResult): string {
   let shown = "";
   let at = 0;
   for (const { start, end } of highlights ?? []) {
-    shown += clean(text.slice(at, start)) + styleText(["bold", "yellow"], clean(text.slice(start, end)));
+    shown += plainText(text.slice(at, start)) + styleText(["bold", "yellow"], plainText(text.slice(start, end)));
     at = end;
   }
-  return shown + clean(text.slice(at));
-}
-
-/** Documents may hold sequences that a terminal would obey. */
-function clean(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n\t]/gu, "\ufffd");
+  return shown + plainText(text.slice(at));
 }

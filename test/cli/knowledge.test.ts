@@ -1,5 +1,9 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { create, index } from "../api/knowledge/bases.ts";
+import { scratchDirectory } from "../support/scratch.ts";
+import { startWebsite } from "../support/website.ts";
 import { openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { millrace } from "./millrace.ts";
@@ -41,5 +45,45 @@ describe("millrace kb", () => {
     expect(JSON.parse(plain.stdout).results).toHaveLength(1);
     const wrong = await millrace(["kb", "query", "handbook", "refund"], environment);
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("kb list")]);
+  });
+
+  it("adds files, folders and addresses, and syncs", async () => {
+    const { path, body } = await create(tenant);
+    const id = body.knowledge_base_id;
+    const folder = scratchDirectory();
+    mkdirSync(join(folder, "notes/.hidden"), { recursive: true });
+    writeFileSync(join(folder, "notes/refunds.md"), "# Refunds\n\nThey take ten days.");
+    writeFileSync(join(folder, "notes/.hidden/secret.md"), "Not for you.");
+    writeFileSync(join(folder, "tool.exe"), Buffer.from([0x4d, 0x5a, 0x90, 0]));
+    const site = await startWebsite({ "/hours": "We open at nine." });
+    const files = [join(folder, "notes"), join(folder, "tool.exe"), site.address("/hours")];
+    const added = await millrace(["kb", "add", id, ...files], environment);
+    expect([added.code, added.stdout]).toEqual([
+      1,
+      expect.stringMatching(/tool\.exe: .*415[^]*2 of 3 documents are indexed/),
+    ]);
+    writeFileSync(join(folder, "notes/refunds.md"), "# Refunds\n\nThey take twenty days.");
+    const again = await millrace(["kb", "add", id, ...files.slice(0, 1), "--json"], environment);
+    expect([again.code, JSON.parse(again.stdout)]).toEqual([
+      0,
+      [expect.objectContaining({ status: "indexed", error: null })],
+    ]);
+    const { data } = (await tenant.secret.get(`${path}/resources`)).body;
+    expect(data.map((each: { resource_path: string }) => each.resource_path).toSorted()).toEqual(
+      [site.address("/hours"), "refunds.md"].toSorted(),
+    );
+    site.pages.set("/hours", "We open at ten.");
+    const dry = await millrace(["kb", "sync", id, "--dry-run"], environment);
+    expect([dry.code, dry.stdout]).toEqual([
+      0,
+      expect.stringContaining("Dry run completed: 0 added, 1 updated, 0 deleted"),
+    ]);
+    const synced = await millrace(["kb", "sync", id, "--json"], environment);
+    expect(JSON.parse(synced.stdout)).toMatchObject({ state: "completed", counts: { updated: 1 } });
+    const found = await millrace(["kb", "query", id, "open"], environment);
+    expect(found.stdout).toContain("at ten.");
+    const missing = await millrace(["kb", "add", id, join(folder, "nothing.md")], environment);
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("cannot be read")]);
+    await site.close();
   });
 });

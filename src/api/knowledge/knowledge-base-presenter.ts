@@ -10,7 +10,10 @@ const MAX_ADDRESS = 2000;
 
 const webAddress = z
   .url({ protocol: /^https?$/, error: "an address that begins with http:// or https:// is expected" })
-  .max(MAX_ADDRESS);
+  .max(MAX_ADDRESS)
+  .refine((text) => !URL.canParse(text) || new URL(text).username === "", {
+    error: "an address without a user and a password is expected",
+  });
 
 export const websiteSourceSchema = z
   .strictObject({

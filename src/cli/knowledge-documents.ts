@@ -1,0 +1,191 @@
+import { readdir, stat } from "node:fs/promises";
+import { join, relative, sep } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Option } from "commander";
+import type { Command } from "commander";
+import { ApiRefusal } from "./api-client.ts";
+import type { ApiClient } from "./api-client.ts";
+import { CommandFailure } from "./failure.ts";
+import { openApi, show, withApiOptions } from "./options.ts";
+import type { ApiOptions } from "./options.ts";
+import { createProgress } from "./progress.ts";
+import { plainText } from "./plain-text.ts";
+import { openUploadFile } from "./upload-file.ts";
+import { readId } from "./values.ts";
+
+interface Options extends ApiOptions {
+  readonly json?: boolean;
+}
+
+interface SyncOptions extends Options {
+  readonly full?: boolean;
+  readonly dryRun?: boolean;
+  readonly keepMissing?: boolean;
+}
+
+interface Sync {
+  readonly sync_id: string;
+  readonly state: string;
+  readonly total: number;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly error: { readonly message: string } | null;
+  readonly errors: readonly { readonly address: string; readonly code: string; readonly message: string }[];
+}
+
+interface Added {
+  readonly name: string;
+  readonly resource_id: string | null;
+  status: string;
+  error: { readonly code: string; readonly message: string } | null;
+}
+
+const PATH = "/v2/knowledge-bases";
+const POLL_MS = 500;
+/** Documents that are sent, or asked for, at once. */
+const LANES = 4;
+const MAX_NAME = 512;
+const OVER = ["completed", "failed", "cancelled"];
+
+/** `kb add|sync`: what brings documents into a knowledge base, with progress until they are indexed. */
+export function addDocumentCommands(kb: Command): void {
+  const base = readId("a knowledge base", "kb list");
+
+  withApiOptions(
+    kb
+      .command("add")
+      .description("add files, folders and addresses; one that was added from here before is replaced")
+      .argument("<knowledge_base_id>", "which", base)
+      .argument("<what...>", "files, folders (without hidden files), http addresses"),
+  ).action(async (knowledgeBaseId: string, what: readonly string[], options: Options) => {
+    const { api } = openApi(options);
+    const names = (await Promise.all(what.map(filesOf))).flat();
+    const progress = createProgress();
+    const added: Added[] = [];
+    await inLanes(names, async (name) => {
+      added.push(await add(api, `${PATH}/${knowledgeBaseId}/resources`, name));
+      progress.show(`${added.length} of ${names.length} sent`);
+    });
+    await untilIndexed(api, `${PATH}/${knowledgeBaseId}/resources`, added, (done) =>
+      progress.show(`${done} of ${added.length} indexed`),
+    );
+    progress.end();
+    const failed = added.filter(({ status }) => status === "error");
+    show(options.json, added, () => [
+      ...failed.map(
+        ({ name, error }) => `${plainText(name)}: ${plainText(error?.message ?? "")} (${error?.code ?? ""})`,
+      ),
+      `${added.length - failed.length} of ${added.length} documents are indexed.`,
+    ]);
+    if (failed.length > 0) process.exitCode = 1;
+  });
+
+  withApiOptions(
+    kb
+      .command("sync")
+      .description("read the sources of a knowledge base again, and index what changed")
+      .argument("<knowledge_base_id>", "which", base),
+  )
+    .addOption(new Option("--full", "everything again, by the present settings").conflicts("dryRun"))
+    .option("--dry-run", "only tell what would be done")
+    .option("--keep-missing", "delete no page that its source lists no longer")
+    .action(async (knowledgeBaseId: string, options: SyncOptions) => {
+      const { api } = openApi(options);
+      const path = `${PATH}/${knowledgeBaseId}`;
+      const mode = options.full === true ? "full" : options.dryRun === true ? "dry_run" : "incremental";
+      const begun = await api.post<{ sync_id: string }>(`${path}/sync`, {
+        mode,
+        delete_missing: options.keepMissing !== true,
+      });
+      const progress = createProgress();
+      let sync: Sync;
+      for (;;) {
+        sync = await api.get<Sync>(`${path}/syncs/${begun.sync_id}`);
+        if (OVER.includes(sync.state)) break;
+        progress.show(`${Object.values(sync.counts).reduce((sum, each) => sum + each, 0)} of ${sync.total} documents`);
+        await delay(POLL_MS);
+      }
+      progress.end();
+      show(options.json, sync, () => [
+        ...sync.errors.map(({ address, code, message }) => `${plainText(address)}: ${plainText(message)} (${code})`),
+        `${mode === "dry_run" ? "Dry run" : "Sync"} ${sync.state}: ${Object.entries(sync.counts)
+          .map(([outcome, count]) => `${count} ${outcome}`)
+          .join(", ")}`,
+      ]);
+      if (sync.state === "completed") return;
+      throw new CommandFailure(
+        `The sync ${sync.sync_id} ${sync.state === "failed" ? `has failed: ${plainText(sync.error?.message ?? "")}` : "was cancelled"}.`,
+      );
+    });
+}
+
+/** An address as it is; a file; the files of a folder and its folders. */
+async function filesOf(what: string): Promise<string[]> {
+  if (/^https?:\/\//i.test(what)) return [what];
+  const found = await stat(what).catch((error: unknown) => {
+    throw new CommandFailure(`${what} cannot be read: ${error instanceof Error ? error.message : String(error)}`, 2);
+  });
+  if (!found.isDirectory()) return [what];
+  const entries = await readdir(what, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return files
+    .filter(
+      (file) =>
+        !relative(what, file)
+          .split(sep)
+          .some((part) => part.startsWith(".")),
+    )
+    .toSorted();
+}
+
+async function add(api: ApiClient, path: string, name: string): Promise<Added> {
+  try {
+    const answer = /^https?:\/\//i.test(name)
+      ? await api.post<{ resource_id: string; status: string }>(path, { url: name, on_duplicate: "replace" })
+      : await upload(api, path, name);
+    return { name, resource_id: answer.resource_id, status: answer.status, error: null };
+  } catch (error) {
+    // One that is refused keeps none of the others from being added.
+    if (!(error instanceof ApiRefusal) || ![409, 413, 415, 422].includes(error.status)) throw error;
+    return { name, resource_id: null, status: "error", error: { code: String(error.status), message: error.message } };
+  }
+}
+
+async function upload(api: ApiClient, path: string, name: string): Promise<{ resource_id: string; status: string }> {
+  // Its own name here, so that a file that has changed takes its own place.
+  const external_id = relative(process.cwd(), name).split(sep).join("/");
+  const fields = external_id.length > 0 && external_id.length <= MAX_NAME ? { external_id } : {};
+  return await api.upload(path, {}, await openUploadFile(name), fields);
+}
+
+/** Waits until each has been indexed or cannot be; notes which. */
+async function untilIndexed(
+  api: ApiClient,
+  path: string,
+  added: readonly Added[],
+  onProgress: (done: number) => void,
+): Promise<void> {
+  for (;;) {
+    const open = added.filter(({ status }) => !["indexed", "error", "deleted"].includes(status));
+    onProgress(added.length - open.length);
+    if (open.length === 0) return;
+    await delay(POLL_MS);
+    await inLanes(open, async (each) => {
+      try {
+        const { status, error } = await api.get<Added>(`${path}/${each.resource_id ?? ""}`);
+        Object.assign(each, { status, error });
+      } catch (error) {
+        if (!(error instanceof ApiRefusal) || error.status !== 404) throw error;
+        each.status = "deleted";
+      }
+    });
+  }
+}
+
+async function inLanes<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values();
+  await Promise.all(
+    Array.from({ length: LANES }, async () => {
+      for (const item of left) await work(item);
+    }),
+  );
+}
