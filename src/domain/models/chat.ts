@@ -1,0 +1,64 @@
+import type { Json, JsonObject } from "../json.ts";
+
+/** A call of a tool that a model asks for. */
+export interface ToolCall {
+  readonly call_id: string;
+  readonly name: string;
+  /** As the model wrote it, parsed; a text where it is no JSON. */
+  readonly input: Json;
+}
+
+/** A picture as a model takes it: an https address, or its bytes as base64. */
+export type ChatImage = { readonly url: string } | { readonly base64: string; readonly mime_type: string };
+
+/** A part of a conversation, in the order of the conversation. */
+export type ChatMessage =
+  | { readonly role: "system"; readonly content: string }
+  | { readonly role: "user"; readonly content: string; readonly images?: readonly ChatImage[] }
+  | { readonly role: "assistant"; readonly content: string; readonly tool_calls?: readonly ToolCall[] }
+  | {
+      readonly role: "tool";
+      readonly call_id: string;
+      readonly name: string;
+      readonly output: Json;
+      /** Whether the output tells of a failure. */
+      readonly failed?: boolean;
+    };
+
+/** A tool as a model sees it. */
+export interface ChatTool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of its input. */
+  readonly input_schema: JsonObject;
+}
+
+/** What a model is asked. */
+export interface ChatRequest {
+  readonly model: string;
+  readonly messages: readonly ChatMessage[];
+  readonly temperature?: number;
+  readonly max_tokens?: number;
+  /** JSON Schema of the answer; without it the answer is text. */
+  readonly schema?: JsonObject;
+  readonly tools?: readonly ChatTool[];
+}
+
+/** Why a model stopped. */
+export type FinishReason = "stop" | "length" | "content_filter" | "tool_calls" | "error" | "other";
+
+/** Tokens of a call, as its endpoint counted them; null where it did not. */
+export interface TokenCount {
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+  /** Of the input tokens, those that were read from the endpoint's cache. */
+  readonly cached_tokens: number | null;
+}
+
+/** A model's whole answer. */
+export interface ChatAnswer {
+  readonly text: string;
+  readonly tool_calls: readonly ToolCall[];
+  readonly finish_reason: FinishReason;
+  readonly tokens: TokenCount;
+}
