@@ -148,6 +148,14 @@ export const environmentSchema = z.object({
     .describe(
       "Encrypts stored secrets: base64 of 32 bytes, the same in every process; earlier ones after a comma. Unset, a key is made in the directory of the blobs; with blobs in S3 it has to be set",
     ),
+  MILLRACE_MODEL_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe(
+      "An OpenAI-compatible endpoint up to its version (http://localhost:11434/v1), for model nodes without a connection",
+    ),
+  MILLRACE_MODEL_KEY: z.string().min(1).optional().describe("Its bearer credential"),
+  MILLRACE_MODEL: z.string().min(1).optional().describe("The model that nodes without one use there"),
   MILLRACE_EMBEDDING_MODEL_DIR: z
     .string()
     .min(1)

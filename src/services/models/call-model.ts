@@ -1,0 +1,160 @@
+import { uuidv7 } from "uuidv7";
+import type { ChatAnswer, ChatRequest } from "../../domain/models/chat.ts";
+import { costOf } from "../../domain/models/prices.ts";
+import type { PriceTable } from "../../domain/models/prices.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import { fetchAdapter } from "../../platform/fetch/fetch-adapter.ts";
+import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
+import { redactSecrets } from "../../platform/logging/redaction.ts";
+import { ChatError, streamChat } from "../../platform/models/stream-chat.ts";
+import type { Database } from "../../stores/db.ts";
+import { insertModelCall } from "../../stores/models/model-calls.ts";
+import type { ModelChoice, ModelResolver, ResolvedModel } from "./resolve-model.ts";
+
+/** A question to a model, and on whose account it is. */
+export interface ModelCall {
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly run_id: string;
+  readonly path: string;
+  /** Attempt of the node, from 1. */
+  readonly attempt: number;
+  /** Step of the node's conversation, from 1. */
+  readonly step: number;
+  readonly choice: ModelChoice;
+  /** Asked in their order, where the one before cannot answer now. */
+  readonly fallback_models?: readonly string[] | undefined;
+  readonly request: Omit<ChatRequest, "model">;
+  readonly signal: AbortSignal;
+  readonly onText?: (text: string) => void;
+}
+
+/** An answer, and what it took. */
+export interface ModelReply extends ChatAnswer {
+  /** The model that answered. */
+  readonly model: string;
+  readonly usage: CallUsage;
+}
+
+export interface CallUsage {
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly total_tokens: number;
+  /** Null where the model has no price. */
+  readonly cost_usd: number | null;
+  /** Whether the endpoint did not count. */
+  readonly estimated: boolean;
+}
+
+export interface ModelCaller {
+  /** Asks a model once; each call is written down with its cost, however it ends. Throws NodeFailure, or the signal's reason. */
+  call(call: ModelCall): Promise<ModelReply>;
+}
+
+export interface ModelCallerDeps {
+  readonly db: Database;
+  readonly models: ModelResolver;
+  readonly guardedFetch: Pick<GuardedFetch, "open">;
+  readonly prices: PriceTable;
+}
+
+/** Longest silence of an endpoint before and between tokens (ms). */
+const SILENCE_MS = 120_000;
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Characters of a token, where its endpoint does not count them. */
+const CHARS_PER_TOKEN = 4;
+
+export function createModelCaller({ db, models, guardedFetch, prices }: ModelCallerDeps): ModelCaller {
+  // How long a call may take is the node's own setting, and arrives by the signal.
+  const limits = { headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
+  const fetch = fetchAdapter(guardedFetch, { limits, secretHeaders: ["x-api-key", "api-key"] });
+
+  async function ask(call: ModelCall, resolved: ResolvedModel): Promise<ModelReply> {
+    const { connection, endpoint, model } = resolved;
+    const began = Date.now();
+    let received = "";
+    const asked = JSON.stringify(call.request.messages);
+    const write = async (finish: string, tokens: ChatAnswer["tokens"] | null): Promise<CallUsage> => {
+      const input = tokens?.input_tokens ?? Math.ceil(asked.length / CHARS_PER_TOKEN);
+      const output = tokens?.output_tokens ?? Math.ceil(received.length / CHARS_PER_TOKEN);
+      const cached = tokens?.cached_tokens ?? 0;
+      const estimated = tokens === null || tokens.input_tokens === null || tokens.output_tokens === null;
+      const cost_usd = costOf(prices, model, { input, output, cached });
+      await db.org(call.org_id, (connected) =>
+        insertModelCall(connected, {
+          call_id: uuidv7(),
+          org_id: call.org_id,
+          project_id: call.project_id,
+          run_id: call.run_id,
+          path: call.path,
+          attempt: call.attempt,
+          step: call.step,
+          model,
+          connection_id: connection?.connection_id ?? null,
+          input_tokens: input,
+          output_tokens: output,
+          cached_tokens: cached,
+          cost_usd,
+          latency_ms: Date.now() - began,
+          finish_reason: finish,
+          estimated,
+        }),
+      );
+      return { input_tokens: input, output_tokens: output, total_tokens: input + output, cost_usd, estimated };
+    };
+    try {
+      const answer = await streamChat(
+        fetch,
+        endpoint,
+        { ...call.request, model },
+        {
+          signal: call.signal,
+          silenceMs: SILENCE_MS,
+          onText(text) {
+            received += text;
+            call.onText?.(text);
+          },
+        },
+      );
+      await connection?.accepted();
+      return { ...answer, model, usage: await write(answer.finish_reason, answer.tokens) };
+    } catch (error) {
+      if (error instanceof ChatError) {
+        if (error.status === 401 && connection)
+          await connection.rejected(`${new URL(endpoint.base_url).origin} answered 401.`);
+        // What was refused before the model began costs nothing.
+        if (received !== "") await write(error.failure, null);
+        throw toNodeFailure(error, resolved.secrets);
+      }
+      if (call.signal.aborted && received !== "") await write("cancelled", null);
+      throw error;
+    }
+  }
+
+  return {
+    async call(call) {
+      const names = [call.choice.model, ...(call.fallback_models ?? [])];
+      for (const [at, model] of names.entries()) {
+        const resolved = await models.resolve(call.org_id, { ...call.choice, model });
+        try {
+          return await ask(call, resolved);
+        } catch (error) {
+          const isLast = at === names.length - 1;
+          if (isLast || !(error instanceof NodeFailure) || !error.retryable) throw error;
+        }
+      }
+      throw new Error("there is always a model to ask");
+    },
+  };
+}
+
+function toNodeFailure(error: ChatError, secrets: readonly string[]): NodeFailure {
+  let message = error.message;
+  for (const secret of secrets) message = message.replaceAll(secret, "[redacted]");
+  return new NodeFailure(error.failure, redactSecrets(message), {
+    retryable: error.retryable,
+    upstream: true,
+    retry_after_ms: error.retry_after_ms,
+    cause: error,
+  });
+}

@@ -1,0 +1,76 @@
+import type { Config } from "../../config.ts";
+import { textOf } from "../../domain/providers/connection.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import type { ChatEndpoint } from "../../platform/models/stream-chat.ts";
+import type { Database } from "../../stores/db.ts";
+import { getSettings } from "../../stores/models/settings.ts";
+import type { ConnectionResolver, ResolvedConnection } from "../providers/resolve-connection.ts";
+
+/** The model a node names; what it leaves out comes from the organisation, then from the installation. */
+export interface ModelChoice {
+  readonly model?: string | undefined;
+  readonly connection_id?: string | undefined;
+}
+
+/** A model that is about to be called. It has the credential in it: it stays inside the activity that resolved it. */
+export interface ResolvedModel {
+  readonly endpoint: ChatEndpoint;
+  readonly model: string;
+  /** Null for the installation's own endpoint. */
+  readonly connection: ResolvedConnection | null;
+  /** What must be masked in whatever leaves the activity. */
+  readonly secrets: readonly string[];
+}
+
+export interface ModelResolver {
+  /** Throws NodeFailure `model_not_configured`, or what the connection's resolver throws. */
+  resolve(orgId: string, choice: ModelChoice): Promise<ResolvedModel>;
+}
+
+export interface ModelResolverDeps {
+  readonly db: Database;
+  readonly connections: ConnectionResolver;
+  readonly config: Pick<Config, "MILLRACE_MODEL_URL" | "MILLRACE_MODEL_KEY" | "MILLRACE_MODEL">;
+}
+
+const WAY_OUT =
+  "Set a default connection and model with PATCH /v2/settings, name `connection_id` and `model` in the node, or set MILLRACE_MODEL_URL and MILLRACE_MODEL";
+
+export function createModelResolver({ db, connections, config }: ModelResolverDeps): ModelResolver {
+  return {
+    async resolve(orgId, choice) {
+      const settings = await db.org(orgId, getSettings);
+      const connectionId = choice.connection_id ?? settings.default_connection_id;
+      const byInstallation = connectionId === null;
+      const model = choice.model ?? settings.default_model ?? (byInstallation ? config.MILLRACE_MODEL : undefined);
+      if (model === undefined) throw new NodeFailure("model_not_configured", `No model is configured. ${WAY_OUT}.`);
+      if (!byInstallation) {
+        const connection = await connections.resolve(orgId, connectionId);
+        return { endpoint: await endpointOf(connection), model, connection, secrets: connection.secrets };
+      }
+      const { MILLRACE_MODEL_URL: url, MILLRACE_MODEL_KEY: key } = config;
+      if (url === undefined) throw new NodeFailure("model_not_configured", `No model is configured. ${WAY_OUT}.`);
+      const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
+      const endpoint: ChatEndpoint = { protocol: "openai", base_url: url.replace(/\/+$/, ""), headers };
+      return { endpoint, model, connection: null, secrets: key === undefined ? [] : [key] };
+    },
+  };
+}
+
+async function endpointOf(connection: ResolvedConnection): Promise<ChatEndpoint> {
+  const { provider_id } = connection.provider;
+  const base = textOf(connection.credential, "base_url").replace(/\/+$/, "");
+  const authorization = await connection.authorize();
+  switch (provider_id) {
+    case "openai_compatible":
+      return { protocol: "openai", base_url: base, ...authorization };
+    case "anthropic":
+      // The connection's address is that of the service; its SDK wants the version as well.
+      return { protocol: "anthropic", base_url: `${base}/v1`, ...authorization };
+    default:
+      throw new NodeFailure(
+        "model_not_configured",
+        `The connection "${connection.name}" is of ${provider_id}, which has no models; it takes openai_compatible or anthropic.`,
+      );
+  }
+}
