@@ -13,6 +13,7 @@ import { createDocumentParser } from "./platform/parsing/document-parser.ts";
 import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
 import { createKnowledgeExecutor } from "../activities/nodes/knowledge.ts";
+import { createLlmExecutor } from "../activities/nodes/llm.ts";
 import { createUrlExecutor } from "../activities/nodes/url.ts";
 import { createFailureObserver } from "../activities/observe-failures.ts";
 import { createWebhookActivities } from "../activities/webhooks/deliver-shard.ts";
@@ -27,6 +28,10 @@ import { startScheduleSweeper } from "./services/knowledge/schedule.ts";
 import { startSyncSweeper } from "./services/knowledge/sync.ts";
 import { startKnowledgeHousekeeping } from "./services/knowledge/housekeeping.ts";
 import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
+import { createModelCaller } from "./services/models/call-model.ts";
+import { createModelResolver } from "./services/models/resolve-model.ts";
+import { createOwnFetch } from "./platform/fetch/own-fetch.ts";
+import { MODEL_PRICES } from "./domain/models/prices.ts";
 import { createConnectionResolver } from "./services/providers/resolve-connection.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createShardStarter } from "./temporal/deliveries.ts";
@@ -70,12 +75,21 @@ const deps = {
   onFault: (err: unknown, { run: { run_id, org_id, project_id } }: RunReport) =>
     logger.warn({ err, run_id, org_id, project_id }, "the end of a run could not be written yet"),
 };
+const connections = createConnectionResolver({ db, secrets, guardedFetch });
+const ownFetch = createOwnFetch(config.MILLRACE_PRIVATE_HOSTS, [config.MILLRACE_MODEL_URL]);
+shutdown.add("connections to models", () => ownFetch.close());
+const models = createModelCaller({
+  db,
+  models: createModelResolver({ db, connections, guardedFetch, ownFetch, config }),
+  prices: MODEL_PRICES,
+});
 const nodes = createNodeActivities({
   ...deps,
   executors: {
     http: createHttpExecutor({ evaluation, guardedFetch, version: VERSION }),
     code: createCodeExecutor({ sandbox, evaluation }),
     knowledge: createKnowledgeExecutor({ evaluation, knowledge: knowledge.deps }),
+    llm: createLlmExecutor({ evaluation, models }),
     url: createUrlExecutor({
       guardedFetch,
       version: VERSION,
@@ -90,7 +104,6 @@ const nodes = createNodeActivities({
     }),
   },
 });
-const connections = createConnectionResolver({ db, secrets, guardedFetch });
 const providers = createProviderActivities({ ...deps, connections, guardedFetch, version: VERSION });
 const webhooks = startWebhooks({
   db,

@@ -4,6 +4,7 @@ import type { Scope } from "../../src/domain/flow/plan/types.ts";
 /** What a node's executor is given: everything is resolved, nothing is a reference any more. */
 export interface NodeExecution<Config> {
   readonly org_id: string;
+  readonly project_id: string;
   readonly run_id: string;
   /** Where the node stands in the run, e.g. "map-0[3]/http-0". */
   readonly path: string;

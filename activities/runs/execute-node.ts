@@ -35,6 +35,7 @@ export interface NodeExecutors {
   readonly code: NodeExecutor<NodeConfigs["code"]>;
   readonly url: NodeExecutor<{ readonly url: string }>;
   readonly knowledge: NodeExecutor<NodeConfigs["knowledge"]>;
+  readonly llm: NodeExecutor<NodeConfigs["llm"]>;
 }
 
 export interface ExecuteNodeDeps {
@@ -173,6 +174,7 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
   async function execute(node: PlanNode, scope: Scope, input: ExecuteInput, signal: AbortSignal): Promise<NodeOutcome> {
     const execution = {
       org_id: input.run.org_id,
+      project_id: input.run.project_id,
       run_id: input.run.run_id,
       path: input.path,
       attempt: input.attempt,
@@ -187,6 +189,8 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
         return executors.code({ ...execution, config: node.config as unknown as NodeConfigs["code"] });
       case "knowledge":
         return executors.knowledge({ ...execution, config: node.config as unknown as NodeConfigs["knowledge"] });
+      case "llm":
+        return executors.llm({ ...execution, config: node.config as unknown as NodeConfigs["llm"] });
       case "url": {
         const given = Object.hasOwn(scope.inputs, node.id) ? scope.inputs[node.id] : undefined;
         const url = given ?? (node.config as unknown as NodeConfigs["url"]).default;

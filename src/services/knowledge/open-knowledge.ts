@@ -4,7 +4,7 @@ import { createEndpointEmbedder } from "../../platform/embeddings/endpoint-embed
 import { createLocalEmbedder } from "../../platform/embeddings/local-embedder.ts";
 import { createReranker } from "../../platform/embeddings/reranker.ts";
 import type { Embedder } from "../../platform/embeddings/types.ts";
-import { createGuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
+import { createOwnFetch } from "../../platform/fetch/own-fetch.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import { readOcrData } from "../../platform/ocr/ocr-data.ts";
 import { createNearestSearch } from "../../platform/vectors/nearest.ts";
@@ -41,7 +41,10 @@ export interface Knowledge {
 export function openKnowledge(config: KnowledgeConfig, database: Database): Knowledge {
   const local = createLocalEmbedder({ modelDir: config.MILLRACE_EMBEDDING_MODEL_DIR });
   const nearest = createNearestSearch();
-  const outbound = createModelFetch(config);
+  const outbound = createOwnFetch(config.MILLRACE_PRIVATE_HOSTS, [
+    config.MILLRACE_EMBEDDINGS_URL,
+    config.MILLRACE_RERANK_URL,
+  ]);
   const embedders = createEmbedderSource(config, local, outbound);
   const reranker =
     config.MILLRACE_RERANK_URL === undefined
@@ -63,16 +66,6 @@ export function openKnowledge(config: KnowledgeConfig, database: Database): Know
       await Promise.all([local.close(), nearest.close(), outbound.close()]);
     },
   };
-}
-
-/** Endpoints of models are configuration, not something a user chose: they may be private. Nothing else may that is not allowed elsewhere. */
-function createModelFetch(config: KnowledgeConfig): GuardedFetch {
-  const urls = [config.MILLRACE_EMBEDDINGS_URL, config.MILLRACE_RERANK_URL].filter((url) => url !== undefined);
-  const hosts = urls.map((text) => {
-    const { hostname, port, protocol } = new URL(text);
-    return `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
-  });
-  return createGuardedFetch({ allow: [...config.MILLRACE_PRIVATE_HOSTS, ...hosts] });
 }
 
 function createEmbedderSource(

@@ -3,8 +3,6 @@ import type { ChatAnswer, ChatRequest } from "../../domain/models/chat.ts";
 import { costOf } from "../../domain/models/prices.ts";
 import type { PriceTable } from "../../domain/models/prices.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
-import { fetchAdapter } from "../../platform/fetch/fetch-adapter.ts";
-import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import { redactSecrets } from "../../platform/logging/redaction.ts";
 import { ChatError, streamChat } from "../../platform/models/stream-chat.ts";
 import type { Database } from "../../stores/db.ts";
@@ -54,23 +52,17 @@ export interface ModelCaller {
 export interface ModelCallerDeps {
   readonly db: Database;
   readonly models: ModelResolver;
-  readonly guardedFetch: Pick<GuardedFetch, "open">;
   readonly prices: PriceTable;
 }
 
 /** Longest silence of an endpoint before and between tokens (ms). */
 const SILENCE_MS = 120_000;
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** Characters of a token, where its endpoint does not count them. */
 const CHARS_PER_TOKEN = 4;
 
-export function createModelCaller({ db, models, guardedFetch, prices }: ModelCallerDeps): ModelCaller {
-  // How long a call may take is the node's own setting, and arrives by the signal.
-  const limits = { headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
-  const fetch = fetchAdapter(guardedFetch, { limits, secretHeaders: ["x-api-key", "api-key"] });
-
+export function createModelCaller({ db, models, prices }: ModelCallerDeps): ModelCaller {
   async function ask(call: ModelCall, resolved: ResolvedModel): Promise<ModelReply> {
-    const { connection, endpoint, model } = resolved;
+    const { connection, endpoint, model, fetch } = resolved;
     const began = Date.now();
     let received = "";
     const asked = JSON.stringify(call.request.messages);

@@ -1,6 +1,8 @@
 import type { Config } from "../../config.ts";
 import { textOf } from "../../domain/providers/connection.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
+import { fetchAdapter } from "../../platform/fetch/fetch-adapter.ts";
+import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import type { ChatEndpoint } from "../../platform/models/stream-chat.ts";
 import type { Database } from "../../stores/db.ts";
 import { getSettings } from "../../stores/models/settings.ts";
@@ -18,6 +20,8 @@ export interface ResolvedModel {
   readonly model: string;
   /** Null for the installation's own endpoint. */
   readonly connection: ResolvedConnection | null;
+  /** Reaches this endpoint, with its redirects and addresses checked. */
+  readonly fetch: typeof fetch;
   /** What must be masked in whatever leaves the activity. */
   readonly secrets: readonly string[];
 }
@@ -30,13 +34,32 @@ export interface ModelResolver {
 export interface ModelResolverDeps {
   readonly db: Database;
   readonly connections: ConnectionResolver;
+  /** For addresses that somebody put into a connection. */
+  readonly guardedFetch: Pick<GuardedFetch, "open">;
+  /** For the installation's own endpoint, which may be private. */
+  readonly ownFetch: Pick<GuardedFetch, "open">;
   readonly config: Pick<Config, "MILLRACE_MODEL_URL" | "MILLRACE_MODEL_KEY" | "MILLRACE_MODEL">;
 }
 
 const WAY_OUT =
   "Set a default connection and model with PATCH /v2/settings, name `connection_id` and `model` in the node, or set MILLRACE_MODEL_URL and MILLRACE_MODEL";
 
-export function createModelResolver({ db, connections, config }: ModelResolverDeps): ModelResolver {
+/** How long a call may take is the node's own setting, and arrives by a signal. */
+const DAY_MS = 24 * 60 * 60 * 1000;
+const FETCH_OPTIONS = {
+  limits: { headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS },
+  secretHeaders: ["x-api-key", "api-key"],
+};
+
+export function createModelResolver({
+  db,
+  connections,
+  guardedFetch,
+  ownFetch,
+  config,
+}: ModelResolverDeps): ModelResolver {
+  const outside = fetchAdapter(guardedFetch, FETCH_OPTIONS);
+  const inside = fetchAdapter(ownFetch, FETCH_OPTIONS);
   return {
     async resolve(orgId, choice) {
       const settings = await db.org(orgId, getSettings);
@@ -46,13 +69,14 @@ export function createModelResolver({ db, connections, config }: ModelResolverDe
       if (model === undefined) throw new NodeFailure("model_not_configured", `No model is configured. ${WAY_OUT}.`);
       if (!byInstallation) {
         const connection = await connections.resolve(orgId, connectionId);
-        return { endpoint: await endpointOf(connection), model, connection, secrets: connection.secrets };
+        const endpoint = await endpointOf(connection);
+        return { endpoint, model, connection, fetch: outside, secrets: connection.secrets };
       }
       const { MILLRACE_MODEL_URL: url, MILLRACE_MODEL_KEY: key } = config;
       if (url === undefined) throw new NodeFailure("model_not_configured", `No model is configured. ${WAY_OUT}.`);
       const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
       const endpoint: ChatEndpoint = { protocol: "openai", base_url: url.replace(/\/+$/, ""), headers };
-      return { endpoint, model, connection: null, secrets: key === undefined ? [] : [key] };
+      return { endpoint, model, connection: null, fetch: inside, secrets: key === undefined ? [] : [key] };
     },
   };
 }

@@ -32,6 +32,7 @@ async function execute(
 ): Promise<NodeOutcome> {
   return await createCodeExecutor({ sandbox: within, evaluation })({
     org_id: "018f0000-0000-7000-8000-000000000001",
+    project_id: "project",
     run_id: "run-1",
     path: "code-0",
     attempt: 1,

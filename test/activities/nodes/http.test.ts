@@ -39,6 +39,7 @@ async function run(config: Record<string, unknown>, overrides: Overrides = {}): 
     typeof config["url"] === "string" && config["url"].startsWith("/") ? target.url + config["url"] : config["url"];
   return await createHttpExecutor({ evaluation, guardedFetch: overrides.fetch ?? guardedFetch, version: "1.2.3" })({
     org_id: "org",
+    project_id: "project",
     run_id: "run",
     path: "http-0",
     attempt: 1,
@@ -157,6 +158,7 @@ describe("the request of an http node", () => {
     const headers = { Authorization: "Bearer abc", "X-Api-Key": "abc", "X-Functions-Key": "abc", "X-Plain": "1" };
     await execute({
       org_id: "org",
+      project_id: "project",
       run_id: "run",
       path: "http-0",
       attempt: 1,

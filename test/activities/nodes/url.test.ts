@@ -35,6 +35,7 @@ afterAll(async () => {
 async function load(url: string) {
   return await createUrlExecutor({ guardedFetch, parseDocument, version: "1.2.3" })({
     org_id: "org",
+    project_id: "project",
     run_id: "run",
     path: "url-0",
     attempt: 1,
@@ -158,6 +159,7 @@ describe("a url node", () => {
     });
     const execution = {
       org_id: "org",
+      project_id: "project",
       run_id: "run",
       path: "url-0",
       attempt: 1,

@@ -27,6 +27,7 @@ export const EXECUTORS: Readonly<Record<NodeKind, Executor>> = {
   http: executeActivity,
   code: executeActivity,
   knowledge: executeActivity,
+  llm: executeActivity,
   map: executeMap,
   loop: executeLoop,
   subflow: executeSubflow,

@@ -8,6 +8,7 @@ import { guardSpec, type GuardConfig } from "./guard.ts";
 import { httpSpec, type HttpConfig } from "./http.ts";
 import { inputSpec, type InputConfig } from "./input.ts";
 import { knowledgeSpec, type KnowledgeConfig } from "./knowledge.ts";
+import { llmSpec, type LlmConfig } from "./llm.ts";
 import { loopSpec, type LoopConfig } from "./loop.ts";
 import { mapSpec, type MapConfig } from "./map.ts";
 import { outputSpec, type OutputConfig } from "./output.ts";
@@ -32,6 +33,7 @@ export interface NodeConfigs {
   http: HttpConfig;
   code: CodeConfig;
   knowledge: KnowledgeConfig;
+  llm: LlmConfig;
   map: MapConfig;
   loop: LoopConfig;
   subflow: SubflowConfig;
@@ -52,6 +54,7 @@ const specs: { readonly [Kind in NodeKind]: NodeSpec<NodeConfigs[Kind]> } = {
   http: httpSpec,
   code: codeSpec,
   knowledge: knowledgeSpec,
+  llm: llmSpec,
   map: mapSpec,
   loop: loopSpec,
   subflow: subflowSpec,

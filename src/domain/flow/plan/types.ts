@@ -14,6 +14,7 @@ export const NODE_KINDS = [
   "http",
   "code",
   "knowledge",
+  "llm",
   "map",
   "loop",
   "subflow",

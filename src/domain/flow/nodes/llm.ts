@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { jsonObjectSchema } from "../../json-schema.ts";
+import { createFormCompiler } from "../forms/form.ts";
+import { cel, liquid, NETWORK_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec } from "./spec.ts";
+
+/** How a node chooses its model; what is left out comes from the organisation, then from the installation. */
+export const modelConfig = {
+  model: z.string().min(1).max(256).exactOptional().describe("The name the endpoint knows"),
+  connection_id: z
+    .uuid()
+    .toLowerCase()
+    .exactOptional()
+    .describe("A connection of provider openai_compatible or anthropic"),
+};
+
+export const llmConfig = z.strictObject({
+  ...modelConfig,
+  prompt: z.string().min(1).describe("Liquid: what the model is asked"),
+  system: z.string().exactOptional().describe("Liquid: what it is told beforehand"),
+  messages: z
+    .string()
+    .exactOptional()
+    .describe("CEL that yields `[{role, content}]`: an earlier conversation, put before the prompt"),
+  temperature: z.number().min(0).max(2).exactOptional(),
+  max_tokens: z.int().min(1).max(1_000_000).exactOptional().describe("Longest answer"),
+  schema: jsonObjectSchema.exactOptional().describe("JSON Schema 2020-12 of the answer, which is then JSON"),
+  fallback_models: z
+    .array(z.string().min(1).max(256))
+    .max(5)
+    .exactOptional()
+    .describe("Asked in their order where the model cannot answer now"),
+});
+export type LlmConfig = z.infer<typeof llmConfig>;
+
+export const llmSpec: NodeSpec<LlmConfig> = {
+  description: "Asks a language model",
+  config: llmConfig,
+  execution: () => "activity",
+  handles: () => ONLY_OUT,
+  expressions: ({ prompt, system, messages }) => [
+    liquid(prompt, "prompt"),
+    ...(system === undefined ? [] : [liquid(system, "system")]),
+    ...(messages === undefined ? [] : [cel(messages, "messages")]),
+  ],
+  faults: ({ schema }) => schemaFaults(schema),
+  retry: NETWORK_RETRY,
+  timeout_ms: 300_000,
+  io: {
+    output: ({ schema }) => ({
+      type: "object",
+      properties: {
+        text: { type: "string" },
+        json: schema ?? { type: "null" },
+        tool_calls: { type: "array", items: { type: "object" } },
+        usage: { type: "object" },
+        finish_reason: { type: "string" },
+        citations: { type: "array", items: { type: "object" } },
+      },
+      required: ["text", "json", "tool_calls", "usage", "finish_reason", "citations"],
+    }),
+  },
+};
+
+function schemaFaults(schema: LlmConfig["schema"]): ConfigFault[] {
+  if (schema === undefined) return [];
+  const checked = createFormCompiler()(schema);
+  return checked.ok ? [] : [{ path: ["schema"], severity: "error", message: checked.message }];
+}

@@ -1,0 +1,16 @@
+import { createGuardedFetch } from "./guarded-fetch.ts";
+import type { GuardedFetch } from "./guarded-fetch.ts";
+
+/**
+ * A guarded fetch for services whose addresses are configuration, not something a user chose: they may be private. Beside them
+ * it reaches what every guarded fetch may.
+ */
+export function createOwnFetch(allow: readonly string[], urls: ReadonlyArray<string | undefined>): GuardedFetch {
+  const hosts = urls
+    .filter((url) => url !== undefined)
+    .map((text) => {
+      const { hostname, port, protocol } = new URL(text);
+      return `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
+    });
+  return createGuardedFetch({ allow: [...allow, ...hosts] });
+}

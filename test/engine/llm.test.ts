@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { COUNTED, startChatServer } from "../support/chat-server.ts";
+import type { ChatServer } from "../support/chat-server.ts";
+import { flow } from "./support.ts";
+
+let server: ChatServer;
+let mine: ApiTenant;
+const connections = new Map<string, string>();
+beforeAll(async () => {
+  server = await startChatServer();
+  mine = await openTenant();
+  const credentials = { openai_compatible: `${server.url}/v1`, anthropic: server.url };
+  for (const [provider_id, base_url] of Object.entries(credentials)) {
+    const { body } = await mine.secret.post("/v2/connections", {
+      name: provider_id,
+      provider_id,
+      scheme: "api_key",
+      credential: { api_key: "sk-planted", base_url },
+    });
+    connections.set(provider_id, body.connection_id);
+  }
+});
+afterAll(() => server.close());
+
+async function ask(config: Record<string, unknown>, text: string, more: Record<string, unknown> = {}) {
+  const nodes = [
+    { id: "in-0", type: "input" },
+    {
+      id: "llm-0",
+      type: "llm",
+      config: { model: "tiny", connection_id: connections.get("openai_compatible"), prompt: "{{in-0}}", ...config },
+      retry: { max_attempts: 2, initial_interval_ms: 10 },
+      ...more,
+    },
+    { id: "out-0", type: "output" },
+  ];
+  const project = await mine.deploy(flow(nodes, ["in-0>llm-0", "llm-0>out-0"]));
+  return mine.public.post(`/inference/v0/run/${mine.org_id}/${project}`, { "in-0": text });
+}
+
+async function nodeOf(runId: string) {
+  const { body } = await mine.secret.get(`/v2/runs/${runId}`, { query: { expand: "nodes" } });
+  return body.nodes.find((each: { node_id: string }) => each.node_id === "llm-0");
+}
+
+describe("a node that asks a model", () => {
+  it.each(["openai_compatible", "anthropic"])("answers with its text, through a connection of %s", async (provider) => {
+    const connection_id = connections.get(provider);
+    const { status, body } = await ask({ connection_id, system: "Be brief.", temperature: 0 }, "Hello {{7*7}}");
+    expect([status, body.outputs]).toEqual([200, { "out-0": "You said: Hello {{7*7}}" }]);
+    const { output } = await nodeOf(body.run_id);
+    const total = COUNTED.input + COUNTED.output;
+    expect(output.usage).toMatchObject({ input_tokens: COUNTED.input, total_tokens: total, estimated: false });
+    expect(JSON.stringify(server.calls.at(-1)?.body)).toContain("Be brief.");
+  });
+
+  it("hands on JSON by a schema, and has it repaired once", async () => {
+    const schema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+    server.next({ text: ['{"n": "four"}'] }, { text: ['```json\n{"n": 4}\n```'] });
+    const { status, body } = await ask({ schema }, "Two and two?");
+    expect([status, body.outputs]).toEqual([200, { "out-0": { n: 4 } }]);
+    expect(server.calls.at(-1)?.body.messages.at(-1).content).toContain("n:");
+    server.next(...Array.from({ length: 4 }, () => ({ text: ["four"] })));
+    const failed = await ask({ schema }, "Two and two?");
+    expect([failed.status, failed.body.error.code]).toEqual([502, "model_answer_invalid"]);
+  });
+
+  it("tries again where the endpoint is busy, and then another model", async () => {
+    server.next({ status: 429, headers: { "retry-after": "0" } }, { text: ["at last"] });
+    expect((await ask({}, "x")).body.outputs).toEqual({ "out-0": "at last" });
+    server.next({ status: 503 }, { text: ["from another"] });
+    expect((await ask({ fallback_models: ["other"] }, "x")).body.outputs).toEqual({ "out-0": "from another" });
+    expect(server.calls.at(-1)?.body.model).toBe("other");
+  });
+
+  it("says what is wrong, without the key", async () => {
+    server.next({ status: 401, error: "Incorrect API key provided: sk-planted" });
+    const { status, body } = await ask({}, "x");
+    expect([status, body.error.code]).toEqual([502, "model_refused"]);
+    expect(JSON.stringify(body)).not.toContain("sk-planted");
+    const none = await ask({ connection_id: undefined, model: undefined }, "x");
+    expect([none.status, none.body.error.code]).toEqual([500, "model_not_configured"]);
+    expect(none.body.error.message).toContain("MILLRACE_MODEL_URL");
+  });
+
+  it("closes the request of a run that is cancelled", async () => {
+    server.next({ text: ["a", "b"], pauseMs: 60_000 });
+    const before = server.calls.length;
+    const project = await mine.deploy(
+      flow(
+        [
+          {
+            id: "llm-0",
+            type: "llm",
+            config: { model: "m", connection_id: connections.get("openai_compatible"), prompt: "x" },
+          },
+          { id: "out-0", type: "output" },
+        ],
+        ["llm-0>out-0"],
+      ),
+    );
+    const { body: run } = await mine.secret.post("/v2/runs", { project_id: project, inputs: {} });
+    await expect.poll(() => server.calls.length).toBe(before + 1);
+    await mine.secret.post(`/v2/runs/${run.run_id}/cancel`, {});
+    await expect.poll(() => server.calls.at(-1)?.aborted).toBe(true);
+  });
+});

@@ -1,0 +1,196 @@
+import { createServer } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** What the server answers a request with. */
+export interface ChatReply {
+  /** Sent in these pieces. */
+  readonly text?: readonly string[];
+  readonly tools?: ReadonlyArray<{ readonly id: string; readonly name: string; readonly input: unknown }>;
+  readonly finish?: "stop" | "length" | "refusal";
+  /** Instead of an answer. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly error?: string;
+  /** Breaks the connection after the text. */
+  readonly cut?: true;
+  /** Waits before each piece of text (ms). */
+  readonly pauseMs?: number;
+  /** Sends this body, whatever it is, as the answer. */
+  readonly raw?: string;
+}
+
+export interface ChatCall {
+  readonly path: string;
+  readonly headers: IncomingMessage["headers"];
+  // The bodies of two protocols.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly body: any;
+  /** Whether the client closed the connection before the answer was whole. */
+  aborted: boolean;
+}
+
+/** A server with the chat interfaces of OpenAI (`/v1/chat/completions`) and Anthropic (`/v1/messages`), streaming. */
+export interface ChatServer {
+  /** Like "http://127.0.0.1:40123". */
+  readonly url: string;
+  readonly calls: readonly ChatCall[];
+  /** What every request is answered with that has no reply in the queue. Default: an echo of the last message. */
+  answer(reply: (call: ChatCall) => ChatReply): void;
+  /** Answers the next requests, in their order. */
+  next(...replies: readonly ChatReply[]): void;
+  close(): Promise<void>;
+}
+
+const USAGE = { input: 11, output: 7, cached: 3 };
+
+/** The tokens the server counts for every answer. */
+export const COUNTED = USAGE;
+
+export async function startChatServer(): Promise<ChatServer> {
+  const calls: ChatCall[] = [];
+  const queue: ChatReply[] = [];
+  let otherwise = (call: ChatCall): ChatReply => ({ text: ["You said: ", lastText(call.body)] });
+  const server = createServer((request, response) => {
+    void serve(request, response).catch(() => response.destroy());
+  });
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const { pathname } = new URL(request.url ?? "/", "http://localhost");
+    const body: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8") || "{}");
+    const call: ChatCall = { path: pathname, headers: request.headers, body, aborted: false };
+    calls.push(call);
+    response.on("close", () => {
+      call.aborted = !response.writableFinished;
+    });
+    const reply = queue.shift() ?? otherwise(call);
+    const isAnthropic = pathname === "/v1/messages";
+    if (!isAnthropic && pathname !== "/v1/chat/completions") {
+      response.writeHead(404, { "content-type": "application/json" }).end('{"error":{"message":"no such path"}}');
+      return;
+    }
+    if (reply.status !== undefined) {
+      const error = { type: "error", error: { type: "api_error", message: reply.error ?? "as the test wants it" } };
+      response
+        .writeHead(reply.status, { "content-type": "application/json", ...reply.headers })
+        .end(JSON.stringify(error));
+      return;
+    }
+    response.writeHead(200, { "content-type": "text/event-stream", ...reply.headers });
+    if (reply.raw !== undefined) return void response.end(reply.raw);
+    const events = isAnthropic ? anthropicEvents(reply, call.body) : openaiEvents(reply, call.body);
+    for (const event of events) {
+      if (event.isText && reply.pauseMs !== undefined) await delay(reply.pauseMs);
+      if (event.isEnd && reply.cut) return void response.destroy();
+      response.write(event.lines);
+    }
+    response.end();
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    answer(reply) {
+      otherwise = reply;
+    },
+    next: (...replies) => void queue.push(...replies),
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+interface SentEvent {
+  readonly lines: string;
+  readonly isText?: boolean;
+  /** Of the events that tell that the answer is whole. */
+  readonly isEnd?: boolean;
+}
+
+function* openaiEvents(reply: ChatReply, body: { model: string }): Generator<SentEvent> {
+  const chunk = (delta: unknown, finish_reason: string | null = null, more = {}): string =>
+    `data: ${JSON.stringify({
+      id: "chatcmpl-1",
+      object: "chat.completion.chunk",
+      created: 1,
+      model: body.model,
+      choices: [{ index: 0, delta, finish_reason }],
+      ...more,
+    })}\n\n`;
+  yield { lines: chunk({ role: "assistant", content: "" }) };
+  for (const text of reply.text ?? []) yield { lines: chunk({ content: text }), isText: true };
+  for (const [index, { id, name, input }] of (reply.tools ?? []).entries()) {
+    const [first, second] = halves(JSON.stringify(input));
+    yield { lines: chunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: first } }] }) };
+    yield { lines: chunk({ tool_calls: [{ index, function: { arguments: second } }] }) };
+  }
+  const finish = reply.tools ? "tool_calls" : reply.finish === "refusal" ? "content_filter" : (reply.finish ?? "stop");
+  yield { lines: chunk({}, finish), isEnd: true };
+  const usage = {
+    prompt_tokens: USAGE.input,
+    completion_tokens: USAGE.output,
+    total_tokens: USAGE.input + USAGE.output,
+    prompt_tokens_details: { cached_tokens: USAGE.cached },
+  };
+  yield { lines: chunk({}, null, { choices: [], usage }), isEnd: true };
+  yield { lines: "data: [DONE]\n\n", isEnd: true };
+}
+
+function* anthropicEvents(reply: ChatReply, body: { model: string }): Generator<SentEvent> {
+  const event = (type: string, data: object): string =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+  const usage = {
+    input_tokens: USAGE.input - USAGE.cached,
+    cache_read_input_tokens: USAGE.cached,
+    cache_creation_input_tokens: 0,
+    output_tokens: 1,
+  };
+  const message = {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: body.model,
+    content: [],
+    stop_reason: null,
+    usage,
+  };
+  yield { lines: event("message_start", { message: { ...message, stop_sequence: null } }) };
+  let index = 0;
+  if (reply.text) {
+    yield { lines: event("content_block_start", { index, content_block: { type: "text", text: "" } }) };
+    for (const text of reply.text) {
+      yield { lines: event("content_block_delta", { index, delta: { type: "text_delta", text } }), isText: true };
+    }
+    yield { lines: event("content_block_stop", { index }) };
+    index += 1;
+  }
+  for (const { id, name, input } of reply.tools ?? []) {
+    yield { lines: event("content_block_start", { index, content_block: { type: "tool_use", id, name, input: {} } }) };
+    for (const partial_json of halves(JSON.stringify(input))) {
+      yield { lines: event("content_block_delta", { index, delta: { type: "input_json_delta", partial_json } }) };
+    }
+    yield { lines: event("content_block_stop", { index }) };
+    index += 1;
+  }
+  const stop = reply.finish === "length" ? "max_tokens" : reply.finish === "refusal" ? "refusal" : "end_turn";
+  const delta = { stop_reason: reply.tools ? "tool_use" : stop, stop_sequence: null };
+  yield { lines: event("message_delta", { delta, usage: { ...usage, output_tokens: USAGE.output } }), isEnd: true };
+  yield { lines: event("message_stop", {}), isEnd: true };
+}
+
+function halves(text: string): [string, string] {
+  const middle = Math.ceil(text.length / 2);
+  return [text.slice(0, middle), text.slice(middle)];
+}
+
+function lastText(body: { messages?: ReadonlyArray<{ content?: unknown }> }): string {
+  const content = body.messages?.at(-1)?.content;
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content.map((part: { text?: string }) => part.text ?? "").join("");
+}
