@@ -50,7 +50,7 @@ import type { PlanCache } from "../src/services/projects/plans.ts";
 import { createRecordSink } from "./runs/record-sink.ts";
 import { createRunRecorder } from "../src/services/runs/run-recorder.ts";
 import type { RunRecorder, RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
-import { assemble, splitItems, storeOutputs } from "./runs/values.ts";
+import { assemble, splitItems, storeOutputs, takeMember } from "./runs/values.ts";
 
 const HEARTBEAT_MS = 1000;
 
@@ -127,6 +127,7 @@ export function createRunWorkerParts({
       asActivity(async () => storeBlobValue(blobs, org_id, await loadValue(blobs, value))),
     storeOutputs: (input) => asActivity(() => storeOutputs(blobs, input)),
     assemble: (input) => asActivity(() => assemble(blobs, input)),
+    takeMember: (input) => asActivity(() => takeMember(blobs, input)),
     splitItems: (input) => asActivity(() => splitItems(blobs, input)),
     createChildRun: (input) => asActivity(() => createChildRun(input)),
     wait: ({ ms }) => Context.current().sleep(ms),

@@ -12,6 +12,7 @@ import type {
   LoadDocumentsResult,
   RunReport,
   SplitItemsInput,
+  TakeMemberInput,
   SplitItemsResult,
   StoreOutputsInput,
 } from "../src/domain/runs/run-report.ts";
@@ -35,6 +36,7 @@ export interface LocalActivities {
   /** The outputs of a run with those by reference that are too long together for the result of a workflow. */
   storeOutputs(input: StoreOutputsInput): Promise<Record<string, StoredValue>>;
   assemble(input: AssembleInput): Promise<StoredValue>;
+  takeMember(input: TakeMemberInput): Promise<StoredValue>;
   splitItems(input: SplitItemsInput): Promise<SplitItemsResult>;
   /** Inserts the row of a sub-flow's run (once for its id) and answers what its workflow starts with. */
   createChildRun(input: CreateChildRunInput): Promise<Omit<RunInput, "plan">>;

@@ -6,7 +6,9 @@ import type {
   SplitItemsResult,
   StoreOutputsInput,
   StoredScope,
+  TakeMemberInput,
 } from "../../src/domain/runs/run-report.ts";
+import { memberOf } from "../../src/domain/json.ts";
 import { loadValue, storeReference, storeValue } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { storeInputs } from "../../src/services/runs/create-run.ts";
@@ -37,6 +39,11 @@ async function loadAll(blobs: BlobStore, values: Readonly<Record<string, StoredV
     Object.entries(values).map(async ([id, value]) => [id, await loadValue(blobs, value)] as const),
   );
   return Object.fromEntries(loaded);
+}
+
+/** A member of a value. */
+export async function takeMember(blobs: BlobStore, { org_id, value, member }: TakeMemberInput): Promise<StoredValue> {
+  return storeValue(blobs, org_id, memberOf(await loadValue(blobs, value), member));
 }
 
 /** Puts values together into one: a list, a list of lists' items, or an object. Throws NodeFailure `value_too_large`. */

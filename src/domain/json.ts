@@ -23,3 +23,9 @@ export function jsonLength(value: Json): number {
   if (typeof value !== "object" || value === null) return 24;
   return JSON.stringify(value).length;
 }
+
+/** A member of a value; null where the value has none of this name. */
+export function memberOf(value: Json, name: string): Json {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+  return (Object.hasOwn(value, name) ? (value as JsonObject)[name] : null) ?? null;
+}

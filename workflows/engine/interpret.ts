@@ -103,7 +103,10 @@ function inline(frame: Frame, node: PlanNode): Evaluated | "skip" | undefined {
     if (!skip) return undefined;
     if (skip.output === true) return "skip";
   }
-  if (!scope || passesOn(node)) return { value: passedOn(frame, node) };
+  if (!scope || passesOn(node)) {
+    const value = passedOn(frame, node);
+    return value && { value };
+  }
   const result = evaluateHere(frame, node, "node", scope);
   if (!result) return undefined;
   if (jsonLength(result.output) > INLINE_VALUE_BYTES) return undefined;

@@ -1,4 +1,4 @@
-import { INLINE_VALUE_BYTES, jsonLength } from "../../src/domain/json.ts";
+import { INLINE_VALUE_BYTES, jsonLength, memberOf } from "../../src/domain/json.ts";
 import type { Json, StoredValue } from "../../src/domain/json.ts";
 import { evaluatePart } from "../../src/domain/flow/expressions/evaluate.ts";
 import { sourcesOf } from "../../src/domain/flow/expressions/sources.ts";
@@ -88,10 +88,12 @@ export function passesOn(node: PlanNode): boolean {
   );
 }
 
-export function passedOn(frame: Frame, node: PlanNode): StoredValue {
+/** The value that such a node hands on; undefined where only a member of it is, and it is not at hand: see `passOn`. */
+export function passedOn(frame: Frame, node: PlanNode): StoredValue | undefined {
   if (node.type === "output") {
-    const source = frame.walk.liveSources(node.id)[0];
-    return (source === undefined ? undefined : frame.values.get(source)?.value) ?? { v: null };
+    const { value, member } = sourceOf(frame, node);
+    if (member === undefined) return value;
+    return "v" in value ? { v: memberOf(value.v, member) } : undefined;
   }
   const { inputs } = frame.ctx.input;
   return (
@@ -99,4 +101,22 @@ export function passedOn(frame: Frame, node: PlanNode): StoredValue {
       v: (node.config["default"] as Json | undefined) ?? null,
     }
   );
+}
+
+/** As `passedOn`, wherever the value is. */
+export async function passOn(frame: Frame, node: PlanNode): Promise<StoredValue> {
+  const here = passedOn(frame, node);
+  if (here !== undefined) return here;
+  const { value, member = "" } = sourceOf(frame, node);
+  const { org_id } = frame.ctx.input;
+  return frame.ctx.work.whileBrieflyBusy(() => local.takeMember({ org_id, value, member }));
+}
+
+/** The value an output hands on: that of its first live source, or the member of it that is shown. */
+function sourceOf(frame: Frame, node: PlanNode): { readonly value: StoredValue; readonly member?: string | undefined } {
+  const source = frame.walk.liveSources(node.id)[0];
+  const settled = source === undefined ? undefined : frame.values.get(source);
+  if (source === undefined || settled === undefined) return { value: { v: null } };
+  // What takes the place of a failed node's value is handed on as it is.
+  return { value: settled.value, member: settled.state === "COMPLETED" ? node.shown?.[source] : undefined };
 }

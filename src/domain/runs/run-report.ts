@@ -114,6 +114,12 @@ export interface AssembleInput {
   readonly names?: readonly string[];
 }
 
+export interface TakeMemberInput {
+  readonly org_id: string;
+  readonly value: StoredValue;
+  readonly member: string;
+}
+
 export interface SplitItemsInput {
   readonly org_id: string;
   readonly items: StoredValue;

@@ -1,5 +1,5 @@
 import type { NodeKind } from "../../../src/domain/flow/plan/types.ts";
-import { evaluate, passedOn, passesOn } from "../values.ts";
+import { evaluate, passesOn, passOn } from "../values.ts";
 import { executeActivity } from "./activity.ts";
 import { executeApproval } from "./approval.ts";
 import { executeDelay } from "./delay.ts";
@@ -11,7 +11,7 @@ import { executeSubflow } from "./subflow.ts";
 
 /** Kinds that are evaluated; here only when they could not be on the spot. */
 const executeEvaluation: Executor = async (frame, node) =>
-  passesOn(node) ? { value: passedOn(frame, node) } : evaluate(frame, node, "node");
+  passesOn(node) ? { value: await passOn(frame, node) } : evaluate(frame, node, "node");
 
 /** How each kind is executed when it does not settle on the spot. Total: a new kind does not compile without. */
 export const EXECUTORS: Readonly<Record<NodeKind, Executor>> = {

@@ -7,7 +7,6 @@ import {
   type FlowNode,
 } from "../definition/definition.ts";
 import type { FlowLimits } from "../definition/limits.ts";
-import { textOutput } from "../plan/text-output.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
 import type { NodeConfig, PauseShape } from "../nodes/spec.ts";
 
@@ -111,7 +110,7 @@ function certainNodes({ nodes, edges }: FlowGraph): ReadonlySet<string> {
 function outputSchemas(graph: FlowGraph, node: FlowNode): readonly JsonObject[] {
   // Where its failure branches, the output is that failure.
   if (node.on_error === "branch") return [ANYTHING];
-  const value = configOf(node)["value"] ?? textOutput(node, graph);
+  const value = configOf(node)["value"];
   if (value !== undefined) return withDefault(node, NODE_SPECS.output.io.output({ value }));
   const byId = new Map(graph.nodes.map((other) => [other.id, other]));
   const sources = graph.edges.filter((edge) => edge.target === node.id);
@@ -119,9 +118,18 @@ function outputSchemas(graph: FlowGraph, node: FlowNode): readonly JsonObject[] 
     const source = byId.get(edge.source);
     // Outputs behind outputs are not followed, nor is what a failed node's branch carries.
     if (!source || source.type === "output" || handleOf(edge) === "error") return [ANYTHING];
-    return withDefault(source, NODE_SPECS[source.type].io.output(configOf(source)));
+    return withDefault(source, shownSchema(source));
   });
   return withDefault(node, anyOf(schemas));
+}
+
+/** What an output shows of a source. */
+function shownSchema(source: FlowNode): JsonObject {
+  const spec = NODE_SPECS[source.type];
+  const whole = spec.io.output(configOf(source));
+  const member = spec.shown?.(configOf(source));
+  const properties = whole["properties"] as Readonly<Record<string, JsonObject>> | undefined;
+  return member === undefined ? whole : (properties?.[member] ?? ANYTHING);
 }
 
 function withDefault(node: FlowNode, schema: JsonObject): readonly JsonObject[] {

@@ -31,6 +31,7 @@ export const knowledgeSpec: NodeSpec<KnowledgeConfig> = {
     liquid(query, "query"),
     ...(filter === undefined ? [] : liquidInside(filter, "filter")),
   ],
+  shown: () => "text",
   references: ({ knowledge_base_id }) => [
     { kind: "knowledge_base", id: knowledge_base_id, path: ["knowledge_base_id"] },
   ],

@@ -42,6 +42,7 @@ export const llmSpec: NodeSpec<LlmConfig> = {
     ...(system === undefined ? [] : [liquid(system, "system")]),
     ...(messages === undefined ? [] : [cel(messages, "messages")]),
   ],
+  shown: ({ schema }) => (schema === undefined ? "text" : "json"),
   faults: ({ schema }) => schemaFaults(schema),
   retry: NETWORK_RETRY,
   timeout_ms: 300_000,

@@ -4,7 +4,6 @@ import { orderNodes } from "./graph.ts";
 import { checkTemplate } from "../expressions/liquid/liquid.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
 import type { NodeConfig, NodeSpec } from "../nodes/spec.ts";
-import { textOutput } from "./text-output.ts";
 import type { Plan, PlanNode, Reads } from "./types.ts";
 
 /**
@@ -30,19 +29,29 @@ function compileGraph(graph: FlowGraph): Plan {
   return {
     nodes: order.flatMap((position) => {
       const node = graph.nodes[position];
-      return node ? [compileNode(asText(node, graph), sources.get(node.id) ?? [])] : [];
+      return node ? [compileNode(node, sources.get(node.id) ?? [], shownOf(node, graph))] : [];
     }),
     edges: graph.edges.map((edge) => ({ source: edge.source, source_handle: handleOf(edge), target: edge.target })),
     settings: {},
   };
 }
 
-function asText(node: FlowNode, graph: FlowGraph): FlowNode {
-  const value = textOutput(node, graph);
-  return value === undefined ? node : { ...node, config: { ...node.config, value } };
+/** Of an output that hands on what its sources yield: the members that it shows. */
+function shownOf(node: FlowNode, graph: FlowGraph): Readonly<Record<string, string>> | undefined {
+  if (node.type !== "output" || node.config?.["value"] !== undefined) return undefined;
+  const shown = graph.edges.flatMap(({ source, target }) => {
+    const from = target === node.id ? graph.nodes.find(({ id }) => id === source) : undefined;
+    const member = from === undefined ? undefined : NODE_SPECS[from.type].shown?.(from.config ?? {});
+    return member === undefined ? [] : [[source, member] as const];
+  });
+  return shown.length === 0 ? undefined : Object.fromEntries(shown);
 }
 
-function compileNode(node: FlowNode, sources: readonly string[]): PlanNode {
+function compileNode(
+  node: FlowNode,
+  sources: readonly string[],
+  shown: Readonly<Record<string, string>> | undefined,
+): PlanNode {
   const spec = NODE_SPECS[node.type];
   const { flow, ...own } = node.config ?? {};
   const config = spec.config.parse(own);
@@ -61,6 +70,7 @@ function compileNode(node: FlowNode, sources: readonly string[]): PlanNode {
     ...(node.default_output === undefined ? {} : { default_output: node.default_output }),
     ...(node.skip_if === undefined ? {} : { skip_if: node.skip_if }),
     reads: readsOf(node, spec, config, sources, nested),
+    ...(shown === undefined ? {} : { shown }),
     ...(nested === undefined ? {} : { nested }),
   };
 }

@@ -57,6 +57,8 @@ export interface PlanNode {
   readonly default_output?: Json;
   readonly skip_if?: string;
   readonly reads: Reads;
+  /** Of an output without a text of its own: the member of each source's value that it hands on, where that is not all of it. */
+  readonly shown?: Readonly<Record<string, string>>;
   /** The flow inside a map or a loop. */
   readonly nested?: Plan;
 }
