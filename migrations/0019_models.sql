@@ -4,7 +4,6 @@ create table organisation_settings (
   org_id                 uuid primary key references organisations,
   default_connection_id  uuid references connections on delete set null,
   default_model          text,
-  revision               integer not null default 1,
   updated_at             timestamptz not null default now()
 );
 alter table organisation_settings enable row level security;

@@ -32,7 +32,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   platform: {
     files: /^src\/platform\//,
     packages: new RegExp(
-      `^(undici|aws4fetch|ipaddr\\.js|csv-parse|pino|prom-client|re2js|node:worker_threads|quickjs-emscripten.*|pdfjs-dist|@napi-rs\\/canvas|linkedom|@mozilla\\/readability|mammoth|yauzl|saxes|robots-parser|iconv-lite|zod|uuidv7|franc|onnxruntime-node|@huggingface\\/tokenizers|node:(dns|dns\\/promises|net|tls|http|worker_threads)|${LOCAL_NODE})$`,
+      `^(@ai-sdk\\/.*|undici|aws4fetch|ipaddr\\.js|csv-parse|pino|prom-client|re2js|node:worker_threads|quickjs-emscripten.*|pdfjs-dist|@napi-rs\\/canvas|linkedom|@mozilla\\/readability|mammoth|yauzl|saxes|robots-parser|iconv-lite|zod|uuidv7|franc|onnxruntime-node|@huggingface\\/tokenizers|node:(dns|dns\\/promises|net|tls|http|worker_threads)|${LOCAL_NODE})$`,
     ),
     layers: /^src\/(platform|domain)\//,
     typesOf: /^src\/config\.ts$/,
@@ -81,7 +81,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   dev: {
     files: /^src\/dev\//,
-    packages: new RegExp(`^(@temporalio\\/(client|testing)|node:net|${LOCAL_NODE})$`),
+    packages: new RegExp(`^(@temporalio\\/(client|testing)|node:(net|http)|${LOCAL_NODE})$`),
     layers: /^src\/(dev|cli|domain|stores|platform)\/|^src\/config\.ts$/,
   },
   version: { files: /^src\/version\.ts$/, packages: /^$/, layers: /^$/ },

@@ -20,6 +20,7 @@ import { createInferenceOperations } from "./runs/inference.ts";
 import { createLimitsOperations } from "./system/limits.ts";
 import { createProjectOperations } from "./projects/projects.ts";
 import { createResourceOperations } from "./knowledge/resources.ts";
+import { createSettingsOperations } from "./models/settings.ts";
 import { createSkillOperations } from "./skills/skills.ts";
 import { createSkillVersionOperations } from "./skills/skill-versions.ts";
 import { createRunControlOperations } from "./runs/run-control.ts";
@@ -58,6 +59,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),
     ...createConnectionOperations(deps),
+    ...createSettingsOperations(deps),
     ...createApiKeyOperations(deps, services),
     ...createUserOperations(deps, services),
     ...createTokenOperations(deps, services),

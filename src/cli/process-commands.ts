@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { CommandFailure } from "./failure.ts";
+import { readNumber } from "./values.ts";
 
 const MAINS = {
   api: "serve the HTTP API (configured by the environment)",
@@ -17,6 +18,16 @@ export function addProcessCommands(program: Command): void {
     .action(async () => {
       const { dev } = await import("../dev/dev.ts");
       await dev();
+    });
+  program
+    .command("model-stub")
+    .description("a scripted server that speaks as model endpoints do, for trying out flows; there is no model in it")
+    .option("--port <port>", "where it listens, on this machine only", readNumber(0, 65_535), 8099)
+    .action(async ({ port }: { port: number }) => {
+      const { startModelStub, STUB_MODEL } = await import("../dev/model-stub.ts");
+      const { url } = await startModelStub(port);
+      console.log(`model-stub: there is no model here, answers are scripted. Start api and worker with
+  MILLRACE_MODEL_URL=${url}/v1 MILLRACE_MODEL=${STUB_MODEL}`);
     });
   for (const [name, description] of Object.entries(MAINS)) {
     program

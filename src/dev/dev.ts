@@ -13,6 +13,7 @@ import { fetchModel } from "./embedding-model.ts";
 import { lockState } from "./lock.ts";
 import type { StateLock } from "./lock.ts";
 import { PACKAGE_ROOT } from "./package-root.ts";
+import { startModelStub, STUB_MODEL } from "./model-stub.ts";
 import { claimPort } from "./ports.ts";
 import { usePostgres, useTemporal } from "./servers.ts";
 import type { Server } from "./servers.ts";
@@ -161,6 +162,13 @@ async function startServices(
     TEMPORAL_ADDRESS: servers.temporal,
     PORT: String(port),
   };
+  if (!shared["MILLRACE_MODEL_URL"]) {
+    const stub = await stopper.starting(startModelStub());
+    stopper.add("services", () => stub.close());
+    shared["MILLRACE_MODEL_URL"] = `${stub.url}/v1`;
+    shared["MILLRACE_MODEL"] = STUB_MODEL;
+    say("  model-stub            no model is configured (MILLRACE_MODEL_URL): model nodes get scripted answers");
+  }
   const graceMs = Number(shared["MILLRACE_SHUTDOWN_GRACE_MS"]) + 2000;
   const part = (name: "api" | "worker", env: NodeJS.ProcessEnv, readyUrl: string): Promise<void> => {
     const logFile = join(directory, "logs", `${name}.log`);

@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { apiClient } from "../../src/cli/api-client.ts";
 import { namesIn, withIds } from "../../src/cli/flow-file.ts";
 import type { FlowFile } from "../../src/cli/flow-file.ts";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
+import { startModelStub, STUB_MODEL } from "../../src/dev/model-stub.ts";
+import type { ModelStub } from "../../src/dev/model-stub.ts";
 import { provideKnowledgeBase } from "../../src/dev/example-knowledge.ts";
 import { KEYWORDS } from "./knowledge/bases.ts";
 import { openTenant } from "./tenant.ts";
@@ -21,9 +23,16 @@ const runs = flows.flatMap((flow) =>
 const ANSWER = { action: "approve", data: { signature: "Ada" } };
 
 let tenant: ApiTenant;
+let stub: ModelStub;
 const projects = new Map<string, string>();
 beforeAll(async () => {
   tenant = await openTenant();
+  stub = await startModelStub();
+  const credential = { base_url: `${stub.url}/v1` };
+  const model = { name: "stub", provider_id: "openai_compatible", scheme: "none", credential };
+  const { body: connection } = await tenant.secret.post("/v2/connections", model);
+  const defaults = { default_connection_id: connection.connection_id, default_model: STUB_MODEL };
+  expect((await tenant.secret.patch("/v2/settings", defaults)).status).toBe(200);
   const searched = flows.flatMap((flow) => namesIn(flow, "knowledge_base"));
   const bases = new Map(await Promise.all(searched.map(async (name) => [name, await indexed(name)] as const)));
   // Those that call others after those that they call.
@@ -39,6 +48,8 @@ beforeAll(async () => {
     expect((await tenant.public.post("/upload_to_storage_user", form, { query })).status).toBe(200);
   }
 });
+
+afterAll(() => stub.close());
 
 /** The knowledge base of an example with its documents, searched by keywords. */
 async function indexed(name: string): Promise<string> {

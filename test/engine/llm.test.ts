@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
-import { COUNTED, startChatServer } from "../support/chat-server.ts";
-import type { ChatServer } from "../support/chat-server.ts";
+import { COUNTED, startModelStub } from "../../src/dev/model-stub.ts";
+import type { ModelStub } from "../../src/dev/model-stub.ts";
 import { flow } from "./support.ts";
 
-let server: ChatServer;
+let server: ModelStub;
 let mine: ApiTenant;
 const connections = new Map<string, string>();
 beforeAll(async () => {
-  server = await startChatServer();
+  server = await startModelStub();
   mine = await openTenant();
   const credentials = { openai_compatible: `${server.url}/v1`, anthropic: server.url };
   for (const [provider_id, base_url] of Object.entries(credentials)) {
@@ -49,7 +49,7 @@ describe("a node that asks a model", () => {
   it.each(["openai_compatible", "anthropic"])("answers with its text, through a connection of %s", async (provider) => {
     const connection_id = connections.get(provider);
     const { status, body } = await ask({ connection_id, system: "Be brief.", temperature: 0 }, "Hello {{7*7}}");
-    expect([status, body.outputs]).toEqual([200, { "out-0": "You said: Hello {{7*7}}" }]);
+    expect([status, body.outputs]).toEqual([200, { "out-0": "[model-stub: no model, an echo] Hello {{7*7}}" }]);
     const { output } = await nodeOf(body.run_id);
     const total = COUNTED.input + COUNTED.output;
     expect(output.usage).toMatchObject({ input_tokens: COUNTED.input, total_tokens: total, estimated: false });

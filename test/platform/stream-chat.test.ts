@@ -4,14 +4,14 @@ import { fetchAdapter } from "../../src/platform/fetch/fetch-adapter.ts";
 import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { streamChat } from "../../src/platform/models/stream-chat.ts";
 import type { ChatEndpoint } from "../../src/platform/models/stream-chat.ts";
-import { COUNTED, startChatServer } from "../support/chat-server.ts";
-import type { ChatReply, ChatServer } from "../support/chat-server.ts";
+import { COUNTED, startModelStub } from "../../src/dev/model-stub.ts";
+import type { StubReply, ModelStub } from "../../src/dev/model-stub.ts";
 
-let server: ChatServer;
+let server: ModelStub;
 const guarded = createGuardedFetch({ allow: ["loopback"] });
 const fetch = fetchAdapter(guarded);
 beforeAll(async () => {
-  server = await startChatServer();
+  server = await startModelStub();
 });
 afterAll(() => Promise.all([server.close(), guarded.close()]));
 
@@ -23,7 +23,7 @@ function endpoint(protocol: ChatEndpoint["protocol"]): ChatEndpoint {
   return { protocol, base_url: `${server.url}/v1`, headers };
 }
 
-async function ask(protocol: ChatEndpoint["protocol"], reply: ChatReply, request = ASKED, silenceMs = 5000) {
+async function ask(protocol: ChatEndpoint["protocol"], reply: StubReply, request = ASKED, silenceMs = 5000) {
   server.next(reply);
   const pieces: string[] = [];
   const { signal } = new AbortController();
@@ -80,7 +80,7 @@ describe.each(["openai", "anthropic"] as const)("the protocol of %s", (protocol)
     expect(JSON.stringify(server.calls.at(-1)?.body.messages).match(/celsius/g)).toHaveLength(2);
   });
 
-  const FAILURES: ReadonlyArray<[string, ChatReply, object]> = [
+  const FAILURES: ReadonlyArray<[string, StubReply, object]> = [
     [
       "429",
       { status: 429, headers: { "retry-after": "7" } },

@@ -103,6 +103,12 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   const connectionIds = [];
   for (let n = 0; n < 2; n++) connectionIds.push((await secret.post("/v2/connections", connection)).body.connection_id);
   const [connection_id = "", unused = ""] = connectionIds;
+  const { body: models } = await secret.post("/v2/connections", {
+    name: "theirs",
+    provider_id: "openai_compatible",
+    scheme: "none",
+    credential: { base_url: receiver },
+  });
   const datasets = "/v2/evals/datasets";
   const { body: dataset } = await secret.post(datasets, { name: "theirs", project_id: echoing });
   const rows = [{ inputs: { "in-0": "theirs" }, external_id: "theirs" }, { inputs: { "in-0": "theirs too" } }];
@@ -124,6 +130,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     "deleteEvaluator.evaluator_id": otherEvaluator.evaluator_id,
     "previewEvaluator.evaluator_id": evaluator.evaluator_id,
     "previewEvaluator.run_id": parent.body.run_id,
+    default_connection_id: models.connection_id,
     dataset_id: dataset.dataset_id,
     "deleteDataset.dataset_id": emptyDataset.dataset_id,
     row_id: added.rows[0].row_id,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { flowJsonSchema } from "../../domain/flow/definition/flow-schema.ts";
-import { flowReferences } from "../../domain/flow/references.ts";
+import { flowModels, flowReferences } from "../../domain/flow/references.ts";
+import { modelProblems } from "../../services/models/model-problems.ts";
 import { flowLimits, isError, problemsOfReferences } from "../../services/projects/deploy-flow.ts";
 import { requireProject } from "../../services/projects/projects.ts";
 import type { ApiDeps } from "../deps.ts";
@@ -40,12 +41,15 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
       async handler({ body, principal: { org_id } }) {
         if (body.project_id !== undefined) await requireProject(db, org_id, body.project_id, "project");
         const checked = await evaluation.flow(org_id, body.flow, limits);
-        const ofReferences = checked.valid
+        const ofOthers = checked.valid
           ? await db.org(org_id, (connection) =>
-              problemsOfReferences(connection, flowReferences(checked.definition), body.project_id),
+              Promise.all([
+                problemsOfReferences(connection, flowReferences(checked.definition), body.project_id),
+                modelProblems(connection, config, flowModels(checked.definition)),
+              ]),
             )
           : [];
-        const problems = [...checked.problems, ...ofReferences];
+        const problems = [...checked.problems, ...ofOthers.flat()];
         return { status: 200, body: { valid: !problems.some(isError), problems } };
       },
     }),

@@ -203,7 +203,9 @@ export function createConnectionOperations({ db, secrets, providerJobs, logger }
       method: "DELETE",
       path: "/v2/connections/{connection_id}",
       summary: "Delete a connection with its credential",
+      description: "Refused while a published flow uses it.",
       params,
+      problems: ["in_use"],
       success: { 204: { description: "It is gone." } },
       async handler({ params: { connection_id }, principal: { org_id } }) {
         await deleteConnection(db, org_id, connection_id);

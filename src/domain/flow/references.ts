@@ -1,31 +1,55 @@
+import type { ModelChoice } from "../models/choose.ts";
 import type { FlowDefinition, FlowGraph } from "./definition/definition.ts";
 import { NODE_SPECS } from "./nodes/index.ts";
-import type { NodeReference } from "./nodes/spec.ts";
+import type { NodeReference, NodeSpec } from "./nodes/spec.ts";
 import { nodePath, type Path } from "./validate/problems.ts";
 
-/** A reference of a flow's node, and where it stands. */
-export interface FlowReference extends NodeReference {
+/** Where in a flow something stands. */
+interface FlowPlace {
   readonly node_id: string;
   /** Behind the ids of the maps and loops around it: "map-0/kb-0". */
   readonly node_path: string | null;
-  /** Members and positions that lead to the id in the flow. */
+  /** Members and positions that lead to it in the flow. */
   readonly path: Path;
 }
 
+/** A reference of a flow's node, and where it stands. */
+export interface FlowReference extends NodeReference, FlowPlace {}
+
+/** The model that a node asks, as far as it says, and where the node stands. */
+export interface FlowModel extends ModelChoice, FlowPlace {}
+
 /** What the nodes of a flow that `validateFlow` found valid refer to, those of nested flows included, in the order of the flow. */
 export function flowReferences(definition: FlowDefinition): FlowReference[] {
-  return referencesOf(definition, []).map((each) => ({ ...each, node_path: nodePath(definition, each.path) }));
+  return placed(definition, (spec, config) => spec.references?.(config) ?? []);
 }
 
-function referencesOf(graph: FlowGraph, path: Path): Array<Omit<FlowReference, "node_path">> {
+/** The same of the models they ask. */
+export function flowModels(definition: FlowDefinition): FlowModel[] {
+  return placed(definition, (spec, config) => (spec.model ? [{ ...spec.model(config), path: [] }] : []));
+}
+
+type Find<Found> = (spec: NodeSpec<unknown>, config: unknown) => readonly Found[];
+
+function placed<Found extends { readonly path: Path }>(
+  definition: FlowDefinition,
+  find: Find<Found>,
+): Array<Found & FlowPlace> {
+  return within(definition, [], find).map((each) => ({ ...each, node_path: nodePath(definition, each.path) }));
+}
+
+function within<Found extends { readonly path: Path }>(
+  graph: FlowGraph,
+  path: Path,
+  find: Find<Found>,
+): Array<Found & Omit<FlowPlace, "node_path">> {
   return graph.nodes.flatMap(({ id: node_id, type, config }, index) => {
-    const spec = NODE_SPECS[type];
+    const spec = NODE_SPECS[type] as NodeSpec<unknown>;
     const place = [...path, "nodes", index, "config"];
     const { flow, ...own } = config ?? {};
-    const references = spec.references?.(spec.config.parse(own)) ?? [];
     return [
-      ...references.map((each) => ({ ...each, node_id, path: [...place, ...each.path] })),
-      ...(spec.nested ? referencesOf(flow as FlowGraph, [...place, "flow"]) : []),
+      ...find(spec, spec.config.parse(own)).map((each) => ({ ...each, node_id, path: [...place, ...each.path] })),
+      ...(spec.nested ? within(flow as FlowGraph, [...place, "flow"], find) : []),
     ];
   });
 }

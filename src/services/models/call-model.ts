@@ -1,4 +1,5 @@
 import { uuidv7 } from "uuidv7";
+import type { ModelChoice } from "../../domain/models/choose.ts";
 import type { ChatAnswer, ChatRequest } from "../../domain/models/chat.ts";
 import { costOf } from "../../domain/models/prices.ts";
 import type { PriceTable } from "../../domain/models/prices.ts";
@@ -6,19 +7,15 @@ import { NodeFailure } from "../../domain/runs/failure.ts";
 import { redactSecrets } from "../../platform/logging/redaction.ts";
 import { ChatError, streamChat } from "../../platform/models/stream-chat.ts";
 import type { Database } from "../../stores/db.ts";
+import type { ModelCallRow } from "../../stores/models/model-calls.ts";
 import { insertModelCall } from "../../stores/models/model-calls.ts";
-import type { ModelChoice, ModelResolver, ResolvedModel } from "./resolve-model.ts";
+import type { ModelResolver, ResolvedModel } from "./resolve-model.ts";
 
 /** A question to a model, and on whose account it is. */
-export interface ModelCall {
-  readonly org_id: string;
-  readonly project_id: string;
-  readonly run_id: string;
-  readonly path: string;
-  /** Attempt of the node, from 1. */
-  readonly attempt: number;
-  /** Step of the node's conversation, from 1. */
-  readonly step: number;
+export interface ModelCall extends Pick<
+  ModelCallRow,
+  "org_id" | "project_id" | "run_id" | "path" | "attempt" | "step"
+> {
   readonly choice: ModelChoice;
   /** Asked in their order, where the one before cannot answer now. */
   readonly fallback_models?: readonly string[] | undefined;

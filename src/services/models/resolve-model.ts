@@ -1,3 +1,5 @@
+import { chooseModel, MODEL_WAY_OUT } from "../../domain/models/choose.ts";
+import type { ModelChoice } from "../../domain/models/choose.ts";
 import type { Config } from "../../config.ts";
 import { textOf } from "../../domain/providers/connection.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
@@ -7,12 +9,6 @@ import type { ChatEndpoint } from "../../platform/models/stream-chat.ts";
 import type { Database } from "../../stores/db.ts";
 import { getSettings } from "../../stores/models/settings.ts";
 import type { ConnectionResolver, ResolvedConnection } from "../providers/resolve-connection.ts";
-
-/** The model a node names; what it leaves out comes from the organisation, then from the installation. */
-export interface ModelChoice {
-  readonly model?: string | undefined;
-  readonly connection_id?: string | undefined;
-}
 
 /** A model that is about to be called. It has the credential in it: it stays inside the activity that resolved it. */
 export interface ResolvedModel {
@@ -41,9 +37,6 @@ export interface ModelResolverDeps {
   readonly config: Pick<Config, "MILLRACE_MODEL_URL" | "MILLRACE_MODEL_KEY" | "MILLRACE_MODEL">;
 }
 
-const WAY_OUT =
-  "Set a default connection and model with PATCH /v2/settings, name `connection_id` and `model` in the node, or set MILLRACE_MODEL_URL and MILLRACE_MODEL";
-
 /** How long a call may take is the node's own setting, and arrives by a signal. */
 const DAY_MS = 24 * 60 * 60 * 1000;
 const FETCH_OPTIONS = {
@@ -62,20 +55,18 @@ export function createModelResolver({
   const inside = fetchAdapter(ownFetch, FETCH_OPTIONS);
   return {
     async resolve(orgId, choice) {
-      const settings = await db.org(orgId, getSettings);
-      const connectionId = choice.connection_id ?? settings.default_connection_id;
-      const byInstallation = connectionId === null;
-      const model = choice.model ?? settings.default_model ?? (byInstallation ? config.MILLRACE_MODEL : undefined);
-      if (model === undefined) throw new NodeFailure("model_not_configured", `No model is configured. ${WAY_OUT}.`);
-      if (!byInstallation) {
-        const connection = await connections.resolve(orgId, connectionId);
+      const { MILLRACE_MODEL_URL: url, MILLRACE_MODEL_KEY: key, MILLRACE_MODEL } = config;
+      const organisation = await db.org(orgId, getSettings);
+      const chosen = chooseModel(choice, { organisation, installation: { url, model: MILLRACE_MODEL } });
+      if (chosen === null) throw new NodeFailure("model_not_configured", `No model is configured. ${MODEL_WAY_OUT}.`);
+      const { model, connection_id } = chosen;
+      if (connection_id !== null) {
+        const connection = await connections.resolve(orgId, connection_id);
         const endpoint = await endpointOf(connection);
         return { endpoint, model, connection, fetch: outside, secrets: connection.secrets };
       }
-      const { MILLRACE_MODEL_URL: url, MILLRACE_MODEL_KEY: key } = config;
-      if (url === undefined) throw new NodeFailure("model_not_configured", `No model is configured. ${WAY_OUT}.`);
       const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
-      const endpoint: ChatEndpoint = { protocol: "openai", base_url: url.replace(/\/+$/, ""), headers };
+      const endpoint: ChatEndpoint = { protocol: "openai", base_url: (url ?? "").replace(/\/+$/, ""), headers };
       return { endpoint, model, connection: null, fetch: inside, secrets: key === undefined ? [] : [key] };
     },
   };

@@ -7,6 +7,7 @@ import type { Db } from "../../stores/db.ts";
 import { holdKnowledgeBases } from "../../stores/knowledge/knowledge-bases.ts";
 import { usersOf, type ReferenceUser } from "../../stores/projects/flow-references.ts";
 import { findDeadReferences } from "../../stores/projects/flow-versions.ts";
+import { holdConnections } from "../../stores/providers/connections.ts";
 import { holdSkills } from "../../stores/skills/skills.ts";
 
 /** How it is found out whether what flows refer to is there. */
@@ -22,6 +23,12 @@ interface Lookup {
 }
 
 const LOOKUPS: Readonly<Record<ReferenceKind, Lookup>> = {
+  connection: {
+    code: "unknown_connection",
+    noun: "connection",
+    hint: "GET /v2/connections lists those there are",
+    missing: missingById(holdConnections),
+  },
   project: {
     code: "unknown_project",
     noun: "project",

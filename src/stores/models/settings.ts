@@ -4,19 +4,48 @@ import type { Db } from "../db.ts";
 export interface OrganisationSettings {
   readonly default_connection_id: string | null;
   readonly default_model: string | null;
-  /** Rises with each change; 0 where nothing was ever set. */
-  readonly revision: number;
 }
 
-const NONE: OrganisationSettings = { default_connection_id: null, default_model: null, revision: 0 };
+const NONE: OrganisationSettings = { default_connection_id: null, default_model: null };
 
 export async function getSettings(db: Db): Promise<OrganisationSettings> {
   const rows = await db.query<OrganisationSettings>(
     {
       name: "get_organisation_settings",
-      text: "select default_connection_id, default_model, revision from organisation_settings where org_id = current_org()",
+      text: "select default_connection_id, default_model from organisation_settings where org_id = current_org()",
     },
     [],
   );
   return rows[0] ?? NONE;
+}
+
+/** The same, and nobody else changes them until the transaction ends. */
+export async function lockSettings(db: Db): Promise<OrganisationSettings> {
+  await db.query(
+    {
+      name: "ensure_organisation_settings",
+      text: "insert into organisation_settings (org_id) values (current_org()) on conflict (org_id) do nothing",
+    },
+    [],
+  );
+  const rows = await db.query<OrganisationSettings>(
+    {
+      name: "lock_organisation_settings",
+      text: "select default_connection_id, default_model from organisation_settings where org_id = current_org() for update",
+    },
+    [],
+  );
+  return rows[0] ?? NONE;
+}
+
+/** Of settings that are locked. */
+export async function updateSettings(db: Db, settings: OrganisationSettings): Promise<void> {
+  await db.query(
+    {
+      name: "update_organisation_settings",
+      text: `update organisation_settings set default_connection_id = $1::uuid, default_model = $2::text, updated_at = now()
+        where org_id = current_org()`,
+    },
+    [settings.default_connection_id, settings.default_model],
+  );
 }

@@ -58,6 +58,19 @@ export async function lockConnection(db: Db, connectionId: string): Promise<Conn
   return rows[0] ?? null;
 }
 
+/** Which of them there are; they stay until the transaction ends. */
+export async function holdConnections(db: Db, connectionIds: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ connection_id: string }>(
+    {
+      name: "hold_connections",
+      text: `select connection_id from connections where org_id = current_org() and connection_id = any ($1::uuid[])
+        order by connection_id for share`,
+    },
+    [connectionIds],
+  );
+  return rows.map((row) => row.connection_id);
+}
+
 /** The same with what it has sealed, for those who are about to use it. */
 export async function findSealedConnection(
   db: Db,

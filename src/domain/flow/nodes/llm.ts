@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { jsonObjectSchema } from "../../json-schema.ts";
 import { createFormCompiler } from "../forms/form.ts";
-import { cel, liquid, NETWORK_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec } from "./spec.ts";
+import { cel, liquid, NETWORK_RETRY, ONLY_OUT, type ConfigFault, type NodeReference, type NodeSpec } from "./spec.ts";
 
 /** How a node chooses its model; what is left out comes from the organisation, then from the installation. */
-export const modelConfig = {
+const modelConfig = {
   model: z.string().min(1).max(256).exactOptional().describe("The name the endpoint knows"),
   connection_id: z
     .uuid()
@@ -12,6 +12,11 @@ export const modelConfig = {
     .exactOptional()
     .describe("A connection of provider openai_compatible or anthropic"),
 };
+
+/** To the connection that a node names. */
+function connectionReference(id: string | undefined): NodeReference[] {
+  return id === undefined ? [] : [{ kind: "connection", id, path: ["connection_id"] }];
+}
 
 export const llmConfig = z.strictObject({
   ...modelConfig,
@@ -44,6 +49,8 @@ export const llmSpec: NodeSpec<LlmConfig> = {
   ],
   shown: ({ schema }) => (schema === undefined ? "text" : "json"),
   faults: ({ schema }) => schemaFaults(schema),
+  references: ({ connection_id }) => connectionReference(connection_id),
+  model: ({ model, connection_id }) => ({ model, connection_id }),
   retry: NETWORK_RETRY,
   timeout_ms: 300_000,
   io: {

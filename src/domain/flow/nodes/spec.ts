@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { ModelChoice } from "../../models/choose.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import type { FlowLimits } from "../definition/limits.ts";
 import type { Execution, RetryPolicy } from "../plan/types.ts";
@@ -29,7 +30,7 @@ export interface ConfigFault {
 }
 
 /** What flows refer to by an id. A new kind is a word here and its lookup in services/projects/flow-references.ts. */
-export type ReferenceKind = "project" | "knowledge_base" | "skill";
+export type ReferenceKind = "connection" | "project" | "knowledge_base" | "skill";
 
 /** Something of the organisation that a node needs to be there. */
 export interface NodeReference {
@@ -67,6 +68,8 @@ export interface NodeSpec<Config = NodeConfig> {
   faults?(config: Config, limits: FlowLimits): readonly ConfigFault[];
   /** What it needs to be there: a deploy checks it, and it is not deleted while a published flow uses it. */
   references?(config: Config): readonly NodeReference[];
+  /** Of kinds that ask a model: what the node says of it. */
+  model?(config: Config): ModelChoice;
   /** The policy where a node says nothing; members a node leaves out come from here. */
   readonly retry: RetryPolicy;
   /** The time-out where a node says nothing. */

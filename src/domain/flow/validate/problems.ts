@@ -25,10 +25,12 @@ export const FLOW_PROBLEM_CODES = [
   "setting_ignored",
   "missing_default_output",
   // What a flow refers to
+  "unknown_connection",
   "unknown_knowledge_base",
   "unknown_skill",
   "unknown_project",
   "calls_itself",
+  "model_not_configured",
   // Edges and the graph
   "unknown_node",
   "unknown_handle",

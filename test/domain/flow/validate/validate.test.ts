@@ -113,7 +113,7 @@ describe("nodes", () => {
   });
 
   it("of an unknown kind are a problem that lists the kinds", () => {
-    const problem = find(flow({ nodes: [node("x", "llm"), ...flow().nodes] }), "unknown_kind");
+    const problem = find(flow({ nodes: [node("x", "teleport"), ...flow().nodes] }), "unknown_kind");
     expect(problem).toMatchObject({
       node_id: "x",
       path: ["nodes", 0, "type"],

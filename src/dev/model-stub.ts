@@ -2,9 +2,10 @@ import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { formSample } from "../cli/form-sample.ts";
 
 /** What the server answers a request with. */
-export interface ChatReply {
+export interface StubReply {
   /** Sent in these pieces. */
   readonly text?: readonly string[];
   readonly tools?: ReadonlyArray<{ readonly id: string; readonly name: string; readonly input: unknown }>;
@@ -21,7 +22,14 @@ export interface ChatReply {
   readonly raw?: string;
 }
 
-export interface ChatCall {
+/** What the stub reads of a request, in either protocol. */
+interface AskedBody {
+  readonly model: string;
+  readonly messages?: ReadonlyArray<{ readonly content?: unknown }>;
+  readonly response_format?: { readonly json_schema?: { readonly schema?: unknown } };
+}
+
+export interface StubCall {
   readonly path: string;
   readonly headers: IncomingMessage["headers"];
   // The bodies of two protocols.
@@ -31,27 +39,31 @@ export interface ChatCall {
   aborted: boolean;
 }
 
-/** A server with the chat interfaces of OpenAI (`/v1/chat/completions`) and Anthropic (`/v1/messages`), streaming. */
-export interface ChatServer {
+/**
+ * A server with the chat interfaces of OpenAI (`/v1/chat/completions`) and Anthropic (`/v1/messages`), streaming. There is no
+ * model in it: it answers by a script, for trying out flows where there is no model, and for tests.
+ */
+export interface ModelStub {
   /** Like "http://127.0.0.1:40123". */
   readonly url: string;
-  readonly calls: readonly ChatCall[];
-  /** What every request is answered with that has no reply in the queue. Default: an echo of the last message. */
-  answer(reply: (call: ChatCall) => ChatReply): void;
+  readonly calls: readonly StubCall[];
+  /** What every request is answered with that has no reply in the queue; see `scriptedReply`. */
+  answer(reply: (call: StubCall) => StubReply): void;
   /** Answers the next requests, in their order. */
-  next(...replies: readonly ChatReply[]): void;
+  next(...replies: readonly StubReply[]): void;
   close(): Promise<void>;
 }
 
+const KEPT_CALLS = 1000;
 const USAGE = { input: 11, output: 7, cached: 3 };
 
 /** The tokens the server counts for every answer. */
 export const COUNTED = USAGE;
 
-export async function startChatServer(): Promise<ChatServer> {
-  const calls: ChatCall[] = [];
-  const queue: ChatReply[] = [];
-  let otherwise = (call: ChatCall): ChatReply => ({ text: ["You said: ", lastText(call.body)] });
+export async function startModelStub(port = 0): Promise<ModelStub> {
+  const calls: StubCall[] = [];
+  const queue: StubReply[] = [];
+  let otherwise = scriptedReply;
   const server = createServer((request, response) => {
     void serve(request, response).catch(() => response.destroy());
   });
@@ -60,9 +72,10 @@ export async function startChatServer(): Promise<ChatServer> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const { pathname } = new URL(request.url ?? "/", "http://localhost");
-    const body: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8") || "{}");
-    const call: ChatCall = { path: pathname, headers: request.headers, body, aborted: false };
+    const body = JSON.parse(Buffer.concat(chunks).toString("utf8") || "{}") as AskedBody;
+    const call: StubCall = { path: pathname, headers: request.headers, body, aborted: false };
     calls.push(call);
+    if (calls.length > KEPT_CALLS) calls.shift();
     response.on("close", () => {
       call.aborted = !response.writableFinished;
     });
@@ -73,7 +86,7 @@ export async function startChatServer(): Promise<ChatServer> {
       return;
     }
     if (reply.status !== undefined) {
-      const error = { type: "error", error: { type: "api_error", message: reply.error ?? "as the test wants it" } };
+      const error = { type: "error", error: { type: "api_error", message: reply.error ?? "as the script wants it" } };
       response
         .writeHead(reply.status, { "content-type": "application/json", ...reply.headers })
         .end(JSON.stringify(error));
@@ -81,7 +94,7 @@ export async function startChatServer(): Promise<ChatServer> {
     }
     response.writeHead(200, { "content-type": "text/event-stream", ...reply.headers });
     if (reply.raw !== undefined) return void response.end(reply.raw);
-    const events = isAnthropic ? anthropicEvents(reply, call.body) : openaiEvents(reply, call.body);
+    const events = isAnthropic ? anthropicEvents(reply, body) : openaiEvents(reply, body);
     for (const event of events) {
       if (event.isText && reply.pauseMs !== undefined) await delay(reply.pauseMs);
       if (event.isEnd && reply.cut) return void response.destroy();
@@ -90,7 +103,10 @@ export async function startChatServer(): Promise<ChatServer> {
     response.end();
   }
 
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
@@ -112,7 +128,7 @@ interface SentEvent {
   readonly isEnd?: boolean;
 }
 
-function* openaiEvents(reply: ChatReply, body: { model: string }): Generator<SentEvent> {
+function* openaiEvents(reply: StubReply, body: AskedBody): Generator<SentEvent> {
   const chunk = (delta: unknown, finish_reason: string | null = null, more = {}): string =>
     `data: ${JSON.stringify({
       id: "chatcmpl-1",
@@ -141,7 +157,7 @@ function* openaiEvents(reply: ChatReply, body: { model: string }): Generator<Sen
   yield { lines: "data: [DONE]\n\n", isEnd: true };
 }
 
-function* anthropicEvents(reply: ChatReply, body: { model: string }): Generator<SentEvent> {
+function* anthropicEvents(reply: StubReply, body: AskedBody): Generator<SentEvent> {
   const event = (type: string, data: object): string =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
   const usage = {
@@ -188,7 +204,19 @@ function halves(text: string): [string, string] {
   return [text.slice(0, middle), text.slice(middle)];
 }
 
-function lastText(body: { messages?: ReadonlyArray<{ content?: unknown }> }): string {
+/** The model that the stub is called by where it is tried out. */
+export const STUB_MODEL = "model-stub";
+
+/** Answers with a sample of the schema where there is one, else with the last message, labelled as what it is. */
+function scriptedReply({ body }: StubCall): StubReply {
+  const asked = body as AskedBody;
+  const schema = asked.response_format?.json_schema?.schema;
+  if (schema !== undefined) return { text: [JSON.stringify(formSample(schema))] };
+  const words = `[model-stub: no model, an echo] ${lastText(asked)}`.match(/\s*\S+\s*/g) ?? [];
+  return { text: words };
+}
+
+function lastText(body: AskedBody): string {
   const content = body.messages?.at(-1)?.content;
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";

@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { changeSettings } from "../../services/models/settings.ts";
+import { getSettings } from "../../stores/models/settings.ts";
+import type { OrganisationSettings } from "../../stores/models/settings.ts";
+import type { ApiDeps } from "../deps.ts";
+import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+
+const settingsSchema = z
+  .object({
+    default_connection_id: z
+      .uuid()
+      .nullable()
+      .describe("The connection of model nodes that name none; null: the installation's own endpoint, if it has one."),
+    default_model: z.string().nullable().describe("The model of nodes that name none."),
+  })
+  .meta({ id: "Settings" });
+
+const changeBody = z
+  .strictObject({
+    default_connection_id: z
+      .uuid()
+      .toLowerCase()
+      .nullable()
+      .optional()
+      .describe("A connection of provider openai_compatible or anthropic."),
+    default_model: z.string().trim().min(1).max(256).nullable().optional().describe("A name that the endpoint knows."),
+  })
+  .meta({ id: "SettingsChange" });
+
+const ETAG = { ETag: "For If-Match." };
+
+/** `/v2/settings`: what the organisation's model nodes use where they name nothing themselves. */
+export function createSettingsOperations({ db }: ApiDeps): Operation[] {
+  const shown = ({ default_connection_id, default_model }: OrganisationSettings) => {
+    const body = { default_connection_id, default_model };
+    return { status: 200, body, headers: { ETag: contentTag(body) } };
+  };
+  return [
+    defineOperation({
+      id: "getSettings",
+      method: "GET",
+      path: "/v2/settings",
+      tag: "Models",
+      summary: "Get the organisation's settings",
+      auth: "secret",
+      success: { 200: { description: "The settings.", schema: settingsSchema, headers: ETAG } },
+      async handler({ principal: { org_id } }) {
+        return shown(await db.org(org_id, getSettings));
+      },
+    }),
+    defineOperation({
+      id: "changeSettings",
+      method: "PATCH",
+      path: "/v2/settings",
+      tag: "Models",
+      summary: "Change the organisation's default connection and model",
+      description: "null unsets. Runs use what is set when their node asks its model.",
+      auth: "secret",
+      role: "admin",
+      headers: ifMatchHeaders,
+      body: changeBody,
+      examples: {
+        both: { default_connection_id: "0197f0a0-0000-7000-8000-000000000000", default_model: "gpt-4.1-mini" },
+        model: { default_model: "gpt-4.1-mini" },
+        none: { default_connection_id: null, default_model: null },
+      },
+      problems: ["not_found", "precondition_failed"],
+      success: { 200: { description: "The settings as they are now.", schema: settingsSchema, headers: ETAG } },
+      async handler({ headers, body, principal: { org_id } }) {
+        const changed = await changeSettings(db, org_id, body, (found) =>
+          requireMatch(headers["if-match"], shown(found).headers.ETag),
+        );
+        return shown(changed);
+      },
+    }),
+  ];
+}
