@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { namesIn, withIds } from "../../src/cli/flow-file.ts";
 import type { FlowFile } from "../../src/cli/flow-file.ts";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
+import { resourceWorkflowId, syncScheduleId, syncWorkflowId } from "../../src/temporal/ids.ts";
 import { VERSION } from "../../src/version.ts";
 import { openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
@@ -12,6 +13,7 @@ import { historiesOf, toJson, withTemporal } from "../support/histories.ts";
 import type { WorkflowHistory } from "../support/histories.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
+import { eventually } from "../support/scratch.ts";
 import { service } from "../support/service.ts";
 import { engineScenarios } from "./recorded-scenarios.ts";
 
@@ -54,6 +56,38 @@ describe("the histories", () => {
       await bench.until(run_id);
       await keep(`example-${name}-${at}`, run_id);
     }
+  });
+
+  it("of syncs of a knowledge base, and of a document's way into it", async () => {
+    const { body: base } = await bench.api.post("/v2/knowledge-bases", {
+      name: "recorded",
+      indexing_params: { embedding_params: { embedding_model: null } },
+      website_sources: [{ source_type: "manual", selected_resources: [`${target.url}/text?body=Mills+grind.`] }],
+      sync: { schedule_cron: "0 0 1 1 *" },
+    });
+    const path = `/v2/knowledge-bases/${base.knowledge_base_id}`;
+    await withTemporal(service().temporalAddress, async (client) => {
+      const schedule = client.schedule.getHandle(syncScheduleId(base.knowledge_base_id));
+      await schedule.trigger();
+      const sync = await eventually("the sync has ended", async () => {
+        const { body } = await bench.api.get(`${path}/syncs`);
+        return body.data.find(({ state }: { state: string }) => state === "completed") as
+          | { sync_id: string }
+          | undefined;
+      });
+      const { body: resources } = await bench.api.get(`${path}/resources`);
+      const [started] = (await schedule.describe()).info.recentActions;
+      const ids = {
+        "scheduled-sync": started?.action.workflow.workflowId ?? "",
+        sync: syncWorkflowId(sync.sync_id),
+        "ingest-resource": resourceWorkflowId(resources.data[0].resource_id, 0),
+      };
+      for (const [name, workflowId] of Object.entries(ids)) {
+        const handle = client.workflow.getHandle(workflowId);
+        await handle.result();
+        write(`knowledge-${name}.json`, { workflowId, history: await handle.fetchHistory() });
+      }
+    });
   });
 
   it("of what the engine does besides", async () => {
