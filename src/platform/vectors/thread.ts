@@ -1,11 +1,21 @@
 // A thread that compares vectors. It keeps nothing: the vectors lie in memory it shares with whoever asks.
-import { parentPort } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
+import { dotsOf } from "./dots.ts";
+import { BLOCK, numbersOf, scratchNumbers, strideOf } from "./nearest.ts";
 import type { NearestReply, NearestRequest } from "./nearest.ts";
+
+const { place } = workerData as { readonly place: number };
 
 parentPort?.on("message", (request: NearestRequest) => parentPort?.postMessage(nearest(request)));
 
 function nearest({ id, memory, dimensions, count, query, slots, limit }: NearestRequest): NearestReply {
-  const data = new Float32Array(memory);
+  const data = numbersOf(memory);
+  const stride = strideOf(dimensions);
+  const dots = slots === null && !(memory instanceof SharedArrayBuffer) ? dotsOf(memory) : null;
+  // Behind the vectors, from the end: a part for each thread.
+  const queryAt = data.length - (place + 1) * scratchNumbers(dimensions);
+  const resultsAt = queryAt + stride;
+  if (dots !== null) data.set(query, queryAt);
   const tried = slots?.length ?? count;
   // A heap of the best, the worst of them first.
   const bestSlots = new Int32Array(limit);
@@ -13,7 +23,11 @@ function nearest({ id, memory, dimensions, count, query, slots, limit }: Nearest
   let size = 0;
   for (let i = 0; i < tried; i += 1) {
     const slot = slots === null ? i : (slots[i] ?? 0);
-    const score = dot(data, slot * dimensions, query, dimensions);
+    if (dots !== null && i % BLOCK === 0) {
+      dots(i * stride * 4, queryAt * 4, stride * 4, Math.min(BLOCK, tried - i), resultsAt * 4);
+    }
+    const score =
+      dots === null ? dot(data, slot * stride, query, dimensions) : (data[resultsAt + (i % BLOCK)] as number);
     if (size < limit) {
       let at = size;
       size += 1;

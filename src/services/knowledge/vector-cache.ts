@@ -1,5 +1,6 @@
 import { decodeHalves } from "../../domain/knowledge/halves.ts";
-import type { NearestSearch } from "../../platform/vectors/nearest.ts";
+import { allocateVectors, numbersOf, strideOf } from "../../platform/vectors/nearest.ts";
+import type { NearestSearch, VectorMemory } from "../../platform/vectors/nearest.ts";
 import type { Database } from "../../stores/db.ts";
 import { listLiveChunks, readVectors } from "../../stores/knowledge/search.ts";
 import type { Hit, SearchedIndex } from "../../stores/knowledge/search.ts";
@@ -32,7 +33,9 @@ interface CachedIndex {
   readonly count: number;
   readonly chunkNos: readonly number[];
   readonly slotOf: ReadonlyMap<number, number>;
-  readonly memory: SharedArrayBuffer;
+  /** Vectors that `memory` has room for. */
+  readonly capacity: number;
+  readonly memory: VectorMemory;
 }
 
 /**
@@ -75,7 +78,7 @@ export function createVectorCache({ database, nearest, maxBytes }: VectorCacheOp
   return {
     async search(orgId, index, vector, { among, limit }) {
       const dimensions = index.dimensions ?? 0;
-      const bytes = index.chunk_count * dimensions * BYTES_OF_NUMBER;
+      const bytes = index.chunk_count * strideOf(dimensions) * BYTES_OF_NUMBER;
       if (bytes > maxBytes) return await searchUncached(database, nearest, orgId, index, vector, among, limit);
       const { memory, count, chunkNos, slotOf } = await load(orgId, index, bytes);
       const slots = among === null ? null : slotsOf(among, slotOf);
@@ -100,19 +103,18 @@ async function refresh(
   const isLive = new Set(live);
   const kept = before?.chunkNos.filter((chunkNo) => isLive.has(chunkNo)) ?? [];
   const missing = live.filter((chunkNo) => before?.slotOf.has(chunkNo) !== true).toSorted((a, b) => a - b);
-  const vectorBytes = dimensions * BYTES_OF_NUMBER;
-  const needed = (kept.length + missing.length) * vectorBytes;
-  const appendable = before !== undefined && kept.length === before.count && before.memory.byteLength >= needed;
+  const stride = strideOf(dimensions);
+  const needed = kept.length + missing.length;
+  const appendable = before !== undefined && kept.length === before.count && before.capacity >= needed;
   // Some room, so that a knowledge base that grows is not copied at each search.
-  const memory = appendable
-    ? before.memory
-    : new SharedArrayBuffer(Math.ceil((needed * 1.25) / vectorBytes) * vectorBytes);
-  const data = new Float32Array(memory);
+  const capacity = appendable ? before.capacity : Math.ceil(needed * 1.25);
+  const memory = appendable ? before.memory : allocateVectors(capacity, dimensions);
+  const data = numbersOf(memory);
   if (before !== undefined && !appendable) {
-    const old = new Float32Array(before.memory);
+    const old = numbersOf(before.memory);
     kept.forEach((chunkNo, slot) => {
-      const from = (before.slotOf.get(chunkNo) ?? 0) * dimensions;
-      data.set(old.subarray(from, from + dimensions), slot * dimensions);
+      const from = (before.slotOf.get(chunkNo) ?? 0) * stride;
+      data.set(old.subarray(from, from + stride), slot * stride);
     });
   }
   const chunkNos = [...kept];
@@ -120,12 +122,12 @@ async function refresh(
     const batch = missing.slice(at, at + READ_BATCH);
     const rows = await database.search((db) => readVectors(db, orgId, index.index_no, batch));
     for (const { chunk_no, vector } of rows) {
-      decodeHalves(vector, data, chunkNos.length * dimensions);
+      decodeHalves(vector, data, chunkNos.length * stride);
       chunkNos.push(chunk_no);
     }
   }
   const slotOf = new Map(chunkNos.map((chunkNo, slot) => [chunkNo, slot]));
-  return { version: index.version, count: chunkNos.length, chunkNos, slotOf, memory };
+  return { version: index.version, count: chunkNos.length, capacity, chunkNos, slotOf, memory };
 }
 
 /** Reads and compares batch by batch, keeping nothing. */
@@ -144,9 +146,9 @@ async function searchUncached(
   for (let at = 0; at < chunkNos.length; at += READ_BATCH) {
     const batch = chunkNos.slice(at, at + READ_BATCH);
     const rows = await database.search((db) => readVectors(db, orgId, index.index_no, batch));
-    const memory = new SharedArrayBuffer(rows.length * dimensions * BYTES_OF_NUMBER);
-    const data = new Float32Array(memory);
-    rows.forEach((row, slot) => decodeHalves(row.vector, data, slot * dimensions));
+    const memory = allocateVectors(rows.length, dimensions);
+    const data = numbersOf(memory);
+    rows.forEach((row, slot) => decodeHalves(row.vector, data, slot * strideOf(dimensions)));
     const found = await nearest.search({ memory, dimensions, count: rows.length, query: vector, slots: null, limit });
     const hits = found.slots.map((slot, i) => ({ chunk_no: rows[slot]?.chunk_no ?? 0, score: found.scores[i] ?? 0 }));
     best = [...best, ...hits].toSorted((a, b) => b.score - a.score || a.chunk_no - b.chunk_no).slice(0, limit);
