@@ -4,6 +4,7 @@ import { createNearestSearch } from "../src/platform/vectors/nearest.ts";
 import { buildHnswIndexes } from "../src/services/knowledge/build-hnsw.ts";
 import type { QueryDeps } from "../src/services/knowledge/deps.ts";
 import { queryKnowledgeBase } from "../src/services/knowledge/query.ts";
+import { createPostingCache } from "../src/services/knowledge/posting-cache.ts";
 import { createVectorCache } from "../src/services/knowledge/vector-cache.ts";
 import type { Database } from "../src/stores/db.ts";
 import { markHnsw } from "../src/stores/knowledge/hnsw.ts";
@@ -28,7 +29,8 @@ export async function measureSizes(
   const embed = async (texts: readonly string[]): Promise<Float32Array[]> =>
     texts.map(() => nearSome(base?.vectors ?? [], random));
   const embedders = { find: async () => ({ embedder: { embed } }) };
-  const deps: QueryDeps = { database, embedders, vectors, reranker: null };
+  const postings = createPostingCache(database, 2 ** 28);
+  const deps: QueryDeps = { database, embedders, vectors, postings, reranker: null };
   say(
     "| chunks | vectors | strategy | at once | p50 ms | p95 ms | queries/s |\n| --- | --- | --- | --- | --- | --- | --- |",
   );
