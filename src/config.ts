@@ -174,6 +174,11 @@ export const environmentSchema = z.object({
   MILLRACE_EMBEDDINGS_PER_MINUTE: int(1, 1_000_000)
     .optional()
     .describe("Requests to it a process begins a minute; unset is unlimited"),
+  MILLRACE_EMBEDDINGS_ATTEMPTS: int(1, 10_000)
+    .default(100)
+    .describe(
+      "Attempts to index a document, half a minute apart, after which a model that does not answer is its error",
+    ),
   MILLRACE_RERANK_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
@@ -184,7 +189,7 @@ export const environmentSchema = z.object({
   MILLRACE_RERANK_MODEL: z.string().min(1).default("rerank-v3.5").describe("The model it is asked for"),
   MILLRACE_VECTOR_CACHE_MIB: int(16, 65_536)
     .default(512)
-    .describe("Memory each process keeps vectors of knowledge bases in"),
+    .describe("Memory each process keeps vectors of knowledge bases in; a quarter of it more for words"),
   MILLRACE_SYNC_MAX_PAGES: int(1, 1_000_000)
     .default(100_000)
     .describe("Documents that the sources of one knowledge base may list"),

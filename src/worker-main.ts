@@ -143,6 +143,7 @@ const ingest = {
     version: VERSION,
     maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
     knowledge: knowledge.deps,
+    maxAttempts: config.MILLRACE_EMBEDDINGS_ATTEMPTS,
   }),
 };
 const evals = createEvalActivities({

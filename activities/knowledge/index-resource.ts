@@ -20,6 +20,8 @@ import { takeStep } from "./resource-step.ts";
 export interface IndexResourceDeps {
   readonly blobs: BlobStore;
   readonly knowledge: IndexDeps;
+  /** Attempts after which an embedding model that does not answer is waited for no longer. */
+  readonly maxAttempts: number;
 }
 
 /** Chunks cut before the process sees to its other work. */
@@ -28,7 +30,7 @@ const CUT_AT_ONCE = 200;
 const MAX_MALFORMED = 5;
 
 /** Cuts a resource's text into chunks and writes them into the knowledge base's indexes; then they are found. */
-export function createIndexResource({ blobs, knowledge }: IndexResourceDeps) {
+export function createIndexResource({ blobs, knowledge, maxAttempts }: IndexResourceDeps) {
   const { database } = knowledge;
   return async function indexResource(input: ResourceInput): Promise<IngestStep> {
     const { org_id, knowledge_base_id, resource_id, revision } = input;
@@ -53,7 +55,7 @@ export function createIndexResource({ blobs, knowledge }: IndexResourceDeps) {
           });
           if (!published) return "stop";
         } catch (error) {
-          throw asFailure(error, context.info.attempt);
+          throw asFailure(error, context.info.attempt, maxAttempts);
         }
       }
       return "done";
@@ -93,9 +95,10 @@ async function cut(text: ChunkedText, params: IndexingParams["chunker_params"]):
   return chunks;
 }
 
-/** A model that refuses will refuse again; one that is away is waited for. */
-function asFailure(error: unknown, attempt: number): unknown {
+/** A model that refuses will refuse again; one that is away is waited for, not for ever. */
+function asFailure(error: unknown, attempt: number, maxAttempts: number): unknown {
   if (!(error instanceof EmbeddingError)) return error;
-  const isFinal = error.failure === "refused" || (error.failure === "malformed" && attempt >= MAX_MALFORMED);
-  return isFinal ? new ResourceFailure(`embedding_${error.failure}`, error.message, { cause: error }) : error;
+  const { failure, message } = error;
+  const isFinal = failure === "refused" || attempt >= (failure === "malformed" ? MAX_MALFORMED : maxAttempts);
+  return isFinal ? new ResourceFailure(`embedding_${failure}`, message, { cause: error }) : error;
 }

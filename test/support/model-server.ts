@@ -7,8 +7,10 @@ export interface ModelServer {
   readonly url: string;
   /** Bodies of the requests that were answered with vectors, in order. */
   readonly embedded: readonly string[][];
-  /** Answers the next requests with this status; 0: breaks the connection. */
-  failNext(times: number, status: number): void;
+  /** When requests came, in ms. */
+  readonly askedAt: readonly number[];
+  /** Answers the next requests with this status and these headers; 0: breaks the connection. */
+  failNext(times: number, status: number, headers?: Readonly<Record<string, string>>): void;
   close(): Promise<void>;
 }
 
@@ -30,17 +32,19 @@ function embedText(text: string): number[] {
 /** Starts one on a free port. Embeds `/v1/embeddings` as OpenAI does and ranks `/v1/rerank` as Cohere does: longest texts first. */
 export async function startModelServer(apiKey: string): Promise<ModelServer> {
   const embedded: string[][] = [];
-  const failures: number[] = [];
+  const askedAt: number[] = [];
+  const failures: { readonly status: number; readonly headers: Readonly<Record<string, string>> }[] = [];
   const server = createServer((request, response) => {
+    askedAt.push(Date.now());
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
-      const status = failures.shift();
-      if (status === 0) return void request.socket.destroy();
+      const failure = failures.shift();
+      if (failure?.status === 0) return void request.socket.destroy();
       const answer = (code: number, body: unknown): void => {
-        response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(body));
+        response.writeHead(code, { "content-type": "application/json", ...failure?.headers }).end(JSON.stringify(body));
       };
-      if (status !== undefined) return answer(status, { error: { message: "as the test wants it" } });
+      if (failure !== undefined) return answer(failure.status, { error: { message: "as the test wants it" } });
       if (request.headers.authorization !== `Bearer ${apiKey}`) {
         return answer(401, { error: { message: `Incorrect API key provided: ${request.headers.authorization}` } });
       }
@@ -59,8 +63,9 @@ export async function startModelServer(apiKey: string): Promise<ModelServer> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     embedded,
-    failNext(times, status) {
-      for (let i = 0; i < times; i += 1) failures.push(status);
+    askedAt,
+    failNext(times, status, headers = {}) {
+      for (let i = 0; i < times; i += 1) failures.push({ status, headers });
     },
     async close() {
       server.closeAllConnections();
