@@ -1,5 +1,6 @@
 // A thread that compares vectors. It keeps nothing: the vectors lie in memory it shares with whoever asks.
 import { parentPort, workerData } from "node:worker_threads";
+import { createBest } from "./best.ts";
 import { dotsOf } from "./dots.ts";
 import { BLOCK, numbersOf, scratchNumbers, strideOf } from "./nearest.ts";
 import type { NearestReply, NearestRequest } from "./nearest.ts";
@@ -17,10 +18,7 @@ function nearest({ id, memory, dimensions, count, query, slots, limit }: Nearest
   const resultsAt = queryAt + stride;
   if (dots !== null) data.set(query, queryAt);
   const tried = slots?.length ?? count;
-  // A heap of the best, the worst of them first.
-  const bestSlots = new Int32Array(limit);
-  const bestScores = new Float64Array(limit);
-  let size = 0;
+  const best = createBest(limit);
   for (let i = 0; i < tried; i += 1) {
     const slot = slots === null ? i : (slots[i] ?? 0);
     if (dots !== null && i % BLOCK === 0) {
@@ -28,37 +26,9 @@ function nearest({ id, memory, dimensions, count, query, slots, limit }: Nearest
     }
     const score =
       dots === null ? dot(data, slot * stride, query, dimensions) : (data[resultsAt + (i % BLOCK)] as number);
-    if (size < limit) {
-      let at = size;
-      size += 1;
-      while (at > 0) {
-        const parent = (at - 1) >> 1;
-        if ((bestScores[parent] ?? 0) <= score) break;
-        bestScores[at] = bestScores[parent] ?? 0;
-        bestSlots[at] = bestSlots[parent] ?? 0;
-        at = parent;
-      }
-      bestScores[at] = score;
-      bestSlots[at] = slot;
-    } else if (score > (bestScores[0] ?? 0)) {
-      let at = 0;
-      for (;;) {
-        let child = 2 * at + 1;
-        if (child >= size) break;
-        if (child + 1 < size && (bestScores[child + 1] ?? 0) < (bestScores[child] ?? 0)) child += 1;
-        if ((bestScores[child] ?? 0) >= score) break;
-        bestScores[at] = bestScores[child] ?? 0;
-        bestSlots[at] = bestSlots[child] ?? 0;
-        at = child;
-      }
-      bestScores[at] = score;
-      bestSlots[at] = slot;
-    }
+    best.add(slot, score);
   }
-  const order = Array.from({ length: size }, (_, i) => i).toSorted(
-    (a, b) => (bestScores[b] ?? 0) - (bestScores[a] ?? 0) || (bestSlots[a] ?? 0) - (bestSlots[b] ?? 0),
-  );
-  return { id, slots: order.map((i) => bestSlots[i] ?? 0), scores: order.map((i) => bestScores[i] ?? 0) };
+  return { id, ...best.sorted() };
 }
 
 /** Four sums at once: the additions of one would wait for each other. */

@@ -1,6 +1,7 @@
 import type { Embedder } from "../../platform/embeddings/types.ts";
 import type { Reranker } from "../../platform/embeddings/reranker.ts";
 import type { Database } from "../../stores/db.ts";
+import type { PostingCache } from "./posting-cache.ts";
 import type { VectorCache } from "./vector-cache.ts";
 
 /** Where the embedding models of organisations come from. */
@@ -18,5 +19,6 @@ export interface IndexDeps {
 /** What knowledge bases are queried with. */
 export interface QueryDeps extends IndexDeps {
   readonly vectors: VectorCache;
+  readonly postings: PostingCache;
   readonly reranker: Reranker | null;
 }

@@ -10,6 +10,7 @@ import { readOcrData } from "../../platform/ocr/ocr-data.ts";
 import { createNearestSearch } from "../../platform/vectors/nearest.ts";
 import type { Database } from "../../stores/db.ts";
 import type { EmbedderSource, QueryDeps } from "./deps.ts";
+import { createPostingCache } from "./posting-cache.ts";
 import { createVectorCache } from "./vector-cache.ts";
 
 type KnowledgeConfig = Pick<
@@ -56,7 +57,13 @@ export function openKnowledge(config: KnowledgeConfig, database: Database): Know
         );
   const maxBytes = config.MILLRACE_VECTOR_CACHE_MIB * 1024 * 1024;
   return {
-    deps: { database, embedders, vectors: createVectorCache({ database, nearest, maxBytes }), reranker },
+    deps: {
+      database,
+      embedders,
+      vectors: createVectorCache({ database, nearest, maxBytes }),
+      postings: createPostingCache(database, maxBytes / 4),
+      reranker,
+    },
     defaultModel: async () => ((await local.problem()) === null ? LOCAL_EMBEDDING_MODEL : null),
     ocrProblem() {
       const found = readOcrData(config.MILLRACE_OCR_DATA_DIR);

@@ -36,6 +36,7 @@ import type {
 } from "../../stores/knowledge/search.ts";
 import type { QueryDeps } from "./deps.ts";
 import { findHighlights } from "./highlights.ts";
+import type { PlainTerm } from "./posting-cache.ts";
 
 /** What of a knowledge base a query needs. */
 export type QueriedKnowledgeBase = Pick<
@@ -233,19 +234,34 @@ async function rank(
   { terms, filter, matched, strategy, vector, depth }: RankRequest,
 ): Promise<Rankings> {
   const limits: SearchLimits = { filter, phrases: terms.phrases, excluded: terms.excluded };
-  const byKeyword = async (db: Db): Promise<Pick<Rankings, "terms" | "keyword">> => {
-    const lexed = await readTerms(db, terms, index.languages);
-    const wanted = strategy !== "semantic" && lexed.length > 0;
-    return { terms: lexed, keyword: wanted ? await searchKeywords(db, orgId, index, lexed, limits, depth) : [] };
+  const byKeyword = async (): Promise<Pick<Rankings, "terms" | "keyword">> => {
+    const lexed = await deps.database.search((db) => readTerms(db, terms, index.languages));
+    if (strategy === "semantic" || lexed.length === 0) return { terms: lexed, keyword: [] };
+    const plain = plainTerms(lexed);
+    const isLimited = filter !== null || terms.phrases.length > 0 || terms.excluded.length > 0;
+    const keyword =
+      plain === null || isLimited
+        ? await deps.database.search((db) => searchKeywords(db, orgId, index, lexed, limits, depth))
+        : await deps.postings.search(orgId, index, plain, depth);
+    return { terms: lexed, keyword };
   };
   const [keyword, semantic] = await Promise.all([
-    deps.database.search(byKeyword),
+    byKeyword(),
     // A phrase is about words: what is near in meaning need not have it, and a question may quote something.
     vector === null || strategy === "keyword"
       ? []
       : searchVectors(deps, orgId, index, vector, { ...limits, phrases: [] }, matched, depth),
   ]);
   return { ...keyword, semantic };
+}
+
+/** The same where every word has one form; null otherwise. */
+function plainTerms(terms: readonly QueryTerm[]): PlainTerm[] | null {
+  const plain = terms.flatMap(({ lexemes, prefix, weight }) => {
+    const [lexeme] = lexemes;
+    return prefix || lexemes.length !== 1 || lexeme === undefined ? [] : [{ lexeme, weight }];
+  });
+  return plain.length === terms.length ? plain : null;
 }
 
 /** The lexemes of a query's words. What two words have in common counts as often as both. */

@@ -14,6 +14,8 @@ export interface SearchedIndex {
   /** Chunks and resources that can be found. */
   readonly chunk_count: number;
   readonly resource_count: number;
+  /** Terms of all of them. */
+  readonly term_count: number;
   readonly version: number;
   readonly has_hnsw: boolean;
 }
@@ -23,7 +25,7 @@ export async function findActiveIndex(db: Db, orgId: string, knowledgeBaseId: st
   const rows = await db.query<SearchedIndex>(
     {
       name: "find_active_index",
-      text: `select i.index_no, i.embedding_model, i.dimensions, i.languages, i.chunk_count, i.resource_count, i.version, i.has_hnsw
+      text: `select i.index_no, i.embedding_model, i.dimensions, i.languages, i.chunk_count, i.resource_count, i.term_count, i.version, i.has_hnsw
         from knowledge_indexes i join knowledge_bases k on k.knowledge_base_id = i.knowledge_base_id
         where i.org_id = $1::uuid and k.org_id = $1::uuid and i.knowledge_base_id = $2::uuid and i.state = 'active' and k.deleted_at is null`,
     },
@@ -77,6 +79,45 @@ export async function lexWords(db: Db, words: readonly string[], languages: read
 
 const K1 = 1.2;
 const B = 0.75;
+
+/** What a term of this document frequency counts: the first part of BM25, as in searchKeywords. */
+export function frequencyWeight(chunkCount: number, frequency: number): number {
+  const others = Math.max(Math.max(chunkCount, 1) - frequency + 0.5, 0.5);
+  return (K1 + 1) * Math.log(1 + others / (frequency + 0.5));
+}
+
+/** How much a chunk's length counts against it. */
+export function lengthSlope({ chunk_count, term_count }: SearchedIndex): number {
+  return (K1 * B) / Math.max(term_count / Math.max(chunk_count, 1), 1);
+}
+
+/** What a chunk of this length has of a term that occurs in it so often: the second part. */
+export function termScore(occurrences: number, length: number, slope: number): number {
+  return occurrences / (occurrences + K1 * (1 - B) + slope * length);
+}
+
+/**
+ * The postings of lexemes: of each eight bytes, big-endian: chunk number (4), occurrences (2), length of the chunk (2). Those of chunks
+ * that cannot be found are among them.
+ */
+export async function readPostings(
+  db: Db,
+  orgId: string,
+  indexNo: number,
+  lexemes: readonly string[],
+): Promise<Map<string, Buffer>> {
+  const rows = await db.query<{ term: string; packed: Buffer }>(
+    {
+      name: "read_postings",
+      text: `select t.term, p.packed from unnest($3::text[]) t (term) cross join lateral (
+          select string_agg(int4send(p.chunk_no) || int2send(p.tf) || int2send(p.length), ''::bytea) as packed
+          from knowledge_postings p where p.index_no = $2::int and p.term = t.term) p
+        where p.packed is not null and exists (select from knowledge_indexes i where i.org_id = $1::uuid and i.index_no = $2::int)`,
+    },
+    [orgId, indexNo, lexemes],
+  );
+  return new Map(rows.map(({ term, packed }) => [term, packed]));
+}
 
 /**
  * The chunks with the best BM25 scores, best first. Document frequencies are those of the whole index, whatever the limits:

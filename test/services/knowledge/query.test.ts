@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { KnowledgeAnswer, KnowledgeQueryInput } from "../../../src/domain/knowledge/query.ts";
 import type { Knowledge } from "../../../src/services/knowledge/open-knowledge.ts";
+import { findActiveIndex, searchKeywords } from "../../../src/stores/knowledge/search.ts";
 import { addResource, ask, buildBase, ownKnowledge } from "./knowledge.ts";
 import type { BuiltBase } from "./knowledge.ts";
 
@@ -64,6 +65,36 @@ describe("keyword search", () => {
     // What is no operator is a word, and nothing is syntax of the database.
     expect(await keyword("well-known | refund & !receipt:* <-> ( ' \\ %")).toContain("refunds");
     expect(await keyword("the of and")).toEqual([]);
+  });
+
+  it("ranks the same in memory as in SQL, also after a change", async () => {
+    const changing = await buildBase(own.database);
+    for (const text of [
+      "A refund of data.",
+      "Refunds and refunds, each day and night.",
+      "A day. Data are data.",
+      "Nothing.",
+    ])
+      await addResource(own, changing, [text]);
+    const both = async (): Promise<unknown[][]> => {
+      const index = await own.database.search((db) => findActiveIndex(db, changing.org_id, changing.knowledge_base_id));
+      if (index === null) throw new Error("no index");
+      const terms = ["refund", "data", "day", "absent"].map((lexeme, i) => ({ lexeme, weight: 1 + i }));
+      const listed = terms.map(({ lexeme, weight }) => ({ lexemes: [lexeme], prefix: false, weight }));
+      const limits = { filter: null, phrases: [], excluded: [] };
+      const inSql = own.database.search((db) => searchKeywords(db, changing.org_id, index, listed, limits, 3));
+      const inMemory = own.knowledge.deps.postings.search(changing.org_id, index, terms, 3);
+      return (await Promise.all([inSql, inMemory])).map((hits) =>
+        hits.map(({ chunk_no, score }) => [chunk_no, score.toFixed(9)]),
+      );
+    };
+    const [sql, memory] = await both();
+    expect(sql).toHaveLength(3);
+    expect(memory).toEqual(sql);
+    await addResource(own, changing, ["Data of one day."]);
+    const [after, afterMemory] = await both();
+    expect(afterMemory).toEqual(after);
+    expect(after).not.toEqual(sql);
   });
 
   it("highlights what was found, in UTF-16 units of the text", async () => {

@@ -4,6 +4,7 @@ import {
   findActiveIndex,
   readChunks,
   readPositions,
+  readPostings,
   readVectors,
   restrictChunks,
   searchKeywords,
@@ -58,6 +59,7 @@ describe("search-tenant", () => {
           (await findActiveIndex(db, orgId, theirs.knowledge_base_id)) !== null,
           (await searchKeywords(db, orgId, theirIndex, [term], limits, 10)).length,
           (await searchKeywords(db, orgId, theirIndex, [{ ...term, prefix: true }], limits, 10)).length,
+          (await readPostings(db, orgId, index_no, ["swordfish"])).size,
           (await restrictChunks(db, orgId, theirIndex, limits)).length,
           (await countMatched(db, orgId, index_no, all)).resources,
           (await readVectors(db, orgId, index_no, numbers)).length,
@@ -65,8 +67,8 @@ describe("search-tenant", () => {
           (await readPositions(db, orgId, index_no, [{ resource_id: theirResource, chunk_index: 0 }])).length,
         ];
       });
-    expect(await run(theirs.org_id)).toEqual([true, 1, 1, 1, 1, 1, 1, 1]);
-    expect(await run(mine.org_id)).toEqual([false, 0, 0, 0, 0, 0, 0, 0]);
+    expect(await run(theirs.org_id)).toEqual([true, 1, 1, 1, 1, 1, 1, 1, 1]);
+    expect(await run(mine.org_id)).toEqual([false, 0, 0, 0, 0, 0, 0, 0, 0]);
   });
 
   it("shows and changes no postings of another organisation, by row-level security", async () => {

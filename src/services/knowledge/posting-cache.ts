@@ -1,0 +1,172 @@
+import { createBest } from "../../platform/vectors/best.ts";
+import type { Database } from "../../stores/db.ts";
+import {
+  frequencyWeight,
+  lengthSlope,
+  listLiveChunks,
+  readPostings,
+  termScore,
+} from "../../stores/knowledge/search.ts";
+import type { Hit, SearchedIndex } from "../../stores/knowledge/search.ts";
+
+/** A word of a query as its one lexeme. */
+export interface PlainTerm {
+  readonly lexeme: string;
+  readonly weight: number;
+}
+
+/** Ranks by words in memory. */
+export interface PostingCache {
+  /** The chunks with the best BM25 scores, best first: the same as searchKeywords finds without limits. */
+  search(orgId: string, index: SearchedIndex, terms: readonly PlainTerm[], limit: number): Promise<Hit[]>;
+}
+
+/** Where a term occurs: slots of chunks, and what each adds to the score for a weight of one. */
+interface Posting {
+  readonly slots: Int32Array;
+  readonly scores: Float64Array;
+}
+
+/** What is known of an index as of a version of it. */
+interface CachedIndex {
+  /** By slot, ascending. */
+  readonly chunkNos: Int32Array;
+  readonly slotOf: ReadonlyMap<number, number>;
+  readonly terms: Map<string, Promise<Posting>>;
+  /** By slot, all zero between searches. */
+  readonly totals: Float64Array;
+}
+
+interface Entry {
+  readonly version: number;
+  readonly loaded: Promise<CachedIndex>;
+  bytes: number;
+}
+
+const BYTES_OF_CHUNK = 50;
+const BYTES_OF_ENTRY = 12;
+
+/**
+ * Keeps the postings of words that are searched for, of indexes that were searched last, until an index's version changes. A word
+ * is read once a version; that takes what one search in SQL would.
+ */
+export function createPostingCache(database: Database, maxBytes: number): PostingCache {
+  // In the order of use.
+  const indexes = new Map<number, Entry>();
+  let bytes = 0;
+
+  const drop = (indexNo: number): void => {
+    bytes -= indexes.get(indexNo)?.bytes ?? 0;
+    indexes.delete(indexNo);
+  };
+
+  /** Counts memory that an index takes; those used longest ago make room, the index itself where it alone takes too much. */
+  const count = (entry: Entry, indexNo: number, more: number): void => {
+    // A search that still goes on keeps what nobody else does.
+    if (indexes.get(indexNo) !== entry) return;
+    entry.bytes += more;
+    bytes += more;
+    for (const other of indexes.keys()) {
+      if (bytes <= maxBytes) return;
+      if (other !== indexNo) drop(other);
+    }
+    if (bytes > maxBytes) drop(indexNo);
+  };
+
+  const load = (orgId: string, index: SearchedIndex): Entry => {
+    const known = indexes.get(index.index_no);
+    if (known !== undefined && known.version >= index.version) {
+      indexes.delete(index.index_no);
+      indexes.set(index.index_no, known);
+      return known;
+    }
+    drop(index.index_no);
+    const loaded = database
+      .search((db) => listLiveChunks(db, orgId, index))
+      .then((live): CachedIndex => {
+        const chunkNos = Int32Array.from(live).sort();
+        const slotOf = new Map(Array.from(chunkNos, (chunkNo, slot) => [chunkNo, slot]));
+        const totals = new Float64Array(chunkNos.length);
+        return { chunkNos, slotOf, terms: new Map(), totals };
+      });
+    const entry: Entry = { version: index.version, loaded, bytes: 0 };
+    indexes.set(index.index_no, entry);
+    loaded.then(
+      (cached) => count(entry, index.index_no, cached.chunkNos.length * BYTES_OF_CHUNK),
+      () => {
+        if (indexes.get(index.index_no) === entry) drop(index.index_no);
+      },
+    );
+    return entry;
+  };
+
+  const readTerms = async (
+    orgId: string,
+    index: SearchedIndex,
+    entry: Entry,
+    cached: CachedIndex,
+    lexemes: readonly string[],
+  ): Promise<Map<string, Posting>> => {
+    const found = await database.search((db) => readPostings(db, orgId, index.index_no, lexemes));
+    const slope = lengthSlope(index);
+    return new Map(
+      lexemes.map((lexeme) => {
+        const packed = found.get(lexeme) ?? Buffer.alloc(0);
+        const frequency = packed.length / 8;
+        const weight = frequencyWeight(index.chunk_count, frequency);
+        const slots = new Int32Array(frequency);
+        const scores = new Float64Array(frequency);
+        let size = 0;
+        for (let at = 0; at < packed.length; at += 8) {
+          const slot = cached.slotOf.get(packed.readInt32BE(at));
+          // Of a revision that is no longer found, or not yet.
+          if (slot === undefined) continue;
+          slots[size] = slot;
+          scores[size] = weight * termScore(packed.readInt16BE(at + 4), packed.readInt16BE(at + 6), slope);
+          size += 1;
+        }
+        count(entry, index.index_no, size * BYTES_OF_ENTRY);
+        return [lexeme, { slots: slots.slice(0, size), scores: scores.slice(0, size) }];
+      }),
+    );
+  };
+
+  return {
+    async search(orgId, index, terms, limit) {
+      const entry = load(orgId, index);
+      const cached = await entry.loaded;
+      const missing = terms.map((term) => term.lexeme).filter((lexeme) => !cached.terms.has(lexeme));
+      if (missing.length > 0) {
+        const read = readTerms(orgId, index, entry, cached, missing);
+        for (const lexeme of missing) {
+          const posting = read.then((found) => found.get(lexeme) as Posting);
+          cached.terms.set(lexeme, posting);
+          posting.catch(() => cached.terms.delete(lexeme));
+        }
+      }
+      const postings = await Promise.all(
+        terms.map(async ({ lexeme, weight }) => ({
+          weight,
+          posting: await (cached.terms.get(lexeme) as Promise<Posting>),
+        })),
+      );
+      // From here on without waiting: the totals are everybody's.
+      const { totals, chunkNos } = cached;
+      for (const { weight, posting } of postings) {
+        const { slots, scores } = posting;
+        for (let i = 0; i < slots.length; i += 1) {
+          const slot = slots[i] as number;
+          totals[slot] = (totals[slot] as number) + weight * (scores[i] as number);
+        }
+      }
+      const best = createBest(limit);
+      for (let slot = 0; slot < totals.length; slot += 1) {
+        const total = totals[slot] as number;
+        if (total > 0) best.add(slot, total);
+      }
+      totals.fill(0);
+      const { slots, scores } = best.sorted();
+      return slots.map((slot, i) => ({ chunk_no: chunkNos[slot] as number, score: scores[i] as number }));
+    },
+  };
+}
