@@ -222,6 +222,9 @@ export const environmentSchema = z.object({
   MILLRACE_EVENT_RETENTION_MS: int(1000, 365 * DAY_MS)
     .default(30 * DAY_MS)
     .describe("How long events and their deliveries are kept, for replays"),
+  MILLRACE_RUN_RETENTION_DAYS: int(1, 36_500)
+    .optional()
+    .describe("Days after its end that a run is kept with its nodes, events and values; unset, for ever"),
   MILLRACE_SHUTDOWN_GRACE_MS: int(0, 600_000)
     .default(15_000)
     .describe("Time a stopping process gives to what it is doing"),

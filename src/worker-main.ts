@@ -201,6 +201,8 @@ const sweeper = startSweeper({
 shutdown.add("sweeper", () => sweeper.close());
 const housekeeping = startHousekeeping(db, blobs, {
   eventRetentionMs: config.MILLRACE_EVENT_RETENTION_MS,
+  runRetentionDays: config.MILLRACE_RUN_RETENTION_DAYS,
+  onSwept: (removed) => logger.info({ removed }, "blobs that nothing referred to are removed"),
   onError: (err) => logger.warn({ err }, "housekeeping"),
 });
 shutdown.add("housekeeping", () => housekeeping.close());

@@ -5,23 +5,36 @@ import { purgeExpiredTokens } from "../stores/accounts/oauth-tokens.ts";
 import { purgeEvents } from "../stores/webhooks/outbox.ts";
 import { purgeRateLimits } from "../stores/http/rate-limits.ts";
 import { purgeDeliveries } from "../stores/webhooks/deliveries.ts";
+import { takeTurn } from "../stores/blob-sweep.ts";
+import { purgeRuns } from "../stores/runs/run-retention.ts";
+import { MIN_BLOB_AGE_MS, sweepBlobs } from "./system/sweep-blobs.ts";
 import { periodically } from "../platform/periodically.ts";
 import type { Periodic } from "../platform/periodically.ts";
 
 const EVERY_MS = 60_000;
 const BATCH = 1000;
+/** Runs have thousands of rows each. */
+const RUNS_AT_ONCE = 100;
+const SWEEP_EVERY_MS = 86_400_000;
 
 export interface HousekeepingOptions {
   /** How long deliveries are kept, and at least that long their events (ms). */
   readonly eventRetentionMs: number;
+  /** How long runs are kept after their end; undefined is for ever. */
+  readonly runRetentionDays: number | undefined;
+  /** Called after a sweep with the number of blobs that nothing referred to. */
+  readonly onSwept: (removed: number) => void;
   readonly onError: (error: unknown) => void;
 }
 
-/** Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts, old events. Any number of processes may do it. */
+/**
+ * Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts, old events, old runs, and
+ * once a day the blobs that nothing refers to. Any number of processes may do it.
+ */
 export function startHousekeeping(
   db: Database,
   blobs: BlobStore,
-  { eventRetentionMs, onError }: HousekeepingOptions,
+  { eventRetentionMs, runRetentionDays, onSwept, onError }: HousekeepingOptions,
 ): Periodic {
   return periodically(
     EVERY_MS,
@@ -35,12 +48,21 @@ export function startHousekeeping(
       await inBatches(() => db.system((connection) => purgeRateLimits(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeDeliveries(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeEvents(connection, eventRetentionMs, BATCH)));
+      if (runRetentionDays !== undefined) {
+        await inBatches(
+          () => db.system((connection) => purgeRuns(connection, runRetentionDays, RUNS_AT_ONCE)),
+          RUNS_AT_ONCE,
+        );
+      }
+      if (await db.system((connection) => takeTurn(connection, "sweep of blobs", SWEEP_EVERY_MS))) {
+        onSwept(await sweepBlobs({ db, blobs }, new Date(Date.now() - MIN_BLOB_AGE_MS)));
+      }
     },
     onError,
   );
 }
 
 /** Small statements, but as many as there is work: a busy service makes more in a minute than one batch. */
-async function inBatches(purge: () => Promise<number>): Promise<void> {
-  while ((await purge()) === BATCH);
+async function inBatches(purge: () => Promise<number>, batch = BATCH): Promise<void> {
+  while ((await purge()) === batch);
 }

@@ -1,0 +1,55 @@
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Database } from "../../stores/db.ts";
+import {
+  addBlobs,
+  beginComparison,
+  BLOB_COLUMNS,
+  blocksOf,
+  keepOfOpenRuns,
+  keepReferenced,
+  takeUnreferenced,
+} from "../../stores/blob-sweep.ts";
+
+/** Blobs that are younger may be of an upload or an activity that is under way, whose row comes later. */
+export const MIN_BLOB_AGE_MS = 86_400_000;
+/** By how much the clocks of two processes may differ. */
+const CLOCK_MARGIN_MS = 3_600_000;
+/** 32 MiB of a table are looked through by a statement, 500 blobs removed at a time. */
+const BLOCKS = 4096;
+const REMOVED_AT_ONCE = 500;
+
+/**
+ * Removes the blobs that nothing refers to: what failed requests, processes that died and deleted runs have left. `olderThan`
+ * bounds them by when they were stored; `blocksAtOnce` is the part of a table that one statement looks through. Answers how many there were.
+ */
+export async function sweepBlobs(
+  { db: database, blobs }: { readonly db: Database; readonly blobs: Pick<BlobStore, "list" | "delete"> },
+  olderThan: Date,
+  blocksAtOnce = BLOCKS,
+): Promise<number> {
+  return database.systemTransaction(async (db) => {
+    await beginComparison(db);
+    for await (const keys of blobs.list(olderThan)) {
+      // A key is that of the organisation and a UUIDv7, which begins with the time.
+      const entries = keys.map((key) => {
+        const [org_id = "", name = ""] = key.split("/");
+        return { key, org_id, made_at: new Date(Number.parseInt(name.replace("-", "").slice(0, 12), 16)) };
+      });
+      if (entries.length > 0) await addBlobs(db, entries);
+    }
+    await keepOfOpenRuns(db, CLOCK_MARGIN_MS);
+    for (const column of BLOB_COLUMNS) {
+      const blocks = await blocksOf(db, column);
+      for (let first = 0; first < blocks; first += blocksAtOnce) {
+        await keepReferenced(db, column, first, first + blocksAtOnce < blocks ? blocksAtOnce : undefined);
+      }
+    }
+    let removed = 0;
+    for (;;) {
+      const keys = await takeUnreferenced(db, REMOVED_AT_ONCE);
+      await Promise.all(keys.map((key) => blobs.delete(key)));
+      removed += keys.length;
+      if (keys.length < REMOVED_AT_ONCE) return removed;
+    }
+  });
+}

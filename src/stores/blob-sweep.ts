@@ -1,0 +1,115 @@
+import type { Db } from "./db.ts";
+
+/** A column that holds keys of blobs, by themselves or somewhere in JSON. */
+export interface BlobColumn {
+  readonly table: string;
+  readonly column: string;
+}
+
+/** Every one of them: what none of these holds is removed. A new one is a line here. */
+export const BLOB_COLUMNS: readonly BlobColumn[] = [
+  { table: "runs", column: "inputs" },
+  { table: "runs", column: "outputs" },
+  { table: "runs", column: "start_input" },
+  { table: "run_checkpoints", column: "nodes" },
+  { table: "documents", column: "blob_key" },
+  { table: "documents", column: "text_value" },
+  { table: "idempotency_keys", column: "response" },
+  { table: "knowledge_resources", column: "blob_key" },
+  { table: "knowledge_resources", column: "text_blob_key" },
+  { table: "skill_versions", column: "blob_key" },
+  { table: "eval_imports", column: "source" },
+];
+
+/** What a key looks like, wherever it stands; more may look like one, which then is kept. */
+export const BLOB_KEY_PATTERN = "[0-9a-f]{8}-[0-9a-f-]{27}/[0-9a-f]{8}-[0-9a-f-]{27}";
+
+/**
+ * Takes the turn at something that is to be done once in `everyMs`, whichever process does it; false where it is not due. The turn
+ * is taken even if the work then fails.
+ */
+export async function takeTurn(db: Db, job: string, everyMs: number): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "take_turn",
+      text: `insert into housekeeping (job, done_at) values ($1::text, now())
+        on conflict (job) do update set done_at = now()
+          where housekeeping.done_at < now() - make_interval(secs => $2::float8 / 1000)
+        returning job`,
+    },
+    [job, everyMs],
+  );
+  return rows.length > 0;
+}
+
+/**
+ * Begins to compare: in a transaction of its own, which from here on sees one state of all tables. A row that is changed meanwhile
+ * is therefore neither missed nor seen twice.
+ */
+export async function beginComparison(db: Db): Promise<void> {
+  await db.query("set transaction isolation level repeatable read");
+  await db.query(
+    "create temp table unreferenced (key text primary key, org_id uuid not null, made_at timestamptz not null) on commit drop",
+  );
+}
+
+/** Adds blobs to those that are compared. */
+export async function addBlobs(
+  db: Db,
+  blobs: ReadonlyArray<{ key: string; org_id: string; made_at: Date }>,
+): Promise<void> {
+  await db.query(
+    `insert into unreferenced select * from unnest($1::text[], $2::uuid[], $3::timestamptz[]) on conflict do nothing`,
+    [blobs.map(({ key }) => key), blobs.map(({ org_id }) => org_id), blobs.map(({ made_at }) => made_at)],
+  );
+}
+
+/**
+ * Sets aside what an open run may have made: its workflow carries references that no row has. What it uses of earlier times is in
+ * its inputs, in documents and in the checkpoint of the run that it resumes. `marginMs` is for clocks that differ.
+ */
+export async function keepOfOpenRuns(db: Db, marginMs: number): Promise<void> {
+  await db.query(
+    `delete from unreferenced u using (
+        select org_id, min(created_at) as since from runs
+        where state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED') group by org_id) open
+      where u.org_id = open.org_id and u.made_at >= open.since - make_interval(secs => $1::float8 / 1000)`,
+    [marginMs],
+  );
+}
+
+/** Length of a table, in blocks. */
+export async function blocksOf(db: Db, { table }: BlobColumn): Promise<number> {
+  const rows = await db.query<{ blocks: number }>(
+    `select (pg_relation_size($1::regclass) / current_setting('block_size')::int)::int as blocks`,
+    [table],
+  );
+  return rows[0]?.blocks ?? 0;
+}
+
+/** Sets aside what a column refers to, in `count` blocks of its table from `first` on; without `count`, to its end. */
+export async function keepReferenced(
+  db: Db,
+  { table, column }: BlobColumn,
+  first: number,
+  count: number | undefined,
+): Promise<void> {
+  const end = count === undefined ? "" : `and ctid < '(${first + count},0)'::tid`;
+  await db.query(
+    `delete from unreferenced u using (
+        select distinct found[1] as key
+        from (select ${column}::text as content from ${table} where ctid >= '(${first},0)'::tid ${end}) part
+        cross join regexp_matches(content, $1::text, 'g') found) r
+      where u.key = r.key`,
+    [BLOB_KEY_PATTERN],
+  );
+}
+
+/** Takes up to `limit` of what is left: nothing refers to it. */
+export async function takeUnreferenced(db: Db, limit: number): Promise<string[]> {
+  const rows = await db.query<{ key: string }>(
+    "delete from unreferenced where key in (select key from unreferenced limit $1::int) returning key",
+    [limit],
+  );
+  return rows.map(({ key }) => key);
+}

@@ -1,0 +1,73 @@
+import { beforeAll, expect, it } from "vitest";
+import { BLOB_COLUMNS, BLOB_KEY_PATTERN } from "../../../src/stores/blob-sweep.ts";
+import { create } from "../../api/knowledge/bases.ts";
+import { openTenant, type ApiTenant } from "../../api/tenant.ts";
+import { edges, flow, node } from "../../support/flows.ts";
+
+let tenant: ApiTenant;
+const LONG = "long ".repeat(40_000);
+const large = { template: "{{in-0}} {{in-0}}" };
+
+// Whatever can hold a reference should hold one here: values of runs, of failed ones, of pauses, documents, answers.
+beforeAll(async () => {
+  tenant = await openTenant();
+  const { secret } = tenant;
+  const run = async (definition: ReturnType<typeof flow>, state: string) => {
+    const project_id = await tenant.deploy(definition);
+    const { body } = await secret.post("/v2/runs", { project_id, inputs: { "in-0": LONG } });
+    await tenant.until(body.run_id, state);
+  };
+  const whole = flow({
+    nodes: [node("in-0", "input"), node("tpl-0", "template", large), node("out-0", "output")],
+    edges: edges("in-0 > tpl-0 > out-0"),
+  });
+  await run(whole, "COMPLETED");
+  const failing = flow({
+    nodes: [
+      node("in-0", "input"),
+      node("tpl-0", "template", large),
+      node("guard-0", "guard", { check: "false", message: "{{tpl-0}}" }),
+      node("out-0", "output"),
+    ],
+    edges: edges("in-0 > tpl-0 > guard-0 > out-0"),
+  });
+  await run(failing, "FAILED");
+  const asking = flow({
+    nodes: [
+      node("in-0", "input"),
+      node("tpl-0", "template", large),
+      node("ask-0", "approval", { message: "?" }),
+      node("out-0", "output"),
+    ],
+    edges: edges("in-0 > tpl-0 > ask-0:approve > out-0"),
+  });
+  await run(asking, "PAUSED");
+  const base = await create(tenant);
+  const form = new FormData();
+  form.set("file", new Blob(["text"], { type: "text/plain" }), "a.txt");
+  expect((await secret.post(`${base.path}/resources`, form)).status).toBe(202);
+});
+
+it("the sweep looks into every column that holds keys of blobs", async () => {
+  const registered = new Set(BLOB_COLUMNS.map(({ table, column }) => `${table}.${column}`));
+  await tenant.withDatabase(async (database) => {
+    const query = <Row extends Record<string, unknown>>(sql: string, values: unknown[] = []) =>
+      database.system((db) => db.query<Row>(sql, values));
+    const columns = await query<{ name: string; table: string; column: string }>(
+      `select c.table_name || '.' || c.column_name as name, c.table_name as table, c.column_name as column
+       from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+       where c.table_schema = current_schema() and t.table_type = 'BASE TABLE' and c.data_type in ('text', 'jsonb')`,
+    );
+    const holding = new Set<string>();
+    for (const { name, table, column } of columns) {
+      const [found] = await query(`select from ${table} where ${column}::text ~ $1 limit 1`, [BLOB_KEY_PATTERN]);
+      if (found !== undefined || column.includes("blob")) holding.add(name);
+    }
+    expect([...holding].filter((name) => !registered.has(name))).toEqual([]);
+    // The other way round: what is registered is there, and the rows above reach the JSON of runs.
+    const names = columns.map(({ name }) => name);
+    expect([...registered].filter((name) => !names.includes(name))).toEqual([]);
+    const expected = ["runs.inputs", "runs.outputs", "run_checkpoints.nodes"];
+    expect([...expected, "knowledge_resources.blob_key"].filter((name) => !holding.has(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,109 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
+import { sweepBlobs } from "../../../src/services/system/sweep-blobs.ts";
+import { takeTurn } from "../../../src/stores/blob-sweep.ts";
+import { purgeRuns } from "../../../src/stores/runs/run-retention.ts";
+import { buildRun, buildTenant, ownDatabase, type Tenant } from "../../stores/rows.ts";
+import { scratchDirectory } from "../../support/scratch.ts";
+
+const own = ownDatabase();
+let blobs: BlobStore;
+let tenant: Tenant;
+beforeEach(async () => {
+  const store = await createFileBlobStore(scratchDirectory());
+  store.close();
+  blobs = store;
+  tenant = await buildTenant(own.database);
+});
+
+const put = async ({ org_id }: Tenant = tenant) => (await blobs.put(org_id, Buffer.from("x"), { maxBytes: 1 })).key;
+const sweep = (olderThan = Date.now() + 60_000) => sweepBlobs({ db: own.database, blobs }, new Date(olderThan));
+const system = (sql: string, values: unknown[] = []) => own.database.system((db) => db.query(sql, values));
+const end = (run: string, days = 0) =>
+  system(
+    `update runs set state = 'COMPLETED', finished_at = now() - make_interval(days => $2::int) where run_id = $1`,
+    [run, days],
+  );
+
+describe("the sweep of blobs", () => {
+  it("removes what nothing refers to and keeps the rest, of every organisation", async () => {
+    const other = await buildTenant(own.database);
+    const [input, output, file, none, theirs] = [await put(), await put(), await put(), await put(), await put(other)];
+    const run = await buildRun(own.database, tenant, {
+      inputs: { "in-0": { ref: { $blob: input, size: 1 } } },
+    });
+    await system(
+      `insert into run_checkpoints (run_id, org_id, nodes)
+       values ($1, $2, jsonb_build_object('a', jsonb_build_object('ref', jsonb_build_object('$blob', $3::text))))`,
+      [run, tenant.org_id, output],
+    );
+    await system(
+      `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key)
+       values (gen_random_uuid(), $1, $2, 'doc-0', 'u', 'f', 'text/plain', 1, 'h', $3)`,
+      [tenant.org_id, tenant.project_id, file],
+    );
+    await end(run);
+    expect(await sweep()).toBe(2);
+    const there = await Promise.all([input, output, file, none, theirs].map((key) => blobs.exists(key)));
+    expect(there).toEqual([true, true, true, false, false]);
+    expect(await sweep()).toBe(0);
+  });
+
+  it("looks into every block of a table", async () => {
+    const keys = await Promise.all(Array.from({ length: 100 }, () => put()));
+    await system(
+      `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key)
+       select gen_random_uuid(), $1, $2, 'doc-0', 'u', repeat('f', 500), 'text/plain', 1, 'h', key from unnest($3::text[]) key`,
+      [tenant.org_id, tenant.project_id, keys],
+    );
+    expect(await sweepBlobs({ db: own.database, blobs }, new Date(Date.now() + 60_000), 1)).toBe(0);
+    await system("delete from documents where org_id = $1 and blob_key <> $2", [tenant.org_id, keys[0]]);
+    expect(await sweepBlobs({ db: own.database, blobs }, new Date(Date.now() + 60_000), 1)).toBe(99);
+  });
+
+  it("leaves alone what is young, and what an open run may hold in its workflow", async () => {
+    const key = await put();
+    expect(await sweep(Date.now() - 60_000)).toBe(0);
+    const run = await buildRun(own.database, tenant);
+    expect(await sweep()).toBe(0);
+    expect(await blobs.exists(key)).toBe(true);
+    await end(run);
+    expect(await sweep()).toBe(1);
+  });
+
+  it("is one process's turn at a time", async () => {
+    const turn = (everyMs: number) => own.database.system((db) => takeTurn(db, "blobs", everyMs));
+    const turns = await Promise.all([1, 2, 3, 4].map(() => turn(60_000)));
+    expect(turns.filter(Boolean)).toHaveLength(1);
+    expect([await turn(60_000), await turn(0)]).toEqual([false, true]);
+  });
+});
+
+describe("the retention of runs", () => {
+  it("removes those that ended long ago with all that is recorded of them, and then their blobs", async () => {
+    const key = await put();
+    const old = await buildRun(own.database, tenant, { inputs: { "in-0": { ref: { $blob: key, size: 1 } } } });
+    const parent = await buildRun(own.database, tenant);
+    const child = await buildRun(own.database, tenant, { parent_run_id: parent });
+    const resumed = await buildRun(own.database, tenant);
+    const again = await buildRun(own.database, tenant, { resumed_from: { run_id: resumed } as never });
+    const recent = await buildRun(own.database, tenant);
+    await system(
+      `insert into run_events (run_id, seq, org_id, type, at, data) values ($1, 1000, $2, 't', now(), '{}')`,
+      [old, tenant.org_id],
+    );
+    await Promise.all([end(old, 31), end(recent, 29), end(parent, 31), end(resumed, 31)]);
+    // What ended is not removed while a part of it has not, or a run that uses its values.
+    const purge = () => own.database.system((db) => purgeRuns(db, 30, 1));
+    expect([await purge(), await purge()]).toEqual([1, 0]);
+    const left = (await system("select run_id from runs where org_id = $1 order by run_id", [
+      tenant.org_id,
+    ])) as unknown;
+    expect(left).toEqual([parent, child, resumed, again, recent].toSorted().map((run_id) => ({ run_id })));
+    expect(await system("select seq from run_events where run_id = $1", [old])).toEqual([]);
+    await Promise.all([end(child, 31), end(again, 29)]);
+    expect([await purge(), await purge(), await purge(), await purge()]).toEqual([1, 1, 1, 0]);
+    expect([await sweep(), await blobs.exists(key)]).toEqual([1, false]);
+  });
+});
