@@ -10,7 +10,7 @@ it.each([
   [20_000, 100],
   [500, 384],
   [70, 3],
-])("finds the best of %i vectors of %i dimensions, whoever else asks", async (count, dimensions) => {
+])("orders %i vectors of %i dimensions, whoever else asks", async (count, dimensions) => {
   const memory = allocateVectors(count, dimensions);
   expect(memory instanceof SharedArrayBuffer).toBe(count < 1000);
   const data = numbersOf(memory);
@@ -23,14 +23,12 @@ it.each([
     const scoreOf = (slot: number): number =>
       query.reduce((sum, value, d) => sum + value * (data[slot * stride + d] ?? 0), 0);
     const all = Array.from({ length: count }, (_, slot) => scoreOf(slot));
-    const best = all.toSorted((a, b) => b - a).slice(0, 20);
-    const request = { memory, dimensions, count, query, limit: 20 };
+    const request = { memory, dimensions, count, query, limit: count };
     const found = await nearest.search({ ...request, slots: null });
-    expect(found.slots).toHaveLength(20);
-    found.slots.forEach((slot, i) => {
-      expect(found.scores[i]).toBeCloseTo(all[slot] ?? 0, 3);
-      expect(found.scores[i]).toBeCloseTo(best[i] ?? 0, 3);
-    });
+    expect(new Set(found.slots).size).toBe(count);
+    const differences = found.slots.map((slot, i) => Math.abs((found.scores[i] ?? 0) - (all[slot] ?? Infinity)));
+    expect(Math.max(...differences)).toBeLessThan(1e-3);
+    expect(found.scores).toEqual(found.scores.toSorted((one, other) => other - one));
     const among = await nearest.search({ ...request, slots: Int32Array.from([5, 3, 60]) });
     expect(among.slots.toSorted((a, b) => a - b)).toEqual([3, 5, 60]);
   };
