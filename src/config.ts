@@ -156,6 +156,11 @@ export const environmentSchema = z.object({
     ),
   MILLRACE_MODEL_KEY: z.string().min(1).optional().describe("Its bearer credential"),
   MILLRACE_MODEL: z.string().min(1).optional().describe("The model that nodes without one use there"),
+  MILLRACE_MODEL_PRICES_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("JSON file of prices of models that takes precedence over the built-in ones: see models.md"),
   MILLRACE_EMBEDDING_MODEL_DIR: z
     .string()
     .min(1)

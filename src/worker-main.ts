@@ -31,7 +31,7 @@ import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
 import { createModelCaller } from "./services/models/call-model.ts";
 import { createModelResolver } from "./services/models/resolve-model.ts";
 import { createOwnFetch } from "./platform/fetch/own-fetch.ts";
-import { MODEL_PRICES } from "./domain/models/prices.ts";
+import { readPrices } from "./services/models/read-prices.ts";
 import { createConnectionResolver } from "./services/providers/resolve-connection.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createShardStarter } from "./temporal/deliveries.ts";
@@ -81,7 +81,7 @@ shutdown.add("connections to models", () => ownFetch.close());
 const models = createModelCaller({
   db,
   models: createModelResolver({ db, connections, guardedFetch, ownFetch, config }),
-  prices: MODEL_PRICES,
+  prices: readPrices(config.MILLRACE_MODEL_PRICES_FILE),
 });
 const nodes = createNodeActivities({
   ...deps,

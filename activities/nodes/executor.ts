@@ -10,6 +10,8 @@ export interface NodeExecution<Config> {
   readonly path: string;
   /** From 1; grows with each retry of the node. */
   readonly attempt: number;
+  /** Whether this attempt was begun before, by a worker that did not get to its end. */
+  readonly repeated?: boolean;
   readonly config: Config;
   readonly scope: Scope;
   /** The same over all retries and restarts of this node of this run. */

@@ -42,9 +42,9 @@ export function createLlmExecutor({ evaluation, models }: LlmDeps): NodeExecutor
   };
 }
 
-function accountOf({ org_id, project_id, run_id, path, attempt, config }: NodeExecution<LlmConfig>) {
+function accountOf({ org_id, project_id, run_id, path, attempt, repeated = false, config }: NodeExecution<LlmConfig>) {
   const { model, connection_id, fallback_models } = config;
-  return { org_id, project_id, run_id, path, attempt, choice: { model, connection_id }, fallback_models };
+  return { org_id, project_id, run_id, path, attempt, repeated, choice: { model, connection_id }, fallback_models };
 }
 
 function requestOf({ temperature, max_tokens, schema }: LlmConfig, messages: readonly ChatMessage[]) {

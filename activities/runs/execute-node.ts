@@ -45,6 +45,9 @@ export interface ExecuteNodeDeps {
   readonly executors: NodeExecutors;
 }
 
+/** `repeated`: whether a worker that did not get to the attempt's end has begun it before. */
+type AttemptInput = ExecuteInput & { readonly repeated: boolean };
+
 type AttemptOutcome =
   | { readonly value: StoredValue; readonly failure?: undefined; readonly waitMs?: undefined }
   /** `waitMs`: when the next attempt is due; null when there is to be none. */
@@ -68,8 +71,15 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       if (earlier?.state === "FAILED") throw toApplicationFailure(failureOf(earlier.error), earlier.error.attempt);
       const scope = await loadScope(blobs, input.scope, run.run_id);
       let flush = input.flush;
+      let repeated = context.info.attempt > 1;
       for (let attempt = Math.max(input.attempt, (earlier?.attempts ?? 0) + 1); ; attempt += 1) {
-        const { value, failure, waitMs } = await makeAttempt(context, node, scope, { ...input, attempt, flush });
+        const { value, failure, waitMs } = await makeAttempt(context, node, scope, {
+          ...input,
+          attempt,
+          flush,
+          repeated,
+        });
+        repeated = false;
         if (value) return value;
         if (waitMs === null || waitMs > MAX_WAIT_HERE_MS || Date.now() - began > MAX_STAY_MS)
           throw toApplicationFailure(failure, attempt);
@@ -85,7 +95,7 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
     context: Context,
     node: PlanNode,
     scope: Scope,
-    input: ExecuteInput,
+    input: AttemptInput,
   ): Promise<AttemptOutcome> {
     const { run, path, attempt, progress, flush } = input;
     const startedAt = new Date();
@@ -171,13 +181,14 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
     }
   }
 
-  async function execute(node: PlanNode, scope: Scope, input: ExecuteInput, signal: AbortSignal): Promise<NodeOutcome> {
+  async function execute(node: PlanNode, scope: Scope, input: AttemptInput, signal: AbortSignal): Promise<NodeOutcome> {
     const execution = {
       org_id: input.run.org_id,
       project_id: input.run.project_id,
       run_id: input.run.run_id,
       path: input.path,
       attempt: input.attempt,
+      repeated: input.repeated,
       scope,
       idempotency_key: `${input.run.run_id}:${input.path}`,
       signal,

@@ -30,6 +30,7 @@ import { createSyncOperations } from "./knowledge/syncs.ts";
 import { createTokenOperations } from "./accounts/token.ts";
 import { createUploadOperations } from "./documents/uploads.ts";
 import { createUserOperations } from "./accounts/users.ts";
+import { createUsageOperations } from "./models/usage.ts";
 import { createWebhookDeliveryOperations } from "./webhooks/deliveries.ts";
 import { createWebhookSubscriptionOperations } from "./webhooks/subscriptions.ts";
 
@@ -60,6 +61,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createWebhookDeliveryOperations(deps),
     ...createConnectionOperations(deps),
     ...createSettingsOperations(deps),
+    ...createUsageOperations(deps),
     ...createApiKeyOperations(deps, services),
     ...createUserOperations(deps, services),
     ...createTokenOperations(deps, services),

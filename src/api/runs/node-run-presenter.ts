@@ -26,7 +26,13 @@ export function presentRunError(error: RunError | null): RunErrorView | null {
 }
 
 export const usageSchema = z
-  .object({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int(), cost_usd: z.number() })
+  .object({
+    input_tokens: z.int(),
+    output_tokens: z.int(),
+    total_tokens: z.int(),
+    cost_usd: z.number().nullable().describe("US dollars; null where a model that was asked has no known price."),
+    estimated: z.boolean().describe("Whether an endpoint did not count, so that lengths of texts were taken."),
+  })
   .meta({ id: "Usage" });
 export type UsageView = z.infer<typeof usageSchema>;
 
@@ -37,7 +43,8 @@ export function presentUsage(usage: Readonly<Record<string, unknown>> | null): U
     input_tokens: amount("input_tokens"),
     output_tokens: amount("output_tokens"),
     total_tokens: amount("total_tokens"),
-    cost_usd: amount("cost_usd"),
+    cost_usd: usage?.["cost_usd"] === null ? null : amount("cost_usd"),
+    estimated: usage?.["estimated"] === true,
   };
 }
 

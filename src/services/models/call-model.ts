@@ -8,7 +8,7 @@ import { redactSecrets } from "../../platform/logging/redaction.ts";
 import { ChatError, streamChat } from "../../platform/models/stream-chat.ts";
 import type { Database } from "../../stores/db.ts";
 import type { ModelCallRow } from "../../stores/models/model-calls.ts";
-import { insertModelCall } from "../../stores/models/model-calls.ts";
+import { hasModelCall, insertModelCall, reachedBudget } from "../../stores/models/model-calls.ts";
 import type { ModelResolver, ResolvedModel } from "./resolve-model.ts";
 
 /** A question to a model, and on whose account it is. */
@@ -17,6 +17,8 @@ export interface ModelCall extends Pick<
   "org_id" | "project_id" | "run_id" | "path" | "attempt" | "step"
 > {
   readonly choice: ModelChoice;
+  /** Whether this attempt was begun before, by a process that may have died in the middle of a call. */
+  readonly repeated: boolean;
   /** Asked in their order, where the one before cannot answer now. */
   readonly fallback_models?: readonly string[] | undefined;
   readonly request: Omit<ChatRequest, "model">;
@@ -120,11 +122,49 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
     }
   }
 
+  /** A call that its process did not live to write down was paid for all the same, as far as anybody knows. */
+  async function writeLost(call: ModelCall, { connection, model }: ResolvedModel): Promise<void> {
+    const { org_id, project_id, run_id, path, attempt, step } = call;
+    const input_tokens = Math.ceil(JSON.stringify(call.request.messages).length / CHARS_PER_TOKEN);
+    await db.org(org_id, async (connected) => {
+      if (await hasModelCall(connected, call)) return;
+      await insertModelCall(connected, {
+        call_id: uuidv7(),
+        org_id,
+        project_id,
+        run_id,
+        path,
+        attempt,
+        step,
+        model,
+        input_tokens,
+        connection_id: connection?.connection_id ?? null,
+        output_tokens: 0,
+        cached_tokens: 0,
+        cost_usd: costOf(prices, model, { input: input_tokens, output: 0, cached: 0 }),
+        latency_ms: 0,
+        finish_reason: "lost",
+        estimated: true,
+      });
+    });
+  }
+
+  /** Throws where what the run, or one around it, may spend is spent. */
+  async function requireBudget({ org_id, run_id }: ModelCall): Promise<void> {
+    const reached = await db.org(org_id, (connected) => reachedBudget(connected, run_id));
+    if (reached === null) return;
+    const { max_cost_usd, spent_usd } = reached;
+    const message = `Models have cost ${spent_usd} US dollars by now, and the flow's settings.max_cost_usd is ${max_cost_usd}.`;
+    throw new NodeFailure("budget_exceeded", message);
+  }
+
   return {
     async call(call) {
       const names = [call.choice.model, ...(call.fallback_models ?? [])];
       for (const [at, model] of names.entries()) {
         const resolved = await models.resolve(call.org_id, { ...call.choice, model });
+        if (call.repeated && at === 0) await writeLost(call, resolved);
+        await requireBudget(call);
         try {
           return await ask(call, resolved);
         } catch (error) {

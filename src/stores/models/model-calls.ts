@@ -27,6 +27,89 @@ export interface ModelCallRow {
   readonly estimated: boolean;
 }
 
+/** Whether a call of this step of an attempt is written down. */
+export async function hasModelCall(
+  db: Db,
+  { run_id, path, attempt, step }: Pick<ModelCallRow, "run_id" | "path" | "attempt" | "step">,
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "has_model_call",
+      text: `select 1 from model_calls where run_id = $1::uuid and path = $2::text and attempt = $3::integer and step = $4::integer
+        limit 1`,
+    },
+    [run_id, path, attempt, step],
+  );
+  return rows.length > 0;
+}
+
+/** A limit of costs that is reached, of the run or of one around it; null where there is none. */
+export async function reachedBudget(
+  db: Db,
+  runId: string,
+): Promise<{ max_cost_usd: number; spent_usd: number } | null> {
+  const rows = await db.query<{ max_cost_usd: number; spent_usd: number }>(
+    {
+      name: "reached_budget",
+      text: `with recursive around as (
+          select run_id, parent_run_id, project_id, flow_version from runs where run_id = $1::uuid
+          union all
+          select r.run_id, r.parent_run_id, r.project_id, r.flow_version from around join runs r on r.run_id = around.parent_run_id
+        ),
+        within as (
+          select around.run_id as root, (v.plan -> 'settings' ->> 'max_cost_usd')::numeric as most, around.run_id
+          from around join flow_versions v on v.project_id = around.project_id and v.version = around.flow_version
+          where v.plan -> 'settings' ? 'max_cost_usd'
+          union all
+          select within.root, within.most, r.run_id from within join runs r on r.parent_run_id = within.run_id
+        )
+        select most::float8 as max_cost_usd, sum(m.cost_usd)::float8 as spent_usd
+        from within join model_calls m on m.run_id = within.run_id
+        group by root, most having sum(m.cost_usd) >= most limit 1`,
+    },
+    [runId],
+  );
+  return rows[0] ?? null;
+}
+
+export const USAGE_GROUPS = ["project", "model", "day"] as const;
+export type UsageGroup = (typeof USAGE_GROUPS)[number];
+
+export interface UsageRow {
+  /** A project's id, a model's name, or a day in UTC (2026-01-31). */
+  readonly key: string;
+  readonly calls: number;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cached_tokens: number;
+  /** Of the calls whose model has a price. */
+  readonly cost_usd: number;
+  readonly calls_without_price: number;
+  readonly estimated_calls: number;
+}
+
+const GROUP_KEYS: Readonly<Record<UsageGroup, string>> = {
+  project: "project_id::text",
+  model: "model",
+  day: "to_char(created_at at time zone 'UTC', 'YYYY-MM-DD')",
+};
+
+/** What the organisation's calls took from a time (inclusive) to another (exclusive). */
+export async function sumUsage(db: Db, group: UsageGroup, from: string, to: string): Promise<UsageRow[]> {
+  return db.query<UsageRow>(
+    {
+      name: `sum_usage_${group}`,
+      text: `select ${GROUP_KEYS[group]} as key, count(*)::float8 as calls, sum(input_tokens)::float8 as input_tokens,
+          sum(output_tokens)::float8 as output_tokens, sum(cached_tokens)::float8 as cached_tokens,
+          coalesce(sum(cost_usd), 0)::float8 as cost_usd, (count(*) - count(cost_usd))::float8 as calls_without_price,
+          (count(*) filter (where estimated))::float8 as estimated_calls
+        from model_calls where org_id = current_org() and created_at >= $1::timestamptz and created_at < $2::timestamptz
+        group by 1 order by 1`,
+    },
+    [from, to],
+  );
+}
+
 /** Adds a call; a write that is repeated adds nothing. */
 export async function insertModelCall(db: Db, call: ModelCallRow): Promise<void> {
   await db.query(

@@ -30,6 +30,11 @@ export interface RunWriteResult {
 /** Time without a change after which the reconciler checks a run (ms). */
 const DEFAULT_CHECK_MS = 60_000;
 
+/** The usage of the calls (or sub-runs) `m`; null where there are none. A cost is known only where all of them have one. */
+const USED = `case when count(*) > 0 then jsonb_build_object('input_tokens', sum(m.input_tokens), 'output_tokens', sum(m.output_tokens),
+  'total_tokens', sum(m.input_tokens + m.output_tokens), 'cost_usd', case when count(*) = count(m.cost_usd) then sum(m.cost_usd) end,
+  'estimated', bool_or(m.estimated)) end`;
+
 // One statement, so that state, nodes, events and outbox agree after any crash. The row lock on the run puts the writes
 // of parallel branches in order, and with them the numbers of the events: who has seen number n has seen all below it.
 const RECORD = `
@@ -75,16 +80,20 @@ moved as (
 ),
 put_nodes as (
   insert into node_runs (run_id, path, org_id, node_id, type, state, attempts, inputs, output, truncated, error, started_at, finished_at,
-    next_attempt_at, citations)
+    next_attempt_at, citations, usage)
   select open.run_id, n.path, open.org_id, n.node_id, n.type, n.state, n.attempts, n.inputs, n.output, coalesce(n.truncated, false),
-    n.error, n.started_at, n.finished_at, n.next_attempt_at, n.citations
+    n.error, n.started_at, n.finished_at, n.next_attempt_at, n.citations,
+    -- Its calls were written before its end.
+    case when n.type = 'llm' and n.finished_at is not null then (
+      select ${USED} from model_calls m where m.run_id = open.run_id and m.path = n.path) end
   from open, jsonb_to_recordset($7::jsonb) as n (path text, node_id text, type text, state text, attempts integer, inputs jsonb,
     output jsonb, truncated boolean, error jsonb, started_at timestamptz, finished_at timestamptz, next_attempt_at timestamptz,
     citations jsonb)
   on conflict (run_id, path) do update set state = excluded.state, attempts = excluded.attempts,
     inputs = coalesce(excluded.inputs, node_runs.inputs), output = excluded.output, truncated = excluded.truncated,
     error = excluded.error, started_at = coalesce(node_runs.started_at, excluded.started_at), finished_at = excluded.finished_at,
-    next_attempt_at = excluded.next_attempt_at, citations = excluded.citations
+    next_attempt_at = excluded.next_attempt_at, citations = excluded.citations,
+    usage = coalesce(excluded.usage, node_runs.usage)
   -- A record that comes late (an activity that was cancelled, a worker thought dead) does not undo a node's end.
   where node_runs.state not in ('COMPLETED', 'FAILED', 'SKIPPED', 'CANCELLED')
   returning path
@@ -189,6 +198,14 @@ update runs set
       from node_runs n cross join lateral jsonb_array_elements(n.citations) with ordinality c (citation, ord)
       where n.run_id = moved.run_id and n.citations is not null order by c.citation ->> 'chunk_id', n.path, c.ord
     ) as cited) end,
+  usage = case when moved.state = moved.new_state or moved.new_state not in ('COMPLETED', 'FAILED', 'CANCELLED') then runs.usage else coalesce((
+      select ${USED} from (
+        select input_tokens, output_tokens, cost_usd, estimated from model_calls where run_id = moved.run_id
+        union all
+        select (usage ->> 'input_tokens')::bigint, (usage ->> 'output_tokens')::bigint, (usage ->> 'cost_usd')::numeric,
+          (usage ->> 'estimated')::boolean
+        from runs as sub where parent_run_id = moved.run_id and usage <> '{}'
+      ) as m), runs.usage) end,
   error = case when moved.state <> moved.new_state then coalesce($12::jsonb, runs.error) else runs.error end,
   temporal_run_id = coalesce($2::text, runs.temporal_run_id),
   start_input = case when moved.state = 'PENDING' then '{}' else runs.start_input end,

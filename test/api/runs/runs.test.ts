@@ -41,7 +41,7 @@ describe("creating a run", () => {
       resumed_from: null,
       metadata: { order: 17 },
       tags: ["a", "b"],
-      usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0, cost_usd: 0 },
+      usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0, cost_usd: 0, estimated: false },
       latency_ms: null,
       temporal: { workflow_id: `run-${body.run_id}` },
     });

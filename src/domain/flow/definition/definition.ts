@@ -60,6 +60,12 @@ export const edgeSchema = z.strictObject({
 const settingsSchema = z.strictObject({
   timeout_seconds: z.int().min(1).exactOptional().describe("Longest time of a run"),
   max_concurrent_runs: z.int().min(1).max(1_000_000).exactOptional(),
+  max_cost_usd: z
+    .number()
+    .positive()
+    .max(1_000_000)
+    .exactOptional()
+    .describe("What a run and its sub-runs may spend on models: once it is reached, no model is asked any more"),
   redact: z
     .array(z.string())
     .max(100)

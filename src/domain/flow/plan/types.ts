@@ -72,6 +72,8 @@ export interface PlanEdge {
 export interface FlowSettings {
   readonly timeout_seconds?: number;
   readonly max_concurrent_runs?: number;
+  /** US dollars a run and its sub-runs may spend on models. */
+  readonly max_cost_usd?: number;
   /** JSON paths whose values are masked before anything is stored. */
   readonly redact?: readonly string[];
 }

@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { timestampAt, timeText, toTimestamp } from "../../domain/timestamps.ts";
+import { sumUsage, USAGE_GROUPS } from "../../stores/models/model-calls.ts";
+import type { ApiDeps } from "../deps.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+
+const DEFAULT_DAYS = 30;
+const DAY_MS = 86_400_000;
+
+const usageReportSchema = z
+  .object({
+    group_by: z.enum(USAGE_GROUPS),
+    from: z.iso.datetime(),
+    to: z.iso.datetime(),
+    data: z.array(
+      z.object({
+        key: z.string().describe("A project's id, a model's name, or a day in UTC (2026-01-31)."),
+        calls: z.int(),
+        input_tokens: z.int(),
+        output_tokens: z.int(),
+        total_tokens: z.int(),
+        cached_tokens: z.int().describe("Of the input tokens, those that were read from the endpoint's cache."),
+        cost_usd: z.number().describe("Of the calls whose model has a price."),
+        calls_without_price: z.int(),
+        estimated_calls: z.int().describe("Calls whose endpoint did not count: lengths of texts were taken."),
+      }),
+    ),
+  })
+  .meta({ id: "UsageReport" });
+
+/** `/v2/usage`: what the organisation's calls of models took. */
+export function createUsageOperations({ db }: ApiDeps): Operation[] {
+  return [
+    defineOperation({
+      id: "getUsage",
+      method: "GET",
+      path: "/v2/usage",
+      tag: "Models",
+      summary: "Sum what models have cost",
+      description: "Calls that failed are included as far as their model had begun to answer.",
+      auth: "secret",
+      query: z.object({
+        group_by: z.enum(USAGE_GROUPS).default("day"),
+        from: timeText.optional().describe(`RFC 3339; inclusive. Default: ${DEFAULT_DAYS} days before \`to\`.`),
+        to: timeText.optional().describe("RFC 3339; exclusive. Default: now."),
+      }),
+      success: {
+        200: {
+          description: "A row for each group that has calls, in the order of its key.",
+          schema: usageReportSchema,
+        },
+      },
+      async handler({ query: { group_by, from, to }, principal: { org_id } }) {
+        const until = to === undefined ? timestampAt(Date.now()) : toTimestamp(to);
+        const since = from === undefined ? timestampAt(Date.parse(until) - DEFAULT_DAYS * DAY_MS) : toTimestamp(from);
+        const rows = await db.org(org_id, (connected) => sumUsage(connected, group_by, since, until));
+        const data = rows.map((row) => ({ ...row, total_tokens: row.input_tokens + row.output_tokens }));
+        return { status: 200, body: { group_by, from: since, to: until, data } };
+      },
+    }),
+  ];
+}
