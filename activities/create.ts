@@ -17,6 +17,7 @@ import type {
   ProviderActivities,
   ResourceActivities,
   SyncActivities,
+  TriggerActivities,
 } from "./index.ts";
 import { createImportRows } from "./evals/import-rows.ts";
 import { createExtractResource } from "./knowledge/extract-resource.ts";
@@ -45,6 +46,10 @@ import type { OnActivityFailure } from "./observe-failures.ts";
 import { createIngestDocument } from "./documents/ingest-document.ts";
 import type { IngestDeps } from "./documents/ingest-document.ts";
 import { createExpirePause } from "./runs/pauses.ts";
+import { createFlowCache } from "../src/services/projects/flow-cache.ts";
+import { pollTrigger } from "../src/services/triggers/poll.ts";
+import type { PollDeps } from "../src/services/triggers/poll.ts";
+import { createScheduledRuns } from "../src/services/triggers/schedule-run.ts";
 import { createPlanCache } from "../src/services/projects/plans.ts";
 import type { PlanCache } from "../src/services/projects/plans.ts";
 import { createRecordSink } from "./runs/record-sink.ts";
@@ -116,6 +121,14 @@ export function createRunWorkerParts({
     limits: { ...runLimits(config), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
   });
   const expirePause = createExpirePause(db, feed);
+  const createScheduledRun = createScheduledRuns({
+    db,
+    blobs,
+    evaluation,
+    flows: createFlowCache(db, plans),
+    limits: runLimits(config),
+    maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+  });
   const activities: LocalActivities = {
     recordReport: (report) => asActivity(() => recorder.record(report)),
     cancelRequested: ({ org_id, run_id }) =>
@@ -132,6 +145,7 @@ export function createRunWorkerParts({
     createChildRun: (input) => asActivity(() => createChildRun(input)),
     wait: ({ ms }) => Context.current().sleep(ms),
     expirePause: (input) => asActivity(() => expirePause(input)),
+    createScheduledRun: (input) => asActivity(() => createScheduledRun(input)),
   };
   return { activities: observeFailures(activities, onFailure), sinks: createRecordSink(recorder, onFault) };
 }
@@ -173,6 +187,15 @@ export function createProviderActivities(deps: CheckDeps & Pick<ActivityDeps, "o
   const activities: ProviderActivities = {
     checkConnection: ({ org_id, connection_id }) =>
       asActivity(() => beating(() => checkConnection(deps, org_id, connection_id))),
+  };
+  return observeFailures(activities, deps.onFailure);
+}
+
+/** The activities of triggers. */
+export function createTriggerActivities(deps: PollDeps & Pick<ActivityDeps, "onFailure">): TriggerActivities {
+  const activities: TriggerActivities = {
+    pollTrigger: ({ org_id, id }) =>
+      asActivity(() => beating(() => pollTrigger(deps, org_id, id, Context.current().cancellationSignal))),
   };
   return observeFailures(activities, deps.onFailure);
 }

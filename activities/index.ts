@@ -43,6 +43,12 @@ export interface LocalActivities {
   /** Resolves after a time too short for a timer of Temporal (ms). */
   wait(input: { ms: number }): Promise<void>;
   expirePause(input: ExpirePauseInput): Promise<ExpirePauseResult>;
+  /** Inserts the run of a time of a schedule (once for its id) and answers what its workflow starts with; null for none. */
+  createScheduledRun(input: {
+    org_id: string;
+    id: string;
+    scheduled_at: string;
+  }): Promise<Omit<RunInput, "plan"> | null>;
 }
 
 /** Slow, long or hostile work of a run's nodes: on the workers, with heartbeats, cancellable. */
@@ -68,6 +74,11 @@ export interface ResourceActivities {
 /** What connections are used for outside runs: on the workers, with heartbeats. */
 export interface ProviderActivities {
   checkConnection(input: CheckInput): Promise<void>;
+}
+
+/** What triggers watch. */
+export interface TriggerActivities {
+  pollTrigger(input: { org_id: string; id: string }): Promise<void>;
 }
 
 /** Long jobs of evals. */

@@ -14,6 +14,7 @@ import { createResourceStarter } from "./temporal/resources.ts";
 import { createSyncStarter } from "./temporal/syncs.ts";
 import { createRunStarter } from "./temporal/runs.ts";
 import { VERSION } from "./version.ts";
+import { createSchedules } from "./temporal/schedules.ts";
 import { createRunWorker, runWorkers } from "./temporal/workers.ts";
 
 const { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, evaluation, guardedFetch, temporal } =
@@ -70,6 +71,7 @@ const { app, drain, close } = createApp({
     judge: NO_JUDGE,
     version: VERSION,
   }),
+  schedules: createSchedules(temporal.client),
   evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
   syncs: createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
   runs: createRunStarter({

@@ -11,6 +11,7 @@ import { addRunCommand } from "./cli/run-command.ts";
 import { addRunsCommands } from "./cli/runs-commands.ts";
 import { addSecretsCommands } from "./cli/secrets-commands.ts";
 import { addSkillCommands } from "./cli/skill-commands.ts";
+import { addTriggerCommands } from "./cli/trigger-commands.ts";
 import { addWebhookCommands } from "./cli/webhook-commands.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
@@ -29,6 +30,7 @@ addRunCommand(program);
 addRunsCommands(program);
 addKnowledgeCommands(program);
 addSkillCommands(program);
+addTriggerCommands(program);
 addWebhookCommands(program);
 addSecretsCommands(program);
 addDoctorCommand(program);

@@ -114,6 +114,9 @@ export const environmentSchema = z.object({
   MILLRACE_MAX_CONCURRENT_RUNS: int(1, 1_000_000)
     .optional()
     .describe("Runs an organisation may have under way at once; unset is unlimited"),
+  MILLRACE_HOOK_RATE_LIMIT: int(1, 1_000_000)
+    .default(600)
+    .describe("Requests a minute that the address of an inbound webhook takes"),
   MILLRACE_JSON_LIMIT_BYTES: int(1024, 512 * MIB)
     .default(10 * MIB)
     .describe("Longest JSON body"),

@@ -1,5 +1,6 @@
 import {
   createEvalActivities,
+  createTriggerActivities,
   createIngestActivities,
   createResourceActivities,
   createSyncActivities,
@@ -33,6 +34,8 @@ import { createModelResolver } from "./services/models/resolve-model.ts";
 import { createOwnFetch } from "./platform/fetch/own-fetch.ts";
 import { readPrices } from "./services/models/read-prices.ts";
 import { createConnectionResolver } from "./services/providers/resolve-connection.ts";
+import { createFlowCache } from "./services/projects/flow-cache.ts";
+import { runLimits } from "./services/runs/create-run.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createShardStarter } from "./temporal/deliveries.ts";
 import { createEvalStarter } from "./temporal/evals.ts";
@@ -49,6 +52,8 @@ import {
 } from "./temporal/workers.ts";
 import { VERSION } from "./version.ts";
 import { createSendDelivery } from "./services/webhooks/send.ts";
+import { createSchedules } from "./temporal/schedules.ts";
+import { startTriggers } from "./services/triggers/start-triggers.ts";
 import { startWebhooks } from "./services/webhooks/start-webhooks.ts";
 
 const { config, logger, metrics, observer, shutdown, db, feed, blobs, secrets, evaluation, guardedFetch, temporal } =
@@ -105,6 +110,20 @@ const nodes = createNodeActivities({
   },
 });
 const providers = createProviderActivities({ ...deps, connections, guardedFetch, version: VERSION });
+const triggers = startTriggers(
+  {
+    ...deps,
+    flows: createFlowCache(db, deps.plans),
+    starter: createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false }),
+    limits: runLimits(config),
+    maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+    onStartDelayed: (run_id, err) => logger.warn({ err, run_id }, "run not started at once; the sweeper will"),
+    schedules: createSchedules(temporal.client),
+  },
+  config.MILLRACE_SWEEP_INTERVAL_MS,
+  (err) => logger.warn({ err }, "triggers"),
+);
+shutdown.add("triggers", () => triggers.close());
 const webhooks = startWebhooks({
   db,
   send: createSendDelivery({
@@ -115,6 +134,7 @@ const webhooks = startWebhooks({
     version: VERSION,
     onFault: (err, { delivery_id }) => logger.error({ err, delivery_id }, "a delivery failed for a reason of ours"),
   }),
+  onRelayed: () => triggers.wake(),
   startShard: createShardStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
   shards: config.MILLRACE_WEBHOOK_SHARDS,
   schedule: config.MILLRACE_WEBHOOK_SCHEDULE_MS,
@@ -164,11 +184,12 @@ const syncActivities = createSyncActivities({
   maxPages: config.MILLRACE_SYNC_MAX_PAGES,
   delayMs: config.MILLRACE_SITE_DELAY_MS,
 });
+const triggerActivities = createTriggerActivities({ ...deps, guardedFetch, version: VERSION });
 const workers = runWorkers([
   await createRunWorker(config, temporal.connection, createRunWorkerParts(deps)),
   await createNodeWorker(config, temporal.connection, { ...nodes, ...providers }),
   await createIngestWorker(config, temporal.connection, ingest),
-  await createBackgroundWorker(config, temporal.connection, { ...evals, ...syncActivities }),
+  await createBackgroundWorker(config, temporal.connection, { ...evals, ...syncActivities, ...triggerActivities }),
   await createWebhookWorker(
     config,
     temporal.connection,

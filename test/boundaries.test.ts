@@ -100,6 +100,7 @@ const CAPABILITIES = [
   "providers",
   "models",
   "skills",
+  "triggers",
 ];
 
 /** Files that put capabilities together, beside their services: each with its reason. */

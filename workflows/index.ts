@@ -6,5 +6,7 @@ export { ingestDocument } from "./documents/ingest-document.ts";
 export { ingestResource } from "./knowledge/ingest-resource.ts";
 export { scheduledSync } from "./knowledge/scheduled-sync.ts";
 export { syncKnowledgeBase } from "./knowledge/sync-knowledge-base.ts";
+export { pollTrigger } from "./triggers/poll-trigger.ts";
+export { runSchedule } from "./triggers/run-schedule.ts";
 export { runFlow } from "./runs/run-flow.ts";
 export { runSlice } from "./runs/run-slice.ts";

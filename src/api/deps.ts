@@ -20,6 +20,7 @@ import type { EvalStarter } from "../temporal/evals.ts";
 import type { ResourceStarter } from "../temporal/resources.ts";
 import type { SyncStarter } from "../temporal/syncs.ts";
 import type { RunStarter } from "../temporal/runs.ts";
+import type { Schedules } from "../temporal/schedules.ts";
 
 /** Everything the API works with; main makes it, tests make their own. */
 export interface ApiDeps {
@@ -33,6 +34,8 @@ export interface ApiDeps {
   readonly resources: ResourceStarter;
   /** Checks connections. */
   readonly providerJobs: ProviderJobs;
+  /** What triggers that have a schedule are made of. */
+  readonly schedules: Schedules;
   /** Starts the workflows of evals. */
   readonly evals: EvalStarter;
   /** Scores samples by evaluators. */

@@ -21,6 +21,8 @@ import { createLimitsOperations } from "./system/limits.ts";
 import { createProjectOperations } from "./projects/projects.ts";
 import { createResourceOperations } from "./knowledge/resources.ts";
 import { createSettingsOperations } from "./models/settings.ts";
+import { createHookOperations } from "./triggers/hooks.ts";
+import { createTriggerOperations } from "./triggers/triggers.ts";
 import { createSkillOperations } from "./skills/skills.ts";
 import { createSkillVersionOperations } from "./skills/skill-versions.ts";
 import { createRunControlOperations } from "./runs/run-control.ts";
@@ -49,6 +51,8 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createRunControlOperations(deps, services),
     ...createKnowledgeBaseOperations(deps),
     ...createResourceOperations(deps),
+    ...createTriggerOperations(deps),
+    ...createHookOperations(deps, services),
     ...createSkillOperations(deps),
     ...createSkillVersionOperations(deps),
     ...createDatasetOperations(deps),
@@ -77,7 +81,8 @@ export function describeOperations(config: Config): Operation[] {
   const nothing = inert() as Omit<ApiDeps, "config"> & ApiServices;
   const { db, blobs, plans, runs, resources, feed, evaluation, guardedFetch, secrets, knowledge, logger, metrics } =
     nothing;
-  const { syncs, evals, scorer, providerJobs, observer, readiness, credentials, flows, runService } = nothing;
+  const { syncs, evals, scorer, providerJobs, schedules, observer, readiness, credentials, flows, runService } =
+    nothing;
   const outside = {
     db,
     blobs,
@@ -93,6 +98,7 @@ export function describeOperations(config: Config): Operation[] {
     secrets,
     knowledge,
     providerJobs,
+    schedules,
   };
   return createOperations(
     { config, ...outside, logger, metrics, observer, readiness },

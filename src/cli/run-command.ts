@@ -13,6 +13,7 @@ import type { Run } from "./run-view.ts";
 import { openUploadFile } from "./upload-file.ts";
 import { isUuid } from "../domain/uuid.ts";
 import { invocation } from "./shell.ts";
+import { collectPairs } from "./values.ts";
 
 interface Options extends ApiOptions {
   readonly json?: boolean;
@@ -26,8 +27,8 @@ interface Options extends ApiOptions {
 /** `run`: starts a run and prints its progress, node by node. */
 export function addRunCommand(program: Command): void {
   withApiOptions(program.command("run <project>").description("run a flow and follow it, node by node"))
-    .option("--input <node=text>", "value of an input; @path reads it from a file; repeatable", collect, {})
-    .option("--file <node=path>", "document to upload for the run; repeatable", collect, {})
+    .option("--input <node=text>", "value of an input; @path reads it from a file; repeatable", collectPairs, {})
+    .option("--file <node=path>", "document to upload for the run; repeatable", collectPairs, {})
     .option("--user <user-conversation>", "whose documents the run sees; made up for --file")
     .option("--org <org_id>", "organisation of the upload (MILLRACE_ORG_ID, else .millrace/dev.json)")
     .option("--version <n>", "version of the flow; -1 is the published one", readVersion, -1)
@@ -127,10 +128,4 @@ async function inputsOf(options: Readonly<Record<string, string>>): Promise<Reco
     return [node, content] as const;
   });
   return Object.fromEntries(await Promise.all(entries));
-}
-
-function collect(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
-  const [, name, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
-  if (name === undefined || value === undefined) throw new CommandFailure(`Write node=value, not ${text}.`, 2);
-  return { ...before, [name]: value };
 }

@@ -59,3 +59,10 @@ export function requireAddress(text: string, from: string, example: string): str
     throw new CommandFailure(`${from} has a user or a password in it: write it as ${example}.`, 2);
   return text;
 }
+
+/** Adds `node=value` to the pairs that were given before it. */
+export function collectPairs(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
+  const [, name, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new CommandFailure(`Write node=value, not ${text}.`, 2);
+  return { ...before, [name]: value };
+}

@@ -4,6 +4,7 @@ import { purgeIdempotencyKeys } from "../stores/http/idempotency.ts";
 import { purgeExpiredTokens } from "../stores/accounts/oauth-tokens.ts";
 import { purgeEvents } from "../stores/webhooks/outbox.ts";
 import { purgeRateLimits } from "../stores/http/rate-limits.ts";
+import { purgeFirings } from "../stores/triggers/firings.ts";
 import { purgeDeliveries } from "../stores/webhooks/deliveries.ts";
 import { takeTurn } from "../stores/blob-sweep.ts";
 import { purgeRuns } from "../stores/runs/run-retention.ts";
@@ -47,6 +48,7 @@ export function startHousekeeping(
       await inBatches(() => db.system((connection) => purgeExpiredTokens(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeRateLimits(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeDeliveries(connection, eventRetentionMs, BATCH)));
+      await inBatches(() => db.system((connection) => purgeFirings(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeEvents(connection, eventRetentionMs, BATCH)));
       if (runRetentionDays !== undefined) {
         await inBatches(

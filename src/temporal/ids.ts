@@ -11,6 +11,7 @@ export const importWorkflowId = (importId: string): string => `eval-import-${imp
 export const syncWorkflowId = (syncId: string): string => `sync-${syncId}`;
 export const syncScheduleId = (knowledgeBaseId: string): string => `sync-${knowledgeBaseId}`;
 export const scheduledSyncWorkflowId = (knowledgeBaseId: string): string => `scheduled-sync-${knowledgeBaseId}`;
+export const triggerScheduleId = (id: string): string => `trigger-${id}`;
 /** With the prefix: several installations may share a namespace. */
 export const shardWorkflowId = (prefix: string, shard: number): string => `deliver-${prefix}-${shard}`;
 

@@ -30,6 +30,7 @@ import { createEvalStarter } from "../../src/temporal/evals.ts";
 import { createSyncStarter } from "../../src/temporal/syncs.ts";
 import { createResourceStarter } from "../../src/temporal/resources.ts";
 import { createRunStarter } from "../../src/temporal/runs.ts";
+import { createSchedules } from "../../src/temporal/schedules.ts";
 import { cloneDatabase } from "../support/database.ts";
 
 /** An API inside the test process, for tests that inspect or configure it. */
@@ -103,6 +104,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       judge: NO_JUDGE,
       version: VERSION,
     }),
+    schedules: createSchedules(temporal.client),
     evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     syncs: createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     runs,

@@ -118,15 +118,7 @@ describe("a crash between a run's row and its workflow's start", () => {
         {
           db,
           blobs,
-          starter: {
-            start: killed,
-            signalCancel: killed,
-            signalResume: killed,
-            terminate: killed,
-            look: killed,
-            outcome: killed,
-            startIngest: killed,
-          },
+          starter: { start: killed },
           onStartDelayed: () => undefined,
           limits: {
             max_iterations: 100,

@@ -33,6 +33,9 @@ const PLAIN: Ids = {
   "createKnowledgeBase.connection_id": "0197f0a0-0000-7000-8000-000000000000",
   "changeKnowledgeBase.connection_id": "0197f0a0-0000-7000-8000-000000000000",
   connection_source_ids: "bucket/prefix",
+  // Kinds of triggers are everybody's.
+  "createTrigger.provider_id": "millrace",
+  "createTrigger.trigger_id": "schedule",
   // Built in: everybody has them.
   provider_id: "http",
 };
@@ -82,6 +85,11 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
       secret.post("/v2/skills", { name, description: "Theirs.", instructions: "Do it." }),
     ),
   );
+  const trigger = await secret.post("/v2/triggers", {
+    project_id: pausing,
+    provider_id: "millrace",
+    trigger_id: "webhook",
+  });
   // Of an event that nothing from here on causes: once the test is delivered, nothing of it changes by itself.
   const hook = { url: receiver, events: ["skill.version.created"] };
   const { body: subscription } = await secret.post("/v2/webhooks/subscriptions", hook);
@@ -159,6 +167,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     knowledge_base_id,
     "deleteKnowledgeBase.knowledge_base_id": emptyBase.knowledge_base_id,
     resource_id: resource.resource_id,
+    id: trigger.body.id,
     skill_id: skill?.body.skill_id,
     "deleteSkill.skill_id": otherSkill?.body.skill_id,
     connection_id,

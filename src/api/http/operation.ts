@@ -122,8 +122,8 @@ export interface OperationDefinition<
    */
   readonly multipart?: z.ZodObject;
   /**
-   * The media type of a body that is neither JSON nor a form, which the handler reads with `readBytes`. Beside `body` and
-   * `multipart`, as the latter is.
+   * The media type of a body that the handler reads itself, with `readBytes` or `readJson`. Beside `body` and `multipart`, as
+   * the latter is.
    */
   readonly bytes?: string;
   /** A form-encoded body, which the handler reads with `readForm`. */

@@ -75,7 +75,11 @@ const INLINE_INPUTS_BYTES = 256 * 1024;
  * Inserts a run and starts its workflow, or with `nobodyWaits` puts it into the line of those to be started. Once the row
  * is there the run will happen: when Temporal does not answer, the sweeper starts it later. The same `run_id` again answers the existing run. Throws Problem `too_many_concurrent_runs`.
  */
-export async function createRun(deps: CreateRunDeps, request: RunRequest, nobodyWaits = false): Promise<RunRow> {
+export async function createRun(
+  deps: Omit<CreateRunDeps, "starter"> & { readonly starter: Pick<RunStarter, "start"> },
+  request: RunRequest,
+  nobodyWaits = false,
+): Promise<RunRow> {
   const { db, starter } = deps;
   const { org_id, run_id } = request;
   const caps = concurrencyCaps(deps, request);
@@ -229,7 +233,10 @@ interface ConcurrencyCap {
   readonly most: number;
 }
 
-function concurrencyCaps({ limits }: CreateRunDeps, { project_id, plan }: RunRequest): ConcurrencyCap[] {
+function concurrencyCaps(
+  { limits }: Pick<CreateRunDeps, "limits">,
+  { project_id, plan }: RunRequest,
+): ConcurrencyCap[] {
   const ofFlow = plan.settings.max_concurrent_runs;
   return [
     ...(limits.max_concurrent_runs === undefined

@@ -21,6 +21,8 @@ export interface WebhooksDeps
     Omit<RecordDeps, "db">,
     Pick<DelivererDeps, "db" | "shards" | "pollMs" | "timeoutMs" | "onError"> {
   readonly startShard: StartShard;
+  /** Told when events have been relayed: triggers may fire. */
+  readonly onRelayed?: () => void;
   /** How often it is made sure that every shard has its workflow (ms). */
   readonly ensureMs: number;
   /** Deliveries under way at once: in all, and to one subscription. */
@@ -41,7 +43,9 @@ export function startWebhooks(deps: WebhooksDeps): Webhooks {
   const slots = createDeliverySlots(deps.totalSlots, deps.slotsPerSubscription);
   const attempt = createAttemptDelivery({ ...deps, record: createRecordAttempt(deps) });
   const deliverer = createDeliverer({ ...deps, slots, attempt });
-  const relaying = periodically(pollMs, (isClosed) => relay(db, isClosed), onError, { spacingMs: RELAY_SPACING_MS });
+  const relaying = periodically(pollMs, (isClosed) => relay(db, deps.onRelayed, isClosed), onError, {
+    spacingMs: RELAY_SPACING_MS,
+  });
   const listener = listenToWebhooks(db, {
     eventsWaiting: () => relaying.wake(),
     deliveriesDue: (subscriptionIds) => deliverer.due(subscriptionIds),
@@ -70,10 +74,13 @@ export function startWebhooks(deps: WebhooksDeps): Webhooks {
 }
 
 /** Relays what waits; a long replay takes turns with new events. */
-async function relay(db: Database, isClosed: () => boolean): Promise<void> {
+async function relay(db: Database, onRelayed: (() => void) | undefined, isClosed: () => boolean): Promise<void> {
   let { events, replays } = await db.system((connection) => relayWork(connection));
   while ((events || replays) && !isClosed()) {
-    if (events) events = await relayEvents(db);
+    if (events) {
+      events = await relayEvents(db);
+      onRelayed?.();
+    }
     if (replays) replays = await advanceReplays(db);
     // What has been written during a long replay.
     if (replays) ({ events } = await db.system((connection) => relayWork(connection)));

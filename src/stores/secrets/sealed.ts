@@ -26,6 +26,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
       -- In the order in which the relay locks them: two that wait for each other would be a circle.
       order by subscription_id for no key update)`,
   },
+  { table: "triggers", id: "id", columns: { secret: "secret" }, where: "secret is not null" },
   { table: "connections", id: "connection_id", columns: { credential: "credential" }, where: "true" },
 ];
 

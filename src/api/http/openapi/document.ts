@@ -132,10 +132,12 @@ function requestBody(operation: Operation, schemas: SchemaComponents): JsonObjec
       content: { "application/x-www-form-urlencoded": { schema: schemas.convert(operation.form, "input") } },
     };
   }
-  if (!operation.body) return null;
   const examples = Object.entries(operation.examples ?? {}).map(
     ([name, value]) => [name, { value: value as Json }] as const,
   );
+  if (operation.bytes !== undefined && !operation.body)
+    return { required: false, content: { [operation.bytes]: { schema: {}, examples: Object.fromEntries(examples) } } };
+  if (!operation.body) return null;
   const media = {
     schema: schemas.convert(operation.body, "input"),
     ...(examples.length > 0 && { examples: Object.fromEntries(examples) }),

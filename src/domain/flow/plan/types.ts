@@ -91,6 +91,8 @@ export interface Scope {
   readonly inputs: Readonly<Record<string, Json>>;
   readonly run: { readonly id: string; readonly user_id: string | null; readonly metadata: Json };
   readonly item?: Json;
+  /** What made a trigger fire: in the expressions of its inputs only. */
+  readonly payload?: Json;
   readonly index?: number;
   readonly last?: Json;
 }

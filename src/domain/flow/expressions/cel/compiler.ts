@@ -20,6 +20,9 @@ const MAX_DEPTH = 400;
 const counted = (counts: readonly number[]): string =>
   `${counts.join(" or ")} argument${counts.length === 1 && counts[0] === 1 ? "" : "s"}`;
 
+/** Where variables exist that do not exist everywhere. */
+const PLACES: Readonly<Record<string, string>> = { last: "inside a loop", payload: "in the inputs of a trigger" };
+
 /** Compiles a parsed expression to closures; collects the nodes it reads and reports semantic errors. */
 export class CelCompiler {
   readonly #variables: Variables;
@@ -108,7 +111,7 @@ export class CelCompiler {
       const value = read(frame);
       if (value !== undefined) return value;
       frame.at = at;
-      throw failed(`"${name}" exists only inside a ${name === "last" ? "loop" : "map or a loop"}`);
+      throw failed(`"${name}" exists only ${PLACES[name] ?? "inside a map or a loop"}`);
     };
   }
 

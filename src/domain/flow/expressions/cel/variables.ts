@@ -12,6 +12,7 @@ export const VARIABLES: Variables = new Map([
   ["item", ({ scope }: Frame) => scope.item],
   ["index", ({ scope }: Frame) => scope.index],
   ["last", ({ scope }: Frame) => scope.last],
+  ["payload", ({ scope }: Frame) => scope.payload],
 ]);
 
 /** Names of types, to compare `type(x)` with. */

@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { jsonObjectSchema } from "../../domain/json-schema.ts";
+import { TRIGGER_KINDS } from "../../domain/triggers/trigger.ts";
+import type { ShownTrigger } from "../../stores/triggers/triggers.ts";
+
+export const triggerSchema = z
+  .object({
+    id: z.uuid(),
+    project_id: z.uuid(),
+    provider_id: z.string(),
+    trigger_id: z.string(),
+    kind: z.enum(TRIGGER_KINDS),
+    config: jsonObjectSchema.describe("Without its secret."),
+    inputs: z.record(z.string(), z.string()),
+    enabled: z.boolean(),
+    last_fired_at: z.iso.datetime().nullable(),
+    last_run_id: z.uuid().nullable(),
+    last_error: z.string().nullable().describe("Why it started no run when it last should have."),
+    last_error_at: z.iso.datetime().nullable(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: "ProjectTrigger" });
+
+export const createdTriggerSchema = triggerSchema
+  .extend({ address: z.string().nullable().describe("Of an inbound webhook, here and never again.") })
+  .meta({ id: "ProjectTriggerCreated" });
+
+export function presentTrigger(trigger: ShownTrigger): z.infer<typeof triggerSchema> {
+  return {
+    id: trigger.id,
+    project_id: trigger.project_id,
+    provider_id: trigger.provider_id,
+    trigger_id: trigger.trigger_id,
+    kind: trigger.kind,
+    config: trigger.config,
+    inputs: trigger.inputs,
+    enabled: trigger.enabled,
+    last_fired_at: trigger.last_fired_at,
+    last_run_id: trigger.last_run_id,
+    last_error: trigger.last_error,
+    last_error_at: trigger.last_error_at,
+    created_at: trigger.created_at,
+    updated_at: trigger.updated_at,
+  };
+}

@@ -1,0 +1,232 @@
+import { z } from "zod";
+import { ValidationProblem, invalid } from "../../domain/errors.ts";
+import { checkCel } from "../../domain/flow/expressions/cel/cel.ts";
+import { jsonObjectSchema } from "../../domain/json-schema.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { TRIGGER_TYPES, findTriggerType } from "../../domain/triggers/trigger.ts";
+import type { TriggerType } from "../../domain/triggers/trigger.ts";
+import { changeTrigger, createTrigger, deleteTrigger, requireTrigger } from "../../services/triggers/triggers.ts";
+import { listTriggers } from "../../stores/triggers/triggers.ts";
+import type { ShownTrigger } from "../../stores/triggers/triggers.ts";
+import type { ApiDeps } from "../deps.ts";
+import { baseUrl } from "../http/base-url.ts";
+import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { toValidationIssues } from "../http/issues.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { createdTriggerSchema, presentTrigger, triggerSchema } from "./trigger-presenter.ts";
+
+const TAG = "Triggers";
+const ETAG = { ETag: "For If-Match." };
+const MAX_INPUTS = 50;
+const params = z.object({ id: pathId("trigger") });
+
+const expression = z
+  .string()
+  .min(1)
+  .max(2000)
+  .superRefine((source, context) => {
+    const checked = checkCel(source);
+    if (!checked.ok) context.addIssue({ code: "custom", message: checked.message });
+  });
+const inputs = z
+  .record(z.string().min(1).max(64), expression)
+  .refine((given) => Object.keys(given).length <= MAX_INPUTS, `At most ${MAX_INPUTS} inputs`)
+  .describe("By node id, a CEL expression over `payload`. What is no text goes in as JSON, and null as nothing.");
+const config = jsonObjectSchema.describe("As the provider's trigger has it in `config_schema`.");
+
+const createBody = z
+  .strictObject({
+    project_id: z.uuid().toLowerCase().describe("Whose published flow is run."),
+    provider_id: z.string().max(100),
+    trigger_id: z.string().max(100).describe("Which trigger of the provider."),
+    config: config.default({}),
+    inputs: inputs.default({}),
+    enabled: z.boolean().default(true),
+  })
+  .meta({ id: "ProjectTriggerCreate" });
+const changeBody = z
+  .strictObject({
+    config: config.optional().describe("Takes the place of the present one; a secret that it does not name stays."),
+    inputs: inputs.optional(),
+    enabled: z.boolean().optional(),
+  })
+  .meta({ id: "ProjectTriggerChange" });
+
+const PROJECT = "0197f0a0-0000-7000-8000-000000000000";
+
+/** `/v2/triggers`: what starts runs by itself. */
+export function createTriggerOperations(deps: ApiDeps): Operation[] {
+  const { config: settings, db } = deps;
+  const shown = (trigger: ShownTrigger) => ({
+    status: 200,
+    body: presentTrigger(trigger),
+    headers: { ETag: revisionTag(trigger.revision) },
+  });
+
+  return [
+    defineOperation({
+      id: "createTrigger",
+      method: "POST",
+      path: "/v2/triggers",
+      tag: TAG,
+      summary: "Create a trigger",
+      description: `It starts runs of a project's published flow: ${TRIGGER_TYPES.map(({ trigger_id, description }) => `\`${trigger_id}\`: ${description}`).join(" ")}`,
+      auth: "secret",
+      body: createBody,
+      idempotent: true,
+      confidential: true,
+      problems: ["not_found"],
+      examples: {
+        schedule: {
+          project_id: PROJECT,
+          provider_id: "millrace",
+          trigger_id: "schedule",
+          config: { cron: "0 9 * * mon-fri", time_zone: "Europe/Berlin" },
+          inputs: { "in-0": "payload.scheduled_at" },
+        },
+        webhook: {
+          project_id: PROJECT,
+          provider_id: "millrace",
+          trigger_id: "webhook",
+          config: { verification: "github", secret: "what GitHub was told" },
+          inputs: { "in-0": "payload.body.repository.full_name" },
+        },
+        run_event: {
+          project_id: PROJECT,
+          provider_id: "millrace",
+          trigger_id: "run_event",
+          config: { states: ["FAILED"] },
+          inputs: { "in-0": "payload.error.message" },
+        },
+        changed: {
+          project_id: PROJECT,
+          provider_id: "http",
+          trigger_id: "http.changed",
+          config: { url: "https://example.com/status.json", every_minutes: 10, json_path: "$.state" },
+          inputs: { "in-0": "payload.value" },
+        },
+      },
+      success: {
+        201: {
+          description: "The trigger; of an inbound webhook with its address.",
+          schema: createdTriggerSchema,
+          headers: { Location: "Its address in this interface.", ...ETAG },
+          links: { get: { operationId: "getTrigger", parameters: { id: "$response.body#/id" } } },
+        },
+      },
+      async handler({ body, principal, newId, ctx }) {
+        const type = findTriggerType(body.provider_id, body.trigger_id);
+        if (type === undefined) throw unknownType();
+        const { trigger, token } = await createTrigger(deps, {
+          id: newId(),
+          org_id: principal.org_id,
+          project_id: body.project_id,
+          type,
+          config: readConfig(type, body.config),
+          inputs: body.inputs,
+          enabled: body.enabled,
+          created_by: principal.id,
+        });
+        const address = token === null ? null : `${baseUrl(settings, ctx)}/hooks/${token}`;
+        const answer = shown(trigger);
+        return {
+          status: 201,
+          body: { ...answer.body, address },
+          headers: { ...answer.headers, Location: `/v2/triggers/${trigger.id}` },
+        };
+      },
+    }),
+    defineOperation({
+      id: "listTriggers",
+      method: "GET",
+      path: "/v2/triggers",
+      tag: TAG,
+      summary: "List triggers",
+      auth: "secret",
+      query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional() }),
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema, "ProjectTriggerPage") } },
+      async handler({ query, principal: { org_id } }) {
+        const { project_id } = query;
+        const page = await listPage({
+          list: "triggers",
+          orgId: org_id,
+          query,
+          filters: { project_id },
+          fetch: (keyset) => db.org(org_id, (connection) => listTriggers(connection, project_id ?? null, keyset)),
+          idOf: ({ id }) => id,
+          present: presentTrigger,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "getTrigger",
+      method: "GET",
+      path: "/v2/triggers/{id}",
+      tag: TAG,
+      summary: "Get a trigger",
+      auth: "secret",
+      params,
+      success: { 200: { description: "The trigger.", schema: triggerSchema, headers: ETAG } },
+      async handler({ params: { id }, principal: { org_id } }) {
+        return shown(await db.org(org_id, (connection) => requireTrigger(connection, id)));
+      },
+    }),
+    defineOperation({
+      id: "changeTrigger",
+      method: "PATCH",
+      path: "/v2/triggers/{id}",
+      tag: TAG,
+      summary: "Change, disable or enable a trigger",
+      auth: "secret",
+      params,
+      headers: ifMatchHeaders,
+      body: changeBody,
+      confidential: true,
+      examples: { disable: { enabled: false }, inputs: { inputs: { "in-0": "payload.body.id" } } },
+      problems: ["precondition_failed"],
+      success: { 200: { description: "The trigger as it is now.", schema: triggerSchema, headers: ETAG } },
+      async handler({ params: { id }, headers, body, principal: { org_id } }) {
+        const changed = await changeTrigger(deps, org_id, id, (trigger) => {
+          requireMatch(headers["if-match"], revisionTag(trigger.revision));
+          const type = findTriggerType(trigger.provider_id, trigger.trigger_id);
+          if (body.config === undefined || type === undefined) return { ...body, config: undefined };
+          return { ...body, config: readConfig(type, body.config) };
+        });
+        return shown(changed);
+      },
+    }),
+    defineOperation({
+      id: "deleteTrigger",
+      method: "DELETE",
+      path: "/v2/triggers/{id}",
+      tag: TAG,
+      summary: "Delete a trigger",
+      description: "It starts no run any more; those under way go on.",
+      auth: "secret",
+      params,
+      success: { 204: { description: "It is gone." } },
+      async handler({ params: { id }, principal: { org_id } }) {
+        await deleteTrigger(deps, org_id, id);
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+function unknownType() {
+  const known = TRIGGER_TYPES.map(({ provider_id, trigger_id }) => `${provider_id} has ${trigger_id}`).join(", ");
+  return invalid(["body", "trigger_id"], `There is no such trigger: ${known}`);
+}
+
+/** The configuration with its defaults. Throws 422. */
+function readConfig(type: TriggerType, given: JsonObject): JsonObject {
+  const body = { config: given };
+  const parsed = z.object({ config: type.config }).safeParse(body);
+  if (!parsed.success) throw new ValidationProblem(toValidationIssues(parsed.error, "body", body));
+  return parsed.data.config as JsonObject;
+}

@@ -1,0 +1,112 @@
+import { Option } from "commander";
+import type { Command } from "commander";
+import { VERIFICATIONS } from "../domain/triggers/trigger.ts";
+import { CommandFailure } from "./failure.ts";
+import { requireProject } from "./flow-file.ts";
+import { openApi, show, table, withApiOptions } from "./options.ts";
+import type { ApiOptions } from "./options.ts";
+import { collectPairs, readNumber } from "./values.ts";
+
+interface Options extends ApiOptions {
+  readonly json?: boolean;
+}
+
+interface CreateOptions extends Options {
+  readonly cron?: string;
+  readonly timeZone?: string;
+  readonly webhook?: string;
+  readonly secret?: string;
+  readonly after?: string;
+  readonly changed?: string;
+  readonly every?: number;
+  readonly path?: string;
+  readonly input: Readonly<Record<string, string>>;
+}
+
+interface Trigger {
+  readonly id: string;
+  readonly project_id: string;
+  readonly trigger_id: string;
+  readonly enabled: boolean;
+  readonly last_fired_at: string | null;
+  readonly last_error: string | null;
+  readonly address?: string | null;
+}
+
+const PATH = "/v2/triggers";
+
+/** `triggers create|list`. */
+export function addTriggerCommands(program: Command): void {
+  const triggers = program.command("triggers").description("what starts runs by itself");
+
+  withApiOptions(triggers.command("create").description("start runs of a project's flow").argument("<project>"))
+    .option("--cron <expression>", 'at these times, e.g. "0 9 * * mon-fri"')
+    .option("--time-zone <zone>", "of the times (default: UTC)")
+    .addOption(new Option("--webhook <verification>", "by requests to an address").choices(VERIFICATIONS))
+    .option("--secret <secret>", "that the sender signs with")
+    .option("--after <project>", "when a run of this project has completed")
+    .option("--changed <url>", "when this address answers something else")
+    .option("--every <minutes>", "how often the address is asked (default: 5)", readNumber(1, 1440))
+    .option("--path <json_path>", "which value of its answer is looked at, e.g. $.items[0].id")
+    .option("--input <node=expression>", "CEL over payload; repeatable", collectPairs, {})
+    .action(async (project: string, options: CreateOptions) => {
+      const { api } = openApi(options);
+      const after = options.after === undefined ? undefined : (await requireProject(api, options.after)).project_id;
+      const trigger = await api.post<Trigger>(PATH, {
+        project_id: (await requireProject(api, project)).project_id,
+        ...typeOf(options, after),
+        inputs: options.input,
+      });
+      show(options.json, trigger, () => [
+        `${trigger.id}  ${trigger.trigger_id}`,
+        ...(trigger.address == null ? [] : [`Address, shown only now: ${trigger.address}`]),
+      ]);
+    });
+
+  withApiOptions(triggers.command("list").description("list triggers, the newest first")).action(
+    async (options: Options) => {
+      const { api } = openApi(options);
+      const page = await api.get<{ data: Trigger[] }>(PATH, { page_size: 200 });
+      show(options.json, page.data, () =>
+        table([
+          ["TRIGGER", "KIND", "PROJECT", "ENABLED", "LAST FIRED", "LAST ERROR"],
+          ...page.data.map((each) => [
+            each.id,
+            each.trigger_id,
+            each.project_id,
+            each.enabled ? "yes" : "no",
+            each.last_fired_at ?? "never",
+            (each.last_error ?? "").replaceAll(/\p{Cc}/gu, " ").slice(0, 80),
+          ]),
+        ]),
+      );
+    },
+  );
+}
+
+/** Throws a CommandFailure unless exactly one kind is asked for. */
+function typeOf(options: CreateOptions, after: string | undefined): object {
+  const { cron, timeZone: time_zone, webhook: verification, secret, changed: url, every, path: json_path } = options;
+  const types = [
+    cron !== undefined && { provider_id: "millrace", trigger_id: "schedule", config: { cron, time_zone } },
+    verification !== undefined && {
+      provider_id: "millrace",
+      trigger_id: "webhook",
+      config: { verification, secret },
+    },
+    after !== undefined && {
+      provider_id: "millrace",
+      trigger_id: "run_event",
+      config: { project_id: after },
+    },
+    url !== undefined && {
+      provider_id: "http",
+      trigger_id: "http.changed",
+      config: { url, every_minutes: every, json_path },
+    },
+  ].filter((type) => type !== false);
+  const [type, ...more] = types;
+  if (type === undefined || more.length > 0)
+    throw new CommandFailure("Give one of --cron, --webhook, --after and --changed.", 2);
+  return type;
+}

@@ -1,0 +1,58 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { webhookProblem } from "../webhooks/webhook-signature.ts";
+import type { WebhookConfig } from "./trigger.ts";
+
+/** How far a sender's clock may be off (s). */
+const TOLERANCE_SECONDS = 300;
+
+/** A request as it came in; names of headers in lower case. */
+export interface InboundRequest {
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Buffer;
+}
+
+/** Whether to believe a request, and what tells it from every other one: null where the sender says nothing of the kind. */
+export type Verdict = { readonly problem: string } | { readonly key: string | null };
+
+/** Checks a request's signature and time. Its key is part of what is signed: a copy of it has the same. */
+export function verifyInbound(
+  verification: WebhookConfig["verification"],
+  secret: string,
+  { headers, body }: InboundRequest,
+  nowMs = Date.now(),
+): Verdict {
+  switch (verification) {
+    case "none":
+      return { key: null };
+    case "standard_webhooks": {
+      const problem = webhookProblem(headers, body.toString("utf8"), secret, nowMs);
+      return problem === null ? { key: `id ${headers["webhook-id"] ?? ""}` } : { problem };
+    }
+    case "github": {
+      const [, given = ""] = /^sha256=([0-9a-f]{64})$/i.exec(headers["x-hub-signature-256"] ?? "") ?? [];
+      if (given === "") return { problem: "X-Hub-Signature-256 is missing" };
+      if (!isDigest(given, body, secret)) return { problem: "the signature does not match" };
+      // There is no time in it, and the id of the delivery is not signed: the same body again is the same delivery.
+      return { key: `body ${createHash("sha256").update(body).digest("hex")}` };
+    }
+    case "stripe": {
+      const parts = (headers["stripe-signature"] ?? "").split(",").map((part) => part.split("=", 2));
+      const time = parts.find(([name]) => name === "t")?.[1] ?? "";
+      if (!/^\d{1,12}$/.test(time)) return { problem: "Stripe-Signature is missing or has no time" };
+      if (Math.abs(nowMs / 1000 - Number(time)) > TOLERANCE_SECONDS) return { problem: "the delivery is not fresh" };
+      const signed = Buffer.concat([Buffer.from(`${time}.`), body]);
+      const holds = parts.some(([name, value = ""]) => name === "v1" && isDigest(value, signed, secret));
+      if (!holds) return { problem: "the signature does not match" };
+      // A delivery that is tried again has a new time, and the same event in its body.
+      return { key: `body ${createHash("sha256").update(body).digest("hex")}` };
+    }
+    default:
+      return verification satisfies never;
+  }
+}
+
+function isDigest(hex: string, signed: Buffer, secret: string): boolean {
+  const expected = createHmac("sha256", secret).update(signed).digest();
+  const given = Buffer.from(hex, "hex");
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}

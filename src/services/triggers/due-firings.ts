@@ -1,0 +1,51 @@
+import type { Json, JsonObject } from "../../domain/json.ts";
+import { loadValue } from "../../platform/blobs/blobs.ts";
+import { dropFiring, finishFiring, takeDueFirings } from "../../stores/triggers/firings.ts";
+import type { DueFiring } from "../../stores/triggers/firings.ts";
+import { findTrigger } from "../../stores/triggers/triggers.ts";
+import { requireRun } from "../runs/require-run.ts";
+import { noteFault, startTriggeredRun } from "./start-run.ts";
+import type { StartRunDeps } from "./start-run.ts";
+
+const BATCH = 50;
+
+/** Starts the runs of firings that are due. What fails for a reason that passes is taken again later. */
+export async function startDueFirings(
+  deps: StartRunDeps,
+  isClosed: () => boolean,
+  onError: (error: unknown) => void,
+): Promise<void> {
+  for (;;) {
+    const due = await deps.db.system((connection) => takeDueFirings(connection, BATCH));
+    for (const firing of due) {
+      if (isClosed()) return;
+      await startDue(deps, firing).catch(onError);
+    }
+    if (due.length < BATCH) return;
+  }
+}
+
+async function startDue(deps: StartRunDeps, firing: DueFiring): Promise<void> {
+  const { org_id, trigger_id, run_id } = firing;
+  const trigger = await deps.db.org(org_id, (connection) => findTrigger(connection, trigger_id));
+  if (trigger?.enabled !== true) {
+    await deps.db.org(org_id, (connection) => dropFiring(connection, run_id));
+    return;
+  }
+  try {
+    await startTriggeredRun(deps, trigger, run_id, await payloadOf(deps, firing));
+  } catch (error) {
+    await noteFault(deps.db, trigger, run_id, error);
+  }
+  await deps.db.org(org_id, (connection) => finishFiring(connection, run_id));
+}
+
+/** With the outputs that were too long to be carried by the event. */
+async function payloadOf({ db, blobs }: StartRunDeps, { org_id, payload }: DueFiring): Promise<JsonObject> {
+  const { run_id } = payload;
+  if (typeof run_id !== "string" || payload["outputs"] !== undefined) return payload;
+  const run = await requireRun(db, org_id, run_id);
+  const outputs: Record<string, Json> = {};
+  for (const [node, value] of Object.entries(run.outputs ?? {})) outputs[node] = await loadValue(blobs, value);
+  return { ...payload, outputs };
+}

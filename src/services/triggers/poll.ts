@@ -1,0 +1,72 @@
+import { uuidv7 } from "uuidv7";
+import { canonicalJson } from "../../domain/flow/definition/content-hash.ts";
+import type { Json } from "../../domain/json.ts";
+import { readJsonPath, valueAt } from "../../domain/triggers/json-path.ts";
+import type { HttpChangedConfig } from "../../domain/triggers/trigger.ts";
+import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
+import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
+import type { Database } from "../../stores/db.ts";
+import { queueFirings } from "../../stores/triggers/firings.ts";
+import { findTrigger, lockTrigger, noteSeen, noteTriggerError } from "../../stores/triggers/triggers.ts";
+import { TriggerFault } from "./start-run.ts";
+
+/** Longest value that is watched (characters of JSON). */
+const MAX_VALUE_CHARS = 64 * 1024;
+const LIMITS = { responseBytes: 5 * 1024 * 1024, totalMs: 60_000 };
+
+export interface PollDeps {
+  readonly db: Database;
+  readonly guardedFetch: GuardedFetch;
+  readonly version: string;
+}
+
+/** Asks a trigger's address once. Another value than the last one queues a firing, in the transaction that notes the value. */
+export async function pollTrigger(deps: PollDeps, orgId: string, id: string, signal: AbortSignal): Promise<void> {
+  const { db } = deps;
+  const trigger = await db.org(orgId, (connection) => findTrigger(connection, id));
+  if (trigger?.enabled !== true) return;
+  const config = trigger.config as unknown as HttpChangedConfig;
+  let value: Json;
+  try {
+    value = await ask(deps, config, signal);
+  } catch (error) {
+    if (!(error instanceof FetchRefused || error instanceof FetchFailed || error instanceof TriggerFault)) throw error;
+    await db.org(orgId, (connection) => noteTriggerError(connection, id, error.message));
+    return;
+  }
+  const checked_at = new Date().toISOString();
+  await db.orgTransaction(orgId, async (connection) => {
+    const now = await lockTrigger(connection, id);
+    // Changed meanwhile, it watches something else.
+    if (now?.enabled !== true || now.revision !== trigger.revision) return;
+    const { seen } = now;
+    if (seen !== null && canonicalJson(seen.value) !== canonicalJson(value)) {
+      const payload = { url: config.url, value, previous: seen.value, checked_at };
+      await queueFirings(connection, [
+        { run_id: uuidv7(), org_id: orgId, trigger_id: id, key: checked_at, depth: 0, payload },
+      ]);
+    }
+    await noteSeen(connection, id, value);
+  });
+}
+
+async function ask({ guardedFetch, version }: PollDeps, config: HttpChangedConfig, signal: AbortSignal): Promise<Json> {
+  const headers = { accept: "application/json, */*;q=0.5", "user-agent": `Millrace/${version}` };
+  const answer = await guardedFetch.fetch({ url: config.url, headers, limits: LIMITS, signal });
+  if (answer.status < 200 || answer.status > 299) throw new TriggerFault(`The address answered ${answer.status}.`);
+  const value = valueIn(answer.body.toString("utf8").toWellFormed().replaceAll("\0", ""), config.json_path);
+  if (JSON.stringify(value).length > MAX_VALUE_CHARS)
+    throw new TriggerFault(`The value is longer than ${MAX_VALUE_CHARS} characters: let json_path name a part of it.`);
+  return value;
+}
+
+function valueIn(text: string, path: string): Json {
+  let body: Json;
+  try {
+    body = JSON.parse(text) as Json;
+  } catch {
+    if (path === "$") return text;
+    throw new TriggerFault("The answer is not JSON, so that json_path finds nothing in it.");
+  }
+  return valueAt(body, readJsonPath(path) ?? []) ?? null;
+}

@@ -1,0 +1,71 @@
+import { createHash } from "node:crypto";
+import { uuidv7 } from "uuidv7";
+import { Problem, invalid } from "../../domain/errors.ts";
+import type { Json } from "../../domain/json.ts";
+import type { WebhookConfig } from "../../domain/triggers/trigger.ts";
+import { verifyInbound } from "../../domain/triggers/verify.ts";
+import type { SecretBox } from "../../platform/secrets/seal.ts";
+import type { Database } from "../../stores/db.ts";
+import { recordFiring } from "../../stores/triggers/firings.ts";
+import type { TriggerRow } from "../../stores/triggers/triggers.ts";
+import { requireRun } from "../runs/require-run.ts";
+import { noteFault, startTriggeredRun } from "./start-run.ts";
+import type { StartRunDeps } from "./start-run.ts";
+import { secretContext } from "./triggers.ts";
+
+/** A request to a trigger's address. */
+export interface ReceivedRequest {
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly bytes: Buffer;
+  /** What the bytes are as JSON. */
+  readonly body: Json;
+}
+
+/** Credentials and signatures are not for flows. */
+const KEPT_BACK = /^(authorization|proxy-authorization|cookie|.*signature.*|x-gitlab-token)$/;
+
+/**
+ * Starts the run of a request, or finds the one that the same delivery has started before. No refusal repeats anything of the
+ * body. Throws 401 for a request that is not signed as it must be, 409, 422 and 429.
+ */
+export async function receiveWebhook(
+  deps: StartRunDeps & { readonly secrets: SecretBox },
+  trigger: TriggerRow,
+  { headers, query, bytes, body }: ReceivedRequest,
+): Promise<{ run_id: string; repeated: boolean }> {
+  const { id, org_id, secret } = trigger;
+  if (!trigger.enabled) throw new Problem("conflict", "The trigger is disabled.");
+  const { verification } = trigger.config as unknown as WebhookConfig;
+  const opened = secret === null ? "" : deps.secrets.open(secret, secretContext(id));
+  const verdict = verifyInbound(verification, opened, { headers, body: bytes });
+  if ("problem" in verdict) throw new Problem("unauthorized", `The request is not accepted: ${verdict.problem}.`);
+
+  const wanted = uuidv7();
+  // Hashed: a key may be as long as its sender likes.
+  const key = verdict.key === null ? wanted : createHash("sha256").update(verdict.key).digest("hex");
+  const firing = { run_id: wanted, org_id, trigger_id: id, key, depth: 0 };
+  const run_id = await deps.db.org(org_id, (connection) => recordFiring(connection, firing));
+  const repeated = run_id !== wanted;
+  // Started before, it stays as it is, whatever the trigger makes of such a delivery by now.
+  if (repeated && (await isThere(deps.db, org_id, run_id))) return { run_id, repeated };
+  const shown = Object.fromEntries(Object.entries(headers).filter(([name]) => !KEPT_BACK.test(name)));
+  try {
+    await startTriggeredRun(deps, trigger, run_id, { body, headers: shown, query });
+  } catch (error) {
+    await noteFault(deps.db, trigger, run_id, error);
+    throw invalid(["body"], "The trigger starts no run with this: its last_error says why");
+  }
+  return { run_id, repeated };
+}
+
+async function isThere(db: Database, orgId: string, runId: string): Promise<boolean> {
+  return requireRun(db, orgId, runId).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof Problem) return false;
+      throw error;
+    },
+  );
+}

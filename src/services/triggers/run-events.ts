@@ -1,0 +1,67 @@
+import { createHash } from "node:crypto";
+import type { JsonObject } from "../../domain/json.ts";
+import { MAX_TRIGGER_DEPTH } from "../../domain/triggers/trigger.ts";
+import type { RunEventConfig } from "../../domain/triggers/trigger.ts";
+import { uuid7Of } from "../../domain/uuid.ts";
+import { OVERSIZE } from "../../domain/webhooks/events.ts";
+import type { DomainEvent } from "../../domain/webhooks/events.ts";
+import type { Db } from "../../stores/db.ts";
+import { depthsOf, queueFirings } from "../../stores/triggers/firings.ts";
+import { noteTriggerError, runEventTriggers } from "../../stores/triggers/triggers.ts";
+import type { TriggerRow } from "../../stores/triggers/triggers.ts";
+
+const ENDS: readonly string[] = ["run.completed", "run.failed", "run.cancelled"];
+/** Runs whose ends are parts of something else. */
+const PARTS: readonly unknown[] = ["sub_workflow", "batch"];
+
+/**
+ * Records which triggers the ends of these runs make fire, in the transaction that relays the events. Whether there are any.
+ * System only.
+ */
+export async function queueRunEvents(db: Db, events: readonly DomainEvent[]): Promise<boolean> {
+  const ends = events.filter(({ type, data }) => ENDS.includes(type) && !PARTS.includes(data["run_type"]));
+  if (ends.length === 0) return false;
+  const triggers = await runEventTriggers(db, [...new Set(ends.map(({ org_id }) => org_id))]);
+  const matches = ends.flatMap((event) =>
+    triggers.filter((trigger) => isFor(trigger, event)).map((trigger) => ({ trigger, event })),
+  );
+  if (matches.length === 0) return false;
+  const depths = await depthsOf(db, [...new Set(matches.map(({ event }) => runOf(event)))]);
+  const firings = matches.map(({ trigger, event }) => ({
+    run_id: uuid7Of(event.event_id, createHash("sha256").update(`${trigger.id} ${event.event_id}`).digest("hex")),
+    org_id: event.org_id,
+    trigger_id: trigger.id,
+    key: event.event_id,
+    depth: (depths.get(runOf(event)) ?? 0) + 1,
+    payload: payloadOf(event),
+  }));
+  const within = firings.filter(({ depth }) => depth <= MAX_TRIGGER_DEPTH);
+  if (within.length > 0) await queueFirings(db, within);
+  for (const id of new Set(firings.filter(({ depth }) => depth > MAX_TRIGGER_DEPTH).map((each) => each.trigger_id))) {
+    const message = `More than ${MAX_TRIGGER_DEPTH} runs would have started each other: the last one was not started. Does a trigger wait for the runs that it starts?`;
+    await noteTriggerError(db, id, message);
+  }
+  return within.length > 0;
+}
+
+function isFor(trigger: TriggerRow, event: DomainEvent): boolean {
+  const { project_id, states } = trigger.config as unknown as RunEventConfig;
+  return (
+    trigger.org_id === event.org_id &&
+    // Not what happened before there was the trigger.
+    trigger.created_at <= event.occurred_at &&
+    (project_id === null || project_id === event.project_id) &&
+    states.some((state) => `run.${state.toLowerCase()}` === event.type)
+  );
+}
+
+function runOf({ data }: DomainEvent): string {
+  return typeof data["run_id"] === "string" ? data["run_id"] : "";
+}
+
+function payloadOf({ data }: DomainEvent): JsonObject {
+  const { run_id = null, project_id = null, flow_version = null, run_type = null, state = null, error = null } = data;
+  // Long outputs are in the run's record, from where they are loaded when the run starts.
+  const outputs = OVERSIZE in data ? {} : { outputs: data["outputs"] ?? {} };
+  return { run_id, project_id, flow_version, run_type, state, error, ...outputs };
+}

@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import type { RunInput } from "../../domain/runs/run.ts";
+import type { ScheduledInput } from "../../domain/triggers/trigger.ts";
+import { uuid7Of } from "../../domain/uuid.ts";
+import { recordFiring } from "../../stores/triggers/firings.ts";
+import { findTrigger } from "../../stores/triggers/triggers.ts";
+import { startInput } from "../runs/create-run.ts";
+import { noteFault, startTriggeredRun } from "./start-run.ts";
+import type { StartRunDeps } from "./start-run.ts";
+
+/**
+ * Inserts the run of a time of a schedule, once however often it is asked for: its id is made of the trigger and the time.
+ * Answers what its workflow, which is the caller's to start, begins with; null where none is to be started.
+ */
+export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStartDelayed">) {
+  const inserting: StartRunDeps = {
+    ...deps,
+    starter: { start: async () => undefined },
+    onStartDelayed: () => undefined,
+  };
+  return async function createScheduledRun({
+    org_id,
+    id,
+    scheduled_at,
+  }: Omit<ScheduledInput, "node_queue"> & { readonly scheduled_at: string }): Promise<Omit<RunInput, "plan"> | null> {
+    const trigger = await deps.db.org(org_id, (connection) => findTrigger(connection, id));
+    if (trigger?.enabled !== true) return null;
+    const run_id = scheduledRunId(id, scheduled_at);
+    const firing = { run_id, org_id, trigger_id: id, key: scheduled_at, depth: 0 };
+    await deps.db.org(org_id, (connection) => recordFiring(connection, firing));
+    try {
+      const run = await startTriggeredRun(inserting, trigger, run_id, { scheduled_at });
+      return run.state === "PENDING" ? startInput(run) : null;
+    } catch (error) {
+      await noteFault(deps.db, trigger, run_id, error);
+      return null;
+    }
+  };
+}
+
+function scheduledRunId(id: string, scheduledAt: string): string {
+  const time = Date.parse(scheduledAt).toString(16).padStart(12, "0");
+  return uuid7Of(
+    `${time.slice(0, 8)}-${time.slice(8)}`,
+    createHash("sha256").update(`${id} ${scheduledAt}`).digest("hex"),
+  );
+}

@@ -1,0 +1,93 @@
+import { Problem } from "../../domain/errors.ts";
+import type { Json, JsonObject } from "../../domain/json.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
+import type { Database } from "../../stores/db.ts";
+import { dropFiring } from "../../stores/triggers/firings.ts";
+import { noteTriggerError } from "../../stores/triggers/triggers.ts";
+import type { TriggerRow } from "../../stores/triggers/triggers.ts";
+import type { RunStarter } from "../../temporal/runs.ts";
+import type { FlowCache } from "../projects/flow-cache.ts";
+import { createRun } from "../runs/create-run.ts";
+import type { CreateRunDeps } from "../runs/create-run.ts";
+import { requireInputs } from "../runs/run-inputs.ts";
+
+/** Thrown where a trigger starts no run for a reason that another attempt would not change. The message is for its owner. */
+export class TriggerFault extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "TriggerFault";
+  }
+}
+
+export interface StartRunDeps extends Omit<CreateRunDeps, "starter"> {
+  readonly starter: Pick<RunStarter, "start">;
+  readonly flows: FlowCache;
+  readonly evaluation: Pick<Evaluation, "sources">;
+  readonly maxInputBytes: number;
+}
+
+/**
+ * Starts the run of a firing: the published flow, with the inputs that the trigger's expressions make of the payload. The same
+ * `run_id` again answers the existing run. Throws TriggerFault, and Problem `too_many_concurrent_runs`.
+ */
+export async function startTriggeredRun(
+  deps: StartRunDeps,
+  trigger: TriggerRow,
+  runId: string,
+  payload: JsonObject,
+): Promise<Awaited<ReturnType<typeof createRun>>> {
+  const { org_id, id, project_id, kind } = trigger;
+  try {
+    const { project, version, plan } = await deps.flows.get(org_id, project_id, -1);
+    const given = await inputsOf(deps, trigger, runId, payload);
+    const { inputs } = requireInputs(deps.maxInputBytes, plan, given, { loc: ["inputs"], reserved: [] });
+    return await createRun(deps, {
+      org_id,
+      run_id: runId,
+      project_id: project.project_id,
+      version,
+      plan,
+      inputs,
+      user_id: null,
+      run_type: kind === "schedule" ? "scheduled" : "trigger",
+      ran_by_type: "system",
+      // What ran it: the trigger.
+      ran_by_id: id,
+    });
+  } catch (error) {
+    if (error instanceof NodeFailure) throw new TriggerFault(error.message, { cause: error });
+    if (error instanceof Problem && error.status < 500 && error.status !== 429)
+      throw new TriggerFault(error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** Says at the trigger why a firing has started no run, and takes the firing back. Throws anything but a TriggerFault again. */
+export async function noteFault(
+  db: Database,
+  { org_id, id }: TriggerRow,
+  runId: string,
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof TriggerFault)) throw error;
+  await db.org(org_id, async (connection) => {
+    await noteTriggerError(connection, id, error.message);
+    await dropFiring(connection, runId);
+  });
+}
+
+async function inputsOf(
+  { evaluation }: StartRunDeps,
+  { org_id, inputs }: TriggerRow,
+  runId: string,
+  payload: JsonObject,
+): Promise<Record<string, Json>> {
+  const expressions = Object.entries(inputs);
+  const scope = { nodes: {}, inputs: {}, run: { id: runId, user_id: null, metadata: {} }, payload };
+  const sources = expressions.map(([, source]) => ({ language: "cel" as const, source }));
+  const values = await evaluation.sources(org_id, sources, scope);
+  // Inputs are texts: anything else goes in as its JSON, and null as nothing.
+  const asInput = (value: Json): Json => (value === null || typeof value === "string" ? value : JSON.stringify(value));
+  return Object.fromEntries(expressions.map(([node], index) => [node, asInput(values[index] ?? null)]));
+}

@@ -1,0 +1,28 @@
+import { periodically } from "../../platform/periodically.ts";
+import type { Periodic } from "../../platform/periodically.ts";
+import { unappliedTriggers } from "../../stores/triggers/triggers.ts";
+import { startDueFirings } from "./due-firings.ts";
+import { applySchedule } from "./schedules.ts";
+import type { ApplyDeps } from "./schedules.ts";
+import type { StartRunDeps } from "./start-run.ts";
+
+const BATCH = 100;
+
+/** Starts the runs of firings that wait, and makes Temporal's schedules what the triggers are. Any number of processes may do it. */
+export function startTriggers(
+  deps: StartRunDeps & ApplyDeps,
+  intervalMs: number,
+  onError: (error: unknown) => void,
+): Periodic {
+  return periodically(
+    intervalMs,
+    async (isClosed) => {
+      await startDueFirings(deps, isClosed, onError);
+      for (const trigger of await deps.db.system((connection) => unappliedTriggers(connection, BATCH))) {
+        if (isClosed()) return;
+        await applySchedule(deps, trigger);
+      }
+    },
+    onError,
+  );
+}

@@ -1,0 +1,115 @@
+import type { JsonObject } from "../../domain/json.ts";
+import { jsonb } from "../jsonb.ts";
+import type { Db } from "../db.ts";
+
+/** Why a run is to be started. */
+export interface NewFiring {
+  readonly run_id: string;
+  readonly org_id: string;
+  readonly trigger_id: string;
+  /** A trigger fires once for each. */
+  readonly key: string;
+  readonly depth: number;
+}
+
+/** A firing whose run is still to be started. */
+export interface DueFiring extends NewFiring {
+  readonly payload: JsonObject;
+  readonly attempts: number;
+}
+
+/** Records a firing and answers its run: of an earlier one with the same key, that one's. */
+export async function recordFiring(db: Db, firing: NewFiring): Promise<string> {
+  const rows = await db.query<{ run_id: string }>(
+    {
+      name: "record_firing",
+      // An update that changes nothing: whoever comes second waits for the first one, and sees its run.
+      text: `insert into trigger_firings (run_id, org_id, trigger_id, key, depth) values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int)
+        on conflict (trigger_id, key) do update set key = excluded.key returning run_id`,
+    },
+    [firing.run_id, firing.org_id, firing.trigger_id, firing.key, firing.depth],
+  );
+  return rows[0]?.run_id ?? firing.run_id;
+}
+
+/** Records firings whose runs are to be started by whoever takes them. One that is there stays as it is. */
+export async function queueFirings(
+  db: Db,
+  firings: ReadonlyArray<NewFiring & { readonly payload: JsonObject }>,
+): Promise<void> {
+  await db.query(
+    {
+      name: "queue_firings",
+      text: `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, payload, due_at)
+        select run_id, org_id, trigger_id, key, depth, payload, now() from jsonb_to_recordset($1::jsonb)
+          as f (run_id uuid, org_id uuid, trigger_id uuid, key text, depth int, payload jsonb)
+        on conflict do nothing`,
+    },
+    [jsonb(firings)],
+  );
+}
+
+/** Takes firings that are due; another process takes them again later, unless their runs have been started. System only. */
+export async function takeDueFirings(db: Db, limit: number): Promise<DueFiring[]> {
+  return db.query<DueFiring>(
+    {
+      name: "take_due_firings",
+      text: `update trigger_firings set attempts = attempts + 1, due_at = now() + least(interval '10 minutes', interval '5 seconds' * 2 ^ attempts)
+        where run_id in (select run_id from trigger_firings where due_at <= now() order by due_at limit $1::int for update skip locked)
+        returning run_id, org_id, trigger_id, key, depth, payload, attempts`,
+    },
+    [limit],
+  );
+}
+
+/** Removes a firing that has started no run: what made it fire may do so again. */
+export async function dropFiring(db: Db, runId: string): Promise<void> {
+  await db.query({ name: "drop_firing", text: "delete from trigger_firings where run_id = $1::uuid" }, [runId]);
+}
+
+/** The run of a firing has been started. */
+export async function finishFiring(db: Db, runId: string): Promise<void> {
+  await db.query(
+    {
+      name: "finish_firing",
+      text: "update trigger_firings set due_at = null, payload = null where run_id = $1::uuid",
+    },
+    [runId],
+  );
+}
+
+/** How deep these runs are, of those that triggers started. System only. */
+export async function depthsOf(db: Db, runIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const rows = await db.query<{ run_id: string; depth: number }>(
+    {
+      name: "depths_of_firings",
+      text: "select run_id, depth from trigger_firings where run_id = any ($1::uuid[])",
+    },
+    [runIds],
+  );
+  return new Map(rows.map(({ run_id, depth }) => [run_id, depth]));
+}
+
+/** Removes firings older than `maxAgeMs` that are done, and deleted triggers that have none any more; how many firings. System only. */
+export async function purgeFirings(db: Db, maxAgeMs: number, limit: number): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "purge_firings",
+      text: `delete from trigger_firings where run_id in (
+          select run_id from trigger_firings where created_at < now() - make_interval(secs => $1::float8 / 1000) and due_at is null
+          order by created_at limit $2::int
+        ) returning run_id`,
+    },
+    [maxAgeMs, limit],
+  );
+  await db.query(
+    {
+      name: "purge_triggers",
+      text: `delete from triggers t where deleted_at < now() - make_interval(secs => $1::float8 / 1000)
+        and (kind not in ('schedule', 'poll') or applied_revision >= revision)
+        and not exists (select from trigger_firings f where f.trigger_id = t.id)`,
+    },
+    [maxAgeMs],
+  );
+  return rows.length;
+}

@@ -1,0 +1,227 @@
+import type { Json, JsonObject } from "../../domain/json.ts";
+import type { TriggerKind } from "../../domain/triggers/trigger.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+import type { Db } from "../db.ts";
+
+/** A trigger, without what it is verified by. */
+export interface TriggerRow {
+  readonly id: string;
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly provider_id: string;
+  readonly trigger_id: string;
+  readonly kind: TriggerKind;
+  readonly config: JsonObject;
+  /** Expressions by the id of an input node. */
+  readonly inputs: Readonly<Record<string, string>>;
+  readonly enabled: boolean;
+  readonly secret: Buffer | null;
+  readonly seen: { readonly value: Json } | null;
+  readonly last_error: string | null;
+  readonly last_error_at: string | null;
+  readonly revision: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly deleted_at: string | null;
+}
+
+/** With the run that it started last. */
+export interface ShownTrigger extends TriggerRow {
+  readonly last_run_id: string | null;
+  readonly last_fired_at: string | null;
+}
+
+export type NewTrigger = Pick<
+  TriggerRow,
+  "id" | "org_id" | "project_id" | "provider_id" | "trigger_id" | "kind" | "config" | "inputs" | "enabled" | "secret"
+> & { readonly address_hash: Buffer | null; readonly created_by: string };
+
+const COLUMNS = `t.id, t.org_id, t.project_id, t.provider_id, t.trigger_id, t.kind, t.config, t.inputs, t.enabled, t.secret, t.seen,
+  t.last_error, t.last_error_at, t.revision, t.created_at, t.updated_at, t.deleted_at`;
+const SHOWN = `${COLUMNS}, f.run_id as last_run_id, f.created_at as last_fired_at`;
+const WITH_LAST = `left join lateral (
+  select run_id, created_at from trigger_firings where trigger_id = t.id order by created_at desc limit 1) f on true`;
+
+export async function insertTrigger(db: Db, trigger: NewTrigger): Promise<void> {
+  await db.query(
+    {
+      name: "insert_trigger",
+      text: `insert into triggers (id, org_id, project_id, provider_id, trigger_id, kind, config, inputs, enabled, address_hash, secret,
+          created_by)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::jsonb, $8::jsonb, $9::boolean, $10::bytea, $11::bytea,
+          $12::uuid)
+        -- The same request, tried again: nobody has seen the address of the first attempt.
+        on conflict (id) do update set address_hash = excluded.address_hash where triggers.deleted_at is null`,
+    },
+    [
+      trigger.id,
+      trigger.org_id,
+      trigger.project_id,
+      trigger.provider_id,
+      trigger.trigger_id,
+      trigger.kind,
+      jsonb(trigger.config),
+      jsonb(trigger.inputs),
+      trigger.enabled,
+      trigger.address_hash,
+      trigger.secret,
+      trigger.created_by,
+    ],
+  );
+}
+
+export async function findTrigger(db: Db, id: string): Promise<ShownTrigger | null> {
+  const rows = await db.query<ShownTrigger>(
+    {
+      name: "find_trigger",
+      text: `select ${SHOWN} from triggers t ${WITH_LAST} where t.org_id = current_org() and t.id = $1::uuid and t.deleted_at is null`,
+    },
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+/** The trigger that has this address. System only: who calls it names no organisation. */
+export async function findTriggerByAddress(db: Db, addressHash: Buffer): Promise<TriggerRow | null> {
+  const rows = await db.query<TriggerRow>(
+    {
+      name: "find_trigger_by_address",
+      text: `select ${COLUMNS} from triggers t where t.address_hash = $1::bytea and t.deleted_at is null`,
+    },
+    [addressHash],
+  );
+  return rows[0] ?? null;
+}
+
+/** A page of the organisation's triggers, of one project or of all. */
+export async function listTriggers(db: Db, projectId: string | null, page: Keyset): Promise<ShownTrigger[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  const [ofProject, name] = projectId === null ? ["", "all"] : ["and project_id = $3::uuid", "project"];
+  return db.query<ShownTrigger>(
+    {
+      name: `list_triggers_${name}_${suffix}`,
+      text: `select ${SHOWN} from (select * from triggers where org_id = current_org() and deleted_at is null and id ${compare} $1::uuid
+          ${ofProject} order by id ${order} limit $2::int) t ${WITH_LAST} order by t.id ${order}`,
+    },
+    projectId === null ? [bound, page.limit] : [bound, page.limit, projectId],
+  );
+}
+
+/** Locks a trigger until the transaction ends; null where there is none. */
+export async function lockTrigger(db: Db, id: string): Promise<TriggerRow | null> {
+  const rows = await db.query<TriggerRow>(
+    {
+      name: "lock_trigger",
+      text: `select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid and t.deleted_at is null for update`,
+    },
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+/** The same, deleted or not. */
+export async function lockAnyTrigger(db: Db, id: string): Promise<TriggerRow | null> {
+  const rows = await db.query<TriggerRow>(
+    {
+      name: "lock_any_trigger",
+      text: `select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid for update`,
+    },
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+/** Writes what may change of a trigger. What it was last seen as, and its last error, belong to what it was before. */
+export async function updateTrigger(
+  db: Db,
+  {
+    id,
+    config,
+    inputs,
+    enabled,
+    secret,
+    seen,
+  }: Pick<TriggerRow, "id" | "config" | "inputs" | "enabled" | "secret" | "seen">,
+): Promise<void> {
+  await db.query(
+    {
+      name: "update_trigger",
+      text: `update triggers set config = $2::jsonb, inputs = $3::jsonb, enabled = $4::boolean, secret = $5::bytea, seen = $6::jsonb,
+          last_error = null, last_error_at = null, revision = revision + 1, updated_at = now()
+        where org_id = current_org() and id = $1::uuid`,
+    },
+    [id, jsonb(config), jsonb(inputs), enabled, secret, seen === null ? null : jsonb(seen)],
+  );
+}
+
+/** Deletes a trigger for everything that follows; its row goes with its last firings. */
+export async function markTriggerDeleted(db: Db, id: string): Promise<void> {
+  await db.query(
+    {
+      name: "mark_trigger_deleted",
+      text: `update triggers set deleted_at = now(), enabled = false, secret = null, address_hash = null, revision = revision + 1,
+          updated_at = now()
+        where org_id = current_org() and id = $1::uuid and deleted_at is null`,
+    },
+    [id],
+  );
+}
+
+/** Says why a trigger has started no run. */
+export async function noteTriggerError(db: Db, id: string, message: string): Promise<void> {
+  await db.query(
+    {
+      name: "note_trigger_error",
+      text: "update triggers set last_error = $2::text, last_error_at = now() where id = $1::uuid",
+    },
+    [id, message.slice(0, 1000)],
+  );
+}
+
+/** Says what a poll has seen. */
+export async function noteSeen(db: Db, id: string, value: Json): Promise<void> {
+  await db.query(
+    {
+      name: "note_trigger_seen",
+      text: "update triggers set seen = $2::jsonb, last_error = null, last_error_at = null where id = $1::uuid",
+    },
+    [id, jsonb({ value })],
+  );
+}
+
+/** Triggers whose schedule in Temporal is not as they are, those changed first first. System only. */
+export async function unappliedTriggers(db: Db, limit: number): Promise<TriggerRow[]> {
+  return db.query<TriggerRow>(
+    {
+      name: "unapplied_triggers",
+      text: `select ${COLUMNS} from triggers t where t.kind in ('schedule', 'poll') and t.applied_revision < t.revision
+        order by t.updated_at limit $1::int`,
+    },
+    [limit],
+  );
+}
+
+/** Says that Temporal's schedule is that of a revision. */
+export async function markApplied(db: Db, id: string, revision: number): Promise<void> {
+  await db.query(
+    {
+      name: "mark_trigger_applied",
+      text: "update triggers set applied_revision = $2::int where id = $1::uuid",
+    },
+    [id, revision],
+  );
+}
+
+/** The enabled `run_event` triggers of some organisations. System only. */
+export async function runEventTriggers(db: Db, orgIds: readonly string[]): Promise<TriggerRow[]> {
+  return db.query<TriggerRow>(
+    {
+      name: "run_event_triggers",
+      text: `select ${COLUMNS} from triggers t where t.org_id = any ($1::uuid[]) and t.kind = 'run_event' and t.enabled
+        and t.deleted_at is null`,
+    },
+    [orgIds],
+  );
+}

@@ -1,0 +1,325 @@
+import { createHmac } from "node:crypto";
+import { beforeAll, describe, expect, it } from "vitest";
+import { signWebhook } from "../../../src/domain/webhooks/webhook-signature.ts";
+import type { Answer, TestClient } from "../../support/client.ts";
+import { client } from "../../support/client.ts";
+import { eventually } from "../../support/scratch.ts";
+import { checkedClient } from "../http/conformance.ts";
+import { echo, openTenant, slow } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+
+const PATH = "/v2/triggers";
+const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";
+const EVERY_SECOND = { cron: "* * * * * *", overlap: "allow_all" };
+
+let mine: ApiTenant;
+let others: ApiTenant;
+let viewer: TestClient;
+let project_id: string;
+beforeAll(async () => {
+  [mine, others] = await Promise.all([openTenant(), openTenant()]);
+  viewer = await mine.user("viewer");
+  project_id = await mine.deploy(echo());
+});
+
+const of = (trigger_id: string, config: unknown, more: object = {}) => ({
+  project_id,
+  provider_id: trigger_id === "http.changed" ? "http" : "millrace",
+  trigger_id,
+  config,
+  ...more,
+});
+async function create(trigger_id: string, config: unknown = {}, more: object = {}): Promise<Answer["body"]> {
+  const { status, body } = await mine.secret.post(PATH, of(trigger_id, config, more));
+  expect(status, JSON.stringify(body)).toBe(201);
+  return body;
+}
+const runsOf = async (id: string): Promise<Answer["body"][]> => {
+  const { body } = await mine.secret.get("/v2/runs", { query: { page_size: 200 } });
+  return body.data.filter((run: { ran_by_id: string }) => run.ran_by_id === id);
+};
+const places = ({ status, body }: Answer): unknown => [
+  status,
+  body.detail?.map?.((each: { loc: unknown }) => each.loc),
+];
+
+describe("what a trigger is", () => {
+  it("is created, read, listed, changed and deleted", async () => {
+    const schedule = { cron: "0 9 * * mon-fri", time_zone: "Europe/Berlin" };
+    const created = await mine.secret.post(
+      PATH,
+      of("schedule", schedule, { inputs: { "in-0": "payload.scheduled_at" } }),
+    );
+    const { address, ...trigger } = created.body;
+    expect([created.status, address, trigger]).toEqual([
+      201,
+      null,
+      {
+        id: expect.any(String),
+        project_id,
+        provider_id: "millrace",
+        trigger_id: "schedule",
+        kind: "schedule",
+        config: { ...schedule, overlap: "skip", catchup_window_seconds: 3600, jitter_seconds: 0 },
+        inputs: { "in-0": "payload.scheduled_at" },
+        enabled: true,
+        last_fired_at: null,
+        last_run_id: null,
+        last_error: null,
+        last_error_at: null,
+        created_at: expect.any(String),
+        updated_at: expect.any(String),
+      },
+    ]);
+    const path = `${PATH}/${trigger.id}`;
+    expect(created.headers.get("location")).toBe(path);
+    const read = await viewer.get(path);
+    expect([read.body, read.headers.get("etag")]).toEqual([trigger, created.headers.get("etag")]);
+    const page = await viewer.get(PATH, { query: { project_id, page_size: 1 } });
+    expect(page.body.data).toEqual([trigger]);
+    const headers = { "If-Match": read.headers.get("etag") ?? "" };
+    const changed = await mine.secret.patch(path, { enabled: false }, { headers });
+    expect([changed.status, changed.body.enabled, changed.body.config]).toEqual([200, false, trigger.config]);
+    expect((await mine.secret.patch(path, { enabled: true }, { headers })).status).toBe(412);
+    expect((await mine.secret.delete(path)).status).toBe(204);
+    const after = [await mine.secret.get(path), await mine.secret.patch(path, {}), await mine.secret.delete(path)];
+    expect(after.map((each) => each.status)).toEqual([404, 404, 404]);
+  });
+
+  it("is created once for an Idempotency-Key, with the same address", async () => {
+    const options = { headers: { "Idempotency-Key": "trigger-once" } };
+    const [first, again] = [
+      await mine.secret.post(PATH, of("webhook", {}), options),
+      await mine.secret.post(PATH, of("webhook", {}), options),
+    ];
+    expect([again.status, again.body]).toEqual([201, first.body]);
+    expect(first.body.address).toMatch(/^http.*\/hooks\/[A-Za-z0-9_-]{43}$/);
+    expect((await mine.secret.get(`${PATH}/${first.body.id}`)).body).not.toHaveProperty("address");
+  });
+
+  const config = (member: string): unknown[] => ["body", "config", member];
+  it.each([
+    ["none", {}, {}, ["body", "trigger_id"]],
+    ["schedule", {}, {}, config("cron")],
+    ["schedule", { cron: "61 * * * *" }, {}, config("cron")],
+    ["schedule", { cron: "* * *" }, {}, config("cron")],
+    ["schedule", { cron: "@daily", time_zone: "Middle/Earth" }, {}, config("time_zone")],
+    ["schedule", { cron: "@daily", overlap: "cancel" }, {}, config("overlap")],
+    ["schedule", { cron: "@daily", every: 1 }, {}, config("every")],
+    ["webhook", { verification: "github" }, {}, config("secret")],
+    ["webhook", { verification: "standard_webhooks", secret: "no whsec" }, {}, config("secret")],
+    ["run_event", { states: ["PAUSED"] }, {}, ["body", "config", "states", 0]],
+    ["run_event", { project_id: UNKNOWN }, {}, config("project_id")],
+    ["http.changed", { url: "file:///etc/passwd" }, {}, config("url")],
+    ["http.changed", { url: "http://x.test/", json_path: "a.b" }, {}, config("json_path")],
+    ["webhook", {}, { inputs: { "in-0": "payload." } }, ["body", "inputs", "in-0"]],
+    ["webhook", {}, { inputs: { "in-0": "request.body" } }, ["body", "inputs", "in-0"]],
+  ])("%s %j %j is refused", async (trigger_id, settings, more, place) => {
+    expect(places(await mine.secret.post(PATH, of(trigger_id, settings, more)))).toEqual([422, [place]]);
+  });
+
+  it("is nobody's else", async () => {
+    const { id } = await create("webhook");
+    const all = async (api: TestClient, at: string): Promise<Answer[]> => [
+      await api.get(PATH),
+      await api.post(PATH, of("webhook", {})),
+      await api.get(`${PATH}/${at}`),
+      await api.patch(`${PATH}/${at}`, {}),
+      await api.delete(`${PATH}/${at}`),
+    ];
+    const statuses = async (api: TestClient): Promise<number[]> => (await all(api, id)).map((each) => each.status);
+    expect(await statuses(checkedClient(mine.target))).toEqual([401, 401, 401, 401, 401]);
+    expect(await statuses(mine.public)).toEqual([403, 403, 403, 403, 403]);
+    expect(await statuses(viewer)).toEqual([200, 403, 200, 403, 403]);
+    const [theirs, unknown] = [await all(others.secret, id), await all(others.secret, UNKNOWN)];
+    expect(theirs.map((each) => each.status)).toEqual([200, 404, 404, 404, 404]);
+    expect(theirs.slice(2).map((each) => each.body.detail)).toEqual(unknown.slice(2).map((each) => each.body.detail));
+  });
+});
+
+describe("schedules", () => {
+  it("run a flow at each time once, and no more once disabled or deleted", async () => {
+    const { id } = await create("schedule", EVERY_SECOND, { inputs: { "in-0": "payload.scheduled_at" } });
+    const runs = await eventually("three runs", async () => {
+      const found = await runsOf(id);
+      return found.filter((run) => run.state === "COMPLETED").length >= 3 ? found : undefined;
+    });
+    expect(runs[0]).toMatchObject({ run_type: "scheduled", ran_by_type: "system", project_id });
+    await mine.secret.patch(`${PATH}/${id}`, { enabled: false });
+    // One that was inserted when the trigger was disabled is there now.
+    const left = (await runsOf(id)).map((run) => run.inputs["in-0"]);
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    const times = (await runsOf(id)).map((run) => run.inputs["in-0"]);
+    expect(times.length - left.length).toBeLessThanOrEqual(1);
+    expect(new Set(times).size).toBe(times.length);
+    const seconds = times.map((time) => Date.parse(time) / 1000).toSorted((a, b) => a - b);
+    expect(seconds.map((second) => second - (seconds[0] ?? 0))).toEqual(seconds.map((_, index) => index));
+    const { body } = await mine.secret.get(`${PATH}/${id}`);
+    expect([body.last_error, times.length]).toEqual([null, expect.any(Number)]);
+    expect((await mine.secret.delete(`${PATH}/${id}`)).status).toBe(204);
+  });
+
+  it("leave out a time while a run is under way, unless told otherwise", async () => {
+    const waiting = await mine.deploy(slow(60));
+    const { id } = await create("schedule", { cron: "* * * * * *" }, { project_id: waiting });
+    await eventually("a run", async () => (await runsOf(id)).length > 0);
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    const runs = await runsOf(id);
+    expect(runs).toHaveLength(1);
+    expect((await mine.secret.delete(`${PATH}/${id}`)).status).toBe(204);
+    await mine.secret.post(`/v2/runs/${runs[0].run_id}/cancel`, {});
+  });
+
+  it("say why they start nothing", async () => {
+    const { id } = await create("schedule", EVERY_SECOND, { inputs: { "in-0": "payload.no_such" } });
+    const trigger = await eventually("an error", async () => {
+      const { body } = await mine.secret.get(`${PATH}/${id}`);
+      return body.last_error === null ? undefined : body;
+    });
+    expect(trigger.last_error).toContain("no_such");
+    expect(await runsOf(id)).toEqual([]);
+    await mine.secret.delete(`${PATH}/${id}`);
+  });
+});
+
+describe("trigger-forgery: inbound webhooks", () => {
+  const secret = `whsec_${Buffer.from("a secret of the sender").toString("base64")}`;
+  const now = (): number => Math.floor(Date.now() / 1000);
+  const inputs = { "in-0": "payload.body.order" };
+  const text = (order: string): string => JSON.stringify({ order });
+  const post = async (address: string, body: string, headers: Record<string, string> = {}): Promise<Answer> =>
+    checkedClient({ url: mine.target.url }).post(new URL(address).pathname, body, {
+      headers: { "content-type": "application/json", ...headers },
+    });
+  const standard = (id: string, body: string, timestamp = now()): Record<string, string> => ({
+    "webhook-id": id,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": signWebhook({ id, timestamp, body }, [secret]),
+  });
+  const hex = (signed: string): string => createHmac("sha256", secret).update(signed).digest("hex");
+  const github = (body: string): Record<string, string> => ({ "x-hub-signature-256": `sha256=${hex(body)}` });
+  const stripe = (body: string, time = now()): Record<string, string> => ({
+    "stripe-signature": `t=${time},v1=${"0".repeat(64)},v1=${hex(`${time}.${body}`)}`,
+  });
+
+  it("start a run of what comes, with body, headers and query", async () => {
+    const seen =
+      "payload.body.order + ' ' + payload.headers['x-kind'] + ' ' + payload.query.q + ' ' + string(has(payload.headers.authorization))";
+    const { address, id } = await create("webhook", {}, { inputs: { "in-0": seen } });
+    const headers = { "x-kind": "new", authorization: "Bearer secret" };
+    const answer = await client(mine.target).post(`${new URL(address).pathname}?q=1`, text("A17"), {
+      headers: { ...headers, "content-type": "application/json" },
+    });
+    expect([answer.status, Object.keys(answer.body)]).toEqual([202, ["run_id"]]);
+    const run = await mine.until(answer.body.run_id, "COMPLETED");
+    expect(run).toMatchObject({ run_type: "trigger", ran_by_id: id, outputs: { "out-0": "A17 new 1 false" } });
+    expect((await mine.secret.get(`${PATH}/${id}`)).body).toMatchObject({ last_run_id: run.run_id });
+  });
+
+  it.each([
+    [
+      "standard_webhooks",
+      (body: string) => standard(`msg_${body.length}`, body),
+      (body: string) => standard("old", body, now() - 600),
+    ],
+    ["github", github, null],
+    ["stripe", stripe, (body: string) => stripe(body, now() - 600)],
+  ] as const)(
+    "%s: a signed one starts one run however often it comes, a forged or stale one none",
+    async (verification, sign, stale) => {
+      const { address, id, config } = await create("webhook", { verification, secret }, { inputs });
+      expect(config).toEqual({ verification });
+      const body = text(verification);
+      const first = await post(address, body, sign(body));
+      const again = await post(address, body, sign(body));
+      expect([first.status, again.status, again.body, again.headers.get("idempotent-replayed")]).toEqual([
+        202,
+        202,
+        first.body,
+        "true",
+      ]);
+      const other = text("another");
+      const refused = [
+        await post(address, other),
+        await post(address, other, sign(body)),
+        await post(address, `${body} `, sign(body)),
+        ...(stale ? [await post(address, other, stale(other))] : []),
+      ];
+      expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 401));
+      expect(JSON.stringify(refused.map((each) => each.body))).not.toContain("another");
+      expect((await post(address, other, sign(other))).body.run_id).not.toBe(first.body.run_id);
+      expect(await runsOf(id)).toHaveLength(2);
+      // Changed without a secret, it keeps the one it has.
+      const changed = await mine.secret.patch(`${PATH}/${id}`, { config: { verification } });
+      expect([changed.status, (await post(address, body, sign(body))).status]).toEqual([200, 202]);
+    },
+  );
+
+  it("refuse what is too long, what is no JSON, what gives no inputs, and unknown addresses, without repeating anything", async () => {
+    const { address, id } = await create("webhook", {}, { inputs });
+    const long = await post(address, JSON.stringify({ order: "long-order".repeat(200_000) }));
+    const bad = await post(address, '{"order": "unquoted-order');
+    const plain = await post(address, "plain-order", { "content-type": "text/plain" });
+    const none = await post(address, '{"purchase": "no-order"}');
+    expect([long.status, bad.status, plain.status, none.status]).toEqual([413, 422, 415, 422]);
+    expect(JSON.stringify([long, bad, plain, none].map(({ body }) => body))).not.toMatch(/\w+-order/);
+    expect((await mine.secret.get(`${PATH}/${id}`)).body.last_error).toContain("order");
+    const unknown = [`${"A".repeat(43)}`, "x", "..%2f..", `${new URL(address).pathname.slice(7)}A`];
+    for (const token of unknown) expect((await post(`http://x/hooks/${token}`, "{}")).status, token).toBe(404);
+    await mine.secret.patch(`${PATH}/${id}`, { enabled: false });
+    expect((await post(address, text("disabled"))).status).toBe(409);
+    await mine.secret.delete(`${PATH}/${id}`);
+    expect((await post(address, text("deleted"))).status).toBe(404);
+    expect(await runsOf(id)).toEqual([]);
+  });
+
+  it("keep neither the address nor the secret readable", async () => {
+    const { address, id } = await create("webhook", { verification: "github", secret });
+    const [row] = await mine.withDatabase((database) =>
+      database.system((db) =>
+        db.query<{ row: string }>("select to_jsonb(t)::text as row from triggers t where id = $1", [id]),
+      ),
+    );
+    expect(row?.row).toContain("webhook");
+    for (const hidden of [address.split("/").at(-1), secret, Buffer.from(secret).toString("hex")])
+      expect(row?.row).not.toContain(hidden);
+  });
+});
+
+describe("run events", () => {
+  it("start a flow when another one has ended, with its outputs", async () => {
+    const source = await mine.deploy(echo());
+    const inputs = { "in-0": "payload.state + ' ' + payload.outputs['out-0']" };
+    const { id } = await create("run_event", { project_id: source }, { inputs });
+    const { id: failures } = await create("run_event", { project_id: source, states: ["FAILED"] }, { inputs });
+    const { body: run } = await mine.secret.post("/v2/runs", { project_id: source, inputs: { "in-0": "Ada" } });
+    const [made] = await eventually("a run", async () => {
+      const found = await runsOf(id);
+      return found[0]?.state === "COMPLETED" ? found : undefined;
+    });
+    expect(made).toMatchObject({ run_type: "trigger", inputs: { "in-0": "COMPLETED Ada" } });
+    expect(made.run_id).not.toBe(run.run_id);
+    expect(await runsOf(failures)).toEqual([]);
+    const long = await mine.secret.post("/v2/runs", { project_id: source, inputs: { "in-0": "x".repeat(50_000) } });
+    const runs = await eventually("a second run", async () => {
+      const found = await runsOf(id);
+      return found.length === 2 && found.every(({ state }) => state === "COMPLETED") ? found : undefined;
+    });
+    const whole = await mine.secret.get(`/v2/runs/${runs[0].run_id}`);
+    expect([long.status, whole.body.outputs["out-0"].length]).toEqual([201, "COMPLETED ".length + 50_000]);
+    await mine.secret.delete(`${PATH}/${id}`);
+  });
+
+  it("end where runs start each other for ever", async () => {
+    const loop = await mine.deploy(echo());
+    const inputs = { "in-0": "'again'" };
+    const { id } = await create("run_event", { project_id: loop }, { project_id: loop, inputs });
+    await mine.secret.post("/v2/runs", { project_id: loop, inputs: { "in-0": "first" } });
+    const { last_error } = await eventually("the guard", async () => {
+      const { body } = await mine.secret.get(`${PATH}/${id}`);
+      return body.last_error === null ? undefined : body;
+    });
+    expect(last_error).toContain("More than 8 runs");
+    expect(await runsOf(id)).toHaveLength(8);
+  });
+});

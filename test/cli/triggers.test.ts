@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { echo, openTenant } from "../api/tenant.ts";
+import { millrace } from "./millrace.ts";
+
+it("creates triggers of each kind, and lists them", async () => {
+  const tenant = await openTenant();
+  const environment = { MILLRACE_URL: tenant.target.url, MILLRACE_API_KEY: tenant.secretKey };
+  const project = await tenant.deploy(echo());
+  const create = (...options: string[]) => millrace(["triggers", "create", project, ...options], environment);
+  const input = ["--input", "in-0=payload.scheduled_at"];
+  const cron = await create("--cron", "0 9 * * mon-fri", "--time-zone", "Europe/Berlin", ...input);
+  expect([cron.code, cron.stdout], cron.stderr).toEqual([0, expect.stringMatching(/^[0-9a-f-]{36} {2}schedule\n$/)]);
+  const hook = await create("--webhook", "github", "--secret", "a long secret");
+  expect(hook.stdout).toMatch(/shown only now: http\S+\/hooks\/\S{43}/);
+  const after = await create("--after", project);
+  const changed = await create("--changed", "https://example.com/", "--every", "10", "--path", "$.a");
+  expect([after.code, changed.code], after.stderr + changed.stderr).toEqual([0, 0]);
+  const list = await millrace(["triggers", "list"], environment);
+  expect(list.stdout.match(/\b(schedule|webhook|run_event|http\.changed)\b/g)).toEqual([
+    "http.changed",
+    "run_event",
+    "webhook",
+    "schedule",
+  ]);
+  const [none, both, bad] = [
+    await create(),
+    await create("--cron", "@daily", "--after", project),
+    await create("--cron", "x"),
+  ];
+  expect([none.code, both.code, bad.code]).toEqual([2, 2, 1]);
+  expect(bad.stderr).toContain("body.config.cron");
+});

@@ -1,0 +1,88 @@
+import { createHmac } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { cronFault, isTimeZone, temporalCron } from "../../../src/domain/triggers/cron.ts";
+import { readJsonPath, valueAt } from "../../../src/domain/triggers/json-path.ts";
+import { verifyInbound } from "../../../src/domain/triggers/verify.ts";
+
+describe("cron", () => {
+  it.each(["* * * * *", "0 9 * * mon-fri", "*/15 0,12 1-7 JAN-jun/2 7", "30 0 9 * * *", "@daily"])(
+    "takes %s",
+    (text) => {
+      expect(cronFault(text)).toBeNull();
+    },
+  );
+
+  it.each([
+    ["* * * *", "five fields"],
+    ["60 * * * *", "minute"],
+    ["* 24 * * *", "hour"],
+    ["* * 0 * *", "day of the month"],
+    ["* * * 13 *", "month"],
+    ["* * * * 8", "day of the week"],
+    ["61 * * * * *", "second"],
+    ["5-1 * * * *", "minute"],
+    ["*/0 * * * *", "minute"],
+    ["*-5 * * * *", "minute"],
+    ["1,,2 * * * *", "minute"],
+    ["@every 1s", "five fields"],
+    ["", "five fields"],
+  ])("refuses %j", (text, why) => {
+    expect(cronFault(text)).toContain(why);
+  });
+
+  it("has seven fields for Temporal where it has seconds", () => {
+    expect([temporalCron("30 0 9 * * 1"), temporalCron("0 9 * * 1")]).toEqual(["30 0 9 * * 1 *", "0 9 * * 1"]);
+  });
+
+  it("knows time zones by name", () => {
+    expect(["Europe/Berlin", "UTC", "+02:00", "Mars", ""].map(isTimeZone)).toEqual([true, true, false, false, false]);
+  });
+});
+
+describe("JSON paths", () => {
+  it.each([
+    ["$", { a: 1 }, { a: 1 }],
+    ["$.a.b[1]", { a: { b: [1, 2] } }, 2],
+    ["$['first name'][\"x\"]", { "first name": { x: true } }, true],
+    ["$.a.b", { a: [1] }, undefined],
+    ["$.constructor", {}, undefined],
+    ["$[0]", { 0: 1 }, 1],
+  ])("%s of %j is %j", (path, value, expected) => {
+    expect(valueAt(value, readJsonPath(path) ?? [])).toEqual(expected);
+  });
+
+  it.each(["a", "$.", "$a", "$.a[", "$..a", "$[*]", "$[?(@.a)]"])("%s is none", (path) => {
+    expect(readJsonPath(path)).toBeNull();
+  });
+});
+
+describe("trigger-forgery: signatures", () => {
+  const body = Buffer.from('{"id":"evt_1"}');
+  const hex = (text: string): string => createHmac("sha256", "secret").update(text).digest("hex");
+  const now = 1_900_000_000;
+  const stripe = (header: string) =>
+    verifyInbound("stripe", "secret", { headers: { "stripe-signature": header }, body }, now * 1000);
+
+  it("are GitHub's, over the body", () => {
+    const check = (header: string | undefined) =>
+      verifyInbound("github", "secret", { headers: { "x-hub-signature-256": header }, body });
+    expect(check(`sha256=${hex(body.toString())}`)).toHaveProperty("key");
+    for (const bad of [undefined, "", "sha256=", `sha1=${hex(body.toString())}`, `sha256=${hex("other")}`])
+      expect(check(bad)).toHaveProperty("problem");
+  });
+
+  it("are Stripe's, over time and body, and fresh", () => {
+    const signed = (time: number): string => `t=${time},v1=${hex(`${time}.${body.toString()}`)}`;
+    expect(stripe(signed(now - 299))).toHaveProperty("key");
+    expect(stripe(signed(now + 299))).toEqual(stripe(signed(now)));
+    const bad = [
+      "",
+      signed(now - 301),
+      signed(now + 301),
+      signed(now).replace("v1=", "v0="),
+      `t=${now},v1=${hex("x")}`,
+      `t=${now + 1},v1=${hex(`${now}.${body.toString()}`)}`,
+    ];
+    for (const header of bad) expect(stripe(header), header).toHaveProperty("problem");
+  });
+});
