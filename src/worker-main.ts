@@ -15,6 +15,7 @@ import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
 import { createKnowledgeExecutor } from "../activities/nodes/knowledge.ts";
 import { createLlmExecutor } from "../activities/nodes/llm.ts";
+import { createRouterExecutor } from "../activities/nodes/router.ts";
 import { createUrlExecutor } from "../activities/nodes/url.ts";
 import { createFailureObserver } from "../activities/observe-failures.ts";
 import { createWebhookActivities } from "../activities/webhooks/deliver-shard.ts";
@@ -95,6 +96,7 @@ const nodes = createNodeActivities({
     code: createCodeExecutor({ sandbox, evaluation }),
     knowledge: createKnowledgeExecutor({ evaluation, knowledge: knowledge.deps }),
     llm: createLlmExecutor({ evaluation, models }),
+    router: createRouterExecutor({ evaluation, models }),
     url: createUrlExecutor({
       guardedFetch,
       version: VERSION,

@@ -5,7 +5,8 @@ import type { ChatMessage } from "../../src/domain/models/chat.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import type { ModelCaller, ModelReply } from "../../src/services/models/call-model.ts";
-import type { NodeExecution, NodeExecutor } from "./executor.ts";
+import { accountOf } from "./account.ts";
+import type { NodeExecutor } from "./executor.ts";
 
 export interface LlmDeps {
   readonly evaluation: Evaluation;
@@ -21,7 +22,12 @@ export function createLlmExecutor({ evaluation, models }: LlmDeps): NodeExecutor
     const inputs = { messages } as unknown as Json;
 
     const ask = (asked: readonly ChatMessage[], step: number): Promise<ModelReply> =>
-      models.call({ ...accountOf(execution), step, request: requestOf(config, asked), signal: execution.signal });
+      models.call({
+        ...accountOf(execution),
+        fallback_models: config.fallback_models,
+        step,
+        request: requestOf(config, asked),
+      });
 
     const first = await ask(messages, 1);
     if (config.schema === undefined) return { output: outputOf([first], null), inputs };
@@ -40,11 +46,6 @@ export function createLlmExecutor({ evaluation, models }: LlmDeps): NodeExecutor
       upstream: true,
     });
   };
-}
-
-function accountOf({ org_id, project_id, run_id, path, attempt, repeated = false, config }: NodeExecution<LlmConfig>) {
-  const { model, connection_id, fallback_models } = config;
-  return { org_id, project_id, run_id, path, attempt, repeated, choice: { model, connection_id }, fallback_models };
 }
 
 function requestOf({ temperature, max_tokens, schema }: LlmConfig, messages: readonly ChatMessage[]) {

@@ -36,6 +36,7 @@ export interface NodeExecutors {
   readonly url: NodeExecutor<{ readonly url: string }>;
   readonly knowledge: NodeExecutor<NodeConfigs["knowledge"]>;
   readonly llm: NodeExecutor<NodeConfigs["llm"]>;
+  readonly router: NodeExecutor<NodeConfigs["router"]>;
 }
 
 export interface ExecuteNodeDeps {
@@ -202,6 +203,8 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
         return executors.knowledge({ ...execution, config: node.config as unknown as NodeConfigs["knowledge"] });
       case "llm":
         return executors.llm({ ...execution, config: node.config as unknown as NodeConfigs["llm"] });
+      case "router":
+        return executors.router({ ...execution, config: node.config as unknown as NodeConfigs["router"] });
       case "url": {
         const given = Object.hasOwn(scope.inputs, node.id) ? scope.inputs[node.id] : undefined;
         const url = given ?? (node.config as unknown as NodeConfigs["url"]).default;

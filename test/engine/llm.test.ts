@@ -45,6 +45,29 @@ async function nodeOf(runId: string) {
   return body.nodes.find((each: { node_id: string }) => each.node_id === "llm-0");
 }
 
+it("a router takes the way that the model names, and else where it names none", async () => {
+  const routes = ["a", "b"].map((id) => ({ id, description: `What is ${id}` }));
+  const connection_id = connections.get("anthropic");
+  const nodes = [
+    { id: "in-0", type: "input" },
+    { id: "router-0", type: "router", config: { model: "tiny", connection_id, prompt: "{{in-0}}", routes } },
+    ...["a", "b", "none"].map((id) => ({ id, type: "template", config: { template: id } })),
+    { id: "out-0", type: "output" },
+  ];
+  const ways = ["router-0:case:a>a", "router-0:case:b>b", "router-0:else>none", "a>out-0", "b>out-0", "none>out-0"];
+  const project = await mine.deploy(flow(nodes, ["in-0>router-0", ...ways]));
+  const answers = ['{"route": "b"}', '```json\n{"route":"a"}\n```', "b", '{"route": "elsewhere"}', "I cannot say."];
+  const taken = [];
+  for (const answer of answers) {
+    server.next({ text: [answer] });
+    const { body } = await mine.public.post(`/inference/v0/run/${mine.org_id}/${project}`, { "in-0": "Which?" });
+    taken.push([body.outputs["out-0"], body.metadata.usage.total_tokens]);
+  }
+  expect(taken.map(([way]) => way)).toEqual(["b", "a", "b", "none", "none"]);
+  expect(taken[0]?.[1]).toBe(COUNTED.input + COUNTED.output);
+  expect(JSON.stringify(server.calls.at(-1)?.body)).toContain("What is b");
+});
+
 describe("a node that asks a model", () => {
   it.each(["openai_compatible", "anthropic"])("answers with its text, through a connection of %s", async (provider) => {
     const connection_id = connections.get(provider);

@@ -7,6 +7,7 @@ import type { Executor } from "./executor.ts";
 import { executeFiles } from "./files.ts";
 import { executeLoop } from "./loop.ts";
 import { executeMap } from "./map.ts";
+import { executeRouter } from "./router.ts";
 import { executeSubflow } from "./subflow.ts";
 
 /** Kinds that are evaluated; here only when they could not be on the spot. */
@@ -28,6 +29,7 @@ export const EXECUTORS: Readonly<Record<NodeKind, Executor>> = {
   code: executeActivity,
   knowledge: executeActivity,
   llm: executeActivity,
+  router: executeRouter,
   map: executeMap,
   loop: executeLoop,
   subflow: executeSubflow,

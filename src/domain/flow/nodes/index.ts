@@ -9,6 +9,7 @@ import { httpSpec, type HttpConfig } from "./http.ts";
 import { inputSpec, type InputConfig } from "./input.ts";
 import { knowledgeSpec, type KnowledgeConfig } from "./knowledge.ts";
 import { llmSpec, type LlmConfig } from "./llm.ts";
+import { routerSpec, type RouterConfig } from "./router.ts";
 import { loopSpec, type LoopConfig } from "./loop.ts";
 import { mapSpec, type MapConfig } from "./map.ts";
 import { outputSpec, type OutputConfig } from "./output.ts";
@@ -34,6 +35,7 @@ export interface NodeConfigs {
   code: CodeConfig;
   knowledge: KnowledgeConfig;
   llm: LlmConfig;
+  router: RouterConfig;
   map: MapConfig;
   loop: LoopConfig;
   subflow: SubflowConfig;
@@ -55,6 +57,7 @@ const specs: { readonly [Kind in NodeKind]: NodeSpec<NodeConfigs[Kind]> } = {
   code: codeSpec,
   knowledge: knowledgeSpec,
   llm: llmSpec,
+  router: routerSpec,
   map: mapSpec,
   loop: loopSpec,
   subflow: subflowSpec,

@@ -1,22 +1,8 @@
 import { z } from "zod";
 import { jsonObjectSchema } from "../../json-schema.ts";
 import { createFormCompiler } from "../forms/form.ts";
-import { cel, liquid, NETWORK_RETRY, ONLY_OUT, type ConfigFault, type NodeReference, type NodeSpec } from "./spec.ts";
-
-/** How a node chooses its model; what is left out comes from the organisation, then from the installation. */
-const modelConfig = {
-  model: z.string().min(1).max(256).exactOptional().describe("The name the endpoint knows"),
-  connection_id: z
-    .uuid()
-    .toLowerCase()
-    .exactOptional()
-    .describe("A connection of provider openai_compatible or anthropic"),
-};
-
-/** To the connection that a node names. */
-function connectionReference(id: string | undefined): NodeReference[] {
-  return id === undefined ? [] : [{ kind: "connection", id, path: ["connection_id"] }];
-}
+import { connectionReference, modelConfig } from "./model-choice.ts";
+import { cel, liquid, NETWORK_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec } from "./spec.ts";
 
 export const llmConfig = z.strictObject({
   ...modelConfig,

@@ -15,6 +15,7 @@ export const NODE_KINDS = [
   "code",
   "knowledge",
   "llm",
+  "router",
   "map",
   "loop",
   "subflow",
