@@ -7,7 +7,17 @@ import type { Evaluation } from "../src/platform/evaluation/evaluation.ts";
 import type { Database } from "../src/stores/db.ts";
 import { cancelRequested } from "../src/stores/runs/runs.ts";
 import type { RunReport } from "../src/domain/runs/run-report.ts";
+import { exportExperiment } from "../src/services/evals/export-experiment.ts";
+import { importRows } from "../src/services/evals/import-rows.ts";
 import type { ImportDeps } from "../src/services/evals/import-rows.ts";
+import {
+  beginExperiment,
+  endExperiment,
+  nextRows,
+  scoreExperiment,
+  scoreRows,
+} from "../src/services/evals/run-experiment.ts";
+import type { RunExperimentDeps } from "../src/services/evals/run-experiment.ts";
 import type { RunFeed } from "../src/stores/runs/run-feed.ts";
 import type {
   EvalActivities,
@@ -19,7 +29,6 @@ import type {
   SyncActivities,
   TriggerActivities,
 } from "./index.ts";
-import { createImportRows } from "./evals/import-rows.ts";
 import { createExtractResource } from "./knowledge/extract-resource.ts";
 import type { ExtractDeps } from "./knowledge/extract-resource.ts";
 import { createFetchResource } from "./knowledge/fetch-resource.ts";
@@ -201,9 +210,21 @@ export function createTriggerActivities(deps: PollDeps & Pick<ActivityDeps, "onF
 }
 
 /** The activities of evals. */
-export function createEvalActivities(deps: ImportDeps & Pick<ActivityDeps, "onFailure">): EvalActivities {
-  const importRows = createImportRows(deps);
-  return observeFailures({ importRows: (input) => asActivity(() => beating(() => importRows(input))) }, deps.onFailure);
+export function createEvalActivities(
+  deps: ImportDeps & RunExperimentDeps & Pick<ActivityDeps, "onFailure">,
+): EvalActivities {
+  const signal = (): AbortSignal => Context.current().cancellationSignal;
+  const long = <T>(work: () => Promise<T>): Promise<T> => asActivity(() => beating(work));
+  const activities: EvalActivities = {
+    importRows: (input) => long(() => importRows(deps, input, signal())),
+    beginExperiment: (input) => long(() => beginExperiment(deps, input)),
+    nextRows: (input) => long(() => nextRows(deps, input)),
+    scoreRows: (input) => long(() => scoreRows(deps, input, signal())),
+    scoreExperiment: (input) => long(() => scoreExperiment(deps, input, signal())),
+    exportExperiment: (input) => long(() => exportExperiment(deps, input)),
+    endExperiment: (input) => long(() => endExperiment(deps, input)),
+  };
+  return observeFailures(activities, deps.onFailure);
 }
 
 /** Heartbeats while `work` is under way: a worker that is gone is noticed by them. */

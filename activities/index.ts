@@ -17,6 +17,7 @@ import type {
   StoreOutputsInput,
 } from "../src/domain/runs/run-report.ts";
 import type { IngestInput } from "../src/domain/documents/document.ts";
+import type { ExperimentJobInput, ExperimentLanes, LaneInput, LaneRow } from "../src/domain/evals/experiment.ts";
 import type { ImportInput } from "../src/domain/evals/import.ts";
 import type { IngestStep, ResourceInput } from "../src/domain/knowledge/ingest.ts";
 import type { CheckInput } from "../src/domain/providers/jobs.ts";
@@ -85,6 +86,17 @@ export interface TriggerActivities {
 export interface EvalActivities {
   /** Reads an import's source and applies it to its dataset. */
   importRows(input: ImportInput): Promise<void>;
+  /** Makes the rows of an experiment, or resets those of a job; null where there is nothing to run. */
+  beginExperiment(input: ExperimentJobInput): Promise<ExperimentLanes | null>;
+  /** The next rows of a lane, their runs inserted; `more`: there may be others. */
+  nextRows(input: LaneInput): Promise<{ rows: LaneRow[]; more: boolean }>;
+  /** Writes how rows have ended, and has their runs scored. */
+  scoreRows(input: ExperimentJobInput & { places: readonly number[] }): Promise<void>;
+  /** Scores again what has been run. */
+  scoreExperiment(input: ExperimentJobInput): Promise<void>;
+  exportExperiment(input: ExperimentJobInput): Promise<void>;
+  /** Ends a job, and but for an export the experiment with it. */
+  endExperiment(input: ExperimentJobInput & { cancelled: boolean; failure: string | null }): Promise<void>;
 }
 
 /** The steps of a sync; each gives the work back after a while. */

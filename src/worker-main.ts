@@ -24,6 +24,9 @@ import { createHealthServer } from "./platform/health-server.ts";
 import { openProcess } from "./open-process.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { startHousekeeping } from "./services/housekeeping.ts";
+import { NO_JUDGE } from "./services/evals/judge.ts";
+import { createScorer } from "./services/evals/scorer.ts";
+import { runLimits } from "./services/runs/create-run.ts";
 import { startEvalSweeper } from "./services/evals/sweeper.ts";
 import { startIngestSweeper } from "./services/knowledge/ingest.ts";
 import { startScheduleSweeper } from "./services/knowledge/schedule.ts";
@@ -36,7 +39,6 @@ import { createOwnFetch } from "./platform/fetch/own-fetch.ts";
 import { readPrices } from "./services/models/read-prices.ts";
 import { createConnectionResolver } from "./services/providers/resolve-connection.ts";
 import { createFlowCache } from "./services/projects/flow-cache.ts";
-import { runLimits } from "./services/runs/create-run.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createShardStarter } from "./temporal/deliveries.ts";
 import { createEvalStarter } from "./temporal/evals.ts";
@@ -172,6 +174,16 @@ const evals = createEvalActivities({
   ...deps,
   guardedFetch,
   maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
+  limits: { ...runLimits(config), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
+  scorer: createScorer({
+    evaluation,
+    embedders: knowledge.deps.embedders,
+    sandbox,
+    guardedFetch,
+    secrets,
+    judge: NO_JUDGE,
+    version: VERSION,
+  }),
 });
 const resources = createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE);
 const syncs = createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE);

@@ -11,6 +11,9 @@ import { createDatasetOperations } from "./evals/datasets.ts";
 import { createDatasetRowOperations } from "./evals/dataset-rows.ts";
 import { createEvaluatorOperations } from "./evals/evaluators.ts";
 import { createEvaluatorPreviewOperations } from "./evals/evaluator-previews.ts";
+import { createExperimentJobOperations } from "./evals/experiment-jobs.ts";
+import { createExperimentResultOperations } from "./evals/experiment-results.ts";
+import { createExperimentOperations } from "./evals/experiments.ts";
 import { createImportOperations } from "./evals/imports.ts";
 import { createFlowIoOperations } from "./projects/flow-io.ts";
 import { createFlowVersionOperations } from "./projects/flow-versions.ts";
@@ -61,6 +64,9 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createEvaluatorOperations(deps),
     ...createEvaluatorPreviewOperations(deps),
     ...createSyncOperations(deps),
+    ...createExperimentOperations(deps),
+    ...createExperimentResultOperations(deps),
+    ...createExperimentJobOperations(deps),
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),
     ...createConnectionOperations(deps),

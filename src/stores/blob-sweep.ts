@@ -19,6 +19,7 @@ export const BLOB_COLUMNS: readonly BlobColumn[] = [
   { table: "knowledge_resources", column: "text_blob_key" },
   { table: "skill_versions", column: "blob_key" },
   { table: "eval_imports", column: "source" },
+  { table: "experiment_jobs", column: "blob_key" },
 ];
 
 /** What a key looks like, wherever it stands; more may look like one, which then is kept. */

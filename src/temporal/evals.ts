@@ -1,17 +1,23 @@
+import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
+import type { ExperimentJobInput } from "../domain/evals/experiment.ts";
 import type { ImportInput } from "../domain/evals/import.ts";
-import type { importDataset } from "../../workflows/index.ts";
-import { ignoringStarted } from "./calls.ts";
-import { importWorkflowId, taskQueues } from "./ids.ts";
+import type { importDataset, runExperiment } from "../../workflows/index.ts";
+import { ignoringStarted, inTime } from "./calls.ts";
+import { experimentJobWorkflowId, importWorkflowId, taskQueues } from "./ids.ts";
 
 /** Starts the workflows of evals. */
 export interface EvalStarter {
   /** Starts an import unless it is under way. */
   startImport(input: ImportInput): Promise<void>;
+  /** Starts a job of an experiment unless it is under way. */
+  startJob(job: Omit<ExperimentJobInput, "run_queue" | "node_queue">): Promise<void>;
+  /** Cancels a job that is under way; of another one nothing. */
+  cancelJob(jobId: string): Promise<void>;
 }
 
 export function createEvalStarter(client: Client, taskQueuePrefix: string): EvalStarter {
-  const { background } = taskQueues(taskQueuePrefix);
+  const { background, runs, nodes } = taskQueues(taskQueuePrefix);
   return {
     startImport: (input) =>
       ignoringStarted(
@@ -24,5 +30,22 @@ export function createEvalStarter(client: Client, taskQueuePrefix: string): Eval
           workflowIdConflictPolicy: "FAIL",
         }),
       ),
+    startJob: (job) =>
+      ignoringStarted(
+        client.workflow.start<typeof runExperiment>("runExperiment", {
+          args: [{ ...job, run_queue: runs, node_queue: nodes }],
+          taskQueue: background,
+          workflowId: experimentJobWorkflowId(job.job_id),
+          workflowIdReusePolicy: "ALLOW_DUPLICATE",
+          workflowIdConflictPolicy: "FAIL",
+        }),
+      ),
+    async cancelJob(jobId) {
+      try {
+        await inTime(client.workflow.getHandle(experimentJobWorkflowId(jobId)).cancel());
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      }
+    },
   };
 }

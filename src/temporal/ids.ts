@@ -7,6 +7,7 @@ export const resourceWorkflowId = (resourceId: string, revision: number): string
 /** One check of a credential at a time. */
 export const checkWorkflowId = (connectionId: string, credentialRevision: number): string =>
   `check-${connectionId}-${credentialRevision}`;
+export const experimentJobWorkflowId = (jobId: string): string => `eval-job-${jobId}`;
 export const importWorkflowId = (importId: string): string => `eval-import-${importId}`;
 export const syncWorkflowId = (syncId: string): string => `sync-${syncId}`;
 export const syncScheduleId = (knowledgeBaseId: string): string => `sync-${knowledgeBaseId}`;

@@ -1,7 +1,7 @@
 import { expect, vi } from "vitest";
 import type { Operation } from "../../src/api/http/operation.ts";
 import { resourcesPath, settled } from "../api/knowledge/knowledge-bases.ts";
-import { importEnd } from "../api/evals/evals.ts";
+import { experimentPath, importEnd, jobEnd } from "../api/evals/evals.ts";
 import { asking, echo, failing } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { edges, flow, node } from "../support/flows.ts";
@@ -132,8 +132,25 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     const { body } = await secret.get(`/v2/knowledge-bases/${knowledge_base_id}/syncs/${sync.sync_id}`);
     expect(body.state).toBe("completed");
   }, 30_000);
+  const experiment = { name: "theirs", project_id: echoing, dataset_id: dataset.dataset_id };
+  const { body: ran } = await secret.post("/v2/evals/experiments", experiment);
+  const { body: job } = await secret.post(`${experimentPath(ran.experiment_id)}/jobs`, { kind: "run" });
+  await jobEnd(tenant, ran.experiment_id, job.job_id);
+  const { body: exported } = await secret.post(`${experimentPath(ran.experiment_id)}/jobs`, { kind: "export" });
+  await jobEnd(tenant, ran.experiment_id, exported.job_id);
+  // Deleted ahead of the dataset.
+  const { body: draft } = await secret.post("/v2/evals/experiments", experiment);
   return {
     ...PLAIN,
+    experiment_id: ran.experiment_id,
+    "deleteExperiment.experiment_id": draft.experiment_id,
+    job_id: exported.job_id,
+    row_ids: "0197f0a0-0000-7000-8000-000000000000",
+    evaluator_ids: "0197f0a0-0000-7000-8000-000000000000",
+    baseline_experiment_id: ran.experiment_id,
+    "listExperiments.project_id": echoing,
+    "createExperiment.project_id": echoing,
+    "changeExperiment.project_id": echoing,
     evaluator_id: evaluator.evaluator_id,
     "deleteEvaluator.evaluator_id": otherEvaluator.evaluator_id,
     "previewEvaluator.evaluator_id": evaluator.evaluator_id,

@@ -38,7 +38,15 @@ export function createRunContext(input: RunWorkflowInput, slice?: SliceOf): RunC
   const record = new RunRecord(identity, work, cancellation);
   const parent = slice?.parent_workflow_id ?? input.parent?.workflow_id;
   const notifyParent = parent === undefined ? undefined : notifyIdle(parent);
-  const pauses = new Pauses({ work, record, clock, cancellation, writesState: !slice, notifyParent });
+  const pauses = new Pauses({
+    work,
+    record,
+    clock,
+    cancellation,
+    writesState: !slice,
+    notifyParent,
+    unattended: input.unattended === true,
+  });
   const budgets = new Budgets(input.limits.max_iterations, slice?.iterations ?? 0);
   return { input, identity, record, work, pauses, budgets, clock, cancellation };
 }

@@ -13,6 +13,8 @@ export interface PausesDeps {
   readonly cancellation: Cancellation;
   /** Whether this workflow writes the state of its run; a slice leaves that to the run's own workflow. */
   readonly writesState: boolean;
+  /** Whether the run is cancelled instead of being paused. */
+  readonly unattended: boolean;
   /** Notifies the workflow that waits for this one of whether people are all that is waited for here. */
   readonly notifyParent: ((idle: boolean) => Promise<void>) | undefined;
 }
@@ -95,6 +97,10 @@ export class Pauses {
       const changes = this.#changes;
       const openings = this.#openings.splice(0);
       const paused = idle && writesState && this.#pausedAt !== changes;
+      if (paused && this.#deps.unattended) {
+        cancellation.cancel("run_paused");
+        continue;
+      }
       if (paused) this.#pausedAt = changes;
       if (openings.length > 0 || paused) {
         await record.write({

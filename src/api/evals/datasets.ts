@@ -167,8 +167,10 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       path: DATASET,
       tag: TAG,
       summary: "Delete a dataset with all its versions",
+      description: "One that experiments have rows of stays: `used_by` lists them, a hundred at most.",
       auth: "secret",
       params: datasetParams,
+      problems: ["in_use"],
       success: { 204: { description: "It is gone." } },
       async handler({ params: { dataset_id }, principal: { org_id } }) {
         await deleteDataset(deps, org_id, dataset_id);

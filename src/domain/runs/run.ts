@@ -187,6 +187,8 @@ export interface RunWorkflowInput extends Omit<RunInput, "plan"> {
    * in between. Not set for a sub-flow's run.
    */
   readonly start_by?: string;
+  /** Nobody answers its pauses: it is cancelled, with the reason `run_paused`, where it would wait for one. */
+  readonly unattended?: boolean;
   /** For a sub-flow's run: the run that waits for it. */
   readonly parent?: ParentRun;
 }

@@ -14,6 +14,7 @@ import {
   updateDataset,
 } from "../../stores/evals/datasets.ts";
 import type { DatasetChange, DatasetRow, NewDataset } from "../../stores/evals/datasets.ts";
+import { experimentsUsing } from "../../stores/evals/experiments.ts";
 import { closeRow, findRow, insertRows, reviseRow } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
 import { requireProject } from "../projects/projects.ts";
@@ -63,10 +64,13 @@ export async function changeDataset(
   });
 }
 
-/** Deletes a dataset for every request that follows; housekeeping removes its rows. Throws 404. */
+/** Deletes a dataset for every request that follows; housekeeping removes its rows. Throws 404, and 409 where experiments have its rows. */
 export async function deleteDataset({ db }: Pick<DatasetDeps, "db">, orgId: string, datasetId: string): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
     await requireDataset(connection, datasetId, true);
+    const used_by = await experimentsUsing(connection, { dataset_id: datasetId }, 100);
+    if (used_by.length > 0)
+      throw new Problem("in_use", "Experiments have its rows: delete those first.", { extra: { used_by } });
     await markDatasetDeleted(connection, datasetId);
   });
 }

@@ -39,7 +39,7 @@ export async function samplesOf(
 }
 
 /** The values themselves, wherever they are kept; those that are gone are left out. */
-async function loadValues(blobs: BlobStore, values: Readonly<Record<string, StoredValue>>): Promise<JsonObject> {
+export async function loadValues(blobs: BlobStore, values: Readonly<Record<string, StoredValue>>): Promise<JsonObject> {
   const loaded: Array<[string, Json]> = [];
   for (const [id, value] of Object.entries(values)) {
     try {

@@ -2,6 +2,7 @@ import { periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import type { Database } from "../../stores/db.ts";
 import { purgeDatasets } from "../../stores/evals/datasets.ts";
+import { takeOpenJobs } from "../../stores/evals/experiment-jobs.ts";
 import { takeOpenImports } from "../../stores/evals/imports.ts";
 import type { EvalStarter } from "../../temporal/evals.ts";
 
@@ -10,7 +11,7 @@ const BATCH = 100;
 const PURGED_AT_ONCE = 1000;
 
 /**
- * Starts again the imports that a dead process left (where they are under way, that does nothing), and removes what deleted
+ * Starts again the imports and the jobs of experiments that a dead process left (where they are under way, that does nothing), and removes what deleted
  * datasets have left. Any number of processes may do it.
  */
 export function startEvalSweeper(
@@ -24,6 +25,13 @@ export function startEvalSweeper(
       for (const input of await db.system((connection) => takeOpenImports(connection, AGAIN_AFTER_MS, BATCH))) {
         if (isClosed()) return;
         await evals.startImport(input);
+      }
+      for (const { cancel, ...job } of await db.system((connection) =>
+        takeOpenJobs(connection, AGAIN_AFTER_MS, BATCH),
+      )) {
+        if (isClosed()) return;
+        await evals.startJob(job);
+        if (cancel) await evals.cancelJob(job.job_id);
       }
       while ((await db.system((connection) => purgeDatasets(connection, PURGED_AT_ONCE))) === PURGED_AT_ONCE) {
         if (isClosed()) return;

@@ -70,8 +70,8 @@ export async function resumeRun(
       user_id: run.user_id,
       metadata: run.metadata,
       tags: run.tags,
-      // A child run has nobody any more who waits for it.
-      run_type: run.run_type === "sub_workflow" ? "api" : run.run_type,
+      // A child run, or one of an experiment, has nobody any more who waits for it.
+      run_type: run.run_type === "sub_workflow" || run.run_type === "batch" ? "api" : run.run_type,
       ...ranBy(principal),
       timeout_seconds: run.timeout_seconds,
       resumed_from: {

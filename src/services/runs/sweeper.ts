@@ -138,6 +138,8 @@ async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
     if (parent && !["COMPLETED", "FAILED", "CANCELLED"].includes(parent.state)) return;
     return settle(deps, run, "cancelled");
   }
+  // Its experiment starts it.
+  if (run.run_type === "batch") return;
   const found = await deps.plans.find(run);
   if (!found) return settle(deps, run, "not_found");
   const delay = run.run_at === null ? undefined : Math.max(0, Date.parse(run.run_at) - Date.now());

@@ -186,6 +186,8 @@ put_outbox as (
       from jsonb_each(coalesce($6::jsonb, '{}'))
     ) as output
   ) as payload
+  -- Of these their experiment, or the run around them, tells.
+  where moved.run_type not in ('batch', 'sub_workflow')
 )
 update runs set
   state = moved.new_state,

@@ -158,13 +158,13 @@ export async function lockRunCounts(db: Db, orgId: string): Promise<void> {
   );
 }
 
-/** How many runs are under way: in the organisation, or in one project of it. Counts up to `max`. */
+/** How many runs are under way, those of experiments and sub-flows apart: in the organisation, or in one project of it. Counts up to `max`. */
 export async function countLiveRuns(db: Db, orgId: string, projectId: string | null, max: number): Promise<number> {
   const rows = await db.query<{ n: number }>(
     {
       name: "count_live_runs",
       text: `select count(*)::integer as n from (
-        select 1 from runs where org_id = $1::uuid and ($2::uuid is null or project_id = $2)
+        select 1 from runs where org_id = $1::uuid and ($2::uuid is null or project_id = $2) and run_type not in ('batch', 'sub_workflow')
           and state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED') limit $3) as live`,
     },
     [orgId, projectId, max],
@@ -183,6 +183,15 @@ export async function requestCancel(db: Db, runId: string, reason: string | null
     [runId, reason],
   );
   return rows[0] ?? null;
+}
+
+/** Records that runs which no workflow has begun yet are to be cancelled: the sweeper settles them. */
+export async function requestCancelOfPending(db: Db, runIds: readonly string[]): Promise<void> {
+  await db.query(
+    `update runs set cancel_requested = coalesce(cancel_requested, jsonb_build_object('reason', null, 'at', now())), check_at = now()
+     where run_id = any ($1::uuid[]) and state = 'PENDING'`,
+    [runIds],
+  );
 }
 
 /** Why a run is to be cancelled, or has been; null when it is not. */

@@ -1,0 +1,73 @@
+import { z } from "zod";
+import { ROW_STATES, isActive } from "../../domain/evals/experiment.ts";
+import { statusOf } from "../../services/evals/experiment-status.ts";
+import { gatesOf, requireExperiment } from "../../services/evals/experiments.ts";
+import { listExperimentRows } from "../../stores/evals/experiment-rows.ts";
+import type { ApiDeps } from "../deps.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import {
+  experimentRowSchema,
+  experimentStatusSchema,
+  presentExperimentRow,
+  presentStatus,
+} from "./experiment-presenter.ts";
+import { EXPERIMENT, experimentParams } from "./experiments.ts";
+
+const TAG = "Experiments";
+
+/** `/v2/evals/experiments/{experiment_id}/status` and `/rows`: what has come of it so far. */
+export function createExperimentResultOperations({ db }: ApiDeps): Operation[] {
+  return [
+    defineOperation({
+      id: "getExperimentStatus",
+      method: "GET",
+      path: `${EXPERIMENT}/status`,
+      tag: TAG,
+      summary: "Get how far an experiment is, and what its scores say",
+      auth: "secret",
+      params: experimentParams,
+      success: { 200: { description: "Its status.", schema: experimentStatusSchema } },
+      async handler({ params: { experiment_id }, principal: { org_id } }) {
+        return await db.org(org_id, async (connection) => {
+          const experiment = await requireExperiment(connection, experiment_id);
+          const ended = isActive(experiment.state) ? null : experiment.result;
+          const status = ended ?? (await statusOf(connection, experiment));
+          return {
+            status: 200,
+            body: presentStatus(experiment, status, await gatesOf(connection, experiment, status)),
+          };
+        });
+      },
+    }),
+    defineOperation({
+      id: "listExperimentRows",
+      method: "GET",
+      path: `${EXPERIMENT}/rows`,
+      tag: TAG,
+      summary: "List the rows of an experiment with their runs and scores",
+      auth: "secret",
+      params: experimentParams,
+      query: listQuery.extend({ state: z.enum(ROW_STATES).optional(), row_id: z.uuid().toLowerCase().optional() }),
+      problems: ["not_found", "invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of rows.", schema: pageOf(experimentRowSchema, "ExperimentRowPage") } },
+      async handler({ params: { experiment_id }, query, principal: { org_id } }) {
+        await db.org(org_id, (connection) => requireExperiment(connection, experiment_id));
+        const search = { state: query.state ?? null, row_id: query.row_id ?? null };
+        const page = await listPage({
+          list: "experiment-rows",
+          orgId: org_id,
+          query,
+          filters: { experiment_id, ...search },
+          fetch: (keyset) =>
+            db.org(org_id, (connection) => listExperimentRows(connection, experiment_id, search, keyset)),
+          idOf: (row) => String(row.place),
+          isId: (text) => /^\d{1,9}$/.test(text),
+          present: presentExperimentRow,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+  ];
+}

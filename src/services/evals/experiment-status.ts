@@ -1,0 +1,64 @@
+import { confidenceInterval } from "../../domain/evals/statistics.ts";
+import type { BaselineComparison, EvaluatorStatus, ExperimentStatus, RowState } from "../../domain/evals/experiment.ts";
+import { ROW_STATES } from "../../domain/evals/experiment.ts";
+import type { Db } from "../../stores/db.ts";
+import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
+import { compareRows, countRows, summarise } from "../../stores/evals/experiment-rows.ts";
+import type { ExperimentRow } from "../../stores/evals/experiments.ts";
+
+/** Where an experiment stands, counted from its rows and their scores. */
+export async function statusOf(db: Db, experiment: ExperimentRow): Promise<ExperimentStatus> {
+  const { experiment_id, baseline_experiment_id } = experiment;
+  const { counts, p95, cost_usd, tokens, scored } = await countRows(db, experiment_id);
+  const byState = Object.fromEntries(
+    ROW_STATES.map((state) => [state, counts.find((row) => row.state === state)?.n ?? 0]),
+  );
+  const rows = counts.reduce((sum, { n }) => sum + n, 0);
+  const summaries = await summarise(db, experiment_id);
+  const differences =
+    baseline_experiment_id === null ? null : await compareRows(db, experiment_id, baseline_experiment_id);
+  const pinned = await pinnedEvaluators(db, experiment.evaluators);
+  const per_evaluator = pinned.map(({ evaluator_id, version, name, definition }): EvaluatorStatus => {
+    const found = summaries.find((each) => each.evaluator_id === evaluator_id && each.evaluator_version === version);
+    const { n = 0, mean = null, median = null, stddev = null, errors = 0, passes = 0, judged = 0 } = found ?? {};
+    const difference = differences?.find((each) => each.evaluator_id === evaluator_id);
+    return {
+      evaluator_id,
+      evaluator_version: version,
+      name,
+      n,
+      mean,
+      median,
+      stddev,
+      ci95: confidenceInterval({ n, mean, stddev }),
+      pass_rate: judged === 0 ? null : passes / judged,
+      errors,
+      baseline: differences === null ? null : comparison(difference, definition.score.direction),
+    };
+  });
+  const done = summaries.reduce((sum, { n, errors }) => sum + n + errors, 0);
+  const judges = summaries.reduce((sum, { judge_cost_usd }) => sum + judge_cost_usd, 0);
+  return {
+    counts: { rows, ...(byState as Record<RowState, number>) },
+    scores: {
+      expected: rows * experiment.evaluators.length,
+      done: Math.min(done, scored * experiment.evaluators.length),
+      errored: summaries.reduce((sum, { errors }) => sum + errors, 0),
+    },
+    per_evaluator,
+    usage: { total_tokens: tokens, cost_usd: cost_usd + judges },
+    p95_latency_ms: p95,
+  };
+}
+
+function comparison(
+  found:
+    | { n: number; diff: number | null; stddev: number | null; higher: number; lower: number; same: number }
+    | undefined,
+  direction: "maximize" | "minimize",
+): BaselineComparison {
+  if (found === undefined) return { n: 0, diff: null, ci95: null, improved: 0, regressed: 0, unchanged: 0 };
+  const { n, diff, stddev, higher, lower, same } = found;
+  const [improved, regressed] = direction === "maximize" ? [higher, lower] : [lower, higher];
+  return { n, diff, ci95: confidenceInterval({ n, mean: diff, stddev }), improved, regressed, unchanged: same };
+}

@@ -1,0 +1,247 @@
+import { Problem, invalid, notFound } from "../../domain/errors.ts";
+import { checkGates, isActive, verdictOf } from "../../domain/evals/experiment.ts";
+import type { Gate, GateResult } from "../../domain/evals/experiment.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { findDataset } from "../../stores/evals/datasets.ts";
+import { activeJob, askToCancel, insertJob } from "../../stores/evals/experiment-jobs.ts";
+import type { JobOptions, JobRow } from "../../stores/evals/experiment-jobs.ts";
+import {
+  experimentsUsing,
+  findExperiment,
+  insertExperiment,
+  markExperimentDeleted,
+  moveExperiment,
+  updateExperiment,
+} from "../../stores/evals/experiments.ts";
+import type { ExperimentPlan, ExperimentRow } from "../../stores/evals/experiments.ts";
+import type { EvalStarter } from "../../temporal/evals.ts";
+import type { PlanCache } from "../projects/plans.ts";
+import { requireProject } from "../projects/projects.ts";
+import { requireEvaluator } from "./evaluators.ts";
+import { statusOf } from "./experiment-status.ts";
+
+/** What experiments are kept with. */
+export interface ExperimentDeps {
+  readonly db: Database;
+  readonly plans: PlanCache;
+  readonly evals: EvalStarter;
+  readonly logger: Logger;
+}
+
+/** What somebody says of an experiment; what is left out is the present version, or the default. */
+export interface ExperimentWish {
+  readonly name: string;
+  readonly description: string;
+  readonly project_id: string;
+  /** -1: the published one. */
+  readonly flow_version: number;
+  readonly dataset_id: string;
+  readonly dataset_version?: number | undefined;
+  readonly splits: readonly string[] | null;
+  readonly evaluator_ids: readonly string[];
+  readonly repetitions: number;
+  readonly max_concurrency: number;
+  readonly baseline_experiment_id: string | null;
+  readonly gates: readonly Gate[];
+  readonly max_cost_usd: number | null;
+}
+
+/** Throws 404 where there is none. */
+export async function requireExperiment(db: Db, experimentId: string, lock = false): Promise<ExperimentRow> {
+  const row = await findExperiment(db, experimentId, lock);
+  if (row === null) throw notFound("experiment");
+  return row;
+}
+
+/** Pins the versions that are there now. Throws 404 for what is not there and 422 for what does not fit together. */
+async function planOf(
+  { db, plans }: Pick<ExperimentDeps, "db" | "plans">,
+  orgId: string,
+  wish: ExperimentWish,
+): Promise<ExperimentPlan> {
+  const project = await requireProject(db, orgId, wish.project_id, "project");
+  const flow_version = wish.flow_version === -1 ? project.published_version : wish.flow_version;
+  if (flow_version === null) throw invalid(["body", "flow_version"], "The project has no published flow");
+  const plan = await plans.find({ org_id: orgId, project_id: wish.project_id, flow_version });
+  if (plan === null) throw invalid(["body", "flow_version"], "The flow has no such version");
+  return await db.org(orgId, async (connection) => {
+    const dataset = await findDataset(connection, wish.dataset_id);
+    if (dataset === null) throw notFound("dataset");
+    const dataset_version = wish.dataset_version ?? dataset.version;
+    if (dataset_version > dataset.version)
+      throw invalid(["body", "dataset_version"], "The dataset has no such version yet");
+    const evaluators: Array<{ evaluator_id: string; version: number }> = [];
+    for (const evaluator_id of new Set(wish.evaluator_ids)) {
+      const { version } = await requireEvaluator(connection, evaluator_id);
+      evaluators.push({ evaluator_id, version });
+    }
+    if (wish.baseline_experiment_id !== null) await requireExperiment(connection, wish.baseline_experiment_id);
+    checkGatesOf(wish.gates, evaluators, wish.baseline_experiment_id);
+    return { ...wish, flow_version, dataset_version, evaluators };
+  });
+}
+
+function checkGatesOf(gates: readonly Gate[], evaluators: ExperimentPlan["evaluators"], baseline: string | null): void {
+  for (const [index, gate] of gates.entries()) {
+    if (gate.evaluator_id != null && !evaluators.some(({ evaluator_id }) => evaluator_id === gate.evaluator_id))
+      throw invalid(["body", "gates", index, "evaluator_id"], "It is not one of the experiment's evaluators");
+    if (gate.vs === "baseline" && baseline === null)
+      throw invalid(["body", "gates", index, "vs"], "The experiment has no baseline");
+  }
+}
+
+/** Creates an experiment, which does nothing until a job runs it. */
+export async function createExperiment(
+  deps: ExperimentDeps,
+  orgId: string,
+  experimentId: string,
+  wish: ExperimentWish,
+): Promise<ExperimentRow> {
+  const plan = await planOf(deps, orgId, wish);
+  return await deps.db.org(orgId, async (connection) => {
+    await insertExperiment(connection, orgId, experimentId, plan);
+    return await requireExperiment(connection, experimentId);
+  });
+}
+
+const ALWAYS: ReadonlyArray<keyof ExperimentWish> = ["name", "description", "gates"];
+
+/** Changes an experiment: a draft in every member, any other one in name, description and gates. `check` is called with it as it is. */
+export async function changeExperiment(
+  deps: ExperimentDeps,
+  orgId: string,
+  experimentId: string,
+  change: { readonly [Member in keyof ExperimentWish]?: ExperimentWish[Member] | undefined },
+  check: (row: ExperimentRow) => void,
+): Promise<ExperimentRow> {
+  const before = await deps.db.org(orgId, (connection) => requireExperiment(connection, experimentId));
+  check(before);
+  const given = Object.fromEntries(
+    Object.entries(change).filter(([, value]) => value !== undefined),
+  ) as Partial<ExperimentWish>;
+  const fixed = (Object.keys(given) as Array<keyof ExperimentWish>).filter((name) => !ALWAYS.includes(name));
+  const refuse = ({ state }: ExperimentRow): void => {
+    if (state !== "DRAFT" && fixed.length > 0)
+      throw new Problem(
+        "conflict",
+        `The experiment is ${state}: only name, description and gates can be changed. Create another one.`,
+      );
+  };
+  refuse(before);
+  const evaluator_ids = before.evaluators.map(({ evaluator_id }) => evaluator_id);
+  const wish: ExperimentWish = {
+    ...before,
+    evaluator_ids,
+    // Versions of another flow or dataset are others.
+    ...(given.project_id === undefined ? {} : { flow_version: -1 }),
+    ...(given.dataset_id === undefined ? {} : { dataset_version: undefined }),
+    ...given,
+  };
+  let plan: ExperimentPlan;
+  if (fixed.length > 0) plan = await planOf(deps, orgId, wish);
+  else {
+    const { name = before.name, description = before.description, gates = before.gates } = given;
+    plan = { ...before, name, description, gates };
+    checkGatesOf(plan.gates, plan.evaluators, plan.baseline_experiment_id);
+  }
+  return await deps.db.orgTransaction(orgId, async (connection) => {
+    const row = await requireExperiment(connection, experimentId, true);
+    check(row);
+    refuse(row);
+    const verdict =
+      row.result === null
+        ? row.verdict
+        : verdictOf(row.state, await gatesOf(connection, { ...row, ...plan }, row.result));
+    await updateExperiment(connection, experimentId, plan, verdict);
+    return await requireExperiment(connection, experimentId);
+  });
+}
+
+/** What an experiment's gates say of a status. */
+export async function gatesOf(
+  db: Db,
+  { gates, baseline_experiment_id }: Pick<ExperimentRow, "gates" | "baseline_experiment_id">,
+  status: Parameters<typeof checkGates>[1],
+): Promise<GateResult[]> {
+  const needed = gates.some(({ vs }) => vs === "baseline");
+  const baseline = needed && baseline_experiment_id !== null ? await findExperiment(db, baseline_experiment_id) : null;
+  return checkGates(gates, status, baseline === null ? null : (baseline.result ?? (await statusOf(db, baseline))));
+}
+
+/** Deletes an experiment. Throws 404, and 409 while it is under way or is the baseline of another one. */
+export async function deleteExperiment(
+  { db }: Pick<ExperimentDeps, "db">,
+  orgId: string,
+  experimentId: string,
+): Promise<void> {
+  await db.orgTransaction(orgId, async (connection) => {
+    const { state } = await requireExperiment(connection, experimentId, true);
+    if (isActive(state)) throw new Problem("conflict", "The experiment is under way: cancel it first.");
+    const used_by = await experimentsUsing(connection, { baseline_experiment_id: experimentId }, 100);
+    if (used_by.length > 0)
+      throw new Problem("in_use", "Other experiments have it as their baseline.", { extra: { used_by } });
+    await markExperimentDeleted(connection, experimentId);
+  });
+}
+
+/** A job that is wanted. */
+export type JobWish = Pick<JobRow, "job_id" | "kind"> & { readonly options: JobOptions };
+
+/** Accepts a job and starts it; the same id again is the same job. Throws 404, 409 for one that the experiment's state does not allow, 422. */
+export async function startJob(
+  deps: ExperimentDeps,
+  orgId: string,
+  experimentId: string,
+  wish: JobWish,
+): Promise<void> {
+  const { db, evals, logger } = deps;
+  const { job_id, kind, options } = wish;
+  const cancelled = await db.orgTransaction(orgId, async (connection) => {
+    const experiment = await requireExperiment(connection, experimentId, true);
+    const active = await activeJob(connection, experimentId);
+    if (active?.job_id === job_id) return null;
+    requireAllowed(experiment, active, wish);
+    const job = { job_id, org_id: orgId, experiment_id: experimentId, kind, options };
+    const inserted = await insertJob(connection, { ...job, state: kind === "cancel" ? "completed" : "pending" });
+    if (!inserted) return null;
+    if (kind === "cancel") {
+      if (active !== null) await askToCancel(connection, active.job_id);
+      return active?.job_id ?? null;
+    }
+    if (kind !== "export") await moveExperiment(connection, experimentId, "QUEUED");
+    return null;
+  });
+  // The rows are what counts: a start or a cancellation that is lost is made up for by the sweeper.
+  if (kind === "cancel") {
+    if (cancelled !== null)
+      await evals.cancelJob(cancelled).catch((err: unknown) => logger.warn({ err, job_id }, "job not cancelled yet"));
+  } else {
+    await evals
+      .startJob({ org_id: orgId, experiment_id: experimentId, job_id, kind })
+      .catch((err: unknown) => logger.warn({ err, job_id }, "job not started yet"));
+  }
+}
+
+function requireAllowed({ state, evaluators }: ExperimentRow, active: JobRow | null, { kind, options }: JobWish): void {
+  const foreign =
+    options.evaluator_ids?.findIndex((id) => !evaluators.some(({ evaluator_id }) => evaluator_id === id)) ?? -1;
+  if (foreign !== -1) throw invalid(["body", "evaluator_ids", foreign], "It is not one of the experiment's evaluators");
+  if (kind === "cancel") {
+    if (active === null) throw new Problem("conflict", `Nothing of the experiment is under way: it is ${state}.`);
+    return;
+  }
+  if (kind === "export") {
+    if (state === "DRAFT") throw new Problem("conflict", "The experiment has not run: there is nothing to export.");
+    return;
+  }
+  if (active !== null)
+    throw new Problem("conflict", `A job of kind ${active.kind} is under way: wait for it, or cancel it.`);
+  if (kind === "run" && state !== "DRAFT")
+    throw new Problem(
+      "conflict",
+      `The experiment has run already (${state}): use rerun_failed, rerun_rows or score_only, or create another one.`,
+    );
+  if (kind !== "run" && state === "DRAFT")
+    throw new Problem("conflict", "The experiment has not run yet: start it with a job of kind run.");
+}

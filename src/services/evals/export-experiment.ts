@@ -1,0 +1,102 @@
+import type { ExperimentJobInput } from "../../domain/evals/experiment.ts";
+import type { Json, JsonObject } from "../../domain/json.ts";
+import { ANY_LENGTH } from "../../platform/blobs/blobs.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { csvLine, textStream } from "../../platform/records.ts";
+import type { Database } from "../../stores/db.ts";
+import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
+import { endJob, findJob } from "../../stores/evals/experiment-jobs.ts";
+import { listExperimentRows } from "../../stores/evals/experiment-rows.ts";
+import type { ShownRow } from "../../stores/evals/experiment-rows.ts";
+import { findExperiment } from "../../stores/evals/experiments.ts";
+import { loadValues } from "./samples.ts";
+
+const PAGE = 200;
+
+/** Writes the rows of an experiment with their scores into a file, and ends the job with it. */
+export async function exportExperiment(
+  { db, blobs }: { readonly db: Database; readonly blobs: BlobStore },
+  { org_id, experiment_id, job_id }: ExperimentJobInput,
+): Promise<void> {
+  const found = await db.org(org_id, async (connection) => {
+    const experiment = await findExperiment(connection, experiment_id);
+    const job = await findJob(connection, job_id);
+    return experiment && job && { job, evaluators: await pinnedEvaluators(connection, experiment.evaluators) };
+  });
+  if (found === null || found.job.blob_key !== null) return;
+  const { job, evaluators } = found;
+  let done = 0;
+
+  async function* rows(): AsyncGenerator<ShownRow> {
+    for (let beyond: string | null = null; ;) {
+      const keyset = { beyond, ascending: true, limit: PAGE };
+      const page: ShownRow[] = await db.org(org_id, (connection) =>
+        listExperimentRows(connection, experiment_id, { state: null, row_id: null }, keyset),
+      );
+      yield* page;
+      done += page.length;
+      if (page.length < PAGE) return;
+      beyond = String(page.at(-1)?.place);
+    }
+  }
+
+  async function* csv(): AsyncGenerator<string> {
+    const names = evaluators.map(({ name }) => [name, `${name} passed`, `${name} error`]);
+    yield csvLine([
+      "row_id",
+      "external_id",
+      "repetition",
+      "run_id",
+      "state",
+      "error",
+      "latency_ms",
+      "cost_usd",
+      "inputs",
+      "expected_outputs",
+      "outputs",
+      ...names.flat(),
+    ]);
+    for await (const row of rows()) {
+      const outputs = await loadValues(blobs, row.outputs ?? {});
+      const scores = evaluators.flatMap(({ evaluator_id }) => {
+        const score = row.scores.find((each) => each.evaluator_id === evaluator_id);
+        return [cell(score?.value), cell(score?.passed), score?.error?.code ?? ""];
+      });
+      const own = [
+        row.row_id,
+        row.external_id ?? "",
+        String(row.repetition),
+        row.run_id ?? "",
+        row.state,
+        row.error?.code ?? "",
+      ];
+      yield csvLine([
+        ...own,
+        cell(row.latency_ms),
+        cell(row.cost_usd),
+        cell(row.inputs),
+        cell(row.expected_outputs),
+        cell(outputs),
+        ...scores,
+      ]);
+    }
+  }
+
+  async function* jsonl(): AsyncGenerator<string> {
+    for await (const { place: _, ...row } of rows()) {
+      const line = { ...row, outputs: row.outputs === null ? null : await loadValues(blobs, row.outputs) };
+      yield `${JSON.stringify(line)}\n`;
+    }
+  }
+
+  const content = textStream(job.options.format === "csv" ? csv() : jsonl());
+  const { key } = await blobs.put(org_id, content as AsyncIterable<Uint8Array>, { maxBytes: ANY_LENGTH });
+  const ended = await db.org(org_id, (connection) =>
+    endJob(connection, job_id, { state: "completed", done, errors: [], blob_key: key }),
+  );
+  if (!ended) await blobs.delete(key);
+}
+
+function cell(value: Json | JsonObject | undefined): string {
+  return value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
+}

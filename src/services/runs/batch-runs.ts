@@ -1,0 +1,64 @@
+import type { Plan } from "../../domain/flow/plan/types.ts";
+import { validateRunInputs } from "../../domain/flow/io/run-inputs.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import type { RunInput } from "../../domain/runs/run.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Db } from "../../stores/db.ts";
+import { getRun, insertRuns, requestCancelOfPending } from "../../stores/runs/runs.ts";
+import type { NewRun } from "../../stores/runs/runs.ts";
+import { newRunRow, startInput, storeInputs } from "./create-run.ts";
+import type { RunLimits } from "./create-run.ts";
+
+/** The row of a run that is not inserted yet. */
+export type NewBatchRun = NewRun;
+
+/** A run of an experiment. */
+export interface BatchRun {
+  readonly org_id: string;
+  readonly run_id: string;
+  readonly project_id: string;
+  readonly flow_version: number;
+  readonly plan: Plan;
+  readonly inputs: JsonObject;
+  readonly metadata: JsonObject;
+}
+
+/** Prepares the row of a run, or says what is wrong with its inputs. Nothing is inserted yet. */
+export async function prepareBatchRun(
+  blobs: BlobStore,
+  limits: RunLimits & { readonly max_input_bytes: number },
+  { plan, inputs: given, flow_version, ...run }: BatchRun,
+): Promise<{ readonly row: NewRun } | { readonly problem: string }> {
+  const { max_input_bytes } = limits;
+  const { inputs, issues } = validateRunInputs(plan, given, { max_input_bytes }, { loc: [], reserved: [] });
+  if (issues.length > 0) return { problem: issues.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; ") };
+  const request = {
+    ...run,
+    version: flow_version,
+    plan,
+    user_id: null,
+    run_type: "batch",
+    ran_by_type: "system",
+    ran_by_id: null,
+  } as const;
+  return { row: newRunRow(request, await storeInputs(blobs, run.org_id, inputs), limits, 0) };
+}
+
+/** Inserts runs that somebody else starts: those that are there already stay as they are. */
+export async function insertBatchRuns(connection: Db, rows: readonly NewRun[]): Promise<void> {
+  if (rows.length > 0) await insertRuns(connection, rows);
+}
+
+/** Sees to it that runs that nobody will start any more end as cancelled. */
+export async function requestBatchCancel(connection: Db, runIds: readonly string[]): Promise<void> {
+  if (runIds.length > 0) await requestCancelOfPending(connection, runIds);
+}
+
+/** What the workflow of a run that is not inserted yet starts with. */
+export const batchInputOf = (row: NewRun): Omit<RunInput, "plan"> => startInput(row);
+
+/** What the workflow of a run starts with; null where it has ended. */
+export async function batchRunInput(connection: Db, runId: string): Promise<Omit<RunInput, "plan"> | null> {
+  const run = await getRun(connection, runId);
+  return run === null || ["COMPLETED", "FAILED", "CANCELLED"].includes(run.state) ? null : startInput(run);
+}

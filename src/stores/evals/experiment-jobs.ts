@@ -1,0 +1,126 @@
+import type { JobKind, JobState } from "../../domain/evals/experiment.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+
+export interface JobOptions {
+  readonly row_ids?: readonly string[] | undefined;
+  readonly evaluator_ids?: readonly string[] | undefined;
+  readonly format?: "csv" | "jsonl" | undefined;
+}
+
+export interface JobRow {
+  readonly job_id: string;
+  readonly org_id: string;
+  readonly experiment_id: string;
+  readonly kind: JobKind;
+  readonly options: JobOptions;
+  readonly state: JobState;
+  readonly done: number;
+  readonly total: number;
+  readonly errors: ReadonlyArray<{ readonly code: string; readonly message: string }>;
+  readonly cancel: boolean;
+  readonly blob_key: string | null;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+}
+
+const COLUMNS = `job_id, org_id, experiment_id, kind, options, state, done, total, errors, cancel, blob_key, created_at, finished_at`;
+const ONE = "org_id = current_org() and job_id = $1::uuid";
+
+/** Inserts a job; false when there is one of that id (the same request, tried again). */
+export async function insertJob(
+  db: Db,
+  job: Pick<JobRow, "job_id" | "org_id" | "experiment_id" | "kind" | "options" | "state">,
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "insert_experiment_job",
+      text: `insert into experiment_jobs (job_id, org_id, experiment_id, kind, options, state, finished_at)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::jsonb, $6::text, case when $6 = 'completed' then now() end)
+        on conflict (job_id) do nothing returning job_id`,
+    },
+    [job.job_id, job.org_id, job.experiment_id, job.kind, jsonb(job.options), job.state],
+  );
+  return rows.length === 1;
+}
+
+/** One job, or null. */
+export async function findJob(db: Db, jobId: string): Promise<JobRow | null> {
+  const rows = await db.query<JobRow>(
+    { name: "find_experiment_job", text: `select ${COLUMNS} from experiment_jobs where ${ONE}` },
+    [jobId],
+  );
+  return rows[0] ?? null;
+}
+
+/** The job of an experiment that is under way, apart from exports; null where there is none. */
+export async function activeJob(db: Db, experimentId: string): Promise<JobRow | null> {
+  const rows = await db.query<JobRow>(
+    {
+      name: "active_experiment_job",
+      text: `select ${COLUMNS} from experiment_jobs where org_id = current_org() and experiment_id = $1::uuid
+        and state in ('pending', 'running') and kind <> 'export' order by job_id limit 1`,
+    },
+    [experimentId],
+  );
+  return rows[0] ?? null;
+}
+
+/** Notes that a job is to stop; its workflow sees it before it starts anything more. */
+export async function askToCancel(db: Db, jobId: string): Promise<void> {
+  await db.query({ name: "cancel_experiment_job", text: `update experiment_jobs set cancel = true where ${ONE}` }, [
+    jobId,
+  ]);
+}
+
+/** Notes how far a job is: `done`, or null where its rows tell. Of an ended one nothing. */
+export async function noteJob(db: Db, jobId: string, done: number | null, total: number | null): Promise<void> {
+  await db.query(
+    {
+      name: "note_experiment_job",
+      text: `update experiment_jobs j set state = 'running', total = coalesce($3::int, total), checked_at = now(),
+          done = coalesce($2::int, greatest(0, coalesce($3::int, total) - (select count(*)::int from experiment_rows x
+            where x.experiment_id = j.experiment_id and (x.state in ('pending', 'running') or not x.scored)
+              and x.state in ('pending', 'running'))))
+        where ${ONE} and state in ('pending', 'running')`,
+    },
+    [jobId, done, total],
+  );
+}
+
+/** Ends a job; false where it has ended. */
+export async function endJob(
+  db: Db,
+  jobId: string,
+  end: Pick<JobRow, "state" | "done" | "errors" | "blob_key">,
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "end_experiment_job",
+      text: `update experiment_jobs set state = $2::text, done = $3::int, total = greatest(total, $3::int), errors = $4::jsonb,
+          blob_key = coalesce($5::text, blob_key), finished_at = now()
+        where ${ONE} and state in ('pending', 'running') returning job_id`,
+    },
+    [jobId, end.state, end.done, jsonb(end.errors), end.blob_key],
+  );
+  return rows.length === 1;
+}
+
+/** Jobs that should be under way, to be started again; each is taken once in a while. */
+export async function takeOpenJobs(
+  db: Db,
+  olderThanMs: number,
+  limit: number,
+): Promise<Array<Pick<JobRow, "org_id" | "experiment_id" | "job_id" | "kind" | "cancel">>> {
+  return db.query(
+    {
+      name: "take_open_experiment_jobs",
+      text: `update experiment_jobs j set checked_at = now() from (
+          select job_id from experiment_jobs where state in ('pending', 'running')
+            and checked_at < now() - make_interval(secs => $1::float8 / 1000)
+          order by checked_at limit $2::int for update skip locked) d
+        where j.job_id = d.job_id returning j.org_id, j.experiment_id, j.job_id, j.kind, j.cancel`,
+    },
+    [olderThanMs, limit],
+  );
+}

@@ -1,0 +1,221 @@
+import type { ExperimentState, Gate, ExperimentStatus, Verdict } from "../../domain/evals/experiment.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+export interface ExperimentRow {
+  readonly experiment_id: string;
+  readonly org_id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly project_id: string;
+  readonly flow_version: number;
+  readonly dataset_id: string;
+  readonly dataset_version: number;
+  readonly splits: readonly string[] | null;
+  readonly evaluators: ReadonlyArray<{ readonly evaluator_id: string; readonly version: number }>;
+  readonly repetitions: number;
+  readonly max_concurrency: number;
+  readonly baseline_experiment_id: string | null;
+  readonly gates: readonly Gate[];
+  readonly max_cost_usd: number | null;
+  readonly state: ExperimentState;
+  readonly verdict: Verdict | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly cost_usd: number;
+  readonly result: ExperimentStatus | null;
+  readonly revision: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
+/** What an experiment is to do. */
+export type ExperimentPlan = Pick<
+  ExperimentRow,
+  | "name"
+  | "description"
+  | "project_id"
+  | "flow_version"
+  | "dataset_id"
+  | "dataset_version"
+  | "splits"
+  | "evaluators"
+  | "repetitions"
+  | "max_concurrency"
+  | "baseline_experiment_id"
+  | "gates"
+  | "max_cost_usd"
+>;
+
+const COLUMNS = `experiment_id, org_id, name, description, project_id, flow_version, dataset_id, dataset_version, splits, evaluators,
+  repetitions, max_concurrency, baseline_experiment_id, gates, max_cost_usd, state, verdict, error, cost_usd, result, revision,
+  created_at, updated_at, started_at, finished_at`;
+const ONE = "org_id = current_org() and experiment_id = $1::uuid and deleted_at is null";
+
+const values = (plan: ExperimentPlan): unknown[] => [
+  plan.name,
+  plan.description,
+  plan.project_id,
+  plan.flow_version,
+  plan.dataset_id,
+  plan.dataset_version,
+  plan.splits,
+  jsonb(plan.evaluators),
+  plan.repetitions,
+  plan.max_concurrency,
+  plan.baseline_experiment_id,
+  jsonb(plan.gates),
+  plan.max_cost_usd,
+];
+
+/** Inserts an experiment, DRAFT; nothing where there is one of that id (the same request, tried again). */
+export async function insertExperiment(
+  db: Db,
+  orgId: string,
+  experimentId: string,
+  plan: ExperimentPlan,
+): Promise<void> {
+  await db.query(
+    {
+      name: "insert_experiment",
+      text: `insert into experiments (experiment_id, org_id, name, description, project_id, flow_version, dataset_id, dataset_version,
+          splits, evaluators, repetitions, max_concurrency, baseline_experiment_id, gates, max_cost_usd)
+        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int, $7::uuid, $8::int, $9::text[], $10::jsonb, $11::int, $12::int,
+          $13::uuid, $14::jsonb, $15::float8) on conflict (experiment_id) do nothing`,
+    },
+    [experimentId, orgId, ...values(plan)],
+  );
+}
+
+/** One experiment, or null; with `lock` nobody else changes it until the transaction ends. */
+export async function findExperiment(db: Db, experimentId: string, lock = false): Promise<ExperimentRow | null> {
+  const rows = await db.query<ExperimentRow>(
+    {
+      name: lock ? "lock_experiment" : "find_experiment",
+      text: `select ${COLUMNS} from experiments where ${ONE} ${lock ? "for update" : ""}`,
+    },
+    [experimentId],
+  );
+  return rows[0] ?? null;
+}
+
+export interface ExperimentSearch {
+  readonly project_id: string | null;
+  readonly dataset_id: string | null;
+  readonly state: ExperimentState | null;
+}
+
+/** A page of the organisation's experiments. */
+export async function listExperiments(db: Db, search: ExperimentSearch, page: Keyset): Promise<ExperimentRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<ExperimentRow>(
+    {
+      name: `list_experiments_${suffix}`,
+      text: `select ${COLUMNS} from experiments where org_id = current_org() and deleted_at is null
+        and ($1::uuid is null or project_id = $1) and ($2::uuid is null or dataset_id = $2) and ($3::text is null or state = $3)
+        and experiment_id ${compare} $4::uuid order by experiment_id ${order} limit $5::int`,
+    },
+    [search.project_id, search.dataset_id, search.state, bound, page.limit],
+  );
+}
+
+/** Writes what an experiment is to do, which the caller has locked. */
+export async function updateExperiment(
+  db: Db,
+  experimentId: string,
+  plan: ExperimentPlan,
+  verdict: Verdict | null,
+): Promise<void> {
+  await db.query(
+    {
+      name: "update_experiment",
+      text: `update experiments set name = $2::text, description = $3::text, project_id = $4::uuid, flow_version = $5::int,
+          dataset_id = $6::uuid, dataset_version = $7::int, splits = $8::text[], evaluators = $9::jsonb, repetitions = $10::int,
+          max_concurrency = $11::int, baseline_experiment_id = $12::uuid, gates = $13::jsonb, max_cost_usd = $14::float8,
+          verdict = $15::text, revision = revision + 1, updated_at = now() where ${ONE}`,
+    },
+    [experimentId, ...values(plan), verdict],
+  );
+}
+
+/** Moves an experiment to another state; members that are absent stay. */
+export async function moveExperiment(
+  db: Db,
+  experimentId: string,
+  state: ExperimentState,
+  end?: {
+    readonly verdict: Verdict | null;
+    readonly error: ExperimentRow["error"];
+    readonly result: ExperimentStatus;
+  },
+): Promise<void> {
+  await db.query(
+    {
+      name: "move_experiment",
+      text: `update experiments set state = $2::text, updated_at = now(),
+          started_at = case when $2 = 'RUNNING' then now() when $2 = 'QUEUED' then null else started_at end,
+          finished_at = case when $3::jsonb is null then null else now() end,
+          verdict = case when $3::jsonb is null then null else $4::text end, error = $5::jsonb, result = coalesce($3::jsonb, result)
+        where ${ONE}`,
+    },
+    [experimentId, state, end ? jsonb(end.result) : null, end?.verdict ?? null, end?.error ? jsonb(end.error) : null],
+  );
+}
+
+/** Adds what runs and judges have cost. */
+export async function addCost(db: Db, experimentId: string, costUsd: number): Promise<void> {
+  if (costUsd === 0) return;
+  await db.query(
+    { name: "add_experiment_cost", text: `update experiments set cost_usd = cost_usd + $2::float8 where ${ONE}` },
+    [experimentId, costUsd],
+  );
+}
+
+/** Deletes an experiment for every request that follows. False where there is none. */
+export async function markExperimentDeleted(db: Db, experimentId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "mark_experiment_deleted",
+      text: `update experiments set deleted_at = now() where ${ONE} returning experiment_id`,
+    },
+    [experimentId],
+  );
+  return rows.length === 1;
+}
+
+/** Experiments that use a dataset, or have another one as their baseline. */
+export async function experimentsUsing(
+  db: Db,
+  use: { readonly dataset_id: string } | { readonly baseline_experiment_id: string },
+  limit: number,
+): Promise<Array<{ experiment_id: string; name: string }>> {
+  const [column, id] = Object.entries(use)[0] ?? [];
+  const on = column === "dataset_id" ? "dataset_id" : "baseline_experiment_id";
+  return db.query<{ experiment_id: string; name: string }>(
+    {
+      name: `experiments_using_${on}`,
+      text: `select experiment_id, name from experiments where org_id = current_org() and ${on} = $1::uuid and deleted_at is null
+        order by experiment_id limit $2::int`,
+    },
+    [id, limit],
+  );
+}
+
+/** The event of an experiment's end; adding it again changes nothing. */
+export async function insertExperimentEvent(
+  db: Db,
+  event: { readonly event_id: string; readonly type: string; readonly project_id: string; readonly data: JsonObject },
+): Promise<void> {
+  await db.query(
+    {
+      name: "insert_experiment_event",
+      text: `insert into outbox (event_id, org_id, type, project_id, data) values ($1::uuid, current_org(), $2::text, $3::uuid, $4::jsonb)
+        on conflict (event_id, org_id) do nothing`,
+    },
+    [event.event_id, event.type, event.project_id, jsonb(event.data)],
+  );
+}

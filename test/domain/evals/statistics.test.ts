@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import { checkGates, verdictOf } from "../../../src/domain/evals/experiment.ts";
+import type { ExperimentStatus, Gate } from "../../../src/domain/evals/experiment.ts";
+import { confidenceInterval, studentQuantile } from "../../../src/domain/evals/statistics.ts";
+
+describe("the quantile of Student's t", () => {
+  // The 0.975 column of table 1.3.6.7.2 of the NIST/SEMATECH e-Handbook of Statistical Methods.
+  it.each([
+    [1, 12.706],
+    [2, 4.303],
+    [3, 3.182],
+    [4, 2.776],
+    [5, 2.571],
+    [6, 2.447],
+    [7, 2.365],
+    [8, 2.306],
+    [9, 2.262],
+    [10, 2.228],
+    [15, 2.131],
+    [20, 2.086],
+    [30, 2.042],
+    [40, 2.021],
+    [60, 2.0],
+    [100, 1.984],
+    [1_000_000, 1.96],
+  ])("with %i degrees of freedom is %f", (df, published) => {
+    expect(studentQuantile(df)).toBeCloseTo(published, 3);
+  });
+
+  it("gives the published interval of a mean", () => {
+    // NIST/SEMATECH 1.3.5.2, ZARR13.DAT: n 195, mean 9.261460, standard deviation 0.02278881.
+    const [low = 0, high = 0] = confidenceInterval({ n: 195, mean: 9.261_46, stddev: 0.022_788_81 }) ?? [];
+    expect(low).toBeCloseTo(9.258_242, 5);
+    expect(high).toBeCloseTo(9.264_679, 5);
+    expect(confidenceInterval({ n: 1, mean: 1, stddev: null })).toBeNull();
+  });
+});
+
+describe("gates", () => {
+  const status = (mean: number | null, failed = 0): ExperimentStatus => ({
+    counts: { rows: 10, pending: 0, running: 0, completed: 10 - failed, failed, cancelled: 0 },
+    scores: { expected: 10, done: 10, errored: 0 },
+    per_evaluator: [
+      {
+        evaluator_id: "e",
+        evaluator_version: 1,
+        name: "E",
+        n: 10,
+        mean,
+        median: mean,
+        stddev: 0,
+        ci95: null,
+        pass_rate: mean,
+        errors: 0,
+        baseline: null,
+      },
+    ],
+    usage: { total_tokens: 0, cost_usd: 0.3 },
+    p95_latency_ms: 120,
+  });
+  const gate = (rest: Partial<Gate>): Gate => ({
+    metric: "mean",
+    evaluator_id: "e",
+    op: "gte",
+    value: 0,
+    vs: "absolute",
+    ...rest,
+  });
+  const passed = (rest: Partial<Gate>, own = status(0.7), other: ExperimentStatus | null = status(0.8)) =>
+    checkGates([gate(rest)], own, other)[0]?.passed;
+
+  it("compare what was observed, or its difference to the baseline", () => {
+    expect(passed({ value: 0.7 })).toBe(true);
+    expect(passed({ op: "gt", value: 0.7 })).toBe(false);
+    expect(passed({ op: "lte", metric: "p95_latency_ms", value: 119 })).toBe(false);
+    expect(passed({ op: "lt", metric: "cost_usd", value: 0.31 })).toBe(true);
+    expect(passed({ op: "lte", metric: "error_rate", value: 0.2 }, status(1, 2))).toBe(true);
+    expect(passed({ vs: "baseline", value: -0.1 })).toBe(true);
+    expect(passed({ vs: "baseline", value: -0.05 })).toBe(false);
+    expect(passed({ vs: "baseline", value: 0 }, status(0.7), null)).toBeNull();
+    expect(passed({}, status(null))).toBeNull();
+  });
+
+  it("pass an experiment only where it is complete and all of them are met", () => {
+    const met = checkGates([gate({ value: 0.5 })], status(0.7), null);
+    const missed = checkGates([gate({ value: 0.9 })], status(0.7), null);
+    const unknown = checkGates([gate({})], status(null), null);
+    expect(verdictOf("COMPLETED", met)).toBe("passed");
+    expect(verdictOf("PARTIAL", met)).toBe("inconclusive");
+    expect(verdictOf("PARTIAL", missed)).toBe("failed");
+    expect(verdictOf("COMPLETED", [...met, ...unknown])).toBe("inconclusive");
+    expect(verdictOf("COMPLETED", [])).toBeNull();
+  });
+});

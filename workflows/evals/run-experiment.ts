@@ -1,0 +1,133 @@
+import {
+  CancellationScope,
+  ChildWorkflowCancellationType,
+  ParentClosePolicy,
+  continueAsNew,
+  executeChild,
+  condition,
+  isCancellation,
+  workflowInfo,
+} from "@temporalio/workflow";
+import { runWorkflowId } from "../../src/temporal/ids.ts";
+import type { ExperimentJobInput, LaneInput, LaneRow } from "../../src/domain/evals/experiment.ts";
+import type { RunOutcome, RunWorkflowInput } from "../../src/domain/runs/run.ts";
+import { ownActivities } from "../activities.ts";
+import type { EvalActivities } from "../../activities/index.ts";
+
+const STEP_TIMEOUT_MS = 600_000;
+/** Scoring every row again, or writing all of them into a file. */
+const JOB_TIMEOUT_MS = 12 * 3_600_000;
+/** A lane goes on as a new workflow before its history is longer than this (events, bytes). */
+const MAX_HISTORY_EVENTS = 4000;
+const MAX_HISTORY_BYTES = 4 * 1024 * 1024;
+/** Rows that are scored together. */
+const MAX_SCORED = 100;
+
+/** Does a job of an experiment. What it comes to is in the rows of the job and the experiment. */
+export async function runExperiment(job: ExperimentJobInput): Promise<void> {
+  const steps = ownActivities<EvalActivities>(STEP_TIMEOUT_MS);
+  const long = ownActivities<EvalActivities>(JOB_TIMEOUT_MS);
+  let failure: string | null = null;
+  let cancelled = false;
+  try {
+    if (job.kind === "export") await long.exportExperiment(job);
+    else {
+      const lanes = await steps.beginExperiment(job);
+      if (job.kind === "score_only") await long.scoreExperiment(job);
+      else if (lanes !== null)
+        await Promise.all(
+          Array.from({ length: lanes.lanes }, (_, lane) => runLane({ ...job, ...lanes, lane, after: -1 })),
+        );
+    }
+  } catch (error) {
+    cancelled = isCancellation(error);
+    if (!cancelled) failure = error instanceof Error ? error.message : "The job failed";
+  }
+  await CancellationScope.nonCancellable(() => steps.endExperiment({ ...job, cancelled, failure }));
+}
+
+async function runLane(input: LaneInput): Promise<void> {
+  await executeChild<(input: LaneInput) => Promise<void>>("runExperimentLane", {
+    workflowId: `${workflowInfo().workflowId}/${input.lane}`,
+    args: [input],
+    parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+    cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+  });
+}
+
+/** Runs its share of an experiment's rows, some at once, and has them scored in batches as they end. */
+export async function runExperimentLane(input: LaneInput): Promise<void> {
+  const { scoreRows, nextRows } = ownActivities<EvalActivities>(STEP_TIMEOUT_MS);
+  let { after } = input;
+  let waiting: LaneRow[] = [];
+  let isAtEnd = false;
+  let fetching: Promise<void> | undefined;
+  let underWay = input.concurrency;
+  const ended: number[] = [];
+
+  const isLong = (): boolean => {
+    const { historyLength, historySize, continueAsNewSuggested } = workflowInfo();
+    return continueAsNewSuggested || historyLength > MAX_HISTORY_EVENTS || historySize > MAX_HISTORY_BYTES;
+  };
+  async function loadNext(): Promise<void> {
+    const { rows, more } = await nextRows({ ...input, after });
+    waiting = rows;
+    isAtEnd = !more;
+  }
+  async function take(): Promise<LaneRow | undefined> {
+    while (waiting.length === 0 && !isAtEnd && !isLong()) {
+      fetching ??= loadNext().finally(() => (fetching = undefined));
+      await fetching;
+    }
+    // What has been fetched is run to its end: the next workflow begins after it.
+    const row = waiting.shift();
+    if (row !== undefined) after = row.place;
+    return row;
+  }
+  async function work(): Promise<void> {
+    try {
+      for (let row = await take(); row !== undefined; row = await take()) {
+        if (row.start !== null)
+          await runRow({ ...row.start, node_queue: input.node_queue, unattended: true }, input.run_queue);
+        ended.push(row.place);
+      }
+    } finally {
+      underWay -= 1;
+    }
+  }
+  async function score(): Promise<void> {
+    const enough = Math.min(MAX_SCORED, 2 * input.concurrency);
+    for (;;) {
+      await condition(() => ended.length >= enough || underWay === 0);
+      const places = ended.splice(0, MAX_SCORED);
+      if (places.length === 0) return;
+      await scoreRows({ ...input, places });
+    }
+  }
+  try {
+    await Promise.all([...Array.from({ length: input.concurrency }, work), score()]);
+  } catch (error) {
+    // What has ended before the cancellation is scored all the same.
+    if (isCancellation(error) && ended.length > 0) {
+      await CancellationScope.nonCancellable(() => scoreRows({ ...input, places: ended.splice(0) }));
+    }
+    throw error;
+  }
+  if (!isAtEnd) await continueAsNew<typeof runExperimentLane>({ ...input, after });
+}
+
+/** Runs one row. How its run has ended is in the run's record, also where its workflow was ended from outside or is another's. */
+async function runRow(start: RunWorkflowInput, taskQueue: string): Promise<void> {
+  try {
+    await executeChild<(input: RunWorkflowInput) => Promise<RunOutcome>>("runFlow", {
+      workflowId: runWorkflowId(start.run_id),
+      args: [start],
+      taskQueue,
+      workflowIdReusePolicy: "REJECT_DUPLICATE",
+      parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+      cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+    });
+  } catch (error) {
+    if (isCancellation(error) && CancellationScope.current().consideredCancelled) throw error;
+  }
+}
