@@ -76,7 +76,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // The command line and the development servers put everything together, as the mains do.
   cli: {
     files: /^src\/cli\//,
-    packages: new RegExp(`^(commander|uuidv7|zod|node:http|${LOCAL_NODE})$`),
+    packages: new RegExp(`^(commander|yaml|uuidv7|zod|node:http|${LOCAL_NODE})$`),
     layers: /^src\/(cli|dev|domain|stores|platform|api)\/|^src\/(config|version)\.ts$|^src\/services\//,
   },
   dev: {

@@ -1,0 +1,126 @@
+import { writeFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { styleText } from "node:util";
+import type { Command } from "commander";
+import { isUuid } from "../domain/uuid.ts";
+import type { ApiClient } from "./api-client.ts";
+import { createFromFile, readEvalFile } from "./eval-file.ts";
+import { junitOf } from "./eval-junit.ts";
+import type { ExperimentView, Status } from "./eval-status.ts";
+import { CommandFailure } from "./failure.ts";
+import { openApi, show, table, withApiOptions } from "./options.ts";
+import type { ApiOptions } from "./options.ts";
+
+interface RunOptions extends ApiOptions {
+  readonly json?: boolean;
+  readonly junit?: string;
+}
+
+const POLL_MS = 500;
+const ACTIVE = ["QUEUED", "RUNNING"];
+
+/** `eval run`. */
+export function addEvalCommands(program: Command): void {
+  const evals = program.command("eval").description("experiments: run a flow on a dataset and score it");
+  withApiOptions(
+    evals
+      .command("run")
+      .description("run an experiment and wait for its verdict: exits 1 unless it is complete and its gates are met")
+      .argument("<experiment|file>", "the id of an experiment, or a YAML or JSON file that describes one"),
+  )
+    .option("--junit <file>", "write the scores of the rows as JUnit XML")
+    .action(async (what: string, options: RunOptions) => {
+      const { api } = openApi(options);
+      const id = isUuid(what) ? what : await createFromFile(api, await readEvalFile(what));
+      const experiment = await runToEnd(api, id, options.json !== true);
+      const status = await api.get<Status>(`/v2/evals/experiments/${id}/status`);
+      if (options.junit !== undefined) await writeFile(options.junit, await junitOf(api, experiment, status));
+      show(options.json, { ...experiment, status }, () => linesOf(experiment, status));
+      const isGood = experiment.state === "COMPLETED" && (experiment.verdict ?? "passed") === "passed";
+      // What is wrong has been shown.
+      if (!isGood) throw new CommandFailure("");
+    });
+}
+
+async function runToEnd(api: ApiClient, id: string, isWatched: boolean): Promise<ExperimentView> {
+  const path = `/v2/evals/experiments/${id}`;
+  if ((await api.get<ExperimentView>(path)).state === "DRAFT") await api.post(`${path}/jobs`, { kind: "run" });
+  for (let shown = ""; ;) {
+    const experiment = await api.get<ExperimentView>(path);
+    if (isWatched) {
+      const line = progressLine(await api.get<Status>(`${path}/status`));
+      if (line !== shown) process.stderr.write(process.stderr.isTTY ? `\r\u001b[K${line}` : `${line}\n`);
+      shown = line;
+    }
+    if (!ACTIVE.includes(experiment.state)) {
+      if (isWatched && process.stderr.isTTY) process.stderr.write("\n");
+      return experiment;
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+function progressLine({ state, counts, eta_seconds }: Status): string {
+  const { rows = 0, pending = 0, running = 0, failed = 0 } = counts;
+  const eta = eta_seconds === null ? "" : `, about ${eta_seconds} s to go`;
+  return `${state.toLowerCase()}: ${rows - pending - running} of ${rows} rows${failed > 0 ? `, ${failed} failed` : ""}${eta}`;
+}
+
+function linesOf({ experiment_id, name, state, verdict, error }: ExperimentView, status: Status): string[] {
+  const compared = status.per_evaluator.some(({ baseline }) => baseline !== null);
+  const head = [
+    "evaluator",
+    "n",
+    "mean",
+    "95 %",
+    "passed",
+    "errors",
+    ...(compared ? ["against baseline", "better", "worse", "same"] : []),
+  ];
+  const rows = status.per_evaluator.map((each) => {
+    const { baseline } = each;
+    const own = [
+      each.name,
+      String(each.n),
+      number(each.mean),
+      interval(each.ci95),
+      percent(each.pass_rate),
+      String(each.errors),
+    ];
+    if (baseline === null) return compared ? [...own, "", "", "", ""] : own;
+    const difference = baseline.diff === null ? "-" : `${signed(baseline.diff)} ${interval(baseline.ci95)}`;
+    return [...own, difference, String(baseline.improved), String(baseline.regressed), String(baseline.unchanged)];
+  });
+  const gates = status.gates.map((gate) => {
+    const { metric, op, value, vs, observed, passed } = gate;
+    const whose = status.per_evaluator.find(({ evaluator_id }) => evaluator_id === gate.evaluator_id)?.name;
+    const text = `${metric}${whose === undefined ? "" : ` of ${whose}`}${vs === "baseline" ? " against baseline" : ""} ${op} ${value}: ${number(observed)}`;
+    return passed === true
+      ? styleText("green", `pass  ${text}`)
+      : styleText("red", `${passed === null ? "?" : "FAIL"}  ${text}`);
+  });
+  const { rows: total = 0, completed = 0, failed = 0 } = status.counts;
+  return [
+    `${name} (${experiment_id})`,
+    `${state}${error === null ? "" : `: ${error.message}`}; ${completed} of ${total} rows completed, ${failed} failed; cost ${number(status.usage.cost_usd)} USD`,
+    ...(rows.length > 0 ? ["", ...table([head, ...rows])] : []),
+    ...(gates.length > 0 ? ["", ...gates] : []),
+    ...(verdict === null ? [] : ["", `verdict: ${verdict}`]),
+  ];
+}
+
+function number(value: number | null): string {
+  return value === null ? "-" : String(Math.round(value * 10_000) / 10_000);
+}
+
+function signed(value: number): string {
+  return value > 0 ? `+${number(value)}` : number(value);
+}
+
+function percent(value: number | null): string {
+  return value === null ? "-" : `${(value * 100).toFixed(1)} %`;
+}
+
+function interval(ci95: readonly number[] | null): string {
+  return ci95 === null ? "" : `[${ci95.map(number).join(", ")}]`;
+}
