@@ -47,6 +47,8 @@ import { createLoadDocuments } from "./documents/load-documents.ts";
 import { createEvaluate } from "./runs/evaluate.ts";
 import { createExecuteNode } from "./runs/execute-node.ts";
 import type { NodeExecutors } from "./runs/execute-node.ts";
+import { createRunAction } from "./providers/run-action.ts";
+import type { RunActionDeps } from "./providers/run-action.ts";
 import { asActivity } from "./failures.ts";
 import { checkConnection } from "../src/services/providers/check-connection.ts";
 import type { CheckDeps } from "../src/services/providers/check-connection.ts";
@@ -191,11 +193,15 @@ export function createResourceActivities(
   return observeFailures(activities, deps.onFailure);
 }
 
-/** The activities of connections. */
-export function createProviderActivities(deps: CheckDeps & Pick<ActivityDeps, "onFailure">): ProviderActivities {
+/** The activities of connections and of actions that are run by themselves. */
+export function createProviderActivities(
+  deps: CheckDeps & RunActionDeps & Pick<ActivityDeps, "onFailure">,
+): ProviderActivities {
+  const runAction = createRunAction(deps);
   const activities: ProviderActivities = {
     checkConnection: ({ org_id, connection_id }) =>
       asActivity(() => beating(() => checkConnection(deps, org_id, connection_id))),
+    runAction: (input) => asActivity(() => beating(() => runAction(input))),
   };
   return observeFailures(activities, deps.onFailure);
 }

@@ -20,8 +20,8 @@ import type { IngestInput } from "../src/domain/documents/document.ts";
 import type { ExperimentJobInput, ExperimentLanes, LaneInput, LaneRow } from "../src/domain/evals/experiment.ts";
 import type { ImportInput } from "../src/domain/evals/import.ts";
 import type { IngestStep, ResourceInput } from "../src/domain/knowledge/ingest.ts";
-import type { CheckInput } from "../src/domain/providers/jobs.ts";
 import type { SyncInput, SyncStep } from "../src/domain/knowledge/sync.ts";
+import type { ActionRunInput, CheckInput } from "../src/domain/providers/jobs.ts";
 import type { ShardInput, ShardOutcome } from "../src/domain/webhooks/shards.ts";
 
 /** Short activities that run beside the workflow, in whichever process holds it. */
@@ -75,6 +75,7 @@ export interface ResourceActivities {
 /** What connections are used for outside runs: on the workers, with heartbeats. */
 export interface ProviderActivities {
   checkConnection(input: CheckInput): Promise<void>;
+  runAction(input: ActionRunInput): Promise<void>;
 }
 
 /** What triggers watch. */

@@ -61,7 +61,6 @@ const { app, drain, close } = createApp({
   metrics,
   observer,
   resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
-  providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE),
   scorer: createScorer({
     evaluation,
     embedders: knowledge.deps.embedders,
@@ -72,6 +71,7 @@ const { app, drain, close } = createApp({
     version: VERSION,
   }),
   schedules: createSchedules(temporal.client),
+  providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE, config.MILLRACE_API_WORKER),
   evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
   syncs: createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
   runs: createRunStarter({

@@ -11,12 +11,16 @@ import {
 } from "../activities/create.ts";
 import { createParseDocument } from "../activities/documents/parse-document.ts";
 import { createDocumentParser } from "./platform/parsing/document-parser.ts";
+import { createActionNodeExecutor } from "../activities/nodes/action.ts";
 import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
-import { createKnowledgeExecutor } from "../activities/nodes/knowledge.ts";
+import { createKnowledgeExecutor, createKnowledgeQuery } from "../activities/nodes/knowledge.ts";
 import { createLlmExecutor } from "../activities/nodes/llm.ts";
 import { createRouterExecutor } from "../activities/nodes/router.ts";
 import { createUrlExecutor } from "../activities/nodes/url.ts";
+import { createExecuteAction } from "../activities/providers/execute-action.ts";
+import { createHttpAction } from "../activities/providers/http-action.ts";
+import { createMillraceActions } from "../activities/providers/millrace-actions.ts";
 import { createFailureObserver } from "../activities/observe-failures.ts";
 import { createWebhookActivities } from "../activities/webhooks/deliver-shard.ts";
 import type { RunReport } from "./domain/runs/run-report.ts";
@@ -37,8 +41,11 @@ import { createModelCaller } from "./services/models/call-model.ts";
 import { createModelResolver } from "./services/models/resolve-model.ts";
 import { createOwnFetch } from "./platform/fetch/own-fetch.ts";
 import { readPrices } from "./services/models/read-prices.ts";
-import { createConnectionResolver } from "./services/providers/resolve-connection.ts";
 import { createFlowCache } from "./services/projects/flow-cache.ts";
+import { createInputCheck } from "./services/providers/action-inputs.ts";
+import { startActionSweeper } from "./services/providers/action-runs.ts";
+import { createProviderJobs } from "./temporal/providers.ts";
+import { createConnectionResolver } from "./services/providers/resolve-connection.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createShardStarter } from "./temporal/deliveries.ts";
 import { createEvalStarter } from "./temporal/evals.ts";
@@ -84,6 +91,30 @@ const deps = {
     logger.warn({ err, run_id, org_id, project_id }, "the end of a run could not be written yet"),
 };
 const connections = createConnectionResolver({ db, secrets, guardedFetch });
+const runStarter = createRunStarter({
+  client: temporal.client,
+  taskQueuePrefix: config.MILLRACE_TASK_QUEUE,
+  eager: false,
+});
+const providerJobs = createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE, false);
+const executeAction = createExecuteAction({
+  db,
+  connections,
+  checkInputs: createInputCheck(evaluation),
+  http: createHttpAction({ guardedFetch, version: VERSION }),
+  executors: {
+    millrace: createMillraceActions({
+      db,
+      blobs,
+      starter: runStarter,
+      limits: runLimits(config),
+      onStartDelayed: (run_id, err) => logger.warn({ err, run_id }, "run not started at once; the sweeper will"),
+      flows: createFlowCache(db, deps.plans),
+      query: createKnowledgeQuery(knowledge.deps),
+      maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+    }),
+  },
+});
 const ownFetch = createOwnFetch(config.MILLRACE_PRIVATE_HOSTS, [config.MILLRACE_MODEL_URL]);
 shutdown.add("connections to models", () => ownFetch.close());
 const models = createModelCaller({
@@ -96,6 +127,7 @@ const nodes = createNodeActivities({
   executors: {
     http: createHttpExecutor({ evaluation, guardedFetch, version: VERSION }),
     code: createCodeExecutor({ sandbox, evaluation }),
+    action: createActionNodeExecutor({ evaluation, executeAction }),
     knowledge: createKnowledgeExecutor({ evaluation, knowledge: knowledge.deps }),
     llm: createLlmExecutor({ evaluation, models }),
     router: createRouterExecutor({ evaluation, models }),
@@ -113,7 +145,6 @@ const nodes = createNodeActivities({
     }),
   },
 });
-const providers = createProviderActivities({ ...deps, connections, guardedFetch, version: VERSION });
 const triggers = startTriggers(
   {
     ...deps,
@@ -128,6 +159,7 @@ const triggers = startTriggers(
   (err) => logger.warn({ err }, "triggers"),
 );
 shutdown.add("triggers", () => triggers.close());
+const providers = createProviderActivities({ ...deps, connections, executeAction, guardedFetch, version: VERSION });
 const webhooks = startWebhooks({
   db,
   send: createSendDelivery({
@@ -224,7 +256,7 @@ const sweeper = startSweeper({
   feed,
   observer,
   recorder: deps.recorder,
-  starter: createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false }),
+  starter: runStarter,
   intervalMs: config.MILLRACE_SWEEP_INTERVAL_MS,
   stuckAfterMs: config.MILLRACE_STUCK_AFTER_MS,
   onSwept(outcome, run_id, err) {
@@ -234,6 +266,10 @@ const sweeper = startSweeper({
   },
 });
 shutdown.add("sweeper", () => sweeper.close());
+const actionSweeper = startActionSweeper({ db, providerJobs }, config.MILLRACE_SWEEP_INTERVAL_MS, (err) =>
+  logger.warn({ err }, "runs of actions"),
+);
+shutdown.add("runs of actions", () => actionSweeper.close());
 const housekeeping = startHousekeeping(db, blobs, {
   eventRetentionMs: config.MILLRACE_EVENT_RETENTION_MS,
   runRetentionDays: config.MILLRACE_RUN_RETENTION_DAYS,

@@ -88,7 +88,7 @@ function contentType(body: Json): string {
 }
 
 /** Adds parameters without touching those that the address has: services sign them as they are written. */
-function withQuery(url: string, query: string): string {
+export function withQuery(url: string, query: string): string {
   if (query === "") return url;
   const [, address = "", fragment = ""] = /^([^#]*)(#.*)?$/s.exec(url) ?? [];
   const joint = !address.includes("?") ? "?" : /[?&]$/.test(address) ? "" : "&";

@@ -66,6 +66,7 @@ export function statusFailure(response: GuardedResponse, secrets: readonly strin
   const message = `${new URL(response.url).origin} answered ${status}${quoted === "" ? "" : `: ${quoted}`}`;
   return new NodeFailure("http_status", message, {
     upstream: true,
+    upstream_status: status,
     retryable: RETRYABLE.has(status) || status >= 500,
     retry_after_ms: retryAfterMs(response.headers["retry-after"], Date.now()) ?? undefined,
   });

@@ -4,7 +4,7 @@ import { Problem } from "../../src/domain/errors.ts";
 import { citationsOf, textOfResults } from "../../src/domain/knowledge/citations.ts";
 import { knowledgeQuerySchema } from "../../src/domain/knowledge/query.ts";
 import type { KnowledgeAnswer, KnowledgeQuery } from "../../src/domain/knowledge/query.ts";
-import type { Json } from "../../src/domain/json.ts";
+import type { Json, JsonObject } from "../../src/domain/json.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import type { QueryDeps } from "../../src/services/knowledge/deps.ts";
@@ -15,6 +15,21 @@ import type { NodeExecutor } from "./executor.ts";
 export interface KnowledgeNodeDeps {
   readonly evaluation: Evaluation;
   readonly knowledge: QueryDeps;
+}
+
+/** Searches a knowledge base for an action: as POST .../query, with the texts put together. Throws NodeFailure. */
+export type QueryKnowledge = (
+  orgId: string,
+  knowledgeBaseId: string,
+  query: JsonObject,
+  signal: AbortSignal,
+) => Promise<Json>;
+
+export function createKnowledgeQuery(knowledge: QueryDeps): QueryKnowledge {
+  return async (orgId, knowledgeBaseId, query, signal) => {
+    const { results } = await settled(signal, ask(knowledge, orgId, knowledgeBaseId, parseQuery(query)));
+    return { results, text: textOfResults(results) } as unknown as Json;
+  };
 }
 
 /** Executes `knowledge` nodes: searches, as POST .../query does. */
@@ -45,11 +60,15 @@ function readQuery(
   { knowledge_base_id: _knowledgeBaseId, query, filter, ...options }: KnowledgeConfig,
   rendered: ReadonlyMap<string, string>,
 ): KnowledgeQuery {
-  const parsed = knowledgeQuerySchema.safeParse({
+  return parseQuery({
     ...options,
     query: rendered.get(query),
     ...(filter === undefined ? {} : { filter: renderInside(filter, rendered) }),
   });
+}
+
+function parseQuery(query: unknown): KnowledgeQuery {
+  const parsed = knowledgeQuerySchema.safeParse(query);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new NodeFailure("invalid_query", `The knowledge base cannot be asked this. ${faults.join("; ")}`);

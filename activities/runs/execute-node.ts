@@ -37,6 +37,7 @@ export interface NodeExecutors {
   readonly knowledge: NodeExecutor<NodeConfigs["knowledge"]>;
   readonly llm: NodeExecutor<NodeConfigs["llm"]>;
   readonly router: NodeExecutor<NodeConfigs["router"]>;
+  readonly action: NodeExecutor<NodeConfigs["action"]>;
 }
 
 export interface ExecuteNodeDeps {
@@ -205,6 +206,8 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
         return executors.llm({ ...execution, config: node.config as unknown as NodeConfigs["llm"] });
       case "router":
         return executors.router({ ...execution, config: node.config as unknown as NodeConfigs["router"] });
+      case "action":
+        return executors.action({ ...execution, config: node.config as unknown as NodeConfigs["action"] });
       case "url": {
         const given = Object.hasOwn(scope.inputs, node.id) ? scope.inputs[node.id] : undefined;
         const url = given ?? (node.config as unknown as NodeConfigs["url"]).default;

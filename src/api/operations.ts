@@ -3,6 +3,9 @@ import type { ApiDeps, ApiServices } from "./deps.ts";
 import { openApiDocument } from "./http/openapi/document.ts";
 import type { Operation } from "./http/operation.ts";
 import { createApiKeyOperations } from "./accounts/api-keys.ts";
+import { createActionRunOperations } from "./providers/action-runs.ts";
+import { createProviderImportOperations } from "./providers/imports.ts";
+import { createProviderOperations } from "./providers/providers.ts";
 import { createConnectionOperations } from "./providers/connections.ts";
 import { createDocsOperations } from "./system/docs.ts";
 import { createKnowledgeBaseOperations } from "./knowledge/knowledge-bases.ts";
@@ -69,6 +72,9 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createExperimentJobOperations(deps),
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),
+    ...createProviderOperations(deps),
+    ...createProviderImportOperations(deps),
+    ...createActionRunOperations(deps),
     ...createConnectionOperations(deps),
     ...createSettingsOperations(deps),
     ...createUsageOperations(deps),

@@ -5,6 +5,7 @@ import { purgeExpiredTokens } from "../stores/accounts/oauth-tokens.ts";
 import { purgeEvents } from "../stores/webhooks/outbox.ts";
 import { purgeRateLimits } from "../stores/http/rate-limits.ts";
 import { purgeFirings } from "../stores/triggers/firings.ts";
+import { purgeActionRuns } from "../stores/providers/action-runs.ts";
 import { purgeDeliveries } from "../stores/webhooks/deliveries.ts";
 import { takeTurn } from "../stores/blob-sweep.ts";
 import { purgeRuns } from "../stores/runs/run-retention.ts";
@@ -13,6 +14,8 @@ import { periodically } from "../platform/periodically.ts";
 import type { Periodic } from "../platform/periodically.ts";
 
 const EVERY_MS = 60_000;
+/** Longer than any run may take: until then nothing is called a second time. */
+const ACTION_RETENTION_MS = 31 * 24 * 3_600_000;
 const BATCH = 1000;
 /** Runs have thousands of rows each. */
 const RUNS_AT_ONCE = 100;
@@ -50,6 +53,7 @@ export function startHousekeeping(
       await inBatches(() => db.system((connection) => purgeDeliveries(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeFirings(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeEvents(connection, eventRetentionMs, BATCH)));
+      await inBatches(() => db.system((connection) => purgeActionRuns(connection, ACTION_RETENTION_MS, BATCH)));
       if (runRetentionDays !== undefined) {
         await inBatches(
           () => db.system((connection) => purgeRuns(connection, runRetentionDays, RUNS_AT_ONCE)),

@@ -20,6 +20,8 @@ export const BLOB_COLUMNS: readonly BlobColumn[] = [
   { table: "skill_versions", column: "blob_key" },
   { table: "eval_imports", column: "source" },
   { table: "experiment_jobs", column: "blob_key" },
+  { table: "action_runs", column: "inputs" },
+  { table: "action_runs", column: "outputs" },
 ];
 
 /** What a key looks like, wherever it stands; more may look like one, which then is kept. */

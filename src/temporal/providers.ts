@@ -1,12 +1,16 @@
 import type { Client } from "@temporalio/client";
-import type { checkConnection } from "../../workflows/index.ts";
-import { inTime } from "./calls.ts";
-import { checkWorkflowId, taskQueues } from "./ids.ts";
+import type { checkConnection, runAction } from "../../workflows/index.ts";
+import { ignoringStarted, inTime } from "./calls.ts";
+import { actionRunWorkflowId, checkWorkflowId, taskQueues } from "./ids.ts";
 
-/** Starts the workflows of connections, and waits for them. */
+/** Starts the workflows of connections and actions, and waits for them. */
 export interface ProviderJobs {
   /** Checks a connection's credential; one check at a time. Resolves when it is done, or after `waitMs`. Rejects where it cannot be started. */
   check(connection: ConnectionToCheck, waitMs: number): Promise<void>;
+  /** Starts a run of an action unless it is under way. */
+  startAction(run: ActionRunToStart): Promise<void>;
+  /** Waits for its end, or `waitMs`, or until the signal says that nobody waits any more. */
+  actionEnded(actionRunId: string, waitMs: number, signal: AbortSignal): Promise<void>;
 }
 
 interface ConnectionToCheck {
@@ -15,7 +19,14 @@ interface ConnectionToCheck {
   readonly credential_revision: number;
 }
 
-export function createProviderJobs(client: Client, taskQueuePrefix: string): ProviderJobs {
+export interface ActionRunToStart {
+  readonly org_id: string;
+  readonly action_run_id: string;
+  readonly timeout_seconds: number;
+}
+
+/** `eager`: there is a worker of the run queue in this process. */
+export function createProviderJobs(client: Client, taskQueuePrefix: string, eager: boolean): ProviderJobs {
   const queues = taskQueues(taskQueuePrefix);
   return {
     async check({ org_id, connection_id, credential_revision }, waitMs) {
@@ -31,21 +42,32 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string): Pro
       );
       await settled(handle.result(), waitMs);
     },
+    startAction: ({ org_id, action_run_id, timeout_seconds }) =>
+      ignoringStarted(
+        client.workflow.start<typeof runAction>("runAction", {
+          args: [{ org_id, action_run_id, timeout_seconds, queue: queues.nodes }],
+          taskQueue: queues.runs,
+          workflowId: actionRunWorkflowId(action_run_id),
+          // One that has ended and left its row open (terminated by somebody, say) is followed by another.
+          workflowIdReusePolicy: "ALLOW_DUPLICATE",
+          workflowIdConflictPolicy: "FAIL",
+          requestEagerStart: eager,
+        }),
+      ),
+    actionEnded: (actionRunId, waitMs, signal) =>
+      settled(client.workflow.getHandle(actionRunWorkflowId(actionRunId)).result(), waitMs, signal),
   };
 }
 
-/** Waits for an end, good or bad, but not longer than `waitMs`. */
-async function settled(end: Promise<unknown>, waitMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
+/** Waits for an end, good or bad, but not longer than `waitMs`, nor beyond the signal. */
+async function settled(end: Promise<unknown>, waitMs: number, signal?: AbortSignal): Promise<void> {
+  let stop = (): void => undefined;
   const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, waitMs);
+    stop = resolve;
   });
-  await Promise.race([
-    end.then(
-      () => undefined,
-      () => undefined,
-    ),
-    late,
-  ]);
+  const timer = setTimeout(stop, waitMs);
+  signal?.addEventListener("abort", stop, { once: true });
+  await Promise.race([end.catch(() => undefined), late]);
   clearTimeout(timer);
+  signal?.removeEventListener("abort", stop);
 }

@@ -94,7 +94,6 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     secrets,
     knowledge,
     resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
-    providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE),
     scorer: createScorer({
       evaluation,
       embedders: knowledge.deps.embedders,
@@ -105,6 +104,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       version: VERSION,
     }),
     schedules: createSchedules(temporal.client),
+    providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE, false),
     evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     syncs: createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     runs,

@@ -36,8 +36,12 @@ const PLAIN: Ids = {
   // Kinds of triggers are everybody's.
   "createTrigger.provider_id": "millrace",
   "createTrigger.trigger_id": "schedule",
-  // Built in: everybody has them.
-  provider_id: "http",
+  // Built in, or the name of what is new.
+  "createConnection.provider_id": "http",
+  "importProvider.provider_id": "http",
+  "listProviderTriggers.provider_id": "http",
+  "getProviderTrigger.provider_id": "http",
+  "getProviderTrigger.trigger_id": "http.changed",
 };
 
 /**
@@ -140,6 +144,13 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   await jobEnd(tenant, ran.experiment_id, exported.job_id);
   // Deleted ahead of the dataset.
   const { body: draft } = await secret.post("/v2/evals/experiments", experiment);
+  const paths = { "/theirs": { get: { operationId: "getTheirs", responses: { 200: { description: "theirs" } } } } };
+  const openapi = { openapi: "3.1.0", info: { title: "theirs", version: "1" }, servers: [{ url: receiver }], paths };
+  for (const provider_id of ["theirs", "theirs-unused"]) {
+    const { status, body } = await secret.post("/v2/providers", { openapi, provider_id });
+    expect(status, JSON.stringify(body)).toBe(201);
+  }
+  const { body: action } = await secret.post("/v2/providers/http/actions/get/run", { inputs: { url: receiver } });
   return {
     ...PLAIN,
     experiment_id: ran.experiment_id,
@@ -188,6 +199,11 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     skill_id: skill?.body.skill_id,
     "deleteSkill.skill_id": otherSkill?.body.skill_id,
     connection_id,
+    provider_id: "theirs",
+    "listConnections.provider_id": "http",
+    "deleteProvider.provider_id": "theirs-unused",
+    action_id: "getTheirs",
+    action_run_id: action.action_run_id,
     "deleteConnection.connection_id": unused,
     sync_id: sync.sync_id,
   };

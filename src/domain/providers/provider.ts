@@ -1,4 +1,5 @@
-import type { Json } from "../json.ts";
+import type { Json, JsonObject } from "../json.ts";
+import type { Action, Trigger } from "./action.ts";
 import type { AuthSchemes } from "./connection.ts";
 
 export const PROVIDER_SOURCES = ["builtin", "openapi", "mcp"] as const;
@@ -26,4 +27,14 @@ export interface Provider {
   readonly auth: { readonly required: boolean; readonly schemes: AuthSchemes };
   readonly source: ProviderSource;
   readonly check?: CredentialCheck;
+  readonly actions: readonly Action[];
+  readonly triggers: readonly Trigger[];
+}
+
+/** The JSON Schema of a provider's credentials: of the one scheme it has, or one of several. */
+export function credentialSchema({ auth }: Pick<Provider, "auth">): JsonObject {
+  const schemes = Object.entries(auth.schemes).map(([scheme, { fields }]) => ({ title: scheme, ...fields }));
+  const [only] = schemes;
+  if (only === undefined) return {};
+  return schemes.length === 1 ? only : { oneOf: schemes };
 }

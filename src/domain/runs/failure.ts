@@ -8,11 +8,19 @@ export class NodeFailure extends Error {
   readonly upstream: boolean;
   /** The upstream service's Retry-After (milliseconds); a retry waits at least that long. */
   readonly retry_after_ms: number | undefined;
+  /** The status that an upstream service answered. */
+  readonly upstream_status: number | undefined;
 
   constructor(
     code: string,
     message: string,
-    options: { retryable?: boolean; upstream?: boolean; retry_after_ms?: number | undefined; cause?: unknown } = {},
+    options: {
+      retryable?: boolean;
+      upstream?: boolean;
+      retry_after_ms?: number | undefined;
+      upstream_status?: number | undefined;
+      cause?: unknown;
+    } = {},
   ) {
     // The SDK's core aborts the process on a lone surrogate, and messages quote user input.
     super(message.toWellFormed(), { cause: options.cause });
@@ -21,5 +29,6 @@ export class NodeFailure extends Error {
     this.retryable = options.retryable ?? false;
     this.upstream = options.upstream ?? false;
     this.retry_after_ms = options.retry_after_ms;
+    this.upstream_status = options.upstream_status;
   }
 }

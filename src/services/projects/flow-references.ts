@@ -2,12 +2,13 @@ import { Problem } from "../../domain/errors.ts";
 import type { ReferenceKind } from "../../domain/flow/nodes/spec.ts";
 import type { FlowReference } from "../../domain/flow/references.ts";
 import type { FlowProblem, FlowProblemCode } from "../../domain/flow/validate/problems.ts";
+import { findProvider, missingActionsOf } from "../providers/providers.ts";
+import { holdConnections } from "../../stores/providers/connections.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { Db } from "../../stores/db.ts";
 import { holdKnowledgeBases } from "../../stores/knowledge/knowledge-bases.ts";
 import { usersOf, type ReferenceUser } from "../../stores/projects/flow-references.ts";
 import { findDeadReferences } from "../../stores/projects/flow-versions.ts";
-import { holdConnections } from "../../stores/providers/connections.ts";
 import { holdSkills } from "../../stores/skills/skills.ts";
 
 /** How it is found out whether what flows refer to is there. */
@@ -40,6 +41,18 @@ const LOOKUPS: Readonly<Record<ReferenceKind, Lookup>> = {
     noun: "knowledge base",
     hint: "GET /v2/knowledge-bases lists those there are",
     missing: missingById(holdKnowledgeBases),
+  },
+  provider: {
+    code: "unknown_provider",
+    noun: "provider",
+    hint: "GET /v2/providers lists those there are",
+    missing: missingProviders,
+  },
+  action: {
+    code: "unknown_action",
+    noun: "action",
+    hint: "GET /v2/providers/{provider_id}/actions lists those there are",
+    missing: missingActions,
   },
   skill: {
     code: "unknown_skill",
@@ -116,4 +129,22 @@ async function missingSkills(db: Db, references: readonly FlowReference[]): Prom
   const latest = new Map(askable.length === 0 ? [] : await holdSkills(db, askable));
   // No version is ever deleted alone.
   return references.filter(({ id, version }) => (typeof version === "number" ? version : 1) > (latest.get(id) ?? 0));
+}
+
+async function missingProviders(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]> {
+  const known = new Map<string, boolean>();
+  for (const { id } of references) if (!known.has(id)) known.set(id, (await findProvider(db, id)) !== null);
+  return references.filter(({ id }) => known.get(id) !== true);
+}
+
+/** Their ids are those of the provider and of the action, with a slash between them: no provider has one. */
+async function missingActions(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]> {
+  const missing = await missingActionsOf(
+    db,
+    references.map(({ id }) => {
+      const [provider_id = "", ...rest] = id.split("/");
+      return { provider_id, action_id: rest.join("/") };
+    }),
+  );
+  return references.filter((_, at) => missing.has(at));
 }

@@ -42,10 +42,10 @@ export interface ConnectionToCreate {
 /** Stores a connection, not yet checked. Throws 422 for an unknown provider and a credential that it does not take. */
 export async function createConnection({ db, secrets }: Deps, wanted: ConnectionToCreate): Promise<ConnectionRow> {
   const { connection_id, org_id, name, created_by } = wanted;
-  const provider = requireProvider(wanted.provider_id);
-  const { scheme, auth } = requireScheme(provider, wanted.scheme);
-  const credential = sealCredential(secrets, connection_id, requireCredential(auth, wanted.credential));
   return await db.orgTransaction(org_id, async (connection) => {
+    const provider = await known(connection, wanted.provider_id);
+    const { scheme, auth } = requireScheme(provider, wanted.scheme);
+    const credential = sealCredential(secrets, connection_id, requireCredential(auth, wanted.credential));
     const { provider_id } = provider;
     await insertConnection(connection, { connection_id, org_id, name, provider_id, scheme, credential, created_by });
     return requireConnection(connection, connection_id);
@@ -73,7 +73,7 @@ export async function changeConnection(
     check(found);
     if (scheme !== undefined && credential === undefined)
       throw invalid(["body", "credential"], "Another scheme needs another credential");
-    const fresh = credential && requireScheme(requireProvider(found.provider_id), scheme ?? found.scheme);
+    const fresh = credential && requireScheme(await known(connection, found.provider_id), scheme ?? found.scheme);
     await updateConnection(connection, connectionId, {
       name,
       disabled,
@@ -96,8 +96,8 @@ export async function deleteConnection(db: Database, orgId: string, connectionId
   });
 }
 
-function requireProvider(providerId: string): Provider {
-  const provider = findProvider(providerId);
+async function known(db: Db, providerId: string): Promise<Provider> {
+  const provider = await findProvider(db, providerId);
   if (provider === null)
     throw invalid(["body", "provider_id"], "There is no such provider: GET /v2/providers lists them");
   return provider;

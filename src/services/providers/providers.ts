@@ -1,7 +1,129 @@
-import { findBuiltin } from "../../domain/providers/builtin/index.ts";
+import { notFound } from "../../domain/errors.ts";
+import type { Action } from "../../domain/providers/action.ts";
+import { BUILTIN_PROVIDERS, findBuiltin } from "../../domain/providers/builtin/index.ts";
+import { asAction } from "../../domain/providers/openapi/import.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
+import type { Db } from "../../stores/db.ts";
+import type { Keyset } from "../../stores/keyset.ts";
+import {
+  findImportedAction,
+  findImportedProvider,
+  importedActions,
+  holdImportedActions,
+  importedActionTexts,
+  listImportedActions,
+  listImportedProviders,
+} from "../../stores/providers/imports.ts";
+import type { ActionTexts, ImportedProviderRow } from "../../stores/providers/imports.ts";
 
-/** A provider that the organisation can use, by its id. */
-export function findProvider(providerId: string): Provider | null {
-  return findBuiltin(providerId) ?? null;
+/** A provider that the organisation can use, by its id. Actions of an imported one are not in it: see findAction. */
+export async function findProvider(db: Db, providerId: string): Promise<Provider | null> {
+  const builtin = findBuiltin(providerId);
+  if (builtin !== undefined) return builtin;
+  const row = await findImportedProvider(db, providerId);
+  return row && asProvider(row);
+}
+
+/** Throws 404 where there is none. */
+export async function requireProvider(db: Db, providerId: string): Promise<Provider> {
+  const provider = await findProvider(db, providerId);
+  if (provider === null) throw notFound("provider");
+  return provider;
+}
+
+/** All providers that the organisation can use, in no order. */
+export async function listProviders(db: Db): Promise<readonly Provider[]> {
+  return [...BUILTIN_PROVIDERS, ...(await listImportedProviders(db)).map(asProvider)];
+}
+
+export async function findAction(db: Db, provider: Provider, actionId: string): Promise<Action | null> {
+  if (provider.source === "builtin") return provider.actions.find(({ action_id }) => action_id === actionId) ?? null;
+  const action = await findImportedAction(db, provider.provider_id, actionId);
+  return action && asAction(action);
+}
+
+/** Throws 404 where there is none. */
+export async function requireAction(db: Db, provider: Provider, actionId: string): Promise<Action> {
+  const action = await findAction(db, provider, actionId);
+  if (action === null) throw notFound("action");
+  return action;
+}
+
+/** The positions of those actions that are not there. Imported ones that are stay until the transaction ends. */
+export async function missingActionsOf(
+  db: Db,
+  wanted: ReadonlyArray<{ readonly provider_id: string; readonly action_id: string }>,
+): Promise<Set<number>> {
+  const held = await holdImportedActions(
+    db,
+    wanted.filter(({ provider_id }) => findBuiltin(provider_id) === undefined),
+  );
+  const known = new Set(held.map(({ provider_id, action_id }) => `${provider_id}/${action_id}`));
+  const isThere = ({ provider_id, action_id }: { provider_id: string; action_id: string }): boolean =>
+    findBuiltin(provider_id)?.actions.some((each) => each.action_id === action_id) ??
+    known.has(`${provider_id}/${action_id}`);
+  return new Set(wanted.flatMap((each, at) => (isThere(each) ? [] : [at])));
+}
+
+/** A page of a provider's actions, by id. */
+export async function listActions(db: Db, provider: Provider, page: Keyset): Promise<readonly Action[]> {
+  if (provider.source === "builtin") return pageOfSorted(provider.actions, (each) => each.action_id, page);
+  return (await listImportedActions(db, provider.provider_id, page)).map(asAction);
+}
+
+/** A page of what is in memory, by id. */
+export function pageOfSorted<Item>(items: readonly Item[], idOf: (item: Item) => string, page: Keyset): Item[] {
+  const { beyond, ascending, limit } = page;
+  const sorted = items.toSorted((one, other) => (idOf(one) < idOf(other) === ascending ? -1 : 1));
+  const isBeyond = (id: string): boolean => beyond === null || (id !== beyond && id > beyond === ascending);
+  return sorted.filter((item) => isBeyond(idOf(item))).slice(0, limit);
+}
+
+/** The actions that have all words of a query in their ids, names or descriptions, the best ones first. */
+export async function searchActions(
+  db: Db,
+  provider: Provider,
+  query: string,
+  limit: number,
+): Promise<{ readonly actions: readonly Action[]; readonly more: boolean }> {
+  const isBuiltin = provider.source === "builtin";
+  const found = ranked(isBuiltin ? provider.actions : await importedActionTexts(db, provider.provider_id), query);
+  const ids = found.slice(0, limit).map(({ action_id }) => action_id);
+  const actions = isBuiltin
+    ? ids.flatMap((id) => provider.actions.filter(({ action_id }) => action_id === id))
+    : (await importedActions(db, provider.provider_id, ids)).map(asAction);
+  return { actions, more: found.length > limit };
+}
+
+function ranked(actions: readonly ActionTexts[], query: string): ActionTexts[] {
+  const words = wordsOf(query);
+  const scored = actions.map((action) => {
+    const [id, name] = [wordsOf(action.action_id), wordsOf(action.name)];
+    const about = wordsOf(`${action.description.human} ${action.description.llm}`);
+    const scores = words.map((word) => Math.max(3 * match(id, word), 3 * match(name, word), match(about, word)));
+    return { action, score: scores.includes(0) ? 0 : scores.reduce((sum, each) => sum + each, 0) };
+  });
+  return scored
+    .filter(({ score }) => score > 0)
+    .toSorted((one, other) => other.score - one.score || (one.action.action_id < other.action.action_id ? -1 : 1))
+    .map(({ action }) => action);
+}
+
+/** Names like listPullRequests and list_pull_requests have the same words. */
+function wordsOf(text: string): string[] {
+  return text
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== "");
+}
+
+/** A word counts more than one that only begins like it; "issues" finds "issue". */
+function match(words: readonly string[], word: string): number {
+  if (words.includes(word)) return 2;
+  return words.some((each) => each.startsWith(word) || (each.length > 3 && word.startsWith(each))) ? 1 : 0;
+}
+
+function asProvider({ provider_id, provider }: ImportedProviderRow): Provider {
+  return { ...provider, provider_id, actions: [], triggers: [] };
 }

@@ -25,6 +25,8 @@ export interface ResolvedConnection {
   readonly secrets: readonly string[];
   /** What authenticates a request. Throws NodeFailure where there is no access token to be had. */
   authorize(): Promise<Authorization>;
+  /** The same without asking anybody for a token: for what people read, once it is masked. */
+  authorization(): Authorization;
   /**
    * Sends a request authenticated, once more with a fresh access token where the service answers 401, and keeps the connection's
    * status up: a credential that is refused is an `error`, one that works again is not.
@@ -64,12 +66,13 @@ export function createConnectionResolver({
       const { connection_id, name, scheme, credential_revision } = row;
       if (row.status === "disabled")
         throw new NodeFailure("connection_disabled", `The connection "${name}" is disabled.`);
-      const provider = findProvider(row.provider_id);
+      const provider = await db.org(orgId, (connection) => findProvider(connection, row.provider_id));
       const auth = provider?.auth.schemes[scheme];
       if (!provider || !auth) {
         const message = `The provider ${row.provider_id} of the connection "${name}" is not there any more.`;
         throw new NodeFailure("connection_not_found", message);
       }
+      const known = auth;
       const credential = opened(box, connection_id, row.credential);
       const secrets = secretsOfCredential(auth, credential);
       let { status } = row;
@@ -94,7 +97,7 @@ export function createConnectionResolver({
           }
           secrets.push(token);
         }
-        return authorizationOf(scheme, auth ?? { fields: {} }, credential, token ?? null);
+        return authorizationOf(scheme, known, credential, token ?? null);
       }
 
       return {
@@ -105,6 +108,7 @@ export function createConnectionResolver({
         credential,
         secrets,
         authorize: () => authorize(),
+        authorization: () => authorizationOf(scheme, auth, credential, token ?? "token"),
         rejected,
         accepted,
         async send(call) {

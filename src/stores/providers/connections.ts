@@ -134,6 +134,18 @@ export async function updateConnection(
   );
 }
 
+/** How many connections there are of a provider. */
+export async function countConnections(db: Db, providerId: string): Promise<number> {
+  const rows = await db.query<{ count: number }>(
+    {
+      name: "count_connections",
+      text: "select count(*)::int as count from connections where org_id = current_org() and provider_id = $1::text",
+    },
+    [providerId],
+  );
+  return rows[0]?.count ?? 0;
+}
+
 export async function deleteConnection(db: Db, connectionId: string): Promise<boolean> {
   const rows = await db.query(
     { name: "delete_connection", text: `delete from connections where ${OWN} returning connection_id` },

@@ -30,6 +30,7 @@ export const EXECUTORS: Readonly<Record<NodeKind, Executor>> = {
   knowledge: executeActivity,
   llm: executeActivity,
   router: executeRouter,
+  action: executeActivity,
   map: executeMap,
   loop: executeLoop,
   subflow: executeSubflow,

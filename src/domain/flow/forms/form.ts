@@ -2,8 +2,11 @@ import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { compileRegex } from "../expressions/regex.ts";
 
-/** Longest form (characters of JSON). */
+/** Longest form (characters of JSON) that a flow may have. */
 const MAX_FORM_CHARS = 16 * 1024;
+
+/** Longest schema that data is checked against: imported ones are longer than forms. */
+const MAX_SCHEMA_CHARS = 256 * 1024;
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
@@ -25,7 +28,7 @@ export type FormCompiler = (schema: unknown) => CheckedForm;
  * and checking cost is the user's choice, so both happen where time and memory are limited. A compiler costs about 20 ms,
  * a schema a few: keep it for one task.
  */
-export function createFormCompiler(): FormCompiler {
+export function createFormCompiler(maxChars = MAX_FORM_CHARS): FormCompiler {
   const ajv = new Ajv2020({
     strict: false,
     allErrors: true,
@@ -56,8 +59,8 @@ export function createFormCompiler(): FormCompiler {
       return { ok: false, message: "A form is a JSON Schema: an object" };
     }
     const text = JSON.stringify(schema);
-    if (text.length > MAX_FORM_CHARS) {
-      return { ok: false, message: `A form is at most ${MAX_FORM_CHARS} characters of JSON` };
+    if (text.length > maxChars) {
+      return { ok: false, message: `A form is at most ${maxChars} characters of JSON` };
     }
     const dialect = "$schema" in schema ? schema.$schema : DIALECT;
     if (dialect !== DIALECT && dialect !== `${DIALECT}#`) {
@@ -69,9 +72,9 @@ export function createFormCompiler(): FormCompiler {
   };
 }
 
-/** Where the data of an answer breaks the form of its pause, which was checked when the flow was deployed. */
+/** Where data breaks a schema that was checked when it was stored: the form of a pause, the inputs of an action. */
 export function checkAnswer(schema: unknown, data: unknown): readonly FormIssue[] {
-  const form = createFormCompiler()(schema);
+  const form = createFormCompiler(MAX_SCHEMA_CHARS)(schema);
   // A form that cannot be compiled accepts no answer.
   if (!form.ok) throw new Error(`A form cannot be read: ${form.message}`);
   try {
@@ -89,7 +92,7 @@ export type CheckedValues =
 
 /** Checks values with a schema that a user wrote. */
 export function checkValues(schema: unknown, values: readonly unknown[]): CheckedValues {
-  const form = createFormCompiler()(schema);
+  const form = createFormCompiler(MAX_SCHEMA_CHARS)(schema);
   if (!form.ok) return { ok: false, message: form.message.replace(/^A form/, "A schema") };
   try {
     return { ok: true, issues: values.map((value) => form.check(value)) };
@@ -114,5 +117,7 @@ function toIssue(error: ErrorObject): FormIssue {
     const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
     return /^(0|[1-9][0-9]*)$/.test(name) ? Number(name) : name;
   });
-  return { path, message: error.message ?? "is not valid" };
+  const { additionalProperty: extra } = error.params as { additionalProperty?: unknown };
+  const what = typeof extra === "string" ? ` (${extra})` : "";
+  return { path, message: `${error.message ?? "is not valid"}${what}` };
 }

@@ -1,4 +1,5 @@
 import type { NodeKind } from "../plan/types.ts";
+import { actionSpec, type ActionConfig } from "./action.ts";
 import { approvalSpec, type ApprovalConfig } from "./approval.ts";
 import { codeSpec, type CodeConfig } from "./code.ts";
 import { conditionSpec, type ConditionConfig } from "./condition.ts";
@@ -36,6 +37,7 @@ export interface NodeConfigs {
   knowledge: KnowledgeConfig;
   llm: LlmConfig;
   router: RouterConfig;
+  action: ActionConfig;
   map: MapConfig;
   loop: LoopConfig;
   subflow: SubflowConfig;
@@ -58,6 +60,7 @@ const specs: { readonly [Kind in NodeKind]: NodeSpec<NodeConfigs[Kind]> } = {
   knowledge: knowledgeSpec,
   llm: llmSpec,
   router: routerSpec,
+  action: actionSpec,
   map: mapSpec,
   loop: loopSpec,
   subflow: subflowSpec,

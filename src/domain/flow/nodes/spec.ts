@@ -30,7 +30,7 @@ export interface ConfigFault {
 }
 
 /** What flows refer to by an id. A new kind is a word here and its lookup in services/projects/flow-references.ts. */
-export type ReferenceKind = "connection" | "project" | "knowledge_base" | "skill";
+export type ReferenceKind = "project" | "knowledge_base" | "skill" | "connection" | "provider" | "action";
 
 /** Something of the organisation that a node needs to be there. */
 export interface NodeReference {

@@ -16,6 +16,7 @@ export const NODE_KINDS = [
   "knowledge",
   "llm",
   "router",
+  "action",
   "map",
   "loop",
   "subflow",

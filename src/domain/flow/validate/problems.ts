@@ -25,8 +25,10 @@ export const FLOW_PROBLEM_CODES = [
   "setting_ignored",
   "missing_default_output",
   // What a flow refers to
-  "unknown_connection",
   "unknown_knowledge_base",
+  "unknown_connection",
+  "unknown_provider",
+  "unknown_action",
   "unknown_skill",
   "unknown_project",
   "calls_itself",

@@ -1,8 +1,49 @@
+import { below, defineAction, inputsOf, READS } from "../action.ts";
 import { apiKey, webAddress } from "../auth-fields.ts";
 import type { Provider } from "../provider.ts";
 
 /** The version of the interface that requests ask for. */
 const ANTHROPIC_VERSION = "2023-06-01";
+
+const headers = { "anthropic-version": ANTHROPIC_VERSION };
+
+const createMessage = defineAction({
+  action_id: "create_message",
+  name: "Create a message",
+  description: "Lets a model answer messages",
+  annotations: READS,
+  timeout_seconds: 300,
+  input_schema: {
+    ...inputsOf(
+      {
+        model: { type: "string", minLength: 1 },
+        max_tokens: { type: "integer", minimum: 1 },
+        messages: { type: "array", minItems: 1, items: { type: "object" }, description: "`[{role, content}]`" },
+        system: { type: "string" },
+        temperature: { type: "number", minimum: 0, maximum: 1 },
+      },
+      ["system", "temperature"],
+    ),
+    additionalProperties: true,
+  },
+  output_schema: { type: "object", properties: { content: { type: "array" }, usage: { type: "object" } } },
+  request: (inputs, { base_url }) => ({
+    method: "POST",
+    url: below(base_url, "v1/messages"),
+    headers,
+    body: { json: { ...inputs, stream: false } },
+  }),
+});
+
+const listModels = defineAction({
+  action_id: "list_models",
+  name: "List models",
+  description: "Lists the models",
+  annotations: READS,
+  input_schema: inputsOf({}),
+  output_schema: { type: "object", properties: { data: { type: "array" } } },
+  request: (_, { base_url }) => ({ method: "GET", url: below(base_url, "v1/models"), headers }),
+});
 
 export const anthropic: Provider = {
   provider_id: "anthropic",
@@ -22,5 +63,7 @@ export const anthropic: Provider = {
     },
   },
   source: "builtin",
+  actions: [createMessage, listModels],
+  triggers: [],
   check: { method: "GET", path: "/v1/models", headers: { "anthropic-version": ANTHROPIC_VERSION } },
 };

@@ -1,5 +1,151 @@
+import type { Json, JsonObject } from "../../json.ts";
+import { ADDS, asText, below, CHANGES, defineAction, inputsOf, queryOf, READS } from "../action.ts";
+import type { Action, ActionRequest } from "../action.ts";
+import type { Credential } from "../connection.ts";
 import { bearer, webAddress } from "../auth-fields.ts";
 import type { Provider } from "../provider.ts";
+
+const text = { type: "string", minLength: 1 } as const;
+/** A dot by itself, or two, would be another address. */
+const REPOSITORY_NAME = "^\\.?[A-Za-z0-9_-][A-Za-z0-9_.-]*$";
+const repository = {
+  owner: { ...text, pattern: REPOSITORY_NAME },
+  repo: { ...text, pattern: REPOSITORY_NAME },
+} as const;
+const issue = { ...repository, number: { type: "integer", minimum: 1 } } as const;
+const texts = { type: "array", items: text, maxItems: 100 } as const;
+const object = { type: "object" } as const;
+
+const HEADERS = { accept: "application/vnd.github+json", "x-github-api-version": "2022-11-28" };
+
+/** Where an action is carried out: below the repository that its inputs name. */
+function inRepository(method: string, path: (inputs: JsonObject) => string): NonNullable<Action["request"]> {
+  return ({ owner, repo, number, ...members }: JsonObject, { base_url }: Credential): ActionRequest => {
+    const part = (value: Json | undefined): string => encodeURIComponent(asText(value));
+    const url = below(base_url, `repos/${part(owner)}/${part(repo)}${path({ number: part(number), ...members })}`);
+    const rest = method === "GET" ? { query: queryOf(members) } : { body: { json: members } };
+    return { method, url, headers: HEADERS, ...rest };
+  };
+}
+
+const getRepository = defineAction({
+  action_id: "get_repository",
+  name: "Get a repository",
+  description: "Reads what is known of a repository",
+  annotations: READS,
+  input_schema: inputsOf(repository),
+  output_schema: object,
+  request: inRepository("GET", () => ""),
+});
+
+const listIssues = defineAction({
+  action_id: "list_issues",
+  name: "List issues",
+  description: "Lists the issues and pull requests of a repository, newest first",
+  annotations: READS,
+  input_schema: inputsOf(
+    {
+      ...repository,
+      state: { enum: ["open", "closed", "all"] },
+      labels: { type: "string", description: "Separated by commas" },
+      per_page: { type: "integer", minimum: 1, maximum: 100 },
+      page: { type: "integer", minimum: 1 },
+    },
+    ["state", "labels", "per_page", "page"],
+  ),
+  output_schema: { type: "array", items: object },
+  request: inRepository("GET", () => "/issues"),
+});
+
+const getIssue = defineAction({
+  action_id: "get_issue",
+  name: "Get an issue",
+  description: "Reads an issue or a pull request",
+  annotations: READS,
+  input_schema: inputsOf(issue),
+  output_schema: object,
+  request: inRepository("GET", ({ number }) => `/issues/${asText(number)}`),
+});
+
+const createIssue = defineAction({
+  action_id: "create_issue",
+  name: "Create an issue",
+  description: "Opens an issue",
+  annotations: ADDS,
+  input_schema: inputsOf({ ...repository, title: text, body: { type: "string" }, labels: texts, assignees: texts }, [
+    "body",
+    "labels",
+    "assignees",
+  ]),
+  output_schema: object,
+  request: inRepository("POST", () => "/issues"),
+});
+
+const updateIssue = defineAction({
+  action_id: "update_issue",
+  name: "Update an issue",
+  description: "Changes, closes or reopens an issue",
+  annotations: CHANGES,
+  input_schema: inputsOf(
+    {
+      ...issue,
+      title: text,
+      body: { type: "string" },
+      state: { enum: ["open", "closed"] },
+      labels: texts,
+      assignees: texts,
+    },
+    ["title", "body", "state", "labels", "assignees"],
+  ),
+  output_schema: object,
+  request: inRepository("PATCH", ({ number }) => `/issues/${asText(number)}`),
+});
+
+const addComment = defineAction({
+  action_id: "add_comment",
+  name: "Add a comment",
+  description: "Comments on an issue or a pull request",
+  annotations: ADDS,
+  input_schema: inputsOf({ ...issue, body: text }),
+  output_schema: object,
+  request: inRepository("POST", ({ number }) => `/issues/${asText(number)}/comments`),
+});
+
+const searchIssues = defineAction({
+  action_id: "search_issues",
+  name: "Search issues",
+  description: "Finds issues and pull requests by GitHub's search syntax",
+  annotations: READS,
+  input_schema: inputsOf(
+    { q: text, per_page: { type: "integer", minimum: 1, maximum: 100 }, page: { type: "integer", minimum: 1 } },
+    ["per_page", "page"],
+  ),
+  output_schema: object,
+  request: (inputs, { base_url }) => ({
+    method: "GET",
+    url: below(base_url, "search/issues"),
+    headers: HEADERS,
+    query: queryOf(inputs),
+  }),
+});
+
+const getFile = defineAction({
+  action_id: "get_file",
+  name: "Get a file",
+  description: "Reads a file of a repository as text",
+  annotations: READS,
+  input_schema: inputsOf({ ...repository, path: text, ref: { type: "string", description: "Branch, tag or commit" } }, [
+    "ref",
+  ]),
+  output_schema: { type: "object", properties: { text: { type: "string" } } },
+  request(inputs, credential) {
+    const { path, ...others } = inputs;
+    const address = asText(path).split("/").map(encodeURIComponent).join("/");
+    const request = inRepository("GET", () => `/contents/${address}`)(others, credential);
+    return { ...request, headers: { ...HEADERS, accept: "application/vnd.github.raw+json" } };
+  },
+  outputs: ({ body }) => ({ text: typeof body === "string" ? body : JSON.stringify(body) }),
+});
 
 export const github: Provider = {
   provider_id: "github",
@@ -20,5 +166,7 @@ export const github: Provider = {
     },
   },
   source: "builtin",
+  actions: [getRepository, listIssues, getIssue, createIssue, updateIssue, addComment, searchIssues, getFile],
+  triggers: [],
   check: { method: "GET", path: "/user", headers: { accept: "application/vnd.github+json" } },
 };

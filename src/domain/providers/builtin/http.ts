@@ -1,7 +1,86 @@
+import type { JsonObject } from "../../json.ts";
+import { ActionRefused, asText, defineAction, inputsOf, queryOf, READS } from "../action.ts";
+import type { ActionRequest, Trigger } from "../action.ts";
 import { apiKey, basic, bearer, clientCredentials, plain, webAddress } from "../auth-fields.ts";
+import { textOf } from "../connection.ts";
+import type { Credential } from "../connection.ts";
 import type { Provider } from "../provider.ts";
 
 const base = { base_url: webAddress("The service: the credential is sent to addresses below this one only") };
+
+const HEADER_NAME = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$";
+const place = {
+  url: {
+    type: "string",
+    minLength: 1,
+    maxLength: 8192,
+    description: "An address, or with a connection a path below its base_url",
+  },
+  headers: {
+    type: "object",
+    propertyNames: { pattern: HEADER_NAME },
+    additionalProperties: { type: "string" },
+    description: "Name to value",
+  },
+  query: { type: "object", additionalProperties: { type: ["string", "number", "boolean"] }, description: "Parameters" },
+} as const;
+
+const answer: JsonObject = {
+  type: "object",
+  properties: { status: { type: "integer" }, headers: { type: "object" }, body: {} },
+  required: ["status", "headers", "body"],
+};
+
+const get = defineAction({
+  action_id: "get",
+  name: "Get",
+  description: "Reads an address: JSON is parsed, text is text, anything else is base64",
+  annotations: READS,
+  requires_connection: false,
+  input_schema: inputsOf(place, ["headers", "query"]),
+  output_schema: answer,
+  request: (inputs, credential) => requestOf("GET", inputs, credential),
+  outputs: (response) => ({ ...response }),
+});
+
+const request = defineAction({
+  action_id: "request",
+  name: "Request",
+  description: "Sends any HTTP request",
+  llm: "Sends any HTTP request, which may change or delete things. It is never sent twice. To read, use get.",
+  annotations: { read_only: false, destructive: true, idempotent: false },
+  requires_connection: false,
+  input_schema: inputsOf(
+    {
+      method: { enum: ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] },
+      ...place,
+      body: { description: "Sent as JSON, or as it is where it is a string" },
+    },
+    ["headers", "query", "body"],
+  ),
+  output_schema: answer,
+  request: (inputs, credential) => requestOf(asText(inputs["method"]), inputs, credential),
+  outputs: (response) => ({ ...response }),
+});
+
+const changed: Trigger = {
+  trigger_id: "http.changed",
+  name: "An address changed",
+  description: "Asks an address again and again, and starts a run when the value at a JSON path has changed",
+  instructions: "Give the address, how often to ask (minutes), and the path of the value, e.g. $.version",
+  kind: "poll",
+  config_schema: inputsOf(
+    {
+      url: { type: "string", format: "uri" },
+      every_minutes: { type: "integer", minimum: 1, maximum: 10_080, default: 15 },
+      json_path: { type: "string", default: "$" },
+      connection_id: { type: "string", format: "uuid" },
+    },
+    ["every_minutes", "json_path", "connection_id"],
+  ),
+  payload_schema: inputsOf({ url: { type: "string" }, value: {}, previous: {} }),
+  sample_payload: { url: "https://example.com/status", value: "1.1.0", previous: "1.0.0" },
+};
 
 export const http: Provider = {
   provider_id: "http",
@@ -28,4 +107,34 @@ export const http: Provider = {
     },
   },
   source: "builtin",
+  actions: [get, request],
+  triggers: [changed],
 };
+
+function requestOf(method: string, inputs: JsonObject, credential: Credential): ActionRequest {
+  const { url, headers = {}, query = {}, body } = inputs;
+  const isText = typeof body === "string";
+  return {
+    method,
+    url: addressOf(asText(url), textOf(credential, "base_url")),
+    query: queryOf(query as JsonObject),
+    headers: Object.fromEntries(
+      Object.entries(headers as JsonObject).map(([name, value]) => [name.toLowerCase(), asText(value)]),
+    ),
+    ...(body === undefined
+      ? {}
+      : { body: isText ? { text: body, type: "text/plain; charset=utf-8" } : { json: body } }),
+  };
+}
+
+/** The address that is meant. Throws where a credential would leave for another service than its own. */
+function addressOf(url: string, baseUrl: string): string {
+  if (baseUrl === "") return url;
+  const root = new URL(baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`);
+  const isRelative = !/^[a-z][a-z0-9+.-]*:|^\/\//i.test(url);
+  const address = isRelative ? `${root.href}${url.replace(/^\/+/, "")}` : url;
+  const target = URL.canParse(address) ? new URL(address) : null;
+  if (target === null) throw new ActionRefused("inputs", "url: not an address");
+  if (target.origin === root.origin && `${target.pathname}/`.startsWith(root.pathname)) return address;
+  throw new ActionRefused("inputs", `url: the connection is for addresses below ${root.origin}${root.pathname} only`);
+}

@@ -10,7 +10,7 @@ import { slack } from "./slack.ts";
 import { smtp } from "./smtp.ts";
 
 /** Every provider that comes with the service. */
-const BUILTIN_PROVIDERS: readonly Provider[] = [
+export const BUILTIN_PROVIDERS: readonly Provider[] = [
   http,
   openaiCompatible,
   anthropic,

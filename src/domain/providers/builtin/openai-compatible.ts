@@ -1,7 +1,65 @@
+import { below, defineAction, inputsOf, READS } from "../action.ts";
 import { apiKey, noCredential, webAddress } from "../auth-fields.ts";
 import type { Provider } from "../provider.ts";
 
 const base = { base_url: webAddress("Up to the version, e.g. https://api.openai.com/v1 or http://localhost:11434/v1") };
+
+const messages = {
+  type: "array",
+  minItems: 1,
+  items: { type: "object", properties: { role: { type: "string" } }, required: ["role"] },
+  description: "`[{role, content}]`",
+} as const;
+
+const chat = defineAction({
+  action_id: "chat",
+  name: "Chat",
+  description: "Lets a model answer messages",
+  annotations: READS,
+  timeout_seconds: 300,
+  input_schema: {
+    ...inputsOf(
+      {
+        model: { type: "string", minLength: 1 },
+        messages,
+        temperature: { type: "number", minimum: 0, maximum: 2 },
+        max_tokens: { type: "integer", minimum: 1 },
+      },
+      ["temperature", "max_tokens"],
+    ),
+    // Endpoints differ in what else they take.
+    additionalProperties: true,
+  },
+  output_schema: { type: "object", properties: { choices: { type: "array" }, usage: { type: "object" } } },
+  request: (inputs, { base_url }) => ({
+    method: "POST",
+    url: below(base_url, "chat/completions"),
+    body: { json: { ...inputs, stream: false } },
+  }),
+});
+
+const embed = defineAction({
+  action_id: "embed",
+  name: "Embed",
+  description: "Turns texts into vectors",
+  annotations: READS,
+  input_schema: inputsOf({
+    model: { type: "string", minLength: 1 },
+    input: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 2048 },
+  }),
+  output_schema: { type: "object", properties: { data: { type: "array" } } },
+  request: (inputs, { base_url }) => ({ method: "POST", url: below(base_url, "embeddings"), body: { json: inputs } }),
+});
+
+const listModels = defineAction({
+  action_id: "list_models",
+  name: "List models",
+  description: "Lists the models of the endpoint",
+  annotations: READS,
+  input_schema: inputsOf({}),
+  output_schema: { type: "object", properties: { data: { type: "array" } } },
+  request: (_, { base_url }) => ({ method: "GET", url: below(base_url, "models") }),
+});
 
 export const openaiCompatible: Provider = {
   provider_id: "openai_compatible",
@@ -19,5 +77,7 @@ export const openaiCompatible: Provider = {
     },
   },
   source: "builtin",
+  actions: [chat, embed, listModels],
+  triggers: [],
   check: { method: "GET", path: "/models" },
 };

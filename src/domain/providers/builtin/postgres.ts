@@ -26,4 +26,6 @@ export const postgres: Provider = {
     },
   },
   source: "builtin",
+  actions: [],
+  triggers: [],
 };

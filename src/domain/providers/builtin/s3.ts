@@ -27,4 +27,6 @@ export const s3: Provider = {
     },
   },
   source: "builtin",
+  actions: [],
+  triggers: [],
 };

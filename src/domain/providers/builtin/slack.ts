@@ -1,5 +1,67 @@
+import type { Json, JsonObject } from "../../json.ts";
+import { ActionRefused, ADDS, below, defineAction, given, inputsOf, queryOf, READS } from "../action.ts";
 import { bearer, fieldsOf, webAddress } from "../auth-fields.ts";
 import type { Provider } from "../provider.ts";
+
+const message = {
+  text: { type: "string", maxLength: 40_000, description: "mrkdwn; also what notifications show" },
+  blocks: { type: "array", items: { type: "object" }, maxItems: 50, description: "Block Kit" },
+} as const;
+
+const postMessage = defineAction({
+  action_id: "post_message",
+  name: "Post a message",
+  description: "Posts a message to a channel or a thread, by the Web API (a bot token)",
+  annotations: ADDS,
+  input_schema: inputsOf(
+    {
+      channel: { type: "string", minLength: 1, description: "Id of the channel or user, or #name" },
+      ...message,
+      thread_ts: { type: "string", description: "The message that is answered" },
+    },
+    ["blocks", "thread_ts"],
+  ),
+  output_schema: { type: "object", properties: { channel: { type: "string" }, ts: { type: "string" } } },
+  request: (inputs, { base_url }) => ({
+    method: "POST",
+    url: below(base_url, "chat.postMessage"),
+    body: { json: inputs },
+  }),
+  outputs: ({ body }) => accepted(body, ["channel", "ts"]),
+});
+
+const sendToWebhook = defineAction({
+  action_id: "send_to_webhook",
+  name: "Send to a webhook",
+  description: "Posts a message to the channel of an incoming webhook",
+  annotations: ADDS,
+  input_schema: inputsOf(message, ["blocks"]),
+  output_schema: { type: "object", properties: { ok: { const: true } } },
+  request(inputs, { webhook_url }) {
+    if (typeof webhook_url !== "string")
+      throw new ActionRefused("inputs", "connection_id: the connection has no webhook_url; post_message takes a token");
+    return { method: "POST", url: webhook_url, body: { json: inputs } };
+  },
+  outputs: () => ({ ok: true }),
+});
+
+const listChannels = defineAction({
+  action_id: "list_channels",
+  name: "List channels",
+  description: "Lists the public channels",
+  annotations: READS,
+  input_schema: inputsOf({ limit: { type: "integer", minimum: 1, maximum: 1000 }, cursor: { type: "string" } }, [
+    "limit",
+    "cursor",
+  ]),
+  output_schema: { type: "object", properties: { channels: { type: "array" } } },
+  request: (inputs, { base_url }) => ({
+    method: "GET",
+    url: below(base_url, "conversations.list"),
+    query: queryOf(inputs),
+  }),
+  outputs: ({ body }) => accepted(body, ["channels", "response_metadata"]),
+});
 
 export const slack: Provider = {
   provider_id: "slack",
@@ -20,12 +82,23 @@ export const slack: Provider = {
     },
   },
   source: "builtin",
+  actions: [postMessage, sendToWebhook, listChannels],
+  triggers: [],
   check: {
     method: "POST",
     path: "/auth.test",
-    refused(body) {
-      const { ok, error } = (body ?? {}) as { ok?: unknown; error?: unknown };
-      return ok === true ? null : `Slack answers ${typeof error === "string" ? error : "no"}`;
-    },
+    refused: refusal,
   },
 };
+
+/** Slack says no with 200. */
+function refusal(body: Json): string | null {
+  const { ok, error } = (body ?? {}) as { ok?: unknown; error?: unknown };
+  return ok === true ? null : `Slack answers ${typeof error === "string" ? error : "no"}`;
+}
+
+function accepted(body: Json, members: readonly string[]): Json {
+  const no = refusal(body);
+  if (no !== null) throw new ActionRefused("upstream", no);
+  return given(Object.fromEntries(members.map((name) => [name, (body as JsonObject)[name]])));
+}

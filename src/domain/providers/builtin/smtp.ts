@@ -21,4 +21,6 @@ export const smtp: Provider = {
   icon: null,
   auth: { required: true, schemes: { basic: basic(server), none: noCredential(server) } },
   source: "builtin",
+  actions: [],
+  triggers: [],
 };

@@ -1,0 +1,22 @@
+import type { JsonObject } from "../../src/domain/json.ts";
+import type { Action } from "../../src/domain/providers/action.ts";
+import type { ActionAnswer } from "../../src/domain/providers/action-run.ts";
+import type { ResolvedConnection } from "../../src/services/providers/resolve-connection.ts";
+
+/** One execution of an action: its inputs fit its schema, its connection is there. */
+export interface ActionCall {
+  readonly org_id: string;
+  readonly action: Action;
+  readonly inputs: JsonObject;
+  readonly connection: ResolvedConnection | null;
+  /** Only say what would be done. */
+  readonly dry_run: boolean;
+  /** A UUID and more: the same whenever the same call is tried. */
+  readonly idempotency_key: string;
+  readonly signal: AbortSignal;
+  /** To be awaited right before anything is done that must not be done twice. Throws where it may have been done before. */
+  begin(): Promise<void>;
+}
+
+/** Carries out actions of a provider. Throws NodeFailure, ActionRefused, and the errors of the guarded fetch. */
+export type ActionExecutor = (call: ActionCall) => Promise<ActionAnswer>;

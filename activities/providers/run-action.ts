@@ -1,0 +1,100 @@
+import { CancelledFailure, Context } from "@temporalio/activity";
+import type { Json } from "../../src/domain/json.ts";
+import type { ActionError, ExecuteAction } from "../../src/domain/providers/action-run.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import { loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import { redactSecrets } from "../../src/platform/logging/redaction.ts";
+import type { Database } from "../../src/stores/db.ts";
+import { isConnectionError } from "../../src/stores/db.ts";
+import { whileDatabaseIsAway } from "../../src/stores/patience.ts";
+import { findActionRun, finishActionRun } from "../../src/stores/providers/action-runs.ts";
+import type { ActionRunEnd, ActionRunRow } from "../../src/stores/providers/action-runs.ts";
+
+const MAX_ATTEMPTS = 3;
+const FIRST_WAIT_MS = 500;
+const MAX_WAIT_MS = 10_000;
+/** Longest wait for a database that is gone, to write what was done. */
+const INSIST_MS = 600_000;
+/** Temporal's attempts after which a fault of ours ends the run of the action. */
+const MAX_FAULTS = 6;
+
+export interface RunActionDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly executeAction: ExecuteAction;
+}
+
+/** Carries out a run of an action and writes its end, once. */
+export function createRunAction({ db, blobs, executeAction }: RunActionDeps) {
+  return async function runAction(input: { org_id: string; action_run_id: string }): Promise<void> {
+    const { org_id, action_run_id } = input;
+    const context = Context.current();
+    const run = await db.org(org_id, (connection) => findActionRun(connection, action_run_id));
+    if (run === null || run.finished_at !== null) return;
+    const began = Date.now();
+    const end = await attempts(run, context);
+    await whileDatabaseIsAway(
+      () =>
+        db.org(org_id, (connection) =>
+          finishActionRun(connection, action_run_id, { ...end, latency_ms: Date.now() - began }),
+        ),
+      { maxMs: INSIST_MS, sleep: (ms) => context.sleep(ms) },
+    );
+  };
+
+  async function attempts(run: ActionRunRow, context: Context): Promise<Omit<ActionRunEnd, "latency_ms">> {
+    const inputs = await loadValue(blobs, run.inputs);
+    const stop = new AbortController();
+    const onCancel = (): void => stop.abort(new CancelledFailure("the worker stops"));
+    context.cancellationSignal.addEventListener("abort", onCancel, { once: true });
+    const limit = setTimeout(() => stop.abort(timeout(run)), run.timeout_seconds * 1000);
+    try {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await once(run, inputs, stop.signal);
+        } catch (thrown) {
+          const failure = ours(stop.signal.aborted ? stop.signal.reason : thrown, thrown, context.info.attempt);
+          if (!failure.retryable || attempt === MAX_ATTEMPTS || stop.signal.aborted) return failed(failure);
+          const wait = Math.max(failure.retry_after_ms ?? 0, FIRST_WAIT_MS * 2 ** (attempt - 1));
+          if (wait > MAX_WAIT_MS) return failed(failure);
+          await context.sleep(wait);
+        }
+      }
+    } finally {
+      clearTimeout(limit);
+      context.cancellationSignal.removeEventListener("abort", onCancel);
+    }
+  }
+
+  async function once(run: ActionRunRow, inputs: Json, signal: AbortSignal): Promise<Omit<ActionRunEnd, "latency_ms">> {
+    const idempotency_key = `${run.action_run_id}:action`;
+    const answer = await executeAction({ ...run, inputs, idempotency_key, signal });
+    const outputs = await storeValue(blobs, run.org_id, answer.outputs);
+    return { outputs, error: null, rendered_request: answer.rendered_request };
+  }
+}
+
+/** The failure that ends the run of the action. Throws what Temporal is to repeat: a database that is gone, a fault that may pass. */
+function ours(reason: unknown, thrown: unknown, temporalAttempt: number): NodeFailure {
+  // What is not known stays so, also where the time was up.
+  const known = thrown instanceof NodeFailure && thrown.code === "outcome_unknown" ? thrown : reason;
+  if (known instanceof NodeFailure) return known;
+  if (known instanceof CancelledFailure || isConnectionError(known) || temporalAttempt < MAX_FAULTS) throw known;
+  return new NodeFailure("internal_error", "The action could not be run because of a fault of the service.");
+}
+
+function timeout({ timeout_seconds }: ActionRunRow): NodeFailure {
+  const message = `The action did not end within its time-out of ${timeout_seconds} s.`;
+  return new NodeFailure("action_timeout", message, { upstream: true, retryable: true });
+}
+
+function failed({ code, message, retryable, upstream_status }: NodeFailure): Omit<ActionRunEnd, "latency_ms"> {
+  const error: ActionError = {
+    code,
+    message: redactSecrets(message),
+    upstream_status: upstream_status ?? null,
+    retryable,
+  };
+  return { outputs: null, error, rendered_request: null };
+}

@@ -1,0 +1,53 @@
+import { z } from "zod";
+import { jsonValueSchema } from "../../domain/json-schema.ts";
+import { ACTION_RUN_STATES } from "../../domain/providers/action-run.ts";
+import { loadValue } from "../../platform/blobs/blobs.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { ActionRunRow } from "../../stores/providers/action-runs.ts";
+
+export const actionRunSchema = z
+  .object({
+    action_run_id: z.uuid(),
+    provider_id: z.string(),
+    action_id: z.string(),
+    connection_id: z.uuid().nullable(),
+    dry_run: z.boolean(),
+    state: z.enum(ACTION_RUN_STATES),
+    successful: z.boolean().nullable().describe("Null until it has ended."),
+    outputs: jsonValueSchema.describe("By the action's output_schema; null unless it was successful."),
+    error: z
+      .object({
+        code: z
+          .string()
+          .describe(
+            "`outcome_unknown`: it was called, and nobody knows what became of it: it is never called a second time.",
+          ),
+        message: z.string(),
+        upstream_status: z.int().nullable(),
+        retryable: z.boolean(),
+      })
+      .nullable(),
+    rendered_request: jsonValueSchema.describe("What was sent, or with `dry_run` would be; secrets are masked."),
+    latency_ms: z.int().nullable(),
+    created_at: z.iso.datetime(),
+    finished_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: "ActionRun" });
+
+export async function presentActionRun(blobs: BlobStore, run: ActionRunRow): Promise<z.infer<typeof actionRunSchema>> {
+  return {
+    action_run_id: run.action_run_id,
+    provider_id: run.provider_id,
+    action_id: run.action_id,
+    connection_id: run.connection_id,
+    dry_run: run.dry_run,
+    state: run.state,
+    successful: run.finished_at === null ? null : run.error === null,
+    outputs: run.outputs === null ? null : await loadValue(blobs, run.outputs),
+    error: run.error,
+    rendered_request: run.rendered_request,
+    latency_ms: run.latency_ms,
+    created_at: run.created_at,
+    finished_at: run.finished_at,
+  };
+}

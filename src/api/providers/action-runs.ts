@@ -1,0 +1,118 @@
+import { z } from "zod";
+import { jsonValueSchema } from "../../domain/json-schema.ts";
+import { MAX_ACTION_SECONDS } from "../../domain/providers/action-run.ts";
+import { createInputCheck } from "../../services/providers/action-inputs.ts";
+import { createActionRun, requireActionRun } from "../../services/providers/action-runs.ts";
+import type { ActionRunRow } from "../../stores/providers/action-runs.ts";
+import type { ApiDeps } from "../deps.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { parsePrefer } from "../http/prefer.ts";
+import { actionRunSchema, presentActionRun } from "./action-run-presenter.ts";
+
+const id = z.string().min(1).max(200);
+const runBody = z
+  .strictObject({
+    inputs: z.record(z.string(), jsonValueSchema).default({}).describe("By the action's input_schema."),
+    connection_id: z.uuid().toLowerCase().nullish(),
+    dry_run: z.boolean().default(false).describe("Call nobody: only say what would be sent, in `rendered_request`."),
+    timeout_seconds: z.int().min(1).max(MAX_ACTION_SECONDS).optional(),
+  })
+  .meta({ id: "ActionRunCreate" });
+
+const TAG = "Providers and actions";
+
+/** `POST .../actions/{action_id}/run` and what became of it. */
+export function createActionRunOperations(deps: ApiDeps): Operation[] {
+  const { config, db, blobs, providerJobs, evaluation } = deps;
+  const service = { ...deps, checkInputs: createInputCheck(evaluation) };
+  const read = (orgId: string, actionRunId: string): Promise<ActionRunRow> =>
+    db.org(orgId, (connection) => requireActionRun(connection, actionRunId));
+  /** The run once it has ended, or as it is when the time is up. */
+  async function ended(run: ActionRunRow, waitMs: number, signal: AbortSignal): Promise<ActionRunRow> {
+    if (run.finished_at !== null || waitMs <= 0) return run;
+    await providerJobs.actionEnded(run.action_run_id, waitMs, signal);
+    return read(run.org_id, run.action_run_id);
+  }
+
+  return [
+    defineOperation({
+      id: "runAction",
+      method: "POST",
+      path: "/v2/providers/{provider_id}/actions/{action_id}/run",
+      tag: TAG,
+      summary: "Run an action",
+      description:
+        "It is accepted durably, waits for its end and answers 200 also where the action failed: `successful` and `error` tell. " +
+        `Beyond ${config.MILLRACE_SYNC_WAIT_MS / 1000} s (\`Prefer: wait=<seconds>\` shortens that, \`respond-async\` waits for nothing) it ` +
+        "answers 202, and the run goes on. Only actions that are `read_only` or `idempotent` are tried again after a failure.",
+      auth: "secret",
+      params: z.object({ provider_id: id, action_id: id }),
+      headers: z.object({
+        prefer: z.string().max(500).optional().describe("`respond-async`, `wait=<seconds>`, or both (RFC 7240)."),
+      }),
+      body: runBody,
+      bodyLimit: "run",
+      idempotent: true,
+      examples: {
+        read: { inputs: { url: "https://example.com/status" } },
+        issue: {
+          inputs: { owner: "acme", repo: "shop", title: "The search is slow" },
+          connection_id: "0197f0a0-0000-7000-8000-000000000000",
+          dry_run: true,
+        },
+      },
+      success: {
+        200: { description: "What came of it.", schema: actionRunSchema },
+        202: {
+          description: "It goes on.",
+          schema: actionRunSchema,
+          headers: { Location: "Where it can be asked for." },
+          links: {
+            get: { operationId: "getActionRun", parameters: { action_run_id: "$response.body#/action_run_id" } },
+          },
+        },
+      },
+      async handler({ params, headers, body, principal, newId, signal }) {
+        const { org_id } = principal;
+        const prefer = parsePrefer(headers.prefer);
+        const action_run_id = newId();
+        const accepted = await createActionRun(service, {
+          ...params,
+          org_id,
+          action_run_id,
+          created_by: principal.id,
+          connection_id: body.connection_id ?? null,
+          inputs: body.inputs,
+          dry_run: body.dry_run,
+          timeout_seconds: body.timeout_seconds,
+        });
+        const most = config.MILLRACE_SYNC_WAIT_MS;
+        const waitMs = prefer.respondAsync ? 0 : Math.min(most, (prefer.wait ?? Number.POSITIVE_INFINITY) * 1000);
+        const run = await ended(accepted, waitMs, signal);
+        const view = await presentActionRun(blobs, run);
+        if (run.finished_at !== null) return { status: 200, body: view };
+        return { status: 202, body: view, headers: { Location: `/v2/action-runs/${action_run_id}` } };
+      },
+    }),
+    defineOperation({
+      id: "getActionRun",
+      method: "GET",
+      path: "/v2/action-runs/{action_run_id}",
+      tag: TAG,
+      summary: "Get a run of an action",
+      auth: "secret",
+      params: z.object({ action_run_id: pathId("action run") }),
+      query: z.object({
+        wait_seconds: z.int().min(0).max(110).default(0).describe("Waits so long for it to end."),
+      }),
+      success: { 200: { description: "The run as it stands.", schema: actionRunSchema } },
+      async handler({ params: { action_run_id }, query, principal: { org_id }, signal }) {
+        const found = await read(org_id, action_run_id);
+        const run = await ended(found, Math.min(config.MILLRACE_SYNC_WAIT_MS, query.wait_seconds * 1000), signal);
+        return { status: 200, body: await presentActionRun(blobs, run) };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,182 @@
+import { z } from "zod";
+import { notFound } from "../../domain/errors.ts";
+import type { Action, Trigger } from "../../domain/providers/action.ts";
+import type { Provider } from "../../domain/providers/provider.ts";
+import {
+  listActions,
+  listProviders,
+  pageOfSorted,
+  requireAction,
+  requireProvider,
+  searchActions,
+} from "../../services/providers/providers.ts";
+import type { Keyset } from "../../stores/keyset.ts";
+import type { ApiDeps } from "../deps.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import type { ListQuery } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import {
+  actionSchema,
+  presentAction,
+  presentProvider,
+  presentTrigger,
+  providerSchema,
+  triggerSchema,
+} from "./provider-presenter.ts";
+
+/** Ids of providers, actions and triggers. What cannot be one is as good as an unknown one. */
+const id = z.string().min(1).max(200);
+const params = z.object({ provider_id: id });
+const actionParams = params.extend({ action_id: id });
+const triggerParams = params.extend({ trigger_id: id });
+// By id: they come with the service or an import, all at once.
+const byId = listQuery.extend({ order: z.enum(["asc", "desc"]).default("asc").describe("By id.") });
+
+const TAG = "Providers and actions";
+const LISTS = { tag: TAG, auth: "secret", problems: ["invalid_cursor", "cursor_mismatch"] } as const;
+
+/** `/v2/providers`: what actions, triggers and connections are of. */
+export function createProviderOperations({ db }: ApiDeps): Operation[] {
+  const require = (orgId: string, providerId: string): Promise<Provider> =>
+    db.org(orgId, (connection) => requireProvider(connection, providerId));
+
+  return [
+    defineOperation({
+      ...LISTS,
+      id: "listProviders",
+      method: "GET",
+      path: "/v2/providers",
+      summary: "List providers",
+      query: byId,
+      success: { 200: { description: "A page of providers.", schema: pageOf(providerSchema, "ProviderPage") } },
+      async handler({ query, principal: { org_id } }) {
+        const all = await db.org(org_id, listProviders);
+        const idOf = (each: Provider): string => each.provider_id;
+        const fetch = async (page: Keyset) => pageOfSorted(all, idOf, page);
+        return pageById("providers", org_id, query, fetch, idOf, presentProvider);
+      },
+    }),
+    defineOperation({
+      id: "getProvider",
+      method: "GET",
+      path: "/v2/providers/{provider_id}",
+      tag: TAG,
+      summary: "Get a provider",
+      auth: "secret",
+      params,
+      success: { 200: { description: "The provider.", schema: providerSchema } },
+      async handler({ params: { provider_id }, principal: { org_id } }) {
+        return { status: 200, body: presentProvider(await require(org_id, provider_id)) };
+      },
+    }),
+    defineOperation({
+      ...LISTS,
+      id: "listActions",
+      method: "GET",
+      path: "/v2/providers/{provider_id}/actions",
+      summary: "List or search a provider's actions",
+      params,
+      query: byId.extend({
+        query: z
+          .string()
+          .trim()
+          .min(1)
+          .max(200)
+          .optional()
+          .describe(
+            "Words that have to be in the action's id, name or description: the best ones come first, on one page.",
+          ),
+      }),
+      success: { 200: { description: "A page of actions.", schema: pageOf(actionSchema, "ActionPage") } },
+      async handler({ params: { provider_id }, query, principal: { org_id } }) {
+        const provider = await require(org_id, provider_id);
+        const present = (action: Action) => presentAction(provider_id, action);
+        const words = query.query;
+        if (words !== undefined) {
+          const { actions, more } = await db.org(org_id, (connection) =>
+            searchActions(connection, provider, words, query.page_size),
+          );
+          return { status: 200, body: { data: actions.map(present), cursor: null, has_more: more } };
+        }
+        const fetch = (page: Keyset) => db.org(org_id, (connection) => listActions(connection, provider, page));
+        return pageById(`actions of ${provider_id}`, org_id, query, fetch, (each) => each.action_id, present);
+      },
+    }),
+    defineOperation({
+      id: "getAction",
+      method: "GET",
+      path: "/v2/providers/{provider_id}/actions/{action_id}",
+      tag: TAG,
+      summary: "Get an action",
+      auth: "secret",
+      params: actionParams,
+      success: {
+        200: {
+          description: "The action.",
+          schema: actionSchema,
+          links: {
+            run: {
+              operationId: "runAction",
+              parameters: { provider_id: "$response.body#/provider_id", action_id: "$response.body#/action_id" },
+            },
+          },
+        },
+      },
+      async handler({ params: { provider_id, action_id }, principal: { org_id } }) {
+        const action = await db.org(org_id, async (connection) =>
+          requireAction(connection, await requireProvider(connection, provider_id), action_id),
+        );
+        return { status: 200, body: presentAction(provider_id, action) };
+      },
+    }),
+    defineOperation({
+      ...LISTS,
+      id: "listProviderTriggers",
+      method: "GET",
+      path: "/v2/providers/{provider_id}/triggers",
+      summary: "List a provider's triggers",
+      params,
+      query: byId,
+      success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema, "ProviderTriggerPage") } },
+      async handler({ params: { provider_id }, query, principal: { org_id } }) {
+        const { triggers } = await require(org_id, provider_id);
+        const idOf = (each: Trigger): string => each.trigger_id;
+        const fetch = async (page: Keyset) => pageOfSorted(triggers, idOf, page);
+        return pageById(`triggers of ${provider_id}`, org_id, query, fetch, idOf, (trigger) =>
+          presentTrigger(provider_id, trigger),
+        );
+      },
+    }),
+    defineOperation({
+      id: "getProviderTrigger",
+      method: "GET",
+      path: "/v2/providers/{provider_id}/triggers/{trigger_id}",
+      tag: TAG,
+      summary: "Get a trigger",
+      auth: "secret",
+      params: triggerParams,
+      success: { 200: { description: "The trigger.", schema: triggerSchema } },
+      async handler({ params: { provider_id, trigger_id }, principal: { org_id } }) {
+        const { triggers } = await require(org_id, provider_id);
+        const trigger = triggers.find((each) => each.trigger_id === trigger_id);
+        if (trigger === undefined) throw notFound("trigger");
+        return { status: 200, body: presentTrigger(provider_id, trigger) };
+      },
+    }),
+  ];
+}
+
+/** A page by id. */
+async function pageById<Item, Shown>(
+  list: string,
+  orgId: string,
+  query: ListQuery,
+  fetch: (page: Keyset) => Promise<readonly Item[]>,
+  idOf: (item: Item) => string,
+  present: (item: Item) => Shown,
+): Promise<{ status: number; body: unknown }> {
+  const isId = (text: string): boolean => text.length <= 200;
+  const rows = async (page: Keyset): Promise<Item[]> => [...(await fetch(page))];
+  return { status: 200, body: await listPage({ list, orgId, query, fetch: rows, idOf, present, isId }) };
+}

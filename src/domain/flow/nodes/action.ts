@@ -1,0 +1,33 @@
+import { z } from "zod";
+import { jsonValueSchema } from "../../json-schema.ts";
+import { liquidInside, NETWORK_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+
+export const actionConfig = z.strictObject({
+  provider_id: z.string().min(1).max(200).describe("GET /v2/providers lists them"),
+  action_id: z.string().min(1).max(200).describe("One of the provider's actions"),
+  connection_id: z.uuid().toLowerCase().exactOptional().describe("The credential that it is done with"),
+  inputs: z
+    .record(z.string().min(1).max(200), jsonValueSchema)
+    .default({})
+    .describe("By the action's input_schema; Liquid in every string. Text for what is no string is read as JSON"),
+});
+export type ActionConfig = z.infer<typeof actionConfig>;
+
+export const actionSpec: NodeSpec<ActionConfig> = {
+  description: "Runs an action of a provider",
+  config: actionConfig,
+  effect: true,
+  execution: () => "activity",
+  handles: () => ONLY_OUT,
+  expressions: ({ inputs }) => liquidInside(inputs, "inputs"),
+  references: ({ provider_id, action_id, connection_id }) => [
+    { kind: "provider", id: provider_id, path: ["provider_id"] },
+    { kind: "action", id: `${provider_id}/${action_id}`, path: ["action_id"] },
+    ...(connection_id === undefined
+      ? []
+      : [{ kind: "connection" as const, id: connection_id, path: ["connection_id"] }]),
+  ],
+  retry: NETWORK_RETRY,
+  timeout_ms: 60_000,
+  io: { output: () => ({}) },
+};

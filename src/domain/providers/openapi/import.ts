@@ -1,0 +1,346 @@
+import type { Json, JsonObject } from "../../json.ts";
+import type { Action, ActionAnnotations } from "../action.ts";
+import { apiKey, basic, bearer, clientCredentials, noCredential, webAddress } from "../auth-fields.ts";
+import type { AuthScheme, AuthSchemes, ConnectionScheme } from "../connection.ts";
+import type { Provider } from "../provider.ts";
+import { isObject, listOf, MAX_OPERATIONS, membersOf, readDocument, refuse, textOf } from "./document.ts";
+import type { OpenApiDocument } from "./document.ts";
+import { BODY_INPUT, operationRequest } from "./operation.ts";
+import type { OperationCall, OperationParameter } from "./operation.ts";
+import { createSchemaReader } from "./schemas.ts";
+import type { SchemaReader } from "./schemas.ts";
+
+/** Longest schemas of an action (characters of JSON, about). */
+const MAX_INPUT_CHARS = 64 * 1024;
+const MAX_OUTPUT_CHARS = 8 * 1024;
+/** Longest all actions may be together. */
+const MAX_TOTAL_CHARS = 64 * 1024 * 1024;
+const MAX_DESCRIPTION = 2000;
+const METHODS = ["get", "put", "post", "delete", "patch", "head", "options"] as const;
+/** Headers that the request itself decides. */
+const IGNORED_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "authorization"]);
+
+/** An action as it is stored: its request is data. */
+export interface ImportedAction extends Omit<Action, "request" | "outputs"> {
+  readonly operation: OperationCall;
+}
+
+export interface ImportedProvider {
+  readonly provider: Omit<Provider, "provider_id" | "actions" | "triggers" | "check">;
+  readonly actions: readonly ImportedAction[];
+}
+
+/** An imported action as everything else uses it. */
+export function asAction({ operation, ...action }: ImportedAction): Action {
+  return { ...action, request: (inputs, credential) => operationRequest(operation, inputs, credential) };
+}
+
+/** Makes a provider of an OpenAPI document: each operation is an action. `address` is where the document came from. Throws 422. */
+export function importOpenApi(value: unknown, address: string | null): ImportedProvider {
+  const document = readDocument(value);
+  const { root } = document;
+  const info = document.resolve(root["info"]);
+  const server = serverOf(root["servers"], address);
+  const reader = createSchemaReader(document);
+  const secured = requirementOf(root["security"]) ?? false;
+  const actions: ImportedAction[] = [];
+  const taken = new Set<string>();
+  let chars = 0;
+  for (const [path, item] of membersOf(root["paths"])) {
+    const shared = document.resolve(item);
+    for (const method of METHODS) {
+      if (!isObject(shared[method])) continue;
+      if (actions.length === MAX_OPERATIONS) refuse(`A document has at most ${MAX_OPERATIONS} operations`, "paths");
+      const action = actionOf({
+        document,
+        reader,
+        path,
+        method,
+        shared,
+        operation: shared[method],
+        server,
+        address,
+        secured,
+        taken,
+      });
+      chars += JSON.stringify(action).length;
+      if (chars > MAX_TOTAL_CHARS) refuse("The document's operations are too long together", "paths");
+      actions.push(action);
+    }
+  }
+  if (actions.length === 0) refuse("The document has no operations", "paths");
+  return {
+    provider: {
+      provider_version: textOf(info["version"]).slice(0, 100) || "1",
+      name: textOf(info["title"]).trim().slice(0, 200) || "Imported",
+      description: textOf(info["description"]).trim().slice(0, MAX_DESCRIPTION),
+      provider_group: ["imported"],
+      tags: listOf(root["tags"])
+        .slice(0, 50)
+        .map((tag) => textOf(document.resolve(tag)["name"]).slice(0, 100))
+        .filter((tag) => tag !== ""),
+      icon: null,
+      auth: {
+        required: actions.some(({ requires_connection }) => requires_connection),
+        schemes: schemesOf(document, server),
+      },
+      source: "openapi",
+    },
+    actions,
+  };
+}
+
+interface OperationContext {
+  readonly document: OpenApiDocument;
+  readonly reader: SchemaReader;
+  readonly path: string;
+  readonly method: (typeof METHODS)[number];
+  readonly shared: JsonObject;
+  readonly operation: JsonObject;
+  readonly server: string;
+  readonly address: string | null;
+  readonly secured: boolean;
+  readonly taken: Set<string>;
+}
+
+function actionOf(context: OperationContext): ImportedAction {
+  const { document, reader, path, method, shared, operation, taken } = context;
+  const place = ["paths", path, method] as const;
+  const parameters = parametersOf(context);
+  const body = bodyOf(document, operation["requestBody"]);
+  const properties: Array<[string, Json]> = [];
+  const required: string[] = [];
+  const $defs: Record<string, Json> = {};
+  const add = (name: string, schema: Json | undefined, description: string, isRequired: boolean): void => {
+    const { $defs: defs, ...own } = reader.read(schema, "request", MAX_INPUT_CHARS);
+    Object.assign($defs, defs);
+    properties.push([name, description === "" ? own : { ...own, description: description.slice(0, MAX_DESCRIPTION) }]);
+    if (isRequired) required.push(name);
+  };
+  for (const { call, given } of parameters) {
+    const [content] = membersOf(given["content"]);
+    const schema = content ? document.resolve(content[1])["schema"] : given["schema"];
+    add(
+      call.input,
+      schema ?? { type: "string" },
+      textOf(given["description"]),
+      call.in === "path" || given["required"] === true,
+    );
+  }
+  if (body) {
+    const schema = body.call.kind === "binary" ? { type: "string", contentEncoding: "base64" } : body.schema;
+    const hint = body.call.kind === "multipart" ? "A file is {filename, content_base64, content_type}. " : "";
+    const files = body.call.kind === "multipart" ? withFiles(document.resolve(schema)) : schema;
+    add(
+      BODY_INPUT,
+      files,
+      hint + textOf(body.given["description"]),
+      body.given["required"] === true ||
+        (method === "post" && body.given["required"] !== false && body.call.kind === "binary"),
+    );
+  }
+  const summary = textOf(operation["summary"]).trim();
+  const description = textOf(operation["description"]).trim();
+  const own = operation["servers"] ?? shared["servers"];
+  const id = actionId(textOf(operation["operationId"]) || `${method}_${path}`, taken);
+  return {
+    action_id: id,
+    name: (summary || id).slice(0, 200),
+    description: {
+      human: (description || summary).slice(0, MAX_DESCRIPTION),
+      llm: [summary, description === summary ? "" : description, `(${method.toUpperCase()} ${path})`]
+        .filter((part) => part !== "")
+        .join(" ")
+        .slice(0, MAX_DESCRIPTION),
+    },
+    input_schema: {
+      type: "object",
+      properties: Object.fromEntries(properties),
+      required,
+      additionalProperties: false,
+      ...(Object.keys($defs).length > 0 ? { $defs } : {}),
+    },
+    output_schema: outputOf(context),
+    annotations: annotationsOf(method),
+    requires_connection: requirementOf(operation["security"]) ?? context.secured,
+    timeout_seconds: 60,
+    version: "1",
+    operation: {
+      method: method.toUpperCase(),
+      server: own === undefined ? context.server : serverOf(own, context.address),
+      ...(own === undefined ? {} : { own_server: true as const }),
+      path: path.startsWith("/") ? path : refuse("A path begins with /", ...place),
+      parameters: parameters.map(({ call }) => call),
+      body: body?.call ?? null,
+    },
+  };
+}
+
+/** What RFC 9110 says of methods. */
+function annotationsOf(method: string): ActionAnnotations {
+  const read_only = method === "get" || method === "head" || method === "options";
+  return {
+    read_only,
+    destructive: method === "delete" || method === "put" || method === "patch",
+    idempotent: read_only || method === "put" || method === "delete",
+  };
+}
+
+function actionId(wanted: string, taken: Set<string>): string {
+  const base =
+    wanted
+      .replaceAll(/[^A-Za-z0-9_.-]+/g, "_")
+      .replaceAll(/^_+|_+$/g, "")
+      .slice(0, 120) || "operation";
+  let id = base;
+  for (let n = 2; taken.has(id); n += 1) id = `${base}_${n}`;
+  taken.add(id);
+  return id;
+}
+
+/** The parameters of an operation: its own, and those of its path that it does not replace. */
+function parametersOf({
+  document,
+  shared,
+  operation,
+}: OperationContext): Array<{ call: OperationParameter; given: JsonObject }> {
+  const all = new Map<string, JsonObject>();
+  for (const each of [...listOf(shared["parameters"]), ...listOf(operation["parameters"])]) {
+    const given = document.resolve(each);
+    all.set(`${textOf(given["in"])} ${textOf(given["name"])}`, given);
+  }
+  const inputs = new Set([BODY_INPUT]);
+  return [...all.values()].flatMap((given) => {
+    const [name, where] = [textOf(given["name"]), textOf(given["in"])];
+    if (name === "" || !isPlace(where)) return [];
+    if (where === "header" && IGNORED_HEADERS.has(name.toLowerCase())) return [];
+    // A cookie or header of this name cannot be sent; a parameter can.
+    if (where !== "query" && where !== "path" && !/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) return [];
+    let input = name === "__proto__" ? "proto" : name;
+    if (inputs.has(input)) input = `${input}_${where}`;
+    inputs.add(input);
+    const style = textOf(given["style"]) || (where === "query" || where === "cookie" ? "form" : "simple");
+    const explode = typeof given["explode"] === "boolean" ? given["explode"] : style === "form";
+    const json = isObject(given["content"]) ? { json: true as const } : {};
+    return [{ call: { name, in: where, input, style, explode, ...json }, given }];
+  });
+}
+
+function isPlace(text: string): text is OperationParameter["in"] {
+  return text === "path" || text === "query" || text === "header" || text === "cookie";
+}
+
+interface Body {
+  readonly call: NonNullable<OperationCall["body"]>;
+  readonly schema: Json | undefined;
+  readonly given: JsonObject;
+}
+
+const KINDS: ReadonlyArray<readonly [RegExp, NonNullable<OperationCall["body"]>["kind"]]> = [
+  [/^application\/(?:[\w.+-]+\+)?json\b/i, "json"],
+  [/^application\/x-www-form-urlencoded\b/i, "form"],
+  [/^multipart\//i, "multipart"],
+  [/^text\/|^application\/(?:xml|[\w.+-]+\+xml)\b/i, "text"],
+  [/./, "binary"],
+];
+
+/** The body of an operation in the kind that says most; JSON where there is a choice. */
+function bodyOf(document: OpenApiDocument, value: Json | undefined): Body | undefined {
+  if (value === undefined) return undefined;
+  const given = document.resolve(value);
+  for (const [pattern, kind] of KINDS) {
+    const found = membersOf(given["content"]).find(([type]) => pattern.test(type));
+    if (!found) continue;
+    const [type, media] = found;
+    // A range is no type that can be sent.
+    const sent = type.includes("*") ? (kind === "text" ? "text/plain" : "application/octet-stream") : type;
+    return { call: { kind, type: sent }, schema: document.resolve(media)["schema"], given };
+  }
+  return undefined;
+}
+
+/** Members that are bytes become files. */
+function withFiles(schema: JsonObject): JsonObject {
+  const file: JsonObject = {
+    type: "object",
+    properties: { filename: { type: "string" }, content_base64: { type: "string" }, content_type: { type: "string" } },
+    required: ["content_base64"],
+  };
+  const isFile = (each: Json): boolean =>
+    isObject(each) && (each["format"] === "binary" || each["contentMediaType"] !== undefined);
+  const properties = membersOf(schema["properties"]).map(([name, each]) => {
+    if (isFile(each)) return [name, file] as const;
+    const items = isObject(each) ? each["items"] : undefined;
+    return [name, items !== undefined && isFile(items) ? { type: "array", items: file } : each] as const;
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+/** The schema of the answer: of the first 2xx that is JSON. */
+function outputOf({ document, reader, operation }: OperationContext): JsonObject {
+  for (const [status, value] of membersOf(operation["responses"])) {
+    if (!/^2|^default$/.test(status)) continue;
+    const json = membersOf(document.resolve(value)["content"]).find(([type]) => /json/i.test(type));
+    if (json) return reader.read(document.resolve(json[1])["schema"], "response", MAX_OUTPUT_CHARS);
+  }
+  return {};
+}
+
+/** Whether a credential is needed; undefined where nothing is said. */
+function requirementOf(security: Json | undefined): boolean | undefined {
+  if (!Array.isArray(security)) return undefined;
+  return security.length > 0 && !security.some((each: Json) => isObject(each) && Object.keys(each).length === 0);
+}
+
+/** The first server, with the defaults of its variables; "" where there is none with a whole address. */
+function serverOf(servers: Json | undefined, address: string | null): string {
+  const [first] = listOf(servers);
+  const given = isObject(first) ? first : {};
+  const variables = isObject(given["variables"]) ? given["variables"] : {};
+  const url = (textOf(given["url"]) || "/").replaceAll(/\{([^{}]+)\}/g, (_, name: string) => {
+    const variable = variables[name];
+    return isObject(variable) ? textOf(variable["default"]) : "";
+  });
+  const base = address ?? undefined;
+  if (!URL.canParse(url, base)) return "";
+  const { protocol, href, username } = new URL(url, base);
+  return /^https?:$/.test(protocol) && username === "" ? href.replace(/\/$/, "") : "";
+}
+
+/** The ways to authenticate that the document names; the first of each kind. */
+function schemesOf(document: OpenApiDocument, server: string): AuthSchemes {
+  const base = {
+    base_url: webAddress(
+      "The service: the credential is sent to addresses below this one only",
+      server === "" ? {} : { default: server },
+    ),
+  };
+  const schemes: { [Scheme in ConnectionScheme]?: AuthScheme } = {};
+  for (const [, value] of membersOf(document.resolve(document.root["components"])["securitySchemes"])) {
+    const found = schemeOf(document.resolve(value), base);
+    if (found) schemes[found[0]] ??= found[1];
+  }
+  return Object.keys(schemes).length > 0 ? schemes : { none: noCredential(base) };
+}
+
+function schemeOf(
+  given: JsonObject,
+  base: Readonly<Record<string, JsonObject>>,
+): [ConnectionScheme, AuthScheme] | undefined {
+  const type = textOf(given["type"]);
+  if (type === "apiKey") {
+    const [where, name] = [textOf(given["in"]), textOf(given["name"])];
+    const isKnown = where === "header" || where === "query" || where === "cookie";
+    return isKnown && name !== "" ? ["api_key", apiKey({ in: where, name }, base)] : undefined;
+  }
+  if (type === "http")
+    return textOf(given["scheme"]).toLowerCase() === "basic" ? ["basic", basic(base)] : ["bearer", bearer(base)];
+  if (type === "openIdConnect") return ["bearer", bearer(base)];
+  if (type !== "oauth2") return undefined;
+  const flows = isObject(given["flows"]) ? given["flows"] : {};
+  const flow = flows["clientCredentials"];
+  if (!isObject(flow)) return ["bearer", bearer(base)];
+  const url = textOf(flow["tokenUrl"]);
+  const token_url = webAddress("Where access tokens are asked for", /^https?:\/\//.test(url) ? { default: url } : {});
+  return ["oauth2_client_credentials", clientCredentials({ ...base, token_url })];
+}

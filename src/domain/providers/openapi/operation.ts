@@ -1,0 +1,133 @@
+import type { Json, JsonObject } from "../../json.ts";
+import { ActionRefused, asText, below } from "../action.ts";
+import type { ActionRequest, BodyPart, RequestBody } from "../action.ts";
+import { textOf } from "../connection.ts";
+import type { Credential } from "../connection.ts";
+
+/** A parameter of an operation, and the member of the inputs that it takes. */
+export interface OperationParameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header" | "cookie";
+  readonly input: string;
+  readonly explode: boolean;
+  /** `form`, `simple`, `deepObject`, `spaceDelimited`, `pipeDelimited`. */
+  readonly style: string;
+  /** The value is sent as JSON. */
+  readonly json?: true;
+}
+
+/** The request of an imported operation, as it is stored. */
+export interface OperationCall {
+  readonly method: string;
+  /** Where it is called without a connection; "" where the document does not say. */
+  readonly server: string;
+  /** Whether it has a server of its own, beside the document's. */
+  readonly own_server?: true;
+  readonly path: string;
+  readonly parameters: readonly OperationParameter[];
+  readonly body: { readonly kind: "json" | "form" | "multipart" | "text" | "binary"; readonly type: string } | null;
+}
+
+/** The member of the inputs that a request's body is in. */
+export const BODY_INPUT = "body";
+
+const DELIMITERS: Readonly<Record<string, string>> = { spaceDelimited: " ", pipeDelimited: "|" };
+
+/** The request of an imported operation on these inputs. Throws ActionRefused. */
+export function operationRequest(call: OperationCall, inputs: JsonObject, credential: Credential): ActionRequest {
+  const query: Array<readonly [string, string]> = [];
+  const headers: Record<string, string> = {};
+  const cookies: string[] = [];
+  let { path } = call;
+  for (const parameter of call.parameters) {
+    const value = inputs[parameter.input];
+    if (parameter.in === "path") {
+      path = path.replaceAll(`{${parameter.name}}`, pathPart(parameter, value));
+    } else if (value !== undefined && value !== null) {
+      if (parameter.in === "query") query.push(...queryPairs(parameter, value));
+      if (parameter.in === "header") headers[parameter.name.toLowerCase()] = flat(value, ",");
+      if (parameter.in === "cookie") cookies.push(`${parameter.name}=${encodeURIComponent(flat(value, ","))}`);
+    }
+  }
+  if (cookies.length > 0) headers["cookie"] = cookies.join("; ");
+  const given = inputs[BODY_INPUT];
+  const body = call.body === null || given === undefined ? undefined : bodyOf(call.body, given);
+  return {
+    method: call.method,
+    url: below(serverOf(call, credential), path),
+    query,
+    headers,
+    ...(body ? { body } : {}),
+  };
+}
+
+/** A credential goes to the service that it was stored for, whatever the document says by now. */
+function serverOf({ server, own_server }: OperationCall, credential: Credential): string {
+  const base = textOf(credential, "base_url");
+  if (base !== "" && !(own_server && URL.canParse(server) && new URL(server).origin === new URL(base).origin))
+    return base;
+  if (server === "")
+    throw new ActionRefused("inputs", "connection_id: the document names no server: use a connection with a base_url");
+  return server;
+}
+
+function pathPart({ name, style, explode }: OperationParameter, value: Json | undefined): string {
+  const text = encodeURIComponent(flat(value, ","));
+  if (text === "" || /^\.{1,2}$/.test(text))
+    throw new ActionRefused("inputs", `${name}: "${text}" cannot be part of a path`);
+  if (style === "label") return `.${text}`;
+  return style === "matrix" && !explode ? `;${encodeURIComponent(name)}=${text}` : text;
+}
+
+function queryPairs({ name, style, explode, json }: OperationParameter, value: Json): Array<readonly [string, string]> {
+  if (json) return [[name, JSON.stringify(value)]];
+  if (Array.isArray(value)) {
+    if (explode) return value.map((each: Json): readonly [string, string] => [name, asText(each)]);
+    return [[name, value.map((each: Json) => asText(each)).join(DELIMITERS[style] ?? ",")]];
+  }
+  if (typeof value !== "object" || value === null) return [[name, asText(value)]];
+  const members = Object.entries(value as JsonObject);
+  if (style === "deepObject")
+    return members.map(([key, each]): readonly [string, string] => [`${name}[${key}]`, asText(each)]);
+  if (explode) return members.map(([key, each]): readonly [string, string] => [key, asText(each)]);
+  return [[name, flat(value, ",")]];
+}
+
+function flat(value: Json | undefined, delimiter: string): string {
+  if (Array.isArray(value)) return value.map((each: Json) => asText(each)).join(delimiter);
+  if (typeof value !== "object" || value === null) return asText(value);
+  return Object.entries(value as JsonObject)
+    .flatMap(([key, each]) => [key, asText(each)])
+    .join(delimiter);
+}
+
+function bodyOf({ kind, type }: NonNullable<OperationCall["body"]>, value: Json): RequestBody {
+  switch (kind) {
+    case "json":
+      return type === "application/json" ? { json: value } : { text: JSON.stringify(value), type };
+    case "text":
+      return { text: asText(value), type };
+    case "binary":
+      return { bytes: Buffer.from(asText(value), "base64"), type };
+    case "form":
+      return {
+        form: Object.entries(value as JsonObject).flatMap(([name, each]) =>
+          (Array.isArray(each) ? each : [each]).map((one: Json): readonly [string, string] => [name, asText(one)]),
+        ),
+      };
+    case "multipart":
+      return { parts: Object.entries(value as JsonObject).flatMap(([name, each]) => partsOf(name, each)) };
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** A file is `{filename, content_base64, content_type*}`; anything else is a field. */
+function partsOf(name: string, value: Json): BodyPart[] {
+  if (Array.isArray(value)) return value.flatMap((each: Json) => partsOf(name, each));
+  if (typeof value !== "object" || value === null) return [{ name, content: asText(value) }];
+  const { filename, content_base64, content_type } = value as JsonObject;
+  if (typeof content_base64 !== "string") return [{ name, content: JSON.stringify(value), type: "application/json" }];
+  const type = asText(content_type) || "application/octet-stream";
+  return [{ name, content: Buffer.from(content_base64, "base64"), filename: asText(filename) || name, type }];
+}

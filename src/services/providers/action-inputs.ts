@@ -1,0 +1,27 @@
+import { createFormCompiler } from "../../domain/flow/forms/form.ts";
+import type { CheckedForm, FormIssue } from "../../domain/flow/forms/form.ts";
+import type { Json } from "../../domain/json.ts";
+import type { Action } from "../../domain/providers/action.ts";
+import type { Provider } from "../../domain/providers/provider.ts";
+import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
+
+/** Where inputs break the schema of an action. */
+export type CheckInputs = (
+  orgId: string,
+  provider: Pick<Provider, "source">,
+  action: Action,
+  inputs: Json,
+) => Promise<readonly FormIssue[]>;
+
+/** Schemas of ours are compiled once; those that somebody imported are checked where time and memory are limited. */
+export function createInputCheck(evaluation: Pick<Evaluation, "answer">): CheckInputs {
+  const compile = createFormCompiler();
+  const known = new Map<Action, CheckedForm>();
+  return async (orgId, { source }, action, inputs) => {
+    if (source !== "builtin") return evaluation.answer(orgId, action.input_schema, inputs);
+    const form = known.get(action) ?? compile(action.input_schema);
+    known.set(action, form);
+    if (!form.ok) throw new Error(`the inputs of ${action.action_id} cannot be read: ${form.message}`);
+    return form.check(inputs);
+  };
+}

@@ -1,0 +1,106 @@
+import { invalid, notFound, ValidationProblem } from "../../domain/errors.ts";
+import type { Json } from "../../domain/json.ts";
+import { MAX_ACTION_SECONDS } from "../../domain/providers/action-run.ts";
+import { storeValue } from "../../platform/blobs/blobs.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
+import { periodically } from "../../platform/periodically.ts";
+import type { Periodic } from "../../platform/periodically.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { findActionRun, insertActionRun, takeUnfinishedActionRuns } from "../../stores/providers/action-runs.ts";
+import type { ActionRunRow } from "../../stores/providers/action-runs.ts";
+import { findConnection } from "../../stores/providers/connections.ts";
+import type { ProviderJobs } from "../../temporal/providers.ts";
+import type { CheckInputs } from "./action-inputs.ts";
+import { requireAction, requireProvider } from "./providers.ts";
+
+/** Time after which a run of an action that has not ended is looked after (ms). */
+const SWEEP_AFTER_MS = 15_000;
+const BATCH = 100;
+
+export interface ActionRunDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly providerJobs: ProviderJobs;
+  readonly checkInputs: CheckInputs;
+  readonly logger: Logger;
+}
+
+export interface ActionRunRequest {
+  readonly org_id: string;
+  readonly action_run_id: string;
+  readonly created_by: string;
+  readonly provider_id: string;
+  readonly action_id: string;
+  readonly connection_id: string | null;
+  readonly inputs: Json;
+  readonly dry_run: boolean;
+  readonly timeout_seconds: number | undefined;
+}
+
+/** Throws 404 where there is none. */
+export async function requireActionRun(db: Db, actionRunId: string): Promise<ActionRunRow> {
+  const run = await findActionRun(db, actionRunId);
+  if (run === null) throw notFound("action run");
+  return run;
+}
+
+/**
+ * Accepts a run of an action and starts it. Once its row is there it happens: when Temporal does not answer, the sweeper starts
+ * it later. The same id again answers the run there is. Throws 404 for an unknown provider or action, 422 for what does not fit.
+ */
+export async function createActionRun(deps: ActionRunDeps, request: ActionRunRequest): Promise<ActionRunRow> {
+  const { db } = deps;
+  const { org_id, action_run_id, provider_id, action_id, connection_id } = request;
+  const { provider, action, known } = await db.org(org_id, async (each) => {
+    const found = await requireProvider(each, provider_id);
+    return {
+      provider: found,
+      action: await requireAction(each, found, action_id),
+      known: connection_id === null ? null : await findConnection(each, connection_id),
+    };
+  });
+  if (connection_id !== null && known === null) throw notFound("connection");
+  if (known !== null && known.provider_id !== provider_id) {
+    throw invalid(["body", "connection_id"], `This connection is of provider ${known.provider_id}`);
+  }
+  if (known === null && action.requires_connection) {
+    throw invalid(["body", "connection_id"], `Actions of ${provider.name} need a connection`);
+  }
+  const issues = await deps.checkInputs(org_id, provider, action, request.inputs);
+  if (issues.length > 0) {
+    throw new ValidationProblem(
+      issues.map(({ path, message }) => ({ loc: ["body", "inputs", ...path], msg: message, type: "value_error" })),
+    );
+  }
+  const inputs = await storeValue(deps.blobs, org_id, request.inputs);
+  const timeout_seconds = Math.min(request.timeout_seconds ?? action.timeout_seconds, MAX_ACTION_SECONDS);
+  const run = await db.org(org_id, async (each) => {
+    await insertActionRun(each, { ...request, inputs, timeout_seconds });
+    return requireActionRun(each, action_run_id);
+  });
+  if (run.finished_at !== null) return run;
+  await deps.providerJobs
+    .startAction(run)
+    .catch((err: unknown) => deps.logger.warn({ err, action_run_id }, "action not started at once; the sweeper will"));
+  return run;
+}
+
+/** Starts again what a dead process or a terminated workflow left; where it is under way, that does nothing. Any number of processes may do it. */
+export function startActionSweeper(
+  { db, providerJobs }: Pick<ActionRunDeps, "db" | "providerJobs">,
+  intervalMs: number,
+  onError: (error: unknown) => void,
+): Periodic {
+  return periodically(
+    intervalMs,
+    async (isClosed) => {
+      const open = await db.system((connection) => takeUnfinishedActionRuns(connection, SWEEP_AFTER_MS, BATCH));
+      for (const run of open) {
+        if (isClosed()) return;
+        await providerJobs.startAction(run);
+      }
+    },
+    onError,
+  );
+}

@@ -1,0 +1,154 @@
+import type { Json, StoredValue } from "../../domain/json.ts";
+import type { ActionError, ActionRunState } from "../../domain/providers/action-run.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+
+export interface ActionRunRow {
+  readonly action_run_id: string;
+  readonly org_id: string;
+  readonly provider_id: string;
+  readonly action_id: string;
+  readonly connection_id: string | null;
+  readonly dry_run: boolean;
+  readonly timeout_seconds: number;
+  readonly inputs: StoredValue;
+  readonly state: ActionRunState;
+  readonly outputs: StoredValue | null;
+  readonly error: ActionError | null;
+  readonly rendered_request: Json;
+  readonly latency_ms: number | null;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+}
+
+export type NewActionRun = Pick<
+  ActionRunRow,
+  "action_run_id" | "org_id" | "provider_id" | "action_id" | "connection_id" | "dry_run" | "timeout_seconds" | "inputs"
+> & { readonly created_by: string };
+
+const COLUMNS = `action_run_id, org_id, provider_id, action_id, connection_id, dry_run, timeout_seconds, inputs, state, outputs, error,
+  rendered_request, latency_ms, created_at, finished_at`;
+const OWN = "org_id = current_org() and action_run_id = $1::uuid";
+
+/** Adds a run of an action; one of the same id (the request was tried before) stays as it is. */
+export async function insertActionRun(db: Db, run: NewActionRun): Promise<void> {
+  await db.query(
+    {
+      name: "insert_action_run",
+      text: `insert into action_runs
+          (action_run_id, org_id, provider_id, action_id, connection_id, dry_run, timeout_seconds, inputs, created_by)
+        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::boolean, $7::int, $8::jsonb, $9::uuid)
+        on conflict (action_run_id) do nothing`,
+    },
+    [
+      run.action_run_id,
+      run.org_id,
+      run.provider_id,
+      run.action_id,
+      run.connection_id,
+      run.dry_run,
+      run.timeout_seconds,
+      jsonb(run.inputs),
+      run.created_by,
+    ],
+  );
+}
+
+export async function findActionRun(db: Db, actionRunId: string): Promise<ActionRunRow | null> {
+  const rows = await db.query<ActionRunRow>(
+    { name: "find_action_run", text: `select ${COLUMNS} from action_runs where ${OWN}` },
+    [actionRunId],
+  );
+  return rows[0] ?? null;
+}
+
+/** How a run of an action ended. */
+export interface ActionRunEnd {
+  readonly outputs: StoredValue | null;
+  readonly error: ActionError | null;
+  readonly rendered_request: Json;
+  readonly latency_ms: number;
+}
+
+/** Writes the end of a run of an action; the first one stands. */
+export async function finishActionRun(db: Db, actionRunId: string, end: ActionRunEnd): Promise<void> {
+  await db.query(
+    {
+      name: "finish_action_run",
+      text: `update action_runs set state = case when $3::jsonb is null then 'COMPLETED' else 'FAILED' end, outputs = $2::jsonb,
+          error = $3::jsonb, rendered_request = $4::jsonb, latency_ms = $5::int, finished_at = now()
+        where ${OWN} and finished_at is null`,
+    },
+    [
+      actionRunId,
+      end.outputs && jsonb(end.outputs),
+      end.error && jsonb(end.error),
+      jsonb(end.rendered_request),
+      end.latency_ms,
+    ],
+  );
+}
+
+/** Takes runs that nobody has looked after for `afterMs`. System only. */
+export function takeUnfinishedActionRuns(
+  db: Db,
+  afterMs: number,
+  limit: number,
+): Promise<Array<Pick<ActionRunRow, "org_id" | "action_run_id" | "timeout_seconds">>> {
+  return db.query(
+    {
+      name: "take_unfinished_action_runs",
+      text: `update action_runs set swept_at = now() where action_run_id in (
+          select action_run_id from action_runs where finished_at is null and swept_at < now() - make_interval(secs => $1::float8 / 1000)
+          order by swept_at limit $2::int for update skip locked
+        ) returning org_id, action_run_id, timeout_seconds`,
+    },
+    [afterMs, limit],
+  );
+}
+
+/**
+ * Notes that a call is about to be made; false when it has been noted before, so that it may have been made already.
+ * `callKey` is the same whenever the same call is tried.
+ */
+export async function beginCall(db: Db, orgId: string, callKey: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "begin_action_call",
+      text: `insert into action_calls (org_id, call_key) values ($1::uuid, $2::text)
+        on conflict (org_id, call_key) do nothing returning call_key`,
+    },
+    [orgId, callKey],
+  );
+  return rows.length === 1;
+}
+
+/** Forgets a call that certainly had no effect: it may be made again. */
+export async function forgetCall(db: Db, callKey: string): Promise<void> {
+  await db.query(
+    {
+      name: "forget_action_call",
+      text: "delete from action_calls where org_id = current_org() and call_key = $1::text",
+    },
+    [callKey],
+  );
+}
+
+/** Removes runs of actions that ended, and notes of calls, before `maxAgeMs`; how many. System only. */
+export async function purgeActionRuns(db: Db, maxAgeMs: number, limit: number): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "purge_action_runs",
+      text: `
+with calls as (
+  delete from action_calls where (org_id, call_key) in (
+    select org_id, call_key from action_calls where begun_at < now() - make_interval(secs => $1::float8 / 1000) limit $2::int)
+)
+delete from action_runs where action_run_id in (
+  select action_run_id from action_runs where finished_at < now() - make_interval(secs => $1::float8 / 1000) limit $2::int
+) returning action_run_id`,
+    },
+    [maxAgeMs, limit],
+  );
+  return rows.length;
+}

@@ -1,0 +1,239 @@
+import { readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../src/domain/json.ts";
+import type { Answer } from "../../support/client.ts";
+import { edges, flow, node } from "../../support/flows.ts";
+import { startHttpTarget } from "../../support/http-target.ts";
+import type { HttpTarget } from "../../support/http-target.ts";
+import { openTenant } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+import { places } from "../webhooks/webhooks.ts";
+
+const PATH = "/v2/providers";
+const TOKEN = "planted-token-90c1fe";
+
+let mine: ApiTenant;
+let upstream: HttpTarget;
+beforeAll(async () => {
+  upstream = await startHttpTarget();
+  mine = await openTenant();
+});
+afterAll(() => upstream?.close());
+afterEach(() => upstream.reset());
+
+const operation = (operationId: string, more: JsonObject = {}): JsonObject => ({
+  operationId,
+  summary: `About ${operationId}`,
+  responses: { 200: { description: "ok" } },
+  ...more,
+});
+
+function shop(paths: JsonObject = {}): JsonObject {
+  const id = { name: "id", in: "path", required: true, schema: { type: "integer" } };
+  const content = { "application/json": { schema: { $ref: "#/components/schemas/Order" } } };
+  return {
+    openapi: "3.0.3",
+    info: { title: "Test Shop", version: "1.2" },
+    servers: [{ url: upstream.url }],
+    security: [{ token: [] }],
+    paths: {
+      "/orders/{id}": { get: operation("getOrder", { parameters: [id] }) },
+      "/orders": { post: operation("placeOrder", { requestBody: { required: true, content } }) },
+      ...paths,
+    },
+    components: {
+      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+      schemas: { Order: { type: "object", properties: { count: { type: "integer" } }, required: ["count"] } },
+    },
+  };
+}
+
+async function imported(members: JsonObject): Promise<Answer> {
+  const answer = await mine.secret.post(PATH, members);
+  expect([200, 201], JSON.stringify(answer.body)).toContain(answer.status);
+  return answer;
+}
+
+describe("importing an OpenAPI document", () => {
+  it("makes its operations actions, which run through a connection", async () => {
+    const { status, body, headers } = await imported({ openapi: shop() });
+    expect([status, headers.get("location")]).toEqual([201, `${PATH}/test-shop`]);
+    expect(body).toMatchObject({
+      provider_id: "test-shop",
+      provider_version: "1.2",
+      source: "openapi",
+      auth: { required: true, schemes: ["bearer"] },
+      import: { operations: 2, added: ["getOrder", "placeOrder"], changed: [], removed: [] },
+    });
+    const { import: _, ...provider } = body;
+    expect((await mine.secret.get(`${PATH}/test-shop`)).body).toEqual(provider);
+    const { body: listed } = await mine.secret.get(PATH);
+    expect(listed.data).toContainEqual(provider);
+    const { body: first } = await mine.secret.get(`${PATH}/test-shop/actions`, { query: { page_size: 1 } });
+    const next = { query: { page_size: 1, cursor: first.cursor } };
+    const { body: second } = await mine.secret.get(`${PATH}/test-shop/actions`, next);
+    expect([first.data[0].action_id, second.data[0].action_id, second.cursor]).toEqual([
+      "getOrder",
+      "placeOrder",
+      null,
+    ]);
+    const { body: found } = await mine.secret.get(`${PATH}/test-shop/actions`, { query: { query: "place" } });
+    expect(found.data).toEqual([second.data[0]]);
+    expect((await mine.secret.get(`${PATH}/test-shop/actions/placeOrder`)).body).toEqual(second.data[0]);
+
+    const made = await mine.secret.post("/v2/connections", {
+      name: "Shop",
+      provider_id: "test-shop",
+      credential: { token: TOKEN },
+    });
+    const { connection_id } = made.body;
+    const run = `${PATH}/test-shop/actions/placeOrder/run`;
+    const placed = await mine.secret.post(run, { inputs: { body: { count: 2 } }, connection_id });
+    expect(placed.body).toMatchObject({
+      successful: true,
+      outputs: { method: "POST", url: "/orders", body: '{"count":2}' },
+    });
+    expect(upstream.requests[0]?.headers["authorization"]).toBe(`Bearer ${TOKEN}`);
+    expect(JSON.stringify(placed.body)).not.toContain(TOKEN);
+    const wrong = await mine.secret.post(run, { inputs: { body: { count: "two" } }, connection_id });
+    expect(places(wrong)).toEqual([["body", "inputs", "body", "count"]]);
+    const used = await mine.secret.delete(`${PATH}/test-shop`);
+    expect([used.status, used.body.code]).toEqual([409, "in_use"]);
+    await mine.secret.delete(`/v2/connections/${connection_id}`);
+    expect((await mine.secret.delete(`${PATH}/test-shop`)).status).toBe(204);
+    expect((await mine.secret.get(`${PATH}/test-shop/actions/getOrder`)).status).toBe(404);
+  });
+
+  it("again under the same id shows what changed", async () => {
+    await imported({ openapi: shop(), provider_id: "again" });
+    const { post } = (shop()["paths"] as Record<string, JsonObject>)["/orders"] ?? {};
+    const changed = shop({
+      "/orders": { post: { ...(post as JsonObject), summary: "Another" } },
+      "/carts": { get: operation("listCarts") },
+    });
+    delete (changed["paths"] as Record<string, unknown>)["/orders/{id}"];
+    const { status, body } = await imported({ openapi: changed, provider_id: "again", name: "Again" });
+    expect([status, body.name]).toEqual([200, "Again"]);
+    expect(body.import).toEqual({
+      operations: 2,
+      added: ["listCarts"],
+      changed: ["placeOrder"],
+      removed: ["getOrder"],
+    });
+    const same = await imported({ openapi: changed, provider_id: "again" });
+    expect(same.body.import).toEqual({ operations: 2, added: [], changed: [], removed: [] });
+  });
+
+  it("takes the address of a document, in JSON or YAML, through the guarded fetch", async () => {
+    upstream.on("/openapi.yaml", (_, response) => {
+      response.writeHead(200, { "content-type": "text/yaml" });
+      response.end(
+        "openapi: 3.1.0\ninfo: {title: Y, version: '1'}\nservers: [{url: /api}]\npaths: {/x: {get: {operationId: getX}}}",
+      );
+    });
+    await imported({ openapi: `${upstream.url}/openapi.yaml`, provider_id: "by-address" });
+    const ran = await mine.secret.post(`${PATH}/by-address/actions/getX/run`, {});
+    expect(ran.body.outputs).toMatchObject({ url: "/api/x" });
+    for (const openapi of ["http://169.254.169.254/openapi.json", `${upstream.url}/redirect?to=http://10.0.0.1/`])
+      expect(places(await mine.secret.post(PATH, { openapi }))).toEqual([["body", "openapi"]]);
+  });
+
+  it("reads this service's own document, and refuses what is none", async () => {
+    const openapi = JSON.parse(readFileSync(new URL("../../../openapi.json", import.meta.url), "utf8")) as JsonObject;
+    const { body } = await imported({ openapi, provider_id: "ourselves" });
+    expect(body.import.operations).toBeGreaterThan(80);
+    const provider = { provider_id: "ourselves", scheme: "bearer" };
+    const credential = { base_url: mine.target.url, token: mine.secretKey };
+    const { body: made } = await mine.secret.post("/v2/connections", { name: "Ourselves", ...provider, credential });
+    const { body: ran } = await mine.secret.post(`${PATH}/ourselves/actions/getLimits/run`, {
+      connection_id: made.connection_id,
+    });
+    expect(ran, JSON.stringify(ran)).toMatchObject({ successful: true });
+    expect(places(await mine.secret.post(PATH, { openapi: { openapi: "3.1.0" } }))).toEqual([
+      ["body", "openapi", "paths"],
+    ]);
+    expect(places(await mine.secret.post(PATH, { openapi: shop(), provider_id: "http" }))).toEqual([
+      ["body", "provider_id"],
+    ]);
+    expect(places(await mine.secret.post(PATH, { openapi: shop(), provider_id: "A b" }))).toEqual([
+      ["body", "provider_id"],
+    ]);
+  });
+
+  it("is hidden from other organisations, and not for viewers", async () => {
+    await imported({ openapi: shop(), provider_id: "hidden" });
+    const other = await openTenant();
+    for (const path of ["", "/actions", "/actions/getOrder"])
+      expect((await other.secret.get(`${PATH}/hidden${path}`)).status).toBe(404);
+    const viewer = await mine.user("viewer");
+    expect((await viewer.post(PATH, { openapi: shop() })).status).toBe(403);
+    expect((await viewer.delete(`${PATH}/hidden`)).status).toBe(403);
+    expect((await mine.secret.delete(`${PATH}/http`)).body.code).toBe("conflict");
+  });
+});
+
+describe("the action node", () => {
+  const graph = (config: Record<string, unknown>) =>
+    flow({
+      nodes: [
+        node("in-0", "input"),
+        node("act-0", "action", config),
+        node("out-0", "output", { value: "{{act-0.body}}" }),
+      ],
+      edges: edges("in-0 > act-0", "act-0 > out-0"),
+    });
+
+  it("runs an action with what the run gives it; text for what is no text is read", async () => {
+    await imported({ openapi: shop(), provider_id: "in-flow" });
+    const made = await mine.secret.post("/v2/connections", {
+      name: "c",
+      provider_id: "in-flow",
+      credential: { token: TOKEN },
+    });
+    const { connection_id } = made.body;
+    const config = {
+      provider_id: "in-flow",
+      action_id: "placeOrder",
+      connection_id,
+      inputs: { body: { count: "{{in-0}}" } },
+    };
+    const project_id = await mine.deploy(graph(config));
+    const run = (value: string): Promise<Answer> =>
+      mine.secret.post("/v2/runs", { project_id, inputs: { "in-0": value }, mode: "sync" });
+    const good = await run("3");
+    expect(good.body).toMatchObject({ state: "COMPLETED", outputs: { "out-0": '{"count":3}' } });
+    const bad = await run("many");
+    expect(bad.body).toMatchObject({ state: "FAILED", error: { code: "invalid_action_inputs", node_id: "act-0" } });
+    const { body: shown } = await mine.secret.get(`/v2/runs/${good.body.run_id}`, { query: { expand: "nodes" } });
+    expect(JSON.stringify(shown)).not.toContain(TOKEN);
+    // What a published flow uses stays.
+    for (const path of [`/v2/connections/${connection_id}`, `${PATH}/in-flow`]) {
+      const { status, body } = await mine.secret.delete(path);
+      expect([status, body.code, body.used_by?.[0]?.project_id]).toEqual([409, "in_use", project_id]);
+    }
+  });
+
+  it("is checked when its flow is deployed", async () => {
+    const config = { provider_id: "http", action_id: "get", inputs: { url: upstream.url } };
+    const unknown = "0197f0a0-0000-7000-8000-000000000000";
+    for (const [change, code] of [
+      [{ provider_id: "nobody" }, "unknown_provider"],
+      [{ action_id: "none" }, "unknown_action"],
+      [{ connection_id: unknown }, "unknown_connection"],
+    ] as const) {
+      const answer = await mine.secret.post("/v2/projects", { name: "x", flow: graph({ ...config, ...change }) });
+      expect([answer.status, answer.body.detail[0].type]).toEqual([422, code]);
+    }
+  });
+
+  it("does what must not be done twice once, whatever its retry policy says", async () => {
+    const inputs = { method: "POST", url: `${upstream.url}/status?code=503` };
+    const retry = { max_attempts: 5, initial_interval_ms: 10 };
+    const definition = graph({ provider_id: "http", action_id: "request", inputs });
+    const nodes = definition.nodes.map((each) => (each.id === "act-0" ? { ...each, retry } : each));
+    const project_id = await mine.deploy({ ...definition, nodes });
+    const run = await mine.secret.post("/v2/runs", { project_id, inputs: { "in-0": "x" }, mode: "sync" });
+    expect(run.body).toMatchObject({ state: "FAILED", error: { code: "http_status", retryable: false } });
+    expect(upstream.hits("/status")).toBe(1);
+  });
+});

@@ -1,0 +1,320 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { ValidationProblem } from "../../../src/domain/errors.ts";
+import { createFormCompiler } from "../../../src/domain/flow/forms/form.ts";
+import type { JsonObject } from "../../../src/domain/json.ts";
+import { parseDocumentText } from "../../../src/domain/providers/openapi/document.ts";
+import { asAction, importOpenApi } from "../../../src/domain/providers/openapi/import.ts";
+import type { ImportedProvider } from "../../../src/domain/providers/openapi/import.ts";
+
+const base = { openapi: "3.0.3", info: { title: "Shop", version: "7" }, servers: [{ url: "https://shop.example/v1" }] };
+const ok = { 200: { description: "ok" } };
+
+/** A document with one operation. */
+function one(operation: JsonObject, more: JsonObject = {}, path = "/orders"): ImportedProvider {
+  return importOpenApi({ ...base, ...more, paths: { [path]: { post: { responses: ok, ...operation } } } }, null);
+}
+
+function requestOf(imported: ImportedProvider, inputs: JsonObject, credential: JsonObject = {}) {
+  const [action] = imported.actions;
+  if (!action) throw new Error("no action");
+  return asAction(action).request?.(inputs, credential);
+}
+
+/** The places of the 422. */
+function refusal(value: unknown): unknown {
+  try {
+    return importOpenApi(value, null);
+  } catch (error) {
+    if (!(error instanceof ValidationProblem)) throw error;
+    return error.issues.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`);
+  }
+}
+
+describe("operations", () => {
+  it("put parameters where they belong", () => {
+    const schema = { type: "string" };
+    const list = { type: "array", items: schema };
+    const parameters = [
+      { name: "id", in: "path", required: true, schema },
+      { name: "tag", in: "query", schema: list },
+      { name: "sort", in: "query", explode: false, schema: list },
+      { name: "pipe", in: "query", style: "pipeDelimited", explode: false, schema: list },
+      { name: "filter", in: "query", style: "deepObject", schema: { type: "object" } },
+      { name: "q", in: "query", content: { "application/json": { schema: { type: "object" } } } },
+      { name: "X-Trace", in: "header", schema },
+      { name: "session", in: "cookie", schema },
+      { name: "Authorization", in: "header", schema },
+    ];
+    const imported = one({ parameters }, {}, "/orders/{id}/lines");
+    const inputs = {
+      id: "a/b?",
+      tag: ["x", "y"],
+      sort: ["p", "q"],
+      pipe: ["1", "2"],
+      filter: { a: 1 },
+      q: { b: [2] },
+      "X-Trace": "t",
+      session: "s 1",
+    };
+    expect(requestOf(imported, inputs)).toEqual({
+      method: "POST",
+      url: "https://shop.example/v1/orders/a%2Fb%3F/lines",
+      query: [
+        ["tag", "x"],
+        ["tag", "y"],
+        ["sort", "p,q"],
+        ["pipe", "1|2"],
+        ["filter[a]", "1"],
+        ["q", '{"b":[2]}'],
+      ],
+      headers: { "x-trace": "t", cookie: "session=s%201" },
+    });
+    expect(imported.actions[0]?.input_schema).toMatchObject({ required: ["id"], additionalProperties: false });
+    expect(Object.keys(imported.actions[0]?.input_schema["properties"] as object)).not.toContain("Authorization");
+    expect(() => requestOf(imported, { ...inputs, id: ".." })).toThrow(/cannot be part of a path/);
+  });
+
+  it("name two parameters of one name, and one called body, apart", () => {
+    const parameters = ["path", "query"].map((where) => ({
+      name: "id",
+      in: where,
+      required: true,
+      schema: { type: "string" },
+    }));
+    const requestBody = { content: { "application/json": { schema: { type: "object" } } } };
+    const imported = one(
+      { parameters: [...parameters, { name: "body", in: "query" }], requestBody },
+      {},
+      "/orders/{id}",
+    );
+    const inputs = { id: "1", id_query: "2", body_query: "3", body: { a: 1 } };
+    expect(requestOf(imported, inputs)).toMatchObject({
+      url: "https://shop.example/v1/orders/1",
+      query: [
+        ["id", "2"],
+        ["body", "3"],
+      ],
+      body: { json: { a: 1 } },
+    });
+  });
+
+  it.each([
+    ["application/merge-patch+json", { a: [1] }, { text: '{"a":[1]}', type: "application/merge-patch+json" }],
+    [
+      "application/x-www-form-urlencoded",
+      { a: [1, "x"], b: { c: 2 } },
+      {
+        form: [
+          ["a", "1"],
+          ["a", "x"],
+          ["b", '{"c":2}'],
+        ],
+      },
+    ],
+    ["text/csv", "a,b", { text: "a,b", type: "text/csv" }],
+    ["image/png", "AQI=", { bytes: Buffer.from([1, 2]), type: "image/png" }],
+  ])("send %s", (type, body, expected) => {
+    const imported = one({ requestBody: { required: true, content: { [type]: { schema: {} } } } });
+    expect(requestOf(imported, { body })?.body).toEqual(expected);
+    expect(imported.actions[0]?.input_schema["required"]).toEqual(["body"]);
+  });
+
+  it("send files in multipart bodies", () => {
+    const properties = { photo: { type: "string", format: "binary" }, note: { type: "string" } };
+    const content = { "multipart/form-data": { schema: { type: "object", properties } } };
+    const imported = one({ requestBody: { content } });
+    const photo = { filename: "a.png", content_base64: "AQI=", content_type: "image/png" };
+    expect(requestOf(imported, { body: { photo, note: "n" } })?.body).toEqual({
+      parts: [
+        { name: "photo", content: Buffer.from([1, 2]), filename: "a.png", type: "image/png" },
+        { name: "note", content: "n" },
+      ],
+    });
+  });
+
+  it("have schemas that stand by themselves, with circles in them, in the words of JSON Schema", () => {
+    const Node = {
+      type: "object",
+      properties: {
+        id: { type: "integer", readOnly: true },
+        parent: { $ref: "#/components/schemas/Node" },
+        weight: { type: "number", minimum: 0, exclusiveMinimum: true, nullable: true },
+      },
+      required: ["id", "weight"],
+    };
+    const schema = { $ref: "#/components/schemas/Node" };
+    const content = { "application/json": { schema } };
+    const imported = one(
+      { requestBody: { content }, responses: { 201: { description: "made", content } } },
+      { components: { schemas: { Node } } },
+    );
+    const [action] = imported.actions;
+    const form = createFormCompiler()(action?.input_schema);
+    if (!form.ok) throw new Error(form.message);
+    expect(form.check({ body: { weight: 1, parent: { weight: null } } })).toEqual([]);
+    expect(form.check({ body: { weight: 0 } })).toHaveLength(1);
+    expect(form.check({ body: { weight: 1, parent: {} } })).toHaveLength(1);
+    expect(action?.output_schema).toMatchObject({
+      $ref: "#/$defs/Node",
+      $defs: { Node: { required: ["id", "weight"] } },
+    });
+  });
+
+  it("say where a schema was shortened", () => {
+    const schemas = Object.fromEntries(
+      Array.from({ length: 100 }, (_, n) => [
+        `S${n}`,
+        {
+          type: "object",
+          description: "x".repeat(500),
+          properties: { next: { $ref: `#/components/schemas/S${n + 1}` } },
+        },
+      ]),
+    );
+    const content = { "application/json": { schema: { $ref: "#/components/schemas/S0" } } };
+    const all = { ...schemas, S100: { type: "string" } };
+    const imported = one({ responses: { 200: { description: "long", content } } }, { components: { schemas: all } });
+    const output = imported.actions[0]?.output_schema;
+    expect(output?.["$comment"]).toMatch(/^Shortened: S\d+ take anything/);
+    expect(createFormCompiler()(output).ok).toBe(true);
+  });
+
+  it("are annotated by their methods, and named by their ids", () => {
+    const operations = Object.fromEntries(
+      ["get", "put", "post", "delete", "patch"].map((method) => [method, { responses: ok, operationId: "do it" }]),
+    );
+    const { actions } = importOpenApi({ ...base, paths: { "/x": operations } }, null);
+    expect(
+      actions.map(({ action_id, annotations: { read_only, destructive, idempotent } }) => [
+        action_id,
+        read_only,
+        destructive,
+        idempotent,
+      ]),
+    ).toEqual([
+      ["do_it", true, false, true],
+      ["do_it_2", false, true, true],
+      ["do_it_3", false, false, false],
+      ["do_it_4", false, true, true],
+      ["do_it_5", false, true, false],
+    ]);
+  });
+});
+
+describe("servers and security", () => {
+  it("fill in the variables of a server, and take an address that stands relative to the document's", () => {
+    const servers = [
+      { url: "https://{region}.example/{v}", variables: { region: { default: "eu" }, v: { default: "v2" } } },
+    ];
+    expect(requestOf(one({}, { servers }), {})?.url).toBe("https://eu.example/v2/orders");
+    const relative = { ...base, servers: [{ url: "/api" }], paths: { "/x": { get: { responses: ok } } } };
+    expect(requestOf(importOpenApi(relative, "https://shop.example/docs/openapi.json"), {})?.url).toBe(
+      "https://shop.example/api/x",
+    );
+    expect(() => requestOf(importOpenApi(relative, null), {})).toThrow(/base_url/);
+    expect(() => requestOf(one({}, { servers: [{ url: "file:///etc/passwd" }] }), {})).toThrow(/base_url/);
+  });
+
+  it("call a connection's own service, whatever the document says by now", () => {
+    const imported = one({ servers: [{ url: "https://evil.example" }] });
+    expect(requestOf(imported, {}, { base_url: "https://mine.example/v1" })?.url).toBe(
+      "https://mine.example/v1/orders",
+    );
+  });
+
+  it("become the schemes of connections", () => {
+    const securitySchemes = {
+      key: { type: "apiKey", in: "query", name: "k" },
+      pass: { type: "http", scheme: "basic" },
+      token: { type: "http", scheme: "bearer" },
+      oauth: { type: "oauth2", flows: { clientCredentials: { tokenUrl: "https://login.example/token", scopes: {} } } },
+      mutual: { type: "mutualTLS" },
+    };
+    const imported = one({}, { components: { securitySchemes }, security: [{ key: [] }] });
+    const { schemes, required } = imported.provider.auth;
+    expect([Object.keys(schemes), required]).toEqual([
+      ["api_key", "basic", "bearer", "oauth2_client_credentials"],
+      true,
+    ]);
+    expect(schemes.api_key).toMatchObject({ placement: { in: "query", name: "k" } });
+    expect(schemes.oauth2_client_credentials?.fields).toMatchObject({
+      properties: {
+        token_url: { default: "https://login.example/token" },
+        base_url: { default: "https://shop.example/v1" },
+      },
+    });
+    expect(one({ security: [] }, { security: [{ key: [] }] }).actions[0]?.requires_connection).toBe(false);
+    expect(one({ security: [{ key: [] }, {}] }).actions[0]?.requires_connection).toBe(false);
+  });
+});
+
+describe("documents that are refused", () => {
+  const paths = { "/x": { get: { responses: ok } } };
+  it.each([
+    ["no document", [], /object/],
+    ["Swagger 2", { swagger: "2.0", paths }, /Swagger 2\.0/],
+    ["another version", { openapi: "4.0.0", paths }, /3\.0 or 3\.1/],
+    ["no paths", { openapi: "3.1.0" }, /paths/],
+    ["no operations", { ...base, paths: {} }, /no operations/],
+    [
+      "a reference that leads nowhere",
+      { ...base, paths: { "/x": { $ref: "#/components/pathItems/none" } } },
+      /leads nowhere/,
+    ],
+    ["a reference that leads to itself", { ...base, paths: { "/x": { $ref: "#/paths/~1x" } } }, /leads to itself/],
+    ["a path without a slash", { ...base, paths: { x: { get: { responses: ok } } } }, /begins with \//],
+    [
+      "too many operations",
+      {
+        ...base,
+        paths: Object.fromEntries(Array.from({ length: 2001 }, (_, n) => [`/x${n}`, { get: { responses: ok } }])),
+      },
+      /at most 2000/,
+    ],
+  ])("%s", (_, document, expected) => expect(String(refusal(document))).toMatch(expected));
+
+  it.each(["http://169.254.169.254/latest", "file:///etc/passwd", "other.yaml#/a", "//inner/doc"])(
+    "an external reference to %s (openapi-ssrf)",
+    ($ref) => {
+      const content = { "application/json": { schema: { properties: { a: { $ref } } } } };
+      expect(
+        String(refusal({ ...base, paths: { "/x": { post: { responses: ok, requestBody: { content } } } } })),
+      ).toMatch(/^body\.openapi\.paths\./);
+    },
+  );
+
+  it("nesting without end, and names that reach into prototypes", () => {
+    let deep: JsonObject = {};
+    for (let n = 0; n < 5000; n += 1) deep = { a: deep };
+    expect(String(refusal({ ...base, paths, "x-deep": deep }))).toMatch(/nested deeper/);
+    expect(String(refusal({ ...base, paths: { "/x": { $ref: "#/constructor/prototype" } } }))).toMatch(/leads nowhere/);
+  });
+});
+
+it("reads YAML, but no bomb of aliases", () => {
+  expect(parseDocumentText("openapi: 3.1.0\npaths:\n  /x:\n    get: {}\n")).toEqual({
+    openapi: "3.1.0",
+    paths: { "/x": { get: {} } },
+  });
+  const lines = Array.from(
+    { length: 12 },
+    (_, n) => `a${n + 1}: &a${n + 1} [${Array.from({ length: 10 }, () => `*a${n}`).join(",")}]`,
+  );
+  expect(() => parseDocumentText(["a0: &a0 [x]", ...lines].join("\n"))).toThrow(/neither JSON nor YAML/);
+});
+
+it("reads the document of this service: every operation, with inputs that can be checked", () => {
+  const document = JSON.parse(readFileSync(new URL("../../../openapi.json", import.meta.url), "utf8")) as {
+    paths: Record<string, object>;
+  };
+  const { actions, provider } = importOpenApi(document, "https://millrace.example/openapi.json");
+  const operations = Object.values(document.paths).flatMap((item) =>
+    Object.keys(item).filter((key) => key !== "parameters"),
+  );
+  expect(actions).toHaveLength(operations.length);
+  expect(provider.auth.schemes).toHaveProperty("bearer");
+  const compile = createFormCompiler(256 * 1024);
+  const forms = actions.map(({ action_id, input_schema }) => ({ action_id, ...compile(input_schema) }));
+  expect(forms.filter(({ ok: isRead }) => !isRead)).toEqual([]);
+});
