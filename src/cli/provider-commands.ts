@@ -1,0 +1,151 @@
+import { readFileSync } from "node:fs";
+import { Option } from "commander";
+import type { Command } from "commander";
+import type { JsonObject } from "../domain/json.ts";
+import { CONNECTION_SCHEMES } from "../domain/providers/connection.ts";
+import { CommandFailure } from "./failure.ts";
+import { openApi, show, table, withApiOptions } from "./options.ts";
+import type { ApiOptions } from "./options.ts";
+import { plainText } from "./plain-text.ts";
+import { readId } from "./values.ts";
+
+interface Options extends ApiOptions {
+  readonly json?: boolean;
+}
+
+interface Imported {
+  readonly provider_id: string;
+  readonly name: string;
+  readonly import: {
+    readonly operations: number;
+    readonly added: readonly string[];
+    readonly changed: readonly string[];
+    readonly removed: readonly string[];
+  };
+}
+
+interface Connection {
+  readonly connection_id: string;
+  readonly name: string;
+  readonly provider_id: string;
+  readonly scheme: string;
+  readonly status: string;
+  readonly status_reason: string | null;
+}
+
+interface ActionRun {
+  readonly action_run_id: string;
+  readonly state: string;
+  readonly successful: boolean | null;
+  readonly outputs: unknown;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly rendered_request: unknown;
+}
+
+/** `providers import`, `connections create|check|list`, `actions run`. */
+export function addProviderCommands(program: Command): void {
+  const providers = program.command("providers").description("services that actions are of");
+  withApiOptions(
+    providers
+      .command("import")
+      .description("make a provider of an OpenAPI document, or renew the one made of it")
+      .argument("<file or address>", "JSON, or an address of JSON or YAML"),
+  )
+    .option("--id <id>", "its provider_id (default: made of the title)")
+    .option("--name <name>", "its name (default: the title)")
+    .action(async (source: string, options: Options & { id?: string; name?: string }) => {
+      const { api } = openApi(options);
+      const openapi = /^https?:\/\//i.test(source) ? source : readJson(source);
+      const made = await api.post<Imported>("/v2/providers", { openapi, provider_id: options.id, name: options.name });
+      const { operations, ...changes } = made.import;
+      show(options.json, made, () => [
+        `${made.provider_id}  ${plainText(made.name)}: ${operations} actions`,
+        ...Object.entries(changes).flatMap(([change, ids]) =>
+          ids.length === 0
+            ? []
+            : [`${change}: ${ids.length > 20 ? `${ids.length} actions` : ids.map(plainText).join(", ")}`],
+        ),
+      ]);
+    });
+
+  const connections = program.command("connections").description("credentials of other services");
+  withApiOptions(connections.command("create").description("store a credential and try it").argument("<name>"))
+    .requiredOption("--provider <id>", "its provider")
+    .addOption(new Option("--scheme <scheme>", "where the provider has several").choices([...CONNECTION_SCHEMES]))
+    .option("--credential <file>", "JSON file of the credential, - for standard input", "-")
+    .action(async (name: string, options: Options & { provider: string; scheme?: string; credential: string }) => {
+      const { api } = openApi(options);
+      // A file or a pipe, no argument: arguments are in the shell's history and in everybody's list of processes.
+      const credential = readJson(options.credential);
+      const { provider: provider_id, scheme } = options;
+      showConnection(options, await api.post<Connection>("/v2/connections", { name, provider_id, scheme, credential }));
+    });
+  withApiOptions(
+    connections
+      .command("check")
+      .description("try a stored credential")
+      .argument("<connection>", "its id", readId("a connection", "connections list")),
+  ).action(async (id: string, options: Options) => {
+    const { api } = openApi(options);
+    showConnection(options, await api.post<Connection>(`/v2/connections/${id}/check`, {}));
+  });
+  withApiOptions(connections.command("list").description("list connections, the newest first")).action(
+    async (options: Options) => {
+      const { api } = openApi(options);
+      const { data } = await api.get<{ data: Connection[] }>("/v2/connections", { page_size: 200 });
+      show(options.json, data, () =>
+        table([
+          ["CONNECTION", "NAME", "PROVIDER", "SCHEME", "STATUS"],
+          ...data.map((each) => [each.connection_id, plainText(each.name), each.provider_id, each.scheme, each.status]),
+        ]),
+      );
+    },
+  );
+
+  const actions = program.command("actions").description("what can be done at other services");
+  withApiOptions(actions.command("run").description("run an action").argument("<provider/action>"))
+    .option("--inputs <json>", "its inputs", "{}")
+    .option("--connection <id>", "id of a connection", readId("a connection", "connections list"))
+    .option("--dry-run", "only show what would be sent")
+    .action(async (place: string, options: Options & { inputs: string; connection?: string; dryRun?: boolean }) => {
+      const [provider = "", ...rest] = place.split("/");
+      if (rest.length === 0) throw new CommandFailure("Give provider/action, such as http/get.", 2);
+      const { api } = openApi(options);
+      const path = `/v2/providers/${encodeURIComponent(provider)}/actions/${encodeURIComponent(rest.join("/"))}/run`;
+      const run = await api.post<ActionRun>(path, {
+        inputs: parseJson(options.inputs, "--inputs"),
+        connection_id: options.connection,
+        dry_run: options.dryRun === true,
+      });
+      const shown = options.dryRun === true ? run.rendered_request : run.outputs;
+      show(options.json, run, () => [run.error ? "" : plainText(JSON.stringify(shown, null, 2))]);
+      if (run.error) throw new CommandFailure(`${run.error.code}: ${plainText(run.error.message)}`);
+      if (run.successful === null) console.error(`It goes on as ${run.action_run_id}.`);
+    });
+}
+
+function showConnection(options: Options, connection: Connection): void {
+  const { connection_id, name, status, status_reason } = connection;
+  show(options.json, connection, () => [
+    `${connection_id}  ${plainText(name)}: ${status}${status_reason === null ? "" : ` (${plainText(status_reason)})`}`,
+  ]);
+}
+
+function readJson(file: string): JsonObject {
+  let text: string;
+  try {
+    text = readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    throw new CommandFailure(`${file} cannot be read.`, 2, { cause: error });
+  }
+  return parseJson(text, file === "-" ? "Standard input" : file);
+}
+
+function parseJson(text: string, from: string): JsonObject {
+  try {
+    return JSON.parse(text) as JsonObject;
+  } catch {
+    // Without what it says: that may be a credential.
+    throw new CommandFailure(`${from} is not JSON.`, 2);
+  }
+}

@@ -1,0 +1,57 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openTenant } from "../api/tenant.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+import { scratchDirectory } from "../support/scratch.ts";
+import { millrace } from "./millrace.ts";
+
+const TOKEN = "planted-token-31ab90";
+let environment: Record<string, string>;
+let upstream: HttpTarget;
+beforeAll(async () => {
+  const tenant = await openTenant();
+  upstream = await startHttpTarget();
+  environment = { MILLRACE_URL: tenant.target.url, MILLRACE_API_KEY: tenant.secretKey };
+});
+afterAll(() => upstream?.close());
+
+it("imports a document, stores a credential, and runs an action with it", async () => {
+  const directory = scratchDirectory();
+  const write = (name: string, value: unknown): string => {
+    writeFileSync(join(directory, name), JSON.stringify(value));
+    return join(directory, name);
+  };
+  const document = write("openapi.json", {
+    openapi: "3.1.0",
+    info: { title: "Command Shop", version: "1" },
+    servers: [{ url: upstream.url }],
+    security: [{ token: [] }],
+    paths: { "/orders": { get: { operationId: "listOrders", responses: {} } } },
+    components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },
+  });
+  const imported = await millrace(["providers", "import", document], environment);
+  expect([imported.code, imported.stdout], imported.stderr).toEqual([
+    0,
+    "command-shop  Command Shop: 1 actions\nadded: listOrders\n",
+  ]);
+  const credential = ["--credential", write("credential.json", { token: TOKEN })];
+  const made = await millrace(
+    ["connections", "create", "Shop", "--provider", "command-shop", ...credential],
+    environment,
+  );
+  expect(made.stdout, made.stderr).toMatch(/^[0-9a-f-]{36} {2}Shop: unverified/);
+  const [id = ""] = made.stdout.split(" ");
+  const run = ["actions", "run", "command-shop/listOrders", "--connection", id];
+  const ran = await millrace(run, environment);
+  expect([ran.code, JSON.parse(ran.stdout).url], ran.stderr).toEqual([0, "/orders"]);
+  expect(upstream.requests[0]?.headers["authorization"]).toBe(`Bearer ${TOKEN}`);
+  const dry = await millrace([...run, "--dry-run"], environment);
+  expect(JSON.parse(dry.stdout).url).toBe(`${upstream.url}/orders`);
+  const listed = await millrace(["connections", "list"], environment);
+  expect(listed.stdout).toMatch(new RegExp(`${id} +Shop +command-shop +bearer +active`));
+  for (const { stdout, stderr } of [made, ran, dry, listed]) expect(stdout + stderr).not.toContain(TOKEN);
+  const failed = await millrace(["actions", "run", "http/get", "--inputs", '{"url":"http://10.0.0.1/"}'], environment);
+  expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining("http_refused")]);
+});
