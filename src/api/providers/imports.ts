@@ -50,7 +50,6 @@ export function createProviderImportOperations({ db, guardedFetch }: ApiDeps): O
       body: importBody,
       idempotent: true,
       examples: {
-        address: { openapi: "https://api.example.com/openapi.json", provider_id: "shop" },
         document: {
           openapi: {
             openapi: "3.1.0",
