@@ -18,6 +18,7 @@ import { createExperimentJobOperations } from "./evals/experiment-jobs.ts";
 import { createExperimentResultOperations } from "./evals/experiment-results.ts";
 import { createExperimentOperations } from "./evals/experiments.ts";
 import { createImportOperations } from "./evals/imports.ts";
+import { createFeedbackOperations } from "./runs/feedback.ts";
 import { createFlowIoOperations } from "./projects/flow-io.ts";
 import { createFlowVersionOperations } from "./projects/flow-versions.ts";
 import { createFlowOperations } from "./projects/flows.ts";
@@ -51,6 +52,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createFlowOperations(deps),
     ...createInferenceOperations(deps, services),
     ...createStreamOperations(deps, services),
+    ...createFeedbackOperations(deps),
     ...createUploadOperations(deps, services),
     ...createDocumentOperations(deps),
     ...createRunOperations(deps, services),

@@ -182,6 +182,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     "listRuns.project_id": echoing,
     parent_run_id: parent.body.run_id,
     "getDeployedFlowRun.flow_id": pausing,
+    "giveFeedback.flow_id": pausing,
     flow: documents,
     "uploadDocument.flow_id": documents,
     "uploadDocumentOlderName.flow_id": documents,

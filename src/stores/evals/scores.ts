@@ -58,6 +58,14 @@ export async function insertScores(db: Db, orgId: string, scores: readonly NewSc
   );
 }
 
+export async function hasScore(db: Db, scoreId: string): Promise<boolean> {
+  const rows = await db.query(
+    { name: "has_score", text: "select 1 from scores where org_id = current_org() and score_id = $1::uuid" },
+    [scoreId],
+  );
+  return rows.length > 0;
+}
+
 /** Which evaluators' versions have scored these runs without an error, as `run evaluator version`. */
 export async function scoredBefore(db: Db, runIds: readonly string[]): Promise<Set<string>> {
   const rows = await db.query<{ key: string }>(

@@ -1,0 +1,56 @@
+import { z } from "zod";
+import { notFound } from "../../domain/errors.ts";
+import { giveFeedback } from "../../services/evals/give-feedback.ts";
+import { requireRun } from "../../services/runs/require-run.ts";
+import type { ApiDeps } from "../deps.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { flowParams } from "./flow-call.ts";
+
+const feedbackBody = z
+  .strictObject({
+    run_id: z.uuid().toLowerCase(),
+    feedback: z
+      .union([z.enum(["positive", "negative"]), z.number().min(-1_000_000_000).max(1_000_000_000)])
+      .describe("A thumb up or down, or a number of whatever scale the caller has."),
+    comment: z.string().max(4000).optional(),
+  })
+  .meta({ id: "Feedback" });
+
+/** `/inference/v0/feedback`: what those who got an answer think of it. */
+export function createFeedbackOperations({ db }: ApiDeps): Operation[] {
+  return [
+    defineOperation({
+      id: "giveFeedback",
+      method: "POST",
+      path: "/inference/v0/feedback/{org_id}/{flow_id}",
+      tag: "Run Flow",
+      summary: "Say what a run's answer was worth",
+      description: "Kept with the run as a score called `feedback`. It may be given more than once.",
+      auth: "public",
+      params: flowParams,
+      body: feedbackBody,
+      idempotent: true,
+      examples: {
+        thumb: { run_id: "0197f0a0-0000-7000-8000-000000000000", feedback: "positive" },
+        number: { run_id: "0197f0a0-0000-7000-8000-000000000000", feedback: 0.4, comment: "Half of it was right." },
+      },
+      success: {
+        200: {
+          description: "It is kept.",
+          schema: z
+            .object({ score_id: z.uuid(), run_id: z.uuid(), feedback: z.union([z.string(), z.number()]) })
+            .meta({ id: "FeedbackKept" }),
+        },
+      },
+      async handler({ params, body: { run_id, feedback, comment = null }, principal: { org_id, id }, newId }) {
+        if (params.org_id !== org_id) throw notFound("run");
+        const run = await requireRun(db, org_id, run_id);
+        if (run.project_id !== params.flow_id) throw notFound("run");
+        const score_id = newId();
+        await giveFeedback(db, org_id, { score_id, run_id, feedback, comment, author: id });
+        return { status: 200, body: { score_id, run_id, feedback } };
+      },
+    }),
+  ];
+}
