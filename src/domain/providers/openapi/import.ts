@@ -10,9 +10,9 @@ import type { OperationCall, OperationParameter } from "./operation.ts";
 import { createSchemaReader } from "./schemas.ts";
 import type { SchemaReader } from "./schemas.ts";
 
-/** Longest schemas of an action (characters of JSON, about). */
-const MAX_INPUT_CHARS = 64 * 1024;
-const MAX_OUTPUT_CHARS = 8 * 1024;
+/** Longest schemas of an action (characters of JSON, about): with them, the densest document fits into the total. */
+const MAX_INPUT_CHARS = 16 * 1024;
+const MAX_OUTPUT_CHARS = 4 * 1024;
 /** Longest all actions may be together. */
 const MAX_TOTAL_CHARS = 64 * 1024 * 1024;
 const MAX_DESCRIPTION = 2000;
