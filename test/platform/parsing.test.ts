@@ -317,7 +317,7 @@ describe("document parser", () => {
   });
 
   it("refuses types it cannot read, and says which it can", async () => {
-    const error = await parse("a.epub", Buffer.from("PK\u0003\u0004rest")).catch((thrown: unknown) => thrown);
+    const error = await parse("a.odt", Buffer.from("PK\u0003\u0004rest")).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "unsupported_type", message: expect.stringContaining("application/pdf") });
     expect(await codeOf("a.png", Buffer.from("\u0089PNG\r\n\u001a\n", "latin1"))).toBe("unsupported_type");
     expect(await codeOf("a.bin", randomBytes(10).fill(0))).toBe("unsupported_type");

@@ -29,6 +29,7 @@ const guarded = operations
 const PUBLIC = [
   "deleteDocuments",
   "getDeployedFlowRun",
+  "giveFeedback",
   "listDocuments",
   "runDeployedFlow",
   "streamDeployedFlow",
@@ -44,6 +45,7 @@ const OPEN = [
   "getOpenApi",
   "getReadiness",
   "getRoot",
+  "receiveWebhook",
 ];
 const v2 = guarded.filter(([id]) => !PUBLIC.includes(id));
 
