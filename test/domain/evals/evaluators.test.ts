@@ -60,6 +60,7 @@ const CASES: ReadonlyArray<
   ["json_diff", {}, { a: 1, b: [1, 2] }, { a: 1, b: [1, 3], c: null }, 0.5, false],
   ["json_diff", { ignore: ["c"], number_tolerance: 1 }, { a: 1, b: [1, 2] }, { a: 1, b: [1, 3], c: 0 }, 1, true],
   ["json_diff", {}, "[]", [], 1, true],
+  ["json_diff", {}, [1], [1, 2, 3, 4], 0.25, false],
   ["json_diff", {}, [], {}, 0, false],
   ["numeric_diff", {}, "42.5", 42, 0.5, false],
   ["numeric_diff", { mode: "relative" }, 90, 100, 0.1, false],

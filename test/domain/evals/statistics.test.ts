@@ -32,6 +32,8 @@ describe("the quantile of Student's t", () => {
     const [low = 0, high = 0] = confidenceInterval({ n: 195, mean: 9.261_46, stddev: 0.022_788_81 }) ?? [];
     expect(low).toBeCloseTo(9.258_242, 5);
     expect(high).toBeCloseTo(9.264_679, 5);
+    // Of six values: 2.571 of the table above, with five degrees of freedom.
+    expect(confidenceInterval({ n: 6, mean: 0, stddev: Math.sqrt(6) })?.[1]).toBeCloseTo(2.571, 3);
     expect(confidenceInterval({ n: 1, mean: 1, stddev: null })).toBeNull();
   });
 });
