@@ -30,7 +30,8 @@ export async function samplesOf(
       metadata: run.metadata,
       error: error && { code: error.code, message: error.message },
       latency_ms: latency_ms === null ? null : Math.round(latency_ms),
-      cost_usd: typeof cost === "number" ? cost : null,
+      // A run without model calls costs nothing; of one with them the cost may not be known.
+      cost_usd: typeof cost === "number" ? cost : usage["total_tokens"] ? null : 0,
       nodes: run.nodes,
       citations: (citations ?? []).map(({ resource_id, resource_path }) => ({ resource_id, resource_path })),
     });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { EvaluatorError } from "./kind.ts";
 import type { EvaluatorKind } from "./kind.ts";
 
 const config = z.strictObject({});
@@ -8,6 +9,9 @@ export const cost: EvaluatorKind<z.output<typeof config>> = {
   config,
   score: { data_type: "numeric", direction: "minimize", pass_threshold: null },
   templates: [{ name: "Cost", description: "What the run cost (US dollars)", config: {} }],
-  // A run without model calls costs nothing.
-  find: (_, { sample }) => ({ value: sample.cost_usd ?? 0 }),
+  find(_, { sample: { cost_usd } }) {
+    if (cost_usd === null)
+      throw new EvaluatorError("no_cost", "What was called has no price, so its cost is not known.");
+    return { value: cost_usd };
+  },
 };
