@@ -7,7 +7,9 @@ import { openProcess } from "./open-process.ts";
 import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
 import { createProviderJobs } from "./temporal/providers.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
-import { NO_JUDGE } from "./services/evals/judge.ts";
+import { createJudgeModel } from "./services/models/judge-model.ts";
+import { openModels } from "./services/models/open-models.ts";
+import { createConnectionResolver } from "./services/providers/resolve-connection.ts";
 import { createScorer } from "./services/evals/scorer.ts";
 import { createEvalStarter } from "./temporal/evals.ts";
 import { createResourceStarter } from "./temporal/resources.ts";
@@ -47,6 +49,10 @@ shutdown.add("knowledge bases", () => knowledge.close());
 // Only for previews of evaluators that are code: its processes start with the first of them.
 const sandbox = createSandbox({ size: 2, timeoutMs: 10_000 });
 shutdown.add("code sandbox", () => sandbox.close());
+// Only for previews of evaluators that ask a model.
+const connections = createConnectionResolver({ db, secrets, guardedFetch });
+const models = openModels({ config, db, guardedFetch, connections });
+shutdown.add("connections to models", () => models.close());
 const { app, drain, close } = createApp({
   config,
   db,
@@ -67,7 +73,7 @@ const { app, drain, close } = createApp({
     sandbox,
     guardedFetch,
     secrets,
-    judge: NO_JUDGE,
+    judge: createJudgeModel(models),
     version: VERSION,
   }),
   schedules: createSchedules(temporal.client),

@@ -28,7 +28,6 @@ import { createHealthServer } from "./platform/health-server.ts";
 import { openProcess } from "./open-process.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { startHousekeeping } from "./services/housekeeping.ts";
-import { NO_JUDGE } from "./services/evals/judge.ts";
 import { createScorer } from "./services/evals/scorer.ts";
 import { runLimits } from "./services/runs/create-run.ts";
 import { startEvalSweeper } from "./services/evals/sweeper.ts";
@@ -37,10 +36,8 @@ import { startScheduleSweeper } from "./services/knowledge/schedule.ts";
 import { startSyncSweeper } from "./services/knowledge/sync.ts";
 import { startKnowledgeHousekeeping } from "./services/knowledge/housekeeping.ts";
 import { openKnowledge } from "./services/knowledge/open-knowledge.ts";
-import { createModelCaller } from "./services/models/call-model.ts";
-import { createModelResolver } from "./services/models/resolve-model.ts";
-import { createOwnFetch } from "./platform/fetch/own-fetch.ts";
-import { readPrices } from "./services/models/read-prices.ts";
+import { createJudgeModel } from "./services/models/judge-model.ts";
+import { openModels } from "./services/models/open-models.ts";
 import { createFlowCache } from "./services/projects/flow-cache.ts";
 import { createInputCheck } from "./services/providers/action-inputs.ts";
 import { startActionSweeper } from "./services/providers/action-runs.ts";
@@ -115,13 +112,8 @@ const executeAction = createExecuteAction({
     }),
   },
 });
-const ownFetch = createOwnFetch(config.MILLRACE_PRIVATE_HOSTS, [config.MILLRACE_MODEL_URL]);
-shutdown.add("connections to models", () => ownFetch.close());
-const models = createModelCaller({
-  db,
-  models: createModelResolver({ db, connections, guardedFetch, ownFetch, config }),
-  prices: readPrices(config.MILLRACE_MODEL_PRICES_FILE),
-});
+const models = openModels({ config, db, guardedFetch, connections });
+shutdown.add("connections to models", () => models.close());
 const nodes = createNodeActivities({
   ...deps,
   executors: {
@@ -213,7 +205,7 @@ const evals = createEvalActivities({
     sandbox,
     guardedFetch,
     secrets,
-    judge: NO_JUDGE,
+    judge: createJudgeModel(models),
     version: VERSION,
   }),
 });

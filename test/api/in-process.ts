@@ -23,7 +23,9 @@ import { openRunFeed } from "../../src/stores/runs/run-feed.ts";
 import { connectTemporal } from "../../src/temporal/connection.ts";
 import { createProviderJobs } from "../../src/temporal/providers.ts";
 import { createSandbox } from "../../src/platform/sandbox/sandbox.ts";
-import { NO_JUDGE } from "../../src/services/evals/judge.ts";
+import { createJudgeModel } from "../../src/services/models/judge-model.ts";
+import { openModels } from "../../src/services/models/open-models.ts";
+import { createConnectionResolver } from "../../src/services/providers/resolve-connection.ts";
 import { createScorer } from "../../src/services/evals/scorer.ts";
 import { VERSION } from "../../src/version.ts";
 import { createEvalStarter } from "../../src/temporal/evals.ts";
@@ -83,6 +85,8 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const observer = createRunObserver(metrics, logger);
   const knowledge = openKnowledge(config, db);
   const sandbox = createSandbox({ size: 1 });
+  const connections = createConnectionResolver({ db, secrets, guardedFetch });
+  const models = openModels({ config, db, guardedFetch, connections });
   const api = createApp({
     config,
     db,
@@ -100,7 +104,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       sandbox,
       guardedFetch,
       secrets,
-      judge: NO_JUDGE,
+      judge: createJudgeModel(models),
       version: VERSION,
     }),
     schedules: createSchedules(temporal.client),
@@ -124,7 +128,9 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await api.close();
-      await Promise.all([feed, temporal, guardedFetch, evaluation, knowledge, sandbox].map((each) => each.close()));
+      await Promise.all(
+        [feed, temporal, guardedFetch, models, evaluation, knowledge, sandbox].map((each) => each.close()),
+      );
       blobs.close();
       await db.close();
       await clone?.drop();

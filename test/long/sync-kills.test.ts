@@ -110,7 +110,7 @@ async function sweep(tenant: ApiTenant): Promise<number> {
   try {
     return await tenant.withDatabase((db) => sweepBlobs({ db, blobs }, new Date(Date.now() + 60_000)));
   } finally {
-    await blobs.close();
+    blobs.close();
   }
 }
 

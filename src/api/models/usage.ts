@@ -15,7 +15,9 @@ const usageReportSchema = z
     to: z.iso.datetime(),
     data: z.array(
       z.object({
-        key: z.string().describe("A project's id, a model's name, or a day in UTC (2026-01-31)."),
+        key: z
+          .string()
+          .describe("A project's id (`judges` for evaluators), a model's name, or a day in UTC (2026-01-31)."),
         calls: z.int(),
         input_tokens: z.int(),
         output_tokens: z.int(),

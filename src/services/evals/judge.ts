@@ -23,16 +23,6 @@ export interface JudgeModel {
   generate(call: JudgeCall): Promise<{ readonly text: string; readonly usage: JsonObject }>;
 }
 
-/** Where no model is configured. */
-export const NO_JUDGE: JudgeModel = {
-  async generate() {
-    throw new EvaluatorError(
-      "model_not_configured",
-      "No language model is configured for this organisation or installation.",
-    );
-  },
-};
-
 export interface Judgement {
   readonly finding: Finding;
   readonly usage: JsonObject;

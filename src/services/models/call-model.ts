@@ -151,6 +151,7 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
 
   /** Throws where what the run, or one around it, may spend is spent. */
   async function requireBudget({ org_id, run_id }: ModelCall): Promise<void> {
+    if (run_id === null) return;
     const reached = await db.org(org_id, (connected) => reachedBudget(connected, run_id));
     if (reached === null) return;
     const { max_cost_usd, spent_usd } = reached;

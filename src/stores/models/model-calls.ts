@@ -4,9 +4,11 @@ import type { Db } from "../db.ts";
 export interface ModelCallRow {
   readonly call_id: string;
   readonly org_id: string;
-  readonly project_id: string;
-  readonly run_id: string;
-  /** Place of the node in the run. */
+  /** Null for a judge's call. */
+  readonly project_id: string | null;
+  /** Null for a judge's call: it is no part of the usage of the run that is judged. */
+  readonly run_id: string | null;
+  /** Place of the node in the run; what called, where there is none. */
   readonly path: string;
   /** Attempt of the node, from 1. */
   readonly attempt: number;
@@ -76,7 +78,7 @@ export const USAGE_GROUPS = ["project", "model", "day"] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
 export interface UsageRow {
-  /** A project's id, a model's name, or a day in UTC (2026-01-31). */
+  /** A project's id ("judges" for the calls of evaluators), a model's name, or a day in UTC (2026-01-31). */
   readonly key: string;
   readonly calls: number;
   readonly input_tokens: number;
@@ -89,7 +91,7 @@ export interface UsageRow {
 }
 
 const GROUP_KEYS: Readonly<Record<UsageGroup, string>> = {
-  project: "project_id::text",
+  project: "coalesce(project_id::text, 'judges')",
   model: "model",
   day: "to_char(created_at at time zone 'UTC', 'YYYY-MM-DD')",
 };

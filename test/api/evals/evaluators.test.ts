@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Webhook } from "standardwebhooks";
 import { findModel } from "../../../src/platform/embeddings/model-files.ts";
+import { startModelStub } from "../../../src/dev/model-stub.ts";
 import { startHttpTarget } from "../../support/http-target.ts";
 import type { HttpTarget } from "../../support/http-target.ts";
 import { failing, echo, openTenant } from "../tenant.ts";
@@ -196,6 +197,28 @@ describe("evaluators", () => {
     const asked = await trying(judge, { inputs: { "in-0": "x" }, outputs: { "out-0": "{{inputs}} hi" } });
     expect(asked).toMatchObject({ value: null, passed: null, error: { code: "model_not_configured" } });
     expect(asked.rendered_prompt).toContain("{{inputs}} hi");
+  });
+
+  it("asks a judge, counts what it says and writes down what it cost", async () => {
+    const server = await startModelStub();
+    try {
+      const { body: connection } = await tenant.secret.post("/v2/connections", {
+        name: "judges",
+        provider_id: "openai_compatible",
+        scheme: "none",
+        credential: { base_url: `${server.url}/v1` },
+      });
+      const { connection_id } = connection;
+      const judge = { type: "llm_judge", config: { rubric: "It greets.", model: "tiny", connection_id, samples: 3 } };
+      server.next(...["0.2", "0.9", "0.4"].map((score) => ({ text: [`{"reasoning": "So.", "score": ${score}}`] })));
+      const judged = await trying(judge, { outputs: { "out-0": "hi" } });
+      expect(judged).toMatchObject({ value: 0.4, error: null, usage: { total_tokens: expect.any(Number) } });
+      expect(server.calls.filter(({ path }) => path.endsWith("/chat/completions"))).toHaveLength(3);
+      const { body: usage } = await tenant.secret.get("/v2/usage", { query: { group_by: "project" } });
+      expect(usage.data).toMatchObject([{ key: "judges", calls: 3 }]);
+    } finally {
+      await server.close();
+    }
   });
 
   it("regex-dos, evaluator-work: what one evaluator costs is bounded, and the others' scores stay", async () => {

@@ -1,0 +1,33 @@
+import type { Config } from "../../config.ts";
+import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
+import { createOwnFetch } from "../../platform/fetch/own-fetch.ts";
+import type { Database } from "../../stores/db.ts";
+import type { ConnectionResolver } from "../providers/resolve-connection.ts";
+import { createModelCaller } from "./call-model.ts";
+import type { ModelCaller } from "./call-model.ts";
+import { readPrices } from "./read-prices.ts";
+import { createModelResolver } from "./resolve-model.ts";
+
+export interface ModelDeps {
+  readonly config: Pick<
+    Config,
+    | "MILLRACE_MODEL_URL"
+    | "MILLRACE_MODEL_KEY"
+    | "MILLRACE_MODEL"
+    | "MILLRACE_MODEL_PRICES_FILE"
+    | "MILLRACE_PRIVATE_HOSTS"
+  >;
+  readonly db: Database;
+  readonly guardedFetch: Pick<GuardedFetch, "open">;
+  readonly connections: ConnectionResolver;
+}
+
+/** What a process calls models with; `close` must be called. */
+export function openModels({ config, db, guardedFetch, connections }: ModelDeps): ModelCaller & {
+  close(): Promise<void>;
+} {
+  const ownFetch = createOwnFetch(config.MILLRACE_PRIVATE_HOSTS, [config.MILLRACE_MODEL_URL]);
+  const models = createModelResolver({ db, connections, guardedFetch, ownFetch, config });
+  const caller = createModelCaller({ db, models, prices: readPrices(config.MILLRACE_MODEL_PRICES_FILE) });
+  return { call: (call) => caller.call(call), close: () => ownFetch.close() };
+}
