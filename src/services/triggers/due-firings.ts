@@ -1,10 +1,11 @@
+import { Problem } from "../../domain/errors.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
-import { loadValue } from "../../platform/blobs/blobs.ts";
+import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
 import { dropFiring, finishFiring, takeDueFirings } from "../../stores/triggers/firings.ts";
 import type { DueFiring } from "../../stores/triggers/firings.ts";
 import { findTrigger } from "../../stores/triggers/triggers.ts";
 import { requireRun } from "../runs/require-run.ts";
-import { noteFault, startTriggeredRun } from "./start-run.ts";
+import { noteFault, startTriggeredRun, TriggerFault } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
 
 const BATCH = 50;
@@ -44,8 +45,13 @@ async function startDue(deps: StartRunDeps, firing: DueFiring): Promise<void> {
 async function payloadOf({ db, blobs }: StartRunDeps, { org_id, payload }: DueFiring): Promise<JsonObject> {
   const { run_id } = payload;
   if (typeof run_id !== "string" || payload["outputs"] !== undefined) return payload;
-  const run = await requireRun(db, org_id, run_id);
-  const outputs: Record<string, Json> = {};
-  for (const [node, value] of Object.entries(run.outputs ?? {})) outputs[node] = await loadValue(blobs, value);
-  return { ...payload, outputs };
+  try {
+    const run = await requireRun(db, org_id, run_id);
+    const outputs: Record<string, Json> = {};
+    for (const [node, value] of Object.entries(run.outputs ?? {})) outputs[node] = await loadValue(blobs, value);
+    return { ...payload, outputs };
+  } catch (error) {
+    if (!(error instanceof BlobNotFound || (error instanceof Problem && error.status === 404))) throw error;
+    throw new TriggerFault(`The run ${run_id} that it waited for has been removed.`, { cause: error });
+  }
 }

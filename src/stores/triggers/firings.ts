@@ -54,7 +54,7 @@ export async function takeDueFirings(db: Db, limit: number): Promise<DueFiring[]
   return db.query<DueFiring>(
     {
       name: "take_due_firings",
-      text: `update trigger_firings set attempts = attempts + 1, due_at = now() + least(interval '10 minutes', interval '5 seconds' * 2 ^ attempts)
+      text: `update trigger_firings set attempts = attempts + 1, due_at = now() + least(interval '10 minutes', interval '5 seconds' * 2 ^ least(attempts, 10))
         where run_id in (select run_id from trigger_firings where due_at <= now() order by due_at limit $1::int for update skip locked)
         returning run_id, org_id, trigger_id, key, depth, payload, attempts`,
     },
