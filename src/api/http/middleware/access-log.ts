@@ -19,8 +19,7 @@ export function accessLog(logger: Logger, metrics: Metrics): Middleware<RequestS
         request_id: requestId,
         operation: operationId,
         method: ctx.method,
-        // Without the query: it may hold what users wrote.
-        path: ctx.path.slice(0, 512),
+        path: loggable(ctx.path),
         status,
         ms: Math.round(ms),
         org_id: principal?.org_id,
@@ -31,4 +30,9 @@ export function accessLog(logger: Logger, metrics: Metrics): Middleware<RequestS
     });
     await next();
   };
+}
+
+/** Without the query, which may hold what users wrote, and without the secret in the address of an inbound webhook. */
+function loggable(path: string): string {
+  return path.replace(/^\/hooks\/.*/i, "/hooks/[redacted]").slice(0, 512);
 }
