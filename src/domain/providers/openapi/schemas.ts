@@ -25,6 +25,9 @@ const MAPS: ReadonlySet<string> = new Set([
 ]);
 const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "required", "type"]);
 
+/** Different references in a document. */
+const MAX_REFERENCES = 20_000;
+
 interface Converted {
   readonly schema: Json;
   /** The references in it, by pointer. */
@@ -48,6 +51,9 @@ export interface SchemaReader {
 export function createSchemaReader(document: OpenApiDocument): SchemaReader {
   const known = new Map<string, Converted>();
   const names = new Map<string, string>();
+  /** How many pointers end in a name, so that the next is found without looking at all of them. */
+  const counts = new Map<string, number>();
+  const taken = new Set<string>();
 
   function convertedAt(pointer: string, direction: Direction): Converted {
     const key = `${direction} ${pointer}`;
@@ -65,9 +71,12 @@ export function createSchemaReader(document: OpenApiDocument): SchemaReader {
     const given = names.get(pointer);
     if (given !== undefined) return given;
     const base = (pointer.split("/").at(-1) ?? "").replaceAll(/[^A-Za-z0-9_.-]/g, "_") || "schema";
-    const taken = new Set(names.values());
-    let name = base;
-    for (let n = 2; taken.has(name); n += 1) name = `${base}_${n}`;
+    if (names.size >= MAX_REFERENCES) refuse(`It has more than ${MAX_REFERENCES} different references`);
+    let n = counts.get(base) ?? 1;
+    let name = n === 1 ? base : `${base}_${n}`;
+    for (; taken.has(name); n += 1) name = `${base}_${n + 1}`;
+    counts.set(base, n + 1);
+    taken.add(name);
     names.set(pointer, name);
     return name;
   }
