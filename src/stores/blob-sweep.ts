@@ -29,15 +29,18 @@ export const BLOB_KEY_PATTERN = "[0-9a-f]{8}-[0-9a-f-]{27}/[0-9a-f]{8}-[0-9a-f-]
 
 /**
  * Takes the turn at something that is to be done once in `everyMs`, whichever process does it; false where it is not due. The turn
- * is taken even if the work then fails.
+ * is taken even if the work then fails. The first is due `everyMs` after somebody asked: a database that has just been made may be
+ * about to be restored.
  */
 export async function takeTurn(db: Db, job: string, everyMs: number): Promise<boolean> {
   const rows = await db.query(
     {
       name: "take_turn",
-      text: `insert into housekeeping (job, done_at) values ($1::text, now())
-        on conflict (job) do update set done_at = now()
-          where housekeeping.done_at < now() - make_interval(secs => $2::float8 / 1000)
+      text: `with first as (
+          insert into housekeeping (job, done_at) values ($1::text, now()) on conflict (job) do nothing
+        )
+        update housekeeping set done_at = now() where job = $1::text
+          and done_at < now() - make_interval(secs => $2::float8 / 1000)
         returning job`,
     },
     [job, everyMs],
