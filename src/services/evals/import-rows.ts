@@ -26,6 +26,8 @@ export type ImportDeps = SourceDeps & DatasetDeps;
 
 /** Rows that are written together while the source is read. */
 const BATCH = 1000;
+/** The same in characters of JSON, about. */
+const BATCH_CHARS = 4 * 1024 * 1024;
 
 /** Thrown to take back what a dry run has done. */
 class DryRun extends Error {}
@@ -73,6 +75,7 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
   const found = { read: 0, failed: 0, errors: [] as ImportIssue[], preview: [] as RowContent[] };
   const seen = new Set<string>();
   let batch: StagedRow[] = [];
+  let chars = 0;
 
   function fail(line: number, code: string, message: string): void {
     found.failed += 1;
@@ -84,6 +87,7 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
     if (batch.length === 0 || dataset === null) return;
     const rows = batch;
     batch = [];
+    chars = 0;
     const broken = await brokenInputs(deps, dataset, rows);
     for (const [index, message] of broken) fail(rows[index]?.line ?? 0, "input_schema", message);
     const good = rows.filter((_, index) => !broken.has(index));
@@ -119,7 +123,8 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
       );
     if (external_id !== null) seen.add(external_id);
     batch.push({ ...mapped.row, external_id, line, row_id: uuidv7(), source_run_id: record.run_id ?? null });
-    if (batch.length >= BATCH) await flush();
+    chars += JSON.stringify(mapped.row).length;
+    if (batch.length >= BATCH || chars >= BATCH_CHARS) await flush();
   }
   return { found, take, flush };
 }
