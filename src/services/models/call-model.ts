@@ -4,6 +4,7 @@ import type { ChatAnswer, ChatRequest } from "../../domain/models/chat.ts";
 import { costOf } from "../../domain/models/prices.ts";
 import type { PriceTable } from "../../domain/models/prices.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
+import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import { redactSecrets } from "../../platform/logging/redaction.ts";
 import { ChatError, streamChat } from "../../platform/models/stream-chat.ts";
 import type { Database } from "../../stores/db.ts";
@@ -179,9 +180,8 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
 }
 
 function toNodeFailure(error: ChatError, secrets: readonly string[]): NodeFailure {
-  let message = error.message;
-  for (const secret of secrets) message = message.replaceAll(secret, "[redacted]");
-  return new NodeFailure(error.failure, redactSecrets(message), {
+  // What it quotes of the answer may end in the middle of a secret.
+  return new NodeFailure(error.failure, redactSecrets(createMaskValues(secrets)(error.message, true)), {
     retryable: error.retryable,
     upstream: true,
     retry_after_ms: error.retry_after_ms,
