@@ -18,6 +18,7 @@ import { createExperimentJobOperations } from "./evals/experiment-jobs.ts";
 import { createExperimentResultOperations } from "./evals/experiment-results.ts";
 import { createExperimentOperations } from "./evals/experiments.ts";
 import { createImportOperations } from "./evals/imports.ts";
+import { createScoreOperations } from "./evals/scores.ts";
 import { createFeedbackOperations } from "./runs/feedback.ts";
 import { createFlowIoOperations } from "./projects/flow-io.ts";
 import { createFlowVersionOperations } from "./projects/flow-versions.ts";
@@ -72,6 +73,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createExperimentOperations(deps),
     ...createExperimentResultOperations(deps),
     ...createExperimentJobOperations(deps),
+    ...createScoreOperations(deps),
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),
     ...createProviderOperations(deps),

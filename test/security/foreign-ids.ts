@@ -29,6 +29,8 @@ const PLAIN: Ids = {
   "createRun.user_id": HANDLE,
   "runDeployedFlow.user_id": HANDLE,
   "streamDeployedFlow.user_id": HANDLE,
+  // A node of the run, which is scored.
+  "listRunScores.node_id": "approval-0",
   // A knowledge base takes no connection yet, whoever's it is.
   "createKnowledgeBase.connection_id": "0197f0a0-0000-7000-8000-000000000000",
   "changeKnowledgeBase.connection_id": "0197f0a0-0000-7000-8000-000000000000",
@@ -151,8 +153,11 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     expect(status, JSON.stringify(body)).toBe(201);
   }
   const { body: action } = await secret.post("/v2/providers/http/actions/get/run", { inputs: { url: receiver } });
+  const given = { name: "theirs", data_type: "boolean", value: true, node_id: "approval-0" };
+  const { body: score } = await secret.post(`/v2/evals/runs/${paused}/scores`, given);
   return {
     ...PLAIN,
+    score_id: score.score_id,
     experiment_id: ran.experiment_id,
     "deleteExperiment.experiment_id": draft.experiment_id,
     job_id: exported.job_id,

@@ -236,15 +236,17 @@ export function numberOf({ value, passed }: Pick<ScoreResult, "value" | "passed"
   return passed === null ? null : passed ? 1 : 0;
 }
 
+/** What a value is, as typeof has it. */
+export const VALUE_TYPES = { numeric: "number", boolean: "boolean", categorical: "string" } as const;
+
 /** What a finding must be by the score's data type; throws EvaluatorError. For what others answer. */
 export function requireFinding(dataType: DataType, answer: unknown): Finding {
   const given = typeof answer === "object" && answer !== null ? (answer as Record<string, unknown>) : { value: answer };
   const { value, label, reasoning, passed } = given;
-  const wanted = { numeric: "number", boolean: "boolean", categorical: "string" } as const;
-  if (typeof value !== wanted[dataType] || (typeof value === "number" && !Number.isFinite(value)))
+  if (typeof value !== VALUE_TYPES[dataType] || (typeof value === "number" && !Number.isFinite(value)))
     throw new EvaluatorError(
       "unexpected_result",
-      `A ${dataType} score was expected (a ${wanted[dataType]}, or an object with that as value), not ${JSON.stringify(value)?.slice(0, 100) ?? "nothing"}.`,
+      `A ${dataType} score was expected (a ${VALUE_TYPES[dataType]}, or an object with that as value), not ${JSON.stringify(value)?.slice(0, 100) ?? "nothing"}.`,
     );
   return {
     value: value as number | boolean | string,

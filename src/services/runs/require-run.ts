@@ -1,5 +1,6 @@
 import { notFound } from "../../domain/errors.ts";
 import type { Database } from "../../stores/db.ts";
+import { getNodeRun } from "../../stores/runs/node-runs.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 
@@ -8,4 +9,9 @@ export async function requireRun(db: Database, orgId: string, runId: string): Pr
   const row = await db.org(orgId, (connection) => getRun(connection, runId));
   if (!row) throw notFound("run");
   return row;
+}
+
+/** Whether the record of a run has a node of this path: its id, or inside an iteration `map-0[3]/http-0`. */
+export async function hasNodeRun(db: Database, orgId: string, runId: string, path: string): Promise<boolean> {
+  return (await db.org(orgId, (connection) => getNodeRun(connection, runId, path))) !== null;
 }

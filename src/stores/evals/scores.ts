@@ -2,6 +2,10 @@ import type { DataType } from "../../domain/evals/evaluators/kind.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+export const SCORE_SOURCES = ["api", "human", "evaluator"] as const;
 
 /** What an evaluator, a program or a person says of a run. */
 export interface ScoreRow {
@@ -18,7 +22,7 @@ export interface ScoreRow {
   readonly label: string | null;
   readonly comment: string | null;
   readonly error: { readonly code: string; readonly message: string } | null;
-  readonly source: "api" | "human" | "evaluator";
+  readonly source: (typeof SCORE_SOURCES)[number];
   readonly evaluator_id: string | null;
   readonly evaluator_version: number | null;
   readonly experiment_id: string | null;
@@ -58,12 +62,39 @@ export async function insertScores(db: Db, orgId: string, scores: readonly NewSc
   );
 }
 
-export async function hasScore(db: Db, scoreId: string): Promise<boolean> {
-  const rows = await db.query(
-    { name: "has_score", text: "select 1 from scores where org_id = current_org() and score_id = $1::uuid" },
+const COLUMNS = `score_id, org_id, run_id, node_id, name, data_type, value, number, passed, label, comment, error, source, evaluator_id,
+  evaluator_version, experiment_id, monitor_id, author, metadata, usage, created_at`;
+
+/** One score, or null. */
+export async function findScore(db: Db, scoreId: string): Promise<ScoreRow | null> {
+  const rows = await db.query<ScoreRow & Record<string, unknown>>(
+    {
+      name: "find_score",
+      text: `select ${COLUMNS} from scores where org_id = current_org() and score_id = $1::uuid`,
+    },
     [scoreId],
   );
-  return rows.length > 0;
+  return rows[0] ?? null;
+}
+
+export interface ScoreSearch {
+  readonly source: ScoreRow["source"] | null;
+  readonly name: string | null;
+  readonly node_id: string | null;
+}
+
+/** A page of the scores of a run. */
+export async function listScores(db: Db, runId: string, search: ScoreSearch, page: Keyset): Promise<ScoreRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<ScoreRow & Record<string, unknown>>(
+    {
+      name: `list_scores_${suffix}`,
+      text: `select ${COLUMNS} from scores where org_id = current_org() and run_id = $1::uuid
+        and ($2::text is null or source = $2) and ($3::text is null or name = $3) and ($4::text is null or node_id = $4)
+        and score_id ${compare} $5::uuid order by score_id ${order} limit $6::int`,
+    },
+    [runId, search.source, search.name, search.node_id, bound, page.limit],
+  );
 }
 
 /** Which evaluators' versions have scored these runs without an error, as `run evaluator version`. */

@@ -1,0 +1,46 @@
+import { notFound } from "../../domain/errors.ts";
+import { numberOf } from "../../domain/evals/evaluator.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { findScore, insertScores } from "../../stores/evals/scores.ts";
+import type { NewScore, ScoreRow } from "../../stores/evals/scores.ts";
+
+/** What a program or a person says of a run. */
+export interface GivenScore extends Pick<
+  NewScore,
+  "score_id" | "run_id" | "node_id" | "name" | "data_type" | "label" | "comment" | "author" | "metadata"
+> {
+  readonly source: "api" | "human";
+  readonly value: number | boolean | string;
+  /** Null: whether it passes follows from a boolean, and is not known of others. */
+  readonly passed: boolean | null;
+}
+
+/** Throws 404 where there is none. */
+export async function requireScore(db: Db, scoreId: string): Promise<ScoreRow> {
+  const row = await findScore(db, scoreId);
+  if (row === null) throw notFound("score");
+  return row;
+}
+
+/** Keeps a score of a run that is there; the same `score_id` again (the request was tried before) adds nothing. */
+export async function giveScore(db: Database, orgId: string, given: GivenScore): Promise<ScoreRow> {
+  const { value } = given;
+  const passed = given.passed ?? (typeof value === "boolean" ? value : null);
+  const score: NewScore = {
+    ...given,
+    number: numberOf({ value, passed }),
+    passed,
+    error: null,
+    evaluator_id: null,
+    evaluator_version: null,
+    experiment_id: null,
+    monitor_id: null,
+    usage: null,
+  };
+  return await db.orgTransaction(orgId, async (connection) => {
+    const earlier = await findScore(connection, given.score_id);
+    if (earlier !== null) return earlier;
+    await insertScores(connection, orgId, [score]);
+    return await requireScore(connection, given.score_id);
+  });
+}
