@@ -142,6 +142,15 @@ describe("request ids", () => {
     expect(api.logs()).not.toContain("page_size");
     expect(api.logs()).not.toContain(org.secretKey);
   });
+
+  it("trigger-forgery: leaves the address of an inbound webhook out of the log", async () => {
+    const token = "T0ken-of-an-address-that-nobody-else-may-know";
+    for (const path of [`/hooks/${token}`, `/hooks/${token}/more`, `/Hooks/${token}`]) {
+      await client.post(path, {}, { headers: { "X-Request-Id": "a-hook" } });
+    }
+    await expect.poll(() => api.logs().match(/"request_id":"a-hook"/g)).toHaveLength(3);
+    expect(api.logs()).not.toContain(token);
+  });
 });
 
 describe("an upload that its client cuts off", () => {

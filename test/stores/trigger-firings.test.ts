@@ -1,0 +1,27 @@
+import { uuidv7 } from "uuidv7";
+import { expect, it } from "vitest";
+import { takeDueFirings } from "../../src/stores/triggers/firings.ts";
+import { buildTenant, ownDatabase } from "./rows.ts";
+
+const own = ownDatabase();
+
+it("takes what is due, however often one of the firings has been tried", async () => {
+  const { org_id, project_id } = await buildTenant(own.database);
+  const trigger = uuidv7();
+  const runs = await own.database.system(async (db) => {
+    await db.query(
+      `insert into triggers (id, org_id, project_id, provider_id, trigger_id, kind, config)
+        values ($1, $2, $3, 'millrace', 'run_event', 'run_event', '{}')`,
+      [trigger, org_id, project_id],
+    );
+    return db.query<{ run_id: string }>(
+      `insert into trigger_firings (run_id, org_id, trigger_id, key, payload, due_at, attempts)
+        select gen_random_uuid(), $1, $2, 'key ' || n, '{}', now() - interval '1 minute', n
+        from unnest(array[0, 41, 1000, 1000000]) as n returning run_id`,
+      [org_id, trigger],
+    );
+  });
+  const taken = await own.database.system((db) => takeDueFirings(db, 10));
+  expect(taken.map(({ run_id }) => run_id).toSorted()).toEqual(runs.map(({ run_id }) => run_id).toSorted());
+  expect(await own.database.system((db) => takeDueFirings(db, 10))).toEqual([]);
+});
