@@ -14,7 +14,6 @@ import { connectTemporal } from "./temporal/connection.ts";
 import { installTemporalRuntime } from "./temporal/runtime.ts";
 import { createRunObserver } from "./services/runs/run-observer.ts";
 import { addGauges } from "./services/system/gauges.ts";
-import { watchEvents } from "./services/webhooks/watch-events.ts";
 
 /**
  * Opens what api and worker have in common, by the configuration in the environment. All of it is closed by `shutdown`,
@@ -48,8 +47,6 @@ export async function openProcess(service: "api" | "worker") {
     onRequest: (outcome) => metrics.outboundRequest(outcome),
   });
   shutdown.add("outbound connections", () => guardedFetch.close());
-  const watch = watchEvents(db, metrics, (err) => logger.warn({ err }, "metrics of events"));
-  shutdown.add("metrics of events", () => watch.close());
   const temporal = await connectTemporal(config, (err, message) => logger.warn({ err }, message));
   shutdown.add("temporal", () => temporal.close());
   addGauges({

@@ -48,12 +48,6 @@ export interface Metrics {
   activityFailed(labels: { activity: string; code: string }): void;
   /** What a sweeper or the reconciler did: `sweeper` its name, `outcome` such as "started", "signalled", "settled", "error". */
   swept(labels: { sweeper: string; outcome: string }, count?: number): void;
-  /** Age of the oldest outbox row not yet relayed (seconds; 0 when there is none), and how many wait. */
-  outbox(lagSeconds: number, pending: number): void;
-  /** Deliveries of events that wait: for their first attempt, and for another one. */
-  deliveriesWaiting(pending: number, retrying: number): void;
-  /** Webhook subscriptions whose attempts fail at present, and those that were disabled because of it. */
-  subscriptionsInTrouble(failing: number, disabled: number): void;
   /** An attempt to deliver an event ended: "delivered", or why not. */
   deliveryAttempted(outcome: string): void;
   /** An event was delivered, this many seconds after it happened. */
@@ -141,28 +135,6 @@ export function createMetrics(options: { readonly service: string; readonly proc
     labelNames: ["sweeper", "outcome"] as const,
     registers,
   });
-  const outboxLag = new Gauge({
-    name: "millrace_outbox_lag_seconds",
-    help: "Age of the oldest outbox row that is not relayed",
-    registers,
-  });
-  const outboxPending = new Gauge({
-    name: "millrace_outbox_pending",
-    help: "Outbox rows that are not relayed",
-    registers,
-  });
-  const deliveries = new Gauge({
-    name: "millrace_webhook_deliveries_waiting",
-    help: "Deliveries that wait for their first attempt (pending) or for another one (retrying)",
-    labelNames: ["status"] as const,
-    registers,
-  });
-  const subscriptions = new Gauge({
-    name: "millrace_webhook_subscriptions",
-    help: "Subscriptions whose attempts fail (failing), or that were disabled because of it (disabled)",
-    labelNames: ["status"] as const,
-    registers,
-  });
   const attempts = new Counter({
     name: "millrace_webhook_attempts_total",
     help: "Attempts to deliver an event, by how they ended",
@@ -197,18 +169,6 @@ export function createMetrics(options: { readonly service: string; readonly proc
     nodeFailed: ({ kind, project }) => nodeFailures.inc({ kind, project: projectLabel(project) }),
     activityFailed: (labels) => activityFailures.inc(labels),
     swept: (labels, count = 1) => sweeps.inc(labels, count),
-    outbox(lagSeconds, pending) {
-      outboxLag.set(lagSeconds);
-      outboxPending.set(pending);
-    },
-    deliveriesWaiting(pending, retrying) {
-      deliveries.set({ status: "pending" }, pending);
-      deliveries.set({ status: "retrying" }, retrying);
-    },
-    subscriptionsInTrouble(failing, disabled) {
-      subscriptions.set({ status: "failing" }, failing);
-      subscriptions.set({ status: "disabled" }, disabled);
-    },
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
     delivered: (lagSeconds) => lag.observe(lagSeconds),
     outboundRequest: (outcome) => outbound.inc({ outcome }),

@@ -1,6 +1,7 @@
 import type { BlobStore } from "../platform/blobs/blobs.ts";
 import type { Database } from "../stores/db.ts";
 import { purgeIdempotencyKeys } from "../stores/http/idempotency.ts";
+import { purgeDatasets } from "../stores/evals/datasets.ts";
 import { purgeExpiredTokens } from "../stores/accounts/oauth-tokens.ts";
 import { purgeEvents } from "../stores/webhooks/outbox.ts";
 import { purgeRateLimits } from "../stores/http/rate-limits.ts";
@@ -32,8 +33,8 @@ export interface HousekeepingOptions {
 }
 
 /**
- * Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts, old events, old runs, and
- * once a day the blobs that nothing refers to. Any number of processes may do it.
+ * Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts, old events, deleted datasets, old runs,
+ * and once a day the blobs that nothing refers to. Any number of processes may do it.
  */
 export function startHousekeeping(
   db: Database,
@@ -53,6 +54,7 @@ export function startHousekeeping(
       await inBatches(() => db.system((connection) => purgeDeliveries(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeFirings(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeEvents(connection, eventRetentionMs, BATCH)));
+      await inBatches(() => db.system((connection) => purgeDatasets(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeActionRuns(connection, ACTION_RETENTION_MS, BATCH)));
       if (runRetentionDays !== undefined) {
         await inBatches(

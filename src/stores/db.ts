@@ -74,6 +74,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     // Without these a request to an unreachable server would wait for the kernel's own time-outs.
     connectionTimeoutMillis: 5000,
     keepAlive: true,
+    // Longer than the intervals of what looks around, which would otherwise open its connections anew each time.
+    idleTimeoutMillis: 60_000,
     types: { getTypeParser: parsers },
   };
   // The server enforces the statement's time limit; this later limit covers a server that no longer responds.
@@ -99,7 +101,6 @@ export function openDatabase(options: DatabaseOptions): Database {
       "-c role=millrace_search -c default_transaction_read_only=on -c statement_timeout=15000 -c plan_cache_mode=force_custom_plan " +
       "-c enable_seqscan=off -c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=32MB",
     query_timeout: 17_000,
-    idleTimeoutMillis: 60_000,
   });
   for (const pool of [orgPool, systemPool, searchPool]) {
     pool.on("error", options.onError);

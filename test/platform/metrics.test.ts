@@ -11,7 +11,6 @@ describe("metrics", () => {
     metrics.nodeFinished({ kind: "http", state: "FAILED" }, 0.2);
     metrics.activityFailed({ activity: "executeNode", code: "http_status" });
     metrics.swept({ sweeper: "pending-runs", outcome: "started" }, 3);
-    metrics.outbox(2.5, 7);
     metrics.outboundRequest("address_not_allowed");
     metrics.gauge("pool_connections", "Open connections", () => 4);
     const text = await metrics.render();
@@ -26,8 +25,6 @@ describe("metrics", () => {
       'millrace_node_duration_seconds_sum{service="api",kind="http",state="FAILED"} 0.2',
       'millrace_activity_failures_total{activity="executeNode",code="http_status",service="api"} 1',
       'millrace_sweeper_actions_total{sweeper="pending-runs",outcome="started",service="api"} 3',
-      'millrace_outbox_lag_seconds{service="api"} 2.5',
-      'millrace_outbox_pending{service="api"} 7',
       'millrace_outbound_requests_total{outcome="address_not_allowed",service="api"} 1',
       'millrace_pool_connections{service="api"} 4',
     ]) {

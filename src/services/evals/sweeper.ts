@@ -1,19 +1,14 @@
 import { periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import type { Database } from "../../stores/db.ts";
-import { purgeDatasets } from "../../stores/evals/datasets.ts";
 import { takeOpenJobs } from "../../stores/evals/experiment-jobs.ts";
 import { takeOpenImports } from "../../stores/evals/imports.ts";
 import type { EvalStarter } from "../../temporal/evals.ts";
 
 const AGAIN_AFTER_MS = 10_000;
 const BATCH = 100;
-const PURGED_AT_ONCE = 1000;
 
-/**
- * Starts again the imports and the jobs of experiments that a dead process left (where they are under way, that does nothing), and removes what deleted
- * datasets have left. Any number of processes may do it.
- */
+/** Starts again the imports and the jobs of experiments that a dead process left; where they are under way, that does nothing. Any number of processes may do it. */
 export function startEvalSweeper(
   { db, evals }: { readonly db: Database; readonly evals: EvalStarter },
   intervalMs: number,
@@ -32,9 +27,6 @@ export function startEvalSweeper(
         if (isClosed()) return;
         await evals.startJob(job);
         if (cancel) await evals.cancelJob(job.job_id);
-      }
-      while ((await db.system((connection) => purgeDatasets(connection, PURGED_AT_ONCE))) === PURGED_AT_ONCE) {
-        if (isClosed()) return;
       }
     },
     onError,

@@ -2,11 +2,13 @@ import { createBlobUsage } from "../../platform/blobs/blob-usage.ts";
 import type { Metrics } from "../../platform/metrics.ts";
 import type { Database } from "../../stores/db.ts";
 import { countLiveRunsByState } from "../../stores/runs/run-gauges.ts";
+import { countBacklog } from "../../stores/webhooks/backlog.ts";
 import type { QueueStats } from "../../temporal/queues.ts";
 
 /** Runs are counted, and Temporal is asked, at most so often by a process, however often its metrics are read (ms). */
 const RUNS_MAX_AGE_MS = 10_000;
 const QUEUES_MAX_AGE_MS = 15_000;
+const EVENTS_MAX_AGE_MS = 5000;
 
 export interface GaugeDeps {
   readonly db: Database;
@@ -42,6 +44,40 @@ export function addGauges({ db, metrics, blobDir, describeQueues, onError }: Gau
             { name: "millrace_oldest_run_age_seconds", labels: { state }, value: row?.oldest_seconds ?? 0 },
           ];
         });
+      },
+    },
+  );
+  metrics.gauges(
+    {
+      millrace_outbox_lag_seconds: { help: "Age of the oldest outbox row that is not relayed", labels: [] },
+      millrace_outbox_pending: { help: "Outbox rows that are not relayed", labels: [] },
+      millrace_webhook_deliveries_waiting: {
+        help: "Deliveries that wait for their first attempt (pending) or for another one (retrying)",
+        labels: ["status"],
+      },
+      millrace_webhook_subscriptions: {
+        help: "Subscriptions whose attempts fail (failing), or that were disabled because of it (disabled)",
+        labels: ["status"],
+      },
+    },
+    {
+      maxAgeMs: EVENTS_MAX_AGE_MS,
+      onError: (error) => onError(error, "events and deliveries could not be counted"),
+      async read() {
+        const { events, events_age_seconds, ...byStatus } = await db.system(countBacklog);
+        const ofStatus = (name: string, status: "pending" | "retrying" | "failing" | "disabled") => ({
+          name,
+          labels: { status },
+          value: byStatus[status],
+        });
+        return [
+          { name: "millrace_outbox_lag_seconds", labels: {}, value: events_age_seconds },
+          { name: "millrace_outbox_pending", labels: {}, value: events },
+          ofStatus("millrace_webhook_deliveries_waiting", "pending"),
+          ofStatus("millrace_webhook_deliveries_waiting", "retrying"),
+          ofStatus("millrace_webhook_subscriptions", "failing"),
+          ofStatus("millrace_webhook_subscriptions", "disabled"),
+        ];
       },
     },
   );
