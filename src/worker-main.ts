@@ -258,7 +258,9 @@ const sweeper = startSweeper({
   },
 });
 shutdown.add("sweeper", () => sweeper.close());
-const actionSweeper = startActionSweeper({ db, providerJobs }, config.MILLRACE_SWEEP_INTERVAL_MS, (err) =>
+// These find only what a process that died has left behind, so they look less often than at runs.
+const recoveryMs = 3 * config.MILLRACE_SWEEP_INTERVAL_MS;
+const actionSweeper = startActionSweeper({ db, providerJobs }, recoveryMs, (err) =>
   logger.warn({ err }, "runs of actions"),
 );
 shutdown.add("runs of actions", () => actionSweeper.close());
@@ -271,22 +273,22 @@ const housekeeping = startHousekeeping(db, blobs, {
 shutdown.add("housekeeping", () => housekeeping.close());
 const knowledgeHousekeeping = startKnowledgeHousekeeping(db, blobs, (err) => logger.warn({ err }, "knowledge bases"));
 shutdown.add("knowledge bases", () => knowledgeHousekeeping.close());
-const unindexed = startIngestSweeper({ db, resources }, config.MILLRACE_SWEEP_INTERVAL_MS, (err) =>
+const unindexed = startIngestSweeper({ db, resources }, recoveryMs, (err) =>
   logger.warn({ err }, "resources to be indexed"),
 );
 shutdown.add("resources to be indexed", () => unindexed.close());
-const idleSyncs = startSyncSweeper({ db, syncs }, config.MILLRACE_SWEEP_INTERVAL_MS, (err) =>
+const idleSyncs = startSyncSweeper({ db, syncs }, recoveryMs, (err) =>
   logger.warn({ err }, "syncs of knowledge bases"),
 );
 shutdown.add("syncs of knowledge bases", () => idleSyncs.close());
-const schedules = startScheduleSweeper({ db, syncs }, config.MILLRACE_SWEEP_INTERVAL_MS, (err) =>
+const schedules = startScheduleSweeper({ db, syncs }, recoveryMs, (err) =>
   logger.warn({ err }, "schedules of knowledge bases"),
 );
 shutdown.add("schedules of knowledge bases", () => schedules.close());
 
 const evalSweeper = startEvalSweeper(
   { db, evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE) },
-  config.MILLRACE_SWEEP_INTERVAL_MS,
+  recoveryMs,
   (err) => logger.warn({ err }, "evals"),
 );
 shutdown.add("evals", () => evalSweeper.close());
