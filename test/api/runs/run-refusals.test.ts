@@ -48,6 +48,12 @@ const CASES: readonly Case[] = [
   { id: "runDeployedFlow", method: "post", path: () => `/inference/v0/run/${org}/${flow}`, body: {} },
   { id: "streamDeployedFlow", method: "post", path: () => `/inference/v0/stream/${org}/${flow}`, body: {} },
   { id: "getDeployedFlowRun", method: "get", path: () => `/inference/v0/run/${org}/${flow}/metadata?run_id=${RUN}` },
+  {
+    id: "giveFeedback",
+    method: "post",
+    path: () => `/inference/v0/feedback/${org}/${flow}`,
+    body: { run_id: RUN, feedback: "positive" },
+  },
   { id: "uploadDocument", method: "post", path: upload("/upload_to_storage_user") },
   { id: "uploadDocumentOlderName", method: "post", path: upload("/upload_to_supabase_user") },
   { id: "listDocuments", method: "get", path: () => `/documents/${org}/${flow}/doc-0/u` },

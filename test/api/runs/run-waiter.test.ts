@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createRunWaiter } from "../../../src/services/runs/run-waiter.ts";
@@ -27,6 +28,20 @@ afterAll(async () => {
 const patience = (timeoutMs: number, signal = new AbortController().signal) => ({ timeoutMs, signal });
 const settled = (runId: string) => (): Promise<RunRow | null> =>
   own.database.org(tenant.org_id, (db) => getSettledRun(db, runId));
+
+/** Resolves once a feed hears what another one says: a message that comes before it listens is lost. */
+async function listens(to: RunFeed): Promise<void> {
+  const probe = randomUUID();
+  let heard = false;
+  const unwatch = to.watch(probe, () => (heard = true));
+  await expect
+    .poll(() => {
+      feed.changed(probe, "settled");
+      return heard;
+    })
+    .toBe(true);
+  unwatch();
+}
 
 describe("a run waiter", () => {
   it("answers at once if the condition already holds", async () => {
@@ -64,6 +79,7 @@ describe("a run waiter", () => {
 
   it("sends no queries while waiting for a settled run, whether this or another process settles it", async () => {
     const other = openRunFeed(own.database, () => undefined);
+    await listens(other);
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const runId = await buildRun(own.database, tenant);
     let asked = 0;
