@@ -19,7 +19,7 @@ import { pathId } from "../http/path-id.ts";
 import { connectionSchema, presentConnection } from "./connection-presenter.ts";
 
 /** Longest wait for a check (ms): one that takes longer goes on by itself. */
-const CHECK_WAIT_MS = 10_000;
+const CHECK_WAIT_MS = 5000;
 
 const params = z.object({ connection_id: pathId("connection") });
 const name = z.string().trim().min(1).max(200);

@@ -10,7 +10,7 @@ const DEFAULT_LIFE_MS = 300_000;
 /** A token is not used any more so long before its end (ms), or a tenth of its life where that is shorter. */
 const MARGIN_MS = 60_000;
 /** Somebody may wait for the check of a connection meanwhile. */
-const LIMITS = { responseBytes: 256 * 1024, totalMs: 8000 };
+const LIMITS = { responseBytes: 256 * 1024, totalMs: 4000 };
 
 /** Thrown when a token service refuses a client's credential. Its message has no secret. */
 export class TokenRefused extends NodeFailure {

@@ -10,7 +10,7 @@ import { findConnection, recordFinding } from "../../stores/providers/connection
 import type { CredentialFinding } from "../../stores/providers/connections.ts";
 import type { ConnectionResolver, ResolvedConnection } from "./resolve-connection.ts";
 
-const LIMITS = { responseBytes: 1024 * 1024, totalMs: 8000 };
+const LIMITS = { responseBytes: 1024 * 1024, totalMs: 4000 };
 
 type Finding = Pick<CredentialFinding, "status" | "reason">;
 
