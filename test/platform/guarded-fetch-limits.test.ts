@@ -160,6 +160,20 @@ describe("time limits", () => {
   });
 });
 
+describe("a name server that never answers", () => {
+  it("holds a request no longer than its time limit, nor than its caller waits", async () => {
+    const stuck = createGuardedFetch({ allow: [], connectMs: 600_000, resolve: () => new Promise(() => undefined) });
+    const url = "https://stuck.example/";
+    await expect(stuck.fetch({ url, limits: { totalMs: 50 } })).rejects.toMatchObject({ code: "timeout" });
+    const controller = new AbortController();
+    const reason = new Error("the run was cancelled");
+    const answer = stuck.fetch({ url, signal: controller.signal });
+    setImmediate(() => controller.abort(reason));
+    await expect(answer).rejects.toBe(reason);
+    await stuck.close();
+  });
+});
+
 describe("a body that is to be kept as far as it goes", () => {
   const kept = (path: string, limits = {}) =>
     guarded.fetch({ url: target.url + path, incomplete: "keep", redirects: 0, limits });

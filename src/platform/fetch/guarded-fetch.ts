@@ -287,7 +287,7 @@ async function send(
   signal: AbortSignal,
   streamedBody: AsyncGenerator<Uint8Array> | undefined,
 ): Promise<Dispatcher.ResponseData> {
-  const answer = await agent.request({
+  const answered = agent.request({
     origin: hop.url.origin,
     path: hop.url.pathname + hop.url.search,
     method: hop.method,
@@ -300,9 +300,26 @@ async function send(
     bodyTimeout: limits.bodyMs,
     signal,
   });
+  const answer = await unlessAborted(answered, signal);
   // Without a listener an error of an unread body would crash the process; readers get the error regardless.
   answer.body.on("error", () => undefined);
   return answer;
+}
+
+/** Undici heeds the signal only once it is connected: not while a name is being resolved or nobody takes the connection. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    if (stop) signal.removeEventListener("abort", stop);
+    promise.catch(() => undefined);
+  }
 }
 
 async function receive(exchange: Exchange, { incomplete = "fail", signal }: GuardedRequest): Promise<GuardedResponse> {
