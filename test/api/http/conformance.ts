@@ -9,12 +9,13 @@ import { client } from "../../support/client.ts";
 import type { Answer, RequestOptions, TestClient } from "../../support/client.ts";
 
 type Media = Readonly<Record<string, { readonly schema?: unknown }>>;
-type Paths = Record<string, Record<string, { responses: Record<string, { content?: Media }> }>>;
+type Response = { readonly $ref?: string; readonly content?: Media };
+type Paths = Record<string, Record<string, { responses: Record<string, Response> }>>;
 
 export const operations = describeOperations(loadConfig({ DATABASE_URL: "postgres://nowhere/" }));
 export const document = JSON.parse(JSON.stringify(openApiDocument(operations))) as {
   paths: Paths;
-  components: { schemas: object };
+  components: { schemas: object; responses: Record<string, Response> };
 };
 
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true });
@@ -35,7 +36,9 @@ export function expectDocumented(method: string, path: string, answer: Answer): 
     expect([404, 405]).toContain(answer.status);
     return;
   }
-  const response = operation.responses[answer.status];
+  const declared = operation.responses[answer.status];
+  const shared = declared?.$ref?.split("/").at(-1);
+  const response = shared === undefined ? declared : document.components.responses[shared];
   expect(response, `${method} ${route} answered ${answer.status}, which is not documented`).toBeDefined();
   const type = (answer.headers.get("content-type") ?? "").split(";", 1)[0] ?? "";
   if (response?.content === undefined) {
@@ -43,7 +46,11 @@ export function expectDocumented(method: string, path: string, answer: Answer): 
     return;
   }
   expect(Object.keys(response.content)).toContain(type);
-  const pointer = `api#/paths/${escape(route)}/${method.toLowerCase()}/responses/${answer.status}/content/${escape(type)}/schema`;
+  const place =
+    shared === undefined
+      ? `paths/${escape(route)}/${method.toLowerCase()}/responses/${answer.status}`
+      : `components/responses/${shared}`;
+  const pointer = `api#/${place}/content/${escape(type)}/schema`;
   if (response.content[type]?.schema === undefined) return;
   let validate = compiled.get(pointer);
   if (!validate) compiled.set(pointer, (validate = ajv.compile({ $ref: pointer })));

@@ -5,7 +5,8 @@ import type { Operation } from "../operation.ts";
 import { createSchemaComponents } from "./components.ts";
 import type { SchemaComponents } from "./components.ts";
 import { ERROR_SCHEMAS } from "./error-schemas.ts";
-import { SHARED_HEADERS, responsesOf } from "./responses.ts";
+import { SHARED_HEADERS, createResponseComponents, responsesOf } from "./responses.ts";
+import type { ResponseComponents } from "./responses.ts";
 
 /** Of the interface, not of the program. */
 const API_VERSION = "0.1.0";
@@ -23,11 +24,12 @@ Wherever it is sent, a request that cannot be read is a problem as well: 400, 40
 /** Generates the OpenAPI 3.1 document of the operations, from the schemas that check their requests and shape their answers. */
 export function openApiDocument(operations: readonly Operation[]): JsonObject {
   const schemas = createSchemaComponents();
+  const responses = createResponseComponents();
   const paths: Record<string, Record<string, JsonObject>> = {};
   for (const operation of operations) {
     if (operation.undocumented) continue;
     const path = (paths[operation.path] ??= {});
-    path[operation.method.toLowerCase()] = operationObject(operation, schemas);
+    path[operation.method.toLowerCase()] = operationObject(operation, schemas, responses);
   }
   for (const [name, schema] of Object.entries(ERROR_SCHEMAS)) schemas.add(name, schema);
   schemas.add("Flow", flowJsonSchema());
@@ -42,6 +44,7 @@ export function openApiDocument(operations: readonly Operation[]): JsonObject {
     paths,
     components: {
       schemas: schemas.all(),
+      responses: responses.all(),
       headers: SHARED_HEADERS as JsonObject,
       parameters: PARAMETERS,
       securitySchemes: SECURITY_SCHEMES,
@@ -75,7 +78,7 @@ const SECURITY_SCHEMES: JsonObject = {
   },
 };
 
-function operationObject(operation: Operation, schemas: SchemaComponents): JsonObject {
+function operationObject(operation: Operation, schemas: SchemaComponents, shared: ResponseComponents): JsonObject {
   const security = securityOf(operation);
   const body = requestBody(operation, schemas);
   return {
@@ -86,7 +89,7 @@ function operationObject(operation: Operation, schemas: SchemaComponents): JsonO
     ...(security && { security }),
     parameters: parametersOf(operation, schemas),
     ...(body && { requestBody: body }),
-    responses: responsesOf(operation, schemas),
+    responses: responsesOf(operation, schemas, shared),
   };
 }
 

@@ -34,14 +34,39 @@ export const SHARED_HEADERS: Readonly<Record<string, JsonObject>> = {
   },
 };
 
+/** The problems that operations answer with, each a component: most of them are the same for every operation. */
+export interface ResponseComponents {
+  /** A reference to the answer of this status with one of these codes. */
+  problem(status: number, codes: readonly ProblemCode[]): JsonObject;
+  all(): JsonObject;
+}
+
+export function createResponseComponents(): ResponseComponents {
+  const components = new Map<string, JsonObject>();
+  return {
+    problem(status, codes) {
+      const sorted = codes.toSorted();
+      const name = sorted.map(pascalCase).join("Or");
+      if (!components.has(name)) components.set(name, problemResponse(status, sorted));
+      return { $ref: `#/components/responses/${name}` };
+    },
+    all: () => Object.fromEntries(components),
+  };
+}
+
+function pascalCase(code: ProblemCode): string {
+  return code.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
 /** Every answer of an operation, by status. */
-export function responsesOf(operation: Operation, schemas: SchemaComponents): JsonObject {
+export function responsesOf(operation: Operation, schemas: SchemaComponents, shared: ResponseComponents): JsonObject {
   const responses: Record<string, JsonObject> = {};
   for (const [status, success] of Object.entries(operation.success))
     responses[status] = documented(success, operation, schemas);
   for (const [status, failure] of Object.entries(operation.failures ?? {}))
     responses[status] = documented(failure, operation, schemas);
-  for (const [status, codes] of byStatus(problemCodes(operation))) responses[status] ??= problemResponse(status, codes);
+  for (const [status, codes] of byStatus(problemCodes(operation)))
+    responses[status] ??= status === 422 ? INVALID : shared.problem(status, codes);
   return responses;
 }
 
@@ -106,15 +131,14 @@ function documented(success: Success, operation: Operation, schemas: SchemaCompo
   };
 }
 
+const INVALID: JsonObject = {
+  description: "Validation Error",
+  headers: headerRefs(["X-Request-Id"]),
+  content: { "application/json": { schema: { $ref: "#/components/schemas/HTTPValidationError" } } },
+};
+
 function problemResponse(status: number, codes: readonly ProblemCode[]): JsonObject {
   const headers = headerRefs(["X-Request-Id", ...(HEADERS_BY_STATUS[status] ?? [])]);
-  if (status === 422) {
-    return {
-      description: "Validation Error",
-      headers,
-      content: { "application/json": { schema: { $ref: "#/components/schemas/HTTPValidationError" } } },
-    };
-  }
   const schema = {
     allOf: [{ $ref: "#/components/schemas/Problem" }, { type: "object", properties: { code: { enum: [...codes] } } }],
   };
