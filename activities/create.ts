@@ -50,6 +50,8 @@ import type { NodeExecutors } from "./runs/execute-node.ts";
 import { createRunAction } from "./providers/run-action.ts";
 import type { RunActionDeps } from "./providers/run-action.ts";
 import { asActivity } from "./failures.ts";
+import { importTools } from "../src/services/providers/import-tools.ts";
+import type { ImportToolsDeps } from "../src/services/providers/import-tools.ts";
 import { checkConnection } from "../src/services/providers/check-connection.ts";
 import type { CheckDeps } from "../src/services/providers/check-connection.ts";
 import { observeFailures } from "./observe-failures.ts";
@@ -195,13 +197,15 @@ export function createResourceActivities(
 
 /** The activities of connections and of actions that are run by themselves. */
 export function createProviderActivities(
-  deps: CheckDeps & RunActionDeps & Pick<ActivityDeps, "onFailure">,
+  deps: CheckDeps & RunActionDeps & ImportToolsDeps & Pick<ActivityDeps, "onFailure">,
 ): ProviderActivities {
   const runAction = createRunAction(deps);
   const activities: ProviderActivities = {
     checkConnection: ({ org_id, connection_id }) =>
       asActivity(() => beating(() => checkConnection(deps, org_id, connection_id))),
     runAction: (input) => asActivity(() => beating(() => runAction(input))),
+    importTools: (input) =>
+      asActivity(() => beating(() => importTools(deps, input, Context.current().cancellationSignal))),
   };
   return observeFailures(activities, deps.onFailure);
 }

@@ -21,7 +21,7 @@ import type { ExperimentJobInput, ExperimentLanes, LaneInput, LaneRow } from "..
 import type { ImportInput } from "../src/domain/evals/import.ts";
 import type { IngestStep, ResourceInput } from "../src/domain/knowledge/ingest.ts";
 import type { SyncInput, SyncStep } from "../src/domain/knowledge/sync.ts";
-import type { ActionRunInput, CheckInput } from "../src/domain/providers/jobs.ts";
+import type { ActionRunInput, CheckInput, ToolsImportInput, ToolsImportResult } from "../src/domain/providers/jobs.ts";
 import type { ShardInput, ShardOutcome } from "../src/domain/webhooks/shards.ts";
 
 /** Short activities that run beside the workflow, in whichever process holds it. */
@@ -76,6 +76,8 @@ export interface ResourceActivities {
 export interface ProviderActivities {
   checkConnection(input: CheckInput): Promise<void>;
   runAction(input: ActionRunInput): Promise<void>;
+  /** Makes a provider of the tools of an MCP server. */
+  importTools(input: ToolsImportInput): Promise<ToolsImportResult>;
 }
 
 /** What triggers watch. */

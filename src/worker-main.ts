@@ -20,11 +20,13 @@ import { createRouterExecutor } from "../activities/nodes/router.ts";
 import { createUrlExecutor } from "../activities/nodes/url.ts";
 import { createExecuteAction } from "../activities/providers/execute-action.ts";
 import { createHttpAction } from "../activities/providers/http-action.ts";
+import { createMcpAction } from "../activities/providers/mcp-action.ts";
 import { createMillraceActions } from "../activities/providers/millrace-actions.ts";
 import { createFailureObserver } from "../activities/observe-failures.ts";
 import { createWebhookActivities } from "../activities/webhooks/deliver-shard.ts";
 import type { RunReport } from "./domain/runs/run-report.ts";
 import { createHealthServer } from "./platform/health-server.ts";
+import { createMcpClient } from "./platform/mcp/mcp-client.ts";
 import { openProcess } from "./open-process.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { startHousekeeping } from "./services/housekeeping.ts";
@@ -94,12 +96,14 @@ const runStarter = createRunStarter({
   eager: false,
 });
 const providerJobs = createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE, false);
+const mcp = createMcpClient(guardedFetch, VERSION);
 const executeAction = createExecuteAction({
   db,
   connections,
   checkInputs: createInputCheck(evaluation),
   http: createHttpAction({ guardedFetch, version: VERSION }),
   executors: {
+    mcp: createMcpAction({ mcp }),
     millrace: createMillraceActions({
       db,
       blobs,
@@ -151,7 +155,14 @@ const triggers = startTriggers(
   (err) => logger.warn({ err }, "triggers"),
 );
 shutdown.add("triggers", () => triggers.close());
-const providers = createProviderActivities({ ...deps, connections, executeAction, guardedFetch, version: VERSION });
+const providers = createProviderActivities({
+  ...deps,
+  connections,
+  executeAction,
+  guardedFetch,
+  mcp,
+  version: VERSION,
+});
 const webhooks = startWebhooks({
   db,
   send: createSendDelivery({

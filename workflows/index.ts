@@ -9,6 +9,7 @@ export { scheduledSync } from "./knowledge/scheduled-sync.ts";
 export { syncKnowledgeBase } from "./knowledge/sync-knowledge-base.ts";
 export { pollTrigger } from "./triggers/poll-trigger.ts";
 export { runSchedule } from "./triggers/run-schedule.ts";
+export { importTools } from "./providers/import-tools.ts";
 export { runAction } from "./providers/run-action.ts";
 export { runFlow } from "./runs/run-flow.ts";
 export { runSlice } from "./runs/run-slice.ts";

@@ -39,3 +39,15 @@ export function requireStorable(value: Json, what: string): void {
   const wayOut = "remove it, for example with replace, or encode the text, for example in base64";
   throw new NodeFailure("value_not_storable", `${what} has ${found.fault}${place}, which cannot be stored: ${wayOut}.`);
 }
+
+/** Every escape sequence of a JSON text, so that an escaped backslash is never taken for the beginning of another one. */
+const ESCAPE = /\\(?:u[0-9a-f]{4}|.)/g;
+const REFUSED = /^\\u(?:0000|d[89a-f][0-9a-f]{2})$/;
+const REPLACEMENT = "\\ufffd";
+
+/** A text that JSON.stringify made, with what Postgres cannot hold replaced by U+FFFD. */
+export function storableText(text: string): string {
+  // JSON.stringify escapes a surrogate only where its other half is missing.
+  if (!text.includes("\\u0000") && !text.includes("\\ud")) return text;
+  return text.replace(ESCAPE, (escape) => (REFUSED.test(escape) ? REPLACEMENT : escape));
+}

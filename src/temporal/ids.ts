@@ -13,6 +13,7 @@ export const syncWorkflowId = (syncId: string): string => `sync-${syncId}`;
 export const syncScheduleId = (knowledgeBaseId: string): string => `sync-${knowledgeBaseId}`;
 export const scheduledSyncWorkflowId = (knowledgeBaseId: string): string => `scheduled-sync-${knowledgeBaseId}`;
 export const triggerScheduleId = (id: string): string => `trigger-${id}`;
+export const toolsImportWorkflowId = (importId: string): string => `tools-import-${importId}`;
 export const actionRunWorkflowId = (actionRunId: string): string => `action-${actionRunId}`;
 /** With the prefix: several installations may share a namespace. */
 export const shardWorkflowId = (prefix: string, shard: number): string => `deliver-${prefix}-${shard}`;

@@ -1,7 +1,8 @@
 import type { Client } from "@temporalio/client";
-import type { checkConnection, runAction } from "../../workflows/index.ts";
+import type { checkConnection, importTools, runAction } from "../../workflows/index.ts";
+import type { ToolsImportInput, ToolsImportResult } from "../domain/providers/jobs.ts";
 import { ignoringStarted, inTime } from "./calls.ts";
-import { actionRunWorkflowId, checkWorkflowId, taskQueues } from "./ids.ts";
+import { actionRunWorkflowId, checkWorkflowId, taskQueues, toolsImportWorkflowId } from "./ids.ts";
 
 /** Starts the workflows of connections and actions, and waits for them. */
 export interface ProviderJobs {
@@ -9,6 +10,15 @@ export interface ProviderJobs {
   check(connection: ConnectionToCheck, waitMs: number): Promise<void>;
   /** Starts a run of an action unless it is under way. */
   startAction(run: ActionRunToStart): Promise<void>;
+  /**
+   * Makes a provider of the tools of an MCP server; null where that has not ended within `waitMs`. What is late does not happen
+   * any more. Rejects where it cannot be started.
+   */
+  importTools(
+    importId: string,
+    input: Omit<ToolsImportInput, "queue">,
+    waitMs: number,
+  ): Promise<ToolsImportResult | null>;
   /** Waits for its end, or `waitMs`, or until the signal says that nobody waits any more. */
   actionEnded(actionRunId: string, waitMs: number, signal: AbortSignal): Promise<void>;
 }
@@ -41,6 +51,25 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
         }),
       );
       await settled(handle.result(), waitMs);
+    },
+    async importTools(importId, input, waitMs) {
+      const handle = await inTime(
+        client.workflow.start<typeof importTools>("importTools", {
+          args: [{ ...input, queue: queues.nodes }],
+          taskQueue: queues.runs,
+          workflowId: toolsImportWorkflowId(importId),
+          workflowIdReusePolicy: "ALLOW_DUPLICATE",
+          workflowIdConflictPolicy: "USE_EXISTING",
+          workflowExecutionTimeout: waitMs,
+          requestEagerStart: eager,
+        }),
+      );
+      let result: ToolsImportResult | null = null;
+      await settled(
+        handle.result().then((value) => (result = value)),
+        waitMs,
+      );
+      return result;
     },
     startAction: ({ org_id, action_run_id, timeout_seconds }) =>
       ignoringStarted(

@@ -78,6 +78,8 @@ export interface Action {
   readonly request?: (inputs: JsonObject, credential: Credential) => ActionRequest;
   /** What the answer yields; default its body. Throws ActionRefused. */
   readonly outputs?: (response: ActionResponse) => Json;
+  /** The tool of an MCP server that it is. */
+  readonly tool?: { readonly name: string; readonly url: string };
 }
 
 /** Something that happens and starts runs. */

@@ -1,4 +1,4 @@
-// Entry of the evaluation's child process: expressions, templates, forms and flows whose cost a caller decides.
+// Entry of the evaluation's child process: expressions, templates, forms, flows and documents whose cost a caller decides.
 import { setPriority } from "node:os";
 import { scoreLocally } from "../../domain/evals/evaluator.ts";
 import { evaluatePart, evaluateSources } from "../../domain/flow/expressions/evaluate.ts";
@@ -6,6 +6,7 @@ import { checkAnswer, checkValues } from "../../domain/flow/forms/form.ts";
 import { checkFlow } from "../../domain/flow/validate/validate.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json } from "../../domain/json.ts";
+import { makeProvider } from "./make-provider.ts";
 import { serveRequests } from "../children/serve.ts";
 import { jsonText } from "../json-text.ts";
 import type { EvaluationInputs, EvaluationName, EvaluationReply, EvaluationResults } from "./protocol.ts";
@@ -20,6 +21,7 @@ const WORK: { readonly [Name in EvaluationName]: (input: EvaluationInputs[Name])
   answer: ({ form, data }) => checkAnswer(form, data),
   scores: ({ definitions, samples }) => scoreLocally(definitions, samples),
   schema: ({ schema, values }) => checkValues(schema, values),
+  provider: makeProvider,
 };
 
 setPriority(PRIORITY);

@@ -19,7 +19,14 @@ import type { PoolFailure } from "../children/child-pool.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
 import type { ChildRequest } from "../children/spawn.ts";
 import { jsonText } from "../json-text.ts";
-import type { EvaluationInputs, EvaluationName, EvaluationReply, EvaluationResults } from "./protocol.ts";
+import type {
+  EvaluationInputs,
+  EvaluationName,
+  EvaluationReply,
+  EvaluationResults,
+  MadeProvider,
+  ProviderSource,
+} from "./protocol.ts";
 
 /** Thrown when work was stopped by a limit, which the message names. */
 class LimitExceeded extends Error {}
@@ -61,6 +68,8 @@ export interface Evaluation {
     definitions: readonly EvaluatorDefinition[],
     samples: readonly EvalSample[],
   ): Promise<readonly (readonly Outcome[])[]>;
+  /** Makes a provider of a document or of the tools of a server. */
+  provider(orgId: string, source: ProviderSource): Promise<MadeProvider>;
   close(): Promise<void>;
 }
 
@@ -70,6 +79,8 @@ const READ_BYTES_PER_MS = 10_000;
 const MAX_READ_MS = 10_000;
 /** Values are held to 25 MiB where they are born, as characters. */
 const MAX_OUTPUT_BYTES = 128 * 1024 * 1024;
+/** Of making a provider (ms). */
+const PROVIDER_MS = 20_000;
 const NO_FAULT: readonly PoolFailure[] = ["queue_full", "start_failed", "closed"];
 
 /** Its processes start with the first work that needs one; `close` must be called. */
@@ -87,6 +98,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
       "zod",
       "fastest-levenshtein",
       "acorn",
+      "yaml",
     ]),
     heapMib,
     // The values and the result as text, beside the heap.
@@ -99,7 +111,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
     maxQueuePerKey: 64,
     maxWaitMs: 30_000,
     maxCalls: 100_000,
-    timeoutMs: Math.max(nodeMs, flowMs, answerMs) + MAX_READ_MS,
+    timeoutMs: Math.max(nodeMs, flowMs, answerMs, PROVIDER_MS) + MAX_READ_MS,
     maxOutputBytes: MAX_OUTPUT_BYTES,
   });
 
@@ -149,7 +161,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
   }
 
   /** As `call`, for an HTTP request. */
-  async function check<Name extends "flow" | "answer" | "schema">(
+  async function check<Name extends "flow" | "answer" | "schema" | "provider">(
     ...[name, input, key, timeoutMs]: Parameters<typeof call<Name>>
   ): Promise<EvaluationResults[Name]> {
     try {
@@ -226,6 +238,19 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
       } catch (error) {
         if (!(error instanceof LimitExceeded)) throw error;
         return { ok: false, message: `Checking with this schema takes too long. ${error.message}` };
+      }
+    },
+
+    async provider(orgId, source) {
+      try {
+        return await check("provider", source, `${orgId}/check`, PROVIDER_MS);
+      } catch (error) {
+        if (!(error instanceof LimitExceeded)) throw error;
+        const loc = ["body", "mcp" in source ? "mcp" : "openapi"];
+        return {
+          ok: false,
+          issues: [{ loc, msg: `It takes too much to read. ${error.message}`, type: "value_error" }],
+        };
       }
     },
 

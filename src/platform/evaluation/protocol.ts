@@ -6,7 +6,10 @@ import type { CheckedValues, FormIssue } from "../../domain/flow/forms/form.ts";
 import type { NodeResult, PlanNode, Scope } from "../../domain/flow/plan/types.ts";
 import type { CheckedFlow } from "../../domain/flow/validate/validate.ts";
 import type { NodePart } from "../../domain/runs/run-report.ts";
+import type { ValidationIssue } from "../../domain/errors.ts";
 import type { Json } from "../../domain/json.ts";
+import type { ImportedProvider } from "../../domain/providers/imported.ts";
+import type { McpListing } from "../../domain/providers/mcp/tools.ts";
 
 /** What a child can do, and what it takes for it: the body of a request, as JSON. */
 export interface EvaluationInputs {
@@ -16,7 +19,26 @@ export interface EvaluationInputs {
   readonly answer: { readonly form: Json; readonly data: Json };
   readonly scores: { readonly definitions: readonly EvaluatorDefinition[]; readonly samples: readonly EvalSample[] };
   readonly schema: { readonly schema: Json; readonly values: readonly Json[] };
+  readonly provider: ProviderSource;
 }
+
+/** What a provider is made of. */
+export type ProviderSource =
+  /** A document, or the JSON or YAML of one; `address` is where it came from. */
+  | { readonly openapi: unknown; readonly address: string | null }
+  | { readonly mcp: McpListing; readonly url: string; readonly secured: boolean };
+
+/** A provider as it is stored, or why none can be made. */
+export type MadeProvider =
+  | {
+      readonly ok: true;
+      readonly provider: ImportedProvider["provider"];
+      /** How many actions it has. */
+      readonly operations: number;
+      /** The actions, as the text of a jsonb value: there may be megabytes of them. */
+      readonly actions: string;
+    }
+  | { readonly ok: false; readonly issues: readonly ValidationIssue[] };
 
 export type EvaluationName = keyof EvaluationInputs;
 
@@ -29,6 +51,7 @@ export interface EvaluationResults {
   /** Of each sample, in the order of the definitions. */
   readonly scores: readonly (readonly Outcome[])[];
   readonly schema: CheckedValues;
+  readonly provider: MadeProvider;
 }
 
 /** The header of an answer: null, or the NodeFailure in place of a result. */

@@ -14,11 +14,14 @@ export type CheckInputs = (
 ) => Promise<readonly FormIssue[]>;
 
 /** Schemas of ours are compiled once; those that somebody imported are checked where time and memory are limited. */
-export function createInputCheck(evaluation: Pick<Evaluation, "answer">): CheckInputs {
+export function createInputCheck(evaluation: Pick<Evaluation, "schema">): CheckInputs {
   const compile = createFormCompiler();
   const known = new Map<Action, CheckedForm>();
   return async (orgId, { source }, action, inputs) => {
-    if (source !== "builtin") return evaluation.answer(orgId, action.input_schema, inputs);
+    if (source !== "builtin") {
+      const checked = await evaluation.schema(orgId, action.input_schema, [inputs]);
+      return checked.ok ? (checked.issues[0] ?? []) : [{ path: [], message: checked.message }];
+    }
     const form = known.get(action) ?? compile(action.input_schema);
     known.set(action, form);
     if (!form.ok) throw new Error(`the inputs of ${action.action_id} cannot be read: ${form.message}`);

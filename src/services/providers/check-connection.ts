@@ -5,10 +5,12 @@ import type { Json } from "../../domain/json.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
+import type { McpClient } from "../../platform/mcp/mcp-client.ts";
 import type { Database } from "../../stores/db.ts";
 import { findConnection, recordFinding } from "../../stores/providers/connections.ts";
 import type { CredentialFinding } from "../../stores/providers/connections.ts";
 import type { ConnectionResolver, ResolvedConnection } from "./resolve-connection.ts";
+import { sendAuthorized } from "./send-authorized.ts";
 
 const LIMITS = { responseBytes: 1024 * 1024, totalMs: 4000 };
 
@@ -18,6 +20,7 @@ export interface CheckDeps {
   readonly db: Database;
   readonly connections: ConnectionResolver;
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+  readonly mcp: Pick<McpClient, "greet">;
   /** Of Millrace, for the User-Agent. */
   readonly version: string;
 }
@@ -47,15 +50,23 @@ async function tryCredential(deps: CheckDeps, connection: ResolvedConnection): P
   } catch (error) {
     const mask = createMaskValues(connection.secrets);
     if (error instanceof FetchRefused || error instanceof FetchFailed) return unknown(mask(error.message));
+    if (error instanceof DOMException && error.name === "TimeoutError") return unknown("It did not answer in time.");
     if (!(error instanceof NodeFailure)) throw error;
-    return { status: error.code === "connection_rejected" ? "error" : null, reason: mask(error.message) };
+    const { code, upstream_status } = error;
+    const isRefused = code === "connection_rejected" || upstream_status === 401 || upstream_status === 403;
+    return { status: isRefused ? "error" : null, reason: mask(error.message).slice(0, 200) };
   }
 }
 
-async function ask({ guardedFetch, version }: CheckDeps, connection: ResolvedConnection): Promise<Finding | null> {
+async function ask({ guardedFetch, mcp, version }: CheckDeps, connection: ResolvedConnection): Promise<Finding | null> {
   const { provider, credential } = connection;
   const base = textOf(credential, "base_url");
   const { check } = provider;
+  if (provider.source === "mcp" && base !== "") {
+    const signal = AbortSignal.timeout(LIMITS.totalMs);
+    await mcp.greet({ url: base, send: sendAuthorized(connection), signal, limits: LIMITS });
+    return { status: "active", reason: null };
+  }
   if (check === undefined || base === "") {
     if (connection.scheme !== "oauth2_client_credentials") return null;
     await connection.authorize();

@@ -33,13 +33,17 @@ export function requireScheme(
 }
 
 /** The credential with defaults. Throws 422 with every place where it is not what the scheme takes; no message quotes it. */
-export function requireCredential(auth: AuthScheme, given: Credential): Credential {
+export function requireCredential(
+  auth: AuthScheme,
+  given: Credential,
+  loc: readonly string[] = ["body", "credential"],
+): Credential {
   const form = createFormCompiler()(auth.fields);
   if (!form.ok) throw new Error(`the fields of a provider cannot be read: ${form.message}`);
   const credential = withDefaults(auth, given);
   const issues = form.check(credential);
   if (issues.length === 0) return credential;
   throw new ValidationProblem(
-    issues.map(({ path, message }) => ({ loc: ["body", "credential", ...path], msg: message, type: "value_error" })),
+    issues.map(({ path, message }) => ({ loc: [...loc, ...path], msg: message, type: "value_error" })),
   );
 }

@@ -1,8 +1,8 @@
-import { invalid, notFound, Problem } from "../../domain/errors.ts";
+import { invalid, notFound, Problem, ValidationProblem } from "../../domain/errors.ts";
 import { findBuiltin } from "../../domain/providers/builtin/index.ts";
-import { parseDocumentText } from "../../domain/providers/openapi/document.ts";
-import { importOpenApi } from "../../domain/providers/openapi/import.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
+import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
+import type { MadeProvider } from "../../platform/evaluation/protocol.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -18,9 +18,10 @@ import { requireProvider } from "./providers.ts";
 
 const LIMITS = { responseBytes: 25 * 1024 * 1024, totalMs: 30_000 };
 
-interface Deps {
+export interface ImportDeps {
   readonly db: Database;
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+  readonly evaluation: Pick<Evaluation, "provider">;
 }
 
 export interface ImportRequest {
@@ -34,7 +35,6 @@ export interface ImportRequest {
 
 /** What became of an import. */
 export interface Imported {
-  readonly provider: Provider;
   readonly created: boolean;
   readonly operations: number;
   readonly changes: ImportChanges;
@@ -44,20 +44,43 @@ export interface Imported {
  * Makes a provider of an OpenAPI document, or puts the document in the place of the one that the provider was made of. Throws
  * 422 for a document that cannot be imported.
  */
-export async function importProvider(deps: Deps, request: ImportRequest): Promise<Imported> {
-  const { org_id, openapi } = request;
+export async function importDocument(
+  { db, guardedFetch, evaluation }: ImportDeps,
+  { org_id, openapi, name, provider_id }: ImportRequest,
+): Promise<Imported & { readonly provider: Provider }> {
   const address = typeof openapi === "string" ? openapi : null;
-  const document = typeof openapi === "string" ? await fetchDocument(deps.guardedFetch, openapi) : openapi;
-  const { provider: made, actions } = importOpenApi(document, address);
-  const provider = { ...made, name: request.name ?? made.name };
-  const provider_id = request.provider_id ?? idOf(provider.name);
-  if (findBuiltin(provider_id) !== undefined)
-    throw invalid(["body", "provider_id"], `${provider_id} is built in: choose another id`);
-  return await deps.db.orgTransaction(org_id, async (db) => {
-    const created = await putImportedProvider(db, org_id, { provider_id, provider }, address);
-    const changes = await replaceImportedActions(db, org_id, provider_id, actions);
-    return { provider: await requireProvider(db, provider_id), created, operations: actions.length, changes };
+  const document = typeof openapi === "string" ? await fetchDocument(guardedFetch, openapi) : openapi;
+  const made = await evaluation.provider(org_id, { openapi: document, address });
+  if (!made.ok) throw new ValidationProblem(made.issues);
+  const id = requireProviderId(provider_id ?? providerIdOf(name ?? made.provider.name));
+  const imported = await storeProvider(db, org_id, { provider_id: id, name: name ?? null, made, address });
+  return { ...imported, provider: await db.org(org_id, (connection) => requireProvider(connection, id)) };
+}
+
+/** Writes a provider that was made, in the place of the one that there may be. */
+export async function storeProvider(
+  database: Database,
+  orgId: string,
+  wanted: {
+    readonly provider_id: string;
+    readonly name: string | null;
+    readonly made: Extract<MadeProvider, { readonly ok: true }>;
+    readonly address: string | null;
+  },
+): Promise<Imported> {
+  const { provider_id, name, made, address } = wanted;
+  const provider = { ...made.provider, name: name ?? made.provider.name };
+  return await database.orgTransaction(orgId, async (db) => {
+    const created = await putImportedProvider(db, orgId, { provider_id, provider }, address);
+    const changes = await replaceImportedActions(db, orgId, provider_id, made.actions);
+    return { created, operations: made.operations, changes };
   });
+}
+
+/** Throws 422 for the id of a built-in provider. */
+export function requireProviderId(id: string): string {
+  if (findBuiltin(id) !== undefined) throw invalid(["body", "provider_id"], `${id} is built in: choose another id`);
+  return id;
 }
 
 /** Deletes an imported provider. Throws 404, and 409 for a built-in one and one that is in use. */
@@ -79,7 +102,7 @@ export async function deleteProvider(
 }
 
 /** Ids are lower case: "Pet Store" is pet-store. */
-function idOf(name: string): string {
+export function providerIdOf(name: string): string {
   const id = name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")
@@ -88,7 +111,7 @@ function idOf(name: string): string {
   return id === "" || findBuiltin(id) !== undefined ? `imported-${id || "api"}` : id;
 }
 
-async function fetchDocument(guardedFetch: Pick<GuardedFetch, "fetch">, url: string): Promise<unknown> {
+async function fetchDocument(guardedFetch: Pick<GuardedFetch, "fetch">, url: string): Promise<string> {
   try {
     const { status, body } = await guardedFetch.fetch({
       url,
@@ -96,7 +119,7 @@ async function fetchDocument(guardedFetch: Pick<GuardedFetch, "fetch">, url: str
       limits: LIMITS,
     });
     if (status !== 200) throw invalid(["body", "openapi"], `The address answered ${status}`);
-    return parseDocumentText(body.toString("utf8"));
+    return body.toString("utf8");
   } catch (error) {
     if (!(error instanceof FetchRefused || error instanceof FetchFailed)) throw error;
     throw invalid(["body", "openapi"], `The document cannot be fetched: ${error.message}`);

@@ -1,7 +1,7 @@
 import { notFound } from "../../domain/errors.ts";
 import type { Action } from "../../domain/providers/action.ts";
 import { BUILTIN_PROVIDERS, findBuiltin } from "../../domain/providers/builtin/index.ts";
-import { asAction } from "../../domain/providers/openapi/import.ts";
+import { asAction } from "../../domain/providers/imported.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
 import type { Db } from "../../stores/db.ts";
 import type { Keyset } from "../../stores/keyset.ts";

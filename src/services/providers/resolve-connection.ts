@@ -4,7 +4,7 @@ import type { Authorization, ConnectionScheme, Credential } from "../../domain/p
 import type { Provider } from "../../domain/providers/provider.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { isUuid } from "../../domain/uuid.ts";
-import type { GuardedFetch, GuardedResponse } from "../../platform/fetch/guarded-fetch.ts";
+import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import { SealBroken } from "../../platform/secrets/seal.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Database } from "../../stores/db.ts";
@@ -13,11 +13,14 @@ import { createAccessTokens, TokenRefused } from "./access-tokens.ts";
 import { openCredential } from "./credentials.ts";
 import { findProvider } from "./providers.ts";
 
+/** What a connection needs to know of its provider. */
+export type ConnectedProvider = Pick<Provider, "provider_id" | "auth" | "check" | "source">;
+
 /** A connection that is about to be used, with its credential. It stays inside the activity that resolved it. */
 export interface ResolvedConnection {
   readonly connection_id: string;
   readonly name: string;
-  readonly provider: Provider;
+  readonly provider: ConnectedProvider;
   readonly scheme: ConnectionScheme;
   /** By the provider's `fields`, defaults filled in. */
   readonly credential: Credential;
@@ -31,7 +34,9 @@ export interface ResolvedConnection {
    * Sends a request authenticated, once more with a fresh access token where the service answers 401, and keeps the connection's
    * status up: a credential that is refused is an `error`, one that works again is not.
    */
-  send(call: (authorization: Authorization) => Promise<GuardedResponse>): Promise<GuardedResponse>;
+  send<Answer extends { readonly status: number; readonly url: string }>(
+    call: (authorization: Authorization) => Promise<Answer>,
+  ): Promise<Answer>;
   /** Notes that the service refused the credential. `reason` has no secret. */
   rejected(reason: string): Promise<void>;
   /** Notes that the service took the credential. */
@@ -40,8 +45,11 @@ export interface ResolvedConnection {
 
 /** Resolves connections. For activities only: what it answers must not leave them. */
 export interface ConnectionResolver {
-  /** Throws NodeFailure `connection_not_found`, `connection_disabled`, or `connection_unreadable` (sealed under a key that is gone). */
-  resolve(orgId: string, connectionId: string): Promise<ResolvedConnection>;
+  /**
+   * Throws NodeFailure `connection_not_found`, `connection_disabled`, or `connection_unreadable` (sealed under a key that is gone).
+   * `making` is the provider where it is only being made.
+   */
+  resolve(orgId: string, connectionId: string, making?: ConnectedProvider): Promise<ResolvedConnection>;
 }
 
 export interface ConnectionResolverDeps {
@@ -58,7 +66,7 @@ export function createConnectionResolver({
   const tokens = createAccessTokens(guardedFetch);
 
   return {
-    async resolve(orgId, connectionId) {
+    async resolve(orgId, connectionId, making) {
       const row = isUuid(connectionId)
         ? await db.org(orgId, (connection) => findSealedConnection(connection, connectionId))
         : null;
@@ -66,7 +74,10 @@ export function createConnectionResolver({
       const { connection_id, name, scheme, credential_revision } = row;
       if (row.status === "disabled")
         throw new NodeFailure("connection_disabled", `The connection "${name}" is disabled.`);
-      const provider = await db.org(orgId, (connection) => findProvider(connection, row.provider_id));
+      const provider =
+        making?.provider_id === row.provider_id
+          ? making
+          : await db.org(orgId, (connection) => findProvider(connection, row.provider_id));
       const auth = provider?.auth.schemes[scheme];
       if (!provider || !auth) {
         const message = `The provider ${row.provider_id} of the connection "${name}" is not there any more.`;

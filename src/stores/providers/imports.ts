@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../domain/json.ts";
 import type { Action } from "../../domain/providers/action.ts";
-import type { ImportedAction, ImportedProvider } from "../../domain/providers/openapi/import.ts";
+import type { ImportedAction, ImportedProvider } from "../../domain/providers/imported.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 import type { Keyset } from "../keyset.ts";
@@ -58,7 +58,8 @@ export async function replaceImportedActions(
   db: Db,
   orgId: string,
   providerId: string,
-  actions: readonly ImportedAction[],
+  /** JSON of ImportedAction[]. */
+  actions: string,
 ): Promise<ImportChanges> {
   const rows = await db.query<{ action_id: string; change: keyof ImportChanges }>(
     {
@@ -79,7 +80,7 @@ written as (
 select action_id, case when added then 'added' else 'changed' end as change from written
 union all select action_id, 'removed' from gone order by 1`,
     },
-    [orgId, providerId, jsonb(actions)],
+    [orgId, providerId, actions],
   );
   const of = (change: keyof ImportChanges): string[] =>
     rows.filter((row) => row.change === change).map(({ action_id }) => action_id);

@@ -6,7 +6,7 @@ import { compileRegex } from "../expressions/regex.ts";
 const MAX_FORM_CHARS = 16 * 1024;
 
 /** Longest schema that data is checked against: imported ones are longer than forms. */
-const MAX_SCHEMA_CHARS = 256 * 1024;
+export const MAX_SCHEMA_CHARS = 256 * 1024;
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 

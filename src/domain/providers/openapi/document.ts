@@ -2,8 +2,6 @@ import { parse as parseYaml } from "yaml";
 import type { Json, JsonObject } from "../../json.ts";
 import { invalid } from "../../errors.ts";
 
-/** Most operations of one document. */
-export const MAX_OPERATIONS = 2000;
 /** Deepest nesting that is looked through. */
 const MAX_DEPTH = 100;
 
@@ -46,20 +44,21 @@ export function readDocument(value: unknown): OpenApiDocument {
   if (found === undefined) refuse('OpenAPI 3.0 or 3.1 is expected, e.g. "openapi": "3.1.0"', "openapi");
   if (!isObject(root["paths"])) refuse("A document without paths has no operations", "paths");
   requireLocal(root, [], 0);
-  return {
-    root,
-    version: found === "0" ? "3.0" : "3.1",
-    resolve(start) {
-      let current = start;
-      for (let hops = 0; hops < 20; hops += 1) {
-        if (!isObject(current)) return {};
-        const { $ref } = current;
-        if (typeof $ref !== "string") return current;
-        current = atPointer(root, $ref);
-        if (current === undefined) refuse(`The reference ${$ref.slice(0, 200)} leads nowhere`);
-      }
-      return refuse("A reference leads to itself");
-    },
+  return { root, version: found === "0" ? "3.0" : "3.1", resolve: resolver(root) };
+}
+
+/** Follows the references of a document. */
+export function resolver(root: JsonObject): OpenApiDocument["resolve"] {
+  return (start) => {
+    let current = start;
+    for (let hops = 0; hops < 20; hops += 1) {
+      if (!isObject(current)) return {};
+      const { $ref } = current;
+      if (typeof $ref !== "string") return current;
+      current = atPointer(root, $ref);
+      if (current === undefined) refuse(`The reference ${$ref.slice(0, 200)} leads nowhere`);
+    }
+    return refuse("A reference leads to itself");
   };
 }
 
@@ -87,7 +86,7 @@ function decoded(step: string): string {
 }
 
 /** Refuses references to anything outside the document: they would be read from wherever the document says. */
-function requireLocal(value: Json, path: ReadonlyArray<string | number>, depth: number): void {
+export function requireLocal(value: Json, path: ReadonlyArray<string | number>, depth: number): void {
   if (typeof value !== "object" || value === null) return;
   if (depth > MAX_DEPTH) refuse(`The document is nested deeper than ${MAX_DEPTH} levels`, ...path.slice(0, 5));
   if (Array.isArray(value)) {

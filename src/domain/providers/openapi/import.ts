@@ -1,39 +1,26 @@
 import type { Json, JsonObject } from "../../json.ts";
-import type { Action, ActionAnnotations } from "../action.ts";
+import type { ActionAnnotations } from "../action.ts";
 import { apiKey, basic, bearer, clientCredentials, noCredential, webAddress } from "../auth-fields.ts";
 import type { AuthScheme, AuthSchemes, ConnectionScheme } from "../connection.ts";
-import type { Provider } from "../provider.ts";
-import { isObject, listOf, MAX_OPERATIONS, membersOf, readDocument, refuse, textOf } from "./document.ts";
+import {
+  actionId,
+  MAX_ACTIONS,
+  MAX_DESCRIPTION,
+  MAX_INPUT_CHARS,
+  MAX_OUTPUT_CHARS,
+  MAX_TOTAL_CHARS,
+} from "../imported.ts";
+import type { ImportedAction, ImportedProvider } from "../imported.ts";
+import { isObject, listOf, membersOf, readDocument, refuse, textOf } from "./document.ts";
 import type { OpenApiDocument } from "./document.ts";
-import { BODY_INPUT, operationRequest } from "./operation.ts";
+import { BODY_INPUT } from "./operation.ts";
 import type { OperationCall, OperationParameter } from "./operation.ts";
 import { createSchemaReader } from "./schemas.ts";
 import type { SchemaReader } from "./schemas.ts";
 
-/** Longest schemas of an action (characters of JSON, about): with them, the densest document fits into the total. */
-const MAX_INPUT_CHARS = 16 * 1024;
-const MAX_OUTPUT_CHARS = 4 * 1024;
-/** Longest all actions may be together. */
-const MAX_TOTAL_CHARS = 64 * 1024 * 1024;
-const MAX_DESCRIPTION = 2000;
 const METHODS = ["get", "put", "post", "delete", "patch", "head", "options"] as const;
 /** Headers that the request itself decides. */
 const IGNORED_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "authorization"]);
-
-/** An action as it is stored: its request is data. */
-export interface ImportedAction extends Omit<Action, "request" | "outputs"> {
-  readonly operation: OperationCall;
-}
-
-export interface ImportedProvider {
-  readonly provider: Omit<Provider, "provider_id" | "actions" | "triggers" | "check">;
-  readonly actions: readonly ImportedAction[];
-}
-
-/** An imported action as everything else uses it. */
-export function asAction({ operation, ...action }: ImportedAction): Action {
-  return { ...action, request: (inputs, credential) => operationRequest(operation, inputs, credential) };
-}
 
 /** Makes a provider of an OpenAPI document: each operation is an action. `address` is where the document came from. Throws 422. */
 export function importOpenApi(value: unknown, address: string | null): ImportedProvider {
@@ -50,7 +37,7 @@ export function importOpenApi(value: unknown, address: string | null): ImportedP
     const shared = document.resolve(item);
     for (const method of METHODS) {
       if (!isObject(shared[method])) continue;
-      if (actions.length === MAX_OPERATIONS) refuse(`A document has at most ${MAX_OPERATIONS} operations`, "paths");
+      if (actions.length === MAX_ACTIONS) refuse(`A document has at most ${MAX_ACTIONS} operations`, "paths");
       const action = actionOf({
         document,
         reader,
@@ -184,18 +171,6 @@ function annotationsOf(method: string): ActionAnnotations {
     destructive: method === "delete" || method === "put" || method === "patch",
     idempotent: read_only || method === "put" || method === "delete",
   };
-}
-
-function actionId(wanted: string, taken: Set<string>): string {
-  const base =
-    wanted
-      .replaceAll(/[^A-Za-z0-9_.-]+/g, "_")
-      .replaceAll(/^_+|_+$/g, "")
-      .slice(0, 120) || "operation";
-  let id = base;
-  for (let n = 2; taken.has(id); n += 1) id = `${base}_${n}`;
-  taken.add(id);
-  return id;
 }
 
 /** The parameters of an operation: its own, and those of its path that it does not replace. */

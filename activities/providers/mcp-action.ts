@@ -1,0 +1,65 @@
+import { Context } from "@temporalio/activity";
+import type { Json, JsonObject } from "../../src/domain/json.ts";
+import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
+import { ActionRefused } from "../../src/domain/providers/action.ts";
+import { textOf } from "../../src/domain/providers/connection.ts";
+import { unstorableText } from "../../src/domain/storable.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import { maskJson } from "../../src/platform/logging/mask-json.ts";
+import { createMaskValues } from "../../src/platform/logging/mask-values.ts";
+import { MASK } from "../../src/platform/logging/redaction.ts";
+import type { McpClient, ToolProgress, ToolResult } from "../../src/platform/mcp/mcp-client.ts";
+import { sendAuthorized } from "../../src/services/providers/send-authorized.ts";
+import { shown } from "../nodes/http-request.ts";
+import type { ActionCall, ActionExecutor } from "./action-call.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** How long an action may take is its own setting, and arrives by the signal. */
+const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
+
+/** Carries out actions that are tools of MCP servers. */
+export function createMcpAction({ mcp }: { readonly mcp: Pick<McpClient, "callTool"> }): ActionExecutor {
+  return async (call) => {
+    const { action, inputs, connection, dry_run, signal, begin } = call;
+    if (action.tool === undefined) throw new Error(`${action.action_id} is not a tool`);
+    // A credential goes to the server that it was stored for, whatever the provider says by now.
+    const url = textOf(connection?.credential ?? {}, "base_url") || action.tool.url;
+    const params = { name: action.tool.name, arguments: inputs };
+    const rendered = (): Json => renderedRequest(url, params, call);
+    if (dry_run) return { outputs: null, rendered_request: rendered() };
+    const server = { url, send: sendAuthorized(connection), signal, limits: LIMITS };
+    const result = await mcp.callTool(server, params, { begin, onProgress: beat });
+    const text = textsOf(result);
+    if (result.isError) throw new ActionRefused("upstream", text || "The tool failed and does not say why.");
+    const outputs: JsonObject = {
+      text,
+      content: result.content,
+      ...(result.structured === undefined ? {} : { structured_content: result.structured }),
+    };
+    if (unstorableText(outputs) !== undefined)
+      throw new NodeFailure("value_not_storable", "The tool's answer has characters that cannot be stored.");
+    return { outputs, rendered_request: rendered() };
+  };
+}
+
+function renderedRequest(url: string, params: JsonObject, { connection }: ActionCall): Json {
+  const { headers, query } = connection?.authorization() ?? { headers: {}, query: {} };
+  const address = new URL(url);
+  for (const name of Object.keys(query)) address.searchParams.set(name, "masked");
+  const plain = {
+    method: "POST",
+    url: address.href,
+    headers: Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])),
+    body: { jsonrpc: "2.0", method: "tools/call", params },
+  };
+  return shown(maskJson(plain, createMaskValues(connection?.secrets ?? [])) as unknown as typeof plain);
+}
+
+/** Only numbers: what a server says in words may be anything. */
+function beat({ progress, total }: ToolProgress): void {
+  Context.current().heartbeat({ progress, total: total ?? null });
+}
+
+function textsOf({ content }: ToolResult): string {
+  return content.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : [])).join("\n");
+}

@@ -1,0 +1,118 @@
+import { invalid, notFound, Problem } from "../../domain/errors.ts";
+import type { ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
+import { mcpSchemes } from "../../domain/providers/mcp/tools.ts";
+import type { Provider } from "../../domain/providers/provider.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
+import type { SecretBox } from "../../platform/secrets/seal.ts";
+import type { Database } from "../../stores/db.ts";
+import { deleteConnection, findConnection, insertConnection } from "../../stores/providers/connections.ts";
+import type { ProviderJobs } from "../../temporal/providers.ts";
+import { requireCredential, sealCredential } from "./credentials.ts";
+import { providerIdOf, requireProviderId } from "./import-provider.ts";
+import type { Imported } from "./import-provider.ts";
+import { requireProvider } from "./providers.ts";
+
+/** Longest wait for an import, which has a shorter limit of its own. */
+const WAIT_MS = 15_000;
+
+export interface ServerImportDeps {
+  readonly db: Database;
+  readonly secrets: SecretBox;
+  readonly providerJobs: Pick<ProviderJobs, "importTools">;
+  readonly logger: Logger;
+}
+
+export interface ServerImportRequest {
+  readonly org_id: string;
+  readonly created_by: string;
+  /** A new UUID: the same where the request is tried again. */
+  readonly import_id: string;
+  readonly url: string;
+  /** Default: made of the name, or of the address. */
+  readonly provider_id: string | undefined;
+  readonly name: string | undefined;
+  /** A credential that the server wants; it becomes a connection of the provider. */
+  readonly connection:
+    | { readonly name?: string | undefined; readonly scheme: ConnectionScheme; readonly credential: Credential }
+    | undefined;
+  readonly connection_id: string | undefined;
+}
+
+export interface ServerImported extends Imported {
+  readonly provider: Provider;
+  /** The connection that was made. */
+  readonly connection_id: string | null;
+}
+
+/**
+ * Makes a provider of the tools of an MCP server, or renews the one that was made of it. A worker asks the server: only there
+ * credentials are opened. Throws 422 for a server that cannot be imported, 404 for an unknown connection.
+ */
+export async function importServer(deps: ServerImportDeps, request: ServerImportRequest): Promise<ServerImported> {
+  const { db, providerJobs, logger } = deps;
+  const { org_id, import_id, url } = request;
+  const { username, password, host, pathname } = new URL(url);
+  if (username !== "" || password !== "") throw invalid(["body", "mcp", "url"], "Send the credential as `connection`");
+  const provider_id = requireProviderId(request.provider_id ?? providerIdOf(request.name ?? host + pathname));
+  const made = request.connection === undefined ? null : import_id;
+  if (request.connection) await store(deps, request, provider_id, request.connection);
+  else if (request.connection_id !== undefined) await requireOwn(db, org_id, request.connection_id, provider_id);
+  const input = {
+    org_id,
+    provider_id,
+    name: request.name ?? null,
+    url,
+    connection_id: made ?? request.connection_id ?? null,
+    new_connection: made !== null,
+  };
+  const result = await providerJobs.importTools(import_id, input, WAIT_MS).catch((err: unknown) => {
+    logger.warn({ err, provider_id }, "import not started");
+    return null;
+  });
+  if (result === null) {
+    if (made !== null) await db.org(org_id, (connection) => deleteConnection(connection, made));
+    throw new Problem("service_unavailable", "No worker has asked the server in time. Try again.", {
+      headers: { "Retry-After": "5" },
+    });
+  }
+  if (!result.ok) throw invalid(result.loc, result.message);
+  const provider = await db.org(org_id, (connection) => requireProvider(connection, provider_id));
+  const { added, changed, removed } = result.changes;
+  const changes = { added: [...added], changed: [...changed], removed: [...removed] };
+  return { ...result, changes, provider, connection_id: made };
+}
+
+/** Stores the credential as a connection of the provider that is to be. Throws 422. */
+async function store(
+  { db, secrets }: ServerImportDeps,
+  { org_id, created_by, import_id, name, url }: ServerImportRequest,
+  provider_id: string,
+  wanted: NonNullable<ServerImportRequest["connection"]>,
+): Promise<void> {
+  const { scheme } = wanted;
+  const auth = mcpSchemes(url)[scheme];
+  if (auth === undefined)
+    throw invalid(["body", "connection", "scheme"], `It takes one of: ${Object.keys(mcpSchemes(url)).join(", ")}`);
+  const credential = sealCredential(
+    secrets,
+    import_id,
+    requireCredential(auth, wanted.credential, ["body", "connection", "credential"]),
+  );
+  const connection = {
+    connection_id: import_id,
+    org_id,
+    name: wanted.name ?? name ?? provider_id,
+    provider_id,
+    scheme,
+    credential,
+    created_by,
+  };
+  await db.org(org_id, (each) => insertConnection(each, connection));
+}
+
+async function requireOwn(db: Database, orgId: string, connectionId: string, providerId: string): Promise<void> {
+  const found = await db.org(orgId, (connection) => findConnection(connection, connectionId));
+  if (found === null) throw notFound("connection");
+  if (found.provider_id !== providerId)
+    throw invalid(["body", "connection_id"], `This connection is of provider ${found.provider_id}`);
+}

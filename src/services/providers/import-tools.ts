@@ -1,0 +1,98 @@
+import { ValidationProblem } from "../../domain/errors.ts";
+import type { Json } from "../../domain/json.ts";
+import { textOf } from "../../domain/providers/connection.ts";
+import { MAX_ACTIONS } from "../../domain/providers/imported.ts";
+import type { ToolsImportInput, ToolsImportResult } from "../../domain/providers/jobs.ts";
+import { mcpSchemes } from "../../domain/providers/mcp/tools.ts";
+import type { McpListing } from "../../domain/providers/mcp/tools.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
+import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
+import { maskJson } from "../../platform/logging/mask-json.ts";
+import { createMaskValues } from "../../platform/logging/mask-values.ts";
+import type { McpClient } from "../../platform/mcp/mcp-client.ts";
+import type { Database } from "../../stores/db.ts";
+import { deleteConnection } from "../../stores/providers/connections.ts";
+import { storeProvider } from "./import-provider.ts";
+import type { ConnectedProvider, ConnectionResolver, ResolvedConnection } from "./resolve-connection.ts";
+import { sendAuthorized } from "./send-authorized.ts";
+
+/** Longest time for all that is asked of the server: somebody waits for it. */
+const MAX_MS = 10_000;
+const LIMITS = { responseBytes: 25 * 1024 * 1024, headersMs: MAX_MS, bodyMs: MAX_MS, totalMs: MAX_MS };
+
+export interface ImportToolsDeps {
+  readonly db: Database;
+  readonly connections: ConnectionResolver;
+  readonly mcp: McpClient;
+  readonly evaluation: Pick<Evaluation, "provider">;
+}
+
+/** Makes a provider of the tools of an MCP server. For activities: the server may want a credential. */
+export async function importTools(
+  deps: ImportToolsDeps,
+  input: ToolsImportInput,
+  stopped: AbortSignal,
+): Promise<ToolsImportResult> {
+  const { org_id, provider_id, name, url, connection_id } = input;
+  const secrets: string[] = [];
+  try {
+    const connection =
+      connection_id === null ? null : await deps.connections.resolve(org_id, connection_id, providerToBe(input));
+    if (connection !== null) requireSameAddress(connection, url);
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(MAX_MS)]);
+    const server = { url, send: sendAuthorized(connection), signal, limits: LIMITS };
+    const listing = await deps.mcp
+      .listTools(server, MAX_ACTIONS)
+      .finally(() => secrets.push(...(connection?.secrets ?? [])));
+    // A server may well say again what it was told.
+    const mcp = maskJson(listing as unknown as Json, createMaskValues(secrets)) as unknown as McpListing;
+    const made = await deps.evaluation.provider(org_id, { mcp, url, secured: connection !== null });
+    if (!made.ok) throw new ValidationProblem(made.issues);
+    const imported = await storeProvider(deps.db, org_id, { provider_id, name, made, address: url });
+    return { ok: true, ...imported };
+  } catch (error) {
+    if (stopped.aborted) throw error;
+    const refusal = refusalOf(error, connection_id);
+    if (refusal === null) throw error;
+    if (input.new_connection && connection_id !== null)
+      await deps.db.org(org_id, (db) => deleteConnection(db, connection_id));
+    return { ok: false, ...refusal, message: createMaskValues(secrets)(refusal.message, true) };
+  }
+}
+
+/** The provider as far as its connections need it, before there is one. */
+function providerToBe({ provider_id, url }: ToolsImportInput): ConnectedProvider {
+  return { provider_id, auth: { required: true, schemes: mcpSchemes(url) }, source: "mcp" };
+}
+
+function requireSameAddress({ credential, name }: ResolvedConnection, url: string): void {
+  const base = textOf(credential, "base_url");
+  if (base === "" || new URL(base).href === new URL(url).href) return;
+  throw new NodeFailure(
+    "connection_of_another_provider",
+    `The connection "${name}" is for another address than this server's`,
+  );
+}
+
+type Refusal = Omit<Extract<ToolsImportResult, { readonly ok: false }>, "ok">;
+
+/** What the caller can do something about; null for what is no fault of theirs. */
+function refusalOf(error: unknown, connectionId: string | null): Refusal | null {
+  const url = ["body", "mcp", "url"];
+  if (error instanceof ValidationProblem) {
+    const [first] = error.issues;
+    return { loc: first?.loc ?? url, message: first?.msg ?? error.message };
+  }
+  if (error instanceof DOMException && error.name === "TimeoutError")
+    return { loc: url, message: `The server did not answer within ${MAX_MS / 1000} s` };
+  if (error instanceof FetchRefused || error instanceof FetchFailed)
+    return { loc: url, message: `The server cannot be asked: ${error.message}` };
+  if (!(error instanceof NodeFailure)) return null;
+  if (error.upstream_status === 401 || error.upstream_status === 403) {
+    const what = connectionId === null ? "wants a credential: give `connection`" : "does not take the credential";
+    return { loc: ["body", "connection"], message: `The server ${what} (${error.message})` };
+  }
+  if (error.code.startsWith("connection_")) return { loc: ["body", "connection"], message: error.message };
+  return { loc: url, message: error.message };
+}

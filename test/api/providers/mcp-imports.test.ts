@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Answer } from "../../support/client.ts";
+import { edges, flow, node } from "../../support/flows.ts";
+import { startMcpServer } from "../../support/mcp-server.ts";
+import type { McpTestServer } from "../../support/mcp-server.ts";
+import { openTenant } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+import { places } from "../webhooks/webhooks.ts";
+
+const PATH = "/v2/providers";
+const TOKEN = "planted-token-77b0ac";
+
+let mine: ApiTenant;
+let open: McpTestServer;
+let closed: McpTestServer;
+beforeAll(async () => {
+  open = await startMcpServer();
+  closed = await startMcpServer({
+    json: true,
+    allow: ({ headers, url }) =>
+      headers.authorization === `Bearer ${TOKEN}` ||
+      url?.includes(`key=${TOKEN}`) === true ||
+      headers["x-mcp-key"] === TOKEN,
+  });
+  mine = await openTenant();
+});
+afterAll(() => Promise.all([open?.close(), closed?.close()]));
+
+async function imported(members: Record<string, unknown>): Promise<Answer> {
+  const answer = await mine.secret.post(PATH, members);
+  expect([200, 201], JSON.stringify(answer.body)).toContain(answer.status);
+  return answer;
+}
+
+const run = (provider: string, action: string, body: Record<string, unknown> = {}): Promise<Answer> =>
+  mine.secret.post(`${PATH}/${provider}/actions/${action}/run`, body);
+
+describe("importing an MCP server", () => {
+  it("makes its tools actions, with their annotations, from every page of the list", async () => {
+    const { status, body, headers } = await imported({ mcp: { url: open.url }, name: "Open tools" });
+    expect([status, headers.get("location")]).toEqual([201, `${PATH}/open-tools`]);
+    expect(body).toMatchObject({
+      provider_version: "2.1.0",
+      description: "Tools for tests.",
+      source: "mcp",
+      auth: { required: false },
+      import: { operations: 7, added: ["add", "break", "fail", "huge", "place_order", "set", "slow"] },
+    });
+    const { body: listed } = await mine.secret.get(`${PATH}/open-tools/actions`);
+    const byId: Record<string, unknown> = Object.fromEntries(
+      listed.data.map((each: { action_id: string }) => [each.action_id, each]),
+    );
+    expect(byId["add"]).toMatchObject({
+      name: "Add numbers",
+      description: { human: "Adds two numbers" },
+      input_schema: { required: ["a", "b"], properties: { a: { type: "number" } } },
+      output_schema: { properties: { structured_content: { properties: { sum: { type: "number" } } } } },
+      annotations: { read_only: true, destructive: false, idempotent: true },
+      requires_connection: false,
+    });
+    expect(byId["place_order"]).toMatchObject({
+      annotations: { read_only: false, destructive: false, idempotent: false },
+    });
+    expect(byId["set"]).toMatchObject({ annotations: { read_only: false, destructive: true, idempotent: true } });
+    expect(open.sessions()).toBe(0);
+  });
+
+  it("again shows what changed", async () => {
+    await imported({ mcp: { url: open.url }, provider_id: "again" });
+    const [add, ...others] = open.tools;
+    if (add === undefined) throw new Error("no tool");
+    const before = open.tools;
+    open.tools = [
+      { ...add, description: "Another" },
+      ...others.slice(1),
+      { name: "fresh", inputSchema: { type: "object" } },
+    ];
+    const { status, body } = await imported({ mcp: { url: open.url }, provider_id: "again" });
+    open.tools = before;
+    expect([status, body.import]).toEqual([
+      200,
+      { operations: 7, added: ["fresh"], changed: ["add"], removed: ["place_order"] },
+    ]);
+  });
+
+  it("with a credential makes a connection, which alone may use the tools", async () => {
+    const refused = await mine.secret.post(PATH, { mcp: { url: closed.url }, provider_id: "closed" });
+    expect([refused.status, places(refused)]).toEqual([422, [["body", "connection"]]]);
+    const bad = { scheme: "bearer", credential: { token: "planted-but-wrong-1" } };
+    const wrong = await mine.secret.post(PATH, { mcp: { url: closed.url }, provider_id: "closed", connection: bad });
+    expect(places(wrong)).toEqual([["body", "connection"]]);
+    expect(JSON.stringify(wrong.body)).not.toContain("planted");
+    const { body: none } = await mine.secret.get("/v2/connections", { query: { provider_id: "closed" } });
+    expect(none.data).toEqual([]);
+
+    const connection = { name: "Tools", credential: { token: TOKEN } };
+    const { body } = await imported({ mcp: { url: closed.url }, provider_id: "closed", connection });
+    expect(body.auth.required).toBe(true);
+    const { connection_id } = body;
+    const { body: stored } = await mine.secret.get(`/v2/connections/${connection_id}`);
+    expect(stored).toMatchObject({ name: "Tools", provider_id: "closed", scheme: "bearer", status: "active" });
+    expect((await mine.secret.post(`/v2/connections/${connection_id}/check`, {})).body.status).toBe("active");
+    const added = await run("closed", "add", { inputs: { a: 2, b: 3 }, connection_id });
+    expect(added.body.outputs).toEqual({
+      text: "It is 5",
+      content: [{ type: "text", text: "It is 5" }],
+      structured_content: { sum: 5 },
+    });
+    expect(JSON.stringify(added.body)).not.toContain(TOKEN);
+    expect(places(await run("closed", "add", { inputs: { a: 2, b: 3 } }))).toEqual([["body", "connection_id"]]);
+    const anew = await imported({ mcp: { url: closed.url }, provider_id: "closed", connection_id });
+    expect([anew.status, anew.body.import.changed]).toEqual([200, []]);
+    const moved = await mine.secret.post(PATH, { mcp: { url: open.url }, provider_id: "closed", connection_id });
+    expect([moved.status, open.requests.some(({ headers }) => headers.authorization !== undefined)]).toEqual([
+      422,
+      false,
+    ]);
+  });
+
+  it("takes keys in headers and parameters", async () => {
+    for (const [place, key] of [
+      ["header", "x-mcp-key"],
+      ["query", "key"],
+    ]) {
+      const credential = { api_key: TOKEN, in: place, name: key };
+      const provider_id = `key-in-${place}`;
+      const { body } = await imported({
+        mcp: { url: closed.url },
+        provider_id,
+        connection: { scheme: "api_key", credential },
+      });
+      const dry = await run(provider_id, "set", { connection_id: body.connection_id, dry_run: true });
+      expect(dry.body.rendered_request).toMatchObject({ method: "POST", body: { params: { name: "set" } } });
+      expect(JSON.stringify([body, dry.body])).not.toContain(TOKEN);
+    }
+  });
+
+  it("refuses what is no MCP server, and addresses that nobody may ask", async () => {
+    for (const url of ["http://169.254.169.254/mcp", `http://127.0.0.1:1/mcp`, `${mine.target.url}/openapi.json`])
+      expect(places(await mine.secret.post(PATH, { mcp: { url } })), url).toEqual([["body", "mcp", "url"]]);
+    expect(places(await mine.secret.post(PATH, { mcp: { url: "http://a:b@127.0.0.1/mcp" } }))).toEqual([
+      ["body", "mcp", "url"],
+    ]);
+    expect(places(await mine.secret.post(PATH, {}))).toEqual([["body", "openapi"]]);
+    const both = { mcp: { url: open.url }, openapi: open.url };
+    expect(places(await mine.secret.post(PATH, both))).toEqual([["body", "openapi"]]);
+    const builtin = { mcp: { url: open.url }, provider_id: "http" };
+    expect(places(await mine.secret.post(PATH, builtin))).toEqual([["body", "provider_id"]]);
+    const unknown = { mcp: { url: open.url }, connection_id: "0197f0a0-0000-7000-8000-000000000000" };
+    expect((await mine.secret.post(PATH, unknown)).status).toBe(404);
+    const editor = await mine.user("editor");
+    const credential = { token: TOKEN };
+    const stranger = await editor.post(PATH, { mcp: { url: closed.url }, connection: { credential } });
+    expect(stranger.status).toBe(403);
+  });
+});
+
+describe("a tool", () => {
+  beforeAll(() => imported({ mcp: { url: open.url }, provider_id: "tools" }));
+
+  it("that fails is an action that failed, with its words", async () => {
+    const { body } = await run("tools", "fail");
+    expect(body).toMatchObject({ successful: false, error: { code: "action_refused", message: "The shelf is empty" } });
+  });
+
+  it("is asked again in a new session where the server has forgotten the first", async () => {
+    open.forgetAtNextCall();
+    const { body } = await run("tools", "place_order");
+    expect(body).toMatchObject({ successful: true, outputs: { text: "place order is done" } });
+    expect(open.calls.filter((name) => name === "place order")).toHaveLength(1);
+  });
+
+  it("that takes too long is cancelled at the server, and nobody claims to know what it did", async () => {
+    const { body } = await run("tools", "slow", { timeout_seconds: 1 });
+    expect(body).toMatchObject({ successful: false, error: { code: "outcome_unknown" } });
+    await expect.poll(() => open.cancelled, { timeout: 20_000 }).toBe(1);
+    expect(open.calls.filter((name) => name === "slow")).toHaveLength(1);
+  });
+
+  it("whose connection breaks is not called again", async () => {
+    const { body } = await run("tools", "break");
+    expect(body).toMatchObject({ successful: false, error: { code: "outcome_unknown" } });
+    expect(open.calls.filter((name) => name === "break")).toHaveLength(1);
+  });
+
+  it("cannot answer more than fits", async () => {
+    const { body } = await run("tools", "huge");
+    expect(body).toMatchObject({ successful: false, error: { code: "value_too_large" } });
+  });
+
+  it("is a node of a flow", async () => {
+    const inputs = { a: "{{in-0}}", b: 1 };
+    const project_id = await mine.deploy(
+      flow({
+        nodes: [
+          node("in-0", "input"),
+          node("act-0", "action", { provider_id: "tools", action_id: "add", inputs }),
+          node("out-0", "output", { value: "{{act-0}} ({{act-0.structured_content.sum}})" }),
+        ],
+        edges: edges("in-0 > act-0", "act-0 > out-0"),
+      }),
+    );
+    const { body } = await mine.secret.post("/v2/runs", { project_id, inputs: { "in-0": "41" }, mode: "sync" });
+    expect(body).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "It is 42 (42)" } });
+  });
+});

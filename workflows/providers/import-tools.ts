@@ -1,0 +1,10 @@
+import { providerActivities } from "../activities.ts";
+import type { ToolsImportInput, ToolsImportResult } from "../../src/domain/providers/jobs.ts";
+
+/** The import has a shorter limit of its own. */
+const IMPORT_TIMEOUT_MS = 60_000;
+
+/** Makes a provider of the tools of an MCP server. */
+export async function importTools(input: ToolsImportInput): Promise<ToolsImportResult> {
+  return await providerActivities(input.queue, IMPORT_TIMEOUT_MS).importTools(input);
+}
