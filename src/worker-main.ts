@@ -22,9 +22,13 @@ import { createExecuteAction } from "../activities/providers/execute-action.ts";
 import { createHttpAction } from "../activities/providers/http-action.ts";
 import { createMcpAction } from "../activities/providers/mcp-action.ts";
 import { createMillraceActions } from "../activities/providers/millrace-actions.ts";
+import { createPostgresActions } from "../activities/providers/postgres-actions.ts";
+import { createS3Actions } from "../activities/providers/s3-actions.ts";
+import { createSmtpActions } from "../activities/providers/smtp-actions.ts";
 import { createFailureObserver } from "../activities/observe-failures.ts";
 import { createWebhookActivities } from "../activities/webhooks/deliver-shard.ts";
 import type { RunReport } from "./domain/runs/run-report.ts";
+import { createGuardedSockets } from "./platform/fetch/guarded-sockets.ts";
 import { createHealthServer } from "./platform/health-server.ts";
 import { createMcpClient } from "./platform/mcp/mcp-client.ts";
 import { openProcess } from "./open-process.ts";
@@ -89,6 +93,7 @@ const deps = {
   onFault: (err: unknown, { run: { run_id, org_id, project_id } }: RunReport) =>
     logger.warn({ err, run_id, org_id, project_id }, "the end of a run could not be written yet"),
 };
+const sockets = createGuardedSockets({ allow: config.MILLRACE_PRIVATE_HOSTS });
 const connections = createConnectionResolver({ db, secrets, guardedFetch });
 const runStarter = createRunStarter({
   client: temporal.client,
@@ -114,6 +119,9 @@ const executeAction = createExecuteAction({
       query: createKnowledgeQuery(knowledge.deps),
       maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
     }),
+    postgres: createPostgresActions({ sockets }),
+    smtp: createSmtpActions({ sockets }),
+    s3: createS3Actions({ guardedFetch }),
   },
 });
 const models = openModels({ config, db, guardedFetch, connections });
@@ -161,6 +169,7 @@ const providers = createProviderActivities({
   executeAction,
   guardedFetch,
   mcp,
+  sockets,
   version: VERSION,
 });
 const webhooks = startWebhooks({

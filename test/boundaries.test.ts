@@ -32,7 +32,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   platform: {
     files: /^src\/platform\//,
     packages: new RegExp(
-      `^(@ai-sdk\\/.*|@modelcontextprotocol\\/client|undici|aws4fetch|ipaddr\\.js|csv-parse|pino|prom-client|re2js|node:worker_threads|quickjs-emscripten.*|pdfjs-dist|@napi-rs\\/canvas|linkedom|@mozilla\\/readability|mammoth|yauzl|saxes|robots-parser|iconv-lite|zod|uuidv7|franc|onnxruntime-node|@huggingface\\/tokenizers|node:(dns|dns\\/promises|net|tls|http|worker_threads)|${LOCAL_NODE})$`,
+      `^(@ai-sdk\\/.*|@modelcontextprotocol\\/client|undici|aws4fetch|nodemailer|ipaddr\\.js|csv-parse|pino|prom-client|re2js|node:worker_threads|quickjs-emscripten.*|pdfjs-dist|@napi-rs\\/canvas|linkedom|@mozilla\\/readability|mammoth|yauzl|saxes|robots-parser|iconv-lite|zod|uuidv7|franc|onnxruntime-node|@huggingface\\/tokenizers|node:(dns|dns\\/promises|net|tls|http|worker_threads)|${LOCAL_NODE})$`,
     ),
     layers: /^src\/(platform|domain)\//,
     typesOf: /^src\/config\.ts$/,
@@ -187,6 +187,12 @@ describe("layer boundaries", () => {
     // The global fetch; a parameter of that name is something else.
     const callsFetch = (code: string): boolean => /(?<![\w.])fetch\(/.test(code) && !/\bfetch\??:/.test(code);
     expect(files.filter((file) => !GUARDED.test(file) && !exempt.test(file) && callsFetch(codeOf(file)))).toEqual([]);
+  });
+
+  it("lets nobody send mail by nodemailer's own connections", () => {
+    const used = new Set(imports.filter(({ to }) => to === "nodemailer").map(({ from }) => from));
+    expect([...used].filter((file) => !file.startsWith("src/platform/mail/"))).toEqual([]);
+    expect(files.filter((file) => /from "nodemailer"/.test(codeOf(file)))).toEqual([]);
   });
 
   it("reads the environment in config.ts only", () => {

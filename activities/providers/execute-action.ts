@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from "../../src/domain/json.ts";
-import { ActionRefused, isRepeatable } from "../../src/domain/providers/action.ts";
+import { ActionFailed, ActionRefused, isRepeatable } from "../../src/domain/providers/action.ts";
 import type { ActionToExecute, ExecuteAction } from "../../src/domain/providers/action-run.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { FetchFailed } from "../../src/platform/fetch/guarded-fetch-errors.ts";
@@ -92,6 +92,7 @@ async function resolve(
 /** Whether the service certainly did nothing: it was not reached, or refused the call as such. */
 function hadNoEffect(thrown: unknown): boolean {
   if (thrown instanceof ActionRefused) return thrown.by === "inputs";
+  if (thrown instanceof ActionFailed) return thrown.effect === "none";
   if (thrown instanceof NodeFailure) return thrown.upstream_status === 401 || thrown.upstream_status === 429;
   if (!(thrown instanceof FetchFailed)) return thrown instanceof Error && thrown.name === "FetchRefused";
   const { code } = (thrown.cause ?? {}) as { code?: unknown };
@@ -101,6 +102,7 @@ function hadNoEffect(thrown: unknown): boolean {
 /** Whether nobody can know what the service did. */
 function isUnclear(thrown: unknown, signal: AbortSignal): boolean {
   if (signal.aborted) return signal.reason instanceof NodeFailure;
+  if (thrown instanceof ActionFailed) return thrown.effect === "unknown";
   return thrown instanceof FetchFailed && !thrown.code.endsWith("too_large") && !thrown.code.endsWith("encoding");
 }
 

@@ -1,17 +1,11 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createGuardedSockets } from "../../src/platform/fetch/guarded-sockets.ts";
 import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
-
-// Certificates are made when the test runs: a private key in the repository would trip every secret scanner.
-const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
+import { hasOpenssl, makeCertificate } from "../support/certificate.ts";
 
 describe.skipIf(!hasOpenssl)("https", () => {
   const names: string[] = [];
@@ -22,17 +16,12 @@ describe.skipIf(!hasOpenssl)("https", () => {
   let requests = 0;
 
   beforeAll(async () => {
-    const folder = mkdtempSync(join(tmpdir(), "millrace-tls-"));
-    const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
-    const subject = ["-subj", "/CN=secure.example", "-addext", "subjectAltName=DNS:secure.example"];
-    const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"];
-    execFileSync("openssl", ["req", "-x509", ...curve, "-keyout", key, "-out", cert, ...subject], { stdio: "ignore" });
-    server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (_request, response) => {
+    const made = makeCertificate("secure.example");
+    server = createServer(made, (_request, response) => {
       requests += 1;
       response.end("secret");
     });
-    ca = readFileSync(cert, "utf8");
-    rmSync(folder, { recursive: true });
+    ca = made.cert;
     server.on("tlsClientError", () => undefined);
     server.on("connection", (socket) => socket.on("error", () => undefined));
     server.on("secureConnection", (socket) => names.push(String(socket.servername)));

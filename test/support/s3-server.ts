@@ -13,6 +13,7 @@ const BIN = join(homedir(), ".cache", "millrace", "bin");
 export interface S3Server {
   /** For MILLRACE_BLOB_URL. */
   readonly url: string;
+  readonly endpoint: string;
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
   close(): Promise<void>;
 }
@@ -60,6 +61,7 @@ export async function startS3Server(program: string, directory: string): Promise
     ),
   );
   return {
+    endpoint,
     url: `s3://blobs/a/prefix?endpoint=${endpoint}`,
     credentials,
     async close() {

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from "../json.ts";
+import { NodeFailure } from "../runs/failure.ts";
 import type { Credential } from "./connection.ts";
 
 /** What an action does to the world; decides whether it may be repeated. */
@@ -58,6 +59,22 @@ export class ActionRefused extends Error {
     super(message);
     this.name = "ActionRefused";
     this.by = by;
+  }
+}
+
+/** Thrown where a call failed, by whoever knows what the service has done of it. */
+export class ActionFailed extends NodeFailure {
+  /** "none": certainly nothing; "unknown": nobody can know; "some": the service answered what came of it. */
+  readonly effect: "none" | "unknown" | "some";
+
+  constructor(
+    effect: ActionFailed["effect"],
+    code: string,
+    message: string,
+    options: { readonly retryable?: boolean; readonly upstream_status?: number; readonly cause?: unknown } = {},
+  ) {
+    super(code, message, { upstream: true, ...options });
+    this.effect = effect;
   }
 }
 

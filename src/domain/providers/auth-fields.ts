@@ -23,6 +23,10 @@ const secret = (description: string): JsonObject =>
 export const secretText = (description: string): JsonObject =>
   text(description, { writeOnly: true, format: "password" });
 
+/** A certificate that a server is checked by, as PEM. */
+export const certificate = (description: string): JsonObject =>
+  text(description, { pattern: "-----BEGIN CERTIFICATE-----" });
+
 export const webAddress = (description: string, more: JsonObject = {}): JsonObject =>
   text(description, { format: "uri", pattern: "^https?://", ...more });
 
@@ -39,15 +43,17 @@ export function fieldsOf(
 
 type More = Readonly<Record<string, JsonObject>>;
 
-export const noCredential = (more: More = {}): AuthScheme => ({ fields: fieldsOf(more) });
+export const noCredential = (more: More = {}, optional: readonly string[] = []): AuthScheme => ({
+  fields: fieldsOf(more, optional),
+});
 
 export const apiKey = (placement: KeyPlacement, more: More = {}, optional: readonly string[] = []): AuthScheme => ({
   fields: fieldsOf({ api_key: secret("The key"), ...more }, optional),
   placement,
 });
 
-export const basic = (more: More = {}): AuthScheme => ({
-  fields: fieldsOf({ username: plain("The user"), password: secretText("The password"), ...more }),
+export const basic = (more: More = {}, optional: readonly string[] = []): AuthScheme => ({
+  fields: fieldsOf({ username: plain("The user"), password: secretText("The password"), ...more }, optional),
 });
 
 export const bearer = (more: More = {}): AuthScheme => ({

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { AwsV4Signer } from "aws4fetch";
 import { uuidv7 } from "uuidv7";
 import { plainHost } from "../fetch/address-policy.ts";
 import { FetchFailed } from "../fetch/guarded-fetch-errors.ts";
 import { createGuardedFetch } from "../fetch/guarded-fetch.ts";
 import type { FetchLimits, GuardedResponse, GuardedStream, StreamRequest } from "../fetch/guarded-fetch.ts";
+import { elementsOf, textOf } from "../s3/answers.ts";
+import { bucketAddress, signed } from "../s3/signed-request.ts";
+import type { S3Request } from "../s3/signed-request.ts";
 import type { BlobPlace } from "./blob-place.ts";
 import { isBlobKey, requireOrganisation } from "./keys.ts";
 import type { BlobRange, BlobStore } from "./types.ts";
@@ -42,34 +44,11 @@ export function createS3BlobStore(
   place: Extract<BlobPlace, { kind: "s3" }>,
   credentials: S3Credentials,
 ): BlobStore & { close(): Promise<void> } {
-  const base = addressOf(place);
+  const base = bucketAddress(place, place.bucket);
+  const access = { ...place, ...credentials };
   const root = place.prefix === "" ? "" : `${place.prefix}/`;
   // The host is the operator's choice, so it may be a private one.
   const guarded = createGuardedFetch({ allow: [hostOf(base)], limits: LIMITS });
-
-  async function signed({ method, path, query, headers, body }: S3Request): Promise<StreamRequest> {
-    const url = `${base.href}${path}${query ? `?${new URLSearchParams(query).toString()}` : ""}`;
-    const hash = createHash("sha256")
-      .update(body ?? "")
-      .digest("hex");
-    const signer = new AwsV4Signer({
-      method,
-      url,
-      headers: { ...headers, "x-amz-content-sha256": hash },
-      service: "s3",
-      region: place.region,
-      ...credentials,
-    });
-    const { headers: all, url: address } = await signer.sign();
-    all.delete("host");
-    return {
-      url: address.href,
-      method,
-      headers: { ...Object.fromEntries(all), "accept-encoding": "identity" },
-      redirects: 0,
-      ...(body ? { body } : {}),
-    };
-  }
 
   /** Sends a request until it is answered with anything but a fault that may pass. */
   async function repeated<Answer extends { readonly status: number }>(
@@ -79,7 +58,7 @@ export function createS3BlobStore(
   ): Promise<Answer> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const answer = await send(await signed(request));
+        const answer = await send(await signed(base, access, request));
         if (attempt === ATTEMPTS || (answer.status < 500 && answer.status !== 429)) return answer;
         drop(answer);
       } catch (error) {
@@ -255,22 +234,6 @@ export function createS3BlobStore(
   };
 }
 
-interface S3Request {
-  readonly method: string;
-  /** Below the bucket. */
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: Uint8Array;
-}
-
-/** Amazon's names of buckets are names of hosts; those with dots have no certificate there, and other servers take a path. */
-function addressOf({ bucket, region, endpoint }: Extract<BlobPlace, { kind: "s3" }>): URL {
-  if (endpoint !== undefined) return new URL(`${endpoint}/${bucket}/`);
-  if (bucket.includes(".")) return new URL(`https://s3.${region}.amazonaws.com/${bucket}/`);
-  return new URL(`https://${bucket}.s3.${region}.amazonaws.com/`);
-}
-
 function hostOf({ hostname, port, protocol }: URL): string {
   const host = plainHost(hostname);
   return `${host.includes(":") ? `[${host}]` : host}:${port || (protocol === "https:" ? 443 : 80)}`;
@@ -303,28 +266,3 @@ async function* partsOf(
 function failure(action: string, { status, body }: Pick<GuardedResponse, "status" | "body">): S3Failed {
   return new S3Failed(action, status, textOf(body.toString(), "Code") ?? "");
 }
-
-/** The contents of each element of this name; S3's answers nest none of those asked for in itself. */
-function elementsOf(xml: string, name: string): string[] {
-  return xml
-    .split(`<${name}>`)
-    .slice(1)
-    .map((part) => part.slice(0, Math.max(0, part.indexOf(`</${name}>`))));
-}
-
-function textOf(xml: string, name: string): string | undefined {
-  return elementsOf(xml, name)[0]?.replace(
-    /&(amp|lt|gt|quot|apos|#34|#39);/g,
-    (_, entity: string) => ENTITIES[entity] ?? "",
-  );
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  amp: "&",
-  lt: "<",
-  gt: ">",
-  quot: '"',
-  apos: "'",
-  "#34": '"',
-  "#39": "'",
-};

@@ -4,15 +4,21 @@ import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json } from "../../domain/json.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
+import type { GuardedSockets } from "../../platform/fetch/guarded-sockets.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import type { McpClient } from "../../platform/mcp/mcp-client.ts";
 import type { Database } from "../../stores/db.ts";
 import { findConnection, recordFinding } from "../../stores/providers/connections.ts";
 import type { CredentialFinding } from "../../stores/providers/connections.ts";
+import { checkBuckets } from "./remote-buckets.ts";
+import { checkMail } from "./remote-mail.ts";
+import { checkRemoteSql } from "./remote-postgres.ts";
 import type { ConnectionResolver, ResolvedConnection } from "./resolve-connection.ts";
 import { sendAuthorized } from "./send-authorized.ts";
 
-const LIMITS = { responseBytes: 1024 * 1024, totalMs: 4000 };
+/** Somebody may wait for it. */
+const CHECK_MS = 4000;
+const LIMITS = { responseBytes: 1024 * 1024, totalMs: CHECK_MS };
 
 type Finding = Pick<CredentialFinding, "status" | "reason">;
 
@@ -21,6 +27,7 @@ export interface CheckDeps {
   readonly connections: ConnectionResolver;
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
   readonly mcp: Pick<McpClient, "greet">;
+  readonly sockets: GuardedSockets;
   /** Of Millrace, for the User-Agent. */
   readonly version: string;
 }
@@ -46,7 +53,7 @@ export async function checkConnection(deps: CheckDeps, orgId: string, connection
 /** Null where there is no way to tell. */
 async function tryCredential(deps: CheckDeps, connection: ResolvedConnection): Promise<Finding | null> {
   try {
-    return await ask(deps, connection);
+    return await (CHECKS[connection.provider.provider_id] ?? ask)(deps, connection);
   } catch (error) {
     const mask = createMaskValues(connection.secrets);
     if (error instanceof FetchRefused || error instanceof FetchFailed) return unknown(mask(error.message));
@@ -57,6 +64,13 @@ async function tryCredential(deps: CheckDeps, connection: ResolvedConnection): P
     return { status: isRefused ? "error" : null, reason: mask(error.message).slice(0, 200) };
   }
 }
+
+/** Of providers whose check is not one HTTP request. */
+const CHECKS: Readonly<Record<string, (deps: CheckDeps, connection: ResolvedConnection) => Promise<Finding>>> = {
+  postgres: ({ sockets }, connection) => checkRemoteSql(sockets, connection, CHECK_MS),
+  smtp: ({ sockets }, connection) => checkMail(sockets, connection, CHECK_MS),
+  s3: ({ guardedFetch }, connection) => checkBuckets({ guardedFetch }, connection, CHECK_MS),
+};
 
 async function ask({ guardedFetch, mcp, version }: CheckDeps, connection: ResolvedConnection): Promise<Finding | null> {
   const { provider, credential } = connection;

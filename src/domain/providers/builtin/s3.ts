@@ -1,5 +1,80 @@
+import type { JsonObject } from "../../json.ts";
+import { CHANGES, defineAction, inputsOf, READS } from "../action.ts";
 import { fieldsOf, plain, secretText, webAddress } from "../auth-fields.ts";
 import type { Provider } from "../provider.ts";
+
+/** As Amazon names buckets: such a name cannot lead to another host. */
+const BUCKET_NAME = "^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$";
+
+const bucket = { type: "string", pattern: BUCKET_NAME } as const;
+const key = { type: "string", minLength: 1, maxLength: 1024, description: "The whole name of the object" } as const;
+
+const object: JsonObject = {
+  type: "object",
+  properties: {
+    key: { type: "string" },
+    size: { type: "integer" },
+    etag: { type: "string" },
+    last_modified: { type: "string" },
+  },
+};
+
+const listObjects = defineAction({
+  action_id: "list_objects",
+  name: "List objects",
+  description: "Lists the objects of a bucket, page by page",
+  annotations: READS,
+  input_schema: inputsOf(
+    {
+      bucket,
+      prefix: { type: "string", maxLength: 1024, description: "What their names begin with" },
+      delimiter: { type: "string", minLength: 1, maxLength: 10, description: "/ lists one level, as of folders" },
+      max_keys: { type: "integer", minimum: 1, maximum: 1000 },
+      cursor: { type: "string", minLength: 1, maxLength: 4096, description: "Of the page before" },
+    },
+    ["prefix", "delimiter", "max_keys", "cursor"],
+  ),
+  output_schema: {
+    type: "object",
+    properties: {
+      objects: { type: "array", items: object },
+      prefixes: { type: "array", items: { type: "string" }, description: "With delimiter: the levels below" },
+      cursor: { type: ["string", "null"], description: "Of the next page" },
+    },
+    required: ["objects", "prefixes", "cursor"],
+  },
+});
+
+const getObject = defineAction({
+  action_id: "get_object",
+  name: "Get an object",
+  description: "Reads an object: JSON is parsed, text is text, anything else is base64",
+  annotations: READS,
+  input_schema: inputsOf({ bucket, key }),
+  output_schema: {
+    type: "object",
+    properties: { ...(object["properties"] as JsonObject), content_type: { type: ["string", "null"] }, body: {} },
+    required: ["key", "size", "body"],
+  },
+});
+
+const putObject = defineAction({
+  action_id: "put_object",
+  name: "Put an object",
+  description: "Writes an object, in the place of the one there may be",
+  annotations: CHANGES,
+  input_schema: inputsOf(
+    {
+      bucket,
+      key,
+      body: { description: "Stored as JSON, or as it is where it is a string" },
+      body_base64: { type: "string", description: "Bytes in base64, in the place of body" },
+      content_type: { type: "string", pattern: "^[\\x20-\\x7e]{1,200}$" },
+    },
+    ["body", "body_base64", "content_type"],
+  ),
+  output_schema: { type: "object", properties: { key: { type: "string" }, etag: { type: "string" }, size: {} } },
+});
 
 export const s3: Provider = {
   provider_id: "s3",
@@ -18,8 +93,10 @@ export const s3: Provider = {
             access_key_id: plain("The access key"),
             secret_access_key: secretText("Its secret"),
             session_token: secretText("Of temporary credentials"),
-            region: plain("The region", { default: "us-east-1" }),
-            endpoint: webAddress("Of a store that is not Amazon's; its buckets are addressed by path"),
+            region: plain("The region", { default: "us-east-1", pattern: "^[A-Za-z0-9-]{1,64}$" }),
+            endpoint: webAddress("Of a store that is not Amazon's; its buckets are addressed by path", {
+              pattern: "^https?://[^/?#@\\s]+/?$",
+            }),
           },
           ["session_token", "endpoint"],
         ),
@@ -27,6 +104,6 @@ export const s3: Provider = {
     },
   },
   source: "builtin",
-  actions: [],
+  actions: [listObjects, getObject, putObject],
   triggers: [],
 };

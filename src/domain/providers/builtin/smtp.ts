@@ -1,4 +1,5 @@
-import { basic, noCredential, plain } from "../auth-fields.ts";
+import { ADDS, defineAction, inputsOf } from "../action.ts";
+import { basic, certificate, noCredential, plain } from "../auth-fields.ts";
 import type { Provider } from "../provider.ts";
 
 const server = {
@@ -9,7 +10,67 @@ const server = {
     default: "starttls",
     description: "`implicit` is for port 465; `off` sends everything in clear text",
   },
+  ca: certificate("Of the server, where no public authority signed its certificate (PEM)"),
 } as const;
+
+/** Without a line break in it nothing can be added to the headers or the dialogue with the server. */
+const LINE = "^[^\\x00-\\x1f\\x7f]*$";
+/** One address, by itself or as `Name <address>`: characters that would make a list or a comment of it are not allowed. */
+export const MAIL_ADDRESS =
+  '^(?:[^<>,;:"\\\\()\\x00-\\x1f\\x7f]* ?<([^\\s<>,;:"\\\\()@\\x00-\\x1f\\x7f]+@[^\\s<>,;:"\\\\()@\\x00-\\x1f\\x7f]+)>|([^\\s<>,;:"\\\\()@\\x00-\\x1f\\x7f]+@[^\\s<>,;:"\\\\()@\\x00-\\x1f\\x7f]+))$';
+
+const address = {
+  type: "string",
+  maxLength: 500,
+  pattern: MAIL_ADDRESS,
+  description: "a@example.com or A <a@example.com>",
+};
+const addresses = { type: "array", items: address, maxItems: 100 };
+const line = { type: "string", maxLength: 998, pattern: LINE };
+
+const send = defineAction({
+  action_id: "send",
+  name: "Send an e-mail",
+  description: "Hands a message to the mail server, once",
+  annotations: ADDS,
+  input_schema: inputsOf(
+    {
+      from: address,
+      to: { ...addresses, minItems: 1 },
+      cc: addresses,
+      bcc: addresses,
+      reply_to: address,
+      subject: line,
+      text: { type: "string", maxLength: 5_000_000 },
+      html: { type: "string", maxLength: 5_000_000 },
+      in_reply_to: { ...line, description: "The Message-ID of the message that is answered" },
+      attachments: {
+        type: "array",
+        maxItems: 50,
+        items: {
+          type: "object",
+          properties: {
+            filename: { ...line, minLength: 1, maxLength: 255 },
+            content_base64: { type: "string", description: "The bytes, in base64" },
+            content_type: { type: "string", pattern: "^[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}$" },
+          },
+          required: ["filename", "content_base64"],
+          additionalProperties: false,
+        },
+      },
+    },
+    ["cc", "bcc", "reply_to", "text", "html", "in_reply_to", "attachments"],
+  ),
+  output_schema: {
+    type: "object",
+    properties: {
+      message_id: { type: "string" },
+      accepted: { type: "array", items: { type: "string" }, description: "Recipients that the server took" },
+      rejected: { type: "array", items: { type: "string" }, description: "Those that it did not take" },
+    },
+    required: ["message_id", "accepted", "rejected"],
+  },
+});
 
 export const smtp: Provider = {
   provider_id: "smtp",
@@ -19,8 +80,8 @@ export const smtp: Provider = {
   provider_group: ["communication"],
   tags: ["mail", "email"],
   icon: null,
-  auth: { required: true, schemes: { basic: basic(server), none: noCredential(server) } },
+  auth: { required: true, schemes: { basic: basic(server, ["ca"]), none: noCredential(server, ["ca"]) } },
   source: "builtin",
-  actions: [],
+  actions: [send],
   triggers: [],
 };

@@ -1,0 +1,141 @@
+import { isIP } from "node:net";
+import SMTPConnection from "nodemailer/lib/smtp-connection";
+import type { SMTPConnectionSendInfo } from "nodemailer/lib/smtp-connection";
+import type { GuardedSockets } from "../fetch/guarded-sockets.ts";
+import { plainHost } from "../fetch/address-policy.ts";
+
+export interface MailServer {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: "starttls" | "implicit" | "off";
+  /** PEM; undefined: the machine's authorities. */
+  readonly ca: string | undefined;
+  readonly login: { readonly user: string; readonly pass: string } | null;
+  /** Longest silence of the server (ms). */
+  readonly silenceMs: number;
+}
+
+/** What went wrong with a mail server. Its message quotes what the server answered, which may repeat addresses. */
+export class MailFailed extends Error {
+  /** "login": the credential is refused; "refused": the message, or every recipient; "server": anything else. */
+  readonly why: "login" | "refused" | "server";
+  /** Of the server's answer; null where there was none. */
+  readonly status: number | null;
+  /** Whether the message was on its way, so that nobody knows what became of it. */
+  readonly unclear: boolean;
+
+  constructor(
+    message: string,
+    { why, status, unclear, cause }: Pick<MailFailed, "why" | "status" | "unclear"> & { readonly cause: unknown },
+  ) {
+    super(message, { cause });
+    this.name = "MailFailed";
+    this.why = why;
+    this.status = status;
+    this.unclear = unclear;
+  }
+}
+
+export interface Envelope {
+  readonly from: string;
+  readonly to: readonly string[];
+}
+
+/** A dialogue with a mail server that took the credential. */
+export interface MailSession {
+  /** Hands a message over. Throws MailFailed. */
+  send(envelope: Envelope, message: Buffer): Promise<{ readonly accepted: string[]; readonly rejected: string[] }>;
+  close(): void;
+}
+
+/** Connects and logs in. `signal` cuts the connection. Throws MailFailed, and the errors of the guarded connections. */
+export async function openMailSession(
+  sockets: GuardedSockets,
+  { host, port, tls, ca, login, silenceMs }: MailServer,
+  signal: AbortSignal,
+): Promise<MailSession> {
+  const implicit = ca === undefined ? (true as const) : { ca };
+  const socket = await sockets.connect({ host, port, signal, ...(tls === "implicit" ? { tls: implicit } : {}) });
+  const name = plainHost(host);
+  const dialogue = new SMTPConnection({
+    host: name,
+    port,
+    connection: socket,
+    secured: tls === "implicit",
+    secure: tls === "implicit",
+    requireTLS: tls === "starttls",
+    ignoreTLS: tls === "off",
+    tls: { ...(ca === undefined ? {} : { ca }), ...(isIP(name) === 0 ? { servername: name } : {}) },
+    // The name of this machine is nobody's business.
+    name: "[127.0.0.1]",
+    greetingTimeout: silenceMs,
+    socketTimeout: silenceMs,
+    maxResponseSize: 64 * 1024,
+    logger: false,
+  });
+  const close = (): void => {
+    signal.removeEventListener("abort", close);
+    dialogue.close();
+    socket.destroy();
+  };
+  signal.addEventListener("abort", close, { once: true });
+
+  function step<T>(begin: (done: (error?: unknown, value?: T) => void) => void, isSending = false): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const fail = (error: unknown): void => {
+        reject(signal.aborted ? signal.reason : asMailFailed(error, isSending));
+      };
+      dialogue.once("error", fail);
+      dialogue.once("end", fail);
+      begin((error, value) => {
+        dialogue.off("error", fail);
+        dialogue.off("end", fail);
+        if (error == null) resolve(value as T);
+        else fail(error);
+      });
+    });
+  }
+
+  // What comes when nobody waits for anything is no event.
+  dialogue.on("error", () => undefined);
+  try {
+    await step<void>((done) => dialogue.connect(done));
+    if (login !== null) await step<unknown>((done) => dialogue.login({ credentials: login }, done));
+  } catch (error) {
+    close();
+    throw error;
+  }
+  return {
+    async send(envelope, message) {
+      const { accepted, rejected } = await step<SMTPConnectionSendInfo>(
+        (done) => dialogue.send({ from: envelope.from, to: [...envelope.to], size: message.length }, message, done),
+        true,
+      );
+      return { accepted, rejected };
+    },
+    close() {
+      // Politely, without waiting for the answer.
+      dialogue.quit();
+      signal.removeEventListener("abort", close);
+      setTimeout(close, 1000).unref();
+    },
+  };
+}
+
+function asMailFailed(error: unknown, isSending: boolean): MailFailed {
+  const { code, responseCode, response, command } = (error ?? {}) as Partial<Record<string, unknown>>;
+  const status = typeof responseCode === "number" ? responseCode : null;
+  const said = status === null || typeof response !== "string" ? "" : `: ${response.slice(0, 300).trim()}`;
+  const isRefused = code === "EENVELOPE" || code === "EMESSAGE";
+  let words = status === null ? "The connection to the mail server broke off" : "The mail server answered";
+  if (code === "ETLS" || command === "STARTTLS") words = "The mail server gives no secure connection";
+  else if (status === null && isRefused) words = "The mail server takes no message of this length";
+  else if (status === null && code === "EAUTH")
+    words = "The mail server takes no credential in a way that is known here";
+  return new MailFailed(`${words}${said}${said.endsWith(".") ? "" : "."}`, {
+    why: code === "EAUTH" ? "login" : isRefused ? "refused" : "server",
+    status,
+    unclear: isSending && status === null && !isRefused,
+    cause: error,
+  });
+}

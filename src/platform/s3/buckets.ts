@@ -1,0 +1,167 @@
+import type { FetchLimits, GuardedFetch, GuardedResponse } from "../fetch/guarded-fetch.ts";
+import { elementsOf, textOf } from "./answers.ts";
+import { bucketAddress, objectPath, signed } from "./signed-request.ts";
+import type { S3Access, S3Request } from "./signed-request.ts";
+
+/** An answer of S3 that is a no. The message may be shown: it has no credential and no name of an object. */
+export class S3Refused extends Error {
+  readonly status: number;
+  /** S3's own word, e.g. "NoSuchKey"; "" where it said none. */
+  readonly code: string;
+
+  constructor(action: string, status: number, code: string) {
+    const hint = status === 301 ? " (is the region right?)" : "";
+    super(`S3 answered ${status}${code === "" ? "" : ` ${code}`} to ${action}${hint}.`);
+    this.name = "S3Refused";
+    this.status = status;
+    this.code = code;
+  }
+
+  /** Whether it is the credential that is refused, and not what was asked for. */
+  get ofCredential(): boolean {
+    return /^(?:InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|ExpiredToken|TokenRefreshRequired)$/.test(
+      this.code,
+    );
+  }
+}
+
+/** Thrown for a name of an object that no address can have. */
+export class UnusableKey extends Error {}
+
+export interface S3Object {
+  readonly key: string;
+  readonly size: number;
+  readonly etag: string;
+  readonly last_modified: string;
+}
+
+export interface S3Listing {
+  readonly objects: readonly S3Object[];
+  /** With a delimiter: the levels below. */
+  readonly prefixes: readonly string[];
+  readonly cursor: string | null;
+}
+
+/** What is asked of the buckets of somebody. Methods throw S3Refused, UnusableKey, and the errors of the guarded fetch. */
+export interface Buckets {
+  list(
+    bucket: string,
+    options: {
+      readonly prefix?: string | undefined;
+      readonly delimiter?: string | undefined;
+      readonly maxKeys?: number | undefined;
+      readonly cursor?: string | undefined;
+    },
+    signal: AbortSignal,
+  ): Promise<S3Listing>;
+  /** An object; with `etag` and of that, the answer is 304. */
+  get(
+    bucket: string,
+    key: string,
+    options: { readonly etag?: string | undefined; readonly maxBytes: number },
+    signal: AbortSignal,
+  ): Promise<GuardedResponse>;
+  put(
+    bucket: string,
+    key: string,
+    body: Uint8Array,
+    type: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly etag: string }>;
+  /** Asks for the list of buckets. */
+  check(ms: number): Promise<void>;
+}
+
+export interface BucketsDeps {
+  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+  /** For one request; beside them `maxBytes` of the answer. */
+  readonly limits?: Partial<FetchLimits>;
+}
+
+const LIST_BYTES = 8 * 1024 * 1024;
+
+export function openBuckets({ guardedFetch, limits }: BucketsDeps, access: S3Access): Buckets {
+  async function call(
+    action: string,
+    bucket: string | null,
+    request: S3Request,
+    more: { readonly limits?: Partial<FetchLimits>; readonly signal?: AbortSignal; readonly also?: number },
+  ): Promise<GuardedResponse> {
+    const base =
+      bucket === null
+        ? new URL(`${access.endpoint ?? `https://s3.${access.region}.amazonaws.com`}/`)
+        : bucketAddress(access, bucket);
+    const { also, signal, ...own } = more;
+    const answer = await guardedFetch.fetch({
+      ...(await signed(base, access, request)),
+      limits: { ...limits, ...own.limits },
+      ...(signal ? { signal } : {}),
+    });
+    if (answer.status === 200 || answer.status === also) return answer;
+    throw new S3Refused(action, answer.status, textOf(answer.body.toString("utf8"), "Code") ?? "");
+  }
+
+  return {
+    async list(bucket, { prefix = "", delimiter, maxKeys, cursor }, signal) {
+      const query = {
+        "list-type": "2",
+        // Names may have characters that XML has not.
+        "encoding-type": "url",
+        prefix,
+        ...(delimiter === undefined ? {} : { delimiter }),
+        ...(maxKeys === undefined ? {} : { "max-keys": String(maxKeys) }),
+        ...(cursor === undefined ? {} : { "continuation-token": cursor }),
+      };
+      const limits = { responseBytes: LIST_BYTES };
+      const answer = await call("list", bucket, { method: "GET", path: "", query }, { limits, signal });
+      return listing(answer.body.toString("utf8"));
+    },
+    async get(bucket, key, { etag, maxBytes }, signal) {
+      const headers = etag === undefined ? {} : { "if-none-match": etag };
+      const request = { method: "GET", path: pathOf(key), headers };
+      const also = etag === undefined ? 200 : 304;
+      return await call("GET", bucket, request, { limits: { responseBytes: maxBytes }, signal, also });
+    },
+    async put(bucket, key, body, type, signal) {
+      const request = { method: "PUT", path: pathOf(key), headers: { "content-type": type }, body };
+      const { headers } = await call("PUT", bucket, request, { signal });
+      return { etag: headers["etag"] ?? "" };
+    },
+    async check(ms) {
+      await call(
+        "list buckets",
+        null,
+        { method: "GET", path: "" },
+        { limits: { totalMs: ms, responseBytes: LIST_BYTES } },
+      );
+    },
+  };
+}
+
+function pathOf(key: string): string {
+  const path = objectPath(key);
+  if (path === null) throw new UnusableKey('no part of a name may be "." or ".."');
+  return path;
+}
+
+function listing(xml: string): S3Listing {
+  // The server says whether it encoded the names; older ones do not know that.
+  const decode = /^url$/i.test(textOf(xml, "EncodingType") ?? "") ? decoded : (text: string) => text;
+  const objects = elementsOf(xml, "Contents").map((each) => ({
+    key: decode(textOf(each, "Key") ?? ""),
+    size: Number(textOf(each, "Size") ?? 0),
+    etag: textOf(each, "ETag") ?? "",
+    last_modified: textOf(each, "LastModified") ?? "",
+  }));
+  const prefixes = elementsOf(xml, "CommonPrefixes").map((each) => decode(textOf(each, "Prefix") ?? ""));
+  const more = textOf(xml, "IsTruncated") === "true";
+  return { objects, prefixes, cursor: (more ? textOf(xml, "NextContinuationToken") : undefined) ?? null };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,45 @@
+import { textOf } from "../../domain/providers/connection.ts";
+import { openBuckets, S3Refused } from "../../platform/s3/buckets.ts";
+import type { Buckets, BucketsDeps } from "../../platform/s3/buckets.ts";
+import type { ResolvedConnection } from "./resolve-connection.ts";
+
+/** The buckets that a connection leads to. */
+export function bucketsOf(deps: BucketsDeps, { credential }: ResolvedConnection): Buckets {
+  const sessionToken = textOf(credential, "session_token");
+  const endpoint = textOf(credential, "endpoint");
+  return openBuckets(deps, {
+    region: textOf(credential, "region"),
+    endpoint: endpoint === "" ? undefined : endpoint.replace(/\/$/, ""),
+    accessKeyId: textOf(credential, "access_key_id"),
+    secretAccessKey: textOf(credential, "secret_access_key"),
+    ...(sessionToken === "" ? {} : { sessionToken }),
+  });
+}
+
+/** Keeps the status of a connection up by what came of a call, and throws its error again. */
+export async function noted<T>(connection: ResolvedConnection, call: Promise<T>): Promise<T> {
+  try {
+    const answer = await call;
+    await connection.accepted();
+    return answer;
+  } catch (error) {
+    if (error instanceof S3Refused && error.ofCredential) await connection.rejected(error.message);
+    throw error;
+  }
+}
+
+/** Whether S3 takes the credential, which may well be one that lists no buckets. Throws the errors of the guarded fetch. */
+export async function checkBuckets(
+  deps: BucketsDeps,
+  connection: ResolvedConnection,
+  ms: number,
+): Promise<{ readonly status: "active" | "error" | null; readonly reason: string | null }> {
+  try {
+    await bucketsOf(deps, connection).check(ms);
+    return { status: "active", reason: null };
+  } catch (error) {
+    if (!(error instanceof S3Refused)) throw error;
+    if (error.ofCredential) return { status: "error", reason: error.message };
+    return error.code === "AccessDenied" ? { status: "active", reason: null } : { status: null, reason: error.message };
+  }
+}

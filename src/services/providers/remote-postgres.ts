@@ -1,0 +1,143 @@
+import type { Json, JsonObject } from "../../domain/json.ts";
+import { MAX_VALUE_BYTES } from "../../domain/json.ts";
+import { ActionFailed, ActionRefused } from "../../domain/providers/action.ts";
+import { textOf } from "../../domain/providers/connection.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import { toFetchError } from "../../platform/fetch/guarded-fetch-errors.ts";
+import type { GuardedSockets } from "../../platform/fetch/guarded-sockets.ts";
+import { beginRemote } from "../../stores/providers/remote-postgres.ts";
+import type { RemoteTarget } from "../../stores/providers/remote-postgres.ts";
+import { RemoteError, RemoteTooLarge } from "../../stores/providers/remote-statement.ts";
+import type { RemoteRows } from "../../stores/providers/remote-statement.ts";
+import type { ResolvedConnection } from "./resolve-connection.ts";
+
+/** Longest answer of a statement, as it is sent (bytes). */
+const MAX_BYTES = MAX_VALUE_BYTES / 2;
+const CONNECT_MS = 10_000;
+/** What passes when the statement is carried out again: deadlocks, conflicts, a server without room or on its way down. */
+const PASSING = /^(?:40|53|57P0[123]|55P03)/;
+/** The credential, or the database that it names, is refused. */
+const REFUSED = /^(?:28|3D)/;
+
+export interface SqlStatement {
+  readonly sql: string;
+  readonly params: readonly Json[];
+  readonly maxRows: number;
+  readonly statementMs: number;
+}
+
+/**
+ * Carries out one statement in a transaction of its own. `begin` is awaited right before a statement that may write. Throws ActionRefused,
+ * NodeFailure, and the errors of the guarded connections.
+ */
+export async function runRemoteSql(
+  sockets: GuardedSockets,
+  connection: ResolvedConnection,
+  { sql, params, maxRows, statementMs }: SqlStatement,
+  {
+    writes,
+    signal,
+    begin = async () => undefined,
+  }: { readonly writes: boolean; readonly signal: AbortSignal; readonly begin?: () => Promise<void> },
+): Promise<RemoteRows> {
+  const target = targetOf(sockets, connection, CONNECT_MS);
+  const origin = `${target.host}:${target.port}`;
+  const transaction = await beginRemote(target, writes ? "read write" : "read only", signal).catch(
+    async (error: unknown) => {
+      if (error instanceof RemoteError && REFUSED.test(error.sqlstate)) await connection.rejected(refusal(error));
+      throw toFailure(error, origin, "none", signal);
+    },
+  );
+  let committing = false;
+  try {
+    await connection.accepted();
+    await begin();
+    const rows = await transaction.run(sql, params, { maxRows, statementMs, maxBytes: MAX_BYTES });
+    requireNames(rows);
+    if (writes && rows.truncated) {
+      throw new ActionFailed(
+        "none",
+        "value_too_large",
+        `It answers more than ${maxRows} rows, so nothing was changed.`,
+      );
+    }
+    committing = writes;
+    if (writes) await transaction.commit();
+    return rows;
+  } catch (error) {
+    throw toFailure(error, origin, committing ? "unknown" : "none", signal);
+  } finally {
+    await transaction.close();
+  }
+}
+
+/** Whether the database takes the credential. Null: nobody knows. Throws the errors of the guarded connections. */
+export async function checkRemoteSql(
+  sockets: GuardedSockets,
+  connection: ResolvedConnection,
+  ms: number,
+): Promise<{ readonly status: "active" | "error" | null; readonly reason: string | null }> {
+  const target = targetOf(sockets, connection, ms);
+  try {
+    const transaction = await beginRemote(target, "read only", AbortSignal.timeout(ms));
+    await transaction.close();
+    return { status: "active", reason: null };
+  } catch (error) {
+    if (!(error instanceof RemoteError)) throw toFetchError(error, `${target.host}:${target.port}`);
+    return { status: REFUSED.test(error.sqlstate) ? "error" : null, reason: refusal(error) };
+  }
+}
+
+/** Rows as objects. */
+export function rowsAsObjects({ columns, rows }: RemoteRows): JsonObject[] {
+  // fromEntries defines members, so that a column "__proto__" stays a column.
+  return rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at] ?? null])));
+}
+
+function targetOf(sockets: GuardedSockets, { credential }: ResolvedConnection, connectMs: number): RemoteTarget {
+  const tls = textOf(credential, "tls");
+  const ca = textOf(credential, "ca");
+  return {
+    host: textOf(credential, "host"),
+    port: Number(credential["port"]),
+    database: textOf(credential, "database"),
+    user: textOf(credential, "username"),
+    password: textOf(credential, "password"),
+    tls: tls === "off" ? "off" : { verify: tls === "verify", ca: ca === "" ? undefined : ca },
+    socket: sockets.socket,
+    connectMs,
+  };
+}
+
+/** Nothing of an answer is left out: two columns of one name cannot both be members. */
+function requireNames({ columns }: RemoteRows): void {
+  const twice = columns.find((name, at) => columns.indexOf(name) !== at);
+  if (twice === undefined) return;
+  const message = `Two columns are called ${twice}: give them names of their own with AS`;
+  throw new ActionFailed("none", "action_refused", message);
+}
+
+/** The server's own words tell of its network, ours included. */
+function refusal({ sqlstate, message }: RemoteError): string {
+  return sqlstate === ""
+    ? `The database cannot be used: ${message}.`
+    : `The database refused the connection (${sqlstate}).`;
+}
+
+function toFailure(error: unknown, origin: string, effect: ActionFailed["effect"], signal: AbortSignal): unknown {
+  if (signal.aborted) return new ActionFailed(effect, "action_interrupted", "The statement was broken off.");
+  if (error instanceof RemoteTooLarge) return new ActionFailed(effect, "value_too_large", error.message);
+  if (error instanceof NodeFailure || error instanceof ActionRefused) return error;
+  if (error instanceof RemoteError) {
+    const { sqlstate, message } = error;
+    if (sqlstate === "" || REFUSED.test(sqlstate)) {
+      return new ActionFailed("none", "connection_rejected", refusal(error));
+    }
+    const retryable = PASSING.test(sqlstate);
+    // Of what was not committed nothing is left; a server that refuses to commit has undone it.
+    return new ActionFailed("none", "action_refused", `${message} (SQLSTATE ${sqlstate})`, { retryable, cause: error });
+  }
+  const failed = toFetchError(error, origin);
+  if (effect !== "none" || !(failed instanceof Error) || failed.name !== "FetchFailed") return failed;
+  return new ActionFailed("none", "connection_failed", failed.message, { retryable: true, cause: failed });
+}

@@ -1,0 +1,142 @@
+import type { Duplex } from "node:stream";
+import type { Json } from "../../domain/json.ts";
+import { parameterOf, valueOf } from "./remote-values.ts";
+
+/** What a statement answered. */
+export interface RemoteRows {
+  readonly columns: readonly string[];
+  readonly rows: ReadonlyArray<readonly Json[]>;
+  /** Whether there are more than were asked for. */
+  readonly truncated: boolean;
+  /** Rows that were changed; null where the statement changes none. */
+  readonly changed: number | null;
+}
+
+/** What the server answered with an error. The message may tell of data, of no secret. */
+export class RemoteError extends Error {
+  /** SQLSTATE; "" where the server answered otherwise than by the protocol. */
+  readonly sqlstate: string;
+
+  constructor(sqlstate: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "RemoteError";
+    this.sqlstate = sqlstate;
+  }
+}
+
+/** Thrown where an answer is longer than it may be. */
+export class RemoteTooLarge extends Error {
+  constructor(maxBytes: number) {
+    super(`The answer is longer than ${maxBytes} bytes: ask for fewer rows or columns.`);
+    this.name = "RemoteTooLarge";
+  }
+}
+
+/** The part of pg's connection that a statement speaks to. */
+interface Wire {
+  readonly stream: Duplex;
+  parse(message: { text: string }): void;
+  bind(message: { values: ReadonlyArray<string | null> }): void;
+  describe(message: { type: "P"; name: string }): void;
+  execute(message: { portal: string; rows: number }): void;
+  sync(): void;
+  sendCopyFail(message: string): void;
+}
+
+/**
+ * One statement of a remote database, by the extended protocol: a text of several statements is refused by the server, so that none can
+ * end the transaction that it stands in and go on. The server sends one row more than is wanted at most.
+ */
+export class RemoteStatement {
+  readonly done: Promise<RemoteRows>;
+  #resolve!: (rows: RemoteRows) => void;
+  #reject!: (error: unknown) => void;
+  readonly #text: string;
+  readonly #params: ReadonlyArray<string | null>;
+  readonly #maxRows: number;
+  readonly #maxBytes: number;
+  #columns: ReadonlyArray<{ readonly name: string; readonly dataTypeID: number }> = [];
+  readonly #rows: Json[][] = [];
+  #isMore = false;
+  #changed: number | null = null;
+  #failure: Error | null = null;
+  #stopCounting: () => void = () => undefined;
+
+  constructor(text: string, params: readonly Json[], limits: { readonly maxRows: number; readonly maxBytes: number }) {
+    this.#text = text;
+    this.#params = params.map(parameterOf);
+    this.#maxRows = limits.maxRows;
+    this.#maxBytes = limits.maxBytes;
+    this.done = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  // What follows is called by pg.
+
+  submit(wire: Wire): void {
+    let bytes = 0;
+    const count = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      // A single value may be longer than memory: it is not waited for.
+      if (bytes > this.#maxBytes) wire.stream.destroy(new RemoteTooLarge(this.#maxBytes));
+    };
+    wire.stream.on("data", count);
+    this.#stopCounting = () => wire.stream.off("data", count);
+    wire.parse({ text: this.#text });
+    wire.bind({ values: this.#params });
+    wire.describe({ type: "P", name: "" });
+    wire.execute({ portal: "", rows: this.#maxRows + 1 });
+    wire.sync();
+  }
+
+  handleRowDescription(message: { fields: ReadonlyArray<{ name: string; dataTypeID: number }> }): void {
+    this.#columns = message.fields;
+  }
+
+  handleDataRow({ fields }: { fields: ReadonlyArray<string | null> }): void {
+    if (this.#rows.length === this.#maxRows) {
+      this.#isMore = true;
+      return;
+    }
+    this.#rows.push(
+      fields.map((field, at) => (field === null ? null : valueOf(this.#columns[at]?.dataTypeID ?? 0, field))),
+    );
+  }
+
+  handlePortalSuspended(): void {
+    this.#isMore = true;
+  }
+
+  handleCommandComplete({ text }: { text: string }): void {
+    const [, command, count] = /^(\w+)(?: \d+)? (\d+)$/.exec(text) ?? [];
+    if (command !== undefined && command !== "SELECT" && command !== "FETCH") this.#changed = Number(count);
+  }
+
+  handleEmptyQuery(): void {
+    this.#failure = new RemoteError("42601", "there is no statement in it");
+  }
+
+  handleCopyInResponse(wire: Wire): void {
+    wire.sendCopyFail("COPY has no data here");
+    // The one that was sent is ignored while the server waits for data.
+    wire.sync();
+  }
+
+  handleCopyData(): void {
+    this.#failure = new RemoteError("0A000", "COPY is not for this: use SELECT");
+  }
+
+  handleError(error: Error): void {
+    this.#stopCounting();
+    this.#reject(error);
+  }
+
+  handleReadyForQuery(): void {
+    this.#stopCounting();
+    if (this.#failure !== null) return this.#reject(this.#failure);
+    const columns = this.#columns.map(({ name }) => name);
+    this.#resolve({ columns, rows: this.#rows, truncated: this.#isMore, changed: this.#changed });
+  }
+}
