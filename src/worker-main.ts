@@ -49,6 +49,7 @@ import { createInputCheck } from "./services/providers/action-inputs.ts";
 import { startActionSweeper } from "./services/providers/action-runs.ts";
 import { createProviderJobs } from "./temporal/providers.ts";
 import { createConnectionResolver } from "./services/providers/resolve-connection.ts";
+import { createTextWriter } from "./services/runs/write-texts.ts";
 import { startSweeper } from "./services/runs/sweeper.ts";
 import { createShardStarter } from "./temporal/deliveries.ts";
 import { createEvalStarter } from "./temporal/evals.ts";
@@ -126,6 +127,11 @@ const executeAction = createExecuteAction({
 });
 const models = openModels({ config, db, guardedFetch, connections });
 shutdown.add("connections to models", () => models.close());
+const texts = createTextWriter({
+  db,
+  feed,
+  onError: (err) => logger.warn({ err }, "what a model writes could not be shown"),
+});
 const nodes = createNodeActivities({
   ...deps,
   executors: {
@@ -133,7 +139,7 @@ const nodes = createNodeActivities({
     code: createCodeExecutor({ sandbox, evaluation }),
     action: createActionNodeExecutor({ evaluation, executeAction }),
     knowledge: createKnowledgeExecutor({ evaluation, knowledge: knowledge.deps }),
-    llm: createLlmExecutor({ evaluation, models }),
+    llm: createLlmExecutor({ evaluation, models, texts }),
     router: createRouterExecutor({ evaluation, models }),
     url: createUrlExecutor({
       guardedFetch,

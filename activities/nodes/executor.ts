@@ -12,6 +12,8 @@ export interface NodeExecution<Config> {
   readonly attempt: number;
   /** Whether this attempt was begun before, by a worker that did not get to its end. */
   readonly repeated?: boolean;
+  /** Whether what it writes may be shown while it is being written. */
+  readonly may_show?: boolean;
   readonly config: Config;
   readonly scope: Scope;
   /** The same over all retries and restarts of this node of this run. */

@@ -1,9 +1,11 @@
 import { llmSpec } from "../../src/domain/flow/nodes/llm.ts";
 import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
+import { writesText } from "../../src/domain/flow/plan/streamed-outputs.ts";
 import type { Json, JsonObject } from "../../src/domain/json.ts";
 import type { ChatMessage } from "../../src/domain/models/chat.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
+import type { TextWriter } from "../../src/services/runs/write-texts.ts";
 import type { ModelCaller, ModelReply } from "../../src/services/models/call-model.ts";
 import { accountOf } from "./account.ts";
 import type { NodeExecutor } from "./executor.ts";
@@ -11,23 +13,33 @@ import type { NodeExecutor } from "./executor.ts";
 export interface LlmDeps {
   readonly evaluation: Evaluation;
   readonly models: ModelCaller;
+  readonly texts: TextWriter;
 }
 
 /** Executes `llm` nodes. An answer that breaks the node's schema is given back to the model once, with what is wrong. */
-export function createLlmExecutor({ evaluation, models }: LlmDeps): NodeExecutor<LlmConfig> {
+export function createLlmExecutor({ evaluation, models, texts }: LlmDeps): NodeExecutor<LlmConfig> {
   return async (execution) => {
     const { org_id, config, scope } = execution;
     const rendered = await evaluation.sources(org_id, llmSpec.expressions(config), scope);
     const messages = conversation(config, rendered);
     const inputs = { messages } as unknown as Json;
 
-    const ask = (asked: readonly ChatMessage[], step: number): Promise<ModelReply> =>
-      models.call({
-        ...accountOf(execution),
-        fallback_models: config.fallback_models,
-        step,
-        request: requestOf(config, asked),
-      });
+    const ask = async (asked: readonly ChatMessage[], step: number): Promise<ModelReply> => {
+      const { run_id } = execution;
+      const account = { ...accountOf(execution), run_id };
+      const shown = execution.may_show && writesText("llm", config) ? texts.open({ ...account, step }) : null;
+      try {
+        return await models.call({
+          ...account,
+          fallback_models: config.fallback_models,
+          step,
+          request: requestOf(config, asked),
+          ...(shown && { onText: shown.write }),
+        });
+      } finally {
+        await shown?.close();
+      }
+    };
 
     const first = await ask(messages, 1);
     if (config.schema === undefined) return { output: outputOf([first], null), inputs };

@@ -4,6 +4,7 @@ import type { NodeConfigs } from "../../src/domain/flow/nodes/index.ts";
 import type { PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../src/domain/json.ts";
 import { DEFAULT_NODE_TIMEOUT_MS, retryDelayMs } from "../../src/domain/flow/plan/retry.ts";
+import { mayShowText } from "../../src/domain/flow/plan/shown-texts.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
 import type { ExecuteInput, NodeReport } from "../../src/domain/runs/run-report.ts";
 import { storeValue } from "../../src/platform/blobs/blobs.ts";
@@ -48,7 +49,7 @@ export interface ExecuteNodeDeps {
 }
 
 /** `repeated`: whether a worker that did not get to the attempt's end has begun it before. */
-type AttemptInput = ExecuteInput & { readonly repeated: boolean };
+type AttemptInput = ExecuteInput & { readonly repeated: boolean; readonly may_show: boolean };
 
 type AttemptOutcome =
   | { readonly value: StoredValue; readonly failure?: undefined; readonly waitMs?: undefined }
@@ -65,7 +66,9 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
     const context = Context.current();
     const { run, path } = input;
     const began = Date.now();
-    const node = (await plans.get(run)).node(input.plan_path);
+    const loaded = await plans.get(run);
+    const node = loaded.node(input.plan_path);
+    const may_show = mayShowText(loaded.plan, loaded.redact, input.plan_path);
     const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
     try {
       const earlier = context.info.attempt > 1 ? await recorder.earlier(run, path) : null;
@@ -80,6 +83,7 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
           attempt,
           flush,
           repeated,
+          may_show,
         });
         repeated = false;
         if (value) return value;
@@ -191,6 +195,7 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       path: input.path,
       attempt: input.attempt,
       repeated: input.repeated,
+      may_show: input.may_show,
       scope,
       idempotency_key: `${input.run.run_id}:${input.path}`,
       signal,

@@ -9,6 +9,7 @@ import { purgeFirings } from "../stores/triggers/firings.ts";
 import { purgeActionRuns } from "../stores/providers/action-runs.ts";
 import { purgeDeliveries } from "../stores/webhooks/deliveries.ts";
 import { takeTurn } from "../stores/blob-sweep.ts";
+import { purgeDeltas } from "../stores/runs/run-deltas.ts";
 import { purgeRuns } from "../stores/runs/run-retention.ts";
 import { MIN_BLOB_AGE_MS, sweepBlobs } from "./system/sweep-blobs.ts";
 import { periodically } from "../platform/periodically.ts";
@@ -20,6 +21,8 @@ const ACTION_RETENTION_MS = 31 * 24 * 3_600_000;
 const BATCH = 1000;
 /** Runs have thousands of rows each. */
 const RUNS_AT_ONCE = 100;
+/** Longer than a reader's break from the stream of a run's events. */
+const DELTA_RETENTION_MS = 600_000;
 const SWEEP_EVERY_MS = 86_400_000;
 
 export interface HousekeepingOptions {
@@ -33,7 +36,7 @@ export interface HousekeepingOptions {
 }
 
 /**
- * Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts, old events, deleted datasets, old runs,
+ * Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts, old events, deleted datasets, what was shown of ended runs while they ran, old runs,
  * and once a day the blobs that nothing refers to. Any number of processes may do it.
  */
 export function startHousekeeping(
@@ -56,6 +59,10 @@ export function startHousekeeping(
       await inBatches(() => db.system((connection) => purgeEvents(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeDatasets(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeActionRuns(connection, ACTION_RETENTION_MS, BATCH)));
+      await inBatches(
+        () => db.system((connection) => purgeDeltas(connection, DELTA_RETENTION_MS, RUNS_AT_ONCE)),
+        RUNS_AT_ONCE,
+      );
       if (runRetentionDays !== undefined) {
         await inBatches(
           () => db.system((connection) => purgeRuns(connection, runRetentionDays, RUNS_AT_ONCE)),

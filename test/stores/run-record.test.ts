@@ -221,7 +221,7 @@ describe("who waits for a run", () => {
     await moveRun(own.database, tenant, runId, "RUNNING");
     expect(await inOrg((db) => getRunBeyond(db, position))).toMatchObject({ state: "RUNNING", event_seq: 1 });
     expect(await own.database.system((db) => runPositions(db, [runId, uuidv7()]))).toEqual([
-      { run_id: runId, state: "RUNNING", event_seq: 1 },
+      { run_id: runId, state: "RUNNING", event_seq: 1, text_id: null },
     ]);
   });
 });

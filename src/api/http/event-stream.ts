@@ -10,9 +10,9 @@ const HEADERS = {
   "X-Accel-Buffering": "no",
 };
 
-/** A server-sent event. `data` is written as JSON, which has no line breaks. */
-export function serverSentEvent(id: number, type: string | null, data: unknown): string {
-  return `id: ${id}\n${type === null ? "" : `event: ${type}\n`}data: ${JSON.stringify(data)}\n\n`;
+/** A server-sent event. `data` is written as JSON, which has no line breaks. Without an id, a client goes on behind the one before. */
+export function serverSentEvent(id: number | null, type: string | null, data: unknown): string {
+  return `${id === null ? "" : `id: ${id}\n`}${type === null ? "" : `event: ${type}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
 /** A comment line, which clients ignore. */

@@ -168,7 +168,11 @@ export function latencyOf(row: Pick<RunListRow, "run_at" | "created_at" | "finis
 export const runEventSchema = z
   .object({
     run_id: z.uuid(),
-    seq: z.int().describe("The event's id: 1, 2, 3 ... without gaps."),
+    seq: z
+      .int()
+      .describe(
+        "The event's id: 1, 2, 3 ... without gaps; of an `output.delta`, which has none, that of the event before it.",
+      ),
     type: z.enum(RUN_EVENT_TYPES),
     at: z.iso.datetime(),
     data: z.record(z.string(), z.unknown()),

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { toTimestamp, timeText } from "../../domain/timestamps.ts";
+import { writesText } from "../../domain/flow/plan/streamed-outputs.ts";
+import type { Plan } from "../../domain/flow/plan/types.ts";
 import { RUN_STATES, RUN_TYPES, isTerminal } from "../../domain/runs/run.ts";
 import { listRuns } from "../../stores/runs/run-lists.ts";
 import { listNodeRuns } from "../../stores/runs/node-runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { EVENT_STREAM, SSE_COMMENT, answerStream, serverSentEvent } from "../http/event-stream.ts";
-import { followEvents } from "./follow-run.ts";
+import { followEvents } from "./follow-events.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -158,7 +160,10 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       summary: "Get a run, or follow its events",
       description: `With \`Accept: text/event-stream\` the answer is the run's events as they happen, until it has ended: \`run.state\`, \`node.started\`,
 \`node.retrying\`, \`node.finished\`, \`run.paused\`, \`run.finished\`. Their ids are numbers without gaps; \`Last-Event-ID\` goes on behind one. Who has seen the
-last event of a run that has ended gets a 204, which tells an EventSource to stop.`,
+last event of a run that has ended gets a 204, which tells an EventSource to stop. Between them, \`output.delta\` has what a model has written since the one
+before: \`data\` is \`{node_id, path, attempt, step, offset, text}\`. It has no id: after a break it may come again, and whoever has more than \`offset\`
+characters (UTF-16 units) of that attempt and step skips them. A higher attempt, or step of the same attempt, begins the text of the node anew. The whole text is in the node's record, and
+only there some time after the run's end.`,
       auth: "secret",
       params: runParams,
       query: z.object({
@@ -186,7 +191,9 @@ last event of a run that has ended gets a 204, which tells an EventSource to sto
         if (ctx.accepts("application/json", EVENT_STREAM) === EVENT_STREAM) {
           const after = headers["last-event-id"];
           if (isTerminal(row.state) && after >= row.event_seq) return { status: 204 };
-          return answerStream(EVENT_STREAM, events(deps, runService, row, after, signal));
+          const { plan } = await deps.plans.get(row);
+          const follow = { after, withTexts: hasTexts(plan), signal };
+          return answerStream(EVENT_STREAM, events(deps, runService, row, follow));
         }
         if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
         const view = await viewRun(deps, row);
@@ -201,17 +208,23 @@ last event of a run that has ended gets a 204, which tells an EventSource to sto
 
 async function* events(
   { db, config }: Pick<ApiDeps, "db" | "config">,
-  { waiter }: ApiServices["runService"],
+  { waiter, texts }: ApiServices["runService"],
   run: { readonly org_id: string; readonly run_id: string },
-  after: number,
-  signal: AbortSignal,
+  follow: Parameters<typeof followEvents>[2],
 ): AsyncGenerator<string, void> {
   const keepAliveMs = config.MILLRACE_STREAM_KEEP_ALIVE_MS;
-  for await (const event of followEvents({ db, waiter, keepAliveMs }, run, after, signal)) {
+  for await (const event of followEvents({ db, waiter, texts, keepAliveMs }, run, follow)) {
     if (event === null) yield SSE_COMMENT;
     else {
       const { seq, type, at, data } = event;
-      yield serverSentEvent(seq, type, { run_id: run.run_id, seq, type, at, data });
+      yield serverSentEvent(type === "output.delta" ? null : seq, type, { run_id: run.run_id, seq, type, at, data });
     }
   }
+}
+
+/** Whether some node of a flow writes text that is shown while it is written. */
+function hasTexts({ nodes }: Plan): boolean {
+  return nodes.some(
+    ({ type, config, nested }) => writesText(type, config) || (nested !== undefined && hasTexts(nested)),
+  );
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isTerminal } from "../../domain/runs/run.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
@@ -8,6 +9,8 @@ import { followRun } from "./follow-run.ts";
 import { metadataAddress } from "./inference-answer.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
+import { createFrames, partialOutputs } from "./partial-outputs.ts";
+import type { Frame } from "./partial-outputs.ts";
 import { inferenceSchema } from "./inference-presenter.ts";
 import type { InferenceView } from "./inference-presenter.ts";
 import { viewInference } from "./run-views.ts";
@@ -15,28 +18,42 @@ import { viewInference } from "./run-views.ts";
 /** Keeps a stream of lines alive; who reads them skips it. */
 const EMPTY_LINE = "\n";
 
+const frameSchema = inferenceSchema
+  .extend({
+    reset: z.literal(true).optional().describe("Whether each output that the frame carries begins anew."),
+  })
+  .meta({ id: "FlowRunFrame" });
+
 /** `/inference/v0/stream`: call a flow and watch it run. */
 export function createStreamOperations(deps: ApiDeps, services: ApiServices): Operation[] {
   const call = createFlowCall(deps, services);
-  const { db, config } = deps;
-  const { waiter } = services.runService;
+  const { db, config, plans } = deps;
+  const { waiter, texts } = services.runService;
   const keepAliveMs = config.MILLRACE_STREAM_KEEP_ALIVE_MS;
 
   async function* frames(
     row: RunRow,
     { sse, delta, signal }: { sse: boolean; delta: boolean; signal: AbortSignal },
   ): AsyncGenerator<string, void> {
-    const narrow = delta ? createDelta() : (view: InferenceView) => view;
-    const write = (at: RunRow, view: InferenceView): string =>
-      sse ? serverSentEvent(at.event_seq, null, view) : `${JSON.stringify(view)}\n`;
-    for await (const next of followRun({ db, waiter, keepAliveMs }, row, signal)) {
+    const framesOf = createFrames(delta);
+    const { plan } = await plans.get(row);
+    const partial = partialOutputs(plan, row);
+    const write = (at: RunRow, frame: Frame): string =>
+      sse ? serverSentEvent(at.event_seq, null, frame) : `${JSON.stringify(frame)}\n`;
+    let shown: RunRow | undefined;
+    let view: InferenceView | undefined;
+    for await (const next of followRun({ db, waiter, texts, keepAliveMs }, row, partial.paths, signal)) {
       if (next === null) {
         yield sse ? SSE_COMMENT : EMPTY_LINE;
         continue;
       }
-      yield write(next, narrow(await viewInference(deps, next)));
+      // Most frames differ in a text only.
+      if (!view || shown !== next.row) view = await viewInference(deps, next.row);
+      shown = next.row;
+      const growing = isTerminal(next.row.state) ? {} : partial.of(next.texts);
+      for (const frame of framesOf({ ...view, outputs: { ...growing, ...view.outputs } })) yield write(next.row, frame);
       // Somebody has to answer first, and then streams the run again.
-      if (next.state === "PAUSED") return;
+      if (next.row.state === "PAUSED") return;
     }
   }
 
@@ -47,8 +64,9 @@ export function createStreamOperations(deps: ApiDeps, services: ApiServices): Op
       path: "/inference/v0/stream/{org_id}/{flow_id}",
       tag: "Run Flow",
       summary: "Run a deployed flow and stream how it goes",
-      description: `Answers frames of the members that the run operation answers: the first at once, one whenever the run's record changes, the last
-when it has ended or is paused. Frames are lines of JSON or, with \`sse=true\` or \`Accept: text/event-stream\`, server-sent
+      description: `Answers frames of the members that the run operation answers: the first at once, one whenever the run's record changes or the text
+of a model grows that an output hands on, the last when it has ended or is paused. With \`delta=true\` a text in \`outputs\` is what is to be
+added to what the frames before had of it. In a frame with \`reset: true\`, each output that it carries begins anew: a model was asked again. Frames are lines of JSON or, with \`sse=true\` or \`Accept: text/event-stream\`, server-sent
 events whose id is the number of the run's last event. A quiet stream is kept alive every ${keepAliveMs / 1000} s, by an empty line or a comment, which is no frame.
 A client that goes away never stops its run; with the same \`Idempotency-Key\` it finds the same run again, also after a pause was answered.
 Query parameters that are not listed here are ignored.`,
@@ -59,7 +77,7 @@ Query parameters that are not listed here are ignored.`,
           .boolean()
           .default(true)
           .describe(
-            "Whether `outputs` carries only what the frames before did not; otherwise all that there are so far.",
+            "Whether `outputs` carries only what is new: outputs that the frames before had not, and what was added to texts. Otherwise all that there is so far.",
           ),
         sse: z.boolean().default(false).describe("Whether to answer server-sent events."),
       }),
@@ -73,7 +91,7 @@ Query parameters that are not listed here are ignored.`,
       success: {
         200: {
           description: "Frames, until the run has ended or is paused.",
-          content: { [NDJSON]: inferenceSchema, [EVENT_STREAM]: inferenceSchema },
+          content: { [NDJSON]: frameSchema, [EVENT_STREAM]: frameSchema },
           headers: { "Content-Location": "Where the run can be asked for." },
         },
       },
@@ -91,18 +109,4 @@ Query parameters that are not listed here are ignored.`,
       },
     }),
   ];
-}
-
-/** Makes what leaves out of each frame the outputs that an earlier one had, unless they have changed. */
-function createDelta(): (view: InferenceView) => InferenceView {
-  const sent = new Map<string, string>();
-  return (view) => {
-    const news = Object.entries(view.outputs).filter(([id, value]) => {
-      const text = JSON.stringify(value);
-      const isNew = sent.get(id) !== text;
-      sent.set(id, text);
-      return isNew;
-    });
-    return { ...view, outputs: Object.fromEntries(news) };
-  };
 }

@@ -135,3 +135,18 @@ function advance(paths: readonly RedactPath[], reached: Reached, key: string | n
   }
   return next;
 }
+
+/** Whether the paths mask a text, or may mask something of a value, at `root`. */
+export function mayMask(
+  paths: readonly RedactPath[],
+  root: ReadonlyArray<string | number>,
+  what: "text" | "value",
+): boolean {
+  if (what === "text") return redact("x", paths, root) === REDACTED;
+  let reached: Reached = paths.map((_, index) => [index, 0] as const);
+  for (const key of root) {
+    if (isWhole(paths, reached)) return true;
+    reached = advance(paths, reached, key);
+  }
+  return reached.length > 0;
+}

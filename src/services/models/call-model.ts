@@ -24,7 +24,8 @@ export interface ModelCall extends Pick<
   readonly fallback_models?: readonly string[] | undefined;
   readonly request: Omit<ChatRequest, "model">;
   readonly signal: AbortSignal;
-  readonly onText?: (text: string) => void;
+  /** Called with each piece of text; another `beginning` than before says that another model has begun anew. */
+  readonly onText?: (text: string, beginning: number) => void;
 }
 
 /** An answer, and what it took. */
@@ -61,7 +62,7 @@ const SILENCE_MS = 120_000;
 const CHARS_PER_TOKEN = 4;
 
 export function createModelCaller({ db, models, prices }: ModelCallerDeps): ModelCaller {
-  async function ask(call: ModelCall, resolved: ResolvedModel): Promise<ModelReply> {
+  async function ask(call: ModelCall, resolved: ResolvedModel, beginning: number): Promise<ModelReply> {
     const { connection, endpoint, model, fetch } = resolved;
     const began = Date.now();
     let received = "";
@@ -104,7 +105,7 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
           silenceMs: SILENCE_MS,
           onText(text) {
             received += text;
-            call.onText?.(text);
+            call.onText?.(text, beginning);
           },
         },
       );
@@ -168,7 +169,7 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
         if (call.repeated && at === 0) await writeLost(call, resolved);
         await requireBudget(call);
         try {
-          return await ask(call, resolved);
+          return await ask(call, resolved, at);
         } catch (error) {
           const isLast = at === names.length - 1;
           if (isLast || !(error instanceof NodeFailure) || !error.retryable) throw error;

@@ -9,6 +9,8 @@ import type { NewRun, RunRow } from "../../stores/runs/runs.ts";
 import { getSettledRun } from "../../stores/runs/run-reads.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
+import { createLiveTexts } from "./live-texts.ts";
+import type { LiveTexts } from "./live-texts.ts";
 import { createRunWaiter } from "./run-waiter.ts";
 import { shareWrites } from "./shared-writes.ts";
 import { createStartQueue } from "./start-queue.ts";
@@ -37,6 +39,7 @@ export interface RunService {
     justStarted?: boolean,
   ): Promise<RunRow>;
   readonly waiter: RunWaiter;
+  readonly texts: LiveTexts;
   /** Answers all who wait, so that the process can stop. */
   drain(): void;
   /** Ends with the starts that are under way; the sweeper makes the others. */
@@ -80,6 +83,7 @@ export function createRunService({ db, blobs, starter, limits, feed, logger }: R
       return row;
     },
     waiter,
+    texts: createLiveTexts({ db, feed }),
     drain: () => waiter.close(),
     close: () => queue.close(),
   };

@@ -7,28 +7,48 @@ import { runPositions } from "../../stores/runs/run-reads.ts";
 /** How often the waiter looks by itself: hints of the feed may be lost. */
 const LOOK_MS = 2000;
 
-export interface WaitOptions {
-  readonly timeoutMs: number;
+export interface WatchOptions {
   /** Ends the wait, and only the wait: the run goes on. */
   readonly signal: AbortSignal;
+  /** What is waited for is the run's end or pause: in between, nobody has to ask. */
+  readonly untilSettled?: boolean;
+  /** Wakes also when there is only more of a text that a model writes. */
+  readonly texts?: boolean;
   /**
    * The caller knows that there is nothing to be told yet (it has just started the run), so the first question waits for a
    * change: one query less on the busiest path. A change that was missed is found by the regular look.
    */
   readonly justStarted?: boolean;
-  /** What is waited for is the run's end or pause: in between, nobody has to ask. */
-  readonly untilSettled?: boolean;
+}
+
+export interface WaitOptions extends WatchOptions {
+  readonly timeoutMs: number;
+}
+
+/**
+ * Asks for something of a run's record. Where this process has just written the change, it gets the row as it is since;
+ * `textOnly`: the record itself has not changed since the last question.
+ */
+export type Question<T> = (written: RunRow | undefined, textOnly: boolean) => Promise<T | null>;
+
+/** One who asks again and again. */
+export interface RunWatch {
+  /** As `RunWaiter.until`; later calls ask only after changes since the last question. */
+  until<T>(read: Question<T>, timeoutMs: number): Promise<T | null>;
+  /** Has the next call of `until` ask at once. */
+  again(): void;
+  close(): void;
 }
 
 /** Waits for something to be true of a run's record. */
 export interface RunWaiter {
   /**
-   * Asks `read` at once and after each change of the run until it answers something; null when the time is up. Where this
-   * process has just written the change, `read` gets the row as it is since.
+   * Asks `read` at once and after each change of the run until it answers something; null when the time is up.
    * Changes that come while `read` is under way are one more question, however many they are. Rejects with the
    * signal's reason when the client has gone, and with the database's error when it was away to the very end.
    */
-  until<T>(runId: string, read: (written?: RunRow) => Promise<T | null>, options: WaitOptions): Promise<T | null>;
+  until<T>(runId: string, read: Question<T>, options: WaitOptions): Promise<T | null>;
+  watch(runId: string, options: WatchOptions): RunWatch;
   /** Ends every wait as if its time were up, now and from now on: the process is about to stop. */
   close(): void;
   readonly closed: boolean;
@@ -38,6 +58,7 @@ export interface RunWaiter {
 interface Waiting {
   /** Where the run stood when somebody last looked. */
   seen: string | null;
+  readonly texts: boolean;
   readonly wake: () => void;
 }
 
@@ -58,9 +79,9 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
     looking = true;
     try {
       const positions = await db.system((client) => runPositions(client, [...waiting.keys()]));
-      for (const { run_id, state, event_seq } of positions) {
-        const now = `${state} ${event_seq}`;
+      for (const { run_id, state, event_seq, text_id } of positions) {
         for (const each of waiting.get(run_id) ?? []) {
+          const now = `${state} ${event_seq} ${each.texts ? text_id : ""}`;
           if (each.seen !== now) each.wake();
           each.seen = now;
         }
@@ -74,57 +95,85 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
   }
   const timer = setInterval(() => void look(), lookMs).unref();
 
-  return {
-    async until(runId, read, { timeoutMs, signal, justStarted = false, untilSettled = false }) {
-      const deadline = Date.now() + timeoutMs;
-      let changed = false;
-      let written: RunRow | undefined;
-      let asks = !justStarted;
-      let resume: (() => void) | undefined;
-      const me: Waiting = {
-        seen: null,
-        wake: () => {
-          changed = true;
-          resume?.();
-        },
-      };
-      const pause = (ms: number): Promise<void> =>
-        new Promise((resolve) => {
-          const timeout = setTimeout(resolve, ms);
-          resume = () => {
-            clearTimeout(timeout);
-            resolve();
-          };
-        });
-      // Watching begins before the first question: a change in between is not lost.
-      const own = justStarted && untilSettled;
-      const onChange: RunListener = (change, row) => {
-        if (change !== "settled" && untilSettled) return;
-        written = row;
-        me.wake();
-      };
-      const unwatch = feed.watch(runId, onChange, own);
-      const group = waiting.get(runId) ?? new Set();
-      waiting.set(runId, group.add(me));
-      signal.addEventListener("abort", me.wake);
-      try {
+  function watch(
+    runId: string,
+    { signal, untilSettled = false, texts = false, justStarted = false }: WatchOptions,
+  ): RunWatch {
+    let changed = !justStarted;
+    let textOnly = false;
+    let written: RunRow | undefined;
+    let resume: (() => void) | undefined;
+    const me: Waiting = {
+      seen: null,
+      texts,
+      wake: () => {
+        textOnly = false;
+        changed = true;
+        resume?.();
+      },
+    };
+    const pause = (ms: number): Promise<void> =>
+      new Promise((resolve) => {
+        const timeout = setTimeout(resolve, ms);
+        resume = () => {
+          clearTimeout(timeout);
+          resolve();
+        };
+      });
+    const onChange: RunListener = (change, row) => {
+      if (change === "text" ? !texts : change !== "settled" && untilSettled) return;
+      const isTextOnly = change === "text" && (textOnly || !changed);
+      if (change !== "text") written = row;
+      me.wake();
+      textOnly = isTextOnly;
+    };
+    // Watching begins before the first question: a change in between is not lost.
+    const own = justStarted && untilSettled;
+    const unwatch = feed.watch(runId, onChange, own);
+    const group = waiting.get(runId) ?? new Set();
+    waiting.set(runId, group.add(me));
+    signal.addEventListener("abort", me.wake);
+    return {
+      async until(read, timeoutMs) {
+        const deadline = Date.now() + timeoutMs;
+        let unanswered = false;
+        if (!own) feed.stillWatching(runId);
         for (;;) {
           signal.throwIfAborted();
-          changed = false;
-          const row = written;
-          written = undefined;
-          const answer = asks ? await ask(() => read(row), deadline) : null;
-          asks = true;
-          if (answer !== null) return answer;
+          if (changed) {
+            const question = [written, textOnly] as const;
+            changed = false;
+            written = undefined;
+            textOnly = false;
+            const answer = await ask(() => read(...question), deadline);
+            if (answer.value !== null) return answer.value;
+            unanswered = answer.failed;
+          }
           const left = closed ? 0 : deadline - Date.now();
           if (left <= 0) return null;
-          if (!changed) await pause(left);
+          if (!changed) await pause(unanswered ? Math.min(left, lookMs) : left);
+          if (unanswered) me.wake();
+          unanswered = false;
         }
-      } finally {
+      },
+      again: me.wake,
+      close() {
         unwatch();
         group.delete(me);
-        if (group.size === 0) waiting.delete(runId);
+        if (group.size === 0 && waiting.get(runId) === group) waiting.delete(runId);
         signal.removeEventListener("abort", me.wake);
+      },
+    };
+  }
+
+  return {
+    watch,
+    async until(runId, read, { timeoutMs, ...options }) {
+      const mine = watch(runId, options);
+      try {
+        return await mine.until(read, timeoutMs);
+      } finally {
+        mine.close();
       }
     },
     close() {
@@ -139,11 +188,14 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
 }
 
 /** A database that restarts does not end a wait; one that is still away at its end does. */
-async function ask<T>(read: () => Promise<T | null>, deadline: number): Promise<T | null> {
+async function ask<T>(
+  read: () => Promise<T | null>,
+  deadline: number,
+): Promise<{ readonly value: T | null; readonly failed: boolean }> {
   try {
-    return await read();
+    return { value: await read(), failed: false };
   } catch (error) {
     if (!isConnectionError(error) || Date.now() >= deadline) throw error;
-    return null;
+    return { value: null, failed: true };
   }
 }

@@ -13,12 +13,14 @@ const INTEREST_MS = 60_000;
 /** Most runs that other processes can be subscribed to; beyond that the oldest are dropped. */
 const MAX_INTERESTS = 50_000;
 
-/** The suffix of a run's id in a message: settled, progressed, or watched by the sender. */
-const MARKS = { settled: "!", progress: "", interest: "?" } as const;
+/** The suffix of a run's id in a message: settled, progressed, more text of a model, or watched by the sender. */
+const MARKS = { settled: "!", progress: "", text: "~", interest: "?" } as const;
 type Mark = keyof typeof MARKS;
+/** Which of two messages about a run stands for both. */
+const RANKS: Readonly<Record<Mark, number>> = { settled: 3, progress: 2, text: 1, interest: 0 };
 
-/** The change of a run: terminal or paused ("settled"), or any other progress. */
-export type RunChange = "settled" | "progress";
+/** The change of a run: terminal or paused ("settled"), any other progress, or only more of a text that a model writes. */
+export type RunChange = "settled" | "progress" | "text";
 
 /** Called at a change of a run, with its row where this process has just written it. */
 export type RunListener = (change: RunChange, row?: RunRow) => void;
@@ -31,6 +33,8 @@ export interface RunFeed {
    * never. With `own` the run was created for this caller: if this process settles it, no other process is notified.
    */
   watch(runId: string, onChange: RunListener, own?: boolean): () => void;
+  /** Tells other processes again that the run is watched here: they forget it after a while. Call it now and then. */
+  stillWatching(runId: string): void;
   close(): Promise<void>;
 }
 
@@ -62,9 +66,8 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
     }
   };
   const gather = (runId: string, mark: Mark): void => {
-    // A change supersedes a subscription, and a settled state supersedes progress.
     const known = gathered.get(runId);
-    if (known === undefined || known === "interest" || mark === "settled") gathered.set(runId, mark);
+    if (known === undefined || RANKS[mark] > RANKS[known]) gathered.set(runId, mark);
     timer ??= setTimeout(send, GATHER_MS);
   };
   const announce = (runId: string): void => {
@@ -81,6 +84,7 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
   };
   const receive = (message: string): void => {
     if (message.endsWith(MARKS.settled)) local.emit(message.slice(0, -1), "settled");
+    else if (message.endsWith(MARKS.text)) local.emit(message.slice(0, -1), "text");
     else if (message.endsWith(MARKS.interest)) {
       const runId = message.slice(0, -1);
       remember(elsewhere, runId);
@@ -110,6 +114,7 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
       if (!own) announce(runId);
       return () => local.off(runId, onChange);
     },
+    stillWatching: announce,
     async close() {
       clearTimeout(timer);
       await listener.close();

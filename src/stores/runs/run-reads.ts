@@ -34,10 +34,18 @@ export async function getRunBeyond(db: Db, position: RunPosition): Promise<RunRo
   return rows[0] ?? null;
 }
 
-/** The versions of runs, of all organisations: one query a second for all waiters of a process. */
-export async function runPositions(db: Db, runIds: readonly string[]): Promise<RunPosition[]> {
-  return db.query<RunPosition>(
-    { name: "run_positions", text: "select run_id, state, event_seq from runs where run_id = any ($1::uuid[])" },
+/** The versions of runs, of all organisations, and of what their models write: one query a second for all waiters of a process. */
+export async function runPositions(
+  db: Db,
+  runIds: readonly string[],
+): Promise<Array<RunPosition & { readonly text_id: number | null }>> {
+  return db.query(
+    {
+      name: "run_positions",
+      text: `select run_id, state, event_seq,
+          (select d.id from run_deltas d where d.run_id = runs.run_id order by d.id desc limit 1) as text_id
+        from runs where run_id = any ($1::uuid[])`,
+    },
     [runIds],
   );
 }

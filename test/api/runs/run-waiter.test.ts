@@ -65,6 +65,7 @@ describe("a run waiter", () => {
 
   it("is notified by another process' feed as well", async () => {
     const other = openRunFeed(own.database, () => undefined);
+    await listens(other);
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const runId = await buildRun(own.database, tenant);
     const wait = slow.until(runId, settled(runId), patience(20_000));

@@ -1,0 +1,128 @@
+import { isTerminal } from "../../domain/runs/run.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import { endedBefore, listRunEvents } from "../../stores/runs/run-events.ts";
+import type { RunEventRow } from "../../stores/runs/run-events.ts";
+import { getRun } from "../../stores/runs/runs.ts";
+import type { Texts } from "../../services/runs/live-texts.ts";
+import { unlessGone } from "./follow-run.ts";
+import type { FollowDeps } from "./follow-run.ts";
+
+/** Events read at once. */
+const EVENT_PAGE = 500;
+
+/** What is new of a text that a model writes. It has no number of its own: after a break, it may come again. */
+export interface TextPiece {
+  readonly type: "output.delta";
+  readonly seq: number;
+  readonly at: string;
+  readonly data: {
+    readonly node_id: string;
+    readonly path: string;
+    readonly attempt: number;
+    readonly step: number;
+    /** Length of the text before it, in UTF-16 units. */
+    readonly offset: number;
+    readonly text: string;
+  };
+}
+
+/** How far the texts of a run were shown, and those of which no more is to come. */
+class ShownTexts {
+  readonly #shown = new Map<string, { attempt: number; step: number; length: number }>();
+  readonly #ended: Set<string>;
+
+  constructor(ended: readonly string[]) {
+    this.#ended = new Set(ended);
+  }
+
+  /** What is new, of all of them or of one; `seq` is the number of the last event before. */
+  *take(texts: Texts, seq: number, only?: string): Generator<TextPiece, void> {
+    for (const [path, { attempt, step, text }] of texts) {
+      if (this.#ended.has(path) || (only !== undefined && only !== path)) continue;
+      const shown = this.#shown.get(path);
+      const isSame = shown !== undefined && shown.attempt === attempt && shown.step === step;
+      const offset = isSame ? shown.length : 0;
+      if (offset === text.length) continue;
+      this.#shown.set(path, { attempt, step, length: text.length });
+      const node_id = path.slice(path.lastIndexOf("/") + 1);
+      const data = { node_id, path, attempt, step, offset, text: text.slice(offset) };
+      yield { type: "output.delta", seq, at: new Date().toISOString(), data };
+    }
+  }
+
+  end(path: string): void {
+    this.#ended.add(path);
+  }
+
+  /** Whether anything is new. */
+  isBehind(texts: Texts): boolean {
+    for (const [path, { attempt, step, text }] of texts) {
+      const shown = this.#shown.get(path);
+      if (this.#ended.has(path)) continue;
+      if (shown?.attempt !== attempt || shown.step !== step || shown.length !== text.length) return true;
+    }
+    return false;
+  }
+}
+
+/**
+ * The events of a run after number `after`, up to `run.finished`, and between them what its models write, where `withTexts` says that
+ * they do: that of a node comes before its end. Null when nothing has happened for a while. Ends as `followRun` does.
+ */
+export async function* followEvents(
+  { db, waiter, texts, keepAliveMs }: FollowDeps,
+  run: Pick<RunRow, "org_id" | "run_id">,
+  { after, withTexts, signal }: { readonly after: number; readonly withTexts: boolean; readonly signal: AbortSignal },
+): AsyncGenerator<RunEventRow | TextPiece | null, void> {
+  const { org_id, run_id } = run;
+  let seen = after;
+  const ended = withTexts && after > 0 ? await db.org(org_id, (client) => endedBefore(client, run_id, after)) : [];
+  const shown = new ShownTexts(ended);
+  const growing = withTexts ? texts.follow(run) : null;
+  const watch = waiter.watch(run_id, { signal, texts: withTexts });
+
+  const read = async (_: RunRow | undefined, textOnly: boolean): Promise<Batch | null> => {
+    const events = textOnly ? [] : await db.org(org_id, (client) => listRunEvents(client, run_id, seen, EVENT_PAGE));
+    // After the events: what was written before a node's end is there then.
+    const now = (await growing?.read()) ?? new Map();
+    if (events.length > 0 || shown.isBehind(now)) return { events, texts: now };
+    if (textOnly) return null;
+    // Nothing more will come of a run that has ended, for who has seen its last event already.
+    const row = await db.org(org_id, (client) => getRun(client, run_id));
+    return !row || (isTerminal(row.state) && row.event_seq <= seen) ? { events, texts: now } : null;
+  };
+
+  try {
+    for (;;) {
+      const batch = await unlessGone(signal, watch.until(read, keepAliveMs));
+      if (batch === "gone") return;
+      if (batch === null) yield null;
+      else {
+        if (batch.events.length === 0 && !shown.isBehind(batch.texts)) return;
+        for (const event of batch.events) {
+          if (event.type === "node.finished") {
+            const path = event.data["path"] as string;
+            yield* shown.take(batch.texts, seen, path);
+            shown.end(path);
+          }
+          if (event.type === "run.finished") yield* shown.take(batch.texts, seen);
+          yield event;
+          seen = event.seq;
+          if (event.type === "run.finished") return;
+        }
+        // A full page is followed by the next, before what is newer than both.
+        if (batch.events.length === EVENT_PAGE) watch.again();
+        else yield* shown.take(batch.texts, seen);
+      }
+      if (waiter.closed) return;
+    }
+  } finally {
+    watch.close();
+    growing?.close();
+  }
+}
+
+interface Batch {
+  readonly events: readonly RunEventRow[];
+  readonly texts: Texts;
+}

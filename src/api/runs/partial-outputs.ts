@@ -1,0 +1,79 @@
+import type { Plan } from "../../domain/flow/plan/types.ts";
+import { streamedOutputs } from "../../domain/flow/plan/streamed-outputs.ts";
+import type { Before } from "../../domain/flow/plan/streamed-outputs.ts";
+import { mayMask, parseRedactPaths } from "../../domain/flow/redact.ts";
+import type { Json } from "../../domain/json.ts";
+import type { Texts } from "../../services/runs/live-texts.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import type { InferenceView } from "./inference-presenter.ts";
+
+/** The outputs of a run that grow with the texts of its models. */
+export interface PartialOutputs {
+  /** The nodes that write them. */
+  readonly paths: ReadonlySet<string>;
+  of(texts: Texts): Record<string, Json>;
+}
+
+export function partialOutputs(plan: Plan, { inputs }: Pick<RunRow, "inputs">): PartialOutputs {
+  const redact = parseRedactPaths(plan.settings.redact ?? []);
+  const paths = redact.ok ? redact.paths : [];
+  const words = (before: readonly Before[]): string | null => {
+    const parts = before.map((part) => ("words" in part ? part.words : inputText(plan, inputs, part.input)));
+    return parts.includes(null) ? null : parts.join("");
+  };
+  const outputs = [...streamedOutputs(plan)]
+    .filter(([id]) => !mayMask(paths, ["outputs", id], "text"))
+    .map(([id, sources]) => {
+      const known = sources.flatMap(({ node_id, before }) => {
+        const text = words(before);
+        return text === null ? [] : [{ node_id, before: text }];
+      });
+      return [id, known] as const;
+    });
+  return {
+    paths: new Set(outputs.flatMap(([, sources]) => sources.map(({ node_id }) => node_id))),
+    of: (texts) =>
+      Object.fromEntries(
+        outputs.flatMap(([id, sources]) => {
+          const live = sources.find(({ node_id }) => texts.has(node_id));
+          return live ? [[id, live.before + (texts.get(live.node_id)?.text ?? "")]] : [];
+        }),
+      ),
+  };
+}
+
+/** The text of an input; null where it is too long to be at hand, or was not given. */
+function inputText(plan: Plan, inputs: RunRow["inputs"], id: string): string | null {
+  const given = inputs[id];
+  const value =
+    given === undefined ? plan.nodes.find((node) => node.id === id)?.config["default"] : "v" in given ? given.v : null;
+  return typeof value === "string" ? value : null;
+}
+
+/** A frame; `reset`: each output that it carries begins anew. */
+export type Frame = InferenceView & { readonly reset?: true };
+
+/**
+ * Makes frames of what a run's outputs are by now. With `delta` a frame has what is new: outputs that the frames before did not
+ * have, and what has been added to texts. What does not go on from what was sent comes whole, in a frame that says so.
+ */
+export function createFrames(delta: boolean): (view: InferenceView) => Frame[] {
+  const sent = new Map<string, Json>();
+  return (view) => {
+    const added: Record<string, Json> = {};
+    const anew: Record<string, Json> = {};
+    for (const [id, value] of Object.entries(view.outputs as Record<string, Json>)) {
+      const before = sent.get(id);
+      if (before === undefined) added[id] = value;
+      else if (typeof before === "string" && typeof value === "string" && value.startsWith(before)) {
+        if (value.length > before.length) added[id] = value.slice(before.length);
+      } else if (JSON.stringify(before) !== JSON.stringify(value)) anew[id] = value;
+      sent.set(id, value);
+    }
+    const isReset = Object.keys(anew).length > 0;
+    if (!delta) return [isReset ? { ...view, reset: true } : view];
+    if (!isReset) return [{ ...view, outputs: added }];
+    const reset: Frame = { ...view, outputs: anew, reset: true };
+    return Object.keys(added).length > 0 ? [reset, { ...view, outputs: added }] : [reset];
+  };
+}

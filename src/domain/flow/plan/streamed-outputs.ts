@@ -1,0 +1,74 @@
+import type { LlmConfig } from "../nodes/llm.ts";
+import type { OutputConfig } from "../nodes/output.ts";
+import type { TemplateConfig } from "../nodes/template.ts";
+import type { Plan } from "./types.ts";
+
+/** What stands in an output before the text of a model: words of templates, and inputs. */
+export type Before = { readonly words: string } | { readonly input: string };
+
+/** A node whose text an output hands on while it is being written. */
+export interface StreamedSource {
+  readonly node_id: string;
+  readonly before: readonly Before[];
+}
+
+/** The outputs of a flow that grow with the text of a model, each with the nodes whose text it may be. */
+export function streamedOutputs(plan: Plan): ReadonlyMap<string, readonly StreamedSource[]> {
+  const found = plan.nodes
+    .filter(({ type }) => type === "output")
+    .map(({ id }): [string, readonly StreamedSource[]] => [id, sourcesOf(plan, id)]);
+  return new Map(found.filter(([, sources]) => sources.length > 0));
+}
+
+/** Whether a node writes text that others may watch: JSON is of no use in pieces. */
+export function writesText(type: string, config: Readonly<Record<string, unknown>>): boolean {
+  return type === "llm" && (config as Partial<LlmConfig>).schema === undefined;
+}
+
+function sourcesOf(plan: Plan, id: string): StreamedSource[] {
+  const node = plan.nodes.find((each) => each.id === id);
+  if (!node) return [];
+  if (writesText(node.type, node.config)) return [{ node_id: id, before: [] }];
+  const template =
+    node.type === "template"
+      ? (node.config as unknown as TemplateConfig).template
+      : node.type === "output"
+        ? (node.config as unknown as OutputConfig).value
+        : null;
+  if (template === null) return [];
+  if (template === undefined) {
+    return plan.edges
+      .filter(({ source_handle, target }) => target === id && source_handle === "out")
+      .flatMap(({ source }) => sourcesOf(plan, source));
+  }
+  const parts = firstMoving(plan, template);
+  return parts === null
+    ? []
+    : sourcesOf(plan, parts.moving).map(({ node_id, before }) => ({ node_id, before: [...parts.before, ...before] }));
+}
+
+/** `{{llm-0}}`, `{{nodes["llm-0"]}}`, either with `.text`: no filters, and nothing that takes the blanks around it away. */
+const PLACE =
+  /\{\{\s*(?:([A-Za-z0-9_-]*[A-Za-z0-9_])|nodes\[(?:"([A-Za-z0-9_-]+)"|'([A-Za-z0-9_-]+)')\])(\.text)?\s*\}\}/y;
+
+/** What a template begins with up to the first node that is no input; null where that takes more than reading it. */
+function firstMoving(plan: Plan, template: string): { moving: string; before: Before[] } | null {
+  const before: Before[] = [];
+  for (let at = 0; ;) {
+    const next = template.slice(at).search(/\{[{%]/);
+    if (next === -1) return null;
+    if (next > 0) before.push({ words: template.slice(at, at + next) });
+    PLACE.lastIndex = at + next;
+    const match = PLACE.exec(template);
+    const id = match?.[1] ?? match?.[2] ?? match?.[3];
+    const node = plan.nodes.find((each) => each.id === id);
+    if (!match || !node) return null;
+    if (node.type === "input" || node.type === "string") {
+      if (match[4] !== undefined) return null;
+      before.push({ input: node.id });
+      at = PLACE.lastIndex;
+    } else {
+      return match[4] !== undefined && node.type !== "llm" ? null : { moving: node.id, before };
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import type { Database } from "../../stores/db.ts";
+import { listDeltas } from "../../stores/runs/run-deltas.ts";
+import type { DeltaRow } from "../../stores/runs/run-deltas.ts";
+import type { RunFeed } from "../../stores/runs/run-feed.ts";
+
+/** The latest text of a node, as far as it is written. */
+export interface LiveText {
+  readonly attempt: number;
+  readonly step: number;
+  readonly text: string;
+}
+
+/** By path. */
+export type Texts = ReadonlyMap<string, LiveText>;
+
+/** The texts of one run, for one who watches it. */
+export interface RunTexts {
+  /** What there is now. */
+  read(): Promise<Texts>;
+  close(): void;
+}
+
+/** The texts that are being written in the runs that somebody watches. All who watch a run share what is read of it. */
+export interface LiveTexts {
+  follow(run: { readonly org_id: string; readonly run_id: string }): RunTexts;
+}
+
+const PAGE = 1000;
+/** Pieces are read again for so long: the transaction of one that has a lower number may commit later (ms). */
+const OVERLAP_MS = 1000;
+/** Hints may be lost: what was read so long ago is read again when somebody asks (ms). */
+const STALE_MS = 1500;
+/** Text kept of one run, in characters; the texts that were written to longest ago go first. */
+const MAX_CHARS = 4 * 1024 * 1024;
+
+interface Entry {
+  readonly texts: Map<string, LiveText>;
+  readonly unwatch: () => void;
+  followers: number;
+  /** Pieces up to this number are not read again. */
+  settled: number;
+  /** The highest number that was seen, and at that time. */
+  mark: { readonly id: number; readonly at: number };
+  readAt: number;
+  changed: boolean;
+  reading: Promise<void> | undefined;
+}
+
+export function createLiveTexts({ db, feed }: { readonly db: Database; readonly feed: RunFeed }): LiveTexts {
+  const entries = new Map<string, Entry>();
+
+  function open(runId: string): Entry {
+    const entry: Entry = {
+      texts: new Map(),
+      unwatch: feed.watch(runId, () => {
+        entry.changed = true;
+      }),
+      followers: 0,
+      settled: 0,
+      mark: { id: 0, at: Date.now() },
+      readAt: 0,
+      changed: true,
+      reading: undefined,
+    };
+    entries.set(runId, entry);
+    return entry;
+  }
+
+  async function read(orgId: string, runId: string, entry: Entry): Promise<void> {
+    while (entry.changed || Date.now() - entry.readAt > STALE_MS) {
+      entry.changed = false;
+      const now = Date.now();
+      let after = entry.settled;
+      for (let count = PAGE; count === PAGE;) {
+        const rows = await db
+          .org(orgId, (connection) => listDeltas(connection, runId, after, PAGE))
+          .catch((error) => {
+            entry.changed = true;
+            throw error;
+          });
+        for (const row of rows) add(entry.texts, row);
+        count = rows.length;
+        after = rows.at(-1)?.id ?? after;
+      }
+      if (now - entry.mark.at > OVERLAP_MS) {
+        entry.settled = entry.mark.id;
+        entry.mark = { id: after, at: now };
+      }
+      entry.readAt = now;
+      bound(entry.texts);
+    }
+  }
+
+  return {
+    follow({ org_id, run_id }) {
+      const entry = entries.get(run_id) ?? open(run_id);
+      entry.followers += 1;
+      return {
+        async read() {
+          entry.reading ??= read(org_id, run_id, entry).finally(() => {
+            entry.reading = undefined;
+          });
+          await entry.reading;
+          return entry.texts;
+        },
+        close() {
+          entry.followers -= 1;
+          if (entry.followers > 0) return;
+          entry.unwatch();
+          if (entries.get(run_id) === entry) entries.delete(run_id);
+        },
+      };
+    },
+  };
+}
+
+function add(texts: Map<string, LiveText>, { path, attempt, step, from_char, text }: Omit<DeltaRow, "run_id">): void {
+  const known = texts.get(path);
+  const order = known ? attempt - known.attempt || step - known.step : 1;
+  if (order < 0) return;
+  // Where the first pieces are missing, the rest is of no use.
+  if (order > 0 || !known) {
+    if (from_char === 0) put(texts, path, { attempt, step, text });
+  } else if (from_char === known.text.length) put(texts, path, { attempt, step, text: known.text + text });
+}
+
+/** The map is in the order of the last writes. */
+function put(texts: Map<string, LiveText>, path: string, text: LiveText): void {
+  texts.delete(path);
+  texts.set(path, text);
+}
+
+function bound(texts: Map<string, LiveText>): void {
+  let chars = 0;
+  for (const { text } of texts.values()) chars += text.length;
+  for (const [path, { text }] of texts) {
+    if (chars <= MAX_CHARS) return;
+    texts.delete(path);
+    chars -= text.length;
+  }
+}

@@ -1,0 +1,123 @@
+import { isConnectionError } from "../../stores/db.ts";
+import type { Database } from "../../stores/db.ts";
+import { appendDeltas, beginText } from "../../stores/runs/run-deltas.ts";
+import type { DeltaRow, TextPlace } from "../../stores/runs/run-deltas.ts";
+import type { RunFeed } from "../../stores/runs/run-feed.ts";
+import { shareWrites } from "./shared-writes.ts";
+
+/** How long pieces of a text are gathered before one write has all of them (ms); the first is written at once. */
+const FLUSH_MS = 100;
+/** Pieces written by one statement. */
+const MAX_TOGETHER = 200;
+
+/** Takes a text as it comes. What it cannot write is missing for those who watch, and nowhere else. */
+export interface TextSink {
+  /** Another `beginning` than that of the piece before says that the text begins anew. */
+  write(text: string, beginning: number): void;
+  /** Resolves when all that was taken is written, or cannot be. */
+  close(): Promise<void>;
+}
+
+/** Shows those who watch a run what its models are writing. */
+export interface TextWriter {
+  open(place: TextPlace & { readonly org_id: string }): TextSink;
+}
+
+export interface TextWriterDeps {
+  readonly db: Database;
+  readonly feed: RunFeed;
+  readonly onError: (error: unknown) => void;
+  readonly flushMs?: number;
+}
+
+/** A text from its beginning on. */
+interface Text {
+  readonly beginning: number;
+  /** Known once the first piece is written. */
+  attempt: number | undefined;
+  written: number;
+  /** A piece whose write has begun: a write that may have succeeded is repeated as it was. */
+  sending: string;
+  waiting: string;
+}
+
+export function createTextWriter({ db, feed, onError, flushMs = FLUSH_MS }: TextWriterDeps): TextWriter {
+  const append = shareWrites(
+    (rows: ReadonlyArray<DeltaRow & { readonly org_id: string }>) =>
+      db.org(rows[0]?.org_id ?? "", (connection) => appendDeltas(connection, rows)),
+    isConnectionError,
+    MAX_TOGETHER,
+  );
+
+  return {
+    open(place) {
+      let text = begin(0);
+      let timer: NodeJS.Timeout | undefined;
+      let flushing: Promise<void> | undefined;
+      let flushedAt = 0;
+      let closed = false;
+
+      async function flush(): Promise<void> {
+        const now = text;
+        now.sending ||= takeWhole(now, closed);
+        if (now.sending === "") return;
+        const { sending, attempt } = now;
+        if (attempt === undefined) {
+          now.attempt = await db.org(place.org_id, (connection) => beginText(connection, place, sending));
+        } else {
+          await append(place.org_id, { ...place, attempt, from_char: now.written, text: sending });
+        }
+        now.written += sending.length;
+        now.sending = "";
+        feed.changed(place.run_id, "text");
+      }
+
+      function schedule(): void {
+        if (closed || flushing || timer) return;
+        const wait = flushedAt + flushMs - Date.now();
+        if (wait > 0) timer = setTimeout(start, wait);
+        else start();
+      }
+
+      function start(): void {
+        timer = undefined;
+        flushing = flush()
+          .catch(onError)
+          .finally(() => {
+            flushing = undefined;
+            flushedAt = Date.now();
+            if (text.sending !== "" || text.waiting !== "") schedule();
+          });
+      }
+
+      return {
+        write(piece, beginning) {
+          if (beginning !== text.beginning) text = begin(beginning);
+          text.waiting += piece;
+          schedule();
+        },
+        async close() {
+          closed = true;
+          clearTimeout(timer);
+          await flushing;
+          // What failed to be written is tried once more, and goes ahead of the rest.
+          for (let pieces = 0; pieces < 2 && (text.sending !== "" || text.waiting !== ""); pieces += 1) {
+            await flush().catch(onError);
+          }
+        },
+      };
+    },
+  };
+}
+
+function begin(beginning: number): Text {
+  return { beginning, attempt: undefined, written: 0, sending: "", waiting: "" };
+}
+
+/** What waits, as Postgres can hold it and as the run's record will have it; half of a character is left to wait for the other half. */
+function takeWhole(text: Text, isEnd: boolean): string {
+  const cut = !isEnd && /[\uD800-\uDBFF]$/.test(text.waiting) ? -1 : text.waiting.length;
+  const taken = text.waiting.slice(0, cut);
+  text.waiting = text.waiting.slice(taken.length);
+  return taken.toWellFormed().replaceAll("\0", "\uFFFD");
+}

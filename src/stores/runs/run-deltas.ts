@@ -1,0 +1,110 @@
+import { isUniqueViolation } from "../db.ts";
+import type { Db } from "../db.ts";
+
+/** Where a text belongs: the node, its attempt, and the step of its conversation. */
+export interface TextPlace {
+  readonly run_id: string;
+  readonly path: string;
+  readonly attempt: number;
+  readonly step: number;
+}
+
+/** A piece of a text that is being written. */
+export interface DeltaRow extends TextPlace {
+  /** Length of the text before it, in UTF-16 units. */
+  readonly from_char: number;
+  readonly text: string;
+}
+
+/** How often a beginning is tried whose number another writer has taken. */
+const TRIES = 5;
+
+/**
+ * Writes the first piece of a text, and answers the number of its attempt: `place.attempt`, or a higher one where the node has begun
+ * a text before, so that whoever compares (attempt, step) knows which is the latest.
+ */
+export async function beginText(db: Db, place: TextPlace, text: string): Promise<number> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const rows = await db.query<{ attempt: number }>(
+        {
+          name: "begin_text",
+          text: `insert into run_deltas (run_id, org_id, path, attempt, step, from_char, text)
+            select $1::uuid, current_org(), $2::text, greatest($3::integer, (
+              select case when d.step >= $4::integer then d.attempt + 1 else d.attempt end from run_deltas d
+              where d.run_id = $1::uuid and d.path = $2::text order by d.attempt desc, d.step desc limit 1)), $4::integer, 0, $5::text
+            returning attempt`,
+        },
+        [place.run_id, place.path, place.attempt, place.step, text],
+      );
+      return rows[0]?.attempt ?? place.attempt;
+    } catch (error) {
+      if (tries === TRIES || !isUniqueViolation(error, "run_deltas_place_key")) throw error;
+    }
+  }
+}
+
+/** Writes further pieces, of any runs of one organisation. One that is there already stays. */
+export async function appendDeltas(db: Db, rows: readonly DeltaRow[]): Promise<void> {
+  await db.query(
+    {
+      name: "append_deltas",
+      text: `insert into run_deltas (run_id, org_id, path, attempt, step, from_char, text)
+        select run_id, current_org(), path, attempt, step, from_char, text
+        from unnest($1::uuid[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[])
+          as d (run_id, path, attempt, step, from_char, text)
+        on conflict do nothing`,
+    },
+    [
+      rows.map((row) => row.run_id),
+      rows.map((row) => row.path),
+      rows.map((row) => row.attempt),
+      rows.map((row) => row.step),
+      rows.map((row) => row.from_char),
+      rows.map((row) => row.text),
+    ],
+  );
+}
+
+/** The pieces of a run's texts after number `after`, in the order of their numbers. */
+export async function listDeltas(
+  db: Db,
+  runId: string,
+  after: number,
+  limit: number,
+): Promise<Array<Omit<DeltaRow, "run_id"> & { readonly id: number }>> {
+  return db.query(
+    {
+      name: "list_deltas",
+      text: `select id, path, attempt, step, from_char, text from run_deltas
+        where run_id = $1::uuid and id > $2::bigint order by id limit $3::integer`,
+    },
+    [runId, after, limit],
+  );
+}
+
+/** Removes the pieces of up to `limit` runs that ended more than `ms` ago, or are gone; answers of how many runs. */
+export async function purgeDeltas(db: Db, ms: number, limit: number): Promise<number> {
+  const rows = await db.query<{ runs: number }>(
+    {
+      name: "purge_deltas",
+      // From run to run through the index: each has many rows.
+      text: `with recursive streamed as (
+          (select run_id from run_deltas order by run_id limit 1)
+          union all
+          select (select d.run_id from run_deltas d where d.run_id > s.run_id order by d.run_id limit 1)
+          from streamed s where s.run_id is not null
+        ), over as materialized (
+          select s.run_id from streamed s left join runs r on r.run_id = s.run_id
+          where s.run_id is not null and (r.run_id is null
+            or r.state in ('COMPLETED', 'FAILED', 'CANCELLED') and r.finished_at < now() - make_interval(secs => $1::float8 / 1000))
+          limit $2::integer
+        ), gone as (
+          delete from run_deltas using over where run_deltas.run_id = over.run_id
+        )
+        select count(*)::integer as runs from over`,
+    },
+    [ms, limit],
+  );
+  return rows[0]?.runs ?? 0;
+}

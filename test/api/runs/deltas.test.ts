@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startModelStub } from "../../../src/dev/model-stub.ts";
+import type { ModelStub } from "../../../src/dev/model-stub.ts";
+import { flow } from "../../engine/support.ts";
+import { openTenant } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+import { eventsOf, framesOf } from "./streams.ts";
+
+let tenant: ApiTenant;
+let server: ModelStub;
+let connection_id: string;
+beforeAll(async () => {
+  server = await startModelStub();
+  tenant = await openTenant();
+  const { body } = await tenant.secret.post("/v2/connections", {
+    name: "stub",
+    provider_id: "openai_compatible",
+    scheme: "api_key",
+    credential: { api_key: "sk-planted", base_url: `${server.url}/v1` },
+  });
+  connection_id = body.connection_id;
+});
+afterAll(() => server.close());
+
+/** Longer than pieces are gathered: each is shown by itself. */
+const PAUSE_MS = 200;
+
+function asking(config: object = {}, value?: string, settings: object = {}) {
+  const nodes = [
+    { id: "in-0", type: "input" },
+    {
+      id: "llm-0",
+      type: "llm",
+      config: { model: "m", connection_id, prompt: "{{in-0}}", ...config },
+      retry: { max_attempts: 3, initial_interval_ms: 10 },
+    },
+    { id: "out-0", type: "output", config: value === undefined ? {} : { value } },
+  ];
+  return tenant.deploy({ ...flow(nodes, ["in-0>llm-0", "llm-0>out-0"]), settings });
+}
+
+interface Frame {
+  readonly outputs: Record<string, unknown>;
+  readonly state: string;
+  readonly reset?: true;
+  readonly run_id: string;
+}
+
+async function stream(flowId: string, query = ""): Promise<Frame[]> {
+  const url = `/inference/v0/stream/${tenant.org_id}/${flowId}${query}`;
+  const response = await tenant.public.raw("POST", url, { "in-0": "Ada" });
+  const frames: Frame[] = [];
+  for await (const line of framesOf(response)) frames.push(JSON.parse(line));
+  return frames;
+}
+
+/** What a client that adds up the frames has of an output, after each that carries it. */
+function addedUp(frames: readonly Frame[]): unknown[] {
+  let text: unknown;
+  return frames.flatMap(({ outputs, reset }) => {
+    if (!("out-0" in outputs)) return [];
+    const piece = outputs["out-0"];
+    text = typeof text === "string" && typeof piece === "string" && !reset ? text + piece : piece;
+    return [text];
+  });
+}
+
+describe("what a model writes", () => {
+  it("is streamed as outputs that grow, also where templates and inputs stand before it", async () => {
+    server.next({ text: ["One ", "two ", "three"], pauseMs: PAUSE_MS });
+    const frames = await stream(await asking({}, "Dear {{in-0}}: {{llm-0}}."));
+    const texts = addedUp(frames);
+    expect(texts.length).toBeGreaterThanOrEqual(3);
+    expect(texts[0]).toBe("Dear Ada: One ");
+    expect(frames.at(-1)).toMatchObject({ state: "COMPLETED" });
+    expect(texts.at(-1)).toBe("Dear Ada: One two three.");
+    expect(frames.some(({ reset }) => reset)).toBe(false);
+    server.next({ text: ["One ", "two ", "three"], pauseMs: PAUSE_MS });
+    const whole = (await stream(await asking(), "?delta=false")).map(
+      ({ outputs }) => (outputs["out-0"] ?? "") as string,
+    );
+    expect(whole).toEqual(whole.toSorted((a, b) => a.length - b.length));
+    expect(whole).toContain("One ");
+    expect(whole.at(-1)).toBe("One two three");
+  });
+
+  it("begins anew where the model is asked again, or another one", async () => {
+    server.next({ text: ["Wrong ", "way "], pauseMs: PAUSE_MS, cut: true }, { text: ["Right", " way"] });
+    const retried = await stream(await asking());
+    expect(addedUp(retried)[0]).toBe("Wrong ");
+    expect(retried.find(({ reset }) => reset)?.outputs).toEqual({ "out-0": expect.stringMatching(/^Right/) });
+    expect(addedUp(retried).at(-1)).toBe("Right way");
+    server.next({ text: ["Wrong ", "way "], pauseMs: PAUSE_MS, cut: true }, { text: ["Right", " way"] });
+    const other = await stream(await asking({ fallback_models: ["n"] }));
+    expect(other.some(({ reset }) => reset)).toBe(true);
+    expect(addedUp(other).at(-1)).toBe("Right way");
+  });
+
+  it("is told as events of the run, to any reader and after a break", async () => {
+    server.next({ text: ["One ", "two ", "three"], pauseMs: PAUSE_MS });
+    const { body: run } = await tenant.secret.post("/v2/runs", {
+      project_id: await asking(),
+      inputs: { "in-0": "Ada" },
+    });
+    const read = async (stopAfter: number) => {
+      const headers = { accept: "text/event-stream" };
+      const gone = new AbortController();
+      const response = await tenant.secret.raw("GET", `/v2/runs/${run.run_id}`, undefined, {
+        headers,
+        signal: gone.signal,
+      });
+      const deltas: Array<{ data: Record<string, unknown>; id: string }> = [];
+      const types: string[] = [];
+      for await (const { event, data, id } of eventsOf(response)) {
+        types.push(event);
+        if (event === "output.delta") deltas.push({ data: JSON.parse(data).data, id });
+        if (deltas.length === stopAfter) break;
+      }
+      gone.abort();
+      return { deltas, types };
+    };
+    const broken = await read(1);
+    expect(broken.deltas).toEqual([
+      { data: { node_id: "llm-0", path: "llm-0", attempt: 1, step: 1, offset: 0, text: "One " }, id: "" },
+    ]);
+    const { deltas, types } = await read(100);
+    expect(deltas.map(({ data }) => data["text"]).join("")).toBe("One two three");
+    expect(types.lastIndexOf("output.delta")).toBeLessThan(
+      types.indexOf("node.finished", types.indexOf("output.delta")),
+    );
+    expect(types.at(-1)).toBe("run.finished");
+  });
+
+  it("is not shown where settings.redact may reach it, nor where it is JSON", async () => {
+    const before = await tenant.withDatabase((db) =>
+      db.system((c) => c.query("select 1 from run_deltas where org_id = $1", [tenant.org_id])),
+    );
+    server.next({ text: ["The secret ", "is 42"], pauseMs: PAUSE_MS });
+    const masked = await stream(await asking({}, undefined, { redact: ["$.outputs.out-0"] }));
+    expect(JSON.stringify(masked)).not.toContain("secret");
+    server.next({ text: ['{"n": ', "4}"], pauseMs: PAUSE_MS });
+    const schema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+    expect(addedUp(await stream(await asking({ schema })))).toEqual([{ n: 4 }]);
+    const after = await tenant.withDatabase((db) =>
+      db.system((c) => c.query("select 1 from run_deltas where org_id = $1", [tenant.org_id])),
+    );
+    expect(after.length).toBe(before.length);
+  });
+});
