@@ -11,6 +11,7 @@ import {
 } from "../activities/create.ts";
 import { createParseDocument } from "../activities/documents/parse-document.ts";
 import { createDocumentParser } from "./platform/parsing/document-parser.ts";
+import { createAgentExecutor } from "../activities/nodes/agent/agent.ts";
 import { createActionNodeExecutor } from "../activities/nodes/action.ts";
 import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
@@ -103,6 +104,7 @@ const runStarter = createRunStarter({
 });
 const providerJobs = createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE, false);
 const mcp = createMcpClient(guardedFetch, VERSION);
+const query = createKnowledgeQuery(knowledge.deps);
 const executeAction = createExecuteAction({
   db,
   connections,
@@ -117,7 +119,7 @@ const executeAction = createExecuteAction({
       limits: runLimits(config),
       onStartDelayed: (run_id, err) => logger.warn({ err, run_id }, "run not started at once; the sweeper will"),
       flows: createFlowCache(db, deps.plans),
-      query: createKnowledgeQuery(knowledge.deps),
+      query,
       maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
     }),
     postgres: createPostgresActions({ sockets }),
@@ -140,6 +142,16 @@ const nodes = createNodeActivities({
     action: createActionNodeExecutor({ evaluation, executeAction }),
     knowledge: createKnowledgeExecutor({ evaluation, knowledge: knowledge.deps }),
     llm: createLlmExecutor({ evaluation, models, texts }),
+    agent: createAgentExecutor({
+      db,
+      blobs,
+      evaluation,
+      models,
+      texts,
+      executeAction,
+      query,
+      limits: { max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
+    }),
     router: createRouterExecutor({ evaluation, models }),
     url: createUrlExecutor({
       guardedFetch,

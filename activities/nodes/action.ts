@@ -1,10 +1,10 @@
 import { actionSpec } from "../../src/domain/flow/nodes/action.ts";
 import type { ActionConfig } from "../../src/domain/flow/nodes/action.ts";
-import type { Json } from "../../src/domain/json.ts";
 import type { ExecuteAction } from "../../src/domain/providers/action-run.ts";
 import { redactJson } from "../../src/platform/logging/redaction.ts";
 import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import type { NodeExecutor } from "./executor.ts";
+import { renderInside } from "./render-inside.ts";
 
 export interface ActionNodeDeps {
   readonly evaluation: Evaluation;
@@ -18,16 +18,9 @@ export function createActionNodeExecutor({ evaluation, executeAction }: ActionNo
     const templates = actionSpec.expressions(config);
     const texts = await evaluation.sources(org_id, templates, scope);
     const rendered = new Map(templates.map(({ source }, at) => [source, texts[at] as string]));
-    const inputs = renderLeaves(config.inputs, rendered);
+    const inputs = renderInside(config.inputs, rendered);
     const wanted = { org_id, provider_id, action_id, connection_id, inputs, rendered: true, idempotency_key, signal };
     const { outputs, rendered_request } = await executeAction(wanted);
     return { output: outputs, inputs: { provider_id, action_id, request: redactJson(rendered_request) } };
   };
-}
-
-function renderLeaves(value: Json, rendered: ReadonlyMap<string, string>): Json {
-  if (typeof value === "string") return rendered.get(value) ?? value;
-  if (Array.isArray(value)) return value.map((each: Json) => renderLeaves(each, rendered));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, renderLeaves(each, rendered)]));
 }

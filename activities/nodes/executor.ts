@@ -1,4 +1,4 @@
-import type { Json } from "../../src/domain/json.ts";
+import type { Json, StoredValue } from "../../src/domain/json.ts";
 import type { Scope } from "../../src/domain/flow/plan/types.ts";
 
 /** What a node's executor is given: everything is resolved, nothing is a reference any more. */
@@ -25,6 +25,8 @@ export interface NodeExecution<Config> {
 /** What an executor answers. `inputs` is what it worked on (rendered), for people to read: no secrets in it. */
 export interface NodeOutcome {
   readonly output: Json;
+  /** What the workflow goes on with, where that is something else. */
+  readonly carried?: StoredValue;
   readonly inputs?: Json;
   /** The passages that the output rests on: the run lists them. */
   readonly citations?: readonly Json[];

@@ -11,6 +11,7 @@ import type { QueryDeps } from "../../src/services/knowledge/deps.ts";
 import { requireKnowledgeBase } from "../../src/services/knowledge/knowledge-bases.ts";
 import { queryKnowledgeBase } from "../../src/services/knowledge/query.ts";
 import type { NodeExecutor } from "./executor.ts";
+import { renderInside } from "./render-inside.ts";
 
 export interface KnowledgeNodeDeps {
   readonly evaluation: Evaluation;
@@ -72,13 +73,6 @@ function parseQuery(query: unknown): KnowledgeQuery {
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new NodeFailure("invalid_query", `The knowledge base cannot be asked this. ${faults.join("; ")}`);
-}
-
-function renderInside(value: Json, rendered: ReadonlyMap<string, string>): Json {
-  if (typeof value === "string") return rendered.get(value) ?? value;
-  if (Array.isArray(value)) return value.map((each: Json) => renderInside(each, rendered));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, renderInside(member, rendered)]));
 }
 
 async function ask(

@@ -1,19 +1,16 @@
 import { llmSpec } from "../../src/domain/flow/nodes/llm.ts";
 import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
-import { writesText } from "../../src/domain/flow/plan/streamed-outputs.ts";
 import type { Json, JsonObject } from "../../src/domain/json.ts";
 import type { ChatMessage } from "../../src/domain/models/chat.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
-import type { TextWriter } from "../../src/services/runs/write-texts.ts";
-import type { ModelCaller, ModelReply } from "../../src/services/models/call-model.ts";
-import { accountOf } from "./account.ts";
+import type { ModelReply } from "../../src/services/models/call-model.ts";
+import { askModel } from "./ask-model.ts";
+import type { AskDeps } from "./ask-model.ts";
 import type { NodeExecutor } from "./executor.ts";
 
-export interface LlmDeps {
+export interface LlmDeps extends AskDeps {
   readonly evaluation: Evaluation;
-  readonly models: ModelCaller;
-  readonly texts: TextWriter;
 }
 
 /** Executes `llm` nodes. An answer that breaks the node's schema is given back to the model once, with what is wrong. */
@@ -24,33 +21,14 @@ export function createLlmExecutor({ evaluation, models, texts }: LlmDeps): NodeE
     const messages = conversation(config, rendered);
     const inputs = { messages } as unknown as Json;
 
-    const ask = async (asked: readonly ChatMessage[], step: number): Promise<ModelReply> => {
-      const { run_id } = execution;
-      const account = { ...accountOf(execution), run_id };
-      const shown = execution.may_show && writesText("llm", config) ? texts.open({ ...account, step }) : null;
-      try {
-        return await models.call({
-          ...account,
-          fallback_models: config.fallback_models,
-          step,
-          request: requestOf(config, asked),
-          ...(shown && { onText: shown.write }),
-        });
-      } finally {
-        await shown?.close();
-      }
-    };
+    const ask = (asked: readonly ChatMessage[], step: number): Promise<ModelReply> =>
+      askModel({ models, texts }, execution, { path: execution.path, step, request: requestOf(config, asked) });
 
     const first = await ask(messages, 1);
     if (config.schema === undefined) return { output: outputOf([first], null), inputs };
     const found = await readAnswer(evaluation, org_id, config.schema, first.text);
     if ("json" in found) return { output: outputOf([first], found.json), inputs };
-    const repair: ChatMessage[] = [
-      ...messages,
-      { role: "assistant", content: first.text },
-      { role: "user", content: `That is not what was asked for. ${found.fault} Answer again with the JSON only.` },
-    ];
-    const second = await ask(repair, 2);
+    const second = await ask([...messages, ...repairOf(first.text, found.fault)], 2);
     const repaired = await readAnswer(evaluation, org_id, config.schema, second.text);
     if ("json" in repaired) return { output: outputOf([first, second], repaired.json), inputs };
     throw new NodeFailure("model_answer_invalid", `The model's answer breaks the node's schema. ${repaired.fault}`, {
@@ -60,7 +38,15 @@ export function createLlmExecutor({ evaluation, models, texts }: LlmDeps): NodeE
   };
 }
 
-function requestOf({ temperature, max_tokens, schema }: LlmConfig, messages: readonly ChatMessage[]) {
+/** What gives an answer back that breaks the schema. */
+export function repairOf(answer: string, fault: string): ChatMessage[] {
+  return [
+    { role: "assistant", content: answer },
+    { role: "user", content: `That is not what was asked for. ${fault} Answer again with the JSON only.` },
+  ];
+}
+
+export function requestOf({ temperature, max_tokens, schema }: LlmConfig, messages: readonly ChatMessage[]) {
   return {
     messages,
     ...(temperature === undefined ? {} : { temperature }),
@@ -70,7 +56,7 @@ function requestOf({ temperature, max_tokens, schema }: LlmConfig, messages: rea
 }
 
 /** The conversation in the order in which both protocols take it: what the model is told, what was said before, the question. */
-function conversation(config: LlmConfig, rendered: readonly Json[]): ChatMessage[] {
+export function conversation(config: LlmConfig, rendered: readonly Json[]): ChatMessage[] {
   const values = [...rendered];
   const prompt = values.shift() as string;
   const system = config.system === undefined ? "" : (values.shift() as string);
@@ -104,7 +90,8 @@ function invalidMessages(): NodeFailure {
 
 type Read = { readonly json: Json } | { readonly fault: string };
 
-async function readAnswer(evaluation: Evaluation, orgId: string, schema: Json, text: string): Promise<Read> {
+/** Reads an answer that is to fit a schema. */
+export async function readAnswer(evaluation: Evaluation, orgId: string, schema: Json, text: string): Promise<Read> {
   let json: Json;
   try {
     json = JSON.parse(unfenced(text)) as Json;
@@ -122,14 +109,19 @@ function unfenced(text: string): string {
   return /^\s*```(?:json)?\s*([\s\S]*?)\s*```\s*$/.exec(text)?.[1] ?? text;
 }
 
-function outputOf(replies: readonly ModelReply[], json: Json): Json {
+/** A node's value: what the last reply says, and what all of them took. */
+export function outputOf(
+  replies: ReadonlyArray<Pick<ModelReply, "usage"> & Partial<ModelReply>>,
+  json: Json,
+  toolCalls: readonly Json[] = [],
+): Json {
   const last = replies.at(-1);
   const sum = (of: (usage: ModelReply["usage"]) => number): number =>
     replies.reduce((total, { usage }) => total + of(usage), 0);
   return {
     text: last?.text ?? "",
     json,
-    tool_calls: [],
+    tool_calls: toolCalls,
     usage: {
       input_tokens: sum(({ input_tokens }) => input_tokens),
       output_tokens: sum(({ output_tokens }) => output_tokens),

@@ -44,7 +44,7 @@ export function createChildRuns({ db, blobs, plans, recorder, limits }: ChildRun
     );
     if (known) return startInput(known);
     const node = (await plans.get(run)).node(input.plan_path);
-    const { project_id, version: asked } = node.config as unknown as NodeConfigs["subflow"];
+    const { project_id, version: asked } = input.called ?? (node.config as unknown as NodeConfigs["subflow"]);
     const project = await getProject(db, run.org_id, project_id);
     const version = asked === -1 ? project?.published_version : asked;
     if (!project || typeof version !== "number") {

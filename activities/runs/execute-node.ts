@@ -12,6 +12,7 @@ import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { isConnectionError } from "../../src/stores/db.ts";
 import { whileDatabaseIsAway } from "../../src/stores/patience.ts";
 import { toApplicationFailure } from "../failures.ts";
+import type { AgentExecutor } from "../nodes/agent/agent.ts";
 import type { NodeExecutor, NodeOutcome } from "../nodes/executor.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
 import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
@@ -37,6 +38,8 @@ export interface NodeExecutors {
   readonly url: NodeExecutor<{ readonly url: string }>;
   readonly knowledge: NodeExecutor<NodeConfigs["knowledge"]>;
   readonly llm: NodeExecutor<NodeConfigs["llm"]>;
+  /** Parts of `llm` nodes that call tools. */
+  readonly agent: AgentExecutor;
   readonly router: NodeExecutor<NodeConfigs["router"]>;
   readonly action: NodeExecutor<NodeConfigs["action"]>;
 }
@@ -67,12 +70,13 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
     const { run, path } = input;
     const began = Date.now();
     const loaded = await plans.get(run);
-    const node = loaded.node(input.plan_path);
+    const node = partOf(loaded.node(input.plan_path), input);
     const may_show = mayShowText(loaded.plan, loaded.redact, input.plan_path);
     const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
     try {
       const earlier = context.info.attempt > 1 ? await recorder.earlier(run, path) : null;
-      if (earlier?.state === "COMPLETED") return earlier.value;
+      // The record of a model's step is for people; what the workflow goes on with is kept elsewhere.
+      if (earlier?.state === "COMPLETED" && input.part?.kind !== "step") return earlier.value;
       if (earlier?.state === "FAILED") throw toApplicationFailure(failureOf(earlier.error), earlier.error.attempt);
       const scope = await loadScope(blobs, input.scope, run.run_id);
       let flush = input.flush;
@@ -107,13 +111,14 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
     const startedAt = new Date();
     const base = { node_id: node.id, type: node.type, path, attempts: attempt, started_at: startedAt.toISOString() };
     let carried: readonly NodeReport[] = flush;
+    const done = input.part === undefined ? 1 : 0;
     let announced = false;
 
-    const write = async (report: NodeReport, done: number): Promise<void> => {
+    const write = async (report: NodeReport, ended: number): Promise<void> => {
       const nodes = [...carried, { ...report, announced }];
       await recorder.record({
         run,
-        progress: { ...progress, completed_nodes: progress.completed_nodes + done },
+        progress: { ...progress, completed_nodes: progress.completed_nodes + ended },
         nodes,
       });
       carried = [];
@@ -146,9 +151,12 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       const value = await storeValue(blobs, run.org_id, outcome.output);
       await executed();
       await insist(context, () =>
-        write({ ...base, ...detailsOf(outcome), state: "COMPLETED", value, finished_at: new Date().toISOString() }, 1),
+        write(
+          { ...base, ...detailsOf(outcome), state: "COMPLETED", value, finished_at: new Date().toISOString() },
+          done,
+        ),
       );
-      return { value };
+      return { value: outcome.carried ?? value };
     } catch (thrown) {
       await executed();
       const reason: unknown = stop.signal.aborted ? stop.signal.reason : ours(thrown, context.info.attempt);
@@ -200,6 +208,10 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       idempotency_key: `${input.run.run_id}:${input.path}`,
       signal,
     };
+    if (input.part) {
+      const config = node.config as unknown as NodeConfigs["llm"];
+      return executors.agent({ ...execution, config }, input.part);
+    }
     switch (node.type) {
       case "http":
         return executors.http({ ...execution, config: node.config as unknown as NodeConfigs["http"] });
@@ -224,6 +236,12 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
         throw new NodeFailure("internal_error", `A node of kind ${node.type} is not executed by an activity.`);
     }
   }
+}
+
+/** The node, as the part of it that is executed is recorded. What its failure means is up to the whole node. */
+function partOf(node: PlanNode, { part }: ExecuteInput): PlanNode {
+  if (part === undefined) return node;
+  return { ...node, on_error: "fail", ...(part.kind === "tool" ? { type: part.call.type } : {}) };
 }
 
 /**

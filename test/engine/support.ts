@@ -36,6 +36,7 @@ function edge(text: string): Record<string, string> {
 
 export interface NodeRun {
   readonly node_id: string;
+  readonly type: string;
   readonly path: string;
   readonly state: string;
   readonly attempts: number;

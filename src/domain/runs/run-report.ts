@@ -1,5 +1,6 @@
 import type { Json, StoredValue } from "../json.ts";
 import type { NodeKind } from "../flow/plan/types.ts";
+import type { AgentPart } from "../models/agent.ts";
 import type { CheckpointNode, NodeState, PauseOpening, PauseResolution, Progress, RunError, RunState } from "./run.ts";
 
 /** A workflow's report of a node. The activity that persists it redacts values and shortens them for display. */
@@ -86,6 +87,8 @@ export interface ExecuteInput extends NodeAddress {
   readonly scope: StoredScope;
   /** Reports of nodes that settled since the last write; persisted together with this node's own. */
   readonly flush: readonly NodeReport[];
+  /** Of a node that calls tools: what is to be done of it. `path` is that of this part. */
+  readonly part?: AgentPart;
 }
 
 export interface LoadDocumentsResult {
@@ -133,6 +136,8 @@ export interface CreateChildRunInput extends NodeAddress {
   /** Reports since the last write, of the node's own start too: written before the child is there. */
   readonly flush: readonly NodeReport[];
   readonly inputs: StoredValue;
+  /** The flow, where it is a tool of the node; otherwise the node itself says which. */
+  readonly called?: { readonly project_id: string; readonly version: number };
   readonly user_id: string | null;
   readonly metadata: Json;
   readonly depth: number;

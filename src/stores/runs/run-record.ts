@@ -46,9 +46,9 @@ with before as (
 open as (
   select * from before where state not in ('COMPLETED', 'FAILED', 'CANCELLED')
 ),
--- Approvals that have become obsolete: the map around them has timed out, or a node beside them has failed.
+-- Pauses that have become obsolete: the map around them has timed out, or a node beside them has failed.
 given_up as (
-  select path from jsonb_to_recordset($7::jsonb) as n (path text, type text, state text) where type = 'approval' and state = 'CANCELLED'
+  select path from jsonb_to_recordset($7::jsonb) as n (path text, state text) where state = 'CANCELLED'
   union all
   -- Recorded before, if the write that opens the pause arrives late.
   select p.path from jsonb_to_recordset($9::jsonb) as p (path text)

@@ -1,6 +1,7 @@
 import type { NodeKind } from "../../../src/domain/flow/plan/types.ts";
 import { evaluate, passesOn, passOn } from "../values.ts";
 import { executeActivity } from "./activity.ts";
+import { executeAgent } from "./agent.ts";
 import { executeApproval } from "./approval.ts";
 import { executeDelay } from "./delay.ts";
 import type { Executor } from "./executor.ts";
@@ -28,7 +29,8 @@ export const EXECUTORS: Readonly<Record<NodeKind, Executor>> = {
   http: executeActivity,
   code: executeActivity,
   knowledge: executeActivity,
-  llm: executeActivity,
+  llm: (frame, node, interpreter) =>
+    (node.execution === "workflow" ? executeAgent : executeActivity)(frame, node, interpreter),
   router: executeRouter,
   action: executeActivity,
   map: executeMap,

@@ -10,11 +10,14 @@ import {
   workflowInfo,
 } from "@temporalio/workflow";
 import { runWorkflowId } from "../../../src/temporal/ids.ts";
+import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
+import type { StoredValue } from "../../../src/domain/json.ts";
 import type { ParentRun, RunError, RunOutcome, RunWorkflowInput } from "../../../src/domain/runs/run.ts";
 import { local } from "../../activities.ts";
 import type { RunContext } from "../context.ts";
 import { NodeFailed } from "../failure.ts";
 import { address } from "../frame.ts";
+import type { Frame } from "../frame.ts";
 import { evaluate } from "../values.ts";
 import type { Executor } from "./executor.ts";
 import { assemble } from "./results.ts";
@@ -23,32 +26,42 @@ const SUBFLOW_FAILED = "subflow_failed";
 
 /** Runs another project's flow as a run of its own and waits for its outputs. */
 export const executeSubflow: Executor = async (frame, node, interpreter) => {
-  const { ctx } = frame;
   const { value: inputs } = await evaluate(frame, node, "inputs");
   interpreter.announce();
+  return { value: await runChild(frame, node, { path: address(frame, node).path, inputs }) };
+};
+
+export interface ChildCall {
+  /** Where the call stands in this run. */
+  readonly path: string;
+  readonly inputs: StoredValue;
+  /** The flow; that of the node where it is left out. */
+  readonly called?: { readonly project_id: string; readonly version: number };
+}
+
+/** Runs a flow for a node and waits for its outputs. Throws NodeFailed. */
+export async function runChild(frame: Frame, node: PlanNode, { path, ...call }: ChildCall): Promise<StoredValue> {
+  const { ctx } = frame;
   const created = await ctx.work.whileBrieflyBusy(() =>
     ctx.record.carry((flush) =>
       local.createChildRun({
         ...address(frame, node),
+        path,
         run: ctx.identity,
         progress: ctx.record.progress,
         flush,
-        inputs,
+        ...call,
         user_id: ctx.input.user_id,
         metadata: ctx.input.metadata,
         depth: ctx.input.depth + 1,
       }),
     ),
   );
-  const start: RunWorkflowInput = {
-    ...created,
-    node_queue: ctx.input.node_queue,
-    parent: parentOf(ctx, address(frame, node).path),
-  };
+  const start: RunWorkflowInput = { ...created, node_queue: ctx.input.node_queue, parent: parentOf(ctx, path) };
   ctx.pauses.watch();
   const outcome = await ctx.work.whileChildRuns(runWorkflowId(start.run_id), () => outcomeOf(start));
   if (outcome.state === "COMPLETED") {
-    return { value: await assemble(ctx, "object", Object.values(outcome.outputs), Object.keys(outcome.outputs)) };
+    return assemble(ctx, "object", Object.values(outcome.outputs), Object.keys(outcome.outputs));
   }
   // The child ends its own cancellation in an orderly way; that it was ours is told here.
   if (outcome.state === "CANCELLED" && CancellationScope.current().consideredCancelled) {
@@ -61,12 +74,12 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
         ? `The sub-flow's run ${start.run_id} was cancelled`
         : failureMessage(start.run_id, outcome.error),
     node_id: node.id,
-    path: address(frame, node).path,
+    path,
     attempt: 1,
     retryable: false,
     ...(outcome.error?.upstream ? { upstream: true } : {}),
   });
-};
+}
 
 /** Names the run that failed and the place in it, once, however many sub-flows are between that run and this one. */
 function failureMessage(runId: string, error: RunError | null): string {

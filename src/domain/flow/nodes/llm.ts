@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { jsonObjectSchema } from "../../json-schema.ts";
 import { createFormCompiler } from "../forms/form.ts";
+import { toolExpressions, toolFaults, toolReferences, toolsConfig } from "./llm-tools.ts";
 import { connectionReference, modelConfig } from "./model-choice.ts";
 import { cel, liquid, NETWORK_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec } from "./spec.ts";
 
@@ -15,6 +16,8 @@ export const llmConfig = z.strictObject({
   temperature: z.number().min(0).max(2).exactOptional(),
   max_tokens: z.int().min(1).max(1_000_000).exactOptional().describe("Longest answer"),
   schema: jsonObjectSchema.exactOptional().describe("JSON Schema 2020-12 of the answer, which is then JSON"),
+  tools: toolsConfig.exactOptional().describe("What the model may call before it answers"),
+  max_steps: z.int().min(1).max(100).default(8).describe("How often the model is asked at most, where it has tools"),
   fallback_models: z
     .array(z.string().min(1).max(256))
     .max(5)
@@ -26,16 +29,17 @@ export type LlmConfig = z.infer<typeof llmConfig>;
 export const llmSpec: NodeSpec<LlmConfig> = {
   description: "Asks a language model",
   config: llmConfig,
-  execution: () => "activity",
+  execution: ({ tools }) => (tools === undefined ? "activity" : "workflow"),
   handles: () => ONLY_OUT,
-  expressions: ({ prompt, system, messages }) => [
+  expressions: ({ prompt, system, messages, tools = [] }) => [
     liquid(prompt, "prompt"),
     ...(system === undefined ? [] : [liquid(system, "system")]),
     ...(messages === undefined ? [] : [cel(messages, "messages")]),
+    ...toolExpressions(tools),
   ],
   shown: ({ schema }) => (schema === undefined ? "text" : "json"),
-  faults: ({ schema }) => schemaFaults(schema),
-  references: ({ connection_id }) => connectionReference(connection_id),
+  faults: ({ schema, tools = [] }) => [...schemaFaults(schema), ...toolFaults(tools)],
+  references: ({ connection_id, tools = [] }) => [...connectionReference(connection_id), ...toolReferences(tools)],
   model: ({ model, connection_id }) => ({ model, connection_id }),
   retry: NETWORK_RETRY,
   timeout_ms: 300_000,

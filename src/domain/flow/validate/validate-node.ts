@@ -178,7 +178,9 @@ function reportSettings(node: FlowNode, spec: NodeSpec, config: NodeConfig, path
     const hint = "Say how long it waits in config.expires_in_seconds";
     problems.add({ ...warning, code: "setting_ignored", path: [...path, "timeout_ms"], message, hint });
   }
-  if ((node.retry?.max_attempts ?? 1) > 1 && execution !== "activity") {
+  // The steps of a node that calls tools are attempted again each.
+  const retries = execution === "activity" || spec.retry.max_attempts > 1;
+  if ((node.retry?.max_attempts ?? 1) > 1 && !retries) {
     const message = "This node is attempted once: retry has no effect";
     const hint = spec.nested || node.type === "subflow" ? "Give the nodes inside it a retry of their own" : undefined;
     problems.add({

@@ -1,0 +1,16 @@
+import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
+import type { AgentPart } from "../../../src/domain/models/agent.ts";
+import type { NodeExecution, NodeOutcome } from "../executor.ts";
+import { createToolCall } from "./call-tool.ts";
+import type { ToolCallDeps } from "./call-tool.ts";
+import { createAgentStep } from "./step.ts";
+import type { AgentStepDeps } from "./step.ts";
+
+/** Executes a part of an `llm` node that calls tools; the workflow puts the parts together. */
+export type AgentExecutor = (execution: NodeExecution<LlmConfig>, part: AgentPart) => Promise<NodeOutcome>;
+
+export function createAgentExecutor(deps: AgentStepDeps & ToolCallDeps): AgentExecutor {
+  const step = createAgentStep(deps);
+  const callTool = createToolCall(deps);
+  return (execution, part) => (part.kind === "step" ? step(execution, part) : callTool(execution, part.call));
+}

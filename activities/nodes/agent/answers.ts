@@ -1,0 +1,62 @@
+import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
+import type { Json } from "../../../src/domain/json.ts";
+import type { ToolAnswer } from "../../../src/domain/models/agent.ts";
+import type { ChatMessage } from "../../../src/domain/models/chat.ts";
+import { loadValue } from "../../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
+import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts";
+import { maskJson } from "../../../src/platform/logging/mask-json.ts";
+import { createMaskValues } from "../../../src/platform/logging/mask-values.ts";
+import type { NodeExecution } from "../executor.ts";
+import { fixedInputs } from "./call-tool.ts";
+import type { OpenCall } from "./conversation.ts";
+
+/** Longest output of a tool that a model is given (characters of JSON); instead of a longer one it is told so. */
+const MAX_OUTPUT_CHARS = 256 * 1024;
+
+/** What came of the calls: for the model, and for the node's value. */
+export async function readAnswers(
+  deps: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
+  execution: NodeExecution<LlmConfig>,
+  open: readonly OpenCall[],
+  answers: readonly ToolAnswer[],
+): Promise<{ readonly messages: readonly ChatMessage[]; readonly made: readonly Json[] }> {
+  const messages: ChatMessage[] = [];
+  const made: Json[] = [];
+  for (const [at, call] of open.entries()) {
+    const { call_id, name, path } = call;
+    const answer = answers[at];
+    if (answer === undefined) throw new Error(`the call ${path} has no answer`);
+    const tooLong = "ref" in answer.output && answer.output.ref.size > MAX_OUTPUT_CHARS ? answer.output.ref.size : null;
+    const output =
+      tooLong === null
+        ? await readOutput(deps, execution, call, answer)
+        : failure("tool_output_too_long", `The tool's output has ${tooLong} bytes. Ask for less at once.`);
+    const failed = answer.failed || tooLong !== null;
+    messages.push({ role: "tool", call_id, name, output, ...(failed ? { failed } : {}) });
+    made.push({ name, arguments: call.arguments, path, failed });
+  }
+  return { messages, made };
+}
+
+/** What a failed call says may quote what the model is not to see. */
+async function readOutput(
+  { blobs, evaluation }: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
+  { org_id, config, scope }: NodeExecution<LlmConfig>,
+  call: OpenCall,
+  answer: ToolAnswer,
+): Promise<Json> {
+  const output = await loadValue(blobs, answer.output);
+  const tool = call.tool === null ? undefined : config.tools?.[call.tool];
+  if (!answer.failed || tool?.type !== "action") return output;
+  return maskJson(output, createMaskValues(textsIn(await fixedInputs(evaluation, org_id, tool, scope))));
+}
+
+function textsIn(value: Json): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+function failure(code: string, message: string): Json {
+  return { error: { code, message } };
+}

@@ -1,0 +1,77 @@
+import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
+import type { LlmTool } from "../../../src/domain/flow/nodes/llm-tools.ts";
+import { liquidInside } from "../../../src/domain/flow/nodes/spec.ts";
+import type { Scope } from "../../../src/domain/flow/plan/types.ts";
+import type { Json, JsonObject } from "../../../src/domain/json.ts";
+import type { AgentCall } from "../../../src/domain/models/agent.ts";
+import type { ExecuteAction } from "../../../src/domain/providers/action-run.ts";
+import { NodeFailure } from "../../../src/domain/runs/failure.ts";
+import { loadValue } from "../../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
+import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts";
+import { redactJson } from "../../../src/platform/logging/redaction.ts";
+import type { NodeExecution, NodeOutcome } from "../executor.ts";
+import type { QueryKnowledge } from "../knowledge.ts";
+import { renderInside } from "../render-inside.ts";
+
+export interface ToolCallDeps {
+  readonly blobs: BlobStore;
+  readonly evaluation: Evaluation;
+  readonly executeAction: ExecuteAction;
+  readonly query: QueryKnowledge;
+}
+
+type ToolCall = (execution: NodeExecution<LlmConfig>, call: AgentCall) => Promise<NodeOutcome>;
+
+/** Makes a call of a tool. What the model said is data: it is never rendered, and it never takes the place of a fixed input. */
+export function createToolCall({ blobs, evaluation, executeAction, query }: ToolCallDeps): ToolCall {
+  return async ({ org_id, config, scope, idempotency_key, signal }, call) => {
+    const given = (await loadValue(blobs, call.arguments)) as JsonObject;
+    const tool = call.tool === null ? undefined : config.tools?.[call.tool];
+    const inputs = { tool: call.name, arguments: given };
+    switch (tool?.type) {
+      case "action":
+      case "mcp": {
+        const fixed = tool.type === "action" ? await fixedInputs(evaluation, org_id, tool, scope) : {};
+        const { outputs, rendered_request } = await executeAction({
+          org_id,
+          provider_id: tool.provider_id,
+          action_id: tool.type === "action" ? tool.action_id : (call.action_id ?? ""),
+          connection_id: tool.connection_id ?? null,
+          inputs: { ...given, ...fixed },
+          rendered: true,
+          idempotency_key,
+          signal,
+        });
+        return { output: outputs, inputs: { ...inputs, request: redactJson(rendered_request) } };
+      }
+      case "knowledge":
+        return {
+          output: textOf(await query(org_id, tool.knowledge_base_id, { ...given, top_k: tool.top_k }, signal)),
+          inputs,
+        };
+      default:
+        throw new NodeFailure("internal_error", `The tool ${call.name} is not called by an activity.`);
+    }
+  };
+}
+
+/** What a model is given of a search: the passages, each with its number and where it comes from. */
+function textOf(answer: Json): JsonObject {
+  const { text } = answer as { readonly text: string };
+  return { text: text === "" ? "Nothing was found." : text };
+}
+
+/** What the flow, and not the model, gives an action; a template's text for what is no string is read as JSON by its schema. */
+export async function fixedInputs(
+  evaluation: Evaluation,
+  orgId: string,
+  { fixed_inputs }: Extract<LlmTool, { type: "action" }>,
+  scope: Scope,
+): Promise<JsonObject> {
+  const templates = liquidInside(fixed_inputs);
+  if (templates.length === 0) return fixed_inputs;
+  const texts = await evaluation.sources(orgId, templates, scope);
+  const rendered = new Map(templates.map(({ source }, at) => [source, texts[at] as string]));
+  return renderInside(fixed_inputs, rendered) as JsonObject;
+}

@@ -1,0 +1,58 @@
+import type { Json, StoredValue } from "../../../src/domain/json.ts";
+import type { AgentCall } from "../../../src/domain/models/agent.ts";
+import type { ToolCall } from "../../../src/domain/models/chat.ts";
+import { createInlineBudget, storeValue } from "../../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
+import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts";
+import type { FoundTool } from "../../../src/services/models/find-tools.ts";
+
+/** Arguments of one step's calls that the workflow carries by value (characters of JSON). */
+const MAX_CARRIED = 128 * 1024;
+const MAX_FAULTS = 10;
+const MAX_FAULT_CHARS = 1000;
+const MAX_NAME = 64;
+
+/** What the model wants called: checked, so that a wrong call is answered and not made. */
+export async function readCalls(
+  { blobs, evaluation }: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
+  orgId: string,
+  tools: readonly FoundTool[],
+  asked: readonly ToolCall[],
+): Promise<AgentCall[]> {
+  const carry = createInlineBudget(blobs, orgId, MAX_CARRIED);
+  const calls: AgentCall[] = [];
+  for (const { name, input } of asked) {
+    const found = tools.find((each) => each.name === name);
+    const fault = found ? await faultOf(evaluation, orgId, found, input) : unknownTool(name, tools);
+    const stored: StoredValue = await carry(await storeValue(blobs, orgId, input));
+    calls.push({
+      name: name.slice(0, MAX_NAME).toWellFormed(),
+      type: found?.type ?? "llm",
+      tool: found?.tool ?? null,
+      ...(found?.action_id === undefined ? {} : { action_id: found.action_id }),
+      arguments: stored,
+      approval: found?.approval ?? false,
+      ...(fault === null
+        ? {}
+        : { refused: { ...fault, message: fault.message.slice(0, MAX_FAULT_CHARS).toWellFormed() } }),
+    });
+  }
+  return calls;
+}
+
+type Refusal = NonNullable<AgentCall["refused"]>;
+
+function unknownTool(name: string, tools: readonly FoundTool[]): Refusal {
+  const names = tools.map((each) => each.name).join(", ");
+  return { code: "unknown_tool", message: `There is no tool ${name.slice(0, MAX_NAME)}. There are: ${names}.` };
+}
+
+async function faultOf(evaluation: Evaluation, orgId: string, tool: FoundTool, input: Json): Promise<Refusal | null> {
+  const code = "invalid_tool_arguments";
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    return { code, message: "The arguments are not a JSON object." };
+  const issues = await evaluation.answer(orgId, tool.input_schema, input);
+  if (issues.length === 0) return null;
+  const faults = issues.slice(0, MAX_FAULTS).map(({ path, message }) => `${path.join(".") || "the whole"}: ${message}`);
+  return { code, message: `The arguments do not fit the tool: ${faults.join("; ")}.` };
+}

@@ -1,0 +1,128 @@
+import { llmSpec } from "../../../src/domain/flow/nodes/llm.ts";
+import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
+import type { Json, JsonObject, StoredValue } from "../../../src/domain/json.ts";
+import { MAX_TOOL_CALLS, ownerOf, toolPath } from "../../../src/domain/models/agent.ts";
+import type { AgentCall, AgentStep, AgentStepPart } from "../../../src/domain/models/agent.ts";
+import type { ChatMessage } from "../../../src/domain/models/chat.ts";
+import { NodeFailure } from "../../../src/domain/runs/failure.ts";
+import { loadValue, storeReference, storeValue } from "../../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
+import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts";
+import type { ModelReply } from "../../../src/services/models/call-model.ts";
+import { findTools } from "../../../src/services/models/find-tools.ts";
+import { answerOnce } from "../../../src/services/models/step-answers.ts";
+import type { Database } from "../../../src/stores/db.ts";
+import { askModel } from "../ask-model.ts";
+import type { AskDeps } from "../ask-model.ts";
+import type { NodeExecution, NodeOutcome } from "../executor.ts";
+import { conversation, outputOf, readAnswer, repairOf, requestOf } from "../llm.ts";
+import { readAnswers } from "./answers.ts";
+import { readCalls } from "./calls.ts";
+import type { Conversation, OpenCall } from "./conversation.ts";
+
+export interface AgentStepDeps extends AskDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly evaluation: Evaluation;
+  readonly limits: { readonly max_input_bytes: number };
+}
+
+type Step = (execution: NodeExecution<LlmConfig>, part: AgentStepPart) => Promise<NodeOutcome>;
+
+/** Asks the model once, and says what it wants called, or what the node's value is. */
+export function createAgentStep({ db, blobs, evaluation, models, texts, limits }: AgentStepDeps): Step {
+  async function begin({ org_id, config, scope }: NodeExecution<LlmConfig>): Promise<Conversation> {
+    const rendered = await evaluation.sources(org_id, llmSpec.expressions(config), scope);
+    return { messages: conversation(config, rendered), replies: [], open: [], made: [], repaired: false };
+  }
+
+  return async (execution, part) => {
+    const { org_id, config, path } = execution;
+    const before =
+      part.conversation === null
+        ? await begin(execution)
+        : ((await loadValue(blobs, part.conversation)) as unknown as Conversation);
+    const answered = await readAnswers({ blobs, evaluation }, execution, before.open, part.answers);
+    const messages = [...before.messages, ...answered.messages];
+    const made = [...before.made, ...answered.made];
+
+    const tools = await findTools(db, org_id, config.tools ?? [], limits);
+    const shown = tools.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
+    const reply = await answerOnce({ db, blobs }, execution, () =>
+      askModel({ models, texts }, execution, {
+        path: ownerOf(path),
+        step: part.step,
+        request: { ...requestOf(config, messages), tools: shown },
+      }),
+    );
+    const replies = [...before.replies, { usage: reply.usage }];
+    const inputs =
+      part.step === 1 ? { inputs: { messages, tools: shown.map(({ name }) => name) } as unknown as Json } : {};
+
+    if (reply.tool_calls.length > 0) {
+      if (part.calls_before + reply.tool_calls.length > MAX_TOOL_CALLS) {
+        const message = `The model has asked for more than ${MAX_TOOL_CALLS} calls of tools. Give it fewer tools, or a narrower question.`;
+        throw new NodeFailure("tool_calls_exhausted", message);
+      }
+      const calls = await readCalls({ blobs, evaluation }, org_id, tools, reply.tool_calls);
+      const open = reply.tool_calls.map(({ call_id, input }, at): OpenCall => ({
+        call_id,
+        name: calls[at]?.name ?? "",
+        tool: calls[at]?.tool ?? null,
+        path: toolPath(ownerOf(path), part.calls_before + at),
+        arguments: input,
+      }));
+      const said: ChatMessage = {
+        role: "assistant",
+        content: reply.text,
+        tool_calls: reply.tool_calls.map((call) => ({ ...call, input: asObject(call.input) })),
+      };
+      return goOn(
+        org_id,
+        reply,
+        { messages: [...messages, said], replies, open, made, repaired: before.repaired },
+        calls,
+        inputs,
+      );
+    }
+
+    let json: Json = null;
+    if (config.schema !== undefined) {
+      const read = await readAnswer(evaluation, org_id, config.schema, reply.text);
+      if ("fault" in read) {
+        if (before.repaired) {
+          const message = `The model's answer breaks the node's schema. ${read.fault}`;
+          throw new NodeFailure("model_answer_invalid", message, { retryable: true, upstream: true });
+        }
+        const asked = [...messages, ...repairOf(reply.text, read.fault)];
+        return goOn(org_id, reply, { messages: asked, replies, open: [], made, repaired: true }, [], inputs);
+      }
+      ({ json } = read);
+    }
+    const value = await storeValue(blobs, org_id, outputOf([...replies.slice(0, -1), reply], json, made));
+    const last: AgentStep = { conversation: { v: null }, calls: [], value };
+    return { output: shownReply(reply), carried: { v: last as unknown as Json }, ...inputs };
+  };
+
+  async function goOn(
+    orgId: string,
+    reply: ModelReply,
+    said: Conversation,
+    calls: readonly AgentCall[],
+    inputs: Pick<NodeOutcome, "inputs">,
+  ): Promise<NodeOutcome> {
+    const reference: StoredValue = await storeReference(blobs, orgId, JSON.stringify(said));
+    const step: AgentStep = { conversation: reference, calls };
+    return { output: shownReply(reply), carried: { v: step as unknown as Json }, ...inputs };
+  }
+}
+
+/** Both protocols send arguments that cannot be read back as an object only. */
+function asObject(input: Json): Json {
+  return typeof input === "object" && input !== null && !Array.isArray(input) ? input : { invalid: input };
+}
+
+function shownReply({ text, tool_calls, finish_reason, usage, model }: ModelReply): JsonObject {
+  const calls = tool_calls.map(({ name, input }) => ({ name, arguments: input }));
+  return { text, tool_calls: calls, finish_reason, usage: { ...usage }, model };
+}

@@ -1,0 +1,33 @@
+import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
+import { writesText } from "../../src/domain/flow/plan/streamed-outputs.ts";
+import type { ModelCall, ModelCaller, ModelReply } from "../../src/services/models/call-model.ts";
+import type { TextWriter } from "../../src/services/runs/write-texts.ts";
+import { accountOf } from "./account.ts";
+import type { NodeExecution } from "./executor.ts";
+
+export interface AskDeps {
+  readonly models: ModelCaller;
+  readonly texts: TextWriter;
+}
+
+/** Asks the model of an `llm` node at a step of its conversation; those who watch the run see the answer grow. */
+export async function askModel(
+  { models, texts }: AskDeps,
+  execution: NodeExecution<LlmConfig>,
+  question: Pick<ModelCall, "path" | "step" | "request">,
+): Promise<ModelReply> {
+  const { run_id, config } = execution;
+  const account = { ...accountOf(execution), run_id, path: question.path };
+  const { step } = question;
+  const shown = execution.may_show && writesText("llm", config) ? texts.open({ ...account, step }) : null;
+  try {
+    return await models.call({
+      ...account,
+      ...question,
+      fallback_models: config.fallback_models,
+      ...(shown && { onText: shown.write }),
+    });
+  } finally {
+    await shown?.close();
+  }
+}

@@ -1,0 +1,110 @@
+import { z } from "zod";
+import { jsonValueSchema } from "../../json-schema.ts";
+import { knowledgeQuerySchema } from "../../knowledge/query.ts";
+import { liquidInside, type ConfigFault, type Expression, type NodeReference } from "./spec.ts";
+
+/** Tools that a node may list; a provider's actions by `mcp` are one. */
+const MAX_LISTED_TOOLS = 64;
+
+const common = {
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/)
+    .exactOptional()
+    .describe("What the model calls it"),
+  approval: z.boolean().default(false).describe("A person decides before it is called"),
+};
+const connection_id = z.uuid().toLowerCase().exactOptional().describe("The credential that it is done with");
+
+const actionTool = z.strictObject({
+  type: z.literal("action"),
+  provider_id: z.string().min(1).max(200).describe("GET /v2/providers lists them"),
+  action_id: z.string().min(1).max(200).describe("One of the provider's actions"),
+  connection_id,
+  fixed_inputs: z
+    .record(z.string().min(1).max(200), jsonValueSchema)
+    .default({})
+    .describe("Inputs that the model neither sees nor chooses; Liquid in every string"),
+  ...common,
+});
+
+const knowledgeTool = z.strictObject({
+  type: z.literal("knowledge"),
+  knowledge_base_id: z.uuid().toLowerCase().describe("The knowledge base that is searched"),
+  top_k: knowledgeQuerySchema.shape.top_k,
+  ...common,
+});
+
+const subflowTool = z.strictObject({
+  type: z.literal("subflow"),
+  project_id: z.string().min(1).max(64).toLowerCase().describe("The project whose flow is run"),
+  version: z
+    .int()
+    .min(-1)
+    .refine((version) => version !== 0, "Versions count from 1; -1 is the published one")
+    .default(-1),
+  description: z.string().min(1).max(1024).exactOptional().describe("What it is for; default the project's"),
+  ...common,
+});
+
+const mcpTool = z.strictObject({
+  type: z.literal("mcp"),
+  provider_id: z.string().min(1).max(200).describe("The imported provider whose actions are tools"),
+  only: z.array(z.string().min(1).max(200)).min(1).max(128).exactOptional().describe("Some of them; default all"),
+  connection_id,
+  ...common,
+});
+
+const toolSchema = z.discriminatedUnion("type", [actionTool, knowledgeTool, subflowTool, mcpTool]);
+export type LlmTool = z.infer<typeof toolSchema>;
+
+export const toolsConfig = z.array(toolSchema).min(1).max(MAX_LISTED_TOOLS);
+
+/** What the tools of a node need to be there. */
+export function toolReferences(tools: readonly LlmTool[]): NodeReference[] {
+  return tools.flatMap((tool, at) =>
+    referencesOf(tool).map((each) => ({ ...each, path: ["tools", at, ...each.path] })),
+  );
+}
+
+function referencesOf(tool: LlmTool): NodeReference[] {
+  switch (tool.type) {
+    case "knowledge":
+      return [{ kind: "knowledge_base", id: tool.knowledge_base_id, path: ["knowledge_base_id"] }];
+    case "subflow":
+      return [{ kind: "project", id: tool.project_id, version: tool.version, path: ["project_id"] }];
+    case "action":
+    case "mcp": {
+      const { provider_id } = tool;
+      const actions =
+        tool.type === "action"
+          ? [{ id: tool.action_id, path: ["action_id"] }]
+          : (tool.only ?? []).map((id, at) => ({ id, path: ["only", at] }));
+      return [
+        { kind: "provider", id: provider_id, path: ["provider_id"] },
+        ...actions.map(({ id, path }): NodeReference => ({ kind: "action", id: `${provider_id}/${id}`, path })),
+        ...(tool.connection_id === undefined
+          ? []
+          : [{ kind: "connection" as const, id: tool.connection_id, path: ["connection_id"] }]),
+      ];
+    }
+    default:
+      return tool satisfies never;
+  }
+}
+
+/** The templates in what the model does not choose. */
+export function toolExpressions(tools: readonly LlmTool[]): Expression[] {
+  return tools.flatMap((tool, at) =>
+    tool.type === "action" ? liquidInside(tool.fixed_inputs, "tools", at, "fixed_inputs") : [],
+  );
+}
+
+/** Two tools that a model could not tell apart. */
+export function toolFaults(tools: readonly LlmTool[]): ConfigFault[] {
+  return tools.flatMap(({ name }, at) => {
+    const isTaken = name !== undefined && tools.findIndex((each) => each.name === name) < at;
+    const message = `Another tool is called ${name} already`;
+    return isTaken ? [{ path: ["tools", at, "name"], severity: "error", message }] : [];
+  });
+}

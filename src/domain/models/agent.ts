@@ -1,0 +1,97 @@
+import type { NodeKind } from "../flow/plan/types.ts";
+import type { JsonObject, StoredValue } from "../json.ts";
+
+/** Calls of tools that one node may make in all its steps. */
+export const MAX_TOOL_CALLS = 200;
+/** Tools that a model is shown at once. */
+export const MAX_TOOLS = 128;
+
+/** What an activity does for a node that calls tools: asks the model, or makes one call. */
+export type AgentPart = AgentStepPart | ToolCallPart;
+
+export interface AgentStepPart {
+  readonly kind: "step";
+  /** From 1. */
+  readonly step: number;
+  /** What has been said so far; null at the first step. */
+  readonly conversation: StoredValue | null;
+  /** What came of the calls that the model made last, in their order. */
+  readonly answers: readonly ToolAnswer[];
+  /** Calls of the steps before. */
+  readonly calls_before: number;
+}
+
+export interface ToolCallPart {
+  readonly kind: "tool";
+  readonly call: AgentCall;
+}
+
+/** A call that the model has made. */
+export interface AgentCall {
+  /** What the model calls the tool. */
+  readonly name: string;
+  /** The kind of node that does the same work. */
+  readonly type: NodeKind;
+  /** Position among the node's `tools`; null where there is no such tool. */
+  readonly tool: number | null;
+  /** Of a tool that stands for several actions. */
+  readonly action_id?: string;
+  readonly arguments: StoredValue;
+  /** Whether a person decides first. */
+  readonly approval: boolean;
+  /** Why it is not made. */
+  readonly refused?: { readonly code: string; readonly message: string };
+}
+
+/** What came of a call: the tool's output, or `{error: {code, message}}`. */
+export interface ToolAnswer {
+  readonly output: StoredValue;
+  readonly failed: boolean;
+}
+
+/** What came of a step. */
+export interface AgentStep {
+  readonly conversation: StoredValue;
+  readonly calls: readonly AgentCall[];
+  /** The node's value, where this was the last step. */
+  readonly value?: StoredValue;
+}
+
+/** Where the n-th call of a node stands in its run, from 0; and its n-th step, from 1. */
+export const toolPath = (path: string, index: number): string => `${path}/tools[${index}]`;
+export const stepPath = (path: string, step: number): string => `${path}/steps[${step - 1}]`;
+
+/** The path of the node that a step or a call belongs to. */
+export function ownerOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/"));
+}
+
+/** A text as the name of a tool, as both protocols take it. */
+export function toolName(text: string): string {
+  const name = text.replaceAll(/[^A-Za-z0-9_-]+/g, "_").replaceAll(/^_+|_+$/g, "");
+  return name === "" ? "tool" : name.slice(0, 64);
+}
+
+/** Names that are all different: those that were chosen stay, the others get a number where they are taken. */
+export function distinctNames(wanted: ReadonlyArray<{ readonly name: string; readonly chosen: boolean }>): string[] {
+  const taken = new Set(wanted.filter(({ chosen }) => chosen).map(({ name }) => name));
+  return wanted.map(({ name, chosen }) => {
+    if (chosen) return name;
+    let free = name;
+    for (let n = 2; taken.has(free); n += 1) free = `${name.slice(0, 60)}_${n}`;
+    taken.add(free);
+    return free;
+  });
+}
+
+/** The schema of an object without some of its members, as it is shown to who may not choose them. */
+export function withoutMembers(schema: JsonObject, names: readonly string[]): JsonObject {
+  if (names.length === 0) return schema;
+  const properties = (schema["properties"] ?? {}) as JsonObject;
+  const required = (schema["required"] ?? []) as readonly string[];
+  return {
+    ...schema,
+    properties: Object.fromEntries(Object.entries(properties).filter(([name]) => !names.includes(name))),
+    required: required.filter((name) => !names.includes(name)),
+  };
+}

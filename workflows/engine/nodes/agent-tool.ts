@@ -1,0 +1,111 @@
+import { isCancellation, workflowInfo } from "@temporalio/workflow";
+import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
+import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
+import { jsonLength } from "../../../src/domain/json.ts";
+import type { Json, StoredValue } from "../../../src/domain/json.ts";
+import { toolPath } from "../../../src/domain/models/agent.ts";
+import type { AgentCall, ToolAnswer } from "../../../src/domain/models/agent.ts";
+import type { RunError } from "../../../src/domain/runs/run.ts";
+import { NodeFailed, toRunError } from "../failure.ts";
+import { address } from "../frame.ts";
+import type { Frame } from "../frame.ts";
+import { nodeUuid7 } from "../ids.ts";
+import { runActivity } from "./activity.ts";
+import { notePart } from "./agent-record.ts";
+import type { PartReport } from "./agent-record.ts";
+import { runChild } from "./subflow.ts";
+
+/** Longest arguments that a person is shown to decide on (characters of JSON): all of them are. */
+const MAX_SHOWN_CHARS = 48 * 1024;
+
+/**
+ * Makes a call, once a person has agreed where one must. A call that fails, or is not made, is an answer to the model; a fault of
+ * the service itself is none.
+ */
+export async function callTool(frame: Frame, node: PlanNode, call: AgentCall, index: number): Promise<ToolAnswer> {
+  const path = toolPath(address(frame, node).path, index);
+  const startedAt = new Date(Date.now()).toISOString();
+  const note = (what: Pick<PartReport, "state" | "value" | "error">): void => {
+    const inputs = "v" in call.arguments ? { inputs: { tool: call.name, arguments: call.arguments.v } } : {};
+    notePart(frame, node, { type: call.type, path, startedAt, ...inputs, ...what });
+  };
+  const failed = (error: RunError, isRecorded: boolean): ToolAnswer => {
+    if (!isRecorded) note({ state: "FAILED", error });
+    const { code, message, retryable } = error;
+    return { output: { v: { error: { code, message, retryable } } }, failed: true };
+  };
+  const refused = (code: string, message: string): ToolAnswer =>
+    failed({ code, message, node_id: node.id, path, attempt: 1, retryable: false }, false);
+
+  if (call.refused) return refused(call.refused.code, call.refused.message);
+  try {
+    if (call.approval) {
+      const shown = "v" in call.arguments ? call.arguments.v : null;
+      if (shown === null || jsonLength(shown) > MAX_SHOWN_CHARS)
+        return refused(
+          "arguments_too_long",
+          "A person decides on this call, and its arguments are too long to be shown.",
+        );
+      note({ state: "PAUSED" });
+      const rejected = await askPerson(frame, node, call, path, shown);
+      if (rejected !== null) return refused("tool_call_rejected", rejected);
+    }
+    if (call.type !== "subflow")
+      return { output: await runActivity(frame, node, path, () => undefined, { kind: "tool", call }), failed: false };
+    note({ state: "RUNNING" });
+    const value = await runTool(frame, node, call, path);
+    note({ state: "COMPLETED", value });
+    return { output: value, failed: false };
+  } catch (error) {
+    const known = toRunError(error, { node_id: node.id, path }, 1);
+    if (!known) {
+      if (isCancellation(error)) note({ state: "CANCELLED" });
+      throw error;
+    }
+    if (known.error.code === "internal_error") throw error;
+    return failed(known.error, error instanceof NodeFailed && error.recordedAt === path);
+  }
+}
+
+/** Runs another project's flow; the arguments are its inputs. */
+async function runTool(frame: Frame, node: PlanNode, call: AgentCall, path: string): Promise<StoredValue> {
+  const tool = (node.config as unknown as LlmConfig).tools?.[call.tool ?? -1];
+  if (tool?.type !== "subflow") throw new Error(`the tool ${call.name} is no flow`);
+  const { project_id, version } = tool;
+  return runChild(frame, node, { path, inputs: call.arguments, called: { project_id, version } });
+}
+
+/** Pauses the run until somebody decides; null where the call may be made, else what the model is told. */
+async function askPerson(
+  frame: Frame,
+  node: PlanNode,
+  call: AgentCall,
+  path: string,
+  shown: Json,
+): Promise<string | null> {
+  const { ctx } = frame;
+  const pause_id = nodeUuid7(ctx.identity.run_id, path);
+  const answer = await ctx.pauses.wait(
+    {
+      pause_id,
+      workflow_id: workflowInfo().workflowId,
+      node_id: node.id,
+      path,
+      kind: "approval",
+      message: `The model of ${node.name ?? node.id} wants to call ${call.name}.`,
+      data: { tool: call.name, arguments: shown },
+      form: null,
+      actions: [{ id: "approve" }, { id: "reject" }],
+      required_approvals: 1,
+      expires_at: null,
+      on_timeout: "fail",
+      shown_in: (ctx.input.parent?.runs ?? []).map(({ run_id, prefix }) => ({ run_id, path: prefix + path })),
+    },
+    null,
+  );
+  ctx.record.pauseTaken(pause_id);
+  // Written at once: as long as the record does not say that the answer has arrived, the sweeper sends it again.
+  await ctx.record.flush();
+  if (answer?.action === "approve") return null;
+  return `A person has rejected this call${answer?.comment ? `: ${answer.comment}` : "."}`;
+}

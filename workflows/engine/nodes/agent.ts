@@ -1,0 +1,80 @@
+import { CancellationScope, isCancellation } from "@temporalio/workflow";
+import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
+import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
+import type { Json, StoredValue } from "../../../src/domain/json.ts";
+import { stepPath } from "../../../src/domain/models/agent.ts";
+import type { AgentCall, AgentStep, AgentStepPart, ToolAnswer } from "../../../src/domain/models/agent.ts";
+import { NodeFailure } from "../../../src/domain/runs/failure.ts";
+import { NodeFailed } from "../failure.ts";
+import { address } from "../frame.ts";
+import type { Frame } from "../frame.ts";
+import { runActivity } from "./activity.ts";
+import { callTool } from "./agent-tool.ts";
+import { notePart } from "./agent-record.ts";
+import type { Executor } from "./executor.ts";
+
+/**
+ * An `llm` node with tools: the model is asked, what it wants called is called, side by side, and it is asked again with what
+ * came of that, until it answers. Each step and each call is an activity, or a run, of its own: what has ended is not done again,
+ * whichever process dies.
+ */
+export const executeAgent: Executor = async (frame, node, interpreter) => {
+  const { max_steps } = node.config as unknown as LlmConfig;
+  interpreter.announce();
+  let conversation: StoredValue | null = null;
+  let answers: readonly ToolAnswer[] = [];
+  let made = 0;
+  for (let step = 1; step <= max_steps; step += 1) {
+    const part: AgentStepPart = { kind: "step", step, conversation, answers, calls_before: made };
+    const outcome = await runStep(frame, node, part, (attempt) => interpreter.onAttempt(attempt));
+    if (outcome.value) return { value: outcome.value };
+    // What the last step wants called would be called for nobody.
+    if (step < max_steps) answers = await callTools(frame, node, outcome.calls, made);
+    made += outcome.calls.length;
+    ({ conversation } = outcome);
+  }
+  throw new NodeFailure(
+    "tool_steps_exhausted",
+    `The model has not answered within ${max_steps} steps. Give the node more max_steps, fewer tools, or a narrower question.`,
+  );
+};
+
+async function runStep(
+  frame: Frame,
+  node: PlanNode,
+  part: AgentStepPart,
+  onAttempt: (attempt: number) => void,
+): Promise<AgentStep> {
+  const { path } = address(frame, node);
+  const at = stepPath(path, part.step);
+  const startedAt = new Date(Date.now()).toISOString();
+  try {
+    const result = await runActivity(frame, node, at, onAttempt, part);
+    return ("v" in result ? result.v : null) as unknown as AgentStep & Json;
+  } catch (error) {
+    // What fails is the node.
+    if (error instanceof NodeFailed) throw new NodeFailed({ ...error.error, path });
+    if (isCancellation(error)) notePart(frame, node, { type: node.type, path: at, startedAt, state: "CANCELLED" });
+    throw error;
+  }
+}
+
+/** Makes calls side by side; one that fails is an answer. Throws where the run is cancelled, or the service itself has failed. */
+async function callTools(
+  frame: Frame,
+  node: PlanNode,
+  calls: readonly AgentCall[],
+  before: number,
+): Promise<readonly ToolAnswer[]> {
+  const scope = new CancellationScope();
+  return scope.run(async () => {
+    const made = calls.map((call, at) => callTool(frame, node, call, before + at));
+    try {
+      return await Promise.all(made);
+    } catch (error) {
+      scope.cancel();
+      await Promise.allSettled(made);
+      throw error;
+    }
+  });
+}
