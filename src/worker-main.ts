@@ -254,6 +254,7 @@ const syncActivities = createSyncActivities({
   logger,
   resources,
   syncs,
+  connections,
   guardedFetch,
   version: VERSION,
   maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,

@@ -1,10 +1,15 @@
 import { Context } from "@temporalio/activity";
+import { readBucketSource } from "../../src/domain/knowledge/bucket-source.ts";
 import type { SyncInput, SyncStep } from "../../src/domain/knowledge/sync.ts";
 import { recordSyncEnd } from "../../src/services/knowledge/sync.ts";
+import { createBucketSource } from "../../src/services/knowledge/sources/bucket.ts";
+import type { CallBuckets } from "../../src/services/knowledge/sources/bucket.ts";
 import { createSiteClient } from "../../src/services/knowledge/sources/site-client.ts";
 import type { SiteClient, SiteDeps } from "../../src/services/knowledge/sources/site-client.ts";
 import type { KnowledgeSource } from "../../src/services/knowledge/sources/source.ts";
 import { createWebsiteSource } from "../../src/services/knowledge/sources/website.ts";
+import { bucketsOf, noted } from "../../src/services/providers/remote-buckets.ts";
+import type { ConnectionResolver, ResolvedConnection } from "../../src/services/providers/resolve-connection.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { findKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
 import type { KnowledgeBaseRow } from "../../src/stores/knowledge/knowledge-bases.ts";
@@ -13,6 +18,7 @@ import type { SyncWork } from "../../src/stores/knowledge/syncs.ts";
 
 export interface SyncStepDeps extends SiteDeps {
   readonly db: Database;
+  readonly connections: ConnectionResolver;
 }
 
 /** How often a step says that it lives, and looks whether it is still wanted (ms). */
@@ -41,7 +47,7 @@ class NotWanted extends Error {}
  * error is thrown, for Temporal to try again.
  */
 export async function takeSyncStep(
-  { db, ...site }: SyncStepDeps,
+  { db, connections, ...site }: SyncStepDeps,
   input: SyncInput,
   work: (scene: SyncScene) => Promise<SyncStep>,
 ): Promise<SyncStep> {
@@ -69,7 +75,14 @@ export async function takeSyncStep(
   }, WATCH_MS);
   const until = Date.now() + STEP_MS;
   const client = createSiteClient(site);
-  const sources = base.website_sources.map((source) => createWebsiteSource(source, client));
+  const callBuckets = bucketCaller(connections, site.guardedFetch, base);
+  // In this order: the numbers of a sync's sources are positions in it.
+  const sources = [
+    ...base.website_sources.map((source) => createWebsiteSource(source, client)),
+    ...base.connection_source_ids
+      .flatMap((text) => readBucketSource(text) ?? [])
+      .map((source) => createBucketSource(source, callBuckets, site.maxBytes)),
+  ];
   try {
     return await work({ sync, base, sources, site: client, signal, isLate: () => Date.now() > until });
   } catch (error) {
@@ -84,4 +97,18 @@ export async function takeSyncStep(
     await db.orgTransaction(org_id, (connection) => recordSyncEnd(connection, input, "cancelled", null));
     return "stop";
   }
+}
+
+/** The credential is opened when it is needed first, once a step. */
+function bucketCaller(
+  connections: ConnectionResolver,
+  guardedFetch: SiteDeps["guardedFetch"],
+  { org_id, connection_id }: KnowledgeBaseRow,
+): CallBuckets {
+  let resolved: Promise<ResolvedConnection> | undefined;
+  return async (call) => {
+    resolved ??= connections.resolve(org_id, connection_id ?? "");
+    const connection = await resolved;
+    return await noted(connection, call(bucketsOf({ guardedFetch }, connection)));
+  };
 }

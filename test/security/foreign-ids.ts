@@ -31,7 +31,7 @@ const PLAIN: Ids = {
   "streamDeployedFlow.user_id": HANDLE,
   // A node of the run, which is scored.
   "listRunScores.node_id": "approval-0",
-  // A knowledge base takes no connection yet, whoever's it is.
+  // Of another organisation it is refused as one that is not there is (test/api/knowledge/bucket.test.ts).
   "createKnowledgeBase.connection_id": "0197f0a0-0000-7000-8000-000000000000",
   "changeKnowledgeBase.connection_id": "0197f0a0-0000-7000-8000-000000000000",
   connection_source_ids: "bucket/prefix",

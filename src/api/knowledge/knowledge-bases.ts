@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { invalid } from "../../domain/errors.ts";
 import { cronProblem } from "../../domain/knowledge/cron.ts";
 import { indexingParamsInputSchema } from "../../domain/knowledge/knowledge-base.ts";
 import { metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
@@ -36,8 +35,11 @@ const MAX_CONNECTION_SOURCES = 100;
 const params = z.object({ knowledge_base_id: pathId("knowledge base") });
 const name = z.string().trim().min(1).max(200);
 const description = z.string().max(10_000);
-const connectionId = z.uuid().nullable().describe("The connection that its files come from.");
-const connectionSourceIds = z.array(z.string().min(1).max(1000)).max(MAX_CONNECTION_SOURCES);
+const connectionId = z.uuid().nullable().describe("The connection of provider s3 that its files come from.");
+const connectionSourceIds = z
+  .array(z.string().min(1).max(1000))
+  .max(MAX_CONNECTION_SOURCES)
+  .describe("Where in its buckets, as bucket/prefix: every object whose name begins with the prefix.");
 const websiteSource = websiteSourceSchema.superRefine(
   ({ source_type, original_search_term, selected_resources }, context) => {
     if (source_type === "sitemap" && siteAddress(original_search_term) === null) {
@@ -142,6 +144,11 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
           indexing_params: { chunker_params: { chunk_size: 1000, chunk_overlap: 200, chunker_type: "sentence" } },
           user_metadata_schema: SCHEMA_EXAMPLE,
         },
+        bucket: {
+          name: "Files",
+          connection_id: "0197f0a0-0000-7000-8000-000000000000",
+          connection_source_ids: ["documents/handbook/"],
+        },
         website: {
           name: "Documentation",
           website_sources: [{ source_type: "sitemap", original_search_term: "https://example.com/" }],
@@ -165,7 +172,6 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
         principal: { org_id },
         newId,
       }) {
-        requireNoConnection(members);
         const knowledge_base_id = newId();
         const base = await createKnowledgeBase(
           { database: db, knowledge },
@@ -245,10 +251,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
           knowledge_base_id,
           change,
           settings,
-          (found) => {
-            requireMatch(headers["if-match"], revisionTag(found.revision));
-            requireNoConnection(body);
-          },
+          (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
         );
         if (schedule !== undefined) await followSchedule(deps, org_id, knowledge_base_id);
         return shown(base);
@@ -315,15 +318,4 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       },
     }),
   ];
-}
-
-/** Throws 422 for a connection: no organisation has any. */
-function requireNoConnection(body: {
-  readonly connection_id?: string | null | undefined;
-  readonly connection_source_ids?: readonly string[] | undefined;
-}): void {
-  if (body.connection_id != null) throw invalid(["body", "connection_id"], "There is no such connection");
-  if ((body.connection_source_ids ?? []).length > 0) {
-    throw invalid(["body", "connection_source_ids"], "Sources of a connection need a connection_id");
-  }
 }

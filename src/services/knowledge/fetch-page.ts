@@ -44,7 +44,7 @@ export async function fetchPage(
   { guardedFetch, version, maxBytes }: PageDeps,
   { url, known, signal }: { readonly url: string; readonly known: PageVersion | null; readonly signal: AbortSignal },
 ): Promise<PageAnswer> {
-  const headers = {
+  const asked = {
     accept: ACCEPT,
     "user-agent": `Millrace/${version}`,
     ...(known?.etag == null ? {} : { "if-none-match": known.etag }),
@@ -52,7 +52,7 @@ export async function fetchPage(
   };
   let response: GuardedResponse;
   try {
-    response = await guardedFetch.fetch({ url, headers, limits: { responseBytes: maxBytes }, signal });
+    response = await guardedFetch.fetch({ url, headers: asked, limits: { responseBytes: maxBytes }, signal });
   } catch (error) {
     throw asResourceFailure(error);
   }
@@ -66,10 +66,20 @@ export async function fetchPage(
     if (status === 404 || status === 410) return { outcome: "missing", error };
     throw error;
   }
-  if (body.length === 0) throw new ResourceFailure("document_empty", "The address answers with an empty body.");
-  const declared = response.headers["content-type"] ?? null;
   // The name in an address says little (page.php, /download), so content and declared type decide.
-  const mime = detectMime(null, declared, body);
+  return fetchedPage({ url: response.url, name: null, headers: response.headers, body });
+}
+
+/** What was read, with its type: of a file also by its name. Throws ResourceFailure where nothing of that type can be read. */
+export function fetchedPage({
+  url,
+  name,
+  headers,
+  body,
+}: Pick<GuardedResponse, "url" | "headers" | "body"> & { readonly name: string | null }): FetchedPage {
+  if (body.length === 0) throw new ResourceFailure("document_empty", "The address answers with an empty body.");
+  const declared = headers["content-type"] ?? null;
+  const mime = detectMime(name, declared, body);
   if (!isSupportedMime(mime) && !isImageMime(mime)) {
     const message = `Files of type ${mime} cannot be read. Supported: ${SUPPORTED_MIME_TYPES.join(", ")}.`;
     throw new ResourceFailure("unsupported_type", message);
@@ -77,12 +87,12 @@ export async function fetchPage(
   const charset = charsetIn(declared ?? "");
   return {
     outcome: "fetched",
-    url: response.url,
+    url,
     body,
     content_hash: createHash("sha256").update(body).digest("hex"),
     content_mime: charset === null ? mime : `${mime}; charset=${charset}`,
-    etag: validator(response.headers["etag"]),
-    last_modified: validator(response.headers["last-modified"]),
+    etag: validator(headers["etag"]),
+    last_modified: validator(headers["last-modified"]),
   };
 }
 

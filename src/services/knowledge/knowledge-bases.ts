@@ -14,6 +14,7 @@ import type {
   KnowledgeBaseRow,
   NewKnowledgeBase,
 } from "../../stores/knowledge/knowledge-bases.ts";
+import { requireConnectionSources } from "./connection-sources.ts";
 import type { Knowledge } from "./open-knowledge.ts";
 
 const KNOWLEDGE_BASE = "knowledge base";
@@ -39,6 +40,7 @@ export async function createKnowledgeBase(
   const params = withSettings(indexingParamsSchema.parse({ embedding_params }), settings);
   await requireUsable(knowledge, base.org_id, params, settings);
   return await database.orgTransaction(base.org_id, async (db) => {
+    await requireConnectionSources(db, base);
     if (await insertKnowledgeBase(db, { ...base, indexing_params: params })) await beginIndex(db, base, params);
     return requireKnowledgeBase(db, base.knowledge_base_id);
   });
@@ -61,6 +63,9 @@ export async function changeKnowledgeBase(
     const found = await requireKnowledgeBase(db, knowledgeBaseId);
     check(found);
     if (settings === undefined && Object.values(change).every((member) => member === undefined)) return found;
+    const { connection_id = found.connection_id, connection_source_ids = found.connection_source_ids } = change;
+    if (change.connection_id !== undefined || change.connection_source_ids !== undefined)
+      await requireConnectionSources(db, { connection_id, connection_source_ids });
     const params = settings === undefined ? undefined : withSettings(found.indexing_params, settings);
     if (params !== undefined) await requireUsable(knowledge, orgId, params, settings ?? {});
     const all = params === undefined ? change : { ...change, indexing_params: params };

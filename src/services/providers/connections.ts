@@ -11,6 +11,7 @@ import {
   updateConnection,
 } from "../../stores/providers/connections.ts";
 import type { ConnectionRow } from "../../stores/providers/connections.ts";
+import { refuseWhileSource } from "../knowledge/connection-sources.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
 import { requireCredential, requireScheme, sealCredential } from "./credentials.ts";
 import { findProvider } from "./providers.ts";
@@ -86,12 +87,13 @@ export async function changeConnection(
   });
 }
 
-/** Throws 404 where there is none, 409 `in_use` while a published flow uses it. */
+/** Throws 404 where there is none, 409 `in_use` while a published flow or a knowledge base uses it. */
 export async function deleteConnection(db: Database, orgId: string, connectionId: string): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
     // Locked before the look at flows: none is published with it in between.
     if ((await lockConnection(connection, connectionId)) === null) throw notFound(CONNECTION);
     await refuseWhileUsed(connection, "connection", connectionId);
+    await refuseWhileSource(connection, connectionId);
     if (!(await removeConnection(connection, connectionId))) throw notFound(CONNECTION);
   });
 }

@@ -142,6 +142,22 @@ export async function holdKnowledgeBases(db: Db, knowledgeBaseIds: readonly stri
   return rows.map((row) => row.knowledge_base_id);
 }
 
+/** Knowledge bases that take documents from a connection. */
+export async function basesOfConnection(
+  db: Db,
+  connectionId: string,
+  limit: number,
+): Promise<{ readonly knowledge_base_id: string; readonly name: string }[]> {
+  return db.query<{ knowledge_base_id: string; name: string }>(
+    {
+      name: "knowledge_bases_of_connection",
+      text: `select knowledge_base_id, name from knowledge_bases
+        where org_id = current_org() and connection_id = $1::uuid and deleted_at is null order by knowledge_base_id limit $2::int`,
+    },
+    [connectionId, limit],
+  );
+}
+
 /** A page of the organisation's knowledge bases. */
 export async function listKnowledgeBases(db: Db, page: Keyset): Promise<KnowledgeBaseRow[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
