@@ -18,6 +18,7 @@ import {
   scoreRows,
 } from "../src/services/evals/run-experiment.ts";
 import type { RunExperimentDeps } from "../src/services/evals/run-experiment.ts";
+import { checkAlert, scoreTaken } from "../src/services/evals/watch-monitor.ts";
 import type { RunFeed } from "../src/stores/runs/run-feed.ts";
 import type {
   EvalActivities,
@@ -232,6 +233,8 @@ export function createEvalActivities(
     scoreRows: (input) => long(() => scoreRows(deps, input, signal())),
     scoreExperiment: (input) => long(() => scoreExperiment(deps, input, signal())),
     exportExperiment: (input) => long(() => exportExperiment(deps, input)),
+    scoreTaken: (input) => long(() => scoreTaken(deps, input, signal())),
+    checkAlert: (input) => long(() => checkAlert(deps, input)),
     endExperiment: (input) => long(() => endExperiment(deps, input)),
   };
   return observeFailures(activities, deps.onFailure);

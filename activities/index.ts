@@ -18,6 +18,7 @@ import type {
 } from "../src/domain/runs/run-report.ts";
 import type { IngestInput } from "../src/domain/documents/document.ts";
 import type { ExperimentJobInput, ExperimentLanes, LaneInput, LaneRow } from "../src/domain/evals/experiment.ts";
+import type { WatchInput } from "../src/domain/evals/monitor.ts";
 import type { ImportInput } from "../src/domain/evals/import.ts";
 import type { IngestStep, ResourceInput } from "../src/domain/knowledge/ingest.ts";
 import type { SyncInput, SyncStep } from "../src/domain/knowledge/sync.ts";
@@ -98,6 +99,10 @@ export interface EvalActivities {
   /** Scores again what has been run. */
   scoreExperiment(input: ExperimentJobInput): Promise<void>;
   exportExperiment(input: ExperimentJobInput): Promise<void>;
+  /** Scores the next runs that a monitor has taken; `more`: there may be others. */
+  scoreTaken(input: WatchInput): Promise<{ more: boolean }>;
+  /** Looks whether the alert of a monitor has changed, and tells so. */
+  checkAlert(input: WatchInput): Promise<void>;
   /** Ends a job, and but for an export the experiment with it. */
   endExperiment(input: ExperimentJobInput & { cancelled: boolean; failure: string | null }): Promise<void>;
 }

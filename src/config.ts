@@ -233,6 +233,20 @@ export const environmentSchema = z.object({
   MILLRACE_RUN_RETENTION_DAYS: int(1, 36_500)
     .optional()
     .describe("Days after its end that a run is kept with its nodes, events and values; unset, for ever"),
+  MILLRACE_MAX_MONITORS: int(0, 10_000).default(20).describe("Monitors of evals that an organisation may have"),
+  MILLRACE_MAX_MONITOR_EVALUATORS: int(1, 50).default(10).describe("Evaluators of a monitor"),
+  MILLRACE_MONITOR_RUNS_PER_HOUR: int(1, 100_000)
+    .default(1000)
+    .describe("Runs of an hour that a monitor may have scored: the most that its max_per_hour can be"),
+  MILLRACE_MONITOR_MIN_WINDOW_SECONDS: int(1, 86_400)
+    .default(300)
+    .describe("Shortest window of a condition of a monitor's alert"),
+  MILLRACE_MONITOR_INTERVAL_SECONDS: int(1, 3600)
+    .default(60)
+    .describe("How often a monitor scores what it has sampled, and looks at its alert"),
+  MILLRACE_MONITOR_RETENTION_DAYS: int(1, 36_500)
+    .default(90)
+    .describe("Days that a monitor's samples and statistics are kept"),
   MILLRACE_SHUTDOWN_GRACE_MS: int(0, 600_000)
     .default(15_000)
     .describe("Time a stopping process gives to what it is doing"),

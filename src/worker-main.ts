@@ -306,6 +306,7 @@ shutdown.add("runs of actions", () => actionSweeper.close());
 const housekeeping = startHousekeeping(db, blobs, {
   eventRetentionMs: config.MILLRACE_EVENT_RETENTION_MS,
   runRetentionDays: config.MILLRACE_RUN_RETENTION_DAYS,
+  monitorRetentionDays: config.MILLRACE_MONITOR_RETENTION_DAYS,
   onSwept: (removed) => logger.info({ removed }, "blobs that nothing referred to are removed"),
   onError: (err) => logger.warn({ err }, "housekeeping"),
 });
@@ -326,7 +327,12 @@ const schedules = startScheduleSweeper({ db, syncs }, recoveryMs, (err) =>
 shutdown.add("schedules of knowledge bases", () => schedules.close());
 
 const evalSweeper = startEvalSweeper(
-  { db, evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE) },
+  {
+    config,
+    db,
+    evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
+    schedules: createSchedules(temporal.client),
+  },
   recoveryMs,
   (err) => logger.warn({ err }, "evals"),
 );

@@ -3,6 +3,7 @@ export { checkConnection } from "./providers/check-connection.ts";
 export { deliverWebhooks } from "./webhooks/deliver-webhooks.ts";
 export { importDataset } from "./evals/import-dataset.ts";
 export { runExperiment, runExperimentLane } from "./evals/run-experiment.ts";
+export { watchMonitor } from "./evals/watch-monitor.ts";
 export { ingestDocument } from "./documents/ingest-document.ts";
 export { ingestResource } from "./knowledge/ingest-resource.ts";
 export { scheduledSync } from "./knowledge/scheduled-sync.ts";

@@ -18,6 +18,9 @@ import { createExperimentJobOperations } from "./evals/experiment-jobs.ts";
 import { createExperimentResultOperations } from "./evals/experiment-results.ts";
 import { createExperimentOperations } from "./evals/experiments.ts";
 import { createImportOperations } from "./evals/imports.ts";
+import { createMonitorAlertOperations } from "./evals/monitor-alerts.ts";
+import { createMonitorResultOperations } from "./evals/monitor-results.ts";
+import { createMonitorOperations } from "./evals/monitors.ts";
 import { createScoreOperations } from "./evals/scores.ts";
 import { createFeedbackOperations } from "./runs/feedback.ts";
 import { createFlowIoOperations } from "./projects/flow-io.ts";
@@ -73,6 +76,9 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createExperimentOperations(deps),
     ...createExperimentResultOperations(deps),
     ...createExperimentJobOperations(deps),
+    ...createMonitorOperations(deps),
+    ...createMonitorResultOperations(deps),
+    ...createMonitorAlertOperations(deps),
     ...createScoreOperations(deps),
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),

@@ -2,6 +2,7 @@ import type { BlobStore } from "../platform/blobs/blobs.ts";
 import type { Database } from "../stores/db.ts";
 import { purgeIdempotencyKeys } from "../stores/http/idempotency.ts";
 import { purgeDatasets } from "../stores/evals/datasets.ts";
+import { purgeMonitors } from "../stores/evals/monitors.ts";
 import { purgeExpiredTokens } from "../stores/accounts/oauth-tokens.ts";
 import { purgeEvents } from "../stores/webhooks/outbox.ts";
 import { purgeRateLimits } from "../stores/http/rate-limits.ts";
@@ -30,19 +31,22 @@ export interface HousekeepingOptions {
   readonly eventRetentionMs: number;
   /** How long runs are kept after their end; undefined is for ever. */
   readonly runRetentionDays: number | undefined;
+  /** How long what monitors have seen is kept. */
+  readonly monitorRetentionDays: number;
   /** Called after a sweep with the number of blobs that nothing referred to. */
   readonly onSwept: (removed: number) => void;
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts, old events, deleted datasets, what was shown of ended runs while they ran, old runs,
+ * Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts, old events, deleted datasets
+ * and monitors, what was shown of ended runs while they ran, old runs,
  * and once a day the blobs that nothing refers to. Any number of processes may do it.
  */
 export function startHousekeeping(
   db: Database,
   blobs: BlobStore,
-  { eventRetentionMs, runRetentionDays, onSwept, onError }: HousekeepingOptions,
+  { eventRetentionMs, runRetentionDays, monitorRetentionDays, onSwept, onError }: HousekeepingOptions,
 ): Periodic {
   return periodically(
     EVERY_MS,
@@ -58,6 +62,7 @@ export function startHousekeeping(
       await inBatches(() => db.system((connection) => purgeFirings(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeEvents(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeDatasets(connection, BATCH)));
+      await inBatches(() => db.system((connection) => purgeMonitors(connection, monitorRetentionDays, BATCH)));
       await inBatches(() => db.system((connection) => purgeActionRuns(connection, ACTION_RETENTION_MS, BATCH)));
       await inBatches(
         () => db.system((connection) => purgeDeltas(connection, DELTA_RETENTION_MS, RUNS_AT_ONCE)),

@@ -8,6 +8,7 @@ export const resourceWorkflowId = (resourceId: string, revision: number): string
 export const checkWorkflowId = (connectionId: string, credentialRevision: number): string =>
   `check-${connectionId}-${credentialRevision}`;
 export const experimentJobWorkflowId = (jobId: string): string => `eval-job-${jobId}`;
+export const monitorScheduleId = (monitorId: string): string => `eval-monitor-${monitorId}`;
 export const importWorkflowId = (importId: string): string => `eval-import-${importId}`;
 export const syncWorkflowId = (syncId: string): string => `sync-${syncId}`;
 export const syncScheduleId = (knowledgeBaseId: string): string => `sync-${knowledgeBaseId}`;

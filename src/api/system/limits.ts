@@ -22,6 +22,11 @@ const limitsSchema = z
     concurrent_runs: z.int().nullable().describe("Per organisation; null: unlimited."),
     webhook_subscriptions: z.int().describe("Per organisation."),
     event_retention_seconds: z.int().describe("How long events are kept, for replays."),
+    monitors: z.int().describe("Of evals, per organisation."),
+    evaluators_per_monitor: z.int(),
+    monitor_window_seconds: z.int().describe("Shortest window of a condition of a monitor's alert."),
+    monitored_runs_per_hour: z.int().describe("Per monitor."),
+    monitor_retention_days: z.int().describe("How long what a monitor has seen is kept."),
     page_size: z.int(),
     idempotency_seconds: z.int().describe("How long the answer to an Idempotency-Key is kept."),
   })
@@ -45,6 +50,11 @@ export function createLimitsOperations({ config }: ApiDeps): Operation[] {
     concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS ?? null,
     webhook_subscriptions: MAX_SUBSCRIPTIONS,
     event_retention_seconds: Math.floor(config.MILLRACE_EVENT_RETENTION_MS / 1000),
+    monitors: config.MILLRACE_MAX_MONITORS,
+    evaluators_per_monitor: config.MILLRACE_MAX_MONITOR_EVALUATORS,
+    monitor_window_seconds: config.MILLRACE_MONITOR_MIN_WINDOW_SECONDS,
+    monitored_runs_per_hour: config.MILLRACE_MONITOR_RUNS_PER_HOUR,
+    monitor_retention_days: config.MILLRACE_MONITOR_RETENTION_DAYS,
     page_size: 200,
     idempotency_seconds: 86_400,
   };

@@ -1,19 +1,25 @@
 import { periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
-import type { Database } from "../../stores/db.ts";
 import { takeOpenJobs } from "../../stores/evals/experiment-jobs.ts";
 import { takeOpenImports } from "../../stores/evals/imports.ts";
+import { unappliedMonitors } from "../../stores/evals/monitors.ts";
 import type { EvalStarter } from "../../temporal/evals.ts";
+import { applyMonitor } from "./monitors.ts";
+import type { ScheduleDeps } from "./monitors.ts";
 
 const AGAIN_AFTER_MS = 10_000;
 const BATCH = 100;
 
-/** Starts again the imports and the jobs of experiments that a dead process left; where they are under way, that does nothing. Any number of processes may do it. */
-export function startEvalSweeper(
-  { db, evals }: { readonly db: Database; readonly evals: EvalStarter },
-  intervalMs: number,
-  onError: (error: unknown) => void,
-): Periodic {
+export interface SweeperDeps extends ScheduleDeps {
+  readonly evals: EvalStarter;
+}
+
+/**
+ * Starts again the imports and the jobs of experiments that a dead process left; where they are under way, that does nothing. Makes
+ * Temporal's schedules what the monitors are. Any number of processes may do it.
+ */
+export function startEvalSweeper(deps: SweeperDeps, intervalMs: number, onError: (error: unknown) => void): Periodic {
+  const { db, evals } = deps;
   return periodically(
     intervalMs,
     async (isClosed) => {
@@ -27,6 +33,10 @@ export function startEvalSweeper(
         if (isClosed()) return;
         await evals.startJob(job);
         if (cancel) await evals.cancelJob(job.job_id);
+      }
+      for (const monitor of await db.system((connection) => unappliedMonitors(connection, BATCH))) {
+        if (isClosed()) return;
+        await applyMonitor(deps, monitor);
       }
     },
     onError,

@@ -7,12 +7,13 @@ import { insertDeliveries, requeueDeliveries } from "../../stores/webhooks/deliv
 import type { NewDelivery } from "../../stores/webhooks/deliveries.ts";
 import { advanceReplay, takeReplay } from "../../stores/webhooks/replays.ts";
 import { enabledSubscriptions, findEnabledSubscription } from "../../stores/webhooks/subscriptions.ts";
+import { sampleRuns } from "../evals/sample-runs.ts";
 import { queueRunEvents } from "../triggers/run-events.ts";
 
 const BATCH = 500;
 
 /**
- * Turns the next events of the outbox into deliveries, one for each subscription that wants them, and into firings of triggers, in one transaction:
+ * Turns the next events of the outbox into deliveries, one for each subscription that wants them, into firings of triggers and into the samples of monitors, in one transaction:
  * whatever dies, an event is either still waiting or all of its deliveries are there. True when there may be more.
  */
 export function relayEvents(db: Database): Promise<boolean> {
@@ -34,6 +35,7 @@ export function relayEvents(db: Database): Promise<boolean> {
     );
     if (deliveries.length > 0) await insertDeliveries(connection, deliveries);
     await queueRunEvents(connection, events);
+    await sampleRuns(connection, events);
     return events.length === BATCH;
   });
 }

@@ -168,7 +168,7 @@ put_events as (
 put_outbox as (
   insert into outbox (event_id, org_id, type, project_id, data)
   -- From the application: Postgres makes ids that are in the order of time from version 18 on only.
-  select ($15::uuid[])[1 + change.ord], org_id, 'run.' || change.name, project_id, jsonb_build_object('run_id', run_id, 'project_id', project_id,
+  select ($15::uuid[])[1 + change.ord], org_id, case when run_type in ('batch', 'sub_workflow') then 'part.' else 'run.' end || change.name, project_id, jsonb_build_object('run_id', run_id, 'project_id', project_id,
     'flow_version', flow_version, 'run_type', run_type, 'parent_run_id', parent_run_id, 'state', change.state, 'state_reason', $5::text, 'error', $12::jsonb)
       || case when change.state = 'COMPLETED' then payload.outputs else '{}' end
   from moved cross join lateral (
@@ -186,8 +186,12 @@ put_outbox as (
       from jsonb_each(coalesce($6::jsonb, '{}'))
     ) as output
   ) as payload
-  -- Of these their experiment, or the run around them, tells.
+  -- Of these their experiment, or the run around them, tells. Only a monitor can ask for their ends, in events of which nobody else
+  -- is told.
   where moved.run_type not in ('batch', 'sub_workflow')
+    or change.state in ('COMPLETED', 'FAILED', 'CANCELLED') and exists (
+      select from eval_monitors m where m.project_id = moved.project_id and m.enabled and m.deleted_at is null
+        and m.filter -> 'run_types' ? moved.run_type)
 )
 update runs set
   state = moved.new_state,

@@ -1,0 +1,76 @@
+import { z } from "zod";
+import { alertSettingsSchema } from "../../domain/evals/alert.ts";
+import { changeAlert, requireMonitor } from "../../services/evals/monitors.ts";
+import type { ShownMonitor } from "../../stores/evals/monitors.ts";
+import type { ApiDeps } from "../deps.ts";
+import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { alertSchema, presentAlert } from "./monitor-presenter.ts";
+import { MONITOR, monitorParams } from "./monitors.ts";
+
+const TAG = "Monitors";
+const ETAG = { ETag: "For If-Match." };
+const changeBody = z.strictObject(alertSettingsSchema.shape).partial().meta({ id: "MonitorAlertChange" });
+
+/** `/v2/evals/monitors/{monitor_id}/alert`: when to be told that the scores of production have changed. */
+export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
+  const shown = (row: ShownMonitor) => ({
+    status: 200,
+    body: presentAlert(row),
+    headers: { ETag: revisionTag(row.revision) },
+  });
+  return [
+    defineOperation({
+      id: "getMonitorAlert",
+      method: "GET",
+      path: `${MONITOR}/alert`,
+      tag: TAG,
+      summary: "Get the alert of a monitor, and where it stands",
+      auth: "secret",
+      params: monitorParams,
+      success: { 200: { description: "The alert.", schema: alertSchema, headers: ETAG } },
+      async handler({ params: { monitor_id }, principal: { org_id } }) {
+        return shown(await deps.db.org(org_id, (connection) => requireMonitor(connection, monitor_id)));
+      },
+    }),
+    defineOperation({
+      id: "changeMonitorAlert",
+      method: "PATCH",
+      path: `${MONITOR}/alert`,
+      tag: TAG,
+      summary: "Change the alert of a monitor",
+      description:
+        "Its beginning and its end are told by the events `evals.monitor.alert.triggered` and `evals.monitor.alert.resolved`. Conditions are replaced as a whole, and then evaluated anew.",
+      auth: "secret",
+      params: monitorParams,
+      headers: ifMatchHeaders,
+      body: changeBody,
+      problems: ["precondition_failed"],
+      examples: {
+        passRate: {
+          enabled: true,
+          conditions: [
+            {
+              evaluator_id: "0197f0a0-0000-7000-8000-000000000002",
+              metric: "pass_rate",
+              op: "lt",
+              threshold: 0.9,
+              recovery_threshold: 0.95,
+              window_seconds: 3600,
+              min_samples: 20,
+            },
+          ],
+        },
+        silence: { silenced_until: "2030-01-01T00:00:00Z" },
+      },
+      success: { 200: { description: "The alert as it is now.", schema: alertSchema, headers: ETAG } },
+      async handler({ params: { monitor_id }, headers, body, principal: { org_id } }) {
+        const row = await changeAlert(deps, org_id, monitor_id, body, ({ revision }) =>
+          requireMatch(headers["if-match"], revisionTag(revision)),
+        );
+        return shown(row);
+      },
+    }),
+  ];
+}

@@ -1,0 +1,156 @@
+import { z } from "zod";
+import { ALERT_METRICS, ALERT_SEVERITIES, alertSettingsSchema } from "../../domain/evals/alert.ts";
+import { MONITOR_STATUSES, monitorFilterSchema, previewOf } from "../../domain/evals/monitor.ts";
+import type { MonitorStatus } from "../../domain/evals/monitor.ts";
+import { RUN_STATES } from "../../domain/runs/run.ts";
+import type { Json, StoredValue } from "../../domain/json.ts";
+import type { SampledRun } from "../../stores/evals/monitor-stats.ts";
+import type { MonitorRow, ShownMonitor } from "../../stores/evals/monitors.ts";
+import { scoreResultSchema } from "./evaluator-presenter.ts";
+
+export const monitorSchema = z
+  .object({
+    monitor_id: z.uuid(),
+    name: z.string(),
+    description: z.string(),
+    project_id: z.uuid(),
+    flow_versions: z.array(z.int()).nullable().describe("Null: all."),
+    evaluator_ids: z.array(z.uuid()),
+    evaluators: z.array(z.object({ evaluator_id: z.uuid(), version: z.int() })).describe("The versions, pinned."),
+    sampling_rate: z.number(),
+    filter: monitorFilterSchema,
+    max_per_hour: z.int(),
+    enabled: z.boolean(),
+    status: z
+      .enum(MONITOR_STATUSES)
+      .describe("`pending`: its schedule is being made; runs are sampled, and scored once it is there."),
+    stats: z
+      .object({
+        eligible: z.int().describe("Runs that its filter held for."),
+        sampled: z.int(),
+        scored: z.int().describe("Runs of which every evaluator has had its say."),
+        errored: z.int().describe("Of those the runs that some evaluator could not score."),
+      })
+      .describe("As long as they are kept."),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: "Monitor" });
+
+export function presentMonitor(row: ShownMonitor): z.infer<typeof monitorSchema> {
+  return {
+    monitor_id: row.monitor_id,
+    name: row.name,
+    description: row.description,
+    project_id: row.project_id,
+    flow_versions: row.flow_versions === null ? null : [...row.flow_versions],
+    evaluator_ids: row.evaluators.map(({ evaluator_id }) => evaluator_id),
+    evaluators: row.evaluators.map(({ evaluator_id, version }) => ({ evaluator_id, version })),
+    sampling_rate: row.sampling_rate,
+    filter: row.filter,
+    max_per_hour: row.max_per_hour,
+    enabled: row.enabled,
+    status: statusOf(row),
+    stats: { eligible: row.eligible, sampled: row.sampled, scored: row.scored, errored: row.errored },
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  };
+}
+
+function statusOf({ enabled, revision, applied_revision }: MonitorRow): MonitorStatus {
+  if (!enabled) return "disabled";
+  return applied_revision < revision ? "pending" : "active";
+}
+
+export const alertSchema = z
+  .object({
+    ...alertSettingsSchema.shape,
+    state: z.object({
+      severity: z.enum(ALERT_SEVERITIES).describe("`unknown` before it is evaluated for the first time."),
+      since: z.iso.datetime().nullable(),
+      observed: z
+        .array(
+          z.object({
+            evaluator_id: z.uuid(),
+            metric: z.enum(ALERT_METRICS),
+            value: z.number().nullable(),
+            samples: z.int(),
+            breached: z.boolean().nullable().describe("Null where it has had no say yet."),
+          }),
+        )
+        .describe("In the order of the conditions."),
+      last_evaluated_at: z.iso.datetime().nullable(),
+    }),
+  })
+  .meta({ id: "MonitorAlert" });
+
+export function presentAlert({ alert, alert_state }: MonitorRow): z.infer<typeof alertSchema> {
+  const { severity, since, last_evaluated_at, observed } = alert_state;
+  return {
+    enabled: alert.enabled,
+    conditions: alert.conditions.map((condition) => ({ ...condition })),
+    combine: alert.combine,
+    no_data: alert.no_data,
+    renotify_seconds: alert.renotify_seconds,
+    silenced_until: alert.silenced_until,
+    state: {
+      severity,
+      since,
+      observed: observed.flatMap(({ value, samples, breached }, index) => {
+        const condition = alert.conditions[index];
+        if (condition === undefined) return [];
+        return [{ evaluator_id: condition.evaluator_id, metric: condition.metric, value, samples, breached }];
+      }),
+      last_evaluated_at,
+    },
+  };
+}
+
+const preview = z
+  .record(z.string(), z.unknown())
+  .describe(
+    "By node; a long value as the beginning of its text, one that is kept apart as `{$truncated: true, size}`.",
+  );
+
+export const sampledRunSchema = z
+  .object({
+    run_id: z.uuid(),
+    date: z.iso.datetime().describe("When it ended."),
+    flow_version: z.int(),
+    state: z.enum(RUN_STATES),
+    scored: z.boolean(),
+    scores: z.array(z.object({ evaluator_id: z.uuid(), evaluator_version: z.int(), ...scoreResultSchema.shape })),
+    inputs_preview: preview,
+    outputs_preview: preview.nullable(),
+  })
+  .meta({ id: "SampledRun" });
+
+export function presentSampledRun(row: SampledRun): z.infer<typeof sampledRunSchema> {
+  return {
+    run_id: row.run_id,
+    date: row.ended_at,
+    flow_version: row.flow_version,
+    state: row.state,
+    scored: row.scored_at !== null,
+    scores: row.scores.map((score) => ({
+      evaluator_id: score.evaluator_id,
+      evaluator_version: score.evaluator_version,
+      value: score.value as number | boolean | string | null,
+      passed: score.passed,
+      label: score.label,
+      reasoning: score.reasoning,
+      error: score.error && { code: score.error.code, message: score.error.message },
+    })),
+    inputs_preview: previews(row.inputs),
+    outputs_preview: row.outputs && previews(row.outputs),
+  };
+}
+
+function previews(values: Readonly<Record<string, StoredValue>>): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(values).map(([id, value]) => [
+      id,
+      "v" in value ? previewOf(value.v) : { $truncated: true, size: value.ref.size },
+    ]),
+  );
+}

@@ -1,0 +1,143 @@
+import { z } from "zod";
+import { invalid } from "../../domain/errors.ts";
+import { GRANULARITIES, MAX_BUCKETS } from "../../domain/evals/monitor.ts";
+import type { Granularity } from "../../domain/evals/monitor.ts";
+import { requireMonitor } from "../../services/evals/monitors.ts";
+import { scoreStats } from "../../services/evals/monitor-stats.ts";
+import { SAMPLE_VERDICTS, STAT_GROUPS, listSampledRuns } from "../../stores/evals/monitor-stats.ts";
+import type { ApiDeps } from "../deps.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { presentSampledRun, sampledRunSchema } from "./monitor-presenter.ts";
+import { MONITOR, monitorParams } from "./monitors.ts";
+
+const TAG = "Monitors";
+const DAY_MS = 86_400_000;
+const time = z.iso.datetime({ offset: true });
+const evaluator_id = z.uuid().toLowerCase().optional();
+
+const figures = {
+  eligible: z.int().nullable().describe("Runs; null of a flow version, as they are counted for all together."),
+  sampled: z.int().nullable(),
+  n: z.int().describe("Scores that count in the mean."),
+  mean: z.number().nullable(),
+  p10: z.number().nullable(),
+  p50: z.number().nullable(),
+  p90: z.number().nullable(),
+  stddev: z.number().nullable().describe("Of a sample (n - 1)."),
+  pass_rate: z.number().nullable(),
+  errors: z.int().describe("Scores that could not be made; they count in nothing else."),
+};
+const figuresSchema = z.object(figures);
+const part = z.number().nullable();
+
+const scoreStatsSchema = z
+  .object({
+    from: z.iso.datetime().describe("Where the first bucket begins."),
+    to: z.iso.datetime().describe("Where the last one ends."),
+    buckets: z.array(
+      z.object({
+        start: z.iso.datetime(),
+        end: z.iso.datetime(),
+        group: z.string().nullable().describe("Null where nothing is grouped."),
+        ...figures,
+      }),
+    ),
+    totals: figuresSchema,
+    groups: z.array(z.object({ group: z.string(), totals: figuresSchema, previous_period: figuresSchema })),
+    previous_period: z
+      .object({ from: z.iso.datetime(), to: z.iso.datetime(), ...figures })
+      .describe("As long, just before."),
+    coverage: z.object({
+      sampled: part.describe("Of the eligible runs."),
+      scored: part.describe("Of the sampled runs."),
+      errored: part.describe("Of the scored runs: those that some evaluator could not score."),
+    }),
+  })
+  .meta({ id: "MonitorScoreStats" });
+
+/** `/v2/evals/monitors/{monitor_id}/score-stats` and `/sampled-runs`: what has come of it. */
+export function createMonitorResultOperations({ db }: ApiDeps): Operation[] {
+  return [
+    defineOperation({
+      id: "getMonitorScoreStats",
+      method: "GET",
+      path: `${MONITOR}/score-stats`,
+      tag: TAG,
+      summary: "Get the statistics of a monitor's scores over time",
+      description:
+        "By the time at which runs ended, in whole hours, days or weeks (UTC, from Monday). Without evaluator_id over all evaluators of the monitor.",
+      auth: "secret",
+      params: monitorParams,
+      query: z.object({
+        from: time.optional().describe("Default: a day before `to`."),
+        to: time.optional().describe("Default: now."),
+        granularity: z.enum(Object.keys(GRANULARITIES) as [Granularity, ...Granularity[]]).default("hour"),
+        evaluator_id,
+        group_by: z.enum(STAT_GROUPS).optional().describe("A bucket for each; their totals are in `groups`."),
+      }),
+      success: { 200: { description: "The statistics.", schema: scoreStatsSchema } },
+      async handler({ params: { monitor_id }, query, principal: { org_id } }) {
+        const to = query.to === undefined ? Date.now() : Date.parse(query.to);
+        const from = query.from === undefined ? to - DAY_MS : Date.parse(query.from);
+        return await db.org(org_id, async (connection) => {
+          const monitor = await requireMonitor(connection, monitor_id);
+          if (from >= to) throw invalid(["query", "from"], "It must be before `to`");
+          const evaluator_ids =
+            query.evaluator_id === undefined
+              ? monitor.evaluators.map((each) => each.evaluator_id)
+              : [query.evaluator_id];
+          const { granularity, group_by = null } = query;
+          const stats = await scoreStats(connection, monitor_id, { from, to, granularity, evaluator_ids, group_by });
+          if (stats === null)
+            throw invalid(["query", "from"], `At most ${MAX_BUCKETS} buckets: ask for less, or for longer ones`);
+          const { buckets, groups, ...rest } = stats;
+          return { status: 200, body: { ...rest, buckets: [...buckets], groups: [...groups] } };
+        });
+      },
+    }),
+    defineOperation({
+      id: "listMonitorSampledRuns",
+      method: "GET",
+      path: `${MONITOR}/sampled-runs`,
+      tag: TAG,
+      summary: "List the runs that a monitor has sampled",
+      description: "As long as the runs and the samples are kept.",
+      auth: "secret",
+      params: monitorParams,
+      query: listQuery.extend({
+        verdict: z
+          .enum(SAMPLE_VERDICTS)
+          .optional()
+          .describe(
+            "`failed`: one score at least has failed; `error`: one could not be made; `passed`: some have passed and none failed.",
+          ),
+        evaluator_id: evaluator_id.describe("Whose scores are looked at; they are shown together all the same."),
+        min_score: z.number().optional().describe("Runs with a score from here on; booleans are 1 and 0."),
+        max_score: z.number().optional(),
+      }),
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of runs.", schema: pageOf(sampledRunSchema, "SampledRunPage") } },
+      async handler({ params: { monitor_id }, query, principal: { org_id } }) {
+        await db.org(org_id, (connection) => requireMonitor(connection, monitor_id));
+        const search = {
+          evaluator_id: query.evaluator_id ?? null,
+          verdict: query.verdict ?? null,
+          min_score: query.min_score ?? null,
+          max_score: query.max_score ?? null,
+        };
+        const page = await listPage({
+          list: "monitor-sampled-runs",
+          orgId: org_id,
+          query,
+          filters: { monitor_id, ...search },
+          fetch: (keyset) => db.org(org_id, (connection) => listSampledRuns(connection, monitor_id, search, keyset)),
+          idOf: (row) => row.run_id,
+          present: presentSampledRun,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+  ];
+}

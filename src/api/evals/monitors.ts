@@ -1,0 +1,211 @@
+import { z } from "zod";
+import { monitorFilterSchema } from "../../domain/evals/monitor.ts";
+import {
+  changeMonitor,
+  createMonitor,
+  deleteMonitor,
+  monitorLimits,
+  requireMonitor,
+} from "../../services/evals/monitors.ts";
+import { countMonitors, listMonitors } from "../../stores/evals/monitors.ts";
+import type { ShownMonitor } from "../../stores/evals/monitors.ts";
+import type { ApiDeps } from "../deps.ts";
+import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { visibleText } from "../http/text-fields.ts";
+import { monitorSchema, presentMonitor } from "./monitor-presenter.ts";
+
+const TAG = "Monitors";
+const MONITORS = "/v2/evals/monitors";
+export const MONITOR = `${MONITORS}/{monitor_id}` as const;
+export const monitorParams = z.object({ monitor_id: pathId("monitor") });
+const ETAG = { ETag: "For If-Match." };
+const NO_ID = "00000000-0000-0000-0000-000000000000";
+
+const id = z.uuid().toLowerCase();
+const members = {
+  name: visibleText(200),
+  description: z.string().max(10_000),
+  project_id: id,
+  flow_versions: z.array(z.int().min(1).max(2_147_483_647)).min(1).max(100).nullable().describe("Null: all."),
+  evaluator_ids: z.array(id).min(1).max(50).describe("Their present versions are pinned."),
+  sampling_rate: z
+    .number()
+    .min(0)
+    .max(1)
+    .describe(
+      "The part of the eligible runs that is scored, by a hash of their ids: the same runs, whoever asks again.",
+    ),
+  filter: monitorFilterSchema,
+  max_per_hour: z.int().min(1).max(100_000).describe("Runs of an hour that are scored at most."),
+  enabled: z.boolean(),
+};
+const createBody = z
+  .strictObject({
+    ...members,
+    description: members.description.default(""),
+    flow_versions: members.flow_versions.default(null),
+    sampling_rate: members.sampling_rate.default(0.1),
+    filter: members.filter.default({ states: ["COMPLETED", "FAILED"], run_types: ["api", "trigger", "scheduled"] }),
+    max_per_hour: members.max_per_hour.optional(),
+    enabled: members.enabled.default(true),
+  })
+  .meta({ id: "MonitorCreate" });
+const changeBody = z.strictObject(members).partial().meta({ id: "MonitorChange" });
+
+const EXAMPLE = {
+  name: "Answers in production",
+  project_id: "0197f0a0-0000-7000-8000-000000000000",
+  evaluator_ids: ["0197f0a0-0000-7000-8000-000000000002"],
+};
+
+const limitsSchema = z
+  .object({
+    max_monitors: z.int().describe("Of the organisation."),
+    used: z.int(),
+    max_evaluators_per_monitor: z.int(),
+    min_window_seconds: z.int().describe("The shortest window of an alert's condition."),
+    max_sampled_runs_per_hour: z.int().describe("What a monitor's max_per_hour can be."),
+    retention_days: z.int().describe("How long samples and statistics are kept."),
+  })
+  .meta({ id: "MonitorLimits" });
+
+/** `/v2/evals/monitors`: runs of production, scored as they end. */
+export function createMonitorOperations(deps: ApiDeps): Operation[] {
+  const { db, config } = deps;
+  const shown = (row: ShownMonitor) => ({
+    status: 200,
+    body: presentMonitor(row),
+    headers: { ETag: revisionTag(row.revision) },
+  });
+
+  return [
+    defineOperation({
+      id: "getMonitorLimits",
+      method: "GET",
+      path: "/v2/evals/monitor-limits",
+      tag: TAG,
+      summary: "Get what is allowed of monitors, and how many there are",
+      auth: "secret",
+      success: { 200: { description: "The limits.", schema: limitsSchema } },
+      async handler({ principal: { org_id } }) {
+        const used = await db.org(org_id, (connection) => countMonitors(connection, NO_ID));
+        return { status: 200, body: { ...monitorLimits(config), used } };
+      },
+    }),
+    defineOperation({
+      id: "listMonitors",
+      method: "GET",
+      path: MONITORS,
+      tag: TAG,
+      summary: "List monitors",
+      auth: "secret",
+      query: listQuery.extend({ project_id: id.optional(), enabled: z.boolean().optional() }),
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of monitors.", schema: pageOf(monitorSchema, "MonitorPage") } },
+      async handler({ query, principal: { org_id } }) {
+        const search = { project_id: query.project_id ?? null, enabled: query.enabled ?? null };
+        const page = await listPage({
+          list: "monitors",
+          orgId: org_id,
+          query,
+          filters: search,
+          fetch: (keyset) => db.org(org_id, (connection) => listMonitors(connection, search, keyset)),
+          idOf: (row) => row.monitor_id,
+          present: presentMonitor,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "createMonitor",
+      method: "POST",
+      path: MONITORS,
+      tag: TAG,
+      summary: "Create a monitor",
+      description:
+        "From now on runs of the flow that end are sampled and scored by the present versions of the evaluators. A 409 says that there are as many monitors as there may be.",
+      auth: "secret",
+      body: createBody,
+      idempotent: true,
+      problems: ["not_found", "conflict"],
+      examples: {
+        plain: EXAMPLE,
+        filtered: {
+          ...EXAMPLE,
+          sampling_rate: 0.5,
+          max_per_hour: 200,
+          filter: { states: ["COMPLETED"], run_types: ["api"], tags: ["orders"] },
+        },
+      },
+      success: {
+        201: {
+          description: "The monitor.",
+          schema: monitorSchema,
+          headers: { Location: "Its address.", ...ETAG },
+          links: {
+            getMonitor: { operationId: "getMonitor", parameters: { monitor_id: "$response.body#/monitor_id" } },
+          },
+        },
+      },
+      async handler({ body: wish, principal: { org_id }, newId }) {
+        const monitorId = newId();
+        const { body, headers } = shown(await createMonitor(deps, org_id, monitorId, wish));
+        return { status: 201, body, headers: { ...headers, Location: `${MONITORS}/${monitorId}` } };
+      },
+    }),
+    defineOperation({
+      id: "getMonitor",
+      method: "GET",
+      path: MONITOR,
+      tag: TAG,
+      summary: "Get a monitor",
+      auth: "secret",
+      params: monitorParams,
+      success: { 200: { description: "The monitor.", schema: monitorSchema, headers: ETAG } },
+      async handler({ params: { monitor_id }, principal: { org_id } }) {
+        return shown(await db.org(org_id, (connection) => requireMonitor(connection, monitor_id)));
+      },
+    }),
+    defineOperation({
+      id: "changeMonitor",
+      method: "PATCH",
+      path: MONITOR,
+      tag: TAG,
+      summary: "Change a monitor",
+      description:
+        "Evaluators that are named are pinned in their present versions. One that is disabled samples and scores nothing. An evaluator that its alert looks at cannot be left out (409).",
+      auth: "secret",
+      params: monitorParams,
+      headers: ifMatchHeaders,
+      body: changeBody,
+      problems: ["precondition_failed", "conflict", "not_found"],
+      examples: { disable: { enabled: false }, rate: { sampling_rate: 0.25 } },
+      success: { 200: { description: "The monitor as it is now.", schema: monitorSchema, headers: ETAG } },
+      async handler({ params: { monitor_id }, headers, body, principal: { org_id } }) {
+        const row = await changeMonitor(deps, org_id, monitor_id, body, ({ revision }) =>
+          requireMatch(headers["if-match"], revisionTag(revision)),
+        );
+        return shown(row);
+      },
+    }),
+    defineOperation({
+      id: "deleteMonitor",
+      method: "DELETE",
+      path: MONITOR,
+      tag: TAG,
+      summary: "Delete a monitor",
+      description: "With its samples and statistics. The runs stay.",
+      auth: "secret",
+      params: monitorParams,
+      success: { 204: { description: "It is gone." } },
+      async handler({ params: { monitor_id }, principal: { org_id } }) {
+        await deleteMonitor(deps, org_id, monitor_id);
+        return { status: 204 };
+      },
+    }),
+  ];
+}

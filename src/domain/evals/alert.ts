@@ -1,0 +1,186 @@
+import { z } from "zod";
+
+export const ALERT_METRICS = ["mean", "pass_rate", "p10", "error_rate", "sample_count"] as const;
+export type AlertMetric = (typeof ALERT_METRICS)[number];
+export const NO_DATA_MODES = ["ignore", "keep", "alert", "ok"] as const;
+export const ALERT_SEVERITIES = ["unknown", "ok", "alert", "no_data"] as const;
+export type AlertSeverity = (typeof ALERT_SEVERITIES)[number];
+
+/** Longest window that a condition looks at. */
+const MAX_WINDOW_SECONDS = 7 * 86_400;
+export const MAX_CONDITIONS = 10;
+const MAX_RENOTIFY_SECONDS = 7 * 86_400;
+
+const condition = z
+  .strictObject({
+    evaluator_id: z.uuid().toLowerCase(),
+    metric: z
+      .enum(ALERT_METRICS)
+      .describe(
+        "Over the scores of the window. `error_rate`: the part that could not be scored; `sample_count`: how many were.",
+      ),
+    op: z.enum(["gte", "gt", "lte", "lt"]).describe("How the metric compares with the threshold in an alert."),
+    threshold: z.number(),
+    recovery_threshold: z
+      .number()
+      .nullable()
+      .default(null)
+      .describe(
+        "Once in alert, it stays so until the metric has reached this; null: until the condition holds no more.",
+      ),
+    window_seconds: z.int().min(1).max(MAX_WINDOW_SECONDS),
+    min_samples: z.int().min(1).max(1_000_000).default(1).describe("With fewer in the window there is no data."),
+  })
+  .refine(
+    ({ op, threshold, recovery_threshold }) =>
+      recovery_threshold === null || (isBelow(op) ? recovery_threshold >= threshold : recovery_threshold <= threshold),
+    { path: ["recovery_threshold"], message: "It must lie on the good side of the threshold" },
+  );
+
+/** What an alert is set to. */
+export const alertSettingsSchema = z.strictObject({
+  enabled: z.boolean(),
+  conditions: z.array(condition).max(MAX_CONDITIONS),
+  combine: z
+    .enum(["any", "all"])
+    .describe("How many of the conditions make an alert. Those without a say do not count."),
+  no_data: z
+    .enum(NO_DATA_MODES)
+    .describe(
+      "What a condition without data says: nothing (`ignore`; if none says anything the severity is `no_data`), what it said before (`keep`), `alert` or `ok`.",
+    ),
+  renotify_seconds: z
+    .int()
+    .min(60)
+    .max(MAX_RENOTIFY_SECONDS)
+    .nullable()
+    .describe("Time after which an alert that lasts is told of again; null: never."),
+  silenced_until: z.iso
+    .datetime({ offset: true })
+    .nullable()
+    .describe("Until then nothing is told; what still holds then is told afterwards."),
+});
+export type AlertSettings = z.output<typeof alertSettingsSchema>;
+export type AlertCondition = AlertSettings["conditions"][number];
+
+export const NO_ALERT: AlertSettings = {
+  enabled: false,
+  conditions: [],
+  combine: "any",
+  no_data: "ignore",
+  renotify_seconds: null,
+  silenced_until: null,
+};
+
+/** What was measured for a condition. */
+export interface Observation {
+  /** Null where there is nothing to measure it by. */
+  readonly value: number | null;
+  readonly samples: number;
+}
+
+/** Where an alert stands. */
+export interface AlertState {
+  readonly severity: AlertSeverity;
+  readonly since: string | null;
+  readonly last_evaluated_at: string | null;
+  /** By the order of the conditions; empty before the first evaluation. */
+  readonly observed: ReadonlyArray<Observation & { readonly breached: boolean | null }>;
+  /** When the alert was last told of, while no resolution has been. */
+  readonly told_at: string | null;
+}
+
+export const UNKNOWN_ALERT: AlertState = {
+  severity: "unknown",
+  since: null,
+  last_evaluated_at: null,
+  observed: [],
+  told_at: null,
+};
+
+/** What there is to tell: the beginning of an alert (or, again, that it lasts), or its end. */
+export type AlertNotice = "triggered" | "reminded" | "resolved" | null;
+
+/**
+ * The next state of an alert. Only changes are told: an alert is triggered once and resolved once, whatever lies between, apart
+ * from reminders. While it is silenced nothing is told; then the difference between what holds and what was told last is.
+ */
+export function nextAlert(
+  settings: AlertSettings,
+  before: AlertState,
+  observations: readonly Observation[],
+  now: Date,
+): { readonly state: AlertState; readonly notice: AlertNotice } {
+  const at = now.toISOString();
+  const votes: boolean[] = [];
+  const observed = settings.conditions.map((each, index) => {
+    const observation = observations[index] ?? { value: null, samples: 0 };
+    const was = before.observed[index]?.breached ?? null;
+    const vote = voteOf(each, observation, was, settings.no_data);
+    if (vote !== null) votes.push(vote);
+    // One that says nothing now goes on from what it said last.
+    return { value: observation.value, samples: observation.samples, breached: vote ?? was };
+  });
+  const severity = severityOf(settings, before, votes);
+  const since = severity === before.severity ? (before.since ?? at) : at;
+  const notice = noticeOf(settings, before, severity, now);
+  const told_at = notice === "resolved" ? null : notice === null ? before.told_at : at;
+  return { state: { severity, since, last_evaluated_at: at, observed, told_at }, notice };
+}
+
+/** Whether a condition makes for an alert; null where it has no say. */
+function voteOf(
+  each: AlertCondition,
+  { value, samples }: Observation,
+  was: boolean | null,
+  noData: AlertSettings["no_data"],
+): boolean | null {
+  const enough = each.metric === "sample_count" || samples >= each.min_samples;
+  if (value === null || !enough) {
+    if (noData === "ignore") return null;
+    return noData === "keep" ? was : noData === "alert";
+  }
+  if (holds(each.op, value, each.threshold)) return true;
+  if (was !== true || each.recovery_threshold === null) return false;
+  const { op, recovery_threshold } = each;
+  return isBelow(op) ? value < recovery_threshold : value > recovery_threshold;
+}
+
+function severityOf({ combine, no_data }: AlertSettings, before: AlertState, votes: readonly boolean[]): AlertSeverity {
+  if (votes.length === 0) return no_data === "ignore" ? "no_data" : before.severity;
+  return (combine === "any" ? votes.includes(true) : !votes.includes(false)) ? "alert" : "ok";
+}
+
+function noticeOf(
+  { renotify_seconds, silenced_until }: AlertSettings,
+  { told_at }: AlertState,
+  severity: AlertSeverity,
+  now: Date,
+): AlertNotice {
+  if (silenced_until !== null && Date.parse(silenced_until) > now.getTime()) return null;
+  if (severity === "ok") return told_at === null ? null : "resolved";
+  if (severity !== "alert") return null;
+  if (told_at === null) return "triggered";
+  const isDue = renotify_seconds !== null && now.getTime() - Date.parse(told_at) >= renotify_seconds * 1000;
+  return isDue ? "reminded" : null;
+}
+
+/** Whether less is what an alert is about. */
+export function isBelow(op: "gte" | "gt" | "lte" | "lt"): boolean {
+  return op === "lt" || op === "lte";
+}
+
+function holds(op: AlertCondition["op"], value: number, threshold: number): boolean {
+  switch (op) {
+    case "gte":
+      return value >= threshold;
+    case "gt":
+      return value > threshold;
+    case "lte":
+      return value <= threshold;
+    case "lt":
+      return value < threshold;
+    default:
+      return op satisfies never;
+  }
+}

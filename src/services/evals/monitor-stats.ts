@@ -1,0 +1,150 @@
+import { GRANULARITIES, bucketsOf } from "../../domain/evals/monitor.ts";
+import type { Granularity } from "../../domain/evals/monitor.ts";
+import type { Db } from "../../stores/db.ts";
+import { countSeen, summariseScores } from "../../stores/evals/monitor-stats.ts";
+import type { ScoreSummary, SeenRuns, StatGroup, StatsRange, SummaryRow } from "../../stores/evals/monitor-stats.ts";
+
+/** Numbers of some time. */
+export interface Figures extends Omit<ScoreSummary, "passes" | "judged"> {
+  readonly pass_rate: number | null;
+  /** Null by flow version: what was not sampled is counted for all versions together. */
+  readonly eligible: number | null;
+  readonly sampled: number | null;
+}
+
+export interface Bucket extends Figures {
+  readonly start: string;
+  readonly end: string;
+  readonly group: string | null;
+}
+
+export interface ScoreStats {
+  readonly from: string;
+  readonly to: string;
+  readonly buckets: readonly Bucket[];
+  readonly totals: Figures;
+  readonly groups: ReadonlyArray<{
+    readonly group: string;
+    readonly totals: Figures;
+    readonly previous_period: Figures;
+  }>;
+  readonly previous_period: Figures & { readonly from: string; readonly to: string };
+  readonly coverage: {
+    readonly sampled: number | null;
+    readonly scored: number | null;
+    readonly errored: number | null;
+  };
+}
+
+export interface StatsWish {
+  readonly from: number;
+  readonly to: number;
+  readonly granularity: Granularity;
+  readonly evaluator_ids: readonly string[];
+  readonly group_by: StatGroup | null;
+}
+
+/** The statistics of a monitor over whole buckets; null where they are more than may be asked for. */
+export async function scoreStats(db: Db, monitorId: string, wish: StatsWish): Promise<ScoreStats | null> {
+  const { granularity, evaluator_ids, group_by } = wish;
+  const buckets = bucketsOf(wish.from, wish.to, granularity);
+  if (buckets === null) return null;
+  const first = buckets[0]?.[0] ?? wish.from;
+  const last = buckets.at(-1)?.[1] ?? wish.to;
+  const time = (ms: number): string => new Date(ms).toISOString();
+  const range: StatsRange = {
+    from: time(first),
+    to: time(last),
+    previous_from: time(2 * first - last),
+    bucket_seconds: GRANULARITIES[granularity],
+  };
+  const summaries = await summariseScores(db, monitorId, evaluator_ids, range, group_by);
+  const seen = await countSeen(db, monitorId, range);
+  const groups = [...new Set(summaries.flatMap(({ group }) => (group === null ? [] : [group])))].toSorted();
+  const key = ({ period, start, group }: Pick<SummaryRow, "period" | "start" | "group">): string =>
+    `${period} ${start ?? ""} ${group ?? ""}`;
+  const summaryOf = new Map(summaries.map((row) => [key(row), row]));
+  const seenIn = new Map(seen.map((row) => [`${row.period} ${row.start ?? ""}`, row]));
+  const counted = group_by !== "flow_version";
+  const figures = (
+    period: SummaryRow["period"],
+    start: string | null,
+    group: string | null,
+    runs: SeenRuns | undefined,
+  ) => figuresOf(summaryOf.get(key({ period, start, group })), counted || group === null ? (runs ?? NOTHING) : null);
+  const current = sumOf(seen.filter(({ period }) => period === "current"));
+  const previous = sumOf(seen.filter(({ period }) => period === "previous"));
+  return {
+    from: range.from,
+    to: range.to,
+    buckets: buckets.flatMap(([start, end]) => {
+      const at = time(start);
+      const inGroups = group_by === null ? [null] : groups;
+      return inGroups.map((group) => ({
+        start: at,
+        end: time(end),
+        group,
+        ...figures("current", at, group, seenIn.get(`current ${at}`)),
+      }));
+    }),
+    totals: figures("current", null, null, current),
+    groups: groups.map((group) => ({
+      group,
+      totals: figures("current", null, group, current),
+      previous_period: figures("previous", null, group, previous),
+    })),
+    previous_period: {
+      from: range.previous_from,
+      to: range.from,
+      ...figures("previous", null, null, previous),
+    },
+    coverage: {
+      sampled: part(current.sampled, current.eligible),
+      scored: part(current.scored, current.sampled),
+      errored: part(current.errored, current.scored),
+    },
+  };
+}
+
+const NOTHING: SeenRuns = { period: "current", start: null, eligible: 0, sampled: 0, scored: 0, errored: 0 };
+
+function figuresOf(summary: SummaryRow | undefined, runs: SeenRuns | null): Figures {
+  const {
+    n = 0,
+    mean = null,
+    p10 = null,
+    p50 = null,
+    p90 = null,
+    stddev = null,
+    passes = 0,
+    judged = 0,
+    errors = 0,
+  } = summary ?? {};
+  return {
+    eligible: runs?.eligible ?? null,
+    sampled: runs?.sampled ?? null,
+    n,
+    mean,
+    p10,
+    p50,
+    p90,
+    stddev,
+    pass_rate: part(passes, judged),
+    errors,
+  };
+}
+
+function sumOf(rows: readonly SeenRuns[]): SeenRuns {
+  const sum = (pick: (row: SeenRuns) => number): number => rows.reduce((total, row) => total + pick(row), 0);
+  return {
+    ...NOTHING,
+    eligible: sum(({ eligible }) => eligible),
+    sampled: sum(({ sampled }) => sampled),
+    scored: sum(({ scored }) => scored),
+    errored: sum(({ errored }) => errored),
+  };
+}
+
+function part(of: number, whole: number): number | null {
+  return whole === 0 ? null : of / whole;
+}

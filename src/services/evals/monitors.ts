@@ -1,0 +1,255 @@
+import type { Config } from "../../config.ts";
+import { NO_ALERT, UNKNOWN_ALERT } from "../../domain/evals/alert.ts";
+import type { AlertSettings } from "../../domain/evals/alert.ts";
+import { Problem, invalid, notFound } from "../../domain/errors.ts";
+import type { MonitorFilter, MonitorLimits } from "../../domain/evals/monitor.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import {
+  countMonitors,
+  findMonitor,
+  insertMonitor,
+  lockMonitor,
+  markMonitorApplied,
+  markMonitorDeleted,
+  updateAlert,
+  updateMonitor,
+} from "../../stores/evals/monitors.ts";
+import type { MonitorPlan, MonitorRow, ShownMonitor } from "../../stores/evals/monitors.ts";
+import { monitorScheduleId, taskQueues } from "../../temporal/ids.ts";
+import type { Schedules } from "../../temporal/schedules.ts";
+import { requireProject } from "../projects/projects.ts";
+import { requireEvaluator } from "./evaluators.ts";
+
+/** What monitors are kept with. */
+export interface MonitorDeps extends ScheduleDeps {
+  readonly logger: Logger;
+}
+
+/** What the schedules of monitors are made with. */
+export interface ScheduleDeps {
+  readonly config: Pick<
+    Config,
+    | "MILLRACE_TASK_QUEUE"
+    | "MILLRACE_MONITOR_INTERVAL_SECONDS"
+    | "MILLRACE_MAX_MONITORS"
+    | "MILLRACE_MAX_MONITOR_EVALUATORS"
+    | "MILLRACE_MONITOR_RUNS_PER_HOUR"
+    | "MILLRACE_MONITOR_MIN_WINDOW_SECONDS"
+    | "MILLRACE_MONITOR_RETENTION_DAYS"
+  >;
+  readonly db: Database;
+  readonly schedules: Schedules;
+}
+
+export function monitorLimits(config: ScheduleDeps["config"]): MonitorLimits {
+  return {
+    max_monitors: config.MILLRACE_MAX_MONITORS,
+    max_evaluators_per_monitor: config.MILLRACE_MAX_MONITOR_EVALUATORS,
+    min_window_seconds: config.MILLRACE_MONITOR_MIN_WINDOW_SECONDS,
+    max_sampled_runs_per_hour: config.MILLRACE_MONITOR_RUNS_PER_HOUR,
+    retention_days: config.MILLRACE_MONITOR_RETENTION_DAYS,
+  };
+}
+
+/** What somebody says of a monitor. */
+export interface MonitorWish extends Omit<MonitorPlan, "evaluators" | "max_per_hour"> {
+  readonly evaluator_ids: readonly string[];
+  /** Default: a hundred, or what the installation allows. */
+  readonly max_per_hour?: number | undefined;
+  readonly filter: MonitorFilter;
+}
+
+const DEFAULT_PER_HOUR = 100;
+
+/** Throws 404 where there is none. */
+export async function requireMonitor(db: Db, monitorId: string): Promise<ShownMonitor> {
+  const row = await findMonitor(db, monitorId);
+  if (row === null) throw notFound("monitor");
+  return row;
+}
+
+/** Locks a monitor; throws 404 where there is none. */
+async function requireLocked(db: Db, monitorId: string): Promise<MonitorRow> {
+  const row = await lockMonitor(db, monitorId);
+  if (row === null || row.deleted_at !== null) throw notFound("monitor");
+  return row;
+}
+
+/** Pins the evaluators as they are now. Throws 404 for what is not there, and 422 for what is more than is allowed. */
+async function planOf({ db, config }: ScheduleDeps, orgId: string, wish: MonitorWish): Promise<MonitorPlan> {
+  const limits = monitorLimits(config);
+  const ids = [...new Set(wish.evaluator_ids)];
+  if (ids.length > limits.max_evaluators_per_monitor)
+    throw invalid(["body", "evaluator_ids"], `A monitor has at most ${limits.max_evaluators_per_monitor} evaluators`);
+  const {
+    max_per_hour = Math.min(DEFAULT_PER_HOUR, limits.max_sampled_runs_per_hour),
+    evaluator_ids: _,
+    ...rest
+  } = wish;
+  if (max_per_hour > limits.max_sampled_runs_per_hour)
+    throw invalid(["body", "max_per_hour"], `At most ${limits.max_sampled_runs_per_hour} runs an hour`);
+  await requireProject(db, orgId, wish.project_id, "project");
+  return await db.org(orgId, async (connection) => {
+    const evaluators: Array<{ evaluator_id: string; version: number }> = [];
+    for (const evaluator_id of ids) {
+      const { version } = await requireEvaluator(connection, evaluator_id);
+      evaluators.push({ evaluator_id, version });
+    }
+    return { ...rest, max_per_hour, evaluators };
+  });
+}
+
+/** Creates a monitor. Throws 404, 409 where the organisation has as many as it may, and 422. */
+export async function createMonitor(
+  deps: MonitorDeps,
+  orgId: string,
+  monitorId: string,
+  wish: MonitorWish,
+): Promise<ShownMonitor> {
+  const plan = await planOf(deps, orgId, wish);
+  const { max_monitors } = monitorLimits(deps.config);
+  await deps.db.orgTransaction(orgId, async (connection) => {
+    if ((await countMonitors(connection, monitorId)) >= max_monitors)
+      throw new Problem(
+        "conflict",
+        `The organisation has ${max_monitors} monitors, as many as it may. Delete one first.`,
+      );
+    await insertMonitor(connection, {
+      ...plan,
+      monitor_id: monitorId,
+      org_id: orgId,
+      alert: NO_ALERT,
+      alert_state: UNKNOWN_ALERT,
+    });
+  });
+  return await followed(deps, orgId, monitorId);
+}
+
+export type MonitorChange = { readonly [Member in keyof MonitorWish]?: MonitorWish[Member] | undefined };
+
+/** Changes a monitor; evaluators that are named are pinned anew. `check` is called with it as it is. Throws 404, 409 and 422. */
+export async function changeMonitor(
+  deps: MonitorDeps,
+  orgId: string,
+  monitorId: string,
+  change: MonitorChange,
+  check: (row: MonitorRow) => void,
+): Promise<ShownMonitor> {
+  const before = await deps.db.org(orgId, (connection) => requireMonitor(connection, monitorId));
+  check(before);
+  const given = Object.fromEntries(
+    Object.entries(change).filter(([, value]) => value !== undefined),
+  ) as Partial<MonitorWish>;
+  const { name, description, project_id, flow_versions, sampling_rate, filter, max_per_hour, enabled } = before;
+  const kept = { name, description, project_id, flow_versions, sampling_rate, filter, max_per_hour, enabled };
+  const evaluator_ids = given.evaluator_ids ?? [];
+  const plan = await planOf(deps, orgId, { ...kept, ...given, evaluator_ids });
+  await deps.db.orgTransaction(orgId, async (connection) => {
+    const row = await requireLocked(connection, monitorId);
+    check(row);
+    const evaluators = given.evaluator_ids === undefined ? row.evaluators : plan.evaluators;
+    const missing = row.alert.conditions.find(
+      (each) => !evaluators.some(({ evaluator_id }) => evaluator_id === each.evaluator_id),
+    );
+    if (missing !== undefined)
+      throw new Problem(
+        "conflict",
+        `The alert has a condition on evaluator ${missing.evaluator_id}: change the alert first.`,
+      );
+    await updateMonitor(connection, monitorId, { ...plan, evaluators });
+  });
+  return await followed(deps, orgId, monitorId);
+}
+
+/** Deletes a monitor: no run is sampled for it any more. Throws 404. */
+export async function deleteMonitor(deps: MonitorDeps, orgId: string, monitorId: string): Promise<void> {
+  await deps.db.orgTransaction(orgId, async (connection) => {
+    await requireLocked(connection, monitorId);
+    await markMonitorDeleted(connection, monitorId);
+  });
+  await follow(deps, orgId, monitorId);
+}
+
+export type AlertChange = { readonly [Member in keyof AlertSettings]?: AlertSettings[Member] | undefined };
+
+/** Changes the alert of a monitor. What was measured belongs to what it was before. Throws 404 and 422. */
+export async function changeAlert(
+  deps: MonitorDeps,
+  orgId: string,
+  monitorId: string,
+  change: AlertChange,
+  check: (row: MonitorRow) => void,
+): Promise<ShownMonitor> {
+  const { min_window_seconds } = monitorLimits(deps.config);
+  await deps.db.orgTransaction(orgId, async (connection) => {
+    const row = await requireLocked(connection, monitorId);
+    check(row);
+    const given = Object.fromEntries(
+      Object.entries(change).filter(([, value]) => value !== undefined),
+    ) as Partial<AlertSettings>;
+    const alert: AlertSettings = { ...row.alert, ...given };
+    for (const [index, { evaluator_id, window_seconds }] of alert.conditions.entries()) {
+      const place = ["body", "conditions", index];
+      if (!row.evaluators.some((each) => each.evaluator_id === evaluator_id))
+        throw invalid([...place, "evaluator_id"], "It is not one of the monitor's evaluators");
+      if (given.conditions !== undefined && window_seconds < min_window_seconds)
+        throw invalid([...place, "window_seconds"], `A window has at least ${min_window_seconds} seconds`);
+    }
+    if (alert.enabled && alert.conditions.length === 0)
+      throw invalid(["body", "conditions"], "An alert that is enabled has one condition at least");
+    const isOther = given.conditions !== undefined || alert.enabled !== row.alert.enabled;
+    // What was told of an alert stays: its end is told as well.
+    const state = isOther ? { ...UNKNOWN_ALERT, told_at: row.alert_state.told_at } : row.alert_state;
+    await updateAlert(connection, monitorId, alert, state);
+  });
+  return await followed(deps, orgId, monitorId);
+}
+
+/** Temporal's schedule is made to follow at once; where that fails, a worker does it. */
+async function follow(deps: MonitorDeps, orgId: string, monitorId: string): Promise<void> {
+  await applyMonitor(deps, { org_id: orgId, monitor_id: monitorId }).catch((err: unknown) =>
+    deps.logger.warn({ err, monitor_id: monitorId }, "the schedule of a monitor is not applied yet"),
+  );
+}
+
+async function followed(deps: MonitorDeps, orgId: string, monitorId: string): Promise<ShownMonitor> {
+  await follow(deps, orgId, monitorId);
+  return await deps.db.org(orgId, (connection) => requireMonitor(connection, monitorId));
+}
+
+/** Scoring that was missed is made up for by the next one. */
+const CATCHUP_SECONDS = 10;
+
+/**
+ * Makes Temporal's schedule of a monitor what the monitor is: the row counts, and the schedule follows. The row is locked
+ * meanwhile, so that of two changes the later one is what remains.
+ */
+export async function applyMonitor(
+  { config, db, schedules }: ScheduleDeps,
+  { org_id, monitor_id }: Pick<MonitorRow, "org_id" | "monitor_id">,
+): Promise<void> {
+  await db.orgTransaction(org_id, async (connection) => {
+    const monitor = await lockMonitor(connection, monitor_id);
+    if (monitor === null) return;
+    const id = monitorScheduleId(monitor_id);
+    const every_seconds = config.MILLRACE_MONITOR_INTERVAL_SECONDS;
+    if (monitor.deleted_at !== null) await schedules.remove(id);
+    else
+      await schedules.put({
+        id,
+        paused: !monitor.enabled,
+        at: { every_seconds },
+        overlap: "skip",
+        catchup_window_seconds: CATCHUP_SECONDS,
+        // Not all at the same second.
+        jitter_seconds: Math.floor(every_seconds / 4),
+        workflow: {
+          type: "watchMonitor",
+          input: { org_id, monitor_id },
+          queue: taskQueues(config.MILLRACE_TASK_QUEUE).background,
+        },
+      });
+    await markMonitorApplied(connection, monitor_id, monitor.revision);
+  });
+}

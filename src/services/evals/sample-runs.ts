@@ -1,0 +1,87 @@
+import { asksForLabels, hasLabels, isEligible, isSampled } from "../../domain/evals/monitor.ts";
+import type { EndedRun } from "../../domain/evals/monitor.ts";
+import { isTerminal } from "../../domain/runs/run.ts";
+import type { RunState } from "../../domain/runs/run.ts";
+import type { DomainEvent } from "../../domain/webhooks/events.ts";
+import type { Db } from "../../stores/db.ts";
+import { countHours, enabledMonitors, labelsOf, takeRuns } from "../../stores/evals/monitor-runs.ts";
+import type { SamplingMonitor, TakenRun } from "../../stores/evals/monitor-runs.ts";
+
+/**
+ * Takes the runs that monitors have scored, in the transaction that relays the events of their ends. Nothing is scored here.
+ * System only.
+ */
+export async function sampleRuns(db: Db, events: readonly DomainEvent[]): Promise<void> {
+  const runs = events.flatMap(endedRunOf);
+  if (runs.length === 0) return;
+  const monitors = await enabledMonitors(db, [...new Set(runs.map(({ org_id }) => org_id))]);
+  if (monitors.length === 0) return;
+  let matches = runs.flatMap((run) =>
+    monitors.filter((monitor) => isEligible(monitor, run)).map((monitor) => ({ monitor, run })),
+  );
+  const asked = matches.filter(({ monitor }) => asksForLabels(monitor.filter));
+  if (asked.length > 0) {
+    const rows = await labelsOf(db, [...new Set(asked.map(({ run }) => run.run_id))]);
+    const labels = new Map(rows.map((row) => [row.run_id, row]));
+    matches = matches.filter(({ monitor, run }) => hasLabels(monitor.filter, labels.get(run.run_id)));
+  }
+  if (matches.length > 0) await take(db, matches);
+}
+
+interface Match {
+  readonly monitor: SamplingMonitor;
+  readonly run: EndedRun;
+}
+
+/** The runs of an hour that a monitor looks at. */
+interface Hour {
+  readonly monitor: SamplingMonitor;
+  readonly hour: string;
+  eligible: number;
+  readonly wanted: EndedRun[];
+}
+
+async function take(db: Db, matches: readonly Match[]): Promise<void> {
+  const hours = new Map<string, Hour>();
+  for (const { monitor, run } of matches) {
+    const hour = hourOf(run.ended_at);
+    const key = `${monitor.monitor_id} ${hour}`;
+    const found = hours.get(key) ?? { monitor, hour, eligible: 0, wanted: [] };
+    hours.set(key, found);
+    found.eligible += 1;
+    if (isSampled(run.run_id, monitor.sampling_rate)) found.wanted.push(run);
+  }
+  const counts = [...hours.values()].map(({ monitor: { monitor_id, org_id }, hour, eligible, wanted }) => ({
+    monitor_id,
+    org_id,
+    hour,
+    eligible,
+    wanted: wanted.length,
+  }));
+  const granted = await countHours(db, counts);
+  const taken = granted.flatMap(({ monitor_id, hour, granted: count }) =>
+    (hours.get(`${monitor_id} ${hour}`)?.wanted ?? [])
+      .slice(0, count)
+      .map(({ org_id, run_id, flow_version, ended_at }): TakenRun => ({
+        monitor_id,
+        org_id,
+        run_id,
+        flow_version,
+        ended_at,
+      })),
+  );
+  if (taken.length > 0) await takeRuns(db, taken);
+}
+
+function hourOf(time: string): string {
+  return new Date(Math.floor(Date.parse(time) / 3_600_000) * 3_600_000).toISOString();
+}
+
+/** The run that an event tells the end of. */
+function endedRunOf({ type, org_id, project_id, data, occurred_at }: DomainEvent): EndedRun[] {
+  const { run_id, flow_version, state, run_type } = data;
+  if (!type.startsWith("run.") && !type.startsWith("part.")) return [];
+  if (typeof run_id !== "string" || typeof run_type !== "string" || typeof flow_version !== "number") return [];
+  if (typeof state !== "string" || !isTerminal(state as RunState)) return [];
+  return [{ run_id, org_id, project_id, flow_version, state, run_type, ended_at: occurred_at }];
+}

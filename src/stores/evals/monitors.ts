@@ -1,0 +1,235 @@
+import type { AlertSettings, AlertState } from "../../domain/evals/alert.ts";
+import type { MonitorFilter, MonitorStats } from "../../domain/evals/monitor.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+/** What a monitor is to do. */
+export interface MonitorPlan {
+  readonly name: string;
+  readonly description: string;
+  readonly project_id: string;
+  readonly flow_versions: readonly number[] | null;
+  readonly evaluators: ReadonlyArray<{ readonly evaluator_id: string; readonly version: number }>;
+  readonly sampling_rate: number;
+  readonly filter: MonitorFilter;
+  readonly max_per_hour: number;
+  readonly enabled: boolean;
+}
+
+export interface MonitorRow extends MonitorPlan {
+  readonly monitor_id: string;
+  readonly org_id: string;
+  readonly alert: AlertSettings;
+  readonly alert_state: AlertState;
+  readonly revision: number;
+  readonly applied_revision: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly deleted_at: string | null;
+}
+
+/** With how the runs that it has seen were dealt with. */
+export type ShownMonitor = MonitorRow & MonitorStats;
+
+const COLUMNS = `m.monitor_id, m.org_id, m.name, m.description, m.project_id, m.flow_versions, m.evaluators, m.sampling_rate, m.filter,
+  m.max_per_hour, m.enabled, m.alert, m.alert_state, m.revision, m.applied_revision, m.created_at, m.updated_at, m.deleted_at`;
+const SHOWN = `${COLUMNS}, h.eligible, h.sampled, h.scored, h.errored`;
+const WITH_STATS = `cross join lateral (
+  select coalesce(sum(eligible), 0) as eligible, coalesce(sum(sampled), 0) as sampled, coalesce(sum(scored), 0) as scored,
+    coalesce(sum(errored), 0) as errored
+  from eval_monitor_hours where monitor_id = m.monitor_id) h`;
+const ONE = "m.org_id = current_org() and m.monitor_id = $1::uuid";
+
+const values = (plan: MonitorPlan): unknown[] => [
+  plan.name,
+  plan.description,
+  plan.project_id,
+  plan.flow_versions,
+  jsonb(plan.evaluators),
+  plan.sampling_rate,
+  jsonb(plan.filter),
+  plan.max_per_hour,
+  plan.enabled,
+];
+
+/** Inserts a monitor; nothing where there is one of that id (the same request, tried again). */
+export async function insertMonitor(
+  db: Db,
+  {
+    monitor_id,
+    org_id,
+    alert,
+    alert_state,
+    ...plan
+  }: Pick<MonitorRow, "monitor_id" | "org_id" | "alert" | "alert_state"> & MonitorPlan,
+): Promise<void> {
+  await db.query(
+    {
+      name: "insert_monitor",
+      text: `insert into eval_monitors (monitor_id, org_id, name, description, project_id, flow_versions, evaluators, sampling_rate, filter,
+          max_per_hour, enabled, alert, alert_state)
+        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int[], $7::jsonb, $8::float8, $9::jsonb, $10::int, $11::boolean,
+          $12::jsonb, $13::jsonb) on conflict (monitor_id) do nothing`,
+    },
+    [monitor_id, org_id, ...values(plan), jsonb(alert), jsonb(alert_state)],
+  );
+}
+
+/** One monitor, or null. */
+export async function findMonitor(db: Db, monitorId: string): Promise<ShownMonitor | null> {
+  const rows = await db.query<ShownMonitor>(
+    {
+      name: "find_monitor",
+      text: `select ${SHOWN} from eval_monitors m ${WITH_STATS} where ${ONE} and m.deleted_at is null`,
+    },
+    [monitorId],
+  );
+  return rows[0] ?? null;
+}
+
+/** Locks a monitor, deleted or not, until the transaction ends; null where there is none. */
+export async function lockMonitor(db: Db, monitorId: string): Promise<MonitorRow | null> {
+  const rows = await db.query<MonitorRow>(
+    { name: "lock_monitor", text: `select ${COLUMNS} from eval_monitors m where ${ONE} for update` },
+    [monitorId],
+  );
+  return rows[0] ?? null;
+}
+
+export interface MonitorSearch {
+  readonly project_id: string | null;
+  readonly enabled: boolean | null;
+}
+
+/** A page of the organisation's monitors. */
+export async function listMonitors(db: Db, search: MonitorSearch, page: Keyset): Promise<ShownMonitor[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<ShownMonitor>(
+    {
+      name: `list_monitors_${suffix}`,
+      text: `select ${SHOWN} from (select * from eval_monitors where org_id = current_org() and deleted_at is null
+          and ($1::uuid is null or project_id = $1) and ($2::boolean is null or enabled = $2) and monitor_id ${compare} $3::uuid
+          order by monitor_id ${order} limit $4::int) m ${WITH_STATS} order by m.monitor_id ${order}`,
+    },
+    [search.project_id, search.enabled, bound, page.limit],
+  );
+}
+
+/** How many monitors the organisation has beside this one. Until the transaction ends nobody else adds one. */
+export async function countMonitors(db: Db, except: string): Promise<number> {
+  // A separate statement: the count's must begin after the lock is there, or it does not see what the others added.
+  await db.query({
+    name: "lock_monitor_count",
+    text: "select pg_advisory_xact_lock(hashtextextended('eval_monitors ' || current_org(), 0))",
+  });
+  const rows = await db.query<{ n: number }>(
+    {
+      name: "count_monitors",
+      text: `select count(*) as n from eval_monitors where org_id = current_org() and deleted_at is null and monitor_id <> $1::uuid`,
+    },
+    [except],
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** Writes what a monitor is to do, which the caller has locked. */
+export async function updateMonitor(db: Db, monitorId: string, plan: MonitorPlan): Promise<void> {
+  await db.query(
+    {
+      name: "update_monitor",
+      text: `update eval_monitors m set name = $2::text, description = $3::text, project_id = $4::uuid, flow_versions = $5::int[],
+          evaluators = $6::jsonb, sampling_rate = $7::float8, filter = $8::jsonb, max_per_hour = $9::int, enabled = $10::boolean,
+          revision = revision + 1, updated_at = now() where ${ONE}`,
+    },
+    [monitorId, ...values(plan)],
+  );
+}
+
+/** Sets the alert of a monitor, which the caller has locked. */
+export async function updateAlert(db: Db, monitorId: string, alert: AlertSettings, state: AlertState): Promise<void> {
+  await db.query(
+    {
+      name: "update_monitor_alert",
+      text: `update eval_monitors m set alert = $2::jsonb, alert_state = $3::jsonb, revision = revision + 1, updated_at = now()
+        where ${ONE}`,
+    },
+    [monitorId, jsonb(alert), jsonb(state)],
+  );
+}
+
+/** Writes where the alert of a monitor stands, which the caller has locked. */
+export async function noteAlert(db: Db, monitorId: string, state: AlertState): Promise<void> {
+  await db.query(
+    { name: "note_monitor_alert", text: `update eval_monitors m set alert_state = $2::jsonb where ${ONE}` },
+    [monitorId, jsonb(state)],
+  );
+}
+
+/** Deletes a monitor for everything that follows; housekeeping removes what it has taken. */
+export async function markMonitorDeleted(db: Db, monitorId: string): Promise<void> {
+  await db.query(
+    {
+      name: "mark_monitor_deleted",
+      text: `update eval_monitors m set deleted_at = now(), enabled = false, revision = revision + 1 where ${ONE}`,
+    },
+    [monitorId],
+  );
+}
+
+/** Monitors whose schedule in Temporal is not as they are, those changed first first. System only. */
+export async function unappliedMonitors(
+  db: Db,
+  limit: number,
+): Promise<Array<Pick<MonitorRow, "org_id" | "monitor_id">>> {
+  return db.query<Pick<MonitorRow, "org_id" | "monitor_id">>(
+    {
+      name: "unapplied_monitors",
+      text: `select org_id, monitor_id from eval_monitors where applied_revision < revision order by updated_at limit $1::int`,
+    },
+    [limit],
+  );
+}
+
+/** Says that Temporal's schedule is that of a revision. */
+export async function markMonitorApplied(db: Db, monitorId: string, revision: number): Promise<void> {
+  await db.query(
+    { name: "mark_monitor_applied", text: `update eval_monitors m set applied_revision = $2::int where ${ONE}` },
+    [monitorId, revision],
+  );
+}
+
+/** Removes what is older than `days`, and what deleted monitors have left, `limit` at most of each kind. Returns how many there were of the most frequent one, `limit` at most. System only. */
+export async function purgeMonitors(db: Db, days: number, limit: number): Promise<number> {
+  let most = 0;
+  for (const [table, time, key] of [
+    ["eval_monitor_scores", "ended_at", "(monitor_id, run_id, evaluator_id)"],
+    ["eval_monitor_runs", "ended_at", "(monitor_id, run_id)"],
+    ["eval_monitor_hours", "hour", "(monitor_id, hour)"],
+  ] as const) {
+    const names = key.slice(1, -1);
+    const removed = await db.query(
+      {
+        name: `purge_${table}`,
+        text: `delete from ${table} where ${key} in (
+            (select ${names} from ${table} where ${time} < now() - make_interval(days => $1::int) order by ${time} limit $2::int)
+            union all
+            (select ${names} from ${table} join eval_monitors m using (monitor_id) where m.deleted_at is not null limit $2::int)
+          ) returning 1`,
+      },
+      [days, limit],
+    );
+    most = Math.max(most, removed.length);
+  }
+  if (most === 0) {
+    await db.query({
+      name: "purge_monitors",
+      text: `delete from eval_monitors m where m.deleted_at is not null and m.applied_revision = m.revision
+        and not exists (select from eval_monitor_scores where monitor_id = m.monitor_id)
+        and not exists (select from eval_monitor_runs where monitor_id = m.monitor_id)
+        and not exists (select from eval_monitor_hours where monitor_id = m.monitor_id)`,
+    });
+  }
+  return Math.min(limit, most);
+}
