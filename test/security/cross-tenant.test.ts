@@ -46,7 +46,15 @@ function bodyOf(operation: Operation, ids: Ids): unknown {
   const example = (Object.values(operation.examples ?? {})[0] ?? {}) as Record<string, unknown>;
   const isGiven = (name: string): boolean => name in example || OPTIONAL.includes(`${operation.id}.${name}`);
   const members = idsOf(operation).filter((each) => each.in === "body" && isGiven(each.name));
-  return { ...example, ...Object.fromEntries(members.map(({ name }) => [name, idFor(ids, operation, name)])) };
+  return {
+    ...example,
+    ...Object.fromEntries(
+      members.map(({ name }) => {
+        const id = idFor(ids, operation, name);
+        return [name, Array.isArray(example[name]) ? [id] : id];
+      }),
+    ),
+  };
 }
 
 async function call(api: TestClient, operation: Operation, ids: Ids): Promise<Answer & { readonly text: string }> {

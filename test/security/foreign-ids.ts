@@ -146,6 +146,10 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   await jobEnd(tenant, ran.experiment_id, exported.job_id);
   // Deleted ahead of the dataset.
   const { body: draft } = await secret.post("/v2/evals/experiments", experiment);
+  // Disabled: nothing of them changes by itself.
+  const watching = { name: "theirs", project_id: echoing, evaluator_ids: [evaluator.evaluator_id], enabled: false };
+  const { body: monitor } = await secret.post("/v2/evals/monitors", watching);
+  const { body: otherMonitor } = await secret.post("/v2/evals/monitors", watching);
   const paths = { "/theirs": { get: { operationId: "getTheirs", responses: { 200: { description: "theirs" } } } } };
   const openapi = { openapi: "3.1.0", info: { title: "theirs", version: "1" }, servers: [{ url: receiver }], paths };
   for (const provider_id of ["theirs", "theirs-unused"]) {
@@ -158,6 +162,13 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   return {
     ...PLAIN,
     score_id: score.score_id,
+    monitor_id: monitor.monitor_id,
+    "deleteMonitor.monitor_id": otherMonitor.monitor_id,
+    "createMonitor.evaluator_ids": evaluator.evaluator_id,
+    "changeMonitor.evaluator_ids": evaluator.evaluator_id,
+    "listMonitors.project_id": echoing,
+    "createMonitor.project_id": echoing,
+    "changeMonitor.project_id": echoing,
     experiment_id: ran.experiment_id,
     "deleteExperiment.experiment_id": draft.experiment_id,
     job_id: exported.job_id,

@@ -4,6 +4,8 @@ import { isStorable } from "./json-guard.ts";
 import type { Location } from "./issues.ts";
 
 const TRUE = ["true", "1", "yes", "on"];
+/** As JSON has it, with a plus sign where somebody likes one. */
+const NUMBER = /^[+-]?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?$/;
 const FALSE = ["false", "0", "no", "off"];
 
 export interface Coerced {
@@ -48,6 +50,11 @@ export function coerceTexts(
 
 function coerceText(text: string, kind: string): string | number | boolean | { msg: string; type: string } {
   if (kind === "number") {
+    return NUMBER.test(text) && Number.isFinite(Number(text))
+      ? Number(text)
+      : { msg: "Input should be a valid number", type: "float_parsing" };
+  }
+  if (kind === "integer") {
     return /^[+-]?\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text))
       ? Number(text)
       : { msg: "Input should be a valid integer", type: "int_parsing" };
@@ -75,7 +82,7 @@ function kindOf(schema: z.ZodType): string {
     } else if (at instanceof z.ZodPipe) {
       at = at.in as z.ZodType;
     } else {
-      return at.type;
+      return at instanceof z.ZodNumber && at.isInt ? "integer" : at.type;
     }
   }
 }

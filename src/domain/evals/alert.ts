@@ -1,14 +1,13 @@
 import { z } from "zod";
 
 export const ALERT_METRICS = ["mean", "pass_rate", "p10", "error_rate", "sample_count"] as const;
-export type AlertMetric = (typeof ALERT_METRICS)[number];
-export const NO_DATA_MODES = ["ignore", "keep", "alert", "ok"] as const;
+const NO_DATA_MODES = ["ignore", "keep", "alert", "ok"] as const;
 export const ALERT_SEVERITIES = ["unknown", "ok", "alert", "no_data"] as const;
 export type AlertSeverity = (typeof ALERT_SEVERITIES)[number];
 
 /** Longest window that a condition looks at. */
 const MAX_WINDOW_SECONDS = 7 * 86_400;
-export const MAX_CONDITIONS = 10;
+const MAX_CONDITIONS = 10;
 const MAX_RENOTIFY_SECONDS = 7 * 86_400;
 
 const condition = z

@@ -64,7 +64,7 @@ export async function summariseScores(
     {
       name: `summarise_monitor_${groupBy ?? "all"}`,
       // The time before is one bucket: only its totals are asked for.
-      text: `select period, start, grp as "group", ${SUMMARY} from (
+      text: `select period, start, ${groupBy === null ? "null::text" : "grp"} as "group", ${SUMMARY} from (
           select number, passed, failed, ${group} as grp, case when ended_at >= $3::timestamptz then 'current' else 'previous' end as period,
             case when ended_at >= $3::timestamptz
               then date_bin(make_interval(secs => $6::float8), ended_at, '1970-01-05T00:00:00Z') end as start
