@@ -133,6 +133,11 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   const { body: emptyDataset } = await secret.post(datasets, { name: "theirs and empty" });
   const { body: evaluator } = await secret.post("/v2/evals/evaluators", { name: "theirs", type: "latency" });
   const { body: otherEvaluator } = await secret.post("/v2/evals/evaluators", { name: "theirs too", type: "latency" });
+  const watching = { name: "theirs", project_id: echoing, evaluator_ids: [evaluator.evaluator_id], sampling_rate: 1 };
+  const { body: monitor } = await secret.post("/v2/evals/monitors", watching);
+  const monitorPath = `/v2/evals/monitors/${monitor.monitor_id}`;
+  const { body: otherMonitor } = await secret.post("/v2/evals/monitors", { ...watching, enabled: false });
+  await secret.post("/v2/runs", { project_id: echoing, inputs: { "in-0": "watched" }, mode: "sync" });
   const { body: sync } = await secret.post(`/v2/knowledge-bases/${knowledge_base_id}/sync`, { mode: "full" });
   await vi.waitFor(async () => {
     const { body } = await secret.get(`/v2/knowledge-bases/${knowledge_base_id}/syncs/${sync.sync_id}`);
@@ -146,10 +151,9 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   await jobEnd(tenant, ran.experiment_id, exported.job_id);
   // Deleted ahead of the dataset.
   const { body: draft } = await secret.post("/v2/evals/experiments", experiment);
-  // Disabled: nothing of them changes by itself.
-  const watching = { name: "theirs", project_id: echoing, evaluator_ids: [evaluator.evaluator_id], enabled: false };
-  const { body: monitor } = await secret.post("/v2/evals/monitors", watching);
-  const { body: otherMonitor } = await secret.post("/v2/evals/monitors", watching);
+  await vi.waitFor(async () => expect((await secret.get(monitorPath)).body.stats.scored).toBe(1), 30_000);
+  // Nothing of it changes by itself from here on.
+  expect((await secret.patch(monitorPath, { enabled: false })).status).toBe(200);
   const paths = { "/theirs": { get: { operationId: "getTheirs", responses: { 200: { description: "theirs" } } } } };
   const openapi = { openapi: "3.1.0", info: { title: "theirs", version: "1" }, servers: [{ url: receiver }], paths };
   for (const provider_id of ["theirs", "theirs-unused"]) {
