@@ -25,7 +25,8 @@ import {
   resetRows,
 } from "../../stores/evals/experiment-rows.ts";
 import type { OpenRow, RanRow, RowEnd } from "../../stores/evals/experiment-rows.ts";
-import { addCost, findExperiment, insertExperimentEvent, moveExperiment } from "../../stores/evals/experiments.ts";
+import { insertEvalEvent } from "../../stores/evals/eval-events.ts";
+import { addCost, findExperiment, moveExperiment } from "../../stores/evals/experiments.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import type { PlanCache } from "../projects/plans.ts";
 import {
@@ -288,7 +289,7 @@ async function announce(
   verdict: string | null,
 ): Promise<void> {
   const type = state === "FAILED" ? "failed" : "completed";
-  await insertExperimentEvent(connection, {
+  await insertEvalEvent(connection, {
     event_id: derivedId(jobId, type),
     type: `evals.experiment.${type}`,
     project_id,

@@ -3,12 +3,12 @@ import { isBelow, nextAlert } from "../../domain/evals/alert.ts";
 import type { AlertCondition, AlertState, Observation } from "../../domain/evals/alert.ts";
 import type { WatchInput } from "../../domain/evals/monitor.ts";
 import type { Db } from "../../stores/db.ts";
+import { insertEvalEvent } from "../../stores/evals/eval-events.ts";
 import { beginScoring, endScoring } from "../../stores/evals/monitor-runs.ts";
 import { blamedRuns, summariseWindows } from "../../stores/evals/monitor-stats.ts";
 import type { Blame, WindowSummary } from "../../stores/evals/monitor-stats.ts";
 import { findMonitor, lockMonitor, noteAlert } from "../../stores/evals/monitors.ts";
 import type { MonitorRow } from "../../stores/evals/monitors.ts";
-import { insertEvent } from "../../stores/webhooks/outbox.ts";
 import { scoreRuns } from "./score-runs.ts";
 import type { ScoreRunsDeps } from "./score-runs.ts";
 
@@ -81,7 +81,7 @@ async function tell(
   state: AlertState,
   notice: "triggered" | "reminded" | "resolved",
 ): Promise<void> {
-  const { monitor_id, org_id, name, project_id, alert } = monitor;
+  const { monitor_id, name, project_id, alert } = monitor;
   const runs = new Set<string>();
   if (notice !== "resolved")
     for (const [index, condition] of alert.conditions.entries()) {
@@ -89,9 +89,8 @@ async function tell(
       if (state.observed[index]?.breached !== true || blame === null) continue;
       for (const run_id of await blamedRuns(db, monitor_id, condition, blame, MAX_NAMED_RUNS)) runs.add(run_id);
     }
-  await insertEvent(db, {
+  await insertEvalEvent(db, {
     event_id: uuidv7(),
-    org_id,
     type: `evals.monitor.alert.${notice === "resolved" ? "resolved" : "triggered"}`,
     project_id,
     data: {

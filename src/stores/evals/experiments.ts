@@ -1,5 +1,4 @@
 import type { ExperimentState, Gate, ExperimentStatus, Verdict } from "../../domain/evals/experiment.ts";
-import type { JsonObject } from "../../domain/json.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
@@ -202,20 +201,5 @@ export async function experimentsUsing(
         order by experiment_id limit $2::int`,
     },
     [id, limit],
-  );
-}
-
-/** The event of an experiment's end; adding it again changes nothing. */
-export async function insertExperimentEvent(
-  db: Db,
-  event: { readonly event_id: string; readonly type: string; readonly project_id: string; readonly data: JsonObject },
-): Promise<void> {
-  await db.query(
-    {
-      name: "insert_experiment_event",
-      text: `insert into outbox (event_id, org_id, type, project_id, data) values ($1::uuid, current_org(), $2::text, $3::uuid, $4::jsonb)
-        on conflict (event_id, org_id) do nothing`,
-    },
-    [event.event_id, event.type, event.project_id, jsonb(event.data)],
   );
 }
