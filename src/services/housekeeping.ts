@@ -2,6 +2,7 @@ import type { BlobStore } from "../platform/blobs/blobs.ts";
 import type { Database } from "../stores/db.ts";
 import { purgeIdempotencyKeys } from "../stores/http/idempotency.ts";
 import { purgeDatasets } from "../stores/evals/datasets.ts";
+import { purgeExperiments, purgeMonitoredRuns } from "../stores/evals/eval-purge.ts";
 import { purgeMonitors } from "../stores/evals/monitors.ts";
 import { purgeExpiredTokens } from "../stores/accounts/oauth-tokens.ts";
 import { purgeEvents } from "../stores/webhooks/outbox.ts";
@@ -39,8 +40,8 @@ export interface HousekeepingOptions {
 }
 
 /**
- * Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts, old events, deleted datasets
- * and monitors, what was shown of ended runs while they ran, old runs,
+ * Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts, old events, deleted datasets,
+ * experiments and monitors, what was shown of ended runs while they ran, old runs,
  * and once a day the blobs that nothing refers to. Any number of processes may do it.
  */
 export function startHousekeeping(
@@ -61,7 +62,9 @@ export function startHousekeeping(
       await inBatches(() => db.system((connection) => purgeDeliveries(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeFirings(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeEvents(connection, eventRetentionMs, BATCH)));
+      await inBatches(() => db.system((connection) => purgeExperiments(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeDatasets(connection, BATCH)));
+      await inBatches(() => db.system((connection) => purgeMonitoredRuns(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeMonitors(connection, monitorRetentionDays, BATCH)));
       await inBatches(() => db.system((connection) => purgeActionRuns(connection, ACTION_RETENTION_MS, BATCH)));
       await inBatches(

@@ -198,7 +198,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       tag: TAG,
       summary: "Delete an experiment",
       description:
-        "Its runs and their scores stay. One that is under way is cancelled first; a baseline of another one stays.",
+        "With its rows and the scores made for them; its runs stay. One that is under way is cancelled first; a baseline of another one cannot be deleted.",
       auth: "secret",
       params: experimentParams,
       problems: ["conflict", "in_use"],

@@ -188,10 +188,10 @@ export async function scoreRows(
   const open = rows.filter(({ run_state }) => !["COMPLETED", "FAILED", "CANCELLED"].includes(run_state));
   if (open.length > 0) throw new RunsNotSettled(`${open.length} runs have not been settled yet`);
   const scorable = rows.filter((row) => stateOf(row) !== "cancelled");
-  await scoreRuns(deps, org_id, experiment.evaluators, scorable, { experiment_id, signal });
+  const judged = await scoreRuns(deps, org_id, experiment.evaluators, scorable, { experiment_id, signal });
   await db.orgTransaction(org_id, async (connection) => {
     const spent = await endRows(connection, experiment_id, rows.map(endOf));
-    await addCost(connection, experiment_id, spent);
+    await addCost(connection, experiment_id, spent + judged);
     await noteJob(connection, job_id, null, null);
   });
 }

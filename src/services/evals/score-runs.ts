@@ -35,7 +35,7 @@ export interface ScoreRunsOptions {
 
 /**
  * Scores runs that have ended by versions of evaluators and keeps the scores. What a version has said of a run is not asked for
- * again, whoever asked before. Can be called again after any failure.
+ * again, whoever asked before. Can be called again after any failure. Returns what judges have cost (US dollars).
  */
 export async function scoreRuns(
   deps: ScoreRunsDeps,
@@ -43,7 +43,7 @@ export async function scoreRuns(
   pins: readonly EvaluatorPin[],
   runs: readonly RunToScore[],
   { experiment_id, monitor_id, again = false, signal }: ScoreRunsOptions = {},
-): Promise<void> {
+): Promise<number> {
   const ids = runs.map(({ run_id }) => run_id);
   const evaluators = await deps.db.org(orgId, (connection) => pinnedEvaluators(connection, pins));
   const known = again ? new Set<string>() : await deps.db.org(orgId, (connection) => scoredBefore(connection, ids));
@@ -89,4 +89,5 @@ export async function scoreRuns(
     }),
   );
   await deps.db.org(orgId, (connection) => insertScores(connection, orgId, scores, again));
+  return scores.reduce((sum, { usage }) => sum + (typeof usage?.["cost_usd"] === "number" ? usage["cost_usd"] : 0), 0);
 }

@@ -152,8 +152,10 @@ export async function purgeDatasets(db: Db, limit: number): Promise<number> {
     [limit],
   );
   if (removed.length < limit) {
+    // Deleted experiments are removed first: they refer to it.
     const gone = `select d.dataset_id from eval_datasets d where d.deleted_at is not null
-      and not exists (select from eval_dataset_rows r where r.dataset_id = d.dataset_id)`;
+      and not exists (select from eval_dataset_rows r where r.dataset_id = d.dataset_id)
+      and not exists (select from experiments e where e.dataset_id = d.dataset_id)`;
     await db.query({
       name: "purge_eval_datasets",
       text: `with imports as (delete from eval_imports where dataset_id in (${gone}) and status in ('completed', 'failed'))

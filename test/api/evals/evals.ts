@@ -79,9 +79,14 @@ export async function doJob(
   experimentId: string,
   job: Record<string, unknown>,
 ): Promise<Answer["body"]> {
+  return await jobEnd(tenant, experimentId, await startJob(tenant, experimentId, job));
+}
+
+/** Starts a job, and answers its id. */
+export async function startJob(tenant: ApiTenant, experimentId: string, job: Record<string, unknown>): Promise<string> {
   const answer = await tenant.secret.post(`${experimentPath(experimentId)}/jobs`, job);
   expect(answer.status, JSON.stringify(answer.body)).toBe(202);
-  return await jobEnd(tenant, experimentId, answer.body.job_id);
+  return answer.body.job_id;
 }
 
 export async function jobEnd(tenant: ApiTenant, experimentId: string, jobId: string): Promise<Answer["body"]> {

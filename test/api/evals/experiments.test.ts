@@ -1,6 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
+import { startModelStub } from "../../../src/dev/model-stub.ts";
+import { purgeDatasets } from "../../../src/stores/evals/datasets.ts";
+import { purgeExperiments } from "../../../src/stores/evals/eval-purge.ts";
 import type { Answer } from "../../support/client.ts";
+import { edges, flow, node } from "../../support/flows.ts";
 import { openTenant, slow } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import {
@@ -169,8 +173,22 @@ describe("experiments", () => {
     expect((await tenant.secret.patch(path, { repetitions: 2 })).body.code).toBe("conflict");
     expect((await tenant.secret.delete(experimentPath(baseline))).body.code).toBe("in_use");
     expect((await tenant.secret.delete(`/v2/evals/datasets/${dataset_id}`)).body.code).toBe("in_use");
+    const [{ run_id }] = await rowsOf(id);
     expect((await tenant.secret.delete(path)).status).toBe(204);
     await tenant.secret.post(`/v2/projects/${project_id}/versions/1/publish`);
+    // What a deleted one leaves is removed, its runs and what others say of them are not.
+    await tenant.secret.post(`/v2/evals/runs/${run_id}/scores`, { name: "n", data_type: "boolean", value: true });
+    const left = await tenant.withDatabase((database) =>
+      database.system(async (db) => {
+        while ((await purgeExperiments(db, 1000)) === 1000);
+        await purgeDatasets(db, 1000);
+        return db.query("select 1 from experiments where experiment_id = $1", [id]);
+      }),
+    );
+    expect(left).toEqual([]);
+    const scores = (await tenant.secret.get(`/v2/evals/runs/${run_id}/scores`)).body.data;
+    expect(scores.map(({ source }: Answer["body"]) => source)).toEqual(["api"]);
+    expect(await get(baseline, "/status")).toMatchObject({ scores: { done: 4 } });
   });
 
   it("cancels a row that would wait for a decision, and refuses inputs that the flow does not take", async () => {
@@ -253,6 +271,62 @@ describe("experiments", () => {
       );
     await expect.poll(async () => [...new Set(await states())]).toEqual(["CANCELLED"]);
     expect((await tenant.secret.post(`${experimentPath(id)}/jobs`, { kind: "cancel" })).body.code).toBe("conflict");
+  });
+
+  it("ends as partial where its budget is spent, and goes on later", async () => {
+    const stub = await startModelStub();
+    try {
+      const connection = { name: "stub", provider_id: "openai_compatible", scheme: "none" };
+      const { body } = await tenant.secret.post("/v2/connections", {
+        ...connection,
+        credential: { base_url: `${stub.url}/v1` },
+      });
+      const { connection_id } = body;
+      const asking = flow({
+        nodes: [
+          node("in-0", "input"),
+          node("llm-0", "llm", { connection_id, model: "gpt-4o-mini", prompt: "{{in-0}}" }),
+          node("out-0", "output"),
+        ],
+        edges: edges("in-0 > llm-0 > out-0"),
+      });
+      const project = await tenant.deploy(asking);
+      const run = await tenant.secret.post("/v2/runs", { project_id: project, inputs: { "in-0": "x" }, mode: "sync" });
+      const cost = run.body.usage.cost_usd;
+      expect(cost).toBeGreaterThan(0);
+      const dataset_id = await datasetOf(...Array.from({ length: 8 }, (_, i) => [`r${i}`, ""] as const));
+      const budget = { max_cost_usd: 2.5 * cost };
+      const id = await makeExperiment(tenant, { project_id: project, dataset_id, max_concurrency: 1, budget });
+      expect(await doJob(tenant, id, { kind: "run" })).toMatchObject({ state: "completed" });
+      expect(await get(id)).toMatchObject({ state: "PARTIAL", verdict: null, budget });
+      const { counts, usage } = await get(id, "/status");
+      // Three spend it; two more may have been under way.
+      expect([counts.completed >= 3, counts.completed <= 5, counts.pending]).toEqual([
+        true,
+        true,
+        8 - counts.completed,
+      ]);
+      expect(usage.cost_usd).toBeCloseTo(counts.completed * cost, 9);
+    } finally {
+      await stub.close();
+    }
+  });
+
+  it("is taken over where the process that accepted its job died before it started it", async () => {
+    const dataset_id = await datasetOf(["ab", "AB"]);
+    const id = await makeExperiment(tenant, { project_id, dataset_id, evaluator_ids: [right] });
+    const job_id = randomUUID();
+    await tenant.withDatabase((database) =>
+      database.system(async (db) => {
+        await db.query("update experiments set state = 'QUEUED' where experiment_id = $1", [id]);
+        await db.query(
+          "insert into experiment_jobs (job_id, experiment_id, org_id, kind, checked_at) values ($1, $2, $3, 'run', now() - interval '1 minute')",
+          [job_id, id, tenant.org_id],
+        );
+      }),
+    );
+    expect(await jobEnd(tenant, id, job_id)).toMatchObject({ state: "completed", progress: { done: 1, total: 1 } });
+    expect(await get(id)).toMatchObject({ state: "COMPLETED" });
   });
 
   it("pins what it was made with, and says what is not there", async () => {

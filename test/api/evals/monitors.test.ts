@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { isSampled } from "../../../src/domain/evals/monitor.ts";
+import { purgeMonitoredRuns } from "../../../src/stores/evals/eval-purge.ts";
+import { purgeMonitors } from "../../../src/stores/evals/monitors.ts";
 import type { Answer } from "../../support/client.ts";
 import { openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
@@ -263,6 +265,12 @@ describe("monitors", () => {
     for (let n = before.used + 1; n < before.max_monitors; n++) await makeMonitor({ enabled: false });
     expect(await refused(MONITORS, wanted)).toEqual([409, "conflict"]);
     expect((await tenant.secret.delete(path)).status).toBe(204);
+    await tenant.withDatabase((database) =>
+      database.system(async (db) => {
+        while ((await purgeMonitoredRuns(db, 1000)) === 1000);
+        while ((await purgeMonitors(db, 90, 1000)) === 1000);
+      }),
+    );
     expect((await tenant.secret.get(path)).status).toBe(404);
     expect((await tenant.secret.get(`${path}/alert`)).status).toBe(404);
     await makeMonitor();
