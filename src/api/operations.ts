@@ -40,6 +40,7 @@ import { createRunControlOperations } from "./runs/run-control.ts";
 import { createRunOperations } from "./runs/runs.ts";
 import { createStreamOperations } from "./runs/stream.ts";
 import { createSyncOperations } from "./knowledge/syncs.ts";
+import { createToolOperations } from "./runs/tools.ts";
 import { createTokenOperations } from "./accounts/token.ts";
 import { createUploadOperations } from "./documents/uploads.ts";
 import { createUserOperations } from "./accounts/users.ts";
@@ -57,6 +58,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createInferenceOperations(deps, services),
     ...createStreamOperations(deps, services),
     ...createFeedbackOperations(deps),
+    ...createToolOperations(deps, services),
     ...createUploadOperations(deps, services),
     ...createDocumentOperations(deps),
     ...createRunOperations(deps, services),

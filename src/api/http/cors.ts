@@ -1,7 +1,9 @@
 import type { RequestContext } from "./operation.ts";
 
-const EXPOSED = "X-Request-Id, Location, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, ETag";
-const ALLOWED = "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, Last-Event-ID, Prefer, X-Request-Id";
+const EXPOSED =
+  "X-Request-Id, Location, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, ETag, Mcp-Session-Id";
+const ALLOWED =
+  "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, Last-Event-ID, Prefer, X-Request-Id, MCP-Protocol-Version, Mcp-Session-Id";
 
 /** Lets any page read the answer: such operations take public keys, and never cookies, so an origin proves nothing. */
 export function allowAnyOrigin(ctx: RequestContext): void {

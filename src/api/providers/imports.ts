@@ -95,6 +95,10 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
       idempotent: true,
       confidential: true,
       examples: {
+        renewed: {
+          mcp: { url: "https://mcp.example.com/mcp" },
+          connection_id: "0197f0a0-0000-7000-8000-000000000000",
+        },
         document: {
           openapi: {
             openapi: "3.1.0",

@@ -27,6 +27,7 @@ const guarded = operations
   .map((operation) => [operation.id, operation] as const);
 /** Written out, not taken from the declarations: a key that web pages show must not be let in anywhere else by a slip. */
 const PUBLIC = [
+  "callMcp",
   "deleteDocuments",
   "getDeployedFlowRun",
   "giveFeedback",

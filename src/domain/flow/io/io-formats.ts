@@ -99,23 +99,26 @@ export function toOpenApi(io: FlowIo, { base_url, org_id }: FlowAddress): JsonOb
 }
 
 /** A tool definition of the Model Context Protocol: what a model needs to call this flow. */
-export function toMcpTool(io: FlowIo): JsonObject {
+export function toMcpTool(io: FlowIo, name = toolName(io.name)): JsonObject {
+  // Clients compile the schemas with whichever dialect they know.
   const { $schema: _, ...inputs } = io.inputs;
+  const { $schema: __, ...outputSchema } = io.outputs;
   const properties = Object.entries(inputs["properties"] as Readonly<Record<string, JsonObject>>);
   return {
-    name: toolName(io.name),
+    name,
+    title: io.name,
     description: io.description ?? io.name,
     // A tool call carries no uploads.
     inputSchema: {
       ...inputs,
       properties: Object.fromEntries(properties.filter(([, schema]) => schema["x-upload"] !== true)),
     },
-    outputSchema: io.outputs,
+    outputSchema,
   };
 }
 
 /** A flow's name as clients accept names of tools and operations: at most 60 of A-Z, a-z, 0-9, _ and -. */
-function toolName(name: string): string {
+export function toolName(name: string): string {
   const plain = name.normalize("NFKD").replaceAll(/\p{Mark}/gu, "");
   return (
     plain

@@ -270,7 +270,7 @@ describe("as an MCP tool", () => {
   );
 
   it("has a name, a description and the schemas, without what must be uploaded", () => {
-    expect(Object.keys(tool)).toEqual(["name", "description", "inputSchema", "outputSchema"]);
+    expect(Object.keys(tool)).toEqual(["name", "title", "description", "inputSchema", "outputSchema"]);
     const schema = tool["inputSchema"] as JsonObject;
     expect(schema["type"]).toBe("object");
     expect(Object.keys(schema["properties"] as object)).toEqual(["in-0", "string-0", "url-0"]);

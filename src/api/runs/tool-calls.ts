@@ -1,0 +1,132 @@
+import { Problem, ValidationProblem } from "../../domain/errors.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import { GET_RUN } from "../../domain/flow/io/tool-names.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { INVALID_PARAMS, rpcResult, RpcRefused } from "../../domain/runs/tool-protocol.ts";
+import type { RpcId } from "../../domain/runs/tool-protocol.ts";
+import { isSettled } from "../../domain/runs/run.ts";
+import { isUuid } from "../../domain/uuid.ts";
+import type { FlowTools } from "../../services/projects/flow-tools.ts";
+import { requireRun } from "../../services/runs/require-run.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
+import { SSE_COMMENT } from "../http/event-stream.ts";
+import { createFlowCall, flowBody } from "./flow-call.ts";
+import { followRun } from "./follow-run.ts";
+import { viewInference } from "./run-views.ts";
+import { refusedResult, toolResult } from "./tool-result.ts";
+
+/** Texts that grow are not followed: a result is whole. */
+const NO_PATHS: ReadonlySet<string> = new Set();
+
+/** A `tools/call`. */
+export interface ToolCall {
+  readonly id: RpcId;
+  readonly name: string;
+  readonly arguments: JsonObject;
+  /** What notifications of progress are to carry. */
+  readonly progressToken: string | number | undefined;
+  readonly principal: Principal;
+  readonly wanted: readonly string[] | null;
+  readonly run_id: string;
+  readonly repeated: boolean;
+  /** Ends the wait, and only the wait: the client has gone or does not want the answer any more. */
+  readonly gone: AbortSignal;
+  readonly cancelled: AbortSignal;
+}
+
+export interface ToolCalls {
+  /** The run that a call is for; a result where there is none. Throws RpcRefused and Problems. */
+  begin(call: ToolCall): Promise<RunRow | { readonly result: JsonObject }>;
+  /** Waits for the run and answers the result. */
+  settled(call: ToolCall, run: RunRow): Promise<JsonObject>;
+  /** The same as server-sent events: notifications of progress, last the answer. */
+  events(call: ToolCall, run: RunRow): AsyncGenerator<string, void>;
+}
+
+export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: FlowTools): ToolCalls {
+  const { config, db } = deps;
+  const { runService } = services;
+  const callFlow = createFlowCall(deps, services);
+
+  async function begin(call: ToolCall): Promise<RunRow | { readonly result: JsonObject }> {
+    const { principal, wanted, run_id, repeated } = call;
+    const { org_id } = principal;
+    if (call.name === GET_RUN) return knownRun(call);
+    const flow_id = await tools.find(org_id, wanted, call.name);
+    if (flow_id === null) throw new RpcRefused(INVALID_PARAMS, `Unknown tool: ${call.name.slice(0, 100)}`);
+    const body = flowBody.safeParse(call.arguments);
+    if (!body.success) return { result: refusedResult("user_id: a text is expected") };
+    try {
+      const params = { org_id, flow_id };
+      return await callFlow({ params, query: { version: -1 }, body: body.data, principal, run_id, repeated });
+    } catch (error) {
+      // The model that called can do better, so it is told.
+      if (!(error instanceof ValidationProblem)) throw error;
+      const places = error.issues.map(({ loc, msg }) => `${loc.slice(1).join(".")}: ${msg}`);
+      return { result: refusedResult(`The inputs are not valid. ${places.join("; ")}`) };
+    }
+  }
+
+  async function knownRun({ arguments: given, principal, wanted }: ToolCall) {
+    const { run_id } = given;
+    const refused = { result: refusedResult("run_id: there is no such run") };
+    if (typeof run_id !== "string" || !isUuid(run_id)) return refused;
+    try {
+      const row = await requireRun(db, principal.org_id, run_id.toLowerCase());
+      return wanted === null || wanted.includes(row.project_id) ? row : refused;
+    } catch (error) {
+      if (!(error instanceof Problem && error.code === "not_found")) throw error;
+      return refused;
+    }
+  }
+
+  /** How long a call is waited for: of a look at a run what it asks for, which is nothing unless it says so. */
+  function waitMs({ name, arguments: given }: ToolCall): number {
+    if (name !== GET_RUN) return config.MILLRACE_SYNC_WAIT_MS;
+    const seconds = Number(given["wait_seconds"] ?? 0);
+    return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0) * 1000, config.MILLRACE_SYNC_WAIT_MS) : 0;
+  }
+
+  return {
+    begin,
+    async settled(call, run) {
+      const row = await runService.settled(run, waitMs(call), call.gone);
+      return toolResult(row, await viewInference(deps, row));
+    },
+    async *events(call, run) {
+      const { id, progressToken, gone, cancelled } = call;
+      const waits = AbortSignal.any([gone, cancelled, AbortSignal.timeout(waitMs(call))]);
+      const follow = {
+        db,
+        waiter: runService.waiter,
+        texts: runService.texts,
+        keepAliveMs: config.MILLRACE_STREAM_KEEP_ALIVE_MS,
+      };
+      let row = run;
+      let progress = -1;
+      for await (const next of followRun(follow, run, NO_PATHS, waits)) {
+        if (next === null) {
+          yield SSE_COMMENT;
+          continue;
+        }
+        row = next.row;
+        if (isSettled(row.state)) break;
+        const done = row.completed_nodes + row.skipped_nodes;
+        if (progressToken === undefined || done <= progress) continue;
+        progress = done;
+        const message = `run ${row.run_id} is ${row.state}`;
+        const params = { progressToken, progress, total: row.total_nodes, message };
+        yield event({ jsonrpc: "2.0", method: "notifications/progress", params });
+      }
+      if (gone.aborted) return;
+      const last = isSettled(row.state) ? row : await requireRun(db, row.org_id, row.run_id);
+      yield event({ ...rpcResult(id, toolResult(last, await viewInference(deps, last))) });
+    },
+  };
+}
+
+/** Without an id: a stream that breaks is not resumed, the run is asked for. */
+function event(message: JsonObject): string {
+  return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
+}

@@ -1,0 +1,50 @@
+import { notFound } from "../../domain/errors.ts";
+import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
+import { toMcpTool } from "../../domain/flow/io/io-formats.ts";
+import { describeFlow } from "../../domain/flow/io/io-schema.ts";
+import { flowOfTool, namedTools } from "../../domain/flow/io/tool-names.ts";
+import type { NamedFlow } from "../../domain/flow/io/tool-names.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import type { Database } from "../../stores/db.ts";
+import { publishedDefinitions, publishedFlows } from "../../stores/projects/published-flows.ts";
+
+/** Tools that one page lists. */
+const PAGE = 50;
+
+/** The published flows of an organisation as tools of the Model Context Protocol; `wanted` leaves only these flows. */
+export interface FlowTools {
+  /** A page of them, behind the flow `beyond`. Throws 404 where a wanted flow is not there or not published, as `find`. */
+  page(
+    orgId: string,
+    wanted: readonly string[] | null,
+    beyond: string | null,
+  ): Promise<{ readonly tools: readonly JsonObject[]; readonly next: string | null }>;
+  /** The flow that is the tool of this name; null for none. */
+  find(orgId: string, wanted: readonly string[] | null, tool: string): Promise<string | null>;
+}
+
+export function createFlowTools(db: Database, limits: FlowLimits): FlowTools {
+  async function flows(orgId: string, wanted: readonly string[] | null): Promise<readonly NamedFlow[]> {
+    const ids = wanted && [...new Set(wanted)];
+    const found = await db.org(orgId, (connection) => publishedFlows(connection, ids));
+    if (ids && found.length < ids.length) throw notFound("flow");
+    return found;
+  }
+
+  return {
+    async page(orgId, wanted, beyond) {
+      const all = [...namedTools(await flows(orgId, wanted))].map(([name, project_id]) => ({ name, project_id }));
+      const rest = beyond === null ? all : all.filter(({ project_id }) => project_id > beyond);
+      const shown = rest.slice(0, PAGE);
+      const ids = shown.map(({ project_id }) => project_id);
+      const found = await db.org(orgId, (connection) => publishedDefinitions(connection, ids));
+      const byId = new Map(found.map((flow) => [flow.project_id, flow]));
+      const tools = shown.flatMap(({ name, project_id }) => {
+        const flow = byId.get(project_id);
+        return flow === undefined ? [] : [toMcpTool(describeFlow(flow.definition, flow, limits), name)];
+      });
+      return { tools, next: rest.length > shown.length ? (ids.at(-1) ?? null) : null };
+    },
+    find: async (orgId, wanted, tool) => flowOfTool(await flows(orgId, wanted), tool),
+  };
+}
