@@ -141,7 +141,7 @@ const nodes = createNodeActivities({
     code: createCodeExecutor({ sandbox, evaluation }),
     action: createActionNodeExecutor({ evaluation, executeAction }),
     knowledge: createKnowledgeExecutor({ evaluation, knowledge: knowledge.deps }),
-    llm: createLlmExecutor({ evaluation, models, texts }),
+    llm: createLlmExecutor({ db, evaluation, models, texts }),
     agent: createAgentExecutor({
       db,
       blobs,

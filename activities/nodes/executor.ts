@@ -14,6 +14,8 @@ export interface NodeExecution<Config> {
   readonly repeated?: boolean;
   /** Whether what it writes may be shown while it is being written. */
   readonly may_show?: boolean;
+  /** Ids of the `knowledge` nodes that it sees. */
+  readonly knowledge?: readonly string[];
   readonly config: Config;
   readonly scope: Scope;
   /** The same over all retries and restarts of this node of this run. */

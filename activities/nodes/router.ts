@@ -9,7 +9,10 @@ import type { LlmDeps } from "./llm.ts";
 const NONE = "else";
 
 /** Executes `router` nodes. An answer that names none of the routes is `else`. */
-export function createRouterExecutor({ evaluation, models }: Omit<LlmDeps, "texts">): NodeExecutor<RouterConfig> {
+export function createRouterExecutor({
+  evaluation,
+  models,
+}: Pick<LlmDeps, "evaluation" | "models">): NodeExecutor<RouterConfig> {
   return async (execution) => {
     const { org_id, config, scope } = execution;
     const [prompt] = await evaluation.sources(org_id, routerSpec.expressions(config), scope);

@@ -1,6 +1,7 @@
 import { Context, CancelledFailure } from "@temporalio/activity";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { NodeConfigs } from "../../src/domain/flow/nodes/index.ts";
+import { kindsSeenFrom } from "../../src/domain/flow/plan/seen-from.ts";
 import type { PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../src/domain/json.ts";
 import { DEFAULT_NODE_TIMEOUT_MS, retryDelayMs } from "../../src/domain/flow/plan/retry.ts";
@@ -52,7 +53,11 @@ export interface ExecuteNodeDeps {
 }
 
 /** `repeated`: whether a worker that did not get to the attempt's end has begun it before. */
-type AttemptInput = ExecuteInput & { readonly repeated: boolean; readonly may_show: boolean };
+type AttemptInput = ExecuteInput & {
+  readonly repeated: boolean;
+  readonly may_show: boolean;
+  readonly knowledge: readonly string[];
+};
 
 type AttemptOutcome =
   | { readonly value: StoredValue; readonly failure?: undefined; readonly waitMs?: undefined }
@@ -79,6 +84,8 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       if (earlier?.state === "COMPLETED" && input.part?.kind !== "step") return earlier.value;
       if (earlier?.state === "FAILED") throw toApplicationFailure(failureOf(earlier.error), earlier.error.attempt);
       const scope = await loadScope(blobs, input.scope, run.run_id);
+      const kinds = node.type === "llm" ? kindsSeenFrom(loaded.plan, input.plan_path) : null;
+      const knowledge = kinds === null ? [] : Object.keys(scope.nodes).filter((id) => kinds.get(id) === "knowledge");
       let flush = input.flush;
       let repeated = context.info.attempt > 1;
       for (let attempt = Math.max(input.attempt, (earlier?.attempts ?? 0) + 1); ; attempt += 1) {
@@ -88,6 +95,7 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
           flush,
           repeated,
           may_show,
+          knowledge,
         });
         repeated = false;
         if (value) return value;
@@ -204,6 +212,7 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       attempt: input.attempt,
       repeated: input.repeated,
       may_show: input.may_show,
+      knowledge: input.knowledge,
       scope,
       idempotency_key: `${input.run.run_id}:${input.path}`,
       signal,

@@ -44,6 +44,7 @@ import { createToolOperations } from "./runs/tools.ts";
 import { createTokenOperations } from "./accounts/token.ts";
 import { createUploadOperations } from "./documents/uploads.ts";
 import { createUserOperations } from "./accounts/users.ts";
+import { createConversationOperations } from "./models/conversations.ts";
 import { createUsageOperations } from "./models/usage.ts";
 import { createWebhookDeliveryOperations } from "./webhooks/deliveries.ts";
 import { createWebhookSubscriptionOperations } from "./webhooks/subscriptions.ts";
@@ -89,6 +90,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createActionRunOperations(deps),
     ...createConnectionOperations(deps),
     ...createSettingsOperations(deps),
+    ...createConversationOperations(deps),
     ...createUsageOperations(deps),
     ...createApiKeyOperations(deps, services),
     ...createUserOperations(deps, services),

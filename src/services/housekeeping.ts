@@ -12,6 +12,7 @@ import { purgeActionRuns } from "../stores/providers/action-runs.ts";
 import { purgeDeliveries } from "../stores/webhooks/deliveries.ts";
 import { takeTurn } from "../stores/blob-sweep.ts";
 import { purgeDeltas } from "../stores/runs/run-deltas.ts";
+import { purgeTurns } from "../stores/models/conversations.ts";
 import { purgeRuns } from "../stores/runs/run-retention.ts";
 import { MIN_BLOB_AGE_MS, sweepBlobs } from "./system/sweep-blobs.ts";
 import { periodically } from "../platform/periodically.ts";
@@ -76,6 +77,7 @@ export function startHousekeeping(
           () => db.system((connection) => purgeRuns(connection, runRetentionDays, RUNS_AT_ONCE)),
           RUNS_AT_ONCE,
         );
+        await inBatches(() => db.system((connection) => purgeTurns(connection, runRetentionDays, BATCH)));
       }
       if (await db.system((connection) => takeTurn(connection, "sweep of blobs", SWEEP_EVERY_MS))) {
         onSwept(await sweepBlobs({ db, blobs }, new Date(Date.now() - MIN_BLOB_AGE_MS)));

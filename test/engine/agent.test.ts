@@ -344,3 +344,42 @@ it("a deploy finds tools that are not there, and two of one name", async () => {
 });
 
 const AT = ["nodes", 1, "config", "tools"];
+
+it("reads its skills when it needs them, in the version that it began with", async () => {
+  const bundle = {
+    name: "hats",
+    description: "How to choose a hat",
+    instructions: "Look into colours.md first.",
+    files: [{ path: "colours.md", content_base64: Buffer.from("Mondays: blue").toString("base64") }],
+  };
+  const { status, body: skill } = await bench.api.post("/v2/skills", bundle);
+  expect(status, JSON.stringify(skill)).toBe(201);
+  stub.next(
+    calls(["load_skill", { skill: "hats" }]),
+    calls(
+      ["read_skill_file", { skill: "hats", path: "colours.md" }],
+      ["read_skill_file", { skill: "hats", path: "../x" }],
+    ),
+    { text: ["Blue."] },
+  );
+  const run = await bench.run(agent({ skills: [skill.skill_id], system: "Be brief." }), { "in-0": "Which hat?" });
+  expect(run.state, JSON.stringify(run.error)).toBe("COMPLETED");
+  const [first] = stub.calls.slice(-3);
+  expect(first?.body.messages[0].content).toMatch(/^Be brief\..*- hats: How to choose a hat/s);
+  expect(JSON.stringify(first?.body.messages)).not.toContain("colours.md");
+  expect(told()).toContain("Look into colours.md first.");
+  expect(told()).toContain("Mondays: blue");
+  const nodes = nodesOf(run);
+  const { content_hash } = skill;
+  expect(nodes["llm-0/steps[0]"]?.inputs).toMatchObject({
+    skills: [{ skill_id: skill.skill_id, version: 1, content_hash }],
+  });
+  expect(nodes["llm-0/tools[0]"]).toMatchObject({ type: "llm", output: { name: "hats", version: 1, content_hash } });
+  expect(nodes["llm-0/tools[2]"]?.error?.code).toBe("skill_file_not_found");
+  const used = await bench.deploy(agent({ skills: [`${skill.skill_id}@1`] }));
+  expect(used).toBeTruthy();
+  expect(await bench.api.delete(`/v2/skills/${skill.skill_id}`)).toMatchObject({
+    status: 409,
+    body: { code: "in_use" },
+  });
+});

@@ -1,5 +1,6 @@
 import { expect, vi } from "vitest";
 import type { Operation } from "../../src/api/http/operation.ts";
+import { remember } from "../../src/services/models/memory.ts";
 import { resourcesPath, settled } from "../api/knowledge/knowledge-bases.ts";
 import { experimentPath, importEnd, jobEnd } from "../api/evals/evals.ts";
 import { asking, echo, failing } from "../api/tenant.ts";
@@ -11,6 +12,8 @@ export type Ids = Readonly<Record<string, string>>;
 
 /** The handle under which the organisation has a document. */
 const HANDLE = "ada-1";
+/** Handles under which it has conversations. */
+const OTHER_HANDLE = "ada-2";
 
 /** Parameters that belong to no organisation: the same in each call. */
 const PLAIN: Ids = {
@@ -24,6 +27,8 @@ const PLAIN: Ids = {
   "deleteDocuments.user_id": HANDLE,
   "uploadDocument.user_id": HANDLE,
   "uploadDocumentOlderName.user_id": HANDLE,
+  "getConversation.user_id": HANDLE,
+  "deleteConversation.user_id": OTHER_HANDLE,
   // Handles: they belong to the caller's organisation, and filter its lists or are stored with its runs.
   "listRuns.user_id": HANDLE,
   "createRun.user_id": HANDLE,
@@ -80,6 +85,14 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   });
   expect(parent.body.state, JSON.stringify(parent.body)).toBe("COMPLETED");
   const { pauses } = await tenant.until(paused, "PAUSED");
+  await tenant.withDatabase(async (database) => {
+    const turn = { org_id, project_id: pausing, path: "llm-0" };
+    for (const [user_id, run_id] of [
+      [HANDLE, paused],
+      [OTHER_HANDLE, failed],
+    ] as const)
+      await remember(database, { ...turn, user_id, run_id }, "theirs", "and nobody else's");
+  });
   const { body: key } = await secret.post("/v2/api-keys", { name: "theirs", kind: "secret" });
   const { body: user } = await secret.post("/v2/users", {
     email: `theirs-${org_id}@example.test`,
@@ -195,6 +208,8 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     "createDataset.project_id": echoing,
     "changeDataset.project_id": echoing,
     "listDatasets.project_id": echoing,
+    // What it has is deleted one by one.
+    "deleteConversations.project_id": echoing,
     org: org_id,
     org_id,
     project_id: pausing,

@@ -1,5 +1,8 @@
 import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
 import type { Json } from "../../../src/domain/json.ts";
+import type { Citation } from "../../../src/domain/knowledge/citations.ts";
+import { CITE_SOURCES, numberedFrom } from "../../../src/domain/knowledge/sources.ts";
+import type { FoundSources } from "../../../src/domain/knowledge/sources.ts";
 import type { ToolAnswer } from "../../../src/domain/models/agent.ts";
 import type { ChatMessage } from "../../../src/domain/models/chat.ts";
 import { loadValue } from "../../../src/platform/blobs/blobs.ts";
@@ -9,18 +12,26 @@ import { maskJson } from "../../../src/platform/logging/mask-json.ts";
 import { createMaskValues } from "../../../src/platform/logging/mask-values.ts";
 import type { NodeExecution } from "../executor.ts";
 import { fixedInputs } from "./call-tool.ts";
-import type { OpenCall } from "./conversation.ts";
+import type { Conversation, OpenCall } from "./conversation.ts";
 
 /** Longest output of a tool that a model is given (characters of JSON); instead of a longer one it is told so. */
 const MAX_OUTPUT_CHARS = 256 * 1024;
+
+interface Answers {
+  readonly messages: readonly ChatMessage[];
+  readonly made: readonly Json[];
+  /** All that the model has been given by now. */
+  readonly sources: readonly Citation[];
+}
 
 /** What came of the calls: for the model, and for the node's value. */
 export async function readAnswers(
   deps: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
   execution: NodeExecution<LlmConfig>,
-  open: readonly OpenCall[],
+  { open, sources: before }: Pick<Conversation, "open" | "sources">,
   answers: readonly ToolAnswer[],
-): Promise<{ readonly messages: readonly ChatMessage[]; readonly made: readonly Json[] }> {
+): Promise<Answers> {
+  const sources = [...before];
   const messages: ChatMessage[] = [];
   const made: Json[] = [];
   for (const [at, call] of open.entries()) {
@@ -33,10 +44,24 @@ export async function readAnswers(
         ? await readOutput(deps, execution, call, answer)
         : failure("tool_output_too_long", `The tool's output has ${tooLong} bytes. Ask for less at once.`);
     const failed = answer.failed || tooLong !== null;
-    messages.push({ role: "tool", call_id, name, output, ...(failed ? { failed } : {}) });
+    messages.push({
+      role: "tool",
+      call_id,
+      name,
+      output: failed ? output : numbered(execution, call, output, sources),
+      ...(failed ? { failed } : {}),
+    });
     made.push({ name, arguments: call.arguments, path, failed });
   }
-  return { messages, made };
+  return { messages, made, sources };
+}
+
+/** The passages of a search have the numbers after those that the model has been given before. */
+function numbered({ config }: NodeExecution<LlmConfig>, { tool }: OpenCall, output: Json, sources: Citation[]): Json {
+  if (tool === null || config.tools?.[tool]?.type !== "knowledge") return output;
+  const { text, citations } = numberedFrom(output as unknown as FoundSources, sources.length);
+  sources.push(...citations);
+  return { text: text === "" ? "Nothing was found." : `${CITE_SOURCES}\n\n${text}` };
 }
 
 /** What a failed call says may quote what the model is not to see. */

@@ -3,18 +3,24 @@ import type { LlmTool } from "../../../src/domain/flow/nodes/llm-tools.ts";
 import { liquidInside } from "../../../src/domain/flow/nodes/spec.ts";
 import type { Scope } from "../../../src/domain/flow/plan/types.ts";
 import type { Json, JsonObject } from "../../../src/domain/json.ts";
+import { citationsOf } from "../../../src/domain/knowledge/citations.ts";
+import type { KnowledgeResult } from "../../../src/domain/knowledge/query.ts";
+import type { FoundSources } from "../../../src/domain/knowledge/sources.ts";
 import type { AgentCall } from "../../../src/domain/models/agent.ts";
 import type { ExecuteAction } from "../../../src/domain/providers/action-run.ts";
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import { loadValue } from "../../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts";
+import type { Database } from "../../../src/stores/db.ts";
 import { redactJson } from "../../../src/platform/logging/redaction.ts";
 import type { NodeExecution, NodeOutcome } from "../executor.ts";
 import type { QueryKnowledge } from "../knowledge.ts";
 import { renderInside } from "../render-inside.ts";
+import { readSkill } from "./skills.ts";
 
 export interface ToolCallDeps {
+  readonly db: Database;
   readonly blobs: BlobStore;
   readonly evaluation: Evaluation;
   readonly executeAction: ExecuteAction;
@@ -24,11 +30,12 @@ export interface ToolCallDeps {
 type ToolCall = (execution: NodeExecution<LlmConfig>, call: AgentCall) => Promise<NodeOutcome>;
 
 /** Makes a call of a tool. What the model said is data: it is never rendered, and it never takes the place of a fixed input. */
-export function createToolCall({ blobs, evaluation, executeAction, query }: ToolCallDeps): ToolCall {
+export function createToolCall({ db, blobs, evaluation, executeAction, query }: ToolCallDeps): ToolCall {
   return async ({ org_id, config, scope, idempotency_key, signal }, call) => {
     const given = (await loadValue(blobs, call.arguments)) as JsonObject;
     const tool = call.tool === null ? undefined : config.tools?.[call.tool];
     const inputs = { tool: call.name, arguments: given };
+    if (call.skill !== undefined) return { output: await readSkill({ db, blobs }, org_id, call.skill, given), inputs };
     switch (tool?.type) {
       case "action":
       case "mcp": {
@@ -47,7 +54,10 @@ export function createToolCall({ blobs, evaluation, executeAction, query }: Tool
       }
       case "knowledge":
         return {
-          output: textOf(await query(org_id, tool.knowledge_base_id, { ...given, top_k: tool.top_k }, signal)),
+          output: passagesOf(
+            tool.knowledge_base_id,
+            await query(org_id, tool.knowledge_base_id, { ...given, top_k: tool.top_k }, signal),
+          ),
           inputs,
         };
       default:
@@ -56,10 +66,11 @@ export function createToolCall({ blobs, evaluation, executeAction, query }: Tool
   };
 }
 
-/** What a model is given of a search: the passages, each with its number and where it comes from. */
-function textOf(answer: Json): JsonObject {
-  const { text } = answer as { readonly text: string };
-  return { text: text === "" ? "Nothing was found." : text };
+/** What is kept of a search: the passages, each with its number, and where each comes from. */
+function passagesOf(knowledgeBaseId: string, answer: Json): Json {
+  const { text, results } = answer as unknown as { text: string; results: readonly KnowledgeResult[] };
+  const found: FoundSources = { text, citations: citationsOf(knowledgeBaseId, results) };
+  return found as unknown as Json;
 }
 
 /** What the flow, and not the model, gives an action; a template's text for what is no string is read as JSON by its schema. */

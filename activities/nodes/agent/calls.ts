@@ -5,6 +5,8 @@ import { createInlineBudget, storeValue } from "../../../src/platform/blobs/blob
 import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts";
 import type { FoundTool } from "../../../src/services/models/find-tools.ts";
+import { skillOf } from "./skills.ts";
+import type { PinnedSkill } from "./skills.ts";
 
 /** Arguments of one step's calls that the workflow carries by value (characters of JSON). */
 const MAX_CARRIED = 128 * 1024;
@@ -16,7 +18,7 @@ const MAX_NAME = 64;
 export async function readCalls(
   { blobs, evaluation }: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
   orgId: string,
-  tools: readonly FoundTool[],
+  { tools, skills }: { readonly tools: readonly FoundTool[]; readonly skills: readonly PinnedSkill[] },
   asked: readonly ToolCall[],
 ): Promise<AgentCall[]> {
   const carry = createInlineBudget(blobs, orgId, MAX_CARRIED);
@@ -25,11 +27,13 @@ export async function readCalls(
     const found = tools.find((each) => each.name === name);
     const fault = found ? await faultOf(evaluation, orgId, found, input) : unknownTool(name, tools);
     const stored: StoredValue = await carry(await storeValue(blobs, orgId, input));
+    const skill = fault === null ? skillOf(skills, name, input) : undefined;
     calls.push({
       name: name.slice(0, MAX_NAME).toWellFormed(),
       type: found?.type ?? "llm",
       tool: found?.tool ?? null,
       ...(found?.action_id === undefined ? {} : { action_id: found.action_id }),
+      ...(skill === undefined ? {} : { skill }),
       arguments: stored,
       approval: found?.approval ?? false,
       ...(fault === null

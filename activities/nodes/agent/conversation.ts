@@ -1,6 +1,8 @@
 import type { Json } from "../../../src/domain/json.ts";
+import type { Citation } from "../../../src/domain/knowledge/citations.ts";
 import type { ChatMessage } from "../../../src/domain/models/chat.ts";
 import type { ModelReply } from "../../../src/services/models/call-model.ts";
+import type { PinnedSkill } from "./skills.ts";
 
 /** What has been said, kept between two steps: long, so the workflow carries a reference to it. */
 export interface Conversation {
@@ -11,6 +13,12 @@ export interface Conversation {
   readonly open: readonly OpenCall[];
   /** The calls that were answered, as the node's value tells of them. */
   readonly made: readonly Json[];
+  /** The node's prompt. */
+  readonly question: string;
+  /** Passages that searches have found, by the numbers under which the model has them. */
+  readonly sources: readonly Citation[];
+  /** The versions of the node's skills that all its steps use. */
+  readonly skills: readonly PinnedSkill[];
   /** Whether an answer that breaks the schema has been given back. */
   readonly repaired: boolean;
 }

@@ -1,4 +1,3 @@
-import { llmSpec } from "../../../src/domain/flow/nodes/llm.ts";
 import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
 import type { Json, JsonObject, StoredValue } from "../../../src/domain/json.ts";
 import { MAX_TOOL_CALLS, ownerOf, toolPath } from "../../../src/domain/models/agent.ts";
@@ -15,10 +14,12 @@ import type { Database } from "../../../src/stores/db.ts";
 import { askModel } from "../ask-model.ts";
 import type { AskDeps } from "../ask-model.ts";
 import type { NodeExecution, NodeOutcome } from "../executor.ts";
-import { conversation, outputOf, readAnswer, repairOf, requestOf } from "../llm.ts";
+import { outputOf, readAnswer, repairOf, requestOf } from "../llm-answer.ts";
+import { citationsIn, closeConversation, openConversation, withSystemText } from "../open-conversation.ts";
 import { readAnswers } from "./answers.ts";
 import { readCalls } from "./calls.ts";
 import type { Conversation, OpenCall } from "./conversation.ts";
+import { pinSkills, skillsText, skillTools } from "./skills.ts";
 
 export interface AgentStepDeps extends AskDeps {
   readonly db: Database;
@@ -31,9 +32,12 @@ type Step = (execution: NodeExecution<LlmConfig>, part: AgentStepPart) => Promis
 
 /** Asks the model once, and says what it wants called, or what the node's value is. */
 export function createAgentStep({ db, blobs, evaluation, models, texts, limits }: AgentStepDeps): Step {
-  async function begin({ org_id, config, scope }: NodeExecution<LlmConfig>): Promise<Conversation> {
-    const rendered = await evaluation.sources(org_id, llmSpec.expressions(config), scope);
-    return { messages: conversation(config, rendered), replies: [], open: [], made: [], repaired: false };
+  async function begin(execution: NodeExecution<LlmConfig>): Promise<Conversation> {
+    const { org_id, config, path } = execution;
+    const { messages, ...opened } = await openConversation({ db, evaluation }, execution, ownerOf(path));
+    const skills = await pinSkills({ db, blobs }, org_id, config.skills ?? []);
+    const told = skills.length === 0 ? messages : withSystemText(messages, skillsText(skills));
+    return { ...opened, messages: told, skills, replies: [], open: [], made: [], repaired: false };
   }
 
   return async (execution, part) => {
@@ -42,11 +46,13 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, limits }
       part.conversation === null
         ? await begin(execution)
         : ((await loadValue(blobs, part.conversation)) as unknown as Conversation);
-    const answered = await readAnswers({ blobs, evaluation }, execution, before.open, part.answers);
+    const answered = await readAnswers({ blobs, evaluation }, execution, before, part.answers);
     const messages = [...before.messages, ...answered.messages];
     const made = [...before.made, ...answered.made];
+    const { sources } = answered;
+    const { skills } = before;
 
-    const tools = await findTools(db, org_id, config.tools ?? [], limits);
+    const tools = [...skillTools(skills), ...(await findTools(db, org_id, config.tools ?? [], limits))];
     const shown = tools.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
     const reply = await answerOnce({ db, blobs }, execution, () =>
       askModel({ models, texts }, execution, {
@@ -56,15 +62,15 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, limits }
       }),
     );
     const replies = [...before.replies, { usage: reply.usage }];
-    const inputs =
-      part.step === 1 ? { inputs: { messages, tools: shown.map(({ name }) => name) } as unknown as Json } : {};
+    const asked = { skills, tools: shown.map(({ name }) => name), messages };
+    const inputs = part.step === 1 ? { inputs: asked as unknown as Json } : {};
 
     if (reply.tool_calls.length > 0) {
       if (part.calls_before + reply.tool_calls.length > MAX_TOOL_CALLS) {
         const message = `The model has asked for more than ${MAX_TOOL_CALLS} calls of tools. Give it fewer tools, or a narrower question.`;
         throw new NodeFailure("tool_calls_exhausted", message);
       }
-      const calls = await readCalls({ blobs, evaluation }, org_id, tools, reply.tool_calls);
+      const calls = await readCalls({ blobs, evaluation }, org_id, { tools, skills }, reply.tool_calls);
       const open = reply.tool_calls.map(({ call_id, input }, at): OpenCall => ({
         call_id,
         name: calls[at]?.name ?? "",
@@ -80,7 +86,7 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, limits }
       return goOn(
         org_id,
         reply,
-        { messages: [...messages, said], replies, open, made, repaired: before.repaired },
+        { ...before, messages: [...messages, said], sources, replies, open, made },
         calls,
         inputs,
       );
@@ -94,14 +100,19 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, limits }
           const message = `The model's answer breaks the node's schema. ${read.fault}`;
           throw new NodeFailure("model_answer_invalid", message, { retryable: true, upstream: true });
         }
-        const asked = [...messages, ...repairOf(reply.text, read.fault)];
-        return goOn(org_id, reply, { messages: asked, replies, open: [], made, repaired: true }, [], inputs);
+        const again = [...messages, ...repairOf(reply.text, read.fault)];
+        const said = { ...before, messages: again, sources, replies, open: [], made, repaired: true };
+        return goOn(org_id, reply, said, [], inputs);
       }
       ({ json } = read);
     }
-    const value = await storeValue(blobs, org_id, outputOf([...replies.slice(0, -1), reply], json, made));
+    const citations = citationsIn(reply.text, json, sources);
+    const output = outputOf([...replies.slice(0, -1), reply], json, { tool_calls: made, citations });
+    const value = await storeValue(blobs, org_id, output);
+    await closeConversation({ db }, execution, ownerOf(path), before.question, reply.text);
     const last: AgentStep = { conversation: { v: null }, calls: [], value };
-    return { output: shownReply(reply), carried: { v: last as unknown as Json }, ...inputs };
+    const cited = sources.length === 0 ? {} : { citations: citations as unknown as Json[] };
+    return { output: shownReply(reply), carried: { v: last as unknown as Json }, ...inputs, ...cited };
   };
 
   async function goOn(

@@ -6,6 +6,9 @@ export const MAX_TOOL_CALLS = 200;
 /** Tools that a model is shown at once. */
 export const MAX_TOOLS = 128;
 
+/** Names of the tools that read skills. */
+export const SKILL_TOOLS = ["load_skill", "read_skill_file"] as const;
+
 /** What an activity does for a node that calls tools: asks the model, or makes one call. */
 export type AgentPart = AgentStepPart | ToolCallPart;
 
@@ -36,6 +39,8 @@ export interface AgentCall {
   readonly tool: number | null;
   /** Of a tool that stands for several actions. */
   readonly action_id?: string;
+  /** Of a tool that reads a skill: which version, as "id@version". */
+  readonly skill?: string;
   readonly arguments: StoredValue;
   /** Whether a person decides first. */
   readonly approval: boolean;
@@ -74,7 +79,7 @@ export function toolName(text: string): string {
 
 /** Names that are all different: those that were chosen stay, the others get a number where they are taken. */
 export function distinctNames(wanted: ReadonlyArray<{ readonly name: string; readonly chosen: boolean }>): string[] {
-  const taken = new Set(wanted.filter(({ chosen }) => chosen).map(({ name }) => name));
+  const taken = new Set([...SKILL_TOOLS, ...wanted.filter(({ chosen }) => chosen).map(({ name }) => name)]);
   return wanted.map(({ name, chosen }) => {
     if (chosen) return name;
     let free = name;

@@ -17,8 +17,8 @@ export interface FoundTool {
   readonly description: string;
   /** Of what the model chooses. */
   readonly input_schema: JsonObject;
-  /** Position in the node's configuration. */
-  readonly tool: number;
+  /** Position among the node's `tools`; null for those that read its skills. */
+  readonly tool: number | null;
   readonly type: NodeKind;
   /** Of a tool that stands for several actions. */
   readonly action_id?: string;

@@ -1,6 +1,7 @@
 import { Problem, notFound } from "../../domain/errors.ts";
 import { deleteProject as hideProject, lockProjectToDelete } from "../../stores/projects/projects.ts";
 import type { RunControlDeps } from "../runs/answer-pause.ts";
+import { forgetProject } from "../models/memory.ts";
 import { cancelOpenRuns, openRunCount } from "../runs/open-runs.ts";
 import { refuseWhileUsed } from "./flow-references.ts";
 
@@ -22,6 +23,7 @@ export async function deleteProject(
       throw new Problem("runs_open", detail, { extra: { open_runs } });
     }
     await hideProject(connection, projectId);
+    await forgetProject(connection, projectId);
   });
   // Now that the project is gone no more of its runs begin.
   if (cancelRuns) await cancelOpenRuns(deps, { orgId, projectId, reason: "The project was deleted." });

@@ -202,7 +202,11 @@ update runs set
     select jsonb_agg(cited.citation order by cited.path, cited.ord) from (
       select distinct on (c.citation ->> 'chunk_id') c.citation || jsonb_build_object('node_id', n.node_id) as citation, n.path, c.ord
       from node_runs n cross join lateral jsonb_array_elements(n.citations) with ordinality c (citation, ord)
-      where n.run_id = moved.run_id and n.citations is not null order by c.citation ->> 'chunk_id', n.path, c.ord
+      where n.run_id = moved.run_id and n.citations is not null
+        -- Where models were given what was found, only what they cite counts.
+        and (n.type = 'llm' or not exists (
+          select from node_runs l where l.run_id = moved.run_id and l.type = 'llm' and l.citations is not null))
+      order by c.citation ->> 'chunk_id', n.path, c.ord
     ) as cited) end,
   usage = case when moved.state = moved.new_state or moved.new_state not in ('COMPLETED', 'FAILED', 'CANCELLED') then runs.usage else coalesce((
       select ${USED} from (

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { jsonValueSchema } from "../../json-schema.ts";
+import { SKILL_TOOLS } from "../../models/agent.ts";
 import { knowledgeQuerySchema } from "../../knowledge/query.ts";
+import { readSkillReference } from "../../skills/reference.ts";
 import { liquidInside, type ConfigFault, type Expression, type NodeReference } from "./spec.ts";
 
 /** Tools that a node may list; a provider's actions by `mcp` are one. */
@@ -60,6 +62,24 @@ export type LlmTool = z.infer<typeof toolSchema>;
 
 export const toolsConfig = z.array(toolSchema).min(1).max(MAX_LISTED_TOOLS);
 
+const skillReference = z
+  .string()
+  .max(64)
+  .refine(
+    (text) => readSkillReference(text) !== null,
+    "A skill is its id, or id@version with a number, latest or default",
+  );
+
+export const skillsConfig = z.array(skillReference).min(1).max(32);
+
+/** To the skills that a node names. */
+export function skillReferences(skills: readonly string[]): NodeReference[] {
+  return skills.flatMap((text, at) => {
+    const found = readSkillReference(text);
+    return found === null ? [] : [{ kind: "skill", id: found.skill_id, version: found.version, path: ["skills", at] }];
+  });
+}
+
 /** What the tools of a node need to be there. */
 export function toolReferences(tools: readonly LlmTool[]): NodeReference[] {
   return tools.flatMap((tool, at) =>
@@ -103,8 +123,11 @@ export function toolExpressions(tools: readonly LlmTool[]): Expression[] {
 /** Two tools that a model could not tell apart. */
 export function toolFaults(tools: readonly LlmTool[]): ConfigFault[] {
   return tools.flatMap(({ name }, at) => {
-    const isTaken = name !== undefined && tools.findIndex((each) => each.name === name) < at;
-    const message = `Another tool is called ${name} already`;
+    const isOurs = SKILL_TOOLS.some((each) => each === name);
+    const isTaken = isOurs || (name !== undefined && tools.findIndex((each) => each.name === name) < at);
+    const message = isOurs
+      ? `${name} is the name of a tool that reads skills`
+      : `Another tool is called ${name} already`;
     return isTaken ? [{ path: ["tools", at, "name"], severity: "error", message }] : [];
   });
 }

@@ -1,7 +1,14 @@
 import { z } from "zod";
 import { jsonObjectSchema } from "../../json-schema.ts";
 import { createFormCompiler } from "../forms/form.ts";
-import { toolExpressions, toolFaults, toolReferences, toolsConfig } from "./llm-tools.ts";
+import {
+  skillReferences,
+  skillsConfig,
+  toolExpressions,
+  toolFaults,
+  toolReferences,
+  toolsConfig,
+} from "./llm-tools.ts";
 import { connectionReference, modelConfig } from "./model-choice.ts";
 import { cel, liquid, NETWORK_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec } from "./spec.ts";
 
@@ -17,6 +24,11 @@ export const llmConfig = z.strictObject({
   max_tokens: z.int().min(1).max(1_000_000).exactOptional().describe("Longest answer"),
   schema: jsonObjectSchema.exactOptional().describe("JSON Schema 2020-12 of the answer, which is then JSON"),
   tools: toolsConfig.exactOptional().describe("What the model may call before it answers"),
+  skills: skillsConfig.exactOptional().describe("Ids, or `id@version`: what the model may read when it needs it"),
+  memory: z
+    .strictObject({ turns: z.int().min(1).max(100).describe("Earlier questions and answers that it sees") })
+    .exactOptional()
+    .describe("What runs of the same `user_id` have said to this node"),
   max_steps: z.int().min(1).max(100).default(8).describe("How often the model is asked at most, where it has tools"),
   fallback_models: z
     .array(z.string().min(1).max(256))
@@ -29,7 +41,7 @@ export type LlmConfig = z.infer<typeof llmConfig>;
 export const llmSpec: NodeSpec<LlmConfig> = {
   description: "Asks a language model",
   config: llmConfig,
-  execution: ({ tools }) => (tools === undefined ? "activity" : "workflow"),
+  execution: ({ tools, skills }) => (tools === undefined && skills === undefined ? "activity" : "workflow"),
   handles: () => ONLY_OUT,
   expressions: ({ prompt, system, messages, tools = [] }) => [
     liquid(prompt, "prompt"),
@@ -39,7 +51,11 @@ export const llmSpec: NodeSpec<LlmConfig> = {
   ],
   shown: ({ schema }) => (schema === undefined ? "text" : "json"),
   faults: ({ schema, tools = [] }) => [...schemaFaults(schema), ...toolFaults(tools)],
-  references: ({ connection_id, tools = [] }) => [...connectionReference(connection_id), ...toolReferences(tools)],
+  references: ({ connection_id, tools = [], skills = [] }) => [
+    ...connectionReference(connection_id),
+    ...toolReferences(tools),
+    ...skillReferences(skills),
+  ],
   model: ({ model, connection_id }) => ({ model, connection_id }),
   retry: NETWORK_RETRY,
   timeout_ms: 300_000,

@@ -76,6 +76,7 @@ export function checkFlow(input: unknown, limits: FlowLimits): CheckedFlow {
     return { valid: false, problems: problems.all() };
   }
   reportExamples(definition, plan, limits, problems);
+  if (reportMemories(definition, plan, problems)) return { valid: false, problems: problems.all() };
   return { valid: true, problems: problems.all(), definition, plan };
 }
 
@@ -90,6 +91,20 @@ function reportSettings({ settings }: z.infer<typeof frameSchema>, limits: FlowL
     const hint = 'Paths look like $.inputs.in-0, $.nodes["http-0"].output.body.token, $..password';
     problems.add({ code: "invalid_redact_path", path: ["settings", "redact", index], message, hint });
   }
+}
+
+/** What a model remembers is stored, and nobody knows what of it would have to be masked. Answers whether there is one. */
+function reportMemories({ settings }: FlowDefinition, plan: Plan, problems: ProblemList): boolean {
+  if ((settings?.redact ?? []).length === 0 || !remembers(plan)) return false;
+  const message = "A flow whose models have a memory cannot redact: what they remember would be stored as it is";
+  problems.add({ code: "invalid_value", path: ["settings", "redact"], message, hint: "Leave out memory, or redact" });
+  return true;
+}
+
+function remembers({ nodes }: Plan): boolean {
+  return nodes.some(
+    ({ config, nested }) => config["memory"] !== undefined || (nested !== undefined && remembers(nested)),
+  );
 }
 
 /** Examples are shown to newcomers and pasted into snippets: one that would be refused is worth a warning. */

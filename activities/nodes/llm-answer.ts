@@ -1,0 +1,69 @@
+import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
+import type { Json, JsonObject } from "../../src/domain/json.ts";
+import type { Citation } from "../../src/domain/knowledge/citations.ts";
+import type { ChatMessage } from "../../src/domain/models/chat.ts";
+import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
+import type { ModelReply } from "../../src/services/models/call-model.ts";
+
+/** What gives an answer back that breaks the schema. */
+export function repairOf(answer: string, fault: string): ChatMessage[] {
+  return [
+    { role: "assistant", content: answer },
+    { role: "user", content: `That is not what was asked for. ${fault} Answer again with the JSON only.` },
+  ];
+}
+
+export function requestOf({ temperature, max_tokens, schema }: LlmConfig, messages: readonly ChatMessage[]) {
+  return {
+    messages,
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(max_tokens === undefined ? {} : { max_tokens }),
+    ...(schema === undefined ? {} : { schema: schema as JsonObject }),
+  };
+}
+
+type Read = { readonly json: Json } | { readonly fault: string };
+
+/** Reads an answer that is to fit a schema. */
+export async function readAnswer(evaluation: Evaluation, orgId: string, schema: Json, text: string): Promise<Read> {
+  let json: Json;
+  try {
+    json = JSON.parse(unfenced(text)) as Json;
+  } catch {
+    return { fault: "It is not JSON." };
+  }
+  const issues = await evaluation.answer(orgId, schema, json);
+  if (issues.length === 0) return { json };
+  const faults = issues.slice(0, 10).map(({ path, message }) => `${path.join(".") || "the whole"}: ${message}`);
+  return { fault: `${faults.join("; ")}.` };
+}
+
+/** Models without structured outputs put their JSON into a block of Markdown. */
+function unfenced(text: string): string {
+  return /^\s*```(?:json)?\s*([\s\S]*?)\s*```\s*$/.exec(text)?.[1] ?? text;
+}
+
+/** A node's value: what the last reply says, and what all of them took. */
+export function outputOf(
+  replies: ReadonlyArray<Pick<ModelReply, "usage"> & Partial<ModelReply>>,
+  json: Json,
+  { tool_calls = [], citations = [] }: { tool_calls?: readonly Json[]; citations?: readonly Citation[] } = {},
+): Json {
+  const last = replies.at(-1);
+  const sum = (of: (usage: ModelReply["usage"]) => number): number =>
+    replies.reduce((total, { usage }) => total + of(usage), 0);
+  return {
+    text: last?.text ?? "",
+    json,
+    tool_calls,
+    usage: {
+      input_tokens: sum(({ input_tokens }) => input_tokens),
+      output_tokens: sum(({ output_tokens }) => output_tokens),
+      total_tokens: sum(({ total_tokens }) => total_tokens),
+      cost_usd: replies.every(({ usage }) => usage.cost_usd !== null) ? sum(({ cost_usd }) => cost_usd ?? 0) : null,
+      estimated: replies.some(({ usage }) => usage.estimated),
+    },
+    finish_reason: last?.finish_reason ?? "other",
+    citations: citations as unknown as Json,
+  };
+}

@@ -1,0 +1,70 @@
+import { llmSpec } from "../../src/domain/flow/nodes/llm.ts";
+import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
+import type { Json } from "../../src/domain/json.ts";
+import type { Citation } from "../../src/domain/knowledge/citations.ts";
+import { CITE_SOURCES, citedIn } from "../../src/domain/knowledge/sources.ts";
+import type { ChatMessage } from "../../src/domain/models/chat.ts";
+import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
+import { recall, remember } from "../../src/services/models/memory.ts";
+import type { Remembering } from "../../src/services/models/memory.ts";
+import type { Database } from "../../src/stores/db.ts";
+import type { NodeExecution } from "./executor.ts";
+import { conversation } from "./llm-messages.ts";
+import { numberSources, textsOf } from "./number-sources.ts";
+
+export interface ConversationDeps {
+  readonly db: Database;
+  readonly evaluation: Evaluation;
+}
+
+/** What a model is told before it is asked first, and what its answer may rest on. */
+export interface Opening {
+  readonly messages: readonly ChatMessage[];
+  /** The node's prompt. */
+  readonly question: string;
+  /** Passages of searches, by the numbers under which the model has them. */
+  readonly sources: readonly Citation[];
+}
+
+/** Puts together what the model of a node is asked. `path` is the node's. */
+export async function openConversation(
+  { db, evaluation }: ConversationDeps,
+  execution: NodeExecution<LlmConfig>,
+  path: string,
+): Promise<Opening> {
+  const { org_id, config, knowledge = [] } = execution;
+  const { scope, sources } = numberSources(execution.scope, knowledge);
+  const rendered = await evaluation.sources(org_id, llmSpec.expressions(config), scope);
+  const { turns } = config.memory ?? {};
+  const earlier = turns === undefined ? [] : await recall(db, placeOf(execution, path), turns);
+  const messages = conversation(config, rendered, earlier);
+  const cited = sources.length === 0 ? messages : withSystemText(messages, CITE_SOURCES);
+  return { messages: cited, question: rendered[0] as string, sources };
+}
+
+/** What the answer rests on. A node that was given no sources says nothing of them. */
+export function citationsIn(text: string, json: Json, sources: readonly Citation[]): readonly Citation[] {
+  return sources.length === 0 ? [] : citedIn(textsOf(text, json), sources);
+}
+
+/** Keeps the turn of a node with a memory. */
+export async function closeConversation(
+  { db }: Pick<ConversationDeps, "db">,
+  execution: NodeExecution<LlmConfig>,
+  path: string,
+  question: string,
+  answer: string,
+): Promise<void> {
+  if (execution.config.memory !== undefined) await remember(db, placeOf(execution, path), question, answer);
+}
+
+/** Messages whose first tells the model something more. */
+export function withSystemText(messages: readonly ChatMessage[], text: string): ChatMessage[] {
+  const [first, ...others] = messages;
+  if (first?.role !== "system") return [{ role: "system", content: text }, ...messages];
+  return [{ role: "system", content: `${first.content}\n\n${text}` }, ...others];
+}
+
+function placeOf({ org_id, project_id, run_id, scope }: NodeExecution<LlmConfig>, path: string): Remembering {
+  return { org_id, project_id, run_id, path, user_id: scope.run.user_id };
+}

@@ -1,0 +1,162 @@
+import { z } from "zod";
+import { notFound } from "../../domain/errors.ts";
+import { requireProject } from "../../services/projects/projects.ts";
+import {
+  deleteConversations,
+  findConversation,
+  listConversations,
+  listTurns,
+} from "../../stores/models/conversations.ts";
+import type { ConversationRow, TurnRow } from "../../stores/models/conversations.ts";
+import type { ApiDeps } from "../deps.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { visibleText } from "../http/text-fields.ts";
+
+const TAG = "Models";
+const PATH = "/v2/projects/{project_id}/conversations";
+/** Conversations removed with one statement. */
+const BATCH = 500;
+
+const params = z.object({ project_id: pathId("project") });
+const userParams = params.extend({
+  user_id: visibleText(256).describe("The `user_id` of the runs; compared exactly."),
+});
+
+const conversationSchema = z
+  .object({
+    conversation_id: z.uuid(),
+    user_id: z.string(),
+    turns: z.int(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: "Conversation" });
+
+const turnSchema = z
+  .object({
+    turn_id: z.uuid(),
+    run_id: z.uuid(),
+    path: z.string().describe("Place of the node in the run."),
+    question: z.string(),
+    answer: z.string(),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: "ConversationTurn" });
+
+const presentConversation = ({ conversation_id, user_id, turns, created_at, updated_at }: ConversationRow) => ({
+  conversation_id,
+  user_id,
+  turns,
+  created_at,
+  updated_at,
+});
+
+const presentTurn = ({ turn_id, run_id, path, said: [question, answer], created_at }: TurnRow) => ({
+  turn_id,
+  run_id,
+  path,
+  question,
+  answer,
+  created_at,
+});
+
+/** `/v2/projects/{project_id}/conversations`: what models with a memory remember. */
+export function createConversationOperations({ db }: ApiDeps): Operation[] {
+  async function remove(orgId: string, projectId: string, userId: string | null): Promise<number> {
+    const { project_id } = await requireProject(db, orgId, projectId, "project");
+    for (let total = 0; ;) {
+      const removed = await db.org(orgId, (each) => deleteConversations(each, project_id, userId, BATCH));
+      total += removed;
+      if (removed < BATCH) return total;
+    }
+  }
+
+  return [
+    defineOperation({
+      id: "listConversations",
+      method: "GET",
+      path: PATH,
+      tag: TAG,
+      summary: "List the conversations that a flow's models remember",
+      auth: "secret",
+      params,
+      query: listQuery,
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: {
+        200: { description: "A page of conversations.", schema: pageOf(conversationSchema, "ConversationPage") },
+      },
+      async handler({ params: path, query, principal: { org_id } }) {
+        const { project_id } = await requireProject(db, org_id, path.project_id, "project");
+        const body = await listPage({
+          list: "conversations",
+          orgId: org_id,
+          query,
+          filters: { project_id },
+          fetch: (keyset) => db.org(org_id, (each) => listConversations(each, project_id, keyset)),
+          idOf: ({ conversation_id }) => conversation_id,
+          present: presentConversation,
+        });
+        return { status: 200, body };
+      },
+    }),
+    defineOperation({
+      id: "deleteConversations",
+      method: "DELETE",
+      path: PATH,
+      tag: TAG,
+      summary: "Have a flow's models forget all conversations",
+      description: "Runs that ask their model later remember nothing of them.",
+      auth: "secret",
+      params,
+      success: { 204: { description: "They are gone." } },
+      async handler({ params: path, principal: { org_id } }) {
+        await remove(org_id, path.project_id, null);
+        return { status: 204 };
+      },
+    }),
+    defineOperation({
+      id: "getConversation",
+      method: "GET",
+      path: `${PATH}/{user_id}`,
+      tag: TAG,
+      summary: "List the turns of a conversation",
+      auth: "secret",
+      params: userParams,
+      query: listQuery,
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of turns.", schema: pageOf(turnSchema, "ConversationTurnPage") } },
+      async handler({ params: path, query, principal: { org_id } }) {
+        const { project_id } = await requireProject(db, org_id, path.project_id, "project");
+        const found = await db.org(org_id, (each) => findConversation(each, project_id, path.user_id));
+        if (found === null) throw notFound("conversation");
+        const body = await listPage({
+          list: "conversation turns",
+          orgId: org_id,
+          query,
+          filters: { conversation_id: found },
+          fetch: (keyset) => db.org(org_id, (each) => listTurns(each, found, keyset)),
+          idOf: ({ turn_id }) => turn_id,
+          present: presentTurn,
+        });
+        return { status: 200, body };
+      },
+    }),
+    defineOperation({
+      id: "deleteConversation",
+      method: "DELETE",
+      path: `${PATH}/{user_id}`,
+      tag: TAG,
+      summary: "Have a flow's models forget a conversation",
+      auth: "secret",
+      params: userParams,
+      success: { 204: { description: "It is gone." } },
+      async handler({ params: path, principal: { org_id } }) {
+        if ((await remove(org_id, path.project_id, path.user_id)) === 0) throw notFound("conversation");
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,12 @@
+import type { NodeKind, Plan } from "./types.ts";
+
+/** The kinds of the nodes that a node can read, by their ids: those of the flows around it, too. */
+export function kindsSeenFrom(plan: Plan, planPath: string): ReadonlyMap<string, NodeKind> {
+  const kinds = new Map<string, NodeKind>();
+  let flow: Plan | undefined = plan;
+  for (const id of planPath.split("/")) {
+    for (const node of flow?.nodes ?? []) kinds.set(node.id, node.type);
+    flow = flow?.nodes.find((node) => node.id === id)?.nested;
+  }
+  return kinds;
+}

@@ -1,0 +1,35 @@
+import type { Citation } from "./citations.ts";
+
+/** What a search yields for a model: passages with their numbers, and where each comes from. */
+export interface FoundSources {
+  readonly text: string;
+  readonly citations: readonly Citation[];
+}
+
+/** What a model is told where it is given sources. */
+export const CITE_SOURCES =
+  "Passages of sources are numbered like [1]. Where a statement of yours rests on one, put its number behind it, like [1] or [2][3].";
+
+/** A search's passages numbered on from those that a model has been given before. */
+export function numberedFrom({ text, citations }: FoundSources, before: number): FoundSources {
+  if (before === 0) return { text, citations };
+  let numbered = "";
+  let rest = text;
+  // The heading of each passage, in their order: what a passage says stays as it is.
+  for (const { index, resource_path } of citations) {
+    const heading = `[${index}] ${resource_path}`;
+    const at = rest.indexOf(heading);
+    if (at === -1) continue;
+    numbered += `${rest.slice(0, at)}[${index + before}] ${resource_path}`;
+    rest = rest.slice(at + heading.length);
+  }
+  return { text: numbered + rest, citations: citations.map((each) => ({ ...each, index: each.index + before })) };
+}
+
+/** The sources whose numbers an answer gives, in the order of the numbers. */
+export function citedIn(answer: string, sources: readonly Citation[]): Citation[] {
+  const numbers = new Set<number>();
+  for (const [, list = ""] of answer.matchAll(/\[(\d{1,4}(?:\s*[,;]\s*\d{1,4}){0,20})\]/g))
+    for (const number of list.split(/[,;]/)) numbers.add(Number(number));
+  return sources.filter(({ index }) => numbers.has(index));
+}

@@ -1,0 +1,159 @@
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+/** What a user handle and the models of a flow have said to each other. */
+export interface ConversationRow {
+  readonly conversation_id: string;
+  readonly user_id: string;
+  readonly turns: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface TurnRow {
+  readonly turn_id: string;
+  readonly run_id: string;
+  readonly path: string;
+  readonly said: readonly [question: string, answer: string];
+  readonly created_at: string;
+}
+
+/** Whose turns they are, and of which node. */
+export interface Memory {
+  readonly project_id: string;
+  readonly user_id: string;
+  readonly path: string;
+}
+
+/** The last turns of a node that other runs have made, the oldest first. */
+export async function earlierTurns(
+  db: Db,
+  memory: Memory,
+  exceptRun: string,
+  limit: number,
+): Promise<TurnRow["said"][]> {
+  const rows = await db.query<Pick<TurnRow, "said">>(
+    {
+      name: "earlier_turns",
+      text: `select t.said from conversations c join conversation_turns t using (conversation_id)
+        where c.org_id = current_org() and c.project_id = $1::uuid and c.user_id = $2::text and t.path = $3::text and t.run_id <> $4::uuid
+        order by t.turn_id desc limit $5::int`,
+    },
+    [memory.project_id, memory.user_id, memory.path, exceptRun, limit],
+  );
+  return rows.map(({ said }) => said).toReversed();
+}
+
+/** Adds a turn; that of a node which is executed again takes the place of its first. */
+export async function insertTurn(
+  db: Db,
+  turn: Memory & Pick<TurnRow, "turn_id" | "run_id" | "said"> & { org_id: string; conversation_id: string },
+): Promise<void> {
+  await db.query(
+    {
+      name: "insert_turn",
+      text: `with c as (
+          insert into conversations (conversation_id, org_id, project_id, user_id) values ($1::uuid, $2::uuid, $3::uuid, $4::text)
+          on conflict (project_id, user_id) do update set updated_at = now() returning conversation_id
+        )
+        insert into conversation_turns (turn_id, conversation_id, org_id, run_id, path, said)
+        select $5::uuid, c.conversation_id, $2::uuid, $6::uuid, $7::text, $8::jsonb from c
+        on conflict (run_id, path) do update set said = excluded.said`,
+    },
+    [
+      turn.conversation_id,
+      turn.org_id,
+      turn.project_id,
+      turn.user_id,
+      turn.turn_id,
+      turn.run_id,
+      turn.path,
+      jsonb(turn.said),
+    ],
+  );
+}
+
+/** A page of a project's conversations. */
+export async function listConversations(db: Db, projectId: string, page: Keyset): Promise<ConversationRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<ConversationRow>(
+    {
+      name: `list_conversations_${suffix}`,
+      text: `select conversation_id, user_id, created_at, updated_at,
+          (select count(*)::int from conversation_turns t where t.conversation_id = c.conversation_id) as turns
+        from conversations c where org_id = current_org() and project_id = $1::uuid and conversation_id ${compare} $2::uuid
+        order by conversation_id ${order} limit $3::int`,
+    },
+    [projectId, bound, page.limit],
+  );
+}
+
+/** The id of a conversation; null where there is none. */
+export async function findConversation(db: Db, projectId: string, userId: string): Promise<string | null> {
+  const rows = await db.query<{ conversation_id: string }>(
+    {
+      name: "find_conversation",
+      text: "select conversation_id from conversations where org_id = current_org() and project_id = $1::uuid and user_id = $2::text",
+    },
+    [projectId, userId],
+  );
+  return rows[0]?.conversation_id ?? null;
+}
+
+/** A page of a conversation's turns. */
+export async function listTurns(db: Db, conversationId: string, page: Keyset): Promise<TurnRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<TurnRow>(
+    {
+      name: `list_turns_${suffix}`,
+      text: `select turn_id, run_id, path, said, created_at from conversation_turns
+        where org_id = current_org() and conversation_id = $1::uuid and turn_id ${compare} $2::uuid order by turn_id ${order} limit $3::int`,
+    },
+    [conversationId, bound, page.limit],
+  );
+}
+
+/** Removes a conversation, or all of a project, up to `limit`. Answers how many there were. */
+export async function deleteConversations(
+  db: Db,
+  projectId: string,
+  userId: string | null,
+  limit: number,
+): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "delete_conversations",
+      text: `delete from conversations where conversation_id in (
+          select conversation_id from conversations where org_id = current_org() and project_id = $1::uuid
+            and ($2::text is null or user_id = $2::text) limit $3::int
+        ) returning conversation_id`,
+    },
+    [projectId, userId, limit],
+  );
+  return rows.length;
+}
+
+/** Removes turns that are older than `days`, of all organisations, and conversations without any. Answers how many turns there were. */
+export async function purgeTurns(db: Db, days: number, limit: number): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "purge_turns",
+      text: `delete from conversation_turns where turn_id in (
+          select turn_id from conversation_turns where created_at < now() - make_interval(days => $1::int)
+          order by created_at limit $2::int for update skip locked
+        ) returning turn_id`,
+    },
+    [days, limit],
+  );
+  await db.query(
+    {
+      name: "purge_conversations",
+      text: `delete from conversations c where updated_at < now() - make_interval(days => $1::int)
+        and not exists (select from conversation_turns t where t.conversation_id = c.conversation_id)`,
+    },
+    [days],
+  );
+  return rows.length;
+}
