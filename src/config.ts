@@ -117,6 +117,7 @@ export const environmentSchema = z.object({
   MILLRACE_HOOK_RATE_LIMIT: int(1, 1_000_000)
     .default(600)
     .describe("Requests a minute that the address of an inbound webhook takes"),
+  MILLRACE_MAX_TRIGGERS: int(0, 1_000_000).default(20_000).describe("Triggers that an organisation may have"),
   MILLRACE_JSON_LIMIT_BYTES: int(1024, 512 * MIB)
     .default(10 * MIB)
     .describe("Longest JSON body"),

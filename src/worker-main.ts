@@ -261,7 +261,7 @@ const syncActivities = createSyncActivities({
   maxPages: config.MILLRACE_SYNC_MAX_PAGES,
   delayMs: config.MILLRACE_SITE_DELAY_MS,
 });
-const triggerActivities = createTriggerActivities({ ...deps, guardedFetch, version: VERSION });
+const triggerActivities = createTriggerActivities({ ...deps, connections, sockets, guardedFetch, version: VERSION });
 const workers = runWorkers([
   await createRunWorker(config, temporal.connection, createRunWorkerParts(deps)),
   await createNodeWorker(config, temporal.connection, { ...nodes, ...providers }),

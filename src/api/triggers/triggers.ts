@@ -78,7 +78,7 @@ export function createTriggerOperations(deps: ApiDeps): Operation[] {
       body: createBody,
       idempotent: true,
       confidential: true,
-      problems: ["not_found"],
+      problems: ["not_found", "conflict"],
       examples: {
         schedule: {
           project_id: PROJECT,
@@ -107,6 +107,13 @@ export function createTriggerOperations(deps: ApiDeps): Operation[] {
           trigger_id: "http.changed",
           config: { url: "https://example.com/status.json", every_minutes: 10, json_path: "$.state" },
           inputs: { "in-0": "payload.value" },
+        },
+        rows: {
+          project_id: PROJECT,
+          provider_id: "postgres",
+          trigger_id: "postgres.new_rows",
+          config: { connection_id: PROJECT, table: "shop.orders", column: "id" },
+          inputs: { "in-0": "payload.row.note" },
         },
       },
       success: {

@@ -31,6 +31,9 @@ export interface Provider {
   readonly triggers: readonly Trigger[];
 }
 
+/** One that comes with the service: which triggers are of it is said where triggers are. */
+export type BuiltinProvider = Omit<Provider, "triggers">;
+
 /** The JSON Schema of a provider's credentials: of the one scheme it has, or one of several. */
 export function credentialSchema({ auth }: Pick<Provider, "auth">): JsonObject {
   const schemes = Object.entries(auth.schemes).map(([scheme, { fields }]) => ({ title: scheme, ...fields }));

@@ -80,10 +80,26 @@ const httpChangedConfig = z.strictObject({
     .describe("Where in the answer's JSON the value is; of anything else `$` is the text."),
 });
 
+const newRowsConfig = z.strictObject({
+  connection_id: z.uuid().toLowerCase().describe("A connection of provider postgres."),
+  table: z
+    .string()
+    .max(200)
+    .regex(/^[^\s".]{1,63}(?:\.[^\s".]{1,63})?$/, "a table such as orders or shop.orders is expected")
+    .describe("The table or view, with its schema where that is not the usual one."),
+  column: z
+    .string()
+    .regex(/^[^\s".]{1,63}$/, "the name of a column is expected")
+    .default("id")
+    .describe("One that only grows from row to row, and has an index: a serial number or a time of creation."),
+  every_minutes: z.int().min(1).max(1440).default(5),
+});
+
 export type ScheduleConfig = z.output<typeof scheduleConfig>;
 export type WebhookConfig = z.output<typeof webhookConfig>;
 export type RunEventConfig = z.output<typeof runEventConfig>;
 export type HttpChangedConfig = z.output<typeof httpChangedConfig>;
+export type NewRowsConfig = z.output<typeof newRowsConfig>;
 
 /** A way in which a provider starts runs. */
 export interface TriggerType {
@@ -174,6 +190,23 @@ export const TRIGGER_TYPES: readonly TriggerType[] = [
       url: "https://example.com/status",
       value: "red",
       previous: "green",
+      checked_at: "2030-01-31T09:00:00.000Z",
+    },
+  },
+  {
+    trigger_id: "postgres.new_rows",
+    provider_id: "postgres",
+    name: "New rows",
+    description: "Looks into a table every few minutes, and runs a flow for each row that is new.",
+    instructions:
+      "New is what has a greater value in the growing column than any row before. Rows that are there at first start no run.",
+    kind: "poll",
+    config: newRowsConfig,
+    payload_schema: object({ table: text, value: text, row: { type: "object" }, checked_at: text }),
+    sample_payload: {
+      table: "orders",
+      value: "17",
+      row: { id: 17, note: "two of them" },
       checked_at: "2030-01-31T09:00:00.000Z",
     },
   },

@@ -1,5 +1,5 @@
 import { notFound } from "../../domain/errors.ts";
-import type { Database } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
 import { existingProjects, findProject } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
 
@@ -18,4 +18,9 @@ export async function requireProject(db: Database, orgId: string, projectId: str
 /** Those of the ids that are projects of the organisation, which has not deleted them. */
 export function knownProjects(db: Database, orgId: string, projectIds: readonly string[]): Promise<string[]> {
   return db.org(orgId, (connection) => existingProjects(connection, projectIds));
+}
+
+/** Whether there is this one, for those who have a connection already. */
+export async function existsProject(db: Db, projectId: string): Promise<boolean> {
+  return (await existingProjects(db, [projectId])).length > 0;
 }

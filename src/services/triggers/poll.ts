@@ -1,13 +1,17 @@
 import { uuidv7 } from "uuidv7";
 import { canonicalJson } from "../../domain/flow/definition/content-hash.ts";
 import type { Json } from "../../domain/json.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
 import { readJsonPath, valueAt } from "../../domain/triggers/json-path.ts";
 import type { HttpChangedConfig } from "../../domain/triggers/trigger.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
-import type { Database } from "../../stores/db.ts";
+import { redactSecrets } from "../../platform/logging/redaction.ts";
 import { queueFirings } from "../../stores/triggers/firings.ts";
 import { findTrigger, lockTrigger, noteSeen, noteTriggerError } from "../../stores/triggers/triggers.ts";
+import type { TriggerRow } from "../../stores/triggers/triggers.ts";
+import { pollRows } from "./poll-rows.ts";
+import type { PollRowsDeps } from "./poll-rows.ts";
 import { TriggerFault } from "./start-run.ts";
 
 /** Longest value that is watched (characters of JSON). */
@@ -16,26 +20,31 @@ const MAX_VALUE_CHARS = 64 * 1024;
 const MAX_DEPTH = 100;
 const LIMITS = { responseBytes: 5 * 1024 * 1024, totalMs: 60_000 };
 
-export interface PollDeps {
-  readonly db: Database;
+export interface PollDeps extends PollRowsDeps {
   readonly guardedFetch: GuardedFetch;
   readonly version: string;
 }
 
-/** Asks a trigger's address once. Another value than the last one queues a firing, in the transaction that notes the value. */
+/** Looks once at what a trigger watches. Why that fails is said at the trigger. */
 export async function pollTrigger(deps: PollDeps, orgId: string, id: string, signal: AbortSignal): Promise<void> {
   const { db } = deps;
   const trigger = await db.org(orgId, (connection) => findTrigger(connection, id));
   if (trigger?.enabled !== true) return;
-  const config = trigger.config as unknown as HttpChangedConfig;
-  let value: Json;
   try {
-    value = await ask(deps, config, signal);
+    await (trigger.trigger_id === "postgres.new_rows" ? pollRows : pollAddress)(deps, trigger, signal);
   } catch (error) {
-    if (!(error instanceof FetchRefused || error instanceof FetchFailed || error instanceof TriggerFault)) throw error;
-    await db.org(orgId, (connection) => noteTriggerError(connection, id, error.message));
-    return;
+    const isTheirs = [FetchRefused, FetchFailed, TriggerFault, NodeFailure].some((kind) => error instanceof kind);
+    if (signal.aborted || !isTheirs) throw error;
+    await db.org(orgId, (connection) => noteTriggerError(connection, id, redactSecrets((error as Error).message)));
   }
+}
+
+/** Asks a trigger's address. Another value than the last one queues a firing, in the transaction that notes the value. */
+async function pollAddress(deps: PollDeps, trigger: TriggerRow, signal: AbortSignal): Promise<void> {
+  const { db } = deps;
+  const { org_id: orgId, id } = trigger;
+  const config = trigger.config as unknown as HttpChangedConfig;
+  const value = await ask(deps, config, signal);
   const checked_at = new Date().toISOString();
   await db.orgTransaction(orgId, async (connection) => {
     const now = await lockTrigger(connection, id);

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { invalid, notFound } from "../../domain/errors.ts";
+import type { Config } from "../../config.ts";
+import { invalid, notFound, Problem } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { TriggerType } from "../../domain/triggers/trigger.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
@@ -7,13 +8,15 @@ import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Db } from "../../stores/db.ts";
 import * as triggers from "../../stores/triggers/triggers.ts";
 import type { ShownTrigger, TriggerRow } from "../../stores/triggers/triggers.ts";
-import { knownProjects, requireProject } from "../projects/projects.ts";
+import { existsProject, requireProject } from "../projects/projects.ts";
+import { holdConnection } from "../providers/hold-connection.ts";
 import { applySchedule } from "./schedules.ts";
 import type { ApplyDeps } from "./schedules.ts";
 
 const TOKEN_BYTES = 32;
 
-export interface TriggerDeps extends ApplyDeps {
+export interface TriggerDeps extends Omit<ApplyDeps, "config"> {
+  readonly config: ApplyDeps["config"] & Pick<Config, "MILLRACE_MAX_TRIGGERS">;
   readonly secrets: SecretBox;
   readonly logger: Logger;
 }
@@ -44,7 +47,10 @@ export async function requireTrigger(db: Db, id: string): Promise<ShownTrigger> 
   return trigger;
 }
 
-/** Creates a trigger. Of an inbound webhook `token` is the unguessable part of its address, which is not kept. Throws 404 and 422. */
+/**
+ * Creates a trigger. Of an inbound webhook `token` is the unguessable part of its address, which is not kept. Throws 404, 422, and
+ * 409 where the organisation has as many as it may.
+ */
 export async function createTrigger(
   deps: TriggerDeps,
   wanted: TriggerToCreate,
@@ -52,7 +58,6 @@ export async function createTrigger(
   const { db, secrets } = deps;
   const { id, org_id, project_id, type, inputs, enabled, created_by } = wanted;
   await requireProject(db, org_id, project_id, "project");
-  await requireKnownProject(deps, org_id, wanted.config);
   const { secret: given, ...config } = wanted.config;
   const secret = sealed(secrets, id, given);
   requireSecret(config, secret);
@@ -73,6 +78,8 @@ export async function createTrigger(
       secret,
       address_hash,
     };
+    await requireKnown(connection, type, config);
+    await requireRoom(connection, id, deps.config.MILLRACE_MAX_TRIGGERS);
     await triggers.insertTrigger(connection, { ...row, created_by });
     return requireTrigger(connection, id);
   });
@@ -104,6 +111,7 @@ export async function changeTrigger(
     const { secret: newSecret, ...config } = given ?? found.config;
     const secret = newSecret === undefined ? found.secret : sealed(deps.secrets, id, newSecret);
     requireSecret(config, secret);
+    if (given !== undefined) await requireKnown(connection, found, config);
     await triggers.updateTrigger(connection, {
       id,
       config,
@@ -147,9 +155,24 @@ function requireSecret(config: JsonObject, secret: Buffer | null): void {
     throw invalid(["body", "config", "secret"], "The secret that the sender signs with is needed", "missing");
 }
 
-/** A run_event trigger that waits for a project which is not there would wait for ever. */
-async function requireKnownProject({ db }: TriggerDeps, orgId: string, { project_id }: JsonObject): Promise<void> {
-  if (typeof project_id !== "string") return;
-  const known = await knownProjects(db, orgId, [project_id]);
-  if (known.length === 0) throw invalid(["body", "config", "project_id"], "There is no such project");
+/** What a configuration names has to be there: a trigger that waits for another project's runs would wait for ever. */
+async function requireKnown(
+  db: Db,
+  { provider_id }: Pick<TriggerRow, "provider_id">,
+  { project_id, connection_id }: JsonObject,
+): Promise<void> {
+  if (typeof project_id === "string" && !(await existsProject(db, project_id)))
+    throw invalid(["body", "config", "project_id"], "There is no such project");
+  if (typeof connection_id !== "string") return;
+  const connection = await holdConnection(db, connection_id);
+  if (connection === null) throw invalid(["body", "config", "connection_id"], "There is no such connection");
+  if (connection.provider_id !== provider_id) {
+    const message = `A connection of provider ${provider_id} is needed; this one is of ${connection.provider_id}`;
+    throw invalid(["body", "config", "connection_id"], message);
+  }
+}
+
+async function requireRoom(db: Db, id: string, max: number): Promise<void> {
+  if ((await triggers.countTriggers(db, id)) < max) return;
+  throw new Problem("conflict", `The organisation has ${max} triggers, as many as it may. Delete one first.`);
 }

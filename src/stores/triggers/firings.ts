@@ -90,6 +90,36 @@ export async function depthsOf(db: Db, runIds: readonly string[]): Promise<Reado
   return new Map(rows.map(({ run_id, depth }) => [run_id, depth]));
 }
 
+/** Notes how deep a run is that another one, and no trigger, has started. */
+export async function recordDepth(db: Db, runId: string, orgId: string, depth: number): Promise<void> {
+  await db.query(
+    {
+      name: "record_run_depth",
+      text: `insert into trigger_firings (run_id, org_id, key, depth) values ($1::uuid, $2::uuid, $1::text, $3::int)
+        on conflict (run_id) do nothing`,
+    },
+    [runId, orgId, depth],
+  );
+}
+
+/** How deep a run is: as deep as the run that it is a part of. */
+export async function depthOf(db: Db, runId: string): Promise<number> {
+  const rows = await db.query<{ depth: number }>(
+    {
+      name: "depth_of_run",
+      text: `with recursive up as (
+          select $1::uuid as run_id, 0 as level
+          union all
+          select r.parent_run_id, up.level + 1 from up join runs r on r.run_id = up.run_id
+          where r.org_id = current_org() and r.parent_run_id is not null and up.level < 1000)
+        select coalesce(max(f.depth), 0) as depth from up join trigger_firings f on f.run_id = up.run_id
+        where f.org_id = current_org()`,
+    },
+    [runId],
+  );
+  return rows[0]?.depth ?? 0;
+}
+
 /** Removes firings older than `maxAgeMs` that are done, and deleted triggers that have none any more; how many firings. System only. */
 export async function purgeFirings(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   const rows = await db.query(

@@ -95,6 +95,23 @@ export async function findTriggerByAddress(db: Db, addressHash: Buffer): Promise
   return rows[0] ?? null;
 }
 
+/** How many triggers the organisation has, without this one; nobody adds one until the transaction ends. */
+export async function countTriggers(db: Db, except: string): Promise<number> {
+  // A separate statement: the count's must begin after the lock is there, or it does not see what the others added.
+  await db.query({
+    name: "lock_trigger_count",
+    text: "select pg_advisory_xact_lock(hashtextextended('triggers ' || current_org(), 0))",
+  });
+  const rows = await db.query<{ count: number }>(
+    {
+      name: "count_triggers",
+      text: "select count(*) from triggers where org_id = current_org() and deleted_at is null and id <> $1::uuid",
+    },
+    [except],
+  );
+  return rows[0]?.count ?? 0;
+}
+
 /** A page of the organisation's triggers, of one project or of all. */
 export async function listTriggers(db: Db, projectId: string | null, page: Keyset): Promise<ShownTrigger[]> {
   const { bound, compare, order, suffix } = keysetSql(page);

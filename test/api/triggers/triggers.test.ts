@@ -1,6 +1,10 @@
 import { createHmac } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
+import { findTriggerType } from "../../../src/domain/triggers/trigger.ts";
 import { signWebhook } from "../../../src/domain/webhooks/webhook-signature.ts";
+import { createTrigger } from "../../../src/services/triggers/triggers.ts";
+import type { TriggerDeps } from "../../../src/services/triggers/triggers.ts";
+import { flow } from "../../engine/support.ts";
 import type { Answer, TestClient } from "../../support/client.ts";
 import { client } from "../../support/client.ts";
 import { eventually } from "../../support/scratch.ts";
@@ -321,5 +325,60 @@ describe("run events", () => {
     });
     expect(last_error).toContain("More than 8 runs");
     expect(await runsOf(id)).toHaveLength(8);
+  });
+
+  it("end where a flow starts itself by an action", async () => {
+    const loop = await mine.deploy(echo());
+    const itself = flow(
+      [
+        { id: "in-0", type: "input" },
+        {
+          id: "act-0",
+          type: "action",
+          config: {
+            provider_id: "millrace",
+            action_id: "start_run",
+            inputs: { project_id: loop, inputs: { "in-0": "again" } },
+          },
+        },
+        { id: "out-0", type: "output" },
+      ],
+      ["in-0>act-0", "act-0>out-0"],
+    );
+    expect((await mine.secret.post(`/v2/projects/${loop}/versions`, { flow: itself })).status).toBe(201);
+    await mine.secret.post("/v2/runs", { project_id: loop, inputs: { "in-0": "first" } });
+    const failed = await eventually("the guard", async () => {
+      const { body } = await mine.secret.get("/v2/runs", { query: { project_id: loop, state: "FAILED" } });
+      return body.data[0];
+    });
+    expect(failed.error.code).toBe("too_many_nested_runs");
+    const { body: all } = await mine.secret.get("/v2/runs", { query: { project_id: loop } });
+    expect(all.data).toHaveLength(9);
+  });
+});
+
+describe("limits", () => {
+  it("hold back more triggers than the organisation may have, and name what is not there", async () => {
+    const { body: limits } = await mine.secret.get("/v2/limits");
+    expect(limits.triggers).toBe(20_000);
+    await mine.withDatabase(async (db) => {
+      const config = { MILLRACE_TASK_QUEUE: "none", MILLRACE_MAX_TRIGGERS: 0 };
+      const deps = { config, db } as unknown as TriggerDeps;
+      const type = findTriggerType("millrace", "run_event");
+      if (type === undefined) throw new Error("there is such a trigger");
+      const wanted = {
+        id: UNKNOWN,
+        org_id: mine.org_id,
+        project_id,
+        type,
+        inputs: {},
+        enabled: true,
+        created_by: UNKNOWN,
+      };
+      await expect(createTrigger(deps, { ...wanted, config: {} })).rejects.toMatchObject({ code: "conflict" });
+    });
+    const { id } = await create("run_event", { project_id });
+    const patched = await mine.secret.patch(`${PATH}/${id}`, { config: { project_id: UNKNOWN } });
+    expect(places(patched)).toEqual([422, [["body", "config", "project_id"]]]);
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createGuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
+import { createGuardedSockets } from "../../../src/platform/fetch/guarded-sockets.ts";
 import { pollTrigger } from "../../../src/services/triggers/poll.ts";
 import { loadConfig } from "../../../src/config.ts";
 import { connectTemporal } from "../../../src/temporal/connection.ts";
@@ -33,9 +34,12 @@ async function create(config: object): Promise<string> {
 }
 const poll = async (id: string): Promise<void> => {
   const guardedFetch = createGuardedFetch({ allow: ["loopback"] });
-  await tenant.withDatabase((db) =>
-    pollTrigger({ db, guardedFetch, version: "test" }, tenant.org_id, id, new AbortController().signal),
-  );
+  const sockets = createGuardedSockets({ allow: [] });
+  const connections = { resolve: () => Promise.reject(new Error("an address is asked without a connection")) };
+  await tenant.withDatabase((db) => {
+    const deps = { db, guardedFetch, sockets, connections, version: "test" };
+    return pollTrigger(deps, tenant.org_id, id, new AbortController().signal);
+  });
   await guardedFetch.close();
 };
 const firings = (id: string): Promise<Record<string, unknown>[]> =>

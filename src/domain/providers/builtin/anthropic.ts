@@ -1,6 +1,6 @@
 import { below, defineAction, inputsOf, READS } from "../action.ts";
 import { apiKey, webAddress } from "../auth-fields.ts";
-import type { Provider } from "../provider.ts";
+import type { BuiltinProvider } from "../provider.ts";
 
 /** The version of the interface that requests ask for. */
 const ANTHROPIC_VERSION = "2023-06-01";
@@ -45,7 +45,7 @@ const listModels = defineAction({
   request: (_, { base_url }) => ({ method: "GET", url: below(base_url, "v1/models"), headers }),
 });
 
-export const anthropic: Provider = {
+export const anthropic: BuiltinProvider = {
   provider_id: "anthropic",
   provider_version: "1",
   name: "Anthropic",
@@ -64,6 +64,5 @@ export const anthropic: Provider = {
   },
   source: "builtin",
   actions: [createMessage, listModels],
-  triggers: [],
   check: { method: "GET", path: "/v1/models", headers: { "anthropic-version": ANTHROPIC_VERSION } },
 };

@@ -3,7 +3,7 @@ import { ADDS, asText, below, CHANGES, defineAction, inputsOf, queryOf, READS } 
 import type { Action, ActionRequest } from "../action.ts";
 import type { Credential } from "../connection.ts";
 import { bearer, webAddress } from "../auth-fields.ts";
-import type { Provider } from "../provider.ts";
+import type { BuiltinProvider } from "../provider.ts";
 
 const text = { type: "string", minLength: 1 } as const;
 /** A dot by itself, or two, would be another address. */
@@ -147,7 +147,7 @@ const getFile = defineAction({
   outputs: ({ body }) => ({ text: typeof body === "string" ? body : JSON.stringify(body) }),
 });
 
-export const github: Provider = {
+export const github: BuiltinProvider = {
   provider_id: "github",
   provider_version: "1",
   name: "GitHub",
@@ -167,6 +167,5 @@ export const github: Provider = {
   },
   source: "builtin",
   actions: [getRepository, listIssues, getIssue, createIssue, updateIssue, addComment, searchIssues, getFile],
-  triggers: [],
   check: { method: "GET", path: "/user", headers: { accept: "application/vnd.github+json" } },
 };

@@ -1,10 +1,10 @@
 import type { JsonObject } from "../../json.ts";
 import { ActionRefused, asText, defineAction, inputsOf, queryOf, READS } from "../action.ts";
-import type { ActionRequest, Trigger } from "../action.ts";
+import type { ActionRequest } from "../action.ts";
 import { apiKey, basic, bearer, clientCredentials, plain, webAddress } from "../auth-fields.ts";
 import { textOf } from "../connection.ts";
 import type { Credential } from "../connection.ts";
-import type { Provider } from "../provider.ts";
+import type { BuiltinProvider } from "../provider.ts";
 
 const base = { base_url: webAddress("The service: the credential is sent to addresses below this one only") };
 
@@ -63,26 +63,7 @@ const request = defineAction({
   outputs: (response) => ({ ...response }),
 });
 
-const changed: Trigger = {
-  trigger_id: "http.changed",
-  name: "An address changed",
-  description: "Asks an address again and again, and starts a run when the value at a JSON path has changed",
-  instructions: "Give the address, how often to ask (minutes), and the path of the value, e.g. $.version",
-  kind: "poll",
-  config_schema: inputsOf(
-    {
-      url: { type: "string", format: "uri" },
-      every_minutes: { type: "integer", minimum: 1, maximum: 10_080, default: 15 },
-      json_path: { type: "string", default: "$" },
-      connection_id: { type: "string", format: "uuid" },
-    },
-    ["every_minutes", "json_path", "connection_id"],
-  ),
-  payload_schema: inputsOf({ url: { type: "string" }, value: {}, previous: {} }),
-  sample_payload: { url: "https://example.com/status", value: "1.1.0", previous: "1.0.0" },
-};
-
-export const http: Provider = {
+export const http: BuiltinProvider = {
   provider_id: "http",
   provider_version: "1",
   name: "HTTP",
@@ -108,7 +89,6 @@ export const http: Provider = {
   },
   source: "builtin",
   actions: [get, request],
-  triggers: [changed],
 };
 
 function requestOf(method: string, inputs: JsonObject, credential: Credential): ActionRequest {

@@ -1,6 +1,6 @@
 import { below, defineAction, inputsOf, READS } from "../action.ts";
 import { apiKey, noCredential, webAddress } from "../auth-fields.ts";
-import type { Provider } from "../provider.ts";
+import type { BuiltinProvider } from "../provider.ts";
 
 const base = { base_url: webAddress("Up to the version, e.g. https://api.openai.com/v1 or http://localhost:11434/v1") };
 
@@ -61,7 +61,7 @@ const listModels = defineAction({
   request: (_, { base_url }) => ({ method: "GET", url: below(base_url, "models") }),
 });
 
-export const openaiCompatible: Provider = {
+export const openaiCompatible: BuiltinProvider = {
   provider_id: "openai_compatible",
   provider_version: "1",
   name: "OpenAI-compatible models",
@@ -78,6 +78,5 @@ export const openaiCompatible: Provider = {
   },
   source: "builtin",
   actions: [chat, embed, listModels],
-  triggers: [],
   check: { method: "GET", path: "/models" },
 };

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../json.ts";
 import { ActionRefused, defineAction, inputsOf, READS } from "../action.ts";
 import { basic, certificate, plain } from "../auth-fields.ts";
 import type { Credential } from "../connection.ts";
-import type { Provider } from "../provider.ts";
+import type { BuiltinProvider } from "../provider.ts";
 
 /** Rows that a statement may answer; what is beyond them is told of, not answered. */
 const MAX_ROWS = 10_000;
@@ -67,7 +67,7 @@ const execute = defineAction({
   output_schema: rows,
 });
 
-export const postgres: Provider = {
+export const postgres: BuiltinProvider = {
   provider_id: "postgres",
   provider_version: "1",
   name: "PostgreSQL",
@@ -97,7 +97,6 @@ export const postgres: Provider = {
   },
   source: "builtin",
   actions: [query, execute],
-  triggers: [],
 };
 
 /** Throws ActionRefused where a connection is for reading only. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../json.ts";
 import { CHANGES, defineAction, inputsOf, READS } from "../action.ts";
 import { fieldsOf, plain, secretText, webAddress } from "../auth-fields.ts";
-import type { Provider } from "../provider.ts";
+import type { BuiltinProvider } from "../provider.ts";
 
 /** As Amazon names buckets: such a name cannot lead to another host. */
 const BUCKET_NAME = "^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$";
@@ -76,7 +76,7 @@ const putObject = defineAction({
   output_schema: { type: "object", properties: { key: { type: "string" }, etag: { type: "string" }, size: {} } },
 });
 
-export const s3: Provider = {
+export const s3: BuiltinProvider = {
   provider_id: "s3",
   provider_version: "1",
   name: "S3",
@@ -105,5 +105,4 @@ export const s3: Provider = {
   },
   source: "builtin",
   actions: [listObjects, getObject, putObject],
-  triggers: [],
 };

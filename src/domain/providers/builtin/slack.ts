@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "../../json.ts";
 import { ActionRefused, ADDS, below, defineAction, given, inputsOf, queryOf, READS } from "../action.ts";
 import { bearer, fieldsOf, webAddress } from "../auth-fields.ts";
-import type { Provider } from "../provider.ts";
+import type { BuiltinProvider } from "../provider.ts";
 
 const message = {
   text: { type: "string", maxLength: 40_000, description: "mrkdwn; also what notifications show" },
@@ -63,7 +63,7 @@ const listChannels = defineAction({
   outputs: ({ body }) => accepted(body, ["channels", "response_metadata"]),
 });
 
-export const slack: Provider = {
+export const slack: BuiltinProvider = {
   provider_id: "slack",
   provider_version: "1",
   name: "Slack",
@@ -83,7 +83,6 @@ export const slack: Provider = {
   },
   source: "builtin",
   actions: [postMessage, sendToWebhook, listChannels],
-  triggers: [],
   check: {
     method: "POST",
     path: "/auth.test",

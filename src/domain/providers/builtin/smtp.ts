@@ -1,6 +1,6 @@
 import { ADDS, defineAction, inputsOf } from "../action.ts";
 import { basic, certificate, noCredential, plain } from "../auth-fields.ts";
-import type { Provider } from "../provider.ts";
+import type { BuiltinProvider } from "../provider.ts";
 
 const server = {
   host: plain("The mail server"),
@@ -72,7 +72,7 @@ const send = defineAction({
   },
 });
 
-export const smtp: Provider = {
+export const smtp: BuiltinProvider = {
   provider_id: "smtp",
   provider_version: "1",
   name: "E-mail (SMTP)",
@@ -83,5 +83,4 @@ export const smtp: Provider = {
   auth: { required: true, schemes: { basic: basic(server, ["ca"]), none: noCredential(server, ["ca"]) } },
   source: "builtin",
   actions: [send],
-  triggers: [],
 };

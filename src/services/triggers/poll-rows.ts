@@ -1,0 +1,145 @@
+import { createHash } from "node:crypto";
+import { uuidv7 } from "uuidv7";
+import type { Json, JsonObject } from "../../domain/json.ts";
+import { asText } from "../../domain/providers/action.ts";
+import type { NewRowsConfig } from "../../domain/triggers/trigger.ts";
+import type { GuardedSockets } from "../../platform/fetch/guarded-sockets.ts";
+import { createMaskValues } from "../../platform/logging/mask-values.ts";
+import type { Database } from "../../stores/db.ts";
+import { queueFirings } from "../../stores/triggers/firings.ts";
+import { lockTrigger, noteSeen } from "../../stores/triggers/triggers.ts";
+import type { TriggerRow } from "../../stores/triggers/triggers.ts";
+import { rowsAsObjects, runRemoteSql } from "../providers/remote-postgres.ts";
+import type { SqlStatement } from "../providers/remote-postgres.ts";
+import type { ConnectionResolver, ResolvedConnection } from "../providers/resolve-connection.ts";
+import { TriggerFault } from "./start-run.ts";
+
+/** Rows that are read at once; those with the value of the last one come with it. */
+const ROWS = 100;
+const MAX_ROWS = 1000;
+/** How often a poll reads on before the rest waits for the next one. */
+const ROUNDS = 10;
+const STATEMENT_MS = 30_000;
+/** Longest row (characters of JSON). */
+const MAX_ROW_CHARS = 256 * 1024;
+const VALUE = "millrace value";
+
+export interface PollRowsDeps {
+  readonly db: Database;
+  readonly connections: ConnectionResolver;
+  readonly sockets: GuardedSockets;
+}
+
+/**
+ * Looks for new rows. Each queues a firing of its own, in the transaction that notes how far was read, so that none starts two runs and
+ * none is left out. Throws TriggerFault and whatever the connection throws, with its secrets masked.
+ */
+export async function pollRows(deps: PollRowsDeps, trigger: TriggerRow, signal: AbortSignal): Promise<void> {
+  const { org_id, id } = trigger;
+  const config = trigger.config as unknown as NewRowsConfig;
+  const connection = await deps.connections.resolve(org_id, config.connection_id);
+  if (connection.provider.provider_id !== "postgres") {
+    throw new TriggerFault(`The connection "${connection.name}" is of provider ${connection.provider.provider_id}.`);
+  }
+  try {
+    let seen = trigger.seen;
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const found = seen === null ? await readLast(deps, connection, config, signal) : null;
+      const rows = seen === null ? [] : await readNew(deps, connection, config, seen.value, signal);
+      const value = found === null ? (rows.at(-1)?.value ?? seen?.value ?? null) : found.value;
+      if (!(await note(deps.db, trigger, seen, rows, value)) || rows.length < ROWS) return;
+      seen = { value };
+    }
+  } catch (error) {
+    if (error instanceof Error) error.message = createMaskValues(connection.secrets)(error.message);
+    throw error;
+  }
+
+  /** False where the trigger, or what it has seen, is another one by now. */
+  async function note(
+    db: Database,
+    { revision, config: { table } }: TriggerRow,
+    before: { readonly value: Json } | null,
+    rows: readonly NewRow[],
+    value: Json,
+  ): Promise<boolean> {
+    const checked_at = new Date().toISOString();
+    return await db.orgTransaction(org_id, async (own) => {
+      const now = await lockTrigger(own, id);
+      if (now?.enabled !== true || now.revision !== revision) return false;
+      if (JSON.stringify(now.seen) !== JSON.stringify(before)) return false;
+      const firings = rows.map(({ key, row, value: own_value }) => ({
+        run_id: uuidv7(),
+        org_id,
+        trigger_id: id,
+        key,
+        depth: 0,
+        payload: { table: table ?? null, value: own_value, row, checked_at },
+      }));
+      if (firings.length > 0) await queueFirings(own, firings);
+      await noteSeen(own, id, value);
+      return true;
+    });
+  }
+}
+
+interface NewRow {
+  /** The same whenever the row is read, of no other row. */
+  readonly key: string;
+  readonly value: string;
+  readonly row: JsonObject;
+}
+
+async function readLast(
+  deps: PollRowsDeps,
+  connection: ResolvedConnection,
+  { table, column }: NewRowsConfig,
+  signal: AbortSignal,
+): Promise<{ readonly value: Json }> {
+  const sql = `select ${quoted(column)}::text from ${place(table)} order by ${quoted(column)} desc nulls last limit 1`;
+  const { rows } = await ask(deps, connection, { sql, params: [] }, signal);
+  return { value: rows[0]?.[0] ?? null };
+}
+
+async function readNew(
+  deps: PollRowsDeps,
+  connection: ResolvedConnection,
+  { table, column }: NewRowsConfig,
+  after: Json,
+  signal: AbortSignal,
+): Promise<NewRow[]> {
+  const name = quoted(column);
+  const bound = after === null ? "" : `and ${name} > $1`;
+  const sql = `select *, ${name}::text as ${quoted(VALUE)} from ${place(table)} where ${name} is not null ${bound}
+    order by ${name} fetch first ${ROWS} rows with ties`;
+  const answer = await ask(deps, connection, { sql, params: after === null ? [] : [after] }, signal);
+  if (answer.truncated) throw new TriggerFault(`More than ${MAX_ROWS} rows have the same value of ${column}.`);
+  const times = new Map<string, number>();
+  return rowsAsObjects(answer).map(({ [VALUE]: found, ...row }) => {
+    const text = JSON.stringify(row);
+    const value = asText(found);
+    if (text.length > MAX_ROW_CHARS) {
+      throw new TriggerFault(
+        `The row of ${column} ${value.slice(0, 100)} is longer than ${MAX_ROW_CHARS} characters: let a view leave out what is long.`,
+      );
+    }
+    // Rows that are the same in everything are told apart by their number.
+    const same = createHash("sha256").update(`${value} ${text}`).digest("hex");
+    const count = (times.get(same) ?? 0) + 1;
+    times.set(same, count);
+    return { key: `${value.slice(0, 200)} ${same} ${count}`, value, row };
+  });
+}
+
+function ask(
+  { sockets }: PollRowsDeps,
+  connection: ResolvedConnection,
+  statement: Pick<SqlStatement, "sql" | "params">,
+  signal: AbortSignal,
+): ReturnType<typeof runRemoteSql> {
+  const limits = { maxRows: MAX_ROWS, statementMs: STATEMENT_MS };
+  return runRemoteSql(sockets, connection, { ...statement, ...limits }, { writes: false, signal });
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+const place = (table: string): string => table.split(".").map(quoted).join(".");

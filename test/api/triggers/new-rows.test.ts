@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { loadConfig } from "../../../src/config.ts";
+import { connectTemporal } from "../../../src/temporal/connection.ts";
+import { triggerScheduleId } from "../../../src/temporal/ids.ts";
+import { administer, cloneDatabase } from "../../support/database.ts";
+import { eventually } from "../../support/scratch.ts";
+import { echo, openTenant } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+import { places } from "../webhooks/webhooks.ts";
+
+let mine: ApiTenant;
+let remote: Awaited<ReturnType<typeof cloneDatabase>>;
+let temporal: Awaited<ReturnType<typeof connectTemporal>>;
+let connection_id: string;
+beforeAll(async () => {
+  [mine, remote] = await Promise.all([openTenant(), cloneDatabase()]);
+  const { temporalAddress, databaseUrl } = mine.target;
+  temporal = await connectTemporal(loadConfig({ DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporalAddress }));
+  const { hostname, port, username, password, pathname } = new URL(remote.url);
+  const own = { host: hostname, port: Number(port), database: pathname.slice(1), username, tls: "off" };
+  const credential = { ...own, password: decodeURIComponent(password) || "none" };
+  const { body } = await mine.secret.post("/v2/connections", { name: "db", provider_id: "postgres", credential });
+  connection_id = body.connection_id;
+  await administer(remote.url, 'create schema "my shop"');
+  await administer(remote.url, "create table orders (id int8, at timestamptz default now(), note text)");
+  await administer(remote.url, "insert into orders (id, note) values (1, 'old'), (2, 'old')");
+});
+afterAll(async () => {
+  await temporal?.close();
+  await remote?.drop();
+});
+
+const wanted = async (config: object) => ({
+  project_id: await mine.deploy(echo()),
+  provider_id: "postgres",
+  trigger_id: "postgres.new_rows",
+  config: { connection_id, table: "orders", ...config },
+  inputs: { "in-0": "payload.row" },
+});
+
+async function create(config: object): Promise<string> {
+  const { status, body } = await mine.secret.post("/v2/triggers", await wanted(config));
+  expect(status, JSON.stringify(body)).toBe(201);
+  return body.id;
+}
+const poll = (id: string): Promise<void> => temporal.client.schedule.getHandle(triggerScheduleId(id)).trigger();
+const query = (sql: string, id: string): Promise<Record<string, unknown>[]> =>
+  mine.withDatabase((db) => db.system((connection) => connection.query(sql, [id])));
+const seen = async (id: string): Promise<unknown> =>
+  ((await query("select seen from triggers where id = $1", id))[0]?.["seen"] as { value: unknown } | null)?.value;
+const firings = (id: string) => query("select run_id, key from trigger_firings where trigger_id = $1", id);
+
+it("starts one run for each new row, whoever polls how often", { timeout: 120_000 }, async () => {
+  const id = await create({});
+  await poll(id);
+  await eventually("the rows there are", async () => (await seen(id)) === "2");
+  expect(await firings(id)).toEqual([]);
+  // Some of them are the same in everything.
+  await administer(remote.url, "insert into orders (id, note) select n, 'new' from generate_series(3, 6) n");
+  await administer(
+    remote.url,
+    "insert into orders (id, at, note) values (7, '2026-01-01', 'x'), (7, '2026-01-01', 'x')",
+  );
+  await poll(id);
+  await eventually("all rows", async () => (await seen(id)) === "7");
+  await poll(id);
+  await administer(remote.url, "insert into orders (id, note) values (8, 'last'), (null, 'none')");
+  await poll(id);
+  await eventually("the last row", async () => (await seen(id)) === "8");
+  const found = await firings(id);
+  expect(found).toHaveLength(7);
+  const runs = await eventually("their runs", async () => {
+    const text = "select state, inputs from runs where ran_by_id = $1";
+    const rows = await query(text, id);
+    return rows.length === 7 && rows.every(({ state }) => state === "COMPLETED") ? rows : undefined;
+  });
+  expect(JSON.stringify(runs)).toContain("last");
+});
+
+it("says why it sees nothing, and starts with the first row of a table that was empty", async () => {
+  await administer(remote.url, 'create table "my shop".visits (at timestamptz)');
+  const refused = await mine.secret.post("/v2/triggers", await wanted({ table: "my shop.visits" }));
+  expect(places(refused)).toEqual([["body", "config", "table"]]);
+  await administer(remote.url, "create table visits (at timestamptz)");
+  const id = await create({ table: "public.visits", column: "at" });
+  await poll(id);
+  await eventually(
+    "an empty table",
+    async () =>
+      (await seen(id)) === null &&
+      (await query("select seen from triggers where id = $1 and seen is not null", id)).length === 1,
+  );
+  await administer(remote.url, "insert into visits values ('2026-01-01 00:00:00.123456+00'), (null)");
+  await poll(id);
+  await eventually("its first row", async () => (await seen(id)) === "2026-01-01 00:00:00.123456+00");
+  expect(await firings(id)).toHaveLength(1);
+  await administer(remote.url, "drop table visits");
+  await poll(id);
+  const error = await eventually(
+    "the error",
+    async () => (await mine.secret.get(`/v2/triggers/${id}`)).body.last_error ?? undefined,
+  );
+  expect(error).toContain("42P01");
+});
+
+it("needs a connection of its provider", async () => {
+  const others = await openTenant();
+  const theirs = { ...(await wanted({})), project_id: await others.deploy(echo()) };
+  expect(places(await others.secret.post("/v2/triggers", theirs))).toEqual([["body", "config", "connection_id"]]);
+  const { body: mail } = await mine.secret.post("/v2/connections", {
+    name: "mail",
+    provider_id: "smtp",
+    scheme: "none",
+    credential: { host: "127.0.0.1", port: 1 },
+  });
+  const id = await create({});
+  const config = { table: "orders", connection_id: mail.connection_id };
+  expect(places(await mine.secret.patch(`/v2/triggers/${id}`, { config }))).toEqual([
+    ["body", "config", "connection_id"],
+  ]);
+});
