@@ -3,7 +3,6 @@ import type { Command } from "commander";
 import { loadConfig } from "../config.ts";
 import type { Config } from "../config.ts";
 import { PACKAGE_ROOT } from "../dev/package-root.ts";
-import { examine } from "../services/system/doctor.ts";
 import type { Finding } from "../services/system/doctor.ts";
 import { VERSION } from "../version.ts";
 import { readDevState } from "./dev-state.ts";
@@ -21,6 +20,8 @@ export function addDoctorCommand(program: Command): void {
     )
     .option("--json", "print JSON")
     .action(async ({ json }: { readonly json?: boolean }) => {
+      // Only here: what it looks at takes as long to load as all the other commands together.
+      const { examine } = await import("../services/system/doctor.ts");
       const { config, from, problems } = configuration();
       const findings = [...problems, ...(config ? await examine(config, join(PACKAGE_ROOT, "migrations")) : [])];
       const bad = findings.filter(({ state }) => state === "problem").length;

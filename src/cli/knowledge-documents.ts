@@ -76,7 +76,7 @@ export function addDocumentCommands(kb: Command): void {
       ),
       `${added.length - failed.length} of ${added.length} documents are indexed.`,
     ]);
-    if (failed.length > 0) process.exitCode = 1;
+    if (failed.length > 0) throw new CommandFailure("");
   });
 
   withApiOptions(

@@ -123,7 +123,7 @@ describe("the command line", () => {
       expect([pasted.status, pasted.stderr]).toEqual([0, ""]);
       const runId = / runs resume (\S+)/.exec(command)?.[1];
       const done = await client(service(), organisation.secretKey).get(`/v2/runs/${runId}`, {
-        query: { wait_seconds: 20 },
+        query: { wait_seconds: 60 },
       });
       expect(done.body).toMatchObject({ state: "COMPLETED", pauses: [{ received: [{ action: answer }] }] });
     }
@@ -146,7 +146,7 @@ describe("the command line", () => {
     expect(await millrace(["runs", "cancel", body.run_id, "--reason", "enough"], environment)).toMatchObject({
       code: 0,
     });
-    const done = await api.get(`/v2/runs/${body.run_id}`, { query: { wait_seconds: 20 } });
+    const done = await api.get(`/v2/runs/${body.run_id}`, { query: { wait_seconds: 60 } });
     expect(done.body).toMatchObject({ state: "CANCELLED" });
   });
 

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { millrace } from "./millrace.ts";
+import { spawnMillrace } from "./millrace.ts";
 import type { Outcome } from "./millrace.ts";
 
 /** Runs a main as `npm run` and the container do. */
@@ -16,7 +16,7 @@ async function main(name: string, environment: Readonly<Record<string, string>>)
 }
 
 describe.each([
-  ["started by the command line", (name: string, env: Record<string, string>) => millrace([name], env)],
+  ["started by the command line", (name: string, env: Record<string, string>) => spawnMillrace([name], env)],
   ["started by itself", main],
 ])("a process %s", (_, start) => {
   it.each(["api", "worker", "migrate"])(
@@ -42,7 +42,7 @@ describe.each([
 
 describe("millrace dev", () => {
   it("starts nothing where api and worker would refuse the configuration", async () => {
-    const outcome = await millrace(["dev"], { PORT: "x" });
+    const outcome = await spawnMillrace(["dev"], { PORT: "x" });
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
     expect(outcome.stderr).toMatch(/^The configuration is not usable:\n {2}PORT: .*\n$/);
   });

@@ -29,7 +29,7 @@ beforeAll(async () => {
 /** A run that has ended. */
 async function run(): Promise<string> {
   const { body } = await api.post("/v2/runs", { project_id: projectId, inputs: { "in-0": "Ada" } });
-  await api.get(`/v2/runs/${body.run_id}`, { query: { wait_seconds: 20 } });
+  await api.get(`/v2/runs/${body.run_id}`, { query: { wait_seconds: 60 } });
   return body.run_id;
 }
 

@@ -1,0 +1,58 @@
+import { Command, CommanderError } from "commander";
+import { addAccountCommands } from "./account-commands.ts";
+import { addDoctorCommand } from "./doctor-command.ts";
+import { CommandFailure, explain } from "./failure.ts";
+import { addEvalCommands } from "./eval-commands.ts";
+import { addFlowCommands } from "./flow-commands.ts";
+import { addKnowledgeCommands } from "./knowledge-commands.ts";
+import { addOpenApiCommand } from "./openapi-command.ts";
+import { addProcessCommands } from "./process-commands.ts";
+import { addProviderCommands } from "./provider-commands.ts";
+import { addRunCommand } from "./run-command.ts";
+import { addRunsCommands } from "./runs-commands.ts";
+import { addSecretsCommands } from "./secrets-commands.ts";
+import { addSkillCommands } from "./skill-commands.ts";
+import { addTriggerCommands } from "./trigger-commands.ts";
+import { addWebhookCommands } from "./webhook-commands.ts";
+import { VERSION } from "../version.ts";
+
+/** Runs one command line. Answers its exit code: 0; 1, it did not work; 2, it was asked wrongly. */
+export async function runCommandLine(args: readonly string[]): Promise<number> {
+  const program = new Command("millrace")
+    .description("Millrace turns deployed flows into durable production APIs.")
+    .version(VERSION, "-V")
+    .exitOverride()
+    .showHelpAfterError("(--help tells more)");
+  addProcessCommands(program);
+  addAccountCommands(program);
+  addFlowCommands(program);
+  addRunCommand(program);
+  addRunsCommands(program);
+  addKnowledgeCommands(program);
+  addEvalCommands(program);
+  addSkillCommands(program);
+  addTriggerCommands(program);
+  addWebhookCommands(program);
+  addProviderCommands(program);
+  addSecretsCommands(program);
+  addDoctorCommand(program);
+  addOpenApiCommand(program);
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return 0;
+  } catch (error) {
+    return report(error);
+  }
+}
+
+/** Tells what went wrong. Answers the exit code. */
+function report(error: unknown): number {
+  // Commander has told already; it also "fails" after printing help or the version.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof CommandFailure) {
+    if (error.message !== "") console.error(error.message);
+    return error.exitCode;
+  }
+  console.error(explain(error));
+  return 1;
+}
