@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { SlowFirst } from "./test/support/slow-first.ts";
 
 const globalSetup = ["test/support/global-setup.ts"];
 const pure = [
@@ -16,10 +17,19 @@ const long = ["test/long/**"];
 export default defineConfig({
   test: {
     reporters: ["default", "./test/support/closing-line.ts"],
+    sequence: { sequencer: SlowFirst },
     projects: [
       {
         // Pure code: no server at all.
-        test: { name: "unit", include: pure, testTimeout: 90_000, ...poll, sequence: { groupOrder: 0 } },
+        test: {
+          name: "unit",
+          include: pure,
+          testTimeout: 90_000,
+          ...poll,
+          isolate: false,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
       },
       {
         // Against one api and one worker, on a real Postgres and a real Temporal server, all on throw-away state. These
@@ -34,6 +44,7 @@ export default defineConfig({
           testTimeout: 90_000,
           hookTimeout: 120_000,
           ...poll,
+          isolate: false,
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
@@ -48,6 +59,7 @@ export default defineConfig({
           testTimeout: 240_000,
           hookTimeout: 120_000,
           ...poll,
+          isolate: false,
           maxWorkers: 2,
           sequence: { groupOrder: 2 },
         },

@@ -13,6 +13,8 @@ export default defineConfig({
           include: [
             "test/long/**/*.test.ts",
             "test/dev/npm-start.test.ts",
+            "test/kill/cancel.test.ts",
+            "test/kill/lost-messages.test.ts",
             "test/kill/outage.test.ts",
             "test/kill/parts.test.ts",
             "test/kill/webhooks.test.ts",

@@ -67,7 +67,7 @@ export async function openTenant(target: Service = service()): Promise<ApiTenant
       return body.project_id;
     },
     async until(runId, state) {
-      for (const deadline = Date.now() + 25_000; ;) {
+      for (const deadline = Date.now() + 75_000; ;) {
         const { body } = await secret.get(`/v2/runs/${runId}`);
         if (body.state === state) return body;
         if (TERMINAL_STATES.includes(body.state) || Date.now() > deadline) {

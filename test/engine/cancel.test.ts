@@ -68,7 +68,8 @@ describe("cancel", () => {
     const { status, body } = await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "not needed" });
     expect(status, JSON.stringify(body)).toBe(202);
     const run = await bench.until(run_id);
-    expect(Date.now() - asked).toBeLessThan(5000);
+    // Long before anything of it would end by itself.
+    expect(Date.now() - asked).toBeLessThan(30_000);
     expect(run).toMatchObject({ state: "CANCELLED", state_reason: "not needed" });
     expect(nodesOf(run)["after"]).toBeUndefined();
     expect(run.nodes.every(({ state }) => state !== "RUNNING" && state !== "PAUSED")).toBe(true);

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
-import { replayAfterwards } from "../support/replay-runs.ts";
+import { replayAfterwards } from "../support/replayed-organisations.ts";
 import { client, createOrganisation, service } from "../support/service.ts";
 import type { Service } from "../support/service.ts";
 import type { TestClient } from "../support/client.ts";
@@ -108,7 +108,7 @@ export async function openBench(ownService?: Service): Promise<Bench> {
       return body as Run;
     },
     async until(runId, state) {
-      const deadline = Date.now() + 25_000;
+      const deadline = Date.now() + 75_000;
       for (;;) {
         const { body } = await api.get(`/v2/runs/${runId}`, {
           query: { expand: "nodes", wait_seconds: state ? 0 : 10 },

@@ -182,7 +182,15 @@ describe("a workflow that closes without recording its run", () => {
       "create trigger refuse_end before update on runs for each row execute function refuse_end()",
     );
     const { run_id } = await bench.start(project, { "in-0": "x" });
-    await temporal(async (client) => client.workflow.getHandle(runWorkflowId(run_id)).result());
+    // The run is accepted before its workflow is started.
+    await eventually("the workflow has closed", () =>
+      temporal(async (client) => {
+        const found = client.workflow.getHandle(runWorkflowId(run_id)).result();
+        return found
+          .then(() => true)
+          .catch((error: Error) => error.name !== "WorkflowNotFoundError" && Promise.reject(error));
+      }),
+    );
     const { body: before } = await bench.api.get(`/v2/runs/${run_id}`);
     expect(before.state).toBe("PENDING");
     await installation.sql("drop trigger refuse_end on runs");

@@ -18,7 +18,7 @@ afterAll(() => installation?.close());
 const MAX_REPEATED = { worker: 20, temporal: 20, api: 0, postgres: 0 };
 
 // Servers that are gone under load: outage.test.ts has short ones of these.
-const PARTS = LONG ? (["temporal", "postgres"] as const) : (["worker", "api"] as const);
+const PARTS = LONG ? (["api", "temporal", "postgres"] as const) : (["worker"] as const);
 
 describe("killed while every kind of run, an upload and clients are under way", () => {
   it.each(PARTS)("%s: accepted runs complete correctly, each node recorded once", async (what) => {

@@ -144,7 +144,7 @@ describe("the worker that owns a shard", () => {
 });
 
 describe("events while a part is killed", () => {
-  it.skipIf(LONG)("workers, first one of two and then both: none is lost, none duplicated", async () => {
+  it.runIf(LONG)("workers, first one of two and then both: none is lost, none duplicated", async () => {
     let all = false;
     await countWhile("a worker, then both", async () => {
       const workers = all ? installation.worker : installation.worker.slice(0, 1);

@@ -137,7 +137,7 @@ describe("broken flows", () => {
       const { status, body } = await bench.api.post("/v2/flows/validate", { flow: definition });
       // 422: what no flow is looked at for (__proto__, a body that is no object).
       expect([200, 422], JSON.stringify([definition, body])).toContain(status);
-      expect(performance.now() - start).toBeLessThan(10_000);
+      expect(performance.now() - start).toBeLessThan(25_000);
     });
   });
 

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { temporal } from "@temporalio/proto";
-import { Client, Connection } from "@temporalio/client";
+import { Client, Connection, IllegalStateError } from "@temporalio/client";
 import { DefaultLogger, makeTelemetryFilterString, Runtime, Worker } from "@temporalio/worker";
 import { runWorkflowId } from "../../src/temporal/ids.ts";
 
@@ -67,11 +67,12 @@ export async function replay(
   return failures;
 }
 
-/** Without it the SDK prints each failure to standard error. */
-let installed = false;
+/** Without it the SDK prints each failure to standard error. Where the process has a runtime already, that one stays. */
 function quiet(): void {
-  if (installed) return;
   const logging = { forward: {}, filter: makeTelemetryFilterString({ core: "ERROR" }) };
-  Runtime.install({ logger: new DefaultLogger("ERROR", () => undefined), telemetryOptions: { logging } });
-  installed = true;
+  try {
+    Runtime.install({ logger: new DefaultLogger("ERROR", () => undefined), telemetryOptions: { logging } });
+  } catch (error) {
+    if (!(error instanceof IllegalStateError)) throw error;
+  }
 }

@@ -1,6 +1,6 @@
 import { Client as Postgres } from "pg";
 import { afterAll, expect } from "vitest";
-import { service } from "./service.ts";
+import { takeOrganisations } from "./replayed-organisations.ts";
 
 // A setup file of the service tests: after each file, what its runs left in Temporal is replayed by the same code, step by
 // step. A workflow that decides by anything but its history fails here, without every test running twice.
@@ -8,18 +8,15 @@ import { service } from "./service.ts";
 /** Runs replayed after one file; the histories of more would take longer than the tests. */
 const MAX_RUNS = 150;
 
-const organisations: string[] = [];
-
-/** Has the runs of an organisation on the shared service replayed after the test file. */
-export function replayAfterwards(orgId: string): void {
-  organisations.push(orgId);
-}
-
 afterAll(async () => {
+  const organisations = takeOrganisations();
   if (organisations.length === 0) return;
+  const [{ service }, { historiesOf, replay, withTemporal }] = await Promise.all([
+    import("./service.ts"),
+    import("./histories.ts"),
+  ]);
   const { databaseUrl, temporalAddress } = service();
-  const { historiesOf, replay, withTemporal } = await import("./histories.ts");
-  const runs = await runsOf(databaseUrl);
+  const runs = await runsOf(databaseUrl, organisations);
   const failures = await withTemporal(temporalAddress, async (client) => {
     const histories = await Promise.all(runs.map((runId) => historiesOf(client, runId).catch(gone)));
     return replay(histories.flat());
@@ -27,7 +24,7 @@ afterAll(async () => {
   expect(failures).toEqual({});
 }, 300_000);
 
-async function runsOf(databaseUrl: string): Promise<string[]> {
+async function runsOf(databaseUrl: string, organisations: readonly string[]): Promise<string[]> {
   const client = new Postgres({ connectionString: databaseUrl });
   await client.connect();
   try {

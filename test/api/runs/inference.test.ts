@@ -385,7 +385,7 @@ describe("a run that takes longer than the wait", () => {
     const now = await tenant.public.get(location);
     expect(now.status).toBe(200);
     expect(["PENDING", "RUNNING"]).toContain(now.body.state);
-    const later = await tenant.public.get(location, { query: { wait_seconds: 20 } });
+    const later = await tenant.public.get(location, { query: { wait_seconds: 60 } });
     expect(later.body).toMatchObject({
       state: "COMPLETED",
       run_id: body.run_id,

