@@ -7,12 +7,18 @@ import type { Logger } from "../platform/logging/logger.ts";
 import { renderProblem } from "./http/problem-answer.ts";
 
 /**
+ * How long a connection may be idle: longer than load balancers keep theirs (60 s, mostly). Who closes first must not be the
+ * server, or a request that is just being sent fails.
+ */
+const KEEP_ALIVE_MS = 75_000;
+
+/**
  * The API's HTTP server, not yet listening. Node would answer by itself, with nothing but a status and unlogged, what is
  * no proper request: what can be read of it goes to the handler as well, and the rest is answered here.
  */
 export function createApiServer(handler: RequestListener, logger: Logger): Server {
   const answering = new WeakMap<Duplex, Set<ServerResponse>>();
-  const server = createServer({ requireHostHeader: false }, (req, res) => {
+  const server = createServer({ requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS }, (req, res) => {
     const responses = answering.get(req.socket) ?? new Set();
     answering.set(req.socket, responses.add(res));
     res.once("close", () => responses.delete(res));
