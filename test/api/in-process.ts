@@ -118,8 +118,6 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     readiness,
   });
   const server = createApiServer(api.app.callback(), logger);
-  // Client and server share an event loop: where it is held up, a connection must not be closed as idle just when it is used.
-  server.keepAliveTimeout = 600_000;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

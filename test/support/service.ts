@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
-import { createKey, createOrganisation as createOrganisationRow, createUser } from "../../src/cli/accounts.ts";
+import { createKey, createOrganisation as createOrganisationRow } from "../../src/cli/accounts.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import { cloneDatabase } from "./database.ts";
 import { startServiceProcess } from "./service-processes.ts";
@@ -105,10 +105,9 @@ export interface TestOrganisation {
   readonly org_id: string;
   readonly publicKey: string;
   readonly secretKey: string;
-  readonly admin: { readonly email: string; readonly password: string };
 }
 
-/** Creates an organisation with an admin user and one key of each kind, as the command line does. */
+/** Creates an organisation with one key of each kind, as the command line does. */
 export async function createOrganisation(
   target: Pick<Service, "databaseUrl">,
   name = "test",
@@ -121,16 +120,9 @@ export async function createOrganisation(
   });
   try {
     const { org_id } = await createOrganisationRow(database, name);
-    const email = `admin-${randomBytes(6).toString("hex")}@example.test`;
-    const admin = await createUser(database, { org_id, email, role: "admin" });
     const publicKey = await createKey(database, { org_id, name: "public", kind: "public" });
     const secretKey = await createKey(database, { org_id, name: "secret", kind: "secret" });
-    return {
-      org_id,
-      publicKey: publicKey.value,
-      secretKey: secretKey.value,
-      admin: { email, password: admin.password },
-    };
+    return { org_id, publicKey: publicKey.value, secretKey: secretKey.value };
   } finally {
     await database.close();
   }

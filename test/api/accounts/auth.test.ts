@@ -180,9 +180,9 @@ describe("cross-tenant: another organisation's ids", () => {
     const stranger = await createOrganisation(api);
     const theirs = client(api, stranger.secretKey);
     const { body: project } = await theirs.post("/v2/projects", { name: "Theirs", flow: echoFlow() });
-    const { body: users } = await theirs.get("/v2/users");
+    const user = await signedInUser(api, stranger.org_id, "viewer");
     const { body: keys } = await theirs.get("/v2/api-keys");
-    ids = { project_id: project.project_id, key_id: keys.data[0].key_id, user_id: users.data[0].user_id };
+    ids = { project_id: project.project_id, key_id: keys.data[0].key_id, user_id: user.user_id };
     theirState = async () => {
       const { body: versions } = await theirs.get(`/v2/projects/${project.project_id}/versions`);
       const lists = ["/v2/projects", "/v2/users"].map(async (path) => (await theirs.get(path)).body.data);
