@@ -13,8 +13,11 @@ import { createParseDocument } from "../activities/documents/parse-document.ts";
 import { createDocumentParser } from "./platform/parsing/document-parser.ts";
 import { createAgentExecutor } from "../activities/nodes/agent/agent.ts";
 import { createActionNodeExecutor } from "../activities/nodes/action.ts";
+import { createAudioExecutor } from "../activities/nodes/audio.ts";
 import { createCodeExecutor } from "../activities/nodes/code.ts";
 import { createHttpExecutor } from "../activities/nodes/http.ts";
+import { createImageExecutor } from "../activities/nodes/image.ts";
+import { createLoadMedia } from "../activities/nodes/media.ts";
 import { createKnowledgeExecutor, createKnowledgeQuery } from "../activities/nodes/knowledge.ts";
 import { createLlmExecutor } from "../activities/nodes/llm.ts";
 import { createRouterExecutor } from "../activities/nodes/router.ts";
@@ -134,6 +137,13 @@ const texts = createTextWriter({
   feed,
   onError: (err) => logger.warn({ err }, "what a model writes could not be shown"),
 });
+const load = createLoadMedia({
+  db,
+  blobs,
+  guardedFetch,
+  version: VERSION,
+  maxBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+});
 const nodes = createNodeActivities({
   ...deps,
   executors: {
@@ -141,7 +151,7 @@ const nodes = createNodeActivities({
     code: createCodeExecutor({ sandbox, evaluation }),
     action: createActionNodeExecutor({ evaluation, executeAction }),
     knowledge: createKnowledgeExecutor({ evaluation, knowledge: knowledge.deps }),
-    llm: createLlmExecutor({ db, evaluation, models, texts }),
+    llm: createLlmExecutor({ db, evaluation, models, texts, load }),
     agent: createAgentExecutor({
       db,
       blobs,
@@ -151,6 +161,13 @@ const nodes = createNodeActivities({
       executeAction,
       query,
       limits: { max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
+    }),
+    audio: createAudioExecutor({ models, load }),
+    image: createImageExecutor({
+      models,
+      load,
+      recognise: (bytes, declared, options) =>
+        parse({ ...options, content: { bytes }, filename: null, declared, ocr: true }),
     }),
     router: createRouterExecutor({ evaluation, models }),
     url: createUrlExecutor({

@@ -1,4 +1,5 @@
 import { Context } from "@temporalio/activity";
+import { isMediaType } from "../../src/domain/media/media.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { IngestInput } from "../../src/domain/documents/document.ts";
 import { BlobNotFound, storeValue } from "../../src/platform/blobs/blobs.ts";
@@ -23,6 +24,11 @@ export function createIngestDocument({ db, blobs, parse }: IngestDeps) {
     const document = await db.org(org_id, (connection) => getDocument(connection, file_id));
     // Removed meanwhile, or read by an attempt that did not live to say so.
     if (!document || document.status !== "pending") return;
+    // Of a recording or a picture there is no text until a node has read it.
+    if (isMediaType(document.mime_type)) {
+      await db.org(org_id, (connection) => markIndexed(connection, file_id, { v: "" }, null));
+      return;
+    }
     const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
     try {
       const { text, page_count } = await parse({

@@ -11,6 +11,8 @@ export interface DocumentToParse {
   readonly filename: string | null;
   /** The Content-Type it came with. */
   readonly declared: string | null;
+  /** Whether text in pictures is recognised. */
+  readonly ocr?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -26,10 +28,10 @@ export function createParseDocument(deps: {
   readonly parser: DocumentParser;
   readonly blobs: BlobStore;
 }): ParseDocument {
-  return async function parseDocument({ org_id, content, filename, declared, signal }) {
+  return async function parseDocument({ org_id, content, filename, declared, ocr = false, signal }) {
     const source = "bytes" in content ? content : await blobSource(deps.blobs, content.blob);
     try {
-      return await deps.parser.parse({ orgId: org_id, source, filename, declared, signal });
+      return await deps.parser.parse({ orgId: org_id, source, filename, declared, ocr, signal });
     } catch (error) {
       if (error instanceof DocumentError) throw new NodeFailure(error.code, error.message, { cause: error });
       throw error;

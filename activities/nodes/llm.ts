@@ -7,17 +7,22 @@ import { askModel } from "./ask-model.ts";
 import type { AskDeps } from "./ask-model.ts";
 import type { NodeExecutor, NodeOutcome } from "./executor.ts";
 import { outputOf, readAnswer, repairOf, requestOf } from "./llm-answer.ts";
+import { loadImages, withImages } from "./llm-images.ts";
+import type { ImagesDeps } from "./llm-images.ts";
 import { citationsIn, closeConversation, openConversation } from "./open-conversation.ts";
 import type { ConversationDeps } from "./open-conversation.ts";
 
-export interface LlmDeps extends AskDeps, ConversationDeps {}
+export interface LlmDeps extends AskDeps, ConversationDeps, ImagesDeps {}
 
 /** Executes `llm` nodes. An answer that breaks the node's schema is given back to the model once, with what is wrong. */
-export function createLlmExecutor({ db, evaluation, models, texts }: LlmDeps): NodeExecutor<LlmConfig> {
+export function createLlmExecutor({ db, evaluation, models, texts, load }: LlmDeps): NodeExecutor<LlmConfig> {
   return async (execution) => {
     const { org_id, config, path } = execution;
-    const { messages, question, sources } = await openConversation({ db, evaluation }, execution, path);
-    const inputs = { messages } as unknown as Json;
+    const { messages: told, question, sources } = await openConversation({ db, evaluation }, execution, path);
+    const images = await loadImages({ evaluation, load }, execution);
+    const messages = withImages(told, images);
+    const seen = images.map(({ mime_type }) => mime_type);
+    const inputs = { messages: told, ...(seen.length > 0 && { images: seen }) } as unknown as Json;
 
     const ask = (asked: readonly ChatMessage[], step: number): Promise<ModelReply> =>
       askModel({ models, texts }, execution, { path, step, request: requestOf(config, asked) });

@@ -3,7 +3,7 @@ import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { NodeConfigs } from "../../src/domain/flow/nodes/index.ts";
 import { kindsSeenFrom } from "../../src/domain/flow/plan/seen-from.ts";
 import type { PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
-import type { StoredValue } from "../../src/domain/json.ts";
+import type { Json, StoredValue } from "../../src/domain/json.ts";
 import { DEFAULT_NODE_TIMEOUT_MS, retryDelayMs } from "../../src/domain/flow/plan/retry.ts";
 import { mayShowText } from "../../src/domain/flow/plan/shown-texts.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
@@ -14,6 +14,8 @@ import { isConnectionError } from "../../src/stores/db.ts";
 import { whileDatabaseIsAway } from "../../src/stores/patience.ts";
 import { toApplicationFailure } from "../failures.ts";
 import type { AgentExecutor } from "../nodes/agent/agent.ts";
+import type { GivenAudio } from "../nodes/audio.ts";
+import type { GivenImage } from "../nodes/image.ts";
 import type { NodeExecutor, NodeOutcome } from "../nodes/executor.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
 import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
@@ -37,6 +39,8 @@ export interface NodeExecutors {
   readonly http: NodeExecutor<NodeConfigs["http"]>;
   readonly code: NodeExecutor<NodeConfigs["code"]>;
   readonly url: NodeExecutor<{ readonly url: string }>;
+  readonly audio: NodeExecutor<GivenAudio>;
+  readonly image: NodeExecutor<GivenImage>;
   readonly knowledge: NodeExecutor<NodeConfigs["knowledge"]>;
   readonly llm: NodeExecutor<NodeConfigs["llm"]>;
   /** Parts of `llm` nodes that call tools. */
@@ -235,11 +239,19 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       case "action":
         return executors.action({ ...execution, config: node.config as unknown as NodeConfigs["action"] });
       case "url": {
-        const given = Object.hasOwn(scope.inputs, node.id) ? scope.inputs[node.id] : undefined;
-        const url = given ?? (node.config as unknown as NodeConfigs["url"]).default;
+        const url = given(node, scope) ?? (node.config as unknown as NodeConfigs["url"]).default;
         // An optional address that was not given: the node has nothing to load.
         if (typeof url !== "string") return { output: { url: null, title: null, text: "", content_type: null } };
         return executors.url({ ...execution, config: { url } });
+      }
+      case "audio":
+      case "image": {
+        const value = given(node, scope);
+        if (typeof value !== "string") return { output: { text: "" } };
+        const more = { node_id: node.id, given: value };
+        return node.type === "audio"
+          ? executors.audio({ ...execution, config: { ...(node.config as unknown as NodeConfigs["audio"]), ...more } })
+          : executors.image({ ...execution, config: { ...(node.config as unknown as NodeConfigs["image"]), ...more } });
       }
       default:
         throw new NodeFailure("internal_error", `A node of kind ${node.type} is not executed by an activity.`);
@@ -251,6 +263,11 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
 function partOf(node: PlanNode, { part }: ExecuteInput): PlanNode {
   if (part === undefined) return node;
   return { ...node, on_error: "fail", ...(part.kind === "tool" ? { type: part.call.type } : {}) };
+}
+
+/** What the run gave an input. */
+function given(node: PlanNode, scope: Scope): Json | undefined {
+  return Object.hasOwn(scope.inputs, node.id) ? scope.inputs[node.id] : undefined;
 }
 
 /**

@@ -26,6 +26,8 @@ export interface StubReply {
 interface AskedBody {
   readonly model: string;
   readonly messages?: ReadonlyArray<{ readonly content?: unknown }>;
+  /** Of a recording: its file. */
+  readonly recording?: { readonly name: string; readonly type: string; readonly size: number };
   readonly response_format?: { readonly json_schema?: { readonly schema?: unknown } };
 }
 
@@ -40,7 +42,7 @@ export interface StubCall {
 }
 
 /**
- * A server with the chat interfaces of OpenAI (`/v1/chat/completions`) and Anthropic (`/v1/messages`), streaming. There is no
+ * A server with the chat interfaces of OpenAI (`/v1/chat/completions`, and `/v1/audio/transcriptions`) and Anthropic (`/v1/messages`), streaming. There is no
  * model in it: it answers by a script, for trying out flows where there is no model, and for tests.
  */
 export interface ModelStub {
@@ -72,7 +74,11 @@ export async function startModelStub(port = 0): Promise<ModelStub> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const { pathname } = new URL(request.url ?? "/", "http://localhost");
-    const body = JSON.parse(Buffer.concat(chunks).toString("utf8") || "{}") as AskedBody;
+    const sent = Buffer.concat(chunks);
+    const isRecording = pathname === "/v1/audio/transcriptions";
+    const body = isRecording
+      ? await readRecording(request, sent)
+      : (JSON.parse(sent.toString("utf8") || "{}") as AskedBody);
     const call: StubCall = { path: pathname, headers: request.headers, body, aborted: false };
     calls.push(call);
     if (calls.length > KEPT_CALLS) calls.shift();
@@ -81,7 +87,7 @@ export async function startModelStub(port = 0): Promise<ModelStub> {
     });
     const reply = queue.shift() ?? otherwise(call);
     const isAnthropic = pathname === "/v1/messages";
-    if (!isAnthropic && pathname !== "/v1/chat/completions") {
+    if (!isAnthropic && !isRecording && pathname !== "/v1/chat/completions") {
       response.writeHead(404, { "content-type": "application/json" }).end('{"error":{"message":"no such path"}}');
       return;
     }
@@ -91,6 +97,11 @@ export async function startModelStub(port = 0): Promise<ModelStub> {
         .writeHead(reply.status, { "content-type": "application/json", ...reply.headers })
         .end(JSON.stringify(error));
       return;
+    }
+    if (isRecording) {
+      const usage = { type: "tokens", input_tokens: USAGE.input, output_tokens: USAGE.output };
+      const answer = reply.raw ?? JSON.stringify({ text: (reply.text ?? []).join(""), usage });
+      return void response.writeHead(200, { "content-type": "application/json", ...reply.headers }).end(answer);
     }
     response.writeHead(200, { "content-type": "text/event-stream", ...reply.headers });
     if (reply.raw !== undefined) return void response.end(reply.raw);
@@ -204,6 +215,16 @@ function halves(text: string): [string, string] {
   return [text.slice(0, middle), text.slice(middle)];
 }
 
+/** A form with a recording, as `/v1/audio/transcriptions` takes it. */
+async function readRecording(request: IncomingMessage, sent: Buffer): Promise<AskedBody> {
+  const headers = { "content-type": request.headers["content-type"] ?? "" };
+  const form = await new Response(new Uint8Array(sent), { headers }).formData();
+  const file = form.get("file");
+  const { name, type, size } = file instanceof File ? file : { name: "", type: "", size: 0 };
+  const model = form.get("model");
+  return { model: typeof model === "string" ? model : "", recording: { name, type, size } };
+}
+
 /** The model that the stub is called by where it is tried out. */
 export const STUB_MODEL = "model-stub";
 
@@ -212,6 +233,10 @@ function scriptedReply({ body }: StubCall): StubReply {
   const asked = body as AskedBody;
   const schema = asked.response_format?.json_schema?.schema;
   if (schema !== undefined) return { text: [JSON.stringify(formSample(schema))] };
+  if (asked.recording) {
+    const { type, size } = asked.recording;
+    return { text: [`[model-stub: no model, an echo] a recording of ${size} bytes (${type})`] };
+  }
   const words = `[model-stub: no model, an echo] ${lastText(asked)}`.match(/\s*\S+\s*/g) ?? [];
   return { text: words };
 }

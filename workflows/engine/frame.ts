@@ -76,6 +76,8 @@ function readsInputs(node: PlanNode): boolean {
   if (known === undefined) {
     known =
       node.type === "url" ||
+      node.type === "audio" ||
+      node.type === "image" ||
       `${JSON.stringify([node.config, node.nested ?? null])}${node.skip_if ?? ""}`.includes("inputs");
     inputReaders.set(node, known);
   }

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { Problem, invalid, notFound } from "../../domain/errors.ts";
 import type { NodeConfigs } from "../../domain/flow/nodes/index.ts";
+import { imageTypes } from "../../domain/flow/nodes/image.ts";
+import { MEDIA_TYPES } from "../../domain/media/media.ts";
 import type { Plan, PlanNode } from "../../domain/flow/plan/types.ts";
 import * as documents from "../../stores/documents/documents.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
@@ -10,7 +12,7 @@ import { presentUploadedDocument, uploadedDocumentSchema } from "./document-pres
 import { readMultipart } from "../http/read-multipart.ts";
 import { discardDocuments } from "../../services/documents/discard-documents.ts";
 import { storeUpload } from "../../services/documents/store-upload.ts";
-import type { StoredUpload } from "../../services/documents/store-upload.ts";
+import type { StoredUpload, UploadRules } from "../../services/documents/store-upload.ts";
 import { userHandle, visibleText } from "../http/text-fields.ts";
 
 const ADDRESSES = [
@@ -27,7 +29,8 @@ const query = z.object({
     // Of the document only: which node is meant depends on the flow.
     .meta({
       default: "doc-0",
-      description: "The document node; may be left out where the flow has exactly one, whatever it is called.",
+      description:
+        "The document node; may be left out where the flow has exactly one, whatever it is called. Nodes that read recordings (audio) or pictures (image) are always named.",
     }),
 });
 
@@ -98,12 +101,12 @@ export function createUploadOperations(deps: ApiDeps, { flows }: ApiServices): O
         if (org.toLowerCase() !== org_id) throw notFound("flow");
         const { project, plan } = await flows.get(org_id, flow_id, -1);
         const node = documentNode(plan, node_id);
-        const { accept } = node.config as unknown as NodeConfigs["files"];
+        const rules = uploadRules(node, maxBytes, config.MILLRACE_INPUT_LIMIT_BYTES);
         const { files } = await readMultipart(
           ctx,
           form,
-          { maxFileBytes: maxBytes },
-          { take: (file) => storeUpload(blobs, org_id, file, { maxBytes, accept }), undo },
+          { maxFileBytes: rules.maxBytes },
+          { take: (file) => storeUpload(blobs, org_id, file, rules), undo },
         );
         const upload = files[0] as StoredUpload;
         const document: documents.NewDocument = {
@@ -133,18 +136,29 @@ export function createUploadOperations(deps: ApiDeps, { flows }: ApiServices): O
   );
 }
 
-/** The document node that is meant. Throws 422 where there is none, or more than one and none is named. */
+/** The node that is meant. Throws 422 where there is none, or more than one document node and none is named. */
 function documentNode(plan: Plan, nodeId: string | undefined): PlanNode {
-  const nodes = plan.nodes.filter(({ type }) => type === "files");
+  const all = plan.nodes.filter(({ type }) => type === "files" || type === "audio" || type === "image");
+  const nodes = all.filter(({ type }) => type === "files");
   const [only, ...others] = nodes;
-  if (!only) throw invalid(["query", "flow_id"], "The flow has no document node", "value_error");
-  const names = nodes.map(({ id }) => id).join(", ");
+  const names = all.map(({ id }) => id).join(", ");
+  if (all.length === 0) throw invalid(["query", "flow_id"], "The flow has no document node", "value_error");
   if (nodeId === undefined) {
+    if (!only) throw invalid(["query", "node_id"], `The flow has no document node; name one of ${names}`, "missing");
     if (others.length > 0)
       throw invalid(["query", "node_id"], `The flow has several document nodes; name one of ${names}`, "missing");
     return only;
   }
-  const node = nodes.find(({ id }) => id === nodeId);
+  const node = all.find(({ id }) => id === nodeId);
   if (!node) throw invalid(["query", "node_id"], `The flow has no such document node; it has ${names}`);
   return node;
+}
+
+/** What a node takes. */
+function uploadRules({ type, config }: PlanNode, maxBytes: number, maxInputBytes: number): UploadRules {
+  if (type !== "audio" && type !== "image") {
+    return { maxBytes, accept: (config as unknown as NodeConfigs["files"]).accept };
+  }
+  const types = type === "image" ? imageTypes(config as unknown as NodeConfigs["image"]) : MEDIA_TYPES.audio;
+  return { maxBytes: Math.min(maxBytes, maxInputBytes), media: { kind: type, types } };
 }

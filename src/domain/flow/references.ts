@@ -26,7 +26,10 @@ export function flowReferences(definition: FlowDefinition): FlowReference[] {
 
 /** The same of the models they ask. */
 export function flowModels(definition: FlowDefinition): FlowModel[] {
-  return placed(definition, (spec, config) => (spec.model ? [{ ...spec.model(config), path: [] }] : []));
+  return placed(definition, (spec, config) => {
+    const choice = spec.model?.(config) ?? null;
+    return choice === null ? [] : [{ ...choice, path: [] }];
+  });
 }
 
 type Find<Found> = (spec: NodeSpec<unknown>, config: unknown) => readonly Found[];

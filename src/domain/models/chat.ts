@@ -11,6 +11,12 @@ export interface ToolCall {
 /** A picture as a model takes it: an https address, or its bytes as base64. */
 export type ChatImage = { readonly url: string } | { readonly base64: string; readonly mime_type: string };
 
+/** A recording of speech. */
+export interface Recording {
+  readonly bytes: Uint8Array;
+  readonly type: string;
+}
+
 /** A part of a conversation, in the order of the conversation. */
 export type ChatMessage =
   | { readonly role: "system"; readonly content: string }

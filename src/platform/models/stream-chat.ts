@@ -261,7 +261,8 @@ const QUOTED_CHARS = 500;
 const TOO_LONG =
   /context[ _](?:length|window)|maximum context|too many tokens|prompt is too long|exceeds? the (?:maximum|limit)/i;
 
-function toChatError(error: unknown, host: string): unknown {
+/** The failure that a request ended with; what is no fault of the endpoint comes back as it is. */
+export function toChatError(error: unknown, host: string): unknown {
   if (error instanceof ChatError) return error;
   const options = { cause: error };
   if (error instanceof FetchRefused)
@@ -283,30 +284,8 @@ function toChatError(error: unknown, host: string): unknown {
         },
       );
     }
-    const said = `${host} answered ${status}: ${quoted(message)}`;
-    const retryAfter = retryAfterMs(responseHeaders?.["retry-after"], Date.now()) ?? undefined;
-    if (status === 429 || status === 529) {
-      return new ChatError("model_rate_limited", said, {
-        ...options,
-        status,
-        retryable: true,
-        retry_after_ms: retryAfter,
-      });
-    }
-    if (status >= 500 || status === 408) {
-      return new ChatError("model_unavailable", said, {
-        ...options,
-        status,
-        retryable: true,
-        retry_after_ms: retryAfter,
-      });
-    }
-    const tooLong = status === 413 || TOO_LONG.test(error.responseBody ?? message);
-    return new ChatError(tooLong ? "context_too_long" : "model_refused", said, {
-      ...options,
-      status,
-      retryable: false,
-    });
+    const body = error.responseBody ?? message;
+    return statusError(host, status, responseHeaders?.["retry-after"], message, body, error);
   }
   // What a stream carries as an error, and what cannot be parsed.
   const message = error instanceof Error ? error.message : JSON.stringify(error);
@@ -314,6 +293,24 @@ function toChatError(error: unknown, host: string): unknown {
     ...options,
     retryable: true,
   });
+}
+
+/** The failure that a status from 400 on tells of. */
+export function statusError(
+  host: string,
+  status: number,
+  retryAfter: string | null | undefined,
+  message: string,
+  body: string,
+  cause?: unknown,
+): ChatError {
+  const said = `${host} answered ${status}: ${quoted(message)}`;
+  const retry_after_ms = retryAfterMs(retryAfter ?? undefined, Date.now()) ?? undefined;
+  const options = { cause, status, retryable: true, retry_after_ms };
+  if (status === 429 || status === 529) return new ChatError("model_rate_limited", said, options);
+  if (status >= 500 || status === 408) return new ChatError("model_unavailable", said, options);
+  const tooLong = status === 413 || TOO_LONG.test(body);
+  return new ChatError(tooLong ? "context_too_long" : "model_refused", said, { cause, status, retryable: false });
 }
 
 function quoted(text: string): string {

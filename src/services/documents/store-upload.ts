@@ -1,4 +1,6 @@
 import { Problem, invalid, tooLarge } from "../../domain/errors.ts";
+import { mediaType } from "../../domain/media/media.ts";
+import type { MediaKind } from "../../domain/media/media.ts";
 import { BlobTooLarge } from "../../platform/blobs/blobs.ts";
 import type { BlobStore, StoredBlob } from "../../platform/blobs/blobs.ts";
 import { charsetIn } from "../../platform/parsing/decode-text.ts";
@@ -34,6 +36,8 @@ export interface UploadRules {
   readonly accept?: readonly string[] | undefined;
   /** Whether pictures are read (by character recognition). Default false. */
   readonly images?: boolean;
+  /** For a node that takes recordings or pictures, and nothing else: of these types. */
+  readonly media?: { readonly kind: MediaKind; readonly types: readonly string[] } | undefined;
 }
 
 /**
@@ -45,7 +49,7 @@ export async function storeUpload(
   blobs: BlobStore,
   orgId: string,
   { filename, declaredType, content }: UploadedFile,
-  { maxBytes, accept, images = false }: UploadRules,
+  { maxBytes, accept, images = false, media }: UploadRules,
 ): Promise<StoredUpload> {
   const chunks = content[Symbol.asyncIterator]();
   const head: Uint8Array[] = [];
@@ -57,8 +61,10 @@ export async function storeUpload(
     size += value.byteLength;
   }
   if (size === 0) throw invalid(["body", "file"], "The file is empty", "too_short");
-  const mime_type = detectMime(filename, declaredType, Buffer.concat(head));
-  requireType(mime_type, accept, images);
+  const mime_type = media
+    ? requireMedia(media, Buffer.concat(head))
+    : detectMime(filename, declaredType, Buffer.concat(head));
+  if (!media) requireType(mime_type, accept, images);
 
   async function* whole(): AsyncGenerator<Uint8Array, void> {
     yield* head;
@@ -70,6 +76,13 @@ export async function storeUpload(
   } catch (error) {
     throw error instanceof BlobTooLarge ? tooLarge("file", maxBytes) : error;
   }
+}
+
+function requireMedia({ kind, types }: NonNullable<UploadRules["media"]>, head: Uint8Array): string {
+  const type = mediaType(kind, head);
+  if (type !== null && types.includes(type)) return type;
+  const message = `This node takes ${types.join(", ")}, told from the file's content, which is none of these.`;
+  throw new Problem("unsupported_media_type", message);
 }
 
 function requireType(mime: string, accept: readonly string[] | undefined, images: boolean): void {

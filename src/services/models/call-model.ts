@@ -1,12 +1,13 @@
 import { uuidv7 } from "uuidv7";
 import type { ModelChoice } from "../../domain/models/choose.ts";
-import type { ChatAnswer, ChatRequest } from "../../domain/models/chat.ts";
+import type { ChatAnswer, ChatRequest, Recording } from "../../domain/models/chat.ts";
 import { costOf } from "../../domain/models/prices.ts";
 import type { PriceTable } from "../../domain/models/prices.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import { redactSecrets } from "../../platform/logging/redaction.ts";
 import { ChatError, streamChat } from "../../platform/models/stream-chat.ts";
+import { transcribe } from "../../platform/models/transcribe.ts";
 import type { Database } from "../../stores/db.ts";
 import type { ModelCallRow } from "../../stores/models/model-calls.ts";
 import { hasModelCall, insertModelCall, reachedBudget } from "../../stores/models/model-calls.ts";
@@ -22,7 +23,8 @@ export interface ModelCall extends Pick<
   readonly repeated: boolean;
   /** Asked in their order, where the one before cannot answer now. */
   readonly fallback_models?: readonly string[] | undefined;
-  readonly request: Omit<ChatRequest, "model">;
+  /** A conversation, or a recording to be written down. */
+  readonly request: Omit<ChatRequest, "model"> | { readonly recording: Recording };
   readonly signal: AbortSignal;
   /** Called with each piece of text; another `beginning` than before says that another model has begun anew. */
   readonly onText?: (text: string, beginning: number) => void;
@@ -66,9 +68,9 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
     const { connection, endpoint, model, fetch } = resolved;
     const began = Date.now();
     let received = "";
-    const asked = JSON.stringify(call.request.messages);
+    const asked = askedChars(call.request);
     const write = async (finish: string, tokens: ChatAnswer["tokens"] | null): Promise<CallUsage> => {
-      const input = tokens?.input_tokens ?? Math.ceil(asked.length / CHARS_PER_TOKEN);
+      const input = tokens?.input_tokens ?? Math.ceil(asked / CHARS_PER_TOKEN);
       const output = tokens?.output_tokens ?? Math.ceil(received.length / CHARS_PER_TOKEN);
       const cached = tokens?.cached_tokens ?? 0;
       const estimated = tokens === null || tokens.input_tokens === null || tokens.output_tokens === null;
@@ -96,19 +98,25 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
       return { input_tokens: input, output_tokens: output, total_tokens: input + output, cost_usd, estimated };
     };
     try {
-      const answer = await streamChat(
-        fetch,
-        endpoint,
-        { ...call.request, model },
-        {
-          signal: call.signal,
-          silenceMs: SILENCE_MS,
-          onText(text) {
-            received += text;
-            call.onText?.(text, beginning);
-          },
-        },
-      );
+      const onText = (text: string): void => {
+        received += text;
+        call.onText?.(text, beginning);
+      };
+      const answer =
+        "recording" in call.request
+          ? await transcribe(
+              fetch,
+              endpoint,
+              { ...call.request, model },
+              { signal: call.signal, silenceMs: SILENCE_MS },
+            )
+          : await streamChat(
+              fetch,
+              endpoint,
+              { ...call.request, model },
+              { signal: call.signal, silenceMs: SILENCE_MS, onText },
+            );
+      received = answer.text;
       await connection?.accepted();
       return { ...answer, model, usage: await write(answer.finish_reason, answer.tokens) };
     } catch (error) {
@@ -127,7 +135,7 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
   /** A call that its process did not live to write down was paid for all the same, as far as anybody knows. */
   async function writeLost(call: ModelCall, { connection, model }: ResolvedModel): Promise<void> {
     const { org_id, project_id, run_id, path, attempt, step } = call;
-    const input_tokens = Math.ceil(JSON.stringify(call.request.messages).length / CHARS_PER_TOKEN);
+    const input_tokens = Math.ceil(askedChars(call.request) / CHARS_PER_TOKEN);
     await db.org(org_id, async (connected) => {
       if (await hasModelCall(connected, call)) return;
       await insertModelCall(connected, {
@@ -178,6 +186,12 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
       throw new Error("there is always a model to ask");
     },
   };
+}
+
+/** Length of what is asked, for an estimate of its tokens; pictures and recordings are not counted by their length. */
+function askedChars(request: ModelCall["request"]): number {
+  if ("recording" in request) return 0;
+  return JSON.stringify(request.messages, (key, value: unknown) => (key === "base64" ? "" : value)).length;
 }
 
 function toNodeFailure(error: ChatError, secrets: readonly string[]): NodeFailure {

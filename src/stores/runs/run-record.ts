@@ -84,7 +84,7 @@ put_nodes as (
   select open.run_id, n.path, open.org_id, n.node_id, n.type, n.state, n.attempts, n.inputs, n.output, coalesce(n.truncated, false),
     n.error, n.started_at, n.finished_at, n.next_attempt_at, n.citations,
     -- Its calls were written before its end.
-    case when n.type in ('llm', 'router') and n.finished_at is not null then (
+    case when n.type in ('llm', 'router', 'audio', 'image') and n.finished_at is not null then (
       select ${USED} from model_calls m where m.run_id = open.run_id and m.path = n.path) end
   from open, jsonb_to_recordset($7::jsonb) as n (path text, node_id text, type text, state text, attempts integer, inputs jsonb,
     output jsonb, truncated boolean, error jsonb, started_at timestamptz, finished_at timestamptz, next_attempt_at timestamptz,

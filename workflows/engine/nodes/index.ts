@@ -26,6 +26,8 @@ export const EXECUTORS: Readonly<Record<NodeKind, Executor>> = {
   guard: executeEvaluation,
   files: executeFiles,
   url: executeActivity,
+  audio: executeActivity,
+  image: executeActivity,
   http: executeActivity,
   code: executeActivity,
   knowledge: executeActivity,

@@ -2,7 +2,10 @@ import type { Json } from "../../json.ts";
 import type { ValidationIssue } from "../../errors.ts";
 import type { FlowLimits } from "../definition/limits.ts";
 import type { NodeConfigs } from "../nodes/index.ts";
-import { isWebAddress } from "../nodes/url.ts";
+import { readMedia } from "../../media/media.ts";
+import type { MediaKind } from "../../media/media.ts";
+import { isWebAddress } from "../../web-address.ts";
+import { imageTypes } from "../nodes/image.ts";
 import type { Plan, PlanNode } from "../plan/types.ts";
 
 export interface CheckedInputs {
@@ -44,8 +47,7 @@ export function validateRunInputs(
   const issues: ValidationIssue[] = [];
   const known = new Set(reserved);
   for (const node of plan.nodes) {
-    if ((node.type !== "input" && node.type !== "string" && node.type !== "url") || reserved.includes(node.id))
-      continue;
+    if (!Object.hasOwn(GIVEN, node.type) || reserved.includes(node.id)) continue;
     known.add(node.id);
     // Own members only: inherited ones are not part of the request.
     const value = Object.hasOwn(body, node.id) ? (body as Record<string, unknown>)[node.id] : undefined;
@@ -62,6 +64,15 @@ export function validateRunInputs(
   return { inputs, ignored, issues };
 }
 
+/** The kinds that a run's body gives a value, and what to give. */
+const GIVEN: Readonly<Partial<Record<PlanNode["type"], string>>> = {
+  input: "a text",
+  string: "a text",
+  url: "a web address",
+  audio: "a recording, as base64 or the id of an uploaded file,",
+  image: "a picture, as base64, a web address or the id of an uploaded file,",
+};
+
 type Fault = Pick<ValidationIssue, "msg" | "type">;
 
 function checkInput(
@@ -69,9 +80,9 @@ function checkInput(
   value: unknown,
   limits: Pick<FlowLimits, "max_input_bytes">,
 ): string | Fault | undefined {
-  // The three kinds that are asked for have these members alike.
+  // The kinds that are asked for have these members alike.
   const config = node.config as Partial<NodeConfigs["input"]>;
-  const what = node.type === "url" ? "a web address" : "a text";
+  const what = GIVEN[node.type] ?? "a text";
   if (value === undefined) {
     if (config.default !== undefined) return config.default;
     if (config.required === false) return undefined;
@@ -79,6 +90,7 @@ function checkInput(
   }
   if (typeof value !== "string") return { msg: `Give ${what} as a string, not ${kindOf(value)}`, type: "string_type" };
   if (node.type === "url") return isWebAddress(value) ? value : addressFault(value);
+  if (node.type === "audio" || node.type === "image") return mediaFault(node, node.type, value, limits) ?? value;
   const bytes = byteLength(value);
   if (bytes > limits.max_input_bytes) {
     return { msg: `This input has ${bytes} bytes; at most ${limits.max_input_bytes} are allowed`, type: "too_large" };
@@ -88,6 +100,17 @@ function checkInput(
     return { msg: `This input may have at most ${max} characters; shorten it`, type: "string_too_long" };
   }
   return value;
+}
+
+function mediaFault(
+  node: PlanNode,
+  kind: MediaKind,
+  value: string,
+  { max_input_bytes: maxBytes }: Pick<FlowLimits, "max_input_bytes">,
+): Fault | undefined {
+  const types = kind === "image" ? { types: imageTypes(node.config as NodeConfigs["image"]) } : {};
+  const read = readMedia(kind, value, { maxBytes, ...types });
+  return "msg" in read ? read : undefined;
 }
 
 function addressFault(value: string): Fault {

@@ -44,9 +44,13 @@ function sampleInputs(io: FlowIo, properties: ReadonlyArray<readonly [string, Js
       .filter(([id, schema]) => required.includes(id) || schema["default"] !== undefined)
       .map(([id, schema]) => [
         id,
-        schema["default"] ?? (schema["format"] === "uri" ? "https://example.com/" : "Hello"),
+        schema["default"] ?? firstExample(schema) ?? (schema["format"] === "uri" ? "https://example.com/" : "Hello"),
       ]),
   );
+}
+
+function firstExample({ examples }: { readonly examples?: Json }): Json | undefined {
+  return Array.isArray(examples) ? (examples as readonly Json[])[0] : undefined;
 }
 
 function curl({ url, uploadUrl, inputs }: Call): string {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { jsonValueSchema } from "../../json-schema.ts";
 import { liquid, liquidInside, NETWORK_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec } from "./spec.ts";
-import { isWebAddress } from "./url.ts";
+import { isWebAddress } from "../../web-address.ts";
 
 /** Header names as RFC 9110 has them. */
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;

@@ -1,5 +1,7 @@
 import type { NodeKind } from "../plan/types.ts";
 import { actionSpec, type ActionConfig } from "./action.ts";
+import { audioSpec, type AudioConfig } from "./audio.ts";
+import { imageSpec, type ImageConfig } from "./image.ts";
 import { approvalSpec, type ApprovalConfig } from "./approval.ts";
 import { codeSpec, type CodeConfig } from "./code.ts";
 import { conditionSpec, type ConditionConfig } from "./condition.ts";
@@ -27,6 +29,8 @@ export interface NodeConfigs {
   string: StringConfig;
   url: UrlConfig;
   files: FilesConfig;
+  audio: AudioConfig;
+  image: ImageConfig;
   output: OutputConfig;
   template: TemplateConfig;
   set: SetConfig;
@@ -50,6 +54,8 @@ const specs: { readonly [Kind in NodeKind]: NodeSpec<NodeConfigs[Kind]> } = {
   string: stringSpec,
   url: urlSpec,
   files: filesSpec,
+  audio: audioSpec,
+  image: imageSpec,
   output: outputSpec,
   template: templateSpec,
   set: setSpec,

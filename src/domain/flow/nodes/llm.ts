@@ -20,6 +20,12 @@ export const llmConfig = z.strictObject({
     .string()
     .exactOptional()
     .describe("CEL that yields `[{role, content}]`: an earlier conversation, put before the prompt"),
+  images: z
+    .string()
+    .exactOptional()
+    .describe(
+      "CEL that yields a list of pictures that the model sees with the prompt: file ids of uploads, web addresses, base64",
+    ),
   temperature: z.number().min(0).max(2).exactOptional(),
   max_tokens: z.int().min(1).max(1_000_000).exactOptional().describe("Longest answer"),
   schema: jsonObjectSchema.exactOptional().describe("JSON Schema 2020-12 of the answer, which is then JSON"),
@@ -43,14 +49,19 @@ export const llmSpec: NodeSpec<LlmConfig> = {
   config: llmConfig,
   execution: ({ tools, skills }) => (tools === undefined && skills === undefined ? "activity" : "workflow"),
   handles: () => ONLY_OUT,
-  expressions: ({ prompt, system, messages, tools = [] }) => [
+  expressions: ({ prompt, system, messages, images, tools = [] }) => [
     liquid(prompt, "prompt"),
     ...(system === undefined ? [] : [liquid(system, "system")]),
     ...(messages === undefined ? [] : [cel(messages, "messages")]),
+    ...(images === undefined ? [] : [cel(images, "images")]),
     ...toolExpressions(tools),
   ],
   shown: ({ schema }) => (schema === undefined ? "text" : "json"),
-  faults: ({ schema, tools = [] }) => [...schemaFaults(schema), ...toolFaults(tools)],
+  faults: ({ schema, images, tools, skills }) => [
+    ...schemaFaults(schema),
+    ...toolFaults(tools ?? []),
+    ...(images !== undefined && (tools ?? skills) !== undefined ? [IMAGES_AND_TOOLS] : []),
+  ],
   references: ({ connection_id, tools = [], skills = [] }) => [
     ...connectionReference(connection_id),
     ...toolReferences(tools),
@@ -73,6 +84,12 @@ export const llmSpec: NodeSpec<LlmConfig> = {
       required: ["text", "json", "tool_calls", "usage", "finish_reason", "citations"],
     }),
   },
+};
+
+const IMAGES_AND_TOOLS: ConfigFault = {
+  path: ["images"],
+  severity: "error",
+  message: "A node with tools or skills shows its model no pictures; describe them in a node before it",
 };
 
 function schemaFaults(schema: LlmConfig["schema"]): ConfigFault[] {

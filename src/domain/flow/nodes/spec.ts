@@ -68,8 +68,8 @@ export interface NodeSpec<Config = NodeConfig> {
   faults?(config: Config, limits: FlowLimits): readonly ConfigFault[];
   /** What it needs to be there: a deploy checks it, and it is not deleted while a published flow uses it. */
   references?(config: Config): readonly NodeReference[];
-  /** Of kinds that ask a model: what the node says of it. */
-  model?(config: Config): ModelChoice;
+  /** Of kinds that ask a model: what the node says of it; null where it asks none. */
+  model?(config: Config): ModelChoice | null;
   /** The policy where a node says nothing; members a node leaves out come from here. */
   readonly retry: RetryPolicy;
   /** The time-out where a node says nothing. */

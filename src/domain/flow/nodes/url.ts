@@ -1,15 +1,6 @@
 import { z } from "zod";
+import { isWebAddress, MAX_URL_CHARS } from "../../web-address.ts";
 import { NETWORK_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
-
-/** Longest address a url input takes (characters). */
-const MAX_URL_CHARS = 8192;
-
-/** Whether a text is an absolute http or https address. */
-export function isWebAddress(text: string): boolean {
-  if (text.length > MAX_URL_CHARS || !URL.canParse(text)) return false;
-  const { protocol } = new URL(text);
-  return protocol === "http:" || protocol === "https:";
-}
 
 export const urlConfig = z.strictObject({
   required: z.boolean().default(true).describe("Whether a run without it is refused; never so where it has a default"),

@@ -6,6 +6,8 @@ export const NODE_KINDS = [
   "string",
   "url",
   "files",
+  "audio",
+  "image",
   "output",
   "template",
   "set",

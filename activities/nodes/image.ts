@@ -1,0 +1,42 @@
+import type { ImageConfig } from "../../src/domain/flow/nodes/image.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import type { ModelCaller } from "../../src/services/models/call-model.ts";
+import { accountOf } from "./account.ts";
+import type { NodeExecutor } from "./executor.ts";
+import type { LoadMedia } from "./media.ts";
+
+/** An `image` node once it is known what the run gave it. */
+export type GivenImage = ImageConfig & { readonly node_id: string; readonly given: string };
+
+export interface ImageDeps {
+  readonly models: ModelCaller;
+  readonly load: LoadMedia;
+  /** Recognises the text in a picture. */
+  readonly recognise: (
+    bytes: Buffer,
+    type: string,
+    options: { readonly org_id: string; readonly signal: AbortSignal },
+  ) => Promise<{ readonly text: string }>;
+}
+
+/** Executes `image` nodes: by a model that sees, or by character recognition here. */
+export function createImageExecutor({ models, load, recognise }: ImageDeps): NodeExecutor<GivenImage> {
+  return async (execution) => {
+    const { org_id, project_id, config, scope, signal } = execution;
+    const { node_id, given, mode, prompt } = config;
+    const { user_id } = scope.run;
+    const { bytes, type } = await load("image", given, { org_id, project_id, user_id, node_id, signal });
+    const inputs = { image: { type, bytes: bytes.length } };
+    if (mode === "ocr") {
+      const { text } = await recognise(bytes, type, { org_id, signal }).catch((error: unknown) => {
+        if (error instanceof NodeFailure && error.code === "document_empty") return { text: "" };
+        throw error;
+      });
+      return { output: { text }, inputs };
+    }
+    const images = [{ base64: bytes.toString("base64"), mime_type: type }];
+    const request = { messages: [{ role: "user" as const, content: prompt, images }] };
+    const { text } = await models.call({ ...accountOf(execution), step: 1, request });
+    return { output: { text }, inputs: { ...inputs, prompt } };
+  };
+}

@@ -1,0 +1,45 @@
+import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
+import { cel } from "../../src/domain/flow/nodes/spec.ts";
+import type { Json } from "../../src/domain/json.ts";
+import type { ChatImage, ChatMessage } from "../../src/domain/models/chat.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
+import type { NodeExecution } from "./executor.ts";
+import type { LoadMedia } from "./media.ts";
+
+export interface ImagesDeps {
+  readonly evaluation: Evaluation;
+  readonly load: LoadMedia;
+}
+
+/** Pictures that a model is shown at most. */
+const MAX_IMAGES = 20;
+
+/** The pictures that a node's expression names. */
+export async function loadImages(
+  { evaluation, load }: ImagesDeps,
+  { org_id, project_id, scope, config, signal }: NodeExecution<LlmConfig>,
+): Promise<Array<Extract<ChatImage, { base64: string }>>> {
+  if (config.images === undefined) return [];
+  const [value = null] = await evaluation.sources(org_id, [cel(config.images, "images")], scope);
+  const names: readonly Json[] = Array.isArray(value) ? value : [value];
+  if (names.length > MAX_IMAGES || !names.every((name) => typeof name === "string")) {
+    const message = `"images" must yield a list of at most ${MAX_IMAGES} texts: file ids, web addresses or base64.`;
+    throw new NodeFailure("invalid_images", message);
+  }
+  const { user_id } = scope.run;
+  const loaded = [];
+  for (const name of names) {
+    const { bytes, type } = await load("image", name, { org_id, project_id, user_id, signal });
+    loaded.push({ base64: bytes.toString("base64"), mime_type: type });
+  }
+  return loaded;
+}
+
+/** The conversation with the pictures at its last question. */
+export function withImages(messages: readonly ChatMessage[], images: readonly ChatImage[]): readonly ChatMessage[] {
+  if (images.length === 0) return messages;
+  return messages.map((message, at) =>
+    message.role === "user" && at === messages.length - 1 ? { ...message, images } : message,
+  );
+}

@@ -1,0 +1,80 @@
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import { MEDIA_PROBE_BYTES, MEDIA_TYPES, mediaType, readMedia } from "../../src/domain/media/media.ts";
+import type { MediaKind } from "../../src/domain/media/media.ts";
+import { BlobNotFound } from "../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
+import { findUpload } from "../../src/services/documents/find-upload.ts";
+import type { UploadReader } from "../../src/services/documents/find-upload.ts";
+import type { Database } from "../../src/stores/db.ts";
+import { fetchFailure, statusFailure } from "./http-response.ts";
+
+/** A recording or a picture at hand. */
+export interface Media {
+  readonly bytes: Buffer;
+  readonly type: string;
+}
+
+/** Who asks for it. */
+export interface MediaReader extends UploadReader {
+  readonly signal: AbortSignal;
+}
+
+/** Loads what an input or an expression names; throws NodeFailure where there is none, or not of that kind. */
+export type LoadMedia = (kind: MediaKind, value: string, reader: MediaReader) => Promise<Media>;
+
+export interface MediaDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly guardedFetch: Pick<GuardedFetch, "fetch">;
+  /** Of Millrace, for the User-Agent. */
+  readonly version: string;
+  readonly maxBytes: number;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export function createLoadMedia({ db, blobs, guardedFetch, version, maxBytes }: MediaDeps): LoadMedia {
+  async function uploaded(fileId: string, reader: MediaReader): Promise<Buffer> {
+    const file = await findUpload(db, fileId, reader);
+    if (!file) {
+      const where = reader.node_id === undefined ? "this flow" : `node ${reader.node_id} of this flow`;
+      const message = `There is no file ${fileId} that was uploaded to ${where} under this run's user_id.`;
+      throw new NodeFailure("file_not_found", message);
+    }
+    if (file.size > maxBytes) {
+      const message = `The file has ${file.size} bytes; at most ${maxBytes} are allowed.`;
+      throw new NodeFailure("file_too_large", message);
+    }
+    try {
+      const { stream } = await blobs.openRead(file.blob_key);
+      const chunks: Buffer[] = [];
+      for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+      return Buffer.concat(chunks);
+    } catch (error) {
+      if (!(error instanceof BlobNotFound)) throw error;
+      throw new NodeFailure("file_not_found", `The content of file ${fileId} is gone. Upload it again.`);
+    }
+  }
+
+  async function fetched(url: string, signal: AbortSignal): Promise<Buffer> {
+    const limits = { responseBytes: maxBytes, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
+    const headers = { accept: "image/*", "user-agent": `Millrace/${version}` };
+    const response = await guardedFetch.fetch({ url, headers, limits, signal }).catch((error: unknown) => {
+      throw fetchFailure(error);
+    });
+    if (response.status < 200 || response.status > 299) throw statusFailure(response);
+    return response.body;
+  }
+
+  return async (kind, value, reader) => {
+    const source = readMedia(kind, value, { maxBytes });
+    if ("msg" in source) throw new NodeFailure("unsupported_type", `${source.msg}.`);
+    if ("base64" in source) return { bytes: Buffer.from(source.base64, "base64"), type: source.type };
+    const bytes = "url" in source ? await fetched(source.url, reader.signal) : await uploaded(source.file_id, reader);
+    const type = mediaType(kind, bytes.subarray(0, MEDIA_PROBE_BYTES));
+    if (type !== null) return { bytes, type };
+    const what = `Its content is none of ${MEDIA_TYPES[kind].join(", ")}.`;
+    throw new NodeFailure("unsupported_type", `What was given cannot be read. ${what}`);
+  };
+}

@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { MEDIA_TYPES, OCR_TYPES } from "../../media/media.ts";
+import { MEDIA_TEXT, mediaInput } from "./media.ts";
+import { connectionReference, modelConfig } from "./model-choice.ts";
+import { NETWORK_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+
+export const imageConfig = z.strictObject({
+  ...modelConfig,
+  required: z.boolean().default(true).describe("Whether a run without it is refused"),
+  mode: z
+    .enum(["model", "ocr"])
+    .default("model")
+    .describe(
+      "`model` asks a model that sees; `ocr` reads the text in the picture on this installation, without any model",
+    ),
+  prompt: z
+    .string()
+    .min(1)
+    .max(20_000)
+    .default("Describe this picture. Give the text in it word for word.")
+    .describe("What the model is asked"),
+  description: z.string().max(2000).exactOptional().describe("What to give, for people and models that fill it in"),
+});
+export type ImageConfig = z.infer<typeof imageConfig>;
+
+/** The types of pictures that a node takes. */
+export function imageTypes({ mode }: Pick<ImageConfig, "mode">): readonly string[] {
+  return mode === "ocr" ? OCR_TYPES : MEDIA_TYPES.image;
+}
+
+export const imageSpec: NodeSpec<ImageConfig> = {
+  description: "A picture that the run is given: what a model sees in it, or the text that is recognised in it",
+  config: imageConfig,
+  input: true,
+  execution: () => "activity",
+  handles: () => ONLY_OUT,
+  expressions: () => [],
+  shown: () => "text",
+  references: ({ connection_id }) => connectionReference(connection_id),
+  model: ({ mode, model, connection_id }) => (mode === "ocr" ? null : { model, connection_id }),
+  retry: NETWORK_RETRY,
+  timeout_ms: 300_000,
+  io: {
+    output: () => MEDIA_TEXT,
+    input: (config, { max_input_bytes }) => ({
+      schema: mediaInput("image", config, max_input_bytes, imageTypes(config)),
+      required: config.required,
+    }),
+  },
+};

@@ -1,0 +1,100 @@
+import { isUuid } from "../uuid.ts";
+import { isWebAddress } from "../web-address.ts";
+
+export const MEDIA_KINDS = ["audio", "image"] as const;
+/** Kinds of nodes that are given a recording or a picture. */
+export type MediaKind = (typeof MEDIA_KINDS)[number];
+
+/** Types that are read, as they are told from a file's content. */
+export const MEDIA_TYPES: Readonly<Record<MediaKind, readonly string[]>> = {
+  audio: ["audio/mpeg", "audio/wav", "audio/ogg", "audio/flac", "audio/mp4", "audio/webm", "audio/aac"],
+  image: ["image/png", "image/jpeg", "image/webp", "image/gif"],
+};
+/** Those of pictures whose text is recognised without a model. */
+export const OCR_TYPES: readonly string[] = ["image/png", "image/jpeg", "image/webp"];
+
+/** Bytes from the start of a file that tell its type. */
+export const MEDIA_PROBE_BYTES = 64;
+
+/** First bytes, as Latin-1. */
+const SIGNATURES: ReadonlyArray<readonly [RegExp, string]> = [
+  [/^\u0089PNG\r\n/, "image/png"],
+  [/^\u00ff\u00d8\u00ff/, "image/jpeg"],
+  [/^GIF8[79]a/, "image/gif"],
+  [/^RIFF[^]{4}WEBP/, "image/webp"],
+  [/^RIFF[^]{4}WAVE/, "audio/wav"],
+  [/^OggS/, "audio/ogg"],
+  [/^fLaC/, "audio/flac"],
+  [/^[^]{4}ftyp/, "audio/mp4"],
+  [/^[^]E\u00df\u00a3/, "audio/webm"],
+  [/^ID3/, "audio/mpeg"],
+  [/^\u00ff[\u00f0\u00f1\u00f8\u00f9]/, "audio/aac"],
+  [/^\u00ff[\u00e2\u00e3\u00f2-\u00f7\u00fa-\u00fd]/, "audio/mpeg"],
+];
+
+/** The type of a file of this kind, from its first bytes; null where it is none of them. */
+export function mediaType(kind: MediaKind, firstBytes: Uint8Array): string | null {
+  const head = String.fromCharCode(...firstBytes.subarray(0, MEDIA_PROBE_BYTES));
+  const type = SIGNATURES.find(([signature]) => signature.test(head))?.[1];
+  return type !== undefined && MEDIA_TYPES[kind].includes(type) ? type : null;
+}
+
+/** What an input or an expression names: the bytes themselves, an uploaded file, or where a picture is. */
+export type MediaSource =
+  | { readonly base64: string; readonly type: string; readonly bytes: number }
+  | { readonly file_id: string }
+  | { readonly url: string };
+
+export interface MediaFault {
+  readonly msg: string;
+  readonly type: string;
+}
+
+const WHAT = { audio: "a recording", image: "a picture" } as const;
+const DATA_URI = /^data:[^,]{0,200},/i;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+/** Reads what an input of `kind` was given. Its type is told from its content, not from what a data URI says. */
+export function readMedia(
+  kind: MediaKind,
+  value: string,
+  { maxBytes, types = MEDIA_TYPES[kind] }: { readonly maxBytes: number; readonly types?: readonly string[] },
+): MediaSource | MediaFault {
+  const text = value.trim();
+  if (isUuid(text)) return { file_id: text.toLowerCase() };
+  if (/^https?:/i.test(text.slice(0, 10))) {
+    if (kind === "image" && isWebAddress(text)) return { url: text };
+    const msg = kind === "image" ? "Give a whole web address" : "Recordings are given as base64, or uploaded before";
+    return { msg, type: "url_parsing" };
+  }
+  const heading = DATA_URI.exec(text.slice(0, 210))?.[0];
+  if (heading !== undefined && !/;base64,$/i.test(heading)) {
+    return { msg: "A data URI has its content as base64 here: data:<type>;base64,<content>", type: "base64" };
+  }
+  const base64 = text.slice(heading?.length ?? 0).replaceAll(/\s+/g, "");
+  if (base64 === "" || !BASE64.test(base64) || base64.replace(/=+$/, "").length % 4 === 1) {
+    const others = kind === "image" ? "a web address, or the id of an uploaded file" : "or the id of an uploaded file";
+    return { msg: `This is not ${WHAT[kind]}: give base64 (a data URI too), ${others}`, type: "base64" };
+  }
+  const bytes = Math.floor((base64.replace(/=+$/, "").length * 3) / 4);
+  if (bytes > maxBytes) {
+    return { msg: `This input has ${bytes} bytes when decoded; at most ${maxBytes} are allowed`, type: "too_large" };
+  }
+  const head = atob(base64.slice(0, Math.ceil(MEDIA_PROBE_BYTES / 3) * 4));
+  const type = mediaType(
+    kind,
+    Uint8Array.from(head, (char) => char.charCodeAt(0)),
+  );
+  if (type === null || !types.includes(type)) {
+    return {
+      msg: `The content is not ${WHAT[kind]} of a type that can be read: ${types.join(", ")}`,
+      type: "media_type",
+    };
+  }
+  return { base64, type, bytes };
+}
+
+/** Whether a type is that of a recording or a picture. */
+export function isMediaType(type: string): boolean {
+  return MEDIA_KINDS.some((kind) => MEDIA_TYPES[kind].includes(type));
+}

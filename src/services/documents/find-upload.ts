@@ -1,0 +1,22 @@
+import type { Database } from "../../stores/db.ts";
+import { getDocument } from "../../stores/documents/documents.ts";
+
+/** Who asks for an upload: it is there for a run of the same flow and handle only. */
+export interface UploadReader {
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly user_id: string | null;
+  /** The node it was uploaded to; undefined: any of the flow. */
+  readonly node_id?: string;
+}
+
+/** An upload that the reader may see; null where there is none. */
+export async function findUpload(
+  db: Database,
+  fileId: string,
+  { org_id, project_id, user_id, node_id }: UploadReader,
+): Promise<{ readonly blob_key: string; readonly size: number } | null> {
+  const file = await db.org(org_id, (connection) => getDocument(connection, fileId));
+  if (file?.project_id !== project_id || file.user_id !== user_id) return null;
+  return node_id === undefined || file.node_id === node_id ? file : null;
+}
