@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { ROW_STATES, isActive } from "../../domain/evals/experiment.ts";
-import { statusOf } from "../../services/evals/experiment-status.ts";
+import { ROW_STATES } from "../../domain/evals/experiment.ts";
+import { shownStatus } from "../../services/evals/experiment-status.ts";
 import { gatesOf, requireExperiment } from "../../services/evals/experiments.ts";
 import { listExperimentRows } from "../../stores/evals/experiment-rows.ts";
 import type { ApiDeps } from "../deps.ts";
@@ -26,14 +26,14 @@ export function createExperimentResultOperations({ db }: ApiDeps): Operation[] {
       path: `${EXPERIMENT}/status`,
       tag: TAG,
       summary: "Get how far an experiment is, and what its scores say",
+      description: "While it runs what its scores say is that of some seconds ago; the counts of rows are of now.",
       auth: "secret",
       params: experimentParams,
       success: { 200: { description: "Its status.", schema: experimentStatusSchema } },
       async handler({ params: { experiment_id }, principal: { org_id } }) {
         return await db.org(org_id, async (connection) => {
           const experiment = await requireExperiment(connection, experiment_id);
-          const ended = isActive(experiment.state) ? null : experiment.result;
-          const status = ended ?? (await statusOf(connection, experiment));
+          const status = await shownStatus(connection, experiment);
           return {
             status: 200,
             body: presentStatus(experiment, status, await gatesOf(connection, experiment, status)),

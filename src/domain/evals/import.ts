@@ -45,6 +45,17 @@ export const runFilterSchema = z.strictObject({
   project_id: z.uuid(),
   state: z.enum(TERMINAL_STATES).default("COMPLETED"),
   created_after: z.iso.datetime({ offset: true }).optional(),
+  score: z
+    .strictObject({
+      name: z.string().min(1).max(200).optional(),
+      evaluator_id: z.uuid().toLowerCase().optional(),
+      min: z.number().optional().describe("Booleans count as 1 and 0."),
+      max: z.number().optional(),
+      passed: z.boolean().optional(),
+    })
+    .refine((score) => Object.keys(score).length > 0, "Say which scores: by name, evaluator_id, min, max or passed")
+    .optional()
+    .describe("Only runs with a score that all of this holds for, whoever gave it."),
 });
 export type RunSourceFilter = z.output<typeof runFilterSchema>;
 

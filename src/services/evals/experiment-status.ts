@@ -1,19 +1,31 @@
 import { confidenceInterval } from "../../domain/evals/statistics.ts";
 import type { BaselineComparison, EvaluatorStatus, ExperimentStatus, RowState } from "../../domain/evals/experiment.ts";
-import { ROW_STATES } from "../../domain/evals/experiment.ts";
+import { ROW_STATES, isActive } from "../../domain/evals/experiment.ts";
 import type { Db } from "../../stores/db.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
-import { compareRows, countRows, summarise } from "../../stores/evals/experiment-rows.ts";
+import { compareRows, countRows, countStates, summarise } from "../../stores/evals/experiment-rows.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
+
+/** Where an experiment stands for a reader: of one that is under way, its scores are those of a few seconds ago. */
+export async function shownStatus(db: Db, experiment: ExperimentRow): Promise<ExperimentStatus> {
+  const { state, result, progress, experiment_id } = experiment;
+  if (!isActive(state)) return result ?? (await statusOf(db, experiment));
+  if (progress === null) return await statusOf(db, experiment);
+  return { ...progress, counts: countsOf(await countStates(db, experiment_id)) };
+}
+
+function countsOf(states: ReadonlyArray<{ readonly state: RowState; readonly n: number }>): ExperimentStatus["counts"] {
+  const byState = Object.fromEntries(
+    ROW_STATES.map((state) => [state, states.find((row) => row.state === state)?.n ?? 0]),
+  );
+  return { rows: states.reduce((sum, { n }) => sum + n, 0), ...(byState as Record<RowState, number>) };
+}
 
 /** Where an experiment stands, counted from its rows and their scores. */
 export async function statusOf(db: Db, experiment: ExperimentRow): Promise<ExperimentStatus> {
   const { experiment_id, baseline_experiment_id } = experiment;
   const { counts, p95, cost_usd, tokens, scored } = await countRows(db, experiment_id);
-  const byState = Object.fromEntries(
-    ROW_STATES.map((state) => [state, counts.find((row) => row.state === state)?.n ?? 0]),
-  );
-  const rows = counts.reduce((sum, { n }) => sum + n, 0);
+  const { rows, ...states } = countsOf(counts);
   const summaries = await summarise(db, experiment_id);
   const differences =
     baseline_experiment_id === null ? null : await compareRows(db, experiment_id, baseline_experiment_id);
@@ -39,7 +51,7 @@ export async function statusOf(db: Db, experiment: ExperimentRow): Promise<Exper
   const done = summaries.reduce((sum, { n, errors }) => sum + n + errors, 0);
   const judges = summaries.reduce((sum, { judge_cost_usd }) => sum + judge_cost_usd, 0);
   return {
-    counts: { rows, ...(byState as Record<RowState, number>) },
+    counts: { rows, ...states },
     scores: {
       expected: rows * experiment.evaluators.length,
       done: Math.min(done, scored * experiment.evaluators.length),

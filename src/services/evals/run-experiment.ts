@@ -26,7 +26,13 @@ import {
 } from "../../stores/evals/experiment-rows.ts";
 import type { OpenRow, RanRow, RowEnd } from "../../stores/evals/experiment-rows.ts";
 import { insertEvalEvent } from "../../stores/evals/eval-events.ts";
-import { addCost, findExperiment, moveExperiment } from "../../stores/evals/experiments.ts";
+import {
+  addCost,
+  findExperiment,
+  moveExperiment,
+  noteProgress,
+  takeProgressTurn,
+} from "../../stores/evals/experiments.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import type { PlanCache } from "../projects/plans.ts";
 import {
@@ -193,6 +199,22 @@ export async function scoreRows(
     const spent = await endRows(connection, experiment_id, rows.map(endOf));
     await addCost(connection, experiment_id, spent + judged);
     await noteJob(connection, job_id, null, null);
+  });
+  await workOutProgress(db, org_id, experiment);
+}
+
+/** How often what the scores come to is worked out, and how much more of the time is spent on other things. */
+const PROGRESS_EVERY_MS = 2000;
+const PROGRESS_REST = 20;
+
+async function workOutProgress(db: Database, orgId: string, experiment: ExperimentRow): Promise<void> {
+  const { experiment_id } = experiment;
+  await db.org(orgId, async (connection) => {
+    if (!(await takeProgressTurn(connection, experiment_id))) return;
+    const began = performance.now();
+    const progress = await statusOf(connection, experiment);
+    const tookMs = performance.now() - began;
+    await noteProgress(connection, experiment_id, progress, Math.max(PROGRESS_EVERY_MS, PROGRESS_REST * tookMs));
   });
 }
 

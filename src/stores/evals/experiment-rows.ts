@@ -172,6 +172,17 @@ export async function ranRows(
   );
 }
 
+/** How many rows are in which state. */
+export async function countStates(db: Db, experimentId: string): Promise<Array<{ state: RowState; n: number }>> {
+  return db.query<{ state: RowState; n: number }>(
+    {
+      name: "count_experiment_states",
+      text: `select state, count(*) as n from experiment_rows where org_id = current_org() and experiment_id = $1::uuid group by state`,
+    },
+    [experimentId],
+  );
+}
+
 /** How many rows are in which state, and what the ended ones took. */
 export async function countRows(
   db: Db,

@@ -25,6 +25,8 @@ export interface ExperimentRow {
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly cost_usd: number;
   readonly result: ExperimentStatus | null;
+  /** The same as it was a while ago, of a job that is under way. */
+  readonly progress: ExperimentStatus | null;
   readonly revision: number;
   readonly created_at: string;
   readonly updated_at: string;
@@ -51,7 +53,7 @@ export type ExperimentPlan = Pick<
 >;
 
 const COLUMNS = `experiment_id, org_id, name, description, project_id, flow_version, dataset_id, dataset_version, splits, evaluators,
-  repetitions, max_concurrency, baseline_experiment_id, gates, max_cost_usd, state, verdict, error, cost_usd, result, revision,
+  repetitions, max_concurrency, baseline_experiment_id, gates, max_cost_usd, state, verdict, error, cost_usd, result, progress, revision,
   created_at, updated_at, started_at, finished_at`;
 const ONE = "org_id = current_org() and experiment_id = $1::uuid and deleted_at is null";
 
@@ -158,10 +160,41 @@ export async function moveExperiment(
       text: `update experiments set state = $2::text, updated_at = now(),
           started_at = case when $2 = 'RUNNING' then now() when $2 = 'QUEUED' then null else started_at end,
           finished_at = case when $3::jsonb is null then null else now() end,
-          verdict = case when $3::jsonb is null then null else $4::text end, error = $5::jsonb, result = coalesce($3::jsonb, result)
+          verdict = case when $3::jsonb is null then null else $4::text end, error = $5::jsonb, result = coalesce($3::jsonb, result),
+          progress = null, progress_due_at = null
         where ${ONE}`,
     },
     [experimentId, state, end ? jsonb(end.result) : null, end?.verdict ?? null, end?.error ? jsonb(end.error) : null],
+  );
+}
+
+/** Whether it is time to work out how an experiment stands; then it is nobody else's turn for a while. */
+export async function takeProgressTurn(db: Db, experimentId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "take_experiment_progress",
+      text: `update experiments set progress_due_at = now() + interval '1 minute'
+        where ${ONE} and state = 'RUNNING' and (progress_due_at is null or progress_due_at < now()) returning 1`,
+    },
+    [experimentId],
+  );
+  return rows.length === 1;
+}
+
+/** Keeps how an experiment stands, and when that is worked out next. */
+export async function noteProgress(
+  db: Db,
+  experimentId: string,
+  progress: ExperimentStatus,
+  nextInMs: number,
+): Promise<void> {
+  await db.query(
+    {
+      name: "note_experiment_progress",
+      text: `update experiments set progress = $2::jsonb, progress_due_at = now() + make_interval(secs => $3::float8 / 1000)
+        where ${ONE} and state = 'RUNNING'`,
+    },
+    [experimentId, jsonb(progress), nextInMs],
   );
 }
 

@@ -1,6 +1,7 @@
 import type { RunSourceFilter } from "../../domain/evals/import.ts";
 import type { JsonObject, StoredValue } from "../../domain/json.ts";
 import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
 
 /** What a run was given and has yielded. */
 export interface RunValues {
@@ -23,8 +24,21 @@ export async function listRunsToImport(
       text: `select run_id, inputs, outputs, metadata from runs
         where org_id = current_org() and project_id = $1::uuid and state = $2::text and run_type not in ('batch', 'sub_workflow')
           and ($3::timestamptz is null or created_at > $3) and run_id < $4::uuid
+          and ($6::jsonb is null or exists (select from scores s where s.run_id = runs.run_id
+            and (not $6 ? 'name' or s.name = $6->>'name')
+            and (not $6 ? 'evaluator_id' or s.evaluator_id = ($6->>'evaluator_id')::uuid)
+            and (not $6 ? 'min' or s.number >= ($6->>'min')::float8)
+            and (not $6 ? 'max' or s.number <= ($6->>'max')::float8)
+            and (not $6 ? 'passed' or s.passed = ($6->>'passed')::boolean)))
         order by run_id desc limit $5::int`,
     },
-    [filter.project_id, filter.state, filter.created_after ?? null, before, limit],
+    [
+      filter.project_id,
+      filter.state,
+      filter.created_after ?? null,
+      before,
+      limit,
+      filter.score ? jsonb(filter.score) : null,
+    ],
   );
 }

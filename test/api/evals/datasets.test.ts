@@ -216,6 +216,12 @@ describe("imports", () => {
     expect(data).toMatchObject([
       { inputs: { "in-0": "one" }, expected_outputs: { "out-0": "one" }, source: { type: "run", run_id: ids[0] } },
     ]);
+    // Only what somebody has said something bad of.
+    await tenant.secret.post(`/v2/evals/runs/${ids[1]}/scores`, { name: "help", data_type: "numeric", value: 0.2 });
+    await tenant.secret.post(`/v2/evals/runs/${ids[0]}/scores`, { name: "help", data_type: "numeric", value: 0.9 });
+    const bad = { type: "runs", filter: { project_id, score: { name: "help", max: 0.5 } } };
+    const found = await importInto(tenant, await makeDataset(tenant), { source: bad, dry_run: true });
+    expect(found.preview).toMatchObject([{ inputs: { "in-0": "two" } }]);
     const mapping = { inputs: { "in-9": "out-0" } };
     const mapped = await importInto(tenant, id, {
       source: { type: "runs", filter: { project_id }, limit: 1 },
