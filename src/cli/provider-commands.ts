@@ -16,12 +16,22 @@ interface Options extends ApiOptions {
 interface Imported {
   readonly provider_id: string;
   readonly name: string;
+  readonly connection_id?: string;
   readonly import: {
     readonly operations: number;
     readonly added: readonly string[];
     readonly changed: readonly string[];
     readonly removed: readonly string[];
   };
+}
+
+interface ImportOptions extends Options {
+  readonly mcp?: string;
+  readonly credential?: string;
+  readonly scheme: string;
+  readonly connection?: string;
+  readonly id?: string;
+  readonly name?: string;
 }
 
 interface Connection {
@@ -48,18 +58,23 @@ export function addProviderCommands(program: Command): void {
   withApiOptions(
     providers
       .command("import")
-      .description("make a provider of an OpenAPI document, or renew the one made of it")
-      .argument("<file or address>", "JSON, or an address of JSON or YAML"),
+      .description("make a provider of an OpenAPI document or an MCP server, or renew the one made of it")
+      .argument("[file or address]", "of an OpenAPI document: JSON, or an address of JSON or YAML"),
   )
-    .option("--id <id>", "its provider_id (default: made of the title)")
+    .option("--mcp <address>", "of an MCP server (Streamable HTTP), in place of a document")
+    .option("--credential <file>", "JSON file of the credential that the MCP server wants, - for standard input")
+    .addOption(new Option("--scheme <scheme>", "of the credential").choices([...CONNECTION_SCHEMES]).default("bearer"))
+    .option("--connection <id>", "in place of a credential, to renew", readId("a connection", "connections list"))
+    .option("--id <id>", "its provider_id (default: made of the title, or of the address)")
     .option("--name <name>", "its name (default: the title)")
-    .action(async (source: string, options: Options & { id?: string; name?: string }) => {
+    .action(async (source: string | undefined, options: ImportOptions) => {
       const { api } = openApi(options);
-      const openapi = /^https?:\/\//i.test(source) ? source : readJson(source);
-      const made = await api.post<Imported>("/v2/providers", { openapi, provider_id: options.id, name: options.name });
+      const common = { provider_id: options.id, name: options.name };
+      const made = await api.post<Imported>("/v2/providers", { ...sourceOf(source, options), ...common });
       const { operations, ...changes } = made.import;
       show(options.json, made, () => [
         `${made.provider_id}  ${plainText(made.name)}: ${operations} actions`,
+        ...(made.connection_id === undefined ? [] : [`connection: ${made.connection_id}`]),
         ...Object.entries(changes).flatMap(([change, ids]) =>
           ids.length === 0
             ? []
@@ -122,6 +137,18 @@ export function addProviderCommands(program: Command): void {
       if (run.error) throw new CommandFailure(`${run.error.code}: ${plainText(run.error.message)}`);
       if (run.successful === null) console.error(`It goes on as ${run.action_run_id}.`);
     });
+}
+
+/** What is to be imported. */
+function sourceOf(source: string | undefined, { mcp, credential, scheme, connection }: ImportOptions): JsonObject {
+  if ((source === undefined) === (mcp === undefined))
+    throw new CommandFailure("Give either an OpenAPI document or --mcp <address>.", 2);
+  if (source !== undefined) return { openapi: /^https?:\/\//i.test(source) ? source : readJson(source) };
+  return {
+    mcp: { url: mcp ?? "" },
+    ...(credential === undefined ? {} : { connection: { scheme, credential: readJson(credential) } }),
+    ...(connection === undefined ? {} : { connection_id: connection }),
+  };
 }
 
 function showConnection(options: Options, connection: Connection): void {

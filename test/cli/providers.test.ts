@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { openTenant } from "../api/tenant.ts";
+import { startMcpServer } from "../support/mcp-server.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 import { scratchDirectory } from "../support/scratch.ts";
@@ -54,4 +55,29 @@ it("imports a document, stores a credential, and runs an action with it", async 
   for (const { stdout, stderr } of [made, ran, dry, listed]) expect(stdout + stderr).not.toContain(TOKEN);
   const failed = await millrace(["actions", "run", "http/get", "--inputs", '{"url":"http://10.0.0.1/"}'], environment);
   expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining("http_refused")]);
+});
+
+it("imports the tools of an MCP server, and runs one", async () => {
+  const server = await startMcpServer({ allow: ({ headers }) => headers.authorization === `Bearer ${TOKEN}` });
+  try {
+    const file = join(scratchDirectory(), "credential.json");
+    writeFileSync(file, JSON.stringify({ token: TOKEN }));
+    const place = ["providers", "import", "--mcp", server.url, "--id", "command-tools"];
+    const refused = await millrace(place, environment);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("credential")]);
+    const imported = await millrace([...place, "--credential", file], environment);
+    const [, id = ""] = /connection: ([0-9a-f-]{36})/.exec(imported.stdout) ?? [];
+    expect(imported.stdout, imported.stderr).toMatch(
+      /^command-tools {2}Test Tools: 7 actions\n[^]*\nadded: add, break/,
+    );
+    const again = await millrace([...place, "--connection", id], environment);
+    expect([again.code, again.stdout]).toEqual([0, "command-tools  Test Tools: 7 actions\n"]);
+    const run = ["actions", "run", "command-tools/add", "--connection", id, "--inputs", '{"a":1,"b":2}'];
+    const ran = await millrace(run, environment);
+    expect(JSON.parse(ran.stdout), ran.stderr).toMatchObject({ text: "It is 3", structured_content: { sum: 3 } });
+    const neither = await millrace(["providers", "import"], environment);
+    expect([neither.code, neither.stderr]).toEqual([2, expect.stringContaining("--mcp")]);
+  } finally {
+    await server.close();
+  }
 });

@@ -224,6 +224,16 @@ describe("servers and security", () => {
     );
   });
 
+  it("of an operation are called only below a connection's address", () => {
+    const imported = one({ servers: [{ url: "https://shop.example/v1/uploads" }] });
+    const at = (base_url: string) => requestOf(imported, {}, { base_url })?.url;
+    expect(requestOf(imported, {})?.url).toBe("https://shop.example/v1/uploads/orders");
+    for (const base of ["https://shop.example/v1", "https://shop.example/", "https://shop.example/v1/uploads/"])
+      expect(at(base)).toBe("https://shop.example/v1/uploads/orders");
+    for (const base of ["https://shop.example/v2", "https://shop.example/v1/up", "https://other.example/v1"])
+      expect(at(base)).toBe(`${base}/orders`);
+  });
+
   it("become the schemes of connections", () => {
     const securitySchemes = {
       key: { type: "apiKey", in: "query", name: "k" },

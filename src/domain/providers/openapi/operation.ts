@@ -64,11 +64,17 @@ export function operationRequest(call: OperationCall, inputs: JsonObject, creden
 /** A credential goes to the service that it was stored for, whatever the document says by now. */
 function serverOf({ server, own_server }: OperationCall, credential: Credential): string {
   const base = textOf(credential, "base_url");
-  if (base !== "" && !(own_server && URL.canParse(server) && new URL(server).origin === new URL(base).origin))
-    return base;
+  if (base !== "" && !(own_server && isBelow(server, base))) return base;
   if (server === "")
     throw new ActionRefused("inputs", "connection_id: the document names no server: use a connection with a base_url");
   return server;
+}
+
+/** Whether a server of an operation is one that a connection's credential may be sent to. */
+function isBelow(server: string, base: string): boolean {
+  if (!URL.canParse(server)) return false;
+  const [own, root] = [new URL(server), new URL(base)];
+  return own.origin === root.origin && `${own.pathname}/`.startsWith(`${root.pathname.replace(/\/+$/, "")}/`);
 }
 
 function pathPart({ name, style, explode }: OperationParameter, value: Json | undefined): string {
