@@ -14,7 +14,7 @@ export interface AskDeps {
 export async function askModel(
   { models, texts }: AskDeps,
   execution: NodeExecution<LlmConfig>,
-  question: Pick<ModelCall, "path" | "step" | "request">,
+  question: Pick<ModelCall, "path" | "step" | "request" | "keep">,
 ): Promise<ModelReply> {
   const { run_id, config } = execution;
   const account = { ...accountOf(execution), run_id, path: question.path };

@@ -40,7 +40,7 @@ const NAMED = {
   },
 } as const satisfies Record<Named, unknown>;
 
-/** The names by which nodes, at any depth, call what is of a kind. */
+/** The names by which nodes and tools, at any depth, call what is of a kind. */
 export function namesIn(flow: FlowFile, kind: Named): string[] {
   const names = new Set<string>();
   mapNames(flow, (name, found) => {
@@ -61,11 +61,17 @@ function mapNames(value: unknown, replace: (name: string, kind: Named) => string
   const copy = Object.fromEntries(Object.entries(value).map(([key, member]) => [key, mapNames(member, replace)]));
   const kind = (Object.keys(NAMED) as Named[]).find((each) => NAMED[each].type === copy["type"]);
   if (kind === undefined) return copy;
-  const config = copy["config"] as Readonly<Record<string, unknown>> | undefined;
   const { member } = NAMED[kind];
-  const name = config?.[member];
-  if (typeof name !== "string" || isUuid(name)) return copy;
-  return { ...copy, config: { ...config, [member]: replace(name, kind) } };
+  const named = (place: Readonly<Record<string, unknown>> | undefined): string | null => {
+    const name = place?.[member];
+    return typeof name !== "string" || isUuid(name) ? null : replace(name, kind);
+  };
+  // Tools of models say it themselves, nodes in their configuration.
+  const own = named(copy);
+  if (own !== null) return { ...copy, [member]: own };
+  const config = copy["config"] as Readonly<Record<string, unknown>> | undefined;
+  const inside = named(config);
+  return inside === null ? copy : { ...copy, config: { ...config, [member]: inside } };
 }
 
 /** The flow with the ids of what it calls by name. Throws a CommandFailure for a name that nothing has. */

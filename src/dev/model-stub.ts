@@ -25,7 +25,13 @@ export interface StubReply {
 /** What the stub reads of a request, in either protocol. */
 interface AskedBody {
   readonly model: string;
-  readonly messages?: ReadonlyArray<{ readonly content?: unknown }>;
+  readonly messages?: ReadonlyArray<{ readonly role?: string; readonly content?: unknown }>;
+  /** In the form of OpenAI, or of Anthropic. */
+  readonly tools?: ReadonlyArray<{
+    readonly name?: string;
+    readonly input_schema?: unknown;
+    readonly function?: { readonly name: string; readonly parameters?: unknown };
+  }>;
   /** Of a recording: its file. */
   readonly recording?: { readonly name: string; readonly type: string; readonly size: number };
   readonly response_format?: { readonly json_schema?: { readonly schema?: unknown } };
@@ -228,9 +234,17 @@ async function readRecording(request: IncomingMessage, sent: Buffer): Promise<As
 /** The model that the stub is called by where it is tried out. */
 export const STUB_MODEL = "model-stub";
 
-/** Answers with a sample of the schema where there is one, else with the last message, labelled as what it is. */
+/**
+ * Has the first tool called where there are some, with the question in its texts; answers with a sample of the schema where there
+ * is one, else with the last message, labelled as what it is.
+ */
 function scriptedReply({ body }: StubCall): StubReply {
   const asked = body as AskedBody;
+  const [tool] = asked.tools ?? [];
+  if (tool !== undefined && !isToolResult(asked)) {
+    const input = withTexts(formSample(tool.function?.parameters ?? tool.input_schema), lastText(asked));
+    return { tools: [{ id: "call_0", name: tool.function?.name ?? tool.name ?? "", input }] };
+  }
   const schema = asked.response_format?.json_schema?.schema;
   if (schema !== undefined) return { text: [JSON.stringify(formSample(schema))] };
   if (asked.recording) {
@@ -239,6 +253,19 @@ function scriptedReply({ body }: StubCall): StubReply {
   }
   const words = `[model-stub: no model, an echo] ${lastText(asked)}`.match(/\s*\S+\s*/g) ?? [];
   return { text: words };
+}
+
+function isToolResult({ messages }: AskedBody): boolean {
+  const last = messages?.at(-1);
+  const isResult = ({ type }: { type?: string }): boolean => type === "tool_result";
+  return last?.role === "tool" || (Array.isArray(last?.content) && last.content.some(isResult));
+}
+
+/** A sample of a tool's arguments with a text in the place of each of its texts. */
+function withTexts(sample: unknown, text: string): unknown {
+  if (typeof sample !== "object" || sample === null) return {};
+  const members = Object.entries(sample).map(([name, value]) => [name, value === "..." ? text : (value as unknown)]);
+  return Object.fromEntries(members) as unknown;
 }
 
 function lastText(body: AskedBody): string {

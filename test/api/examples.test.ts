@@ -33,7 +33,7 @@ beforeAll(async () => {
   const { body: connection } = await tenant.secret.post("/v2/connections", model);
   const defaults = { default_connection_id: connection.connection_id, default_model: STUB_MODEL };
   expect((await tenant.secret.patch("/v2/settings", defaults)).status).toBe(200);
-  const searched = flows.flatMap((flow) => namesIn(flow, "knowledge_base"));
+  const searched = [...new Set(flows.flatMap((flow) => namesIn(flow, "knowledge_base")))];
   const bases = new Map(await Promise.all(searched.map(async (name) => [name, await indexed(name)] as const)));
   // Those that call others after those that they call.
   const order = flows.toSorted((a, b) => namesIn(a, "project").length - namesIn(b, "project").length);
@@ -82,6 +82,32 @@ describe("an example flow runs on its own example input", () => {
     const troubled = nodes.filter(({ error, attempts }: { error: unknown; attempts: number }) => error || attempts > 1);
     expect(troubled).toEqual([]);
   });
+});
+
+it("cite-constitution cites the passages that its model quotes", async () => {
+  const path = `/inference/v0/run/${tenant.org_id}/${projects.get("cite-constitution")}`;
+  const { body } = await tenant.public.post(path, { "in-0": "Who may propose amendments to this Constitution?" });
+  expect(body.citations).toContainEqual(
+    expect.objectContaining({ resource_path: "constitution.md", node_id: "llm-0" }),
+  );
+});
+
+it("research-assistant and approved-request call their tools, the latter when a person agrees", async () => {
+  const calls = async (name: string, inputs: Record<string, unknown>) => {
+    const path = `/inference/v0/run/${tenant.org_id}/${projects.get(name)}`;
+    const { body } = await tenant.public.post(path, inputs);
+    if (body.state === "PAUSED") {
+      expect(body.pause).toMatchObject({ node_id: "llm-0", kind: "approval", data: { tool: "send" } });
+      await tenant.secret.post(`/v2/runs/${body.run_id}/resume`, { action: "approve" });
+    }
+    await tenant.until(body.run_id, "COMPLETED");
+    const { nodes } = (await tenant.secret.get(`/v2/runs/${body.run_id}`, { query: { expand: "nodes" } })).body;
+    return nodes.find((each: { path: string }) => each.path === "llm-0/tools[0]");
+  };
+  const found = await calls("research-assistant", { "in-0": "Who may propose amendments?" });
+  expect(found.output.text).toContain("[1] ");
+  const sent = await calls("approved-request", { "in-0": "Look", "in-1": `${tenant.target.url}/healthz` });
+  expect([sent.state, sent.output.status]).toEqual(["COMPLETED", 200]);
 });
 
 it("ask-constitution answers with the passage, and cites it", async () => {

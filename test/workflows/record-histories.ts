@@ -4,6 +4,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { namesIn, withIds } from "../../src/cli/flow-file.ts";
 import type { FlowFile } from "../../src/cli/flow-file.ts";
+import { startModelStub, STUB_MODEL } from "../../src/dev/model-stub.ts";
+import type { ModelStub } from "../../src/dev/model-stub.ts";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { resourceWorkflowId, syncScheduleId, syncWorkflowId } from "../../src/temporal/ids.ts";
 import { VERSION } from "../../src/version.ts";
@@ -24,12 +26,17 @@ const folder = fileURLToPath(new URL(`../histories/${VERSION}/`, import.meta.url
 
 let bench: Bench;
 let target: HttpTarget;
+let stub: ModelStub;
 beforeAll(async () => {
-  [bench, target] = await Promise.all([openBench(), startHttpTarget()]);
+  [bench, target, stub] = await Promise.all([openBench(), startHttpTarget(), startModelStub()]);
+  const credential = { base_url: `${stub.url}/v1` };
+  const model = { name: "stub", provider_id: "openai_compatible", scheme: "none", credential };
+  const { body } = await bench.api.post("/v2/connections", model);
+  await bench.api.patch("/v2/settings", { default_connection_id: body.connection_id, default_model: STUB_MODEL });
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
 });
-afterAll(() => target.close());
+afterAll(() => Promise.all([target.close(), stub.close()]));
 
 type Example = FlowDefinition & { examples: Array<{ inputs: Record<string, unknown> }> };
 const names = readdirSync(join(examples, "flows")).map((file) => file.replace(/\.json$/, ""));

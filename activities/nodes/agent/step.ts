@@ -54,11 +54,12 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, limits }
 
     const tools = [...skillTools(skills), ...(await findTools(db, org_id, config.tools ?? [], limits))];
     const shown = tools.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
-    const reply = await answerOnce({ db, blobs }, execution, () =>
+    const reply = await answerOnce({ db, blobs }, execution, (keep) =>
       askModel({ models, texts }, execution, {
         path: ownerOf(path),
         step: part.step,
         request: { ...requestOf(config, messages), tools: shown },
+        keep,
       }),
     );
     const replies = [...before.replies, { usage: reply.usage }];

@@ -8,7 +8,7 @@ import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import { redactSecrets } from "../../platform/logging/redaction.ts";
 import { ChatError, streamChat } from "../../platform/models/stream-chat.ts";
 import { transcribe } from "../../platform/models/transcribe.ts";
-import type { Database } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
 import type { ModelCallRow } from "../../stores/models/model-calls.ts";
 import { hasModelCall, insertModelCall, reachedBudget } from "../../stores/models/model-calls.ts";
 import type { ModelResolver, ResolvedModel } from "./resolve-model.ts";
@@ -26,6 +26,11 @@ export interface ModelCall extends Pick<
   /** A conversation, or a recording to be written down. */
   readonly request: Omit<ChatRequest, "model"> | { readonly recording: Recording };
   readonly signal: AbortSignal;
+  /**
+   * Prepares what is to be kept of the answer, and answers what keeps it: in the transaction in which the call is written down. A
+   * process that dies has then done both, or neither.
+   */
+  readonly keep?: (reply: ModelReply) => Promise<(db: Db) => Promise<void>>;
   /** Called with each piece of text; another `beginning` than before says that another model has begun anew. */
   readonly onText?: (text: string, beginning: number) => void;
 }
@@ -69,33 +74,44 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
     const began = Date.now();
     let received = "";
     const asked = askedChars(call.request);
-    const write = async (finish: string, tokens: ChatAnswer["tokens"] | null): Promise<CallUsage> => {
+    const write = async (
+      finish: string,
+      tokens: ChatAnswer["tokens"] | null,
+      prepare?: (usage: CallUsage) => Promise<(db: Db) => Promise<void>>,
+    ): Promise<CallUsage> => {
       const input = tokens?.input_tokens ?? Math.ceil(asked / CHARS_PER_TOKEN);
       const output = tokens?.output_tokens ?? Math.ceil(received.length / CHARS_PER_TOKEN);
       const cached = tokens?.cached_tokens ?? 0;
       const estimated = tokens === null || tokens.input_tokens === null || tokens.output_tokens === null;
       const cost_usd = costOf(prices, model, { input, output, cached });
-      await db.org(call.org_id, (connected) =>
-        insertModelCall(connected, {
-          call_id: uuidv7(),
-          org_id: call.org_id,
-          project_id: call.project_id,
-          run_id: call.run_id,
-          path: call.path,
-          attempt: call.attempt,
-          step: call.step,
-          model,
-          connection_id: connection?.connection_id ?? null,
-          input_tokens: input,
-          output_tokens: output,
-          cached_tokens: cached,
-          cost_usd,
-          latency_ms: Date.now() - began,
-          finish_reason: finish,
-          estimated,
-        }),
-      );
-      return { input_tokens: input, output_tokens: output, total_tokens: input + output, cost_usd, estimated };
+      const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output, cost_usd, estimated };
+      const row: ModelCallRow = {
+        call_id: uuidv7(),
+        org_id: call.org_id,
+        project_id: call.project_id,
+        run_id: call.run_id,
+        path: call.path,
+        attempt: call.attempt,
+        step: call.step,
+        model,
+        connection_id: connection?.connection_id ?? null,
+        input_tokens: input,
+        output_tokens: output,
+        cached_tokens: cached,
+        cost_usd,
+        latency_ms: Date.now() - began,
+        finish_reason: finish,
+        estimated,
+      };
+      const keep = await prepare?.(usage);
+      if (keep === undefined) await db.org(call.org_id, (connected) => insertModelCall(connected, row));
+      else {
+        await db.orgTransaction(call.org_id, async (connected) => {
+          await insertModelCall(connected, row);
+          await keep(connected);
+        });
+      }
+      return usage;
     };
     try {
       const onText = (text: string): void => {
@@ -118,7 +134,9 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
             );
       received = answer.text;
       await connection?.accepted();
-      return { ...answer, model, usage: await write(answer.finish_reason, answer.tokens) };
+      const { keep } = call;
+      const prepare = keep && ((usage: CallUsage) => keep({ ...answer, model, usage }));
+      return { ...answer, model, usage: await write(answer.finish_reason, answer.tokens, prepare) };
     } catch (error) {
       if (error instanceof ChatError) {
         if (error.status === 401 && connection)

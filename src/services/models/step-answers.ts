@@ -2,7 +2,7 @@ import { loadValue, storeReference } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
 import { findStepAnswer, keepStepAnswer } from "../../stores/models/agent-steps.ts";
-import type { ModelReply } from "./call-model.ts";
+import type { ModelCall, ModelReply } from "./call-model.ts";
 
 /** A step of a node that calls tools. */
 export interface StepPlace {
@@ -17,12 +17,12 @@ export interface StepPlace {
 export async function answerOnce(
   { db, blobs }: { readonly db: Database; readonly blobs: BlobStore },
   { org_id, run_id, path, repeated = false }: StepPlace,
-  ask: () => Promise<ModelReply>,
+  ask: (keep: NonNullable<ModelCall["keep"]>) => Promise<ModelReply>,
 ): Promise<ModelReply> {
   const known = repeated ? await db.org(org_id, (each) => findStepAnswer(each, run_id, path)) : null;
   if (known) return (await loadValue(blobs, known)) as unknown as ModelReply;
-  const reply = await ask();
-  const answer = await storeReference(blobs, org_id, JSON.stringify(reply));
-  await db.org(org_id, (each) => keepStepAnswer(each, { org_id, run_id, path, answer }));
-  return reply;
+  return ask(async (reply) => {
+    const answer = await storeReference(blobs, org_id, JSON.stringify(reply));
+    return (each) => keepStepAnswer(each, { org_id, run_id, path, answer });
+  });
 }
