@@ -138,7 +138,7 @@ export async function deploySearchingExamples(
 ): Promise<{ readonly projects: DeployedExamples["projects"]; readonly flows: readonly FlowFile[] }> {
   const { api, examples } = options;
   const saved = openState(options);
-  const flows = (await readFlows(join(examples, "flows"))).filter(searches);
+  const flows = inOrder((await readFlows(join(examples, "flows"))).filter(searches));
   const ids = new Map<string, string>();
   for (const name of new Set(flows.flatMap((flow) => namesIn(flow, "knowledge_base")))) {
     ids.set(name, await provideKnowledgeBase(api, join(examples, "knowledge", name), name));
@@ -149,7 +149,9 @@ export async function deploySearchingExamples(
       ...(await deployIfChanged(
         api,
         saved,
-        withIds(file, (name) => ids.get(name) ?? name),
+        withIds(file, (name, kind) =>
+          kind === "project" ? (saved.state().flows[name]?.project_id ?? name) : (ids.get(name) ?? name),
+        ),
       )),
     );
   }

@@ -12,6 +12,7 @@ export const BLOB_COLUMNS: readonly BlobColumn[] = [
   { table: "runs", column: "outputs" },
   { table: "runs", column: "start_input" },
   { table: "run_checkpoints", column: "nodes" },
+  { table: "agent_steps", column: "answer" },
   { table: "documents", column: "blob_key" },
   { table: "documents", column: "text_value" },
   { table: "idempotency_keys", column: "response" },

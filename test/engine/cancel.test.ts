@@ -245,10 +245,13 @@ describe("cancel", () => {
     const project_id = await bench.deploy(flow([http, { id: "out-0", type: "output" }], ["http-0>out-0"]));
     const run_at = new Date(Date.now() + 3_600_000).toISOString();
     const { run_id } = await bench.start(project_id, {}, { run_at });
-    const { body } = await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "changed my mind" });
-    expect(body.state).toBe("CANCELLED");
     const outcome = await withTemporal(service().temporalAddress, async (client) => {
       const workflowId = runWorkflowId(run_id);
+      // A run is answered once its row is written; its workflow is started then.
+      const describe = () => client.workflow.getHandle(workflowId).describe();
+      await expect.poll(() => describe().then(({ status }) => status.name, String)).toBe("RUNNING");
+      const { body } = await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "changed my mind" });
+      expect(body.state).toBe("CANCELLED");
       // What its first workflow was started with, before that was terminated.
       const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
       const started = events?.[0]?.workflowExecutionStartedEventAttributes;

@@ -83,8 +83,8 @@ export async function* followEvents(
 
   const read = async (_: RunRow | undefined, textOnly: boolean): Promise<Batch | null> => {
     const events = textOnly ? [] : await db.org(org_id, (client) => listRunEvents(client, run_id, seen, EVENT_PAGE));
-    // After the events: what was written before a node's end is there then.
-    const now = (await growing?.read()) ?? new Map();
+    // After the events, and whole where one is an end: what was written before it is there then, though its hint may be on its way.
+    const now = (await growing?.read(events.some(isEnd))) ?? new Map();
     if (events.length > 0 || shown.isBehind(now)) return { events, texts: now };
     if (textOnly) return null;
     // Nothing more will come of a run that has ended, for who has seen its last event already.
@@ -120,6 +120,10 @@ export async function* followEvents(
     watch.close();
     growing?.close();
   }
+}
+
+function isEnd({ type }: RunEventRow): boolean {
+  return type === "node.finished" || type === "run.finished";
 }
 
 interface Batch {

@@ -45,7 +45,7 @@ export async function* followRun(
       : written && written.event_seq > event_seq
         ? written
         : await db.org(org_id, (client) => getRunBeyond(client, { run_id, state, event_seq }));
-    const now = growing === null ? NO_TEXTS : await growing.read();
+    const now = growing === null ? NO_TEXTS : await growing.read(false);
     const position = positionOf(now, paths);
     if (next === null && position === seen) return null;
     seen = position;

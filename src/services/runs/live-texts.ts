@@ -15,8 +15,8 @@ export type Texts = ReadonlyMap<string, LiveText>;
 
 /** The texts of one run, for one who watches it. */
 export interface RunTexts {
-  /** What there is now. */
-  read(): Promise<Texts>;
+  /** What there is now, as far as this process has been told of it; `whole`: all that is written, told of or not. */
+  read(whole: boolean): Promise<Texts>;
   close(): void;
 }
 
@@ -96,11 +96,15 @@ export function createLiveTexts({ db, feed }: { readonly db: Database; readonly 
       const entry = entries.get(run_id) ?? open(run_id);
       entry.followers += 1;
       return {
-        async read() {
-          entry.reading ??= read(org_id, run_id, entry).finally(() => {
-            entry.reading = undefined;
-          });
-          await entry.reading;
+        async read(whole) {
+          if (whole) entry.changed = true;
+          // A reading that was under way may have been past what has come since.
+          do {
+            entry.reading ??= read(org_id, run_id, entry).finally(() => {
+              entry.reading = undefined;
+            });
+            await entry.reading;
+          } while (whole && entry.changed);
           return entry.texts;
         },
         close() {

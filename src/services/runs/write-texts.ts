@@ -12,7 +12,7 @@ const MAX_TOGETHER = 200;
 
 /** Takes a text as it comes. What it cannot write is missing for those who watch, and nowhere else. */
 export interface TextSink {
-  /** Another `beginning` than that of the piece before says that the text begins anew. */
+  /** Another `beginning` than that of the piece before says that the text begins anew; a piece without text begins nothing. */
   write(text: string, beginning: number): void;
   /** Resolves when all that was taken is written, or cannot be. */
   close(): Promise<void>;
@@ -92,6 +92,7 @@ export function createTextWriter({ db, feed, onError, flushMs = FLUSH_MS }: Text
 
       return {
         write(piece, beginning) {
+          if (piece === "") return;
           if (beginning !== text.beginning) text = begin(beginning);
           text.waiting += piece;
           schedule();

@@ -59,6 +59,7 @@ const CASES: readonly Case[] = [
   { id: "listDocuments", method: "get", path: () => `/documents/${org}/${flow}/doc-0/u` },
   { id: "deleteDocuments", method: "delete", path: () => `/documents/${org}/${flow}/doc-0/u` },
   { id: "createRun", method: "post", path: () => "/v2/runs", body: { project_id: RUN, inputs: {} } },
+  { id: "callMcp", method: "post", path: () => "/mcp", body: { jsonrpc: "2.0", id: 1, method: "tools/list" } },
   { id: "listRuns", method: "get", path: () => "/v2/runs" },
   { id: "getRun", method: "get", path: () => `/v2/runs/${RUN}` },
   { id: "cancelRun", method: "post", path: () => `/v2/runs/${RUN}/cancel`, body: {} },
