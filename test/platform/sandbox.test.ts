@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { isAlive } from "../../src/dev/processes.ts";
@@ -204,9 +205,22 @@ describe("code-escape: time and memory", () => {
     ["an array", "return new Array(1e9).fill(1).length"],
     ["typed arrays", "return new Float64Array(2e7).length"],
     ["joined", "return Array(1e7).join('abcdefghij').length"],
+    ["small buffers", "const a = []; for (;;) a.push(new ArrayBuffer(1000));"],
+    ["texts", "const a = []; for (let i = 0; ; i += 1) a.push('x'.repeat(1000) + i);"],
   ])("bounds memory: %s", async (_, body) => {
     const { code, message } = await failure(main(body), {}, 9000);
     expect([code, message]).toEqual(["code_memory", "The code needs more than 64 MiB of memory."]);
+  });
+
+  it.runIf(process.platform === "linux")("its process grows by little more than the script may allocate", async () => {
+    const own = createSandbox({ size: 1 });
+    await own.warm();
+    const { pids } = own.stats();
+    const source = main("const a = []; for (;;) a.push(new ArrayBuffer(1e6));");
+    await expect(own.run({ orgId: "a", source, args: {} })).rejects.toMatchObject({ code: "code_memory" });
+    const peaks = pids.map((pid) => /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]);
+    await own.close();
+    expect(Math.max(...peaks.map(Number)) * 1024).toBeLessThan(350 * MIB);
   });
 
   it.each([

@@ -4,7 +4,7 @@ import { SCRIPT_LIMITS } from "./protocol.ts";
 export const SCRIPT_NAME = "code.js";
 
 /**
- * Evaluated in the sandbox before the script: `(emit) => ({ call, stringify, describe })`. Everything it needs later
+ * Evaluated in the sandbox before the script: `(emit) => ({ parse, call, stringify, describe })`. Everything it needs later
  * is taken now, so that a script that replaces JSON.parse or String changes its own behaviour only. `emit` (the one
  * function of ours that the sandbox holds) is reachable through the console's closure alone, takes a string and answers whether more is wanted.
  */
@@ -55,7 +55,8 @@ export const BOOTSTRAP = `(emit) => {
     }
   };
   return {
-    call: async (main, json) => ({ value: await main(parse(json)) }),
+    parse: (json) => parse(json),
+    call: async (main, args) => ({ value: await main(args) }),
     stringify: (box) => (box.value === undefined ? "null" : stringify(box.value)),
     describe: (thrown) =>
       stringify(

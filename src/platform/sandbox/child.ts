@@ -1,11 +1,10 @@
 // Entry of the sandbox's child process: QuickJS in WebAssembly, and nothing else that a script could reach.
-import { newQuickJSWASMModuleFromVariant, RELEASE_SYNC } from "quickjs-emscripten";
 import { exitWithoutParent, serveRequests } from "../children/serve.ts";
-import { runScript } from "./engine.ts";
+import { createEngine, runScript } from "./engine.ts";
 import type { ScriptRequest } from "./protocol.ts";
 
-/** A fresh module for each script: no memory is shared with the one before. Made ahead, as it takes 2-10 ms. */
-let next = newQuickJSWASMModuleFromVariant(RELEASE_SYNC);
+/** A fresh module for each script, made ahead: no memory is shared with the one before. */
+let next = createEngine();
 await next;
 
 serveRequests({
@@ -22,7 +21,7 @@ serveRequests({
     return { header: reply, body: value };
   },
   afterReply() {
-    next = newQuickJSWASMModuleFromVariant(RELEASE_SYNC);
+    next = createEngine();
   },
   wornAtMib: 200,
 });

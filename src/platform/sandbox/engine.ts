@@ -1,3 +1,4 @@
+import { newQuickJSWASMModuleFromVariant, RELEASE_SYNC } from "quickjs-emscripten";
 import type { QuickJSContext, QuickJSHandle, QuickJSRuntime, QuickJSWASMModule } from "quickjs-emscripten";
 import { MAX_VALUE_BYTES } from "../../domain/json.ts";
 import { BOOTSTRAP, SCRIPT_NAME } from "./bootstrap.ts";
@@ -24,6 +25,36 @@ export interface Script {
   readonly onInterval: () => void;
 }
 
+/** A QuickJS module and what bounds its memory: QuickJS's own limit sees no sizes in WebAssembly, only a number of allocations. */
+export interface Engine {
+  readonly quickjs: QuickJSWASMModule;
+  /** From here on it may grow by so many bytes, up to the largest size there is. */
+  mayGrow(bytes: number): void;
+}
+
+const PAGE_BYTES = 64 * 1024;
+/** Arguments and a result of the greatest length, beside what the script may allocate. */
+const MAX_BYTES = 448 * 1024 * 1024;
+
+/** A module that nothing has used. Takes 2-10 ms. */
+export async function createEngine(): Promise<Engine> {
+  const quickjs = await newQuickJSWASMModuleFromVariant(RELEASE_SYNC);
+  const memory: { readonly buffer: ArrayBuffer; grow(pages: number): number } = quickjs.getWasmMemory();
+  const grow = memory.grow.bind(memory);
+  let limit = MAX_BYTES;
+  // Emscripten asks for more memory by this method alone; where it throws, malloc answers null and QuickJS "out of memory".
+  memory.grow = (pages) => {
+    if (memory.buffer.byteLength + pages * PAGE_BYTES > limit) throw new RangeError("The limit of memory is reached");
+    return grow(pages);
+  };
+  return {
+    quickjs,
+    mayGrow(bytes) {
+      limit = Math.min(memory.buffer.byteLength + bytes, MAX_BYTES);
+    },
+  };
+}
+
 /** How often `onInterval` is called (ms). */
 const INTERVAL_MS = 100;
 
@@ -32,11 +63,11 @@ const INTERVAL_MS = 100;
  * memory is the script's. Never throws for what a script does.
  */
 export function runScript(
-  quickjs: QuickJSWASMModule,
+  engine: Engine,
   { source, args, timeoutMs, onInterval }: Script,
 ): { readonly reply: ScriptReply; readonly value: Buffer } {
   const logs = createLog();
-  const runtime = quickjs.newRuntime();
+  const runtime = engine.quickjs.newRuntime();
   const deadline = Date.now() + timeoutMs;
   let late = false;
   let looked = Date.now();
@@ -50,13 +81,8 @@ export function runScript(
     return late;
   });
   runtime.setMaxStackSize(SCRIPT_LIMITS.stackBytes);
-  // Parsed JSON takes a few times the length of its text. That is not the script's doing, so it has that in addition.
-  const allowance = SCRIPT_LIMITS.memoryBytes + 4 * args.length;
-  runtime.setMemoryLimit(allowance);
   try {
-    const value = evaluate(runtime, source, args, logs.add, () => {
-      runtime.setMemoryLimit(allowance + 4 * MAX_VALUE_BYTES);
-    });
+    const value = evaluate(engine, runtime, source, args, logs.add);
     return { reply: { error: null, logs: logs.lines }, value };
   } catch (thrown) {
     const error = late
@@ -67,16 +93,21 @@ export function runScript(
 }
 
 function evaluate(
+  engine: Engine,
   runtime: QuickJSRuntime,
   source: string,
   args: string,
   emit: (line: string) => boolean,
-  beforeResult: () => void,
 ): Buffer {
   const context = runtime.newContext();
   const emitter = context.newFunction("emit", (line) => (emit(context.getString(line)) ? context.true : context.false));
   const kit = unwrap(context, context.callFunction(valueOf(context, BOOTSTRAP, "boot"), context.undefined, emitter));
   const describe = (thrown: QuickJSHandle): ScriptStop => describeThrown(context, kit, thrown);
+
+  // Before the script, which may replace anything; what arguments take is not the script's doing.
+  const given = call(context, kit, "parse", context.newString(args));
+  if (given.error) throw describe(given.error);
+  engine.mayGrow(SCRIPT_LIMITS.memoryBytes);
 
   const defined = context.evalCode(source, SCRIPT_NAME, { type: "global" });
   if (defined.error) throw describe(defined.error);
@@ -85,7 +116,7 @@ function evaluate(
     throw new ScriptStop({ code: "code_failed", message: "The code defines no function main(args)." });
   }
 
-  const called = call(context, kit, "call", main, context.newString(args));
+  const called = call(context, kit, "call", main, given.value);
   if (called.error) throw describe(called.error);
   settle(runtime, describe);
   const state = context.getPromiseState(called.value);
@@ -95,7 +126,7 @@ function evaluate(
     throw new ScriptStop({ code: "code_failed", message });
   }
 
-  beforeResult();
+  engine.mayGrow(MAX_BYTES);
   const result = call(context, kit, "stringify", state.value);
   if (result.error) {
     const { error } = describe(result.error);
