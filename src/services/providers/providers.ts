@@ -101,11 +101,18 @@ function ranked(actions: readonly ActionTexts[], query: string): ActionTexts[] {
     const [id, name] = [wordsOf(action.action_id), wordsOf(action.name)];
     const about = wordsOf(`${action.description.human} ${action.description.llm}`);
     const scores = words.map((word) => Math.max(3 * match(id, word), 3 * match(name, word), match(about, word)));
-    return { action, score: scores.includes(0) ? 0 : scores.reduce((sum, each) => sum + each, 0) };
+    const score = scores.includes(0) ? 0 : scores.reduce((sum, each) => sum + each, 0);
+    return { action, score, length: Math.min(id.length, name.length) };
   });
   return scored
     .filter(({ score }) => score > 0)
-    .toSorted((one, other) => other.score - one.score || (one.action.action_id < other.action.action_id ? -1 : 1))
+    .toSorted(
+      (one, other) =>
+        other.score - one.score ||
+        // "list runs" means listRuns before listRunsOfMonitor.
+        one.length - other.length ||
+        (one.action.action_id < other.action.action_id ? -1 : 1),
+    )
     .map(({ action }) => action);
 }
 

@@ -55,6 +55,19 @@ async function imported(members: JsonObject): Promise<Answer> {
 }
 
 describe("importing an OpenAPI document", () => {
+  it("finds what has the words of a query and few others first", async () => {
+    const paths = Object.fromEntries(
+      ["listAllGoodsOfOrders", "listGoods", "goodsToList"].map((id) => [`/${id}`, { get: operation(id) }]),
+    );
+    await imported({ openapi: { ...shop(paths), info: { title: "Words", version: "1" } } });
+    const { body } = await mine.secret.get(`${PATH}/words/actions`, { query: { query: "list goods" } });
+    expect(body.data.map((each: { action_id: string }) => each.action_id)).toEqual([
+      "listGoods",
+      "goodsToList",
+      "listAllGoodsOfOrders",
+    ]);
+  });
+
   it("makes its operations actions, which run through a connection", async () => {
     const { status, body, headers } = await imported({ openapi: shop() });
     expect([status, headers.get("location")]).toEqual([201, `${PATH}/test-shop`]);
