@@ -129,6 +129,41 @@ describe("what a model writes", () => {
     expect(seen.at(-1)).toBe("run.finished");
   });
 
+  it("is shown step by step where the model calls tools", async () => {
+    const greeting = await tenant.deploy(
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          { id: "out-0", type: "output" },
+        ],
+        ["in-0>out-0"],
+      ),
+    );
+    const called = { id: "call_1", name: "greet", input: { "in-0": "Ada" } };
+    server.next(
+      { text: ["Let me ", "look. "], pauseMs: PAUSE_MS, tools: [called] },
+      { text: ["It is ", "Ada."], pauseMs: PAUSE_MS },
+    );
+    const flowId = await asking({ tools: [{ type: "subflow", project_id: greeting, name: "greet" }] });
+    const frames = await stream(flowId);
+    const texts = addedUp(frames);
+    expect(texts[0]).toBe("Let me ");
+    expect(frames.find(({ reset }) => reset)?.outputs["out-0"]).toMatch(/^It is /);
+    expect([texts.at(-1), frames.at(-1)?.state]).toEqual(["It is Ada.", "COMPLETED"]);
+
+    const path = `/v2/runs/${frames[0]?.run_id}`;
+    const headers = { accept: "text/event-stream" };
+    const said = new Map<number, string>();
+    for await (const { event, data } of eventsOf(await tenant.secret.raw("GET", path, undefined, { headers }))) {
+      if (event !== "output.delta") continue;
+      const { path: node, step, text } = JSON.parse(data).data;
+      expect(node).toBe("llm-0");
+      said.set(step, (said.get(step) ?? "") + text);
+    }
+    // Who comes later has the latest step alone.
+    expect([...said]).toEqual([[2, "It is Ada."]]);
+  });
+
   it("is not shown where settings.redact may reach it, nor where it is JSON", async () => {
     const before = await tenant.withDatabase((db) =>
       db.system((c) => c.query("select 1 from run_deltas where org_id = $1", [tenant.org_id])),
