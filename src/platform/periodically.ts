@@ -72,3 +72,39 @@ export function periodically(
     },
   };
 }
+
+/** Failures in a row after which a round is over: what all of them need is gone. */
+const MAX_FAILURES = 3;
+
+/**
+ * Repeatedly takes what is due and does one after the other. One that fails goes to `onError` and does not keep the others from it;
+ * several in a row end the round.
+ */
+export function periodicallyEach<T>(
+  intervalMs: number,
+  take: () => Promise<readonly T[]>,
+  work: (item: T) => Promise<unknown>,
+  onError: (error: unknown) => void,
+): Periodic {
+  return periodically(intervalMs, async (isClosed) => eachInTurn(await take(), work, { isClosed, onError }), onError);
+}
+
+/** A round's part of the same: throws the last failure of several in a row. */
+export async function eachInTurn<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<unknown>,
+  { isClosed, onError }: { readonly isClosed: () => boolean; readonly onError: (error: unknown) => void },
+): Promise<void> {
+  let failures = 0;
+  for (const item of items) {
+    if (isClosed()) return;
+    try {
+      await work(item);
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      if (failures === MAX_FAILURES) throw error;
+      onError(error);
+    }
+  }
+}

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { periodically } from "../../src/platform/periodically.ts";
+import { periodically, periodicallyEach } from "../../src/platform/periodically.ts";
 import type { Periodic } from "../../src/platform/periodically.ts";
 
 let task: Periodic | undefined;
@@ -136,5 +136,35 @@ describe("a task that repeats", () => {
     expect(rounds).toBe(2);
     await vi.advanceTimersByTimeAsync(1);
     expect(rounds).toBe(3);
+  });
+});
+
+describe("work that is taken again and again", () => {
+  /** What was done of 1 to 5, and the failures, when items fail as told. */
+  async function round(fails: (item: number) => boolean) {
+    const done: number[] = [];
+    const errors: unknown[] = [];
+    task = periodicallyEach(
+      1000,
+      () => Promise.resolve([1, 2, 3, 4, 5]),
+      async (item) => {
+        if (fails(item)) throw new Error(`not ${item}`);
+        done.push(item);
+      },
+      (error) => errors.push((error as Error).message),
+    );
+    await vi.advanceTimersByTimeAsync(1000);
+    return { done, errors };
+  }
+
+  it("is not kept back by what fails", async () => {
+    expect(await round((item) => [1, 2, 4].includes(item))).toEqual({
+      done: [3, 5],
+      errors: ["not 1", "not 2", "not 4"],
+    });
+  });
+
+  it("is left for the next round when nothing can be done", async () => {
+    expect(await round(() => true)).toEqual({ done: [], errors: ["not 1", "not 2", "not 3"] });
   });
 });

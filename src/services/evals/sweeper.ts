@@ -1,4 +1,4 @@
-import { periodically } from "../../platform/periodically.ts";
+import { eachInTurn, periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import { takeOpenJobs } from "../../stores/evals/experiment-jobs.ts";
 import { takeOpenImports } from "../../stores/evals/imports.ts";
@@ -23,21 +23,17 @@ export function startEvalSweeper(deps: SweeperDeps, intervalMs: number, onError:
   return periodically(
     intervalMs,
     async (isClosed) => {
-      for (const input of await db.system((connection) => takeOpenImports(connection, AGAIN_AFTER_MS, BATCH))) {
-        if (isClosed()) return;
-        await evals.startImport(input);
-      }
-      for (const { cancel, ...job } of await db.system((connection) =>
-        takeOpenJobs(connection, AGAIN_AFTER_MS, BATCH),
-      )) {
-        if (isClosed()) return;
+      const round = { isClosed, onError };
+      const imports = await db.system((connection) => takeOpenImports(connection, AGAIN_AFTER_MS, BATCH));
+      await eachInTurn(imports, (input) => evals.startImport(input), round);
+      const jobs = await db.system((connection) => takeOpenJobs(connection, AGAIN_AFTER_MS, BATCH));
+      const start = async ({ cancel, ...job }: (typeof jobs)[number]): Promise<void> => {
         await evals.startJob(job);
         if (cancel) await evals.cancelJob(job.job_id);
-      }
-      for (const monitor of await db.system((connection) => unappliedMonitors(connection, BATCH))) {
-        if (isClosed()) return;
-        await applyMonitor(deps, monitor);
-      }
+      };
+      await eachInTurn(jobs, start, round);
+      const monitors = await db.system((connection) => unappliedMonitors(connection, BATCH));
+      await eachInTurn(monitors, (monitor) => applyMonitor(deps, monitor), round);
     },
     onError,
   );

@@ -6,7 +6,7 @@ import type { ResourceStatus } from "../../domain/knowledge/knowledge-base.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import { detectMime } from "../../platform/parsing/mime.ts";
-import { periodically } from "../../platform/periodically.ts";
+import { periodicallyEach } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import {
@@ -114,15 +114,10 @@ export function startIngestSweeper(
   intervalMs: number,
   onError: (error: unknown) => void,
 ): Periodic {
-  return periodically(
+  return periodicallyEach(
     intervalMs,
-    async (isClosed) => {
-      const taken = await db.system((connection) => takeUnindexed(connection, AGAIN_AFTER_MS, BATCH));
-      for (const input of taken) {
-        if (isClosed()) return;
-        await resources.startIngest(input);
-      }
-    },
+    () => db.system((connection) => takeUnindexed(connection, AGAIN_AFTER_MS, BATCH)),
+    (input) => resources.startIngest(input),
     onError,
   );
 }

@@ -1,4 +1,4 @@
-import { periodically } from "../../platform/periodically.ts";
+import { periodicallyEach } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import {
   findSchedule,
@@ -39,14 +39,10 @@ export function startScheduleSweeper(
   intervalMs: number,
   onError: (error: unknown) => void,
 ): Periodic {
-  return periodically(
+  return periodicallyEach(
     intervalMs,
-    async (isClosed) => {
-      for (const base of await deps.db.system((connection) => listUnappliedSchedules(connection, BATCH))) {
-        if (isClosed()) return;
-        await applySchedule(deps, base.org_id, base.knowledge_base_id);
-      }
-    },
+    () => deps.db.system((connection) => listUnappliedSchedules(connection, BATCH)),
+    ({ org_id, knowledge_base_id }) => applySchedule(deps, org_id, knowledge_base_id),
     onError,
   );
 }

@@ -2,7 +2,7 @@ import { Problem, notFound } from "../../domain/errors.ts";
 import { syncEvent } from "../../domain/knowledge/sync.ts";
 import type { SyncError, SyncInput } from "../../domain/knowledge/sync.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
-import { periodically } from "../../platform/periodically.ts";
+import { periodicallyEach } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { listIndexes, retireIndex } from "../../stores/knowledge/indexes.ts";
@@ -94,23 +94,20 @@ export function startSyncSweeper(
   intervalMs: number,
   onError: (error: unknown) => void,
 ): Periodic {
-  return periodically(
+  return periodicallyEach(
     intervalMs,
-    async (isClosed) => {
-      const idle = await db.system((connection) => takeIdleSyncs(connection, IDLE_MS, BATCH));
-      for (const { org_id, knowledge_base_id, sync_id } of idle) {
-        if (isClosed()) return;
-        const input = { org_id, knowledge_base_id, sync_id };
-        const view = await syncs.look(sync_id);
-        if (view === "running") continue;
-        // A workflow that completed has ended the sync, or found the knowledge base deleted.
-        if (view === "not_found" || view === "completed") await syncs.startSync(input);
-        else {
-          const message = `The sync's workflow was ended from outside (${view}).`;
-          const error = { code: `workflow_${view}`, message };
-          const state = view === "cancelled" ? "cancelled" : "failed";
-          await db.orgTransaction(org_id, (connection) => recordSyncEnd(connection, input, state, error));
-        }
+    () => db.system((connection) => takeIdleSyncs(connection, IDLE_MS, BATCH)),
+    async ({ org_id, knowledge_base_id, sync_id }) => {
+      const input = { org_id, knowledge_base_id, sync_id };
+      const view = await syncs.look(sync_id);
+      if (view === "running") return;
+      // A workflow that completed has ended the sync, or found the knowledge base deleted.
+      if (view === "not_found" || view === "completed") await syncs.startSync(input);
+      else {
+        const message = `The sync's workflow was ended from outside (${view}).`;
+        const error = { code: `workflow_${view}`, message };
+        const state = view === "cancelled" ? "cancelled" : "failed";
+        await db.orgTransaction(org_id, (connection) => recordSyncEnd(connection, input, state, error));
       }
     },
     onError,

@@ -4,7 +4,7 @@ import { MAX_ACTION_SECONDS } from "../../domain/providers/action-run.ts";
 import { storeValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
-import { periodically } from "../../platform/periodically.ts";
+import { periodicallyEach } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { findActionRun, insertActionRun, takeUnfinishedActionRuns } from "../../stores/providers/action-runs.ts";
@@ -92,15 +92,10 @@ export function startActionSweeper(
   intervalMs: number,
   onError: (error: unknown) => void,
 ): Periodic {
-  return periodically(
+  return periodicallyEach(
     intervalMs,
-    async (isClosed) => {
-      const open = await db.system((connection) => takeUnfinishedActionRuns(connection, SWEEP_AFTER_MS, BATCH));
-      for (const run of open) {
-        if (isClosed()) return;
-        await providerJobs.startAction(run);
-      }
-    },
+    () => db.system((connection) => takeUnfinishedActionRuns(connection, SWEEP_AFTER_MS, BATCH)),
+    (run) => providerJobs.startAction(run),
     onError,
   );
 }

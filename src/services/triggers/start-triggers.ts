@@ -1,4 +1,4 @@
-import { periodically } from "../../platform/periodically.ts";
+import { eachInTurn, periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import { unappliedTriggers } from "../../stores/triggers/triggers.ts";
 import { startDueFirings } from "./due-firings.ts";
@@ -18,10 +18,8 @@ export function startTriggers(
     intervalMs,
     async (isClosed) => {
       await startDueFirings(deps, isClosed, onError);
-      for (const trigger of await deps.db.system((connection) => unappliedTriggers(connection, BATCH))) {
-        if (isClosed()) return;
-        await applySchedule(deps, trigger);
-      }
+      const changed = await deps.db.system((connection) => unappliedTriggers(connection, BATCH));
+      await eachInTurn(changed, (trigger) => applySchedule(deps, trigger), { isClosed, onError });
     },
     onError,
   );

@@ -178,7 +178,7 @@ export async function markMonitorDeleted(db: Db, monitorId: string): Promise<voi
   );
 }
 
-/** Monitors whose schedule in Temporal is not as they are, those changed first first. System only. */
+/** Monitors whose schedule in Temporal is not as they are; in any order, so that those which cannot be applied keep no others back. System only. */
 export async function unappliedMonitors(
   db: Db,
   limit: number,
@@ -186,7 +186,7 @@ export async function unappliedMonitors(
   return db.query<Pick<MonitorRow, "org_id" | "monitor_id">>(
     {
       name: "unapplied_monitors",
-      text: `select org_id, monitor_id from eval_monitors where applied_revision < revision order by updated_at limit $1::int`,
+      text: `select org_id, monitor_id from eval_monitors where applied_revision < revision order by random() limit $1::int`,
     },
     [limit],
   );

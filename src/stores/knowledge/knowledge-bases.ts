@@ -264,7 +264,7 @@ export async function markScheduleApplied(db: Db, knowledgeBaseId: string, cron:
   );
 }
 
-/** Knowledge bases of any organisation whose schedule is not known to be the wanted one. System only. */
+/** Knowledge bases of any organisation whose schedule is not known to be the wanted one; in any order, so that those which cannot be applied keep no others back. System only. */
 export async function listUnappliedSchedules(
   db: Db,
   limit: number,
@@ -273,7 +273,8 @@ export async function listUnappliedSchedules(
     {
       name: "list_unapplied_schedules",
       text: `select org_id, knowledge_base_id from knowledge_bases
-        where applied_cron is distinct from (case when deleted_at is null then schedule_cron end) limit $1::int`,
+        where applied_cron is distinct from (case when deleted_at is null then schedule_cron end)
+        order by random() limit $1::int`,
     },
     [limit],
   );

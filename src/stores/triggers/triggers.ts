@@ -208,13 +208,13 @@ export async function noteSeen(db: Db, id: string, value: Json): Promise<void> {
   );
 }
 
-/** Triggers whose schedule in Temporal is not as they are, those changed first first. System only. */
+/** Triggers whose schedule in Temporal is not as they are; in any order, so that those which cannot be applied keep no others back. System only. */
 export async function unappliedTriggers(db: Db, limit: number): Promise<TriggerRow[]> {
   return db.query<TriggerRow>(
     {
       name: "unapplied_triggers",
       text: `select ${COLUMNS} from triggers t where t.kind in ('schedule', 'poll') and t.applied_revision < t.revision
-        order by t.updated_at limit $1::int`,
+        order by random() limit $1::int`,
     },
     [limit],
   );
