@@ -1,6 +1,7 @@
 import { z } from "zod";
 import {
   SKILL_FILE,
+  MAX_PATH_CHARS,
   MAX_SKILL_BYTES,
   MAX_SKILL_FILES,
   readBundle,
@@ -33,7 +34,7 @@ export const skillBody = z
     description: skillDescription.describe("What it does and when to use it."),
     instructions: z.string().min(1).describe("Markdown."),
     files: z
-      .array(z.strictObject({ path: z.string().min(1).max(255), content_base64: base64 }))
+      .array(z.strictObject({ path: z.string().min(1).max(MAX_PATH_CHARS), content_base64: base64 }))
       .max(MAX_SKILL_FILES - 1)
       .default([])
       .describe("Files beside SKILL.md."),

@@ -3,6 +3,8 @@ import type { ApiDeps } from "../deps.ts";
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../http/json-guard.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
+import { MAX_PATH_CHARS, MAX_SKILL_BYTES, MAX_SKILL_FILES } from "../../domain/skills/bundle.ts";
+import { MAX_FRONT_MATTER_CHARS } from "../../domain/skills/front-matter.ts";
 import { MAX_SUBSCRIPTIONS } from "../../domain/webhooks/webhook.ts";
 
 const limitsSchema = z
@@ -28,6 +30,10 @@ const limitsSchema = z
     monitor_window_seconds: z.int().describe("Shortest window of a condition of a monitor's alert."),
     monitored_runs_per_hour: z.int().describe("Per monitor."),
     monitor_retention_days: z.int().describe("How long what a monitor has seen is kept."),
+    skill_files: z.int().describe("Per skill, `SKILL.md` among them."),
+    skill_bytes: z.int().describe("Of all files of a skill together; one file may have all of them."),
+    skill_path_chars: z.int().describe("Of a file's path within its skill."),
+    skill_front_matter_chars: z.int().describe("Of the head of a `SKILL.md`."),
     page_size: z.int(),
     idempotency_seconds: z.int().describe("How long the answer to an Idempotency-Key is kept."),
   })
@@ -57,6 +63,10 @@ export function createLimitsOperations({ config }: ApiDeps): Operation[] {
     monitor_window_seconds: config.MILLRACE_MONITOR_MIN_WINDOW_SECONDS,
     monitored_runs_per_hour: config.MILLRACE_MONITOR_RUNS_PER_HOUR,
     monitor_retention_days: config.MILLRACE_MONITOR_RETENTION_DAYS,
+    skill_files: MAX_SKILL_FILES,
+    skill_bytes: MAX_SKILL_BYTES,
+    skill_path_chars: MAX_PATH_CHARS,
+    skill_front_matter_chars: MAX_FRONT_MATTER_CHARS,
     page_size: 200,
     idempotency_seconds: 86_400,
   };

@@ -10,7 +10,7 @@ export const SKILL_FILE = "SKILL.md";
 export const MAX_SKILL_FILES = 200;
 /** All files of a skill together, bytes. */
 export const MAX_SKILL_BYTES = 30 * 1024 * 1024;
-const MAX_PATH_CHARS = 255;
+export const MAX_PATH_CHARS = 255;
 
 /** A file of a bundle, by its path from the folder that `SKILL.md` is in. */
 export interface BundleFile {

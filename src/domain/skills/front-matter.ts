@@ -4,7 +4,7 @@ import type { Json } from "../json.ts";
 import { unstorableText } from "../storable.ts";
 
 /** Longest front matter, in characters. */
-const MAX_CHARS = 16 * 1024;
+export const MAX_FRONT_MATTER_CHARS = 16 * 1024;
 const NAME = /^[a-z0-9-]{1,64}$/;
 
 export const skillName = z.string().regex(NAME, "1 to 64 of a to z, 0 to 9 and - are expected");
@@ -43,8 +43,8 @@ export function readFrontMatter(
   const bad = (msg: string): { issues: FieldIssue[] } => ({ issues: [{ field: ["front matter"], msg }] });
   if (!/^---[ \t]*\r?\n/.test(text)) return bad("The file begins with a line --- and YAML after it");
   const begin = text.indexOf("\n") + 1;
-  const end = /^---[ \t]*$/m.exec(text.slice(begin, begin + MAX_CHARS).replaceAll("\r\n", " \n"));
-  if (end === null) return bad(`A line --- ends the YAML, after ${MAX_CHARS} characters at most`);
+  const end = /^---[ \t]*$/m.exec(text.slice(begin, begin + MAX_FRONT_MATTER_CHARS).replaceAll("\r\n", " \n"));
+  if (end === null) return bad(`A line --- ends the YAML, after ${MAX_FRONT_MATTER_CHARS} characters at most`);
   const at = begin + end.index;
   const value = readYaml(text.slice(begin, at));
   if ("fault" in value) return bad(value.fault);

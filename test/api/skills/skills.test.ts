@@ -177,6 +177,11 @@ describe("refusals name the file and the field", () => {
   const at = (...rest: unknown[]): unknown[] => ["body", "files", ...rest];
   const fields: [string, string, unknown[]][] = [
     ["no front matter", "# Only Markdown", at("SKILL.md", "front matter")],
+    [
+      "a head that is too long",
+      `---\nname: x\ndescription: x\n#${"x".repeat(16 * 1024)}\n---\nx`,
+      at("SKILL.md", "front matter"),
+    ],
     ["no end of it", "---\nname: x\n", at("SKILL.md", "front matter")],
     ["no YAML", "---\nname: [\n---\n", at("SKILL.md", "front matter")],
     ["a list", "---\n- name\n---\n", at("SKILL.md", "front matter")],
@@ -200,6 +205,7 @@ describe("refusals name the file and the field", () => {
     ["SKILL.md too deep", { "a/b/SKILL.md": valid }, at("SKILL.md")],
     ["an absolute path", { "SKILL.md": valid, "/etc/cron.d/x": "x" }, at("/etc/cron.d/x", "path")],
     ["a drive", { "SKILL.md": valid, "C:/x": "x" }, at("C:/x", "path")],
+    ["a long path", { "SKILL.md": valid, ["x".repeat(256)]: "x" }, at("x".repeat(255), "path")],
     ["..", { "SKILL.md": valid, "a/../../x": "x" }, at("a/../../x", "path")],
     ["a backslash", { "SKILL.md": valid, "..\\x": "x" }, at("..\\x", "path")],
     ["a path that is a folder too", { "SKILL.md": valid, a: "x", "a/b": "x" }, at("a", "path")],

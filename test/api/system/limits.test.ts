@@ -38,6 +38,10 @@ describe("limits", () => {
       monitored_runs_per_hour: 1000,
       monitor_retention_days: 90,
       event_retention_seconds: 2_592_000,
+      skill_files: 200,
+      skill_bytes: 30 * 1024 * 1024,
+      skill_path_chars: 255,
+      skill_front_matter_chars: 16 * 1024,
       page_size: 200,
       idempotency_seconds: 86_400,
     });
