@@ -3,6 +3,7 @@ import { uuidv7 } from "uuidv7";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { asText } from "../../domain/providers/action.ts";
 import type { NewRowsConfig } from "../../domain/triggers/trigger.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { GuardedSockets } from "../../platform/fetch/guarded-sockets.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import type { Database } from "../../stores/db.ts";
@@ -17,7 +18,7 @@ import { TriggerFault } from "./start-run.ts";
 /** Rows that are read at once; those with the value of the last one come with it. */
 const ROWS = 100;
 const MAX_ROWS = 1000;
-/** How often a poll reads on before the rest waits for the next one. */
+/** How often a poll asks for rows before the rest waits for the next one. */
 const ROUNDS = 10;
 const STATEMENT_MS = 30_000;
 /** Longest row (characters of JSON). */
@@ -42,12 +43,21 @@ export async function pollRows(deps: PollRowsDeps, trigger: TriggerRow, signal: 
     throw new TriggerFault(`The connection "${connection.name}" is of provider ${connection.provider.provider_id}.`);
   }
   try {
-    let seen = trigger.seen;
+    let { seen } = trigger;
+    if (seen === null) {
+      const { value } = await readLast(deps, connection, config, signal);
+      await note(deps.db, trigger, null, [], value);
+      return;
+    }
+    let limit = ROWS;
     for (let round = 0; round < ROUNDS; round += 1) {
-      const found = seen === null ? await readLast(deps, connection, config, signal) : null;
-      const rows = seen === null ? [] : await readNew(deps, connection, config, seen.value, signal);
-      const value = found === null ? (rows.at(-1)?.value ?? seen?.value ?? null) : found.value;
-      if (!(await note(deps.db, trigger, seen, rows, value)) || rows.length < ROWS) return;
+      const rows = await readNew(deps, connection, config, seen.value, limit, signal);
+      if (rows === null) {
+        limit = Math.ceil(limit / 2);
+        continue;
+      }
+      const value: Json = rows.at(-1)?.value ?? seen.value;
+      if (!(await note(deps.db, trigger, seen, rows, value)) || rows.length < limit) return;
       seen = { value };
     }
   } catch (error) {
@@ -101,18 +111,25 @@ async function readLast(
   return { value: rows[0]?.[0] ?? null };
 }
 
+/** The next rows, about `limit` of them; null where those are longer together than an answer may be, and fewer may not be. */
 async function readNew(
   deps: PollRowsDeps,
   connection: ResolvedConnection,
   { table, column }: NewRowsConfig,
   after: Json,
+  limit: number,
   signal: AbortSignal,
-): Promise<NewRow[]> {
+): Promise<NewRow[] | null> {
   const name = quoted(column);
   const bound = after === null ? "" : `and ${name} > $1`;
   const sql = `select *, ${name}::text as ${quoted(VALUE)} from ${place(table)} where ${name} is not null ${bound}
-    order by ${name} fetch first ${ROWS} rows with ties`;
-  const answer = await ask(deps, connection, { sql, params: after === null ? [] : [after] }, signal);
+    order by ${name} fetch first ${limit} rows with ties`;
+  const params = after === null ? [] : [after];
+  const answer = await ask(deps, connection, { sql, params }, signal).catch((error: unknown) => {
+    if (limit > 1 && error instanceof NodeFailure && error.code === "value_too_large") return null;
+    throw error;
+  });
+  if (answer === null) return null;
   if (answer.truncated) throw new TriggerFault(`More than ${MAX_ROWS} rows have the same value of ${column}.`);
   const times = new Map<string, number>();
   return rowsAsObjects(answer).map(({ [VALUE]: found, ...row }) => {

@@ -49,17 +49,22 @@ export async function queueFirings(
   );
 }
 
-/** Takes firings that are due; another process takes them again later, unless their runs have been started. System only. */
+/**
+ * Takes firings that are due, in the order in which they were queued; another process takes them again later, unless their runs have been
+ * started. System only.
+ */
 export async function takeDueFirings(db: Db, limit: number): Promise<DueFiring[]> {
-  return db.query<DueFiring>(
+  const taken = await db.query<DueFiring>(
     {
       name: "take_due_firings",
       text: `update trigger_firings set attempts = attempts + 1, due_at = now() + least(interval '10 minutes', interval '5 seconds' * 2 ^ least(attempts, 10))
-        where run_id in (select run_id from trigger_firings where due_at <= now() order by due_at limit $1::int for update skip locked)
+        where run_id in (select run_id from trigger_firings where due_at <= now() order by due_at, run_id limit $1::int for update skip locked)
         returning run_id, org_id, trigger_id, key, depth, payload, attempts`,
     },
     [limit],
   );
+  // An update answers in an order of its own. Their ids begin with their time.
+  return taken.toSorted((a, b) => (a.run_id < b.run_id ? -1 : 1));
 }
 
 /** Removes a firing that has started no run: what made it fire may do so again. */

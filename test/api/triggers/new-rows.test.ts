@@ -3,17 +3,24 @@ import { loadConfig } from "../../../src/config.ts";
 import { connectTemporal } from "../../../src/temporal/connection.ts";
 import { triggerScheduleId } from "../../../src/temporal/ids.ts";
 import { administer, cloneDatabase } from "../../support/database.ts";
+import { LONG } from "../../support/long.ts";
+import { startService } from "../../support/service.ts";
+import type { OwnService } from "../../support/service.ts";
 import { eventually } from "../../support/scratch.ts";
 import { echo, openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import { places } from "../webhooks/webhooks.ts";
 
+const LENGTH = { timeout: LONG ? 600_000 : 120_000 };
+
+let service: OwnService | undefined;
 let mine: ApiTenant;
 let remote: Awaited<ReturnType<typeof cloneDatabase>>;
 let temporal: Awaited<ReturnType<typeof connectTemporal>>;
 let connection_id: string;
 beforeAll(async () => {
-  [mine, remote] = await Promise.all([openTenant(), cloneDatabase()]);
+  if (LONG) service = await startService();
+  [mine, remote] = await Promise.all([openTenant(service), cloneDatabase()]);
   const { temporalAddress, databaseUrl } = mine.target;
   temporal = await connectTemporal(loadConfig({ DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporalAddress }));
   const { hostname, port, username, password, pathname } = new URL(remote.url);
@@ -28,6 +35,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await temporal?.close();
   await remote?.drop();
+  await service?.close();
 });
 
 const wanted = async (config: object) => ({
@@ -38,8 +46,8 @@ const wanted = async (config: object) => ({
   inputs: { "in-0": "payload.row" },
 });
 
-async function create(config: object): Promise<string> {
-  const { status, body } = await mine.secret.post("/v2/triggers", await wanted(config));
+async function create(config: object, inputs?: object): Promise<string> {
+  const { status, body } = await mine.secret.post("/v2/triggers", { ...(await wanted(config)), ...inputs });
   expect(status, JSON.stringify(body)).toBe(201);
   return body.id;
 }
@@ -77,6 +85,38 @@ it("starts one run for each new row, whoever polls how often", { timeout: 120_00
   expect(JSON.stringify(runs)).toContain("last");
 });
 
+it("reads on where more rows are new than are read at once, and starts their runs in order", LENGTH, async () => {
+  await administer(remote.url, "create table parcels (no int8, note int, label text)");
+  const inputs = { "in-0": "payload.value + ' ' + string(payload.row.note)" };
+  const id = await create({ table: "parcels", column: "no" }, { inputs });
+  await poll(id);
+  await eventually("an empty table", async () => (await seen(id)) === null);
+  // Seven of each number: some stand on either side of a page's end. Each poll reads ten pages.
+  const ends = LONG ? [150, 300, 330] : [33];
+  const count = 7 * (ends.at(-1) ?? 0);
+  const numbered = `select (n + 6) / 7, n, '' from generate_series(1, ${count}) n order by random()`;
+  await administer(remote.url, `insert into parcels ${numbered}`);
+  for (const end of ends) {
+    await poll(id);
+    await eventually(`number ${end}`, async () => (await seen(id)) === String(end));
+  }
+  // Together longer than an answer may be.
+  const long = `select n, n, repeat('x', 240000) from generate_series(${count + 1}, ${count + 60}) n`;
+  await administer(remote.url, `insert into parcels ${long}`);
+  await poll(id);
+  await eventually("the long rows", async () => (await seen(id)) === String(count + 60));
+  const text = "select inputs::text as inputs from runs where ran_by_id = $1 order by created_at";
+  const started = async (): Promise<number[][] | undefined> => {
+    const runs = await query(text, id);
+    if (runs.length < count + 60) return undefined;
+    return runs.map((each) => /(\d+) (\d+)/.exec(String(each["inputs"]))?.slice(1).map(Number) ?? []);
+  };
+  const found = await eventually("their runs", started, LENGTH.timeout);
+  const ordered = (column: number): number[] => found.map((each) => each[column] ?? 0).toSorted((a, b) => a - b);
+  expect(found.map(([number]) => number)).toEqual(ordered(0));
+  expect(ordered(1)).toEqual(Array.from({ length: count + 60 }, (_, index) => index + 1));
+});
+
 it("says why it sees nothing, and starts with the first row of a table that was empty", async () => {
   await administer(remote.url, 'create table "my shop".visits (at timestamptz)');
   const refused = await mine.secret.post("/v2/triggers", await wanted({ table: "my shop.visits" }));
@@ -104,7 +144,7 @@ it("says why it sees nothing, and starts with the first row of a table that was 
 });
 
 it("needs a connection of its provider", async () => {
-  const others = await openTenant();
+  const others = await openTenant(service);
   const theirs = { ...(await wanted({})), project_id: await others.deploy(echo()) };
   expect(places(await others.secret.post("/v2/triggers", theirs))).toEqual([["body", "config", "connection_id"]]);
   const { body: mail } = await mine.secret.post("/v2/connections", {
