@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Answer } from "../../support/client.ts";
 import { edges, flow, node } from "../../support/flows.ts";
+import { startHttpTarget } from "../../support/http-target.ts";
+import type { HttpTarget } from "../../support/http-target.ts";
 import { startMcpServer } from "../../support/mcp-server.ts";
 import type { McpTestServer } from "../../support/mcp-server.ts";
 import { openTenant } from "../tenant.ts";
@@ -13,6 +15,7 @@ const TOKEN = "planted-token-77b0ac";
 let mine: ApiTenant;
 let open: McpTestServer;
 let closed: McpTestServer;
+let tokens: HttpTarget;
 beforeAll(async () => {
   open = await startMcpServer();
   closed = await startMcpServer({
@@ -22,9 +25,10 @@ beforeAll(async () => {
       url?.includes(`key=${TOKEN}`) === true ||
       headers["x-mcp-key"] === TOKEN,
   });
+  tokens = await startHttpTarget();
   mine = await openTenant();
 });
-afterAll(() => Promise.all([open?.close(), closed?.close()]));
+afterAll(() => Promise.all([open?.close(), closed?.close(), tokens?.close()]));
 
 async function imported(members: Record<string, unknown>): Promise<Answer> {
   const answer = await mine.secret.post(PATH, members);
@@ -133,6 +137,54 @@ describe("importing an MCP server", () => {
       expect(dry.body.rendered_request).toMatchObject({ method: "POST", body: { params: { name: "set" } } });
       expect(JSON.stringify([body, dry.body])).not.toContain(TOKEN);
     }
+  });
+
+  it("takes OAuth client credentials: a token serves many sessions, and a new one is fetched once on a 401", async () => {
+    let issued = 0;
+    tokens.on("/token", (_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ access_token: `${TOKEN}-${++issued}`, expires_in: 3600 }));
+    });
+    let current = `${TOKEN}-1`;
+    let former = { token: "none", requests: 0 };
+    const server = await startMcpServer({
+      json: true,
+      allow({ headers: { authorization } }) {
+        if (authorization === `Bearer ${current}`) return true;
+        return authorization === `Bearer ${former.token}` && former.requests-- > 0;
+      },
+    });
+    const provider_id = "oauth-tools";
+    const credential = { token_url: `${tokens.url}/token`, client_id: "c", client_secret: "planted-secret-9f0d" };
+    const connection = { scheme: "oauth2_client_credentials", credential };
+    const { body } = await imported({ mcp: { url: server.url }, provider_id, connection });
+    const { connection_id } = body;
+    const add = async (): Promise<Answer["body"]> =>
+      (await run(provider_id, "add", { inputs: { a: 2, b: 3 }, connection_id })).body;
+    for (let n = 0; n < 2; n += 1) expect((await add()).outputs.text).toBe("It is 5");
+    expect(issued).toBe(1);
+    // The server takes the old token no more, from the second request of a session on.
+    former = { token: current, requests: 1 };
+    current = `${TOKEN}-2`;
+    const renewed = await add();
+    expect([renewed.outputs.text, issued]).toEqual(["It is 5", 2]);
+    expect(server.calls).toEqual(["add", "add", "add"]);
+    // Nor the new one: asked for once, and the connection says what is wrong.
+    current = "none";
+    const before = server.requests.length;
+    const { error } = await add();
+    expect([error.upstream_status, issued, server.requests.length - before]).toEqual([401, 3, 2]);
+    const { body: stored } = await mine.secret.get(`/v2/connections/${connection_id}`);
+    expect([stored.scheme, stored.status]).toEqual(["oauth2_client_credentials", "error"]);
+    expect(JSON.stringify([body, renewed, error, stored])).not.toContain("planted");
+    const bad = { ...connection, credential: { ...credential, token_url: `${tokens.url}/status?code=400` } };
+    const refused = await mine.secret.post(PATH, {
+      mcp: { url: server.url },
+      provider_id: "no-token",
+      connection: bad,
+    });
+    expect([refused.status, places(refused)]).toEqual([422, [["body", "connection"]]]);
+    await server.close();
   });
 
   it("refuses what is no MCP server, and addresses that nobody may ask", async () => {
