@@ -114,7 +114,7 @@ const executeAction = createExecuteAction({
   checkInputs: createInputCheck(evaluation),
   http: createHttpAction({ guardedFetch, version: VERSION }),
   executors: {
-    mcp: createMcpAction({ mcp }),
+    mcp: createMcpAction({ db, mcp }),
     millrace: createMillraceActions({
       db,
       blobs,

@@ -4,12 +4,15 @@ import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
 import { ActionRefused } from "../../src/domain/providers/action.ts";
 import { textOf } from "../../src/domain/providers/connection.ts";
 import { unstorableText } from "../../src/domain/storable.ts";
+import { DEPTH } from "../../src/domain/runs/tool-protocol.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { maskJson } from "../../src/platform/logging/mask-json.ts";
 import { createMaskValues } from "../../src/platform/logging/mask-values.ts";
 import { MASK } from "../../src/platform/logging/redaction.ts";
 import type { McpClient, ToolProgress, ToolResult } from "../../src/platform/mcp/mcp-client.ts";
 import { sendAuthorized } from "../../src/services/providers/send-authorized.ts";
+import { depthOfRun } from "../../src/services/triggers/chain.ts";
+import type { Database } from "../../src/stores/db.ts";
 import { shown } from "../nodes/http-request.ts";
 import type { ActionCall, ActionExecutor } from "./action-call.ts";
 
@@ -18,9 +21,15 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
 
 /** Carries out actions that are tools of MCP servers. */
-export function createMcpAction({ mcp }: { readonly mcp: Pick<McpClient, "callTool"> }): ActionExecutor {
+export function createMcpAction({
+  db,
+  mcp,
+}: {
+  readonly db: Database;
+  readonly mcp: Pick<McpClient, "callTool">;
+}): ActionExecutor {
   return async (call) => {
-    const { action, inputs, connection, dry_run, signal, begin } = call;
+    const { org_id, action, inputs, connection, dry_run, idempotency_key, signal, begin } = call;
     if (action.tool === undefined) throw new Error(`${action.action_id} is not a tool`);
     // A credential goes to the server that it was stored for, whatever the provider says by now.
     const url = textOf(connection?.credential ?? {}, "base_url") || action.tool.url;
@@ -28,7 +37,9 @@ export function createMcpAction({ mcp }: { readonly mcp: Pick<McpClient, "callTo
     const rendered = (): Json => renderedRequest(url, params, call);
     if (dry_run) return { outputs: null, rendered_request: rendered() };
     const server = { url, send: sendAuthorized(connection), signal, limits: LIMITS };
-    const result = await mcp.callTool(server, params, { begin, onProgress: beat });
+    // The server may be our own, and the tool the flow that calls it.
+    const _meta = { [DEPTH]: await depthOfRun(db, org_id, idempotency_key.slice(0, 36)) };
+    const result = await mcp.callTool(server, { ...params, _meta }, { begin, onProgress: beat });
     const text = textsOf(result);
     if (result.isError) throw new ActionRefused("upstream", text || "The tool failed and does not say why.");
     const outputs: JsonObject = {

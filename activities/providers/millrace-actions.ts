@@ -3,8 +3,7 @@ import type { Json } from "../../src/domain/json.ts";
 import { derivedId } from "../../src/domain/knowledge/ingest.ts";
 import { ActionRefused, asText } from "../../src/domain/providers/action.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
-import { MAX_TRIGGER_DEPTH } from "../../src/domain/triggers/trigger.ts";
-import { mayStart } from "../../src/services/triggers/chain.ts";
+import { mayStart, TOO_MANY_NESTED_RUNS } from "../../src/services/triggers/chain.ts";
 import { createRun } from "../../src/services/runs/create-run.ts";
 import type { CreateRunDeps } from "../../src/services/runs/create-run.ts";
 import { requireInputs } from "../../src/services/runs/run-inputs.ts";
@@ -42,10 +41,8 @@ async function startRun(deps: MillraceDeps, { org_id, inputs, idempotency_key }:
   // Tried again, it is the run that was started before.
   const startedBy = idempotency_key.slice(0, 36);
   const run_id = derivedId(startedBy, idempotency_key);
-  if (!(await mayStart(deps.db, org_id, startedBy, run_id))) {
-    const message = `More than ${MAX_TRIGGER_DEPTH} runs would have started each other: this one was not started`;
-    throw new NodeFailure("too_many_nested_runs", `${message}. Does a flow start itself?`);
-  }
+  if (!(await mayStart(deps.db, org_id, startedBy, run_id)))
+    throw new NodeFailure("too_many_nested_runs", TOO_MANY_NESTED_RUNS);
   const flow = await deps.flows.get(org_id, asText(inputs["project_id"]), -1);
   const given = requireInputs(deps.maxInputBytes, flow.plan, inputs["inputs"] ?? {});
   const run = await createRun(deps, {

@@ -7,6 +7,7 @@ import type { RpcId } from "../../domain/runs/tool-protocol.ts";
 import { isSettled } from "../../domain/runs/run.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { FlowTools } from "../../services/projects/flow-tools.ts";
+import { mayStart, TOO_MANY_NESTED_RUNS } from "../../services/triggers/chain.ts";
 import { requireRun } from "../../services/runs/require-run.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
@@ -24,6 +25,8 @@ export interface ToolCall {
   readonly id: RpcId;
   readonly name: string;
   readonly arguments: JsonObject;
+  /** How many runs have started each other up to the caller; null where no run calls. */
+  readonly depth: number | null;
   /** What notifications of progress are to carry. */
   readonly progressToken: string | number | undefined;
   readonly principal: Principal;
@@ -50,13 +53,15 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
   const callFlow = createFlowCall(deps, services);
 
   async function begin(call: ToolCall): Promise<RunRow | { readonly result: JsonObject }> {
-    const { principal, wanted, run_id, repeated } = call;
+    const { principal, wanted, depth, run_id, repeated } = call;
     const { org_id } = principal;
     if (call.name === GET_RUN) return knownRun(call);
     const flow_id = await tools.find(org_id, wanted, call.name);
     if (flow_id === null) throw new RpcRefused(INVALID_PARAMS, `Unknown tool: ${call.name.slice(0, 100)}`);
     const body = flowBody.safeParse(call.arguments);
     if (!body.success) return { result: refusedResult("user_id: a text is expected") };
+    if (depth !== null && !(await mayStart(db, org_id, depth, run_id)))
+      return { result: refusedResult(TOO_MANY_NESTED_RUNS) };
     try {
       const params = { org_id, flow_id };
       return await callFlow({ params, query: { version: -1 }, body: body.data, principal, run_id, repeated });

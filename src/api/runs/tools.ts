@@ -8,6 +8,7 @@ import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import {
   agreedVersion,
+  DEPTH,
   INVALID_PARAMS,
   MCP_VERSIONS,
   METHOD_NOT_FOUND,
@@ -191,12 +192,15 @@ function accepts(header: string | undefined): boolean {
   return header?.toLowerCase().includes(EVENT_STREAM) === true;
 }
 
-function readCall(params: JsonObject): Pick<ToolCall, "name" | "arguments" | "progressToken"> {
+function readCall(params: JsonObject): Pick<ToolCall, "name" | "arguments" | "depth" | "progressToken"> {
   const { name, arguments: given = {}, _meta } = params;
   if (typeof name !== "string") throw new RpcRefused(INVALID_PARAMS, "params.name: a text is expected");
   if (typeof given !== "object" || given === null || Array.isArray(given))
     throw new RpcRefused(INVALID_PARAMS, "params.arguments: an object is expected");
-  const token = typeof _meta === "object" && _meta !== null ? (_meta as JsonObject)["progressToken"] : undefined;
+  const meta = typeof _meta === "object" && _meta !== null && !Array.isArray(_meta) ? (_meta as JsonObject) : {};
+  const { progressToken: token, [DEPTH]: depth = null } = meta;
+  if (depth !== null && !(Number.isSafeInteger(depth) && Number(depth) >= 0))
+    throw new RpcRefused(INVALID_PARAMS, `params._meta["${DEPTH}"]: a whole number is expected`);
   const progressToken = typeof token === "string" || typeof token === "number" ? token : undefined;
-  return { name, arguments: given as JsonObject, progressToken };
+  return { name, arguments: given as JsonObject, depth: depth === null ? null : Number(depth), progressToken };
 }

@@ -12,6 +12,9 @@ export function agreedVersion(wanted: Json | undefined): string {
 export const METHOD_NOT_FOUND = -32_601;
 export const INVALID_PARAMS = -32_602;
 
+/** The member of a call's `_meta` that says how many runs have started each other up to the caller, where that is a run. */
+export const DEPTH = "millrace/depth";
+
 export type RpcId = string | number;
 
 export type RpcAnswer =

@@ -51,7 +51,7 @@ export interface McpClient {
   /** `begin` is awaited right before the call. */
   callTool(
     server: McpServer,
-    call: { readonly name: string; readonly arguments: JsonObject },
+    call: { readonly name: string; readonly arguments: JsonObject; readonly _meta: JsonObject },
     hooks: { readonly begin: () => Promise<void>; readonly onProgress: (progress: ToolProgress) => void },
   ): Promise<ToolResult>;
   /** Begins a session and ends it again. */

@@ -255,4 +255,27 @@ describe("a tool", () => {
     const { body } = await mine.secret.post("/v2/runs", { project_id, inputs: { "in-0": "41" }, mode: "sync" });
     expect(body).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "It is 42 (42)" } });
   });
+
+  it("that runs the flow that calls it ends where too many have called each other", async () => {
+    const whole = (between: string[], ...nodes: ReturnType<typeof node>[]) =>
+      flow({ nodes: [node("in-0", "input"), ...nodes, node("out-0", "output")], edges: edges(...between) });
+    const loop = await mine.deploy(whole(["in-0 > out-0"]));
+    const connection = { credential: { token: mine.secretKey } };
+    const { body } = await imported({
+      mcp: { url: `${mine.target.url}/mcp?flow_id=${loop}` },
+      provider_id: "ourselves",
+      connection,
+    });
+    const { connection_id } = body;
+    const [action_id] = body.import.added.filter((id: string) => id !== "millrace_get_run");
+    const config = { provider_id: "ourselves", action_id, connection_id, inputs: { "in-0": "again" } };
+    const itself = whole(["in-0 > act-0", "act-0 > out-0"], node("act-0", "action", config));
+    expect((await mine.secret.post(`/v2/projects/${loop}/versions`, { flow: itself })).status).toBe(201);
+    const inputs = { "in-0": "first" };
+    const { body: first } = await mine.secret.post("/v2/runs", { project_id: loop, inputs, mode: "sync" });
+    expect(first).toMatchObject({ state: "FAILED", error: { code: "action_refused" } });
+    const { body: all } = await mine.secret.get("/v2/runs", { query: { project_id: loop } });
+    expect(all.data).toHaveLength(9);
+    expect(all.data[0].error.message).toContain("More than 8 runs");
+  });
 });

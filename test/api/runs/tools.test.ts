@@ -223,6 +223,18 @@ describe("POST /mcp as HTTP", () => {
     expect(runOf(second.body.result).run_id).toBe(runOf(first.body.result).run_id);
   });
 
+  it("runs nothing for a caller that too many runs have led to", async () => {
+    const from = async (depth: unknown) =>
+      (await mine.secret.post("/mcp", { ...call, params: { ...call.params, _meta: { "millrace/depth": depth } } }))
+        .body;
+    expect((await from(7)).result).toMatchObject({ isError: false });
+    expect((await from(8)).result).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining("More than 8 runs") }],
+    });
+    for (const depth of ["7", -1, 1.5]) expect((await from(depth)).error.code).toBe(-32_602);
+  });
+
   it("refuses who may not, and what is no message", async () => {
     expect((await mine.public.post("/mcp", list)).status).toBe(403);
     expect((await (await mine.user("viewer")).post("/mcp", list)).status).toBe(403);
