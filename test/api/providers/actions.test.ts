@@ -235,6 +235,37 @@ describe("running an action", () => {
     expect([issued, upstream.hits("/api/x")]).toEqual([2, 3]);
   });
 
+  it("uses no token that has ended, and none of a credential that was replaced (oauth2)", async () => {
+    let life = 0.001;
+    upstream.on("/token", (request, response) => {
+      const [, pair = ""] = (request.headers["authorization"] ?? "").split(" ");
+      const token = `${atob(pair).replace(":", "-")}-${upstream.hits("/token")}`;
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ access_token: token, expires_in: life }));
+    });
+    const credential = {
+      base_url: upstream.url,
+      token_url: `${upstream.url}/token`,
+      client_id: "c",
+      client_secret: "one",
+    };
+    const connection_id = await connect({ provider_id: "http", scheme: "oauth2_client_credentials", credential });
+    const tokens = async (): Promise<unknown> => {
+      const before = upstream.requests.length;
+      for (let n = 0; n < 2; n++) await outcome("http/get", { inputs: { url: "/echo" }, connection_id });
+      const sent = upstream.requests.slice(before).filter(({ url }) => url === "/echo");
+      return sent.map(({ headers }) => headers["authorization"]);
+    };
+    const issued = upstream.hits("/token");
+    expect(await tokens()).toEqual([`Bearer c-one-${issued + 1}`, `Bearer c-one-${issued + 2}`]);
+    life = 3600;
+    expect(await tokens()).toEqual([`Bearer c-one-${issued + 3}`, `Bearer c-one-${issued + 3}`]);
+    const replaced = { ...credential, client_secret: "two" };
+    await mine.secret.patch(`/v2/connections/${connection_id}`, { credential: replaced });
+    const last = upstream.hits("/token");
+    expect(await tokens()).toEqual([`Bearer c-two-${last}`, `Bearer c-two-${last}`]);
+  });
+
   it("keeps the status of its connection up", async () => {
     const credential = { base_url: upstream.url, token: TOKEN };
     const connection_id = await connect({ provider_id: "http", scheme: "bearer", credential });

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadConfig } from "../../../src/config.ts";
+import type { Credential } from "../../../src/domain/providers/connection.ts";
+import { createGuardedSockets } from "../../../src/platform/fetch/guarded-sockets.ts";
+import type { ResolvedConnection } from "../../../src/services/providers/resolve-connection.ts";
+import { pollTrigger } from "../../../src/services/triggers/poll.ts";
+import type { PollDeps } from "../../../src/services/triggers/poll.ts";
 import { connectTemporal } from "../../../src/temporal/connection.ts";
 import { triggerScheduleId } from "../../../src/temporal/ids.ts";
 import { administer, cloneDatabase } from "../../support/database.ts";
@@ -17,6 +22,7 @@ let service: OwnService | undefined;
 let mine: ApiTenant;
 let remote: Awaited<ReturnType<typeof cloneDatabase>>;
 let temporal: Awaited<ReturnType<typeof connectTemporal>>;
+let credential: Credential;
 let connection_id: string;
 beforeAll(async () => {
   if (LONG) service = await startService();
@@ -25,7 +31,7 @@ beforeAll(async () => {
   temporal = await connectTemporal(loadConfig({ DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporalAddress }));
   const { hostname, port, username, password, pathname } = new URL(remote.url);
   const own = { host: hostname, port: Number(port), database: pathname.slice(1), username, tls: "off" };
-  const credential = { ...own, password: decodeURIComponent(password) || "none" };
+  credential = { ...own, password: decodeURIComponent(password) || "none" };
   const { body } = await mine.secret.post("/v2/connections", { name: "db", provider_id: "postgres", credential });
   connection_id = body.connection_id;
   await administer(remote.url, 'create schema "my shop"');
@@ -141,6 +147,32 @@ it("says why it sees nothing, and starts with the first row of a table that was 
     async () => (await mine.secret.get(`/v2/triggers/${id}`)).body.last_error ?? undefined,
   );
   expect(error).toContain("42P01");
+});
+
+it("keeps nothing of a table that it watches no more when the rows come", async () => {
+  await administer(remote.url, "create table former (id int8)");
+  await administer(remote.url, "create table present (id int8)");
+  await administer(remote.url, "insert into former values (100)");
+  const id = await create({ table: "former" });
+  const connection = {
+    provider: { provider_id: "postgres" },
+    credential,
+    secrets: [],
+    accepted: async () => undefined,
+    rejected: async () => undefined,
+  } as unknown as ResolvedConnection;
+  // Between the look at the trigger and the look at the table.
+  const resolve = async (): Promise<ResolvedConnection> => {
+    const config = { connection_id, table: "present" };
+    expect((await mine.secret.patch(`/v2/triggers/${id}`, { config })).status).toBe(200);
+    return connection;
+  };
+  await mine.withDatabase(async (db) => {
+    const sockets = createGuardedSockets({ allow: ["loopback"] });
+    const deps = { db, sockets, connections: { resolve } } as unknown as PollDeps;
+    await pollTrigger(deps, mine.org_id, id, new AbortController().signal);
+  });
+  expect(await seen(id)).toBeUndefined();
 });
 
 it("needs a connection of its provider", async () => {

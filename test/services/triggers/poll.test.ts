@@ -1,6 +1,8 @@
+import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createGuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
 import { createGuardedSockets } from "../../../src/platform/fetch/guarded-sockets.ts";
+import { queueFirings } from "../../../src/stores/triggers/firings.ts";
 import { pollTrigger } from "../../../src/services/triggers/poll.ts";
 import { loadConfig } from "../../../src/config.ts";
 import { connectTemporal } from "../../../src/temporal/connection.ts";
@@ -96,6 +98,29 @@ it("says why it sees nothing, and forgets what it saw when it is to look elsewhe
   answer = { status: 200, body: JSON.stringify({ a: 2 }) };
   await poll(id);
   expect(await firings(id)).toEqual([]);
+});
+
+it("keeps nothing of an address that it watches no more when the answer comes", async () => {
+  const id = await create({ url: `${target.url}/moved` });
+  target.on("/moved", async (_, response) => {
+    const { status } = await tenant.secret.patch(`/v2/triggers/${id}`, { config: { url: `${target.url}/else` } });
+    response.writeHead(status).end("old");
+  });
+  answer = { status: 200, body: "new" };
+  await poll(id);
+  await poll(id);
+  expect(target.requests.slice(-2).map(({ url }) => url)).toEqual(["/moved", "/else"]);
+  expect(await firings(id)).toEqual([]);
+});
+
+it("starts none of the runs that wait when it is disabled", async () => {
+  const id = await create({});
+  await tenant.secret.patch(`/v2/triggers/${id}`, { enabled: false });
+  const run_id = uuidv7();
+  const firing = { run_id, org_id: tenant.org_id, trigger_id: id, key: "k", depth: 0, payload: { value: 1 } };
+  await tenant.withDatabase((db) => db.org(tenant.org_id, (connection) => queueFirings(connection, [firing])));
+  await eventually("nothing that waits", async () => (await firings(id)).length === 0);
+  expect((await tenant.secret.get(`/v2/runs/${run_id}`)).status).toBe(404);
 });
 
 it("is asked by a schedule of Temporal's", async () => {
