@@ -335,9 +335,8 @@ export async function listExperimentRows(
   const bound = beyond === null ? (ascending ? -1 : 2_147_483_647) : Number(beyond);
   const [compare, order] = ascending ? [">", "asc"] : ["<", "desc"];
   return db.query<ShownRow & Record<string, unknown>>(
-    {
-      name: `list_experiment_rows_${order}`,
-      text: `select x.place, x.row_id, r.external_id, x.repetition, x.run_id, x.state, x.error, x.latency_ms, x.cost_usd, x.tokens,
+    // Planned anew each time: a plan of when an installation's first experiment began reads all scores for each row.
+    `select x.place, x.row_id, r.external_id, x.repetition, x.run_id, x.state, x.error, x.latency_ms, x.cost_usd, x.tokens,
           r.inputs, r.expected_outputs, u.outputs, ${scoresOf("x")} as scores,
           case when b.experiment_id is null then null else jsonb_build_object('run_id', b.run_id, 'scores', ${scoresOf("b")}) end as baseline
         from experiment_rows x join experiments e using (experiment_id)
@@ -348,7 +347,6 @@ export async function listExperimentRows(
         where x.org_id = current_org() and x.experiment_id = $1::uuid and ($2::text is null or x.state = $2)
           and ($3::uuid is null or x.row_id = $3) and x.place ${compare} $4::int
         order by x.place ${order} limit $5::int`,
-    },
     [experimentId, search.state, search.row_id, bound, limit],
   );
 }
