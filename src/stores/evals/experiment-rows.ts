@@ -227,6 +227,9 @@ export async function countRows(
   };
 }
 
+// The statements below are planned anew each time (they have no name): by a plan of when an installation's first experiment began,
+// all scores would be read for each row, until the tables are analysed.
+
 /** What an evaluator's version says of the rows of an experiment. */
 export type Summary = Omit<EvaluatorStatus, "ci95" | "baseline" | "pass_rate" | "name"> & {
   readonly passes: number;
@@ -237,9 +240,7 @@ export type Summary = Omit<EvaluatorStatus, "ci95" | "baseline" | "pass_rate" | 
 /** Summaries of an experiment's scores, an evaluator's version each. */
 export async function summarise(db: Db, experimentId: string): Promise<Summary[]> {
   return db.query<Summary & Record<string, unknown>>(
-    {
-      name: "summarise_experiment",
-      text: `select s.evaluator_id, s.evaluator_version, count(s.number) as n, avg(s.number) as mean,
+    `select s.evaluator_id, s.evaluator_version, count(s.number) as n, avg(s.number) as mean,
           percentile_cont(0.5) within group (order by s.number) as median, stddev_samp(s.number) as stddev,
           count(*) filter (where s.error is not null) as errors, count(*) filter (where s.passed) as passes,
           count(s.passed) as judged, coalesce(sum((s.usage->>'cost_usd')::float8), 0) as judge_cost_usd
@@ -248,7 +249,6 @@ export async function summarise(db: Db, experimentId: string): Promise<Summary[]
         join lateral jsonb_to_recordset(e.evaluators) p(evaluator_id uuid, version int)
           on p.evaluator_id = s.evaluator_id and p.version = s.evaluator_version
         where x.org_id = current_org() and x.experiment_id = $1::uuid group by 1, 2`,
-    },
     [experimentId],
   );
 }
@@ -270,9 +270,7 @@ const SAME = 1e-9;
 /** Compares the same rows in the same repetition, where both were scored by the same version. */
 export async function compareRows(db: Db, experimentId: string, baselineId: string): Promise<Difference[]> {
   return db.query<Difference & Record<string, unknown>>(
-    {
-      name: "compare_experiments",
-      text: `select s.evaluator_id, count(*) as n, avg(s.number - b.number) as diff, stddev_samp(s.number - b.number) as stddev,
+    `select s.evaluator_id, count(*) as n, avg(s.number - b.number) as diff, stddev_samp(s.number - b.number) as stddev,
           count(*) filter (where s.number - b.number > ${SAME}) as higher, count(*) filter (where s.number - b.number < -${SAME}) as lower,
           count(*) filter (where abs(s.number - b.number) <= ${SAME}) as same
         from experiment_rows x
@@ -281,7 +279,6 @@ export async function compareRows(db: Db, experimentId: string, baselineId: stri
         join scores b on b.run_id = y.run_id and b.evaluator_id = s.evaluator_id and b.evaluator_version = s.evaluator_version
           and b.source = 'evaluator' and b.number is not null
         where x.org_id = current_org() and y.org_id = current_org() and x.experiment_id = $1::uuid group by 1`,
-    },
     [experimentId, baselineId],
   );
 }
@@ -335,7 +332,6 @@ export async function listExperimentRows(
   const bound = beyond === null ? (ascending ? -1 : 2_147_483_647) : Number(beyond);
   const [compare, order] = ascending ? [">", "asc"] : ["<", "desc"];
   return db.query<ShownRow & Record<string, unknown>>(
-    // Planned anew each time: a plan of when an installation's first experiment began reads all scores for each row.
     `select x.place, x.row_id, r.external_id, x.repetition, x.run_id, x.state, x.error, x.latency_ms, x.cost_usd, x.tokens,
           r.inputs, r.expected_outputs, u.outputs, ${scoresOf("x")} as scores,
           case when b.experiment_id is null then null else jsonb_build_object('run_id', b.run_id, 'scores', ${scoresOf("b")}) end as baseline
