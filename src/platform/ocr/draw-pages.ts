@@ -1,7 +1,7 @@
 import "./canvas-environment.ts";
 import { createCanvas } from "@napi-rs/canvas";
 import type { PDFPageProxy } from "pdfjs-dist/legacy/build/pdf.mjs";
-import { openPdf } from "../parsing/pdf-open.ts";
+import { isOutOfMemory, openPdf, outOfMemory } from "../parsing/pdf-open.ts";
 
 /** A grey picture, in the form that Tesseract reads without decoding (PGM). */
 export interface DrawnPage {
@@ -16,12 +16,18 @@ const DOTS_PER_INCH = 200;
 /** Of a picture's longer side: A4 has 2339. Larger pages are drawn with less dots per inch. */
 const MAX_SIDE = 3500;
 
-/** Draws pages of a PDF, one at a time. Throws DocumentError for a file that is none. */
+/** Draws pages of a PDF, one at a time. Throws DocumentError for a file that is none, and for a page that needs more memory than there is. */
 export async function* drawPages(bytes: Uint8Array, pages: readonly number[]): AsyncGenerator<DrawnPage> {
   const pdf = await openPdf(bytes, { draws: true });
   for (const page of pages) {
-    yield { page, image: await draw(await pdf.getPage(page)).catch(() => null) };
+    yield { page, image: await draw(await pdf.getPage(page)).catch(nullUnlessOutOfMemory) };
   }
+}
+
+/** A page that is broken leaves the others as they are; one that takes all memory is not one without text. */
+function nullUnlessOutOfMemory(error: unknown): null {
+  if (isOutOfMemory(error)) throw outOfMemory();
+  return null;
 }
 
 async function draw(page: PDFPageProxy): Promise<Buffer> {
