@@ -43,8 +43,13 @@ export async function withTemporal<T>(address: string, work: (client: Client) =>
 
 /** The history of a run's workflow and of all that it has started, slices and sub-flows. */
 export async function historiesOf(client: Client, runId: string): Promise<WorkflowHistory[]> {
+  return historiesFrom(client, runWorkflowId(runId));
+}
+
+/** The history of a workflow and of all that it has started. */
+export async function historiesFrom(client: Client, workflowId: string): Promise<WorkflowHistory[]> {
   const found: WorkflowHistory[] = [];
-  const open = [runWorkflowId(runId)];
+  const open = [workflowId];
   for (let id = open.pop(); id !== undefined; id = open.pop()) {
     const history = await client.workflow.getHandle(id).fetchHistory();
     found.push({ workflowId: id, history });

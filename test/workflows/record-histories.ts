@@ -7,14 +7,21 @@ import type { FlowFile } from "../../src/cli/flow-file.ts";
 import { startModelStub, STUB_MODEL } from "../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../src/dev/model-stub.ts";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
-import { resourceWorkflowId, syncScheduleId, syncWorkflowId } from "../../src/temporal/ids.ts";
+import {
+  monitorScheduleId,
+  resourceWorkflowId,
+  syncScheduleId,
+  syncWorkflowId,
+  triggerScheduleId,
+} from "../../src/temporal/ids.ts";
 import { VERSION } from "../../src/version.ts";
 import { openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
-import { historiesOf, toJson, withTemporal } from "../support/histories.ts";
+import { historiesFrom, historiesOf, toJson, withTemporal } from "../support/histories.ts";
 import type { WorkflowHistory } from "../support/histories.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
+import { startMcpServer } from "../support/mcp-server.ts";
 import { eventually } from "../support/scratch.ts";
 import { service } from "../support/service.ts";
 import { engineScenarios } from "./recorded-scenarios.ts";
@@ -97,6 +104,53 @@ describe("the histories", () => {
     });
   });
 
+  it("of an experiment on imported rows, and of a monitor", async () => {
+    const project_id = await bench.deploy(read("hello"));
+    const { dataset_id } = await made("/v2/evals/datasets", { name: "recorded" });
+    await made(`/v2/evals/datasets/${dataset_id}/imports`, {
+      source: { type: "csv", text: 'name,greeting\nAda,"Hello, Ada!"\nBob,no\n' },
+      mapping: { inputs: { "in-0": "name" }, expected_outputs: { "out-0": "greeting" } },
+    });
+    await keepOf("importDataset");
+    const { evaluator_id } = await made("/v2/evals/evaluators", { name: "same", type: "exact_match" });
+    const evaluator_ids = [evaluator_id];
+    const { experiment_id } = await made("/v2/evals/experiments", { name: "x", project_id, dataset_id, evaluator_ids });
+    await made(`/v2/evals/experiments/${experiment_id}/jobs`, { kind: "run" });
+    await keepOf("runExperiment");
+    const monitor = { name: "recorded", project_id, evaluator_ids, sampling_rate: 1 };
+    await trigger(monitorScheduleId((await made("/v2/evals/monitors", monitor))["monitor_id"] ?? ""));
+    await keepOf("watchMonitor");
+  });
+
+  it("of triggers", async () => {
+    const project_id = await bench.deploy(read("hello"));
+    const inputs = { "in-0": "'Ada'" };
+    const kinds = {
+      runSchedule: { provider_id: "millrace", trigger_id: "schedule", config: { cron: "0 0 1 1 *" } },
+      pollTrigger: {
+        provider_id: "http",
+        trigger_id: "http.changed",
+        config: { url: `${target.url}/text?body=Mills` },
+      },
+    };
+    for (const [type, kind] of Object.entries(kinds)) {
+      await trigger(triggerScheduleId((await made("/v2/triggers", { project_id, inputs, ...kind }))["id"] ?? ""));
+      await keepOf(type);
+    }
+  });
+
+  it("of an action, of an MCP server's tools and of a credential", async () => {
+    await made("/v2/providers/http/actions/get/run", { inputs: { url: `${target.url}/text?body=Mills` } });
+    await keepOf("runAction");
+    const server = await startMcpServer();
+    await made("/v2/providers", { mcp: { url: server.url } });
+    await server.close();
+    await keepOf("importTools");
+    // Of the stand-in for a model.
+    await keepOf("checkConnection");
+    await keepOf("ingestDocument");
+  });
+
   it("of what the engine does besides", async () => {
     for (const { name, definition, inputs, meanwhile } of engineScenarios(target.url)) {
       const flow = typeof definition === "function" ? await definition(bench) : definition;
@@ -118,6 +172,39 @@ async function shardOfDeliveries(): Promise<void> {
     const workflowId = (shard as { workflowId: string }).workflowId;
     const history = await client.workflow.getHandle(workflowId).fetchHistory();
     write("webhook-shard.json", { workflowId, history });
+  });
+}
+
+async function made(path: string, body: object): Promise<Record<string, string>> {
+  const answer = await bench.api.post(path, body);
+  expect([200, 201, 202], JSON.stringify(answer.body)).toContain(answer.status);
+  return answer.body as Record<string, string>;
+}
+
+/** Has Temporal do now what a schedule does at its times. */
+async function trigger(scheduleId: string): Promise<void> {
+  await withTemporal(service().temporalAddress, (client) =>
+    eventually(`${scheduleId} is there`, () =>
+      client.schedule
+        .getHandle(scheduleId)
+        .trigger()
+        .then(() => true)
+        .catch(() => false),
+    ),
+  );
+}
+
+/** Keeps the first workflow of a type that completes, with all that it has started. */
+async function keepOf(type: string): Promise<void> {
+  await withTemporal(service().temporalAddress, async (client) => {
+    const workflowId = await eventually(`a ${type} has completed`, async () => {
+      const query = `WorkflowType = '${type}' and ExecutionStatus = 'Completed'`;
+      for await (const found of client.workflow.list({ query })) return found.workflowId;
+      return undefined;
+    });
+    const histories = await historiesFrom(client, workflowId);
+    for (const [at, history] of histories.entries())
+      write(at === 0 ? `job-${type}.json` : `job-${type}.child-${at}.json`, history);
   });
 }
 

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import * as workflows from "../../workflows/index.ts";
 import { fromJson, replay } from "../support/histories.ts";
 import type { HistoryJson } from "../support/histories.ts";
 
@@ -27,6 +28,17 @@ describe.each(versions)("histories recorded under version %s", (version) => {
     for (const example of examples)
       expect(filesOf(version)).toContain(example.replace(/^(.*)\.json$/, "example-$1-0.json"));
   });
+});
+
+it("the newest histories are of every workflow there is", () => {
+  const version = versions.at(-1) ?? "";
+  const types = filesOf(version).map((file) => {
+    const [first] = read(version, file).events as Array<{
+      workflowExecutionStartedEventAttributes?: { workflowType?: { name?: string } };
+    }>;
+    return first?.workflowExecutionStartedEventAttributes?.workflowType?.name;
+  });
+  expect([...new Set(types)].toSorted()).toEqual(Object.keys(workflows).toSorted());
 });
 
 describe("a history that is not of this code", () => {
