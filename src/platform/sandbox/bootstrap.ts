@@ -55,7 +55,7 @@ export const BOOTSTRAP = `(emit) => {
     }
   };
   return {
-    parse: (json) => parse(json),
+    parse,
     call: async (main, args) => ({ value: await main(args) }),
     stringify: (box) => (box.value === undefined ? "null" : stringify(box.value)),
     describe: (thrown) =>

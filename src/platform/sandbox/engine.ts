@@ -30,6 +30,8 @@ export interface Engine {
   readonly quickjs: QuickJSWASMModule;
   /** From here on it may grow by so many bytes, up to the largest size there is. */
   mayGrow(bytes: number): void;
+  /** Whether it has asked for more than it may have. */
+  isExhausted(): boolean;
 }
 
 const PAGE_BYTES = 64 * 1024;
@@ -42,9 +44,11 @@ export async function createEngine(): Promise<Engine> {
   const memory: { readonly buffer: ArrayBuffer; grow(pages: number): number } = quickjs.getWasmMemory();
   const grow = memory.grow.bind(memory);
   let limit = MAX_BYTES;
+  let exhausted = false;
   // Emscripten asks for more memory by this method alone; where it throws, malloc answers null and QuickJS "out of memory".
   memory.grow = (pages) => {
-    if (memory.buffer.byteLength + pages * PAGE_BYTES > limit) throw new RangeError("The limit of memory is reached");
+    exhausted = memory.buffer.byteLength + pages * PAGE_BYTES > limit;
+    if (exhausted) throw new RangeError("The limit of memory is reached");
     return grow(pages);
   };
   return {
@@ -52,6 +56,7 @@ export async function createEngine(): Promise<Engine> {
     mayGrow(bytes) {
       limit = Math.min(memory.buffer.byteLength + bytes, MAX_BYTES);
     },
+    isExhausted: () => exhausted,
   };
 }
 
@@ -102,7 +107,13 @@ function evaluate(
   const context = runtime.newContext();
   const emitter = context.newFunction("emit", (line) => (emit(context.getString(line)) ? context.true : context.false));
   const kit = unwrap(context, context.callFunction(valueOf(context, BOOTSTRAP, "boot"), context.undefined, emitter));
-  const describe = (thrown: QuickJSHandle): ScriptStop => describeThrown(context, kit, thrown);
+  // Where there is no memory for an error either, QuickJS throws null.
+  const isOutOfMemory = (thrown: QuickJSHandle): boolean =>
+    engine.isExhausted() && context.sameValue(thrown, context.null);
+  const describe = (thrown: QuickJSHandle): ScriptStop =>
+    isOutOfMemory(thrown)
+      ? new ScriptStop({ code: "code_memory", message: outOfMemory() })
+      : describeThrown(context, kit, thrown);
 
   // Before the script, which may replace anything; what arguments take is not the script's doing.
   const given = call(context, kit, "parse", context.newString(args));
