@@ -18,5 +18,10 @@ export interface ActionCall {
   begin(): Promise<void>;
 }
 
+/** The id of the run, or of the single action run, that makes a call: its idempotency key begins with it. */
+export function callerOf({ idempotency_key }: Pick<ActionCall, "idempotency_key">): string {
+  return idempotency_key.slice(0, 36);
+}
+
 /** Carries out actions of a provider. Throws NodeFailure, ActionRefused, and the errors of the guarded fetch. */
 export type ActionExecutor = (call: ActionCall) => Promise<ActionAnswer>;

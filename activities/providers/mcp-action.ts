@@ -14,6 +14,7 @@ import { sendAuthorized } from "../../src/services/providers/send-authorized.ts"
 import { depthOfRun } from "../../src/services/triggers/chain.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { shown } from "../nodes/http-request.ts";
+import { callerOf } from "./action-call.ts";
 import type { ActionCall, ActionExecutor } from "./action-call.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -29,7 +30,7 @@ export function createMcpAction({
   readonly mcp: Pick<McpClient, "callTool">;
 }): ActionExecutor {
   return async (call) => {
-    const { org_id, action, inputs, connection, dry_run, idempotency_key, signal, begin } = call;
+    const { org_id, action, inputs, connection, dry_run, signal, begin } = call;
     if (action.tool === undefined) throw new Error(`${action.action_id} is not a tool`);
     // A credential goes to the server that it was stored for, whatever the provider says by now.
     const url = textOf(connection?.credential ?? {}, "base_url") || action.tool.url;
@@ -38,7 +39,7 @@ export function createMcpAction({
     if (dry_run) return { outputs: null, rendered_request: rendered() };
     const server = { url, send: sendAuthorized(connection), signal, limits: LIMITS };
     // The server may be our own, and the tool the flow that calls it.
-    const _meta = { [DEPTH]: await depthOfRun(db, org_id, idempotency_key.slice(0, 36)) };
+    const _meta = { [DEPTH]: await depthOfRun(db, org_id, callerOf(call)) };
     const result = await mcp.callTool(server, { ...params, _meta }, { begin, onProgress: beat });
     const text = textsOf(result);
     if (result.isError) throw new ActionRefused("upstream", text || "The tool failed and does not say why.");

@@ -11,6 +11,7 @@ import { requireRun } from "../../src/services/runs/require-run.ts";
 import type { FlowCache } from "../../src/services/projects/flow-cache.ts";
 import { loadValue } from "../../src/platform/blobs/blobs.ts";
 import type { QueryKnowledge } from "../nodes/knowledge.ts";
+import { callerOf } from "./action-call.ts";
 import type { ActionCall, ActionExecutor } from "./action-call.ts";
 
 export interface MillraceDeps extends CreateRunDeps {
@@ -37,9 +38,10 @@ export function createMillraceActions(deps: MillraceDeps): ActionExecutor {
   };
 }
 
-async function startRun(deps: MillraceDeps, { org_id, inputs, idempotency_key }: ActionCall): Promise<Json> {
+async function startRun(deps: MillraceDeps, call: ActionCall): Promise<Json> {
+  const { org_id, inputs, idempotency_key } = call;
+  const startedBy = callerOf(call);
   // Tried again, it is the run that was started before.
-  const startedBy = idempotency_key.slice(0, 36);
   const run_id = derivedId(startedBy, idempotency_key);
   if (!(await mayStart(deps.db, org_id, startedBy, run_id)))
     throw new NodeFailure("too_many_nested_runs", TOO_MANY_NESTED_RUNS);

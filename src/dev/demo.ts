@@ -6,7 +6,7 @@ import type { ApiClient } from "../cli/api-client.ts";
 import type { DevState } from "../cli/dev-state.ts";
 import { readState, writeState } from "../cli/dev-state.ts";
 import { deployFlow, findProject, namesIn, readFlowFile, withIds } from "../cli/flow-file.ts";
-import type { FlowFile } from "../cli/flow-file.ts";
+import type { FlowFile, Named } from "../cli/flow-file.ts";
 import { provideKnowledgeBase } from "./example-knowledge.ts";
 import { openUploadFile } from "../cli/upload-file.ts";
 import { hashSecret } from "../platform/secrets/crypto.ts";
@@ -93,17 +93,16 @@ export async function deployExamples(options: ExamplesOptions): Promise<Deployed
 
   const flows = inOrder((await readFlows(join(examples, "flows"))).filter((flow) => !searches(flow)));
   for (const file of flows) {
-    const flow = withIds(file, (name) => saved.state().flows[name]?.project_id ?? name);
+    const flow = withIds(file, (name) => saved.projectOf(name) ?? name);
     sent.push(...(await deployIfChanged(api, saved, flow)));
   }
 
-  const projectOf = (flow: FlowFile): string => saved.state().flows[flow.name]?.project_id ?? "";
   const candidates = flows.map((flow) => ({ flow, node: documentNode(flow), inputs: flow.examples?.[0]?.inputs }));
   const reader = candidates.find(({ node, inputs }) => node !== undefined && typeof inputs?.["user_id"] === "string");
   const first = reader ?? candidates.find(({ inputs }) => inputs !== undefined);
-  const projects = Object.fromEntries(flows.map((flow) => [flow.name, projectOf(flow)]));
+  const projects = projectsOf(flows, saved);
   if (first?.inputs === undefined) return { projects, sent, shown: undefined };
-  const shown = { flow: first.flow, project_id: projectOf(first.flow), inputs: first.inputs };
+  const shown = { flow: first.flow, project_id: saved.projectOf(first.flow.name) ?? "", inputs: first.inputs };
   const user_id = first.inputs["user_id"];
   if (first.node === undefined || typeof user_id !== "string") return { projects, sent, shown };
 
@@ -143,26 +142,25 @@ export async function deploySearchingExamples(
   for (const name of new Set(flows.flatMap((flow) => namesIn(flow, "knowledge_base")))) {
     ids.set(name, await provideKnowledgeBase(api, join(examples, "knowledge", name), name));
   }
-  const sent: string[] = [];
   for (const file of flows) {
-    sent.push(
-      ...(await deployIfChanged(
-        api,
-        saved,
-        withIds(file, (name, kind) =>
-          kind === "project" ? (saved.state().flows[name]?.project_id ?? name) : (ids.get(name) ?? name),
-        ),
-      )),
-    );
+    const idOf = (name: string, kind: Named): string | undefined =>
+      kind === "project" ? saved.projectOf(name) : ids.get(name);
+    const flow = withIds(file, (name, kind) => idOf(name, kind) ?? name);
+    await deployIfChanged(api, saved, flow);
   }
-  const projects = Object.fromEntries(flows.map(({ name }) => [name, saved.state().flows[name]?.project_id ?? ""]));
-  return { projects, flows };
+  return { projects: projectsOf(flows, saved), flows };
+}
+
+function projectsOf(flows: readonly FlowFile[], saved: SavedState): DeployedExamples["projects"] {
+  return Object.fromEntries(flows.map(({ name }) => [name, saved.projectOf(name) ?? ""]));
 }
 
 const searches = (flow: FlowFile): boolean => namesIn(flow, "knowledge_base").length > 0;
 
 interface SavedState {
   state(): ExamplesState;
+  /** The project of an example that has been deployed. */
+  projectOf(name: string): string | undefined;
   save(change: Partial<ExamplesState>): void;
 }
 
@@ -171,6 +169,7 @@ function openState({ org_id, stateFile }: ExamplesOptions): SavedState {
   let state: ExamplesState = last?.org_id === org_id ? last : { org_id, flows: {}, documents: {} };
   return {
     state: () => state,
+    projectOf: (name) => state.flows[name]?.project_id,
     save(change) {
       state = { ...state, ...change };
       writeState(stateFile, state);

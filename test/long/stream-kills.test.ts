@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { isTerminal } from "../../src/domain/runs/run.ts";
+import type { RunState } from "../../src/domain/runs/run.ts";
 import { startModelStub } from "../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../src/dev/model-stub.ts";
-import { framesOf, eventsOf } from "../api/runs/streams.ts";
+import { eventsOf, framesOf } from "../api/runs/streams.ts";
 import { openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
@@ -29,61 +31,62 @@ afterAll(async () => {
   await stub?.close();
 });
 
-/** A reader, and what it has of the text. */
+/** A reader: what it has of the text, and how often it was cut off. */
 interface Reader {
   text: string;
   breaks: number;
 }
 
-/** Follows the stream of an inference to its end; a stream that breaks is asked for again, by the same key. */
-async function followInference(api: TestClient, path: string, key: string, reader: Reader): Promise<string> {
+/** Reads until there is an answer; what breaks off is begun again. */
+async function persist<T>(reader: Reader, read: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
-    try {
-      let shown = "";
-      const headers = { "idempotency-key": key };
-      const response = await api.raw("POST", path, {}, { headers });
-      for await (const line of framesOf(response)) {
-        const frame = JSON.parse(line);
-        const piece = frame.outputs?.["out-0"];
-        if (piece !== undefined) shown = frame.reset === true ? piece : shown + piece;
-        expect(WHOLE.startsWith(shown), shown).toBe(true);
-        reader.text = shown;
-        if (["COMPLETED", "FAILED", "CANCELLED"].includes(frame.state)) return frame.run_id;
-      }
-    } catch (error) {
+    const found = await read().catch((error: unknown) => {
       if (error instanceof Error && error.name === "AssertionError") throw error;
-    }
+      return undefined;
+    });
+    if (found !== undefined) return found;
     reader.breaks += 1;
     await sleep(100);
   }
 }
 
-/** Follows the events of a run to its end; goes on after the last event it has seen. */
-async function followEvents(api: TestClient, runId: string, reader: Reader): Promise<void> {
-  let [last, attempt] = ["", 0];
-  for (;;) {
-    try {
-      const headers = { accept: "text/event-stream", ...(last !== "" && { "last-event-id": last }) };
-      for await (const { id, event, data } of eventsOf(
-        await api.raw("GET", `/v2/runs/${runId}`, undefined, { headers }),
-      )) {
-        if (id !== "") last = id;
-        if (event === "run.finished") return;
-        if (event !== "output.delta") continue;
-        const delta = JSON.parse(data).data;
-        if (delta.attempt > attempt) reader.text = "";
-        attempt = Math.max(attempt, delta.attempt);
-        if (delta.attempt < attempt) continue;
-        expect(delta.offset).toBeLessThanOrEqual(reader.text.length);
-        reader.text += delta.text.slice(reader.text.length - delta.offset);
-        expect(WHOLE.startsWith(reader.text), reader.text).toBe(true);
-      }
-    } catch (error) {
-      if (error instanceof Error && error.name === "AssertionError") throw error;
+/** Follows the stream of an inference to its end; asked for again, by the same key, it begins with all there is. */
+function followInference(api: TestClient, path: string, key: string, reader: Reader): Promise<RunState> {
+  return persist(reader, async () => {
+    let shown = "";
+    const headers = { "idempotency-key": key };
+    for await (const line of framesOf(await api.raw("POST", path, {}, { headers }))) {
+      const frame = JSON.parse(line) as { outputs?: Record<string, string>; reset?: true; state: RunState };
+      const piece = frame.outputs?.["out-0"];
+      if (piece !== undefined) shown = frame.reset === true ? piece : shown + piece;
+      expect(WHOLE.startsWith(shown), shown).toBe(true);
+      reader.text = shown;
+      if (isTerminal(frame.state)) return frame.state;
     }
-    reader.breaks += 1;
-    await sleep(100);
-  }
+    return undefined;
+  });
+}
+
+/** Follows the events of a run to its end; goes on after the last event it has seen. */
+function followEvents(api: TestClient, runId: string, reader: Reader): Promise<"run.finished"> {
+  let [last, attempt] = ["", 0];
+  return persist(reader, async () => {
+    const headers = { accept: "text/event-stream", ...(last !== "" && { "last-event-id": last }) };
+    const response = await api.raw("GET", `/v2/runs/${runId}`, undefined, { headers });
+    for await (const { id, event, data } of eventsOf(response)) {
+      if (id !== "") last = id;
+      if (event === "run.finished") return event;
+      if (event !== "output.delta") continue;
+      const delta = JSON.parse(data).data;
+      if (delta.attempt > attempt) reader.text = "";
+      attempt = Math.max(attempt, delta.attempt);
+      if (delta.attempt < attempt) continue;
+      expect(delta.offset).toBeLessThanOrEqual(reader.text.length);
+      reader.text += delta.text.slice(reader.text.length - delta.offset);
+      expect(WHOLE.startsWith(reader.text), reader.text).toBe(true);
+    }
+    return undefined;
+  });
 }
 
 it("who reads along has the whole text once, whichever process dies under it", async () => {
@@ -104,18 +107,19 @@ it("who reads along has the whole text once, whichever process dies under it", a
   );
   const [first, second] = own.api;
   if (first === undefined || second === undefined) throw new Error("two api processes were asked for");
-  const callers = Array.from({ length: RUNS }, (): Reader => ({ text: "", breaks: 0 }));
-  const watchers = Array.from({ length: RUNS }, (): Reader => ({ text: "", breaks: 0 }));
+  const reader = (): Reader => ({ text: "", breaks: 0 });
+  const callers = Array.from({ length: RUNS }, reader);
   const path = `/inference/v0/stream/${tenant.org_id}/${project}`;
-  const calls = callers.map((reader, n) =>
-    followInference(client({ url: first.url ?? "" }, tenant.publicKey), path, `call-${n}`, reader),
+  const calls = callers.map((each, n) =>
+    followInference(client({ url: first.url ?? "" }, tenant.publicKey), path, `call-${n}`, each),
   );
   const listed = await eventually("all runs are there", async () => {
     const { body } = await tenant.secret.get("/v2/runs", { query: { page_size: 100 } });
     return body.data.length === RUNS ? (body.data as { run_id: string }[]) : undefined;
   });
-  const events = listed.map(({ run_id }, n) =>
-    followEvents(client({ url: second.url ?? "" }, tenant.secretKey), run_id, watchers[n] ?? { text: "", breaks: 0 }),
+  const watchers = listed.map(({ run_id }) => ({ run_id, ...reader() }));
+  const events = watchers.map((each) =>
+    followEvents(client({ url: second.url ?? "" }, tenant.secretKey), each.run_id, each),
   );
 
   const texts = (readers: readonly Reader[]) => readers.filter(({ text }) => text.length > 20).length;

@@ -202,9 +202,7 @@ async function keepOf(type: string): Promise<void> {
       for await (const found of client.workflow.list({ query })) return found.workflowId;
       return undefined;
     });
-    const histories = await historiesFrom(client, workflowId);
-    for (const [at, history] of histories.entries())
-      write(at === 0 ? `job-${type}.json` : `job-${type}.child-${at}.json`, history);
+    writeAll(`job-${type}`, await historiesFrom(client, workflowId));
   });
 }
 
@@ -234,9 +232,12 @@ async function upload(projectId: string, user_id: string): Promise<void> {
   }
 }
 
-/** One file a workflow; the run's own first. */
 async function keep(name: string, runId: string): Promise<void> {
-  const histories = await withTemporal(service().temporalAddress, (client) => historiesOf(client, runId));
+  writeAll(name, await withTemporal(service().temporalAddress, (client) => historiesOf(client, runId)));
+}
+
+/** One file a workflow; that which has started the others first. */
+function writeAll(name: string, histories: readonly WorkflowHistory[]): void {
   for (const [at, history] of histories.entries()) {
     const file = at === 0 ? `${name}.json` : `${name}.child-${at}.json`;
     write(file, history);

@@ -199,8 +199,8 @@ function readCall(params: JsonObject): Pick<ToolCall, "name" | "arguments" | "de
     throw new RpcRefused(INVALID_PARAMS, "params.arguments: an object is expected");
   const meta = typeof _meta === "object" && _meta !== null && !Array.isArray(_meta) ? (_meta as JsonObject) : {};
   const { progressToken: token, [DEPTH]: depth = null } = meta;
-  if (depth !== null && !(Number.isSafeInteger(depth) && Number(depth) >= 0))
+  if (depth !== null && !(typeof depth === "number" && Number.isSafeInteger(depth) && depth >= 0))
     throw new RpcRefused(INVALID_PARAMS, `params._meta["${DEPTH}"]: a whole number is expected`);
   const progressToken = typeof token === "string" || typeof token === "number" ? token : undefined;
-  return { name, arguments: given as JsonObject, depth: depth === null ? null : Number(depth), progressToken };
+  return { name, arguments: given as JsonObject, depth, progressToken };
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startModelStub } from "../../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../../src/dev/model-stub.ts";
 import { flow } from "../../engine/support.ts";
-import { openTenant } from "../tenant.ts";
+import { echo, openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import { eventsOf, framesOf } from "./streams.ts";
 
@@ -112,8 +112,9 @@ describe("what a model writes", () => {
       const deltas: Array<{ data: Record<string, unknown>; id: string }> = [];
       const seen: string[] = [];
       for await (const { event, data, id } of eventsOf(response)) {
-        seen.push(`${event} ${JSON.parse(data).data?.path ?? ""}`.trim());
-        if (event === "output.delta") deltas.push({ data: JSON.parse(data).data, id });
+        const { data: told } = JSON.parse(data);
+        seen.push(`${event} ${told?.path ?? ""}`.trim());
+        if (event === "output.delta") deltas.push({ data: told, id });
         if (deltas.length === stopAfter) break;
       }
       gone.abort();
@@ -130,15 +131,7 @@ describe("what a model writes", () => {
   });
 
   it("is shown step by step where the model calls tools", async () => {
-    const greeting = await tenant.deploy(
-      flow(
-        [
-          { id: "in-0", type: "input" },
-          { id: "out-0", type: "output" },
-        ],
-        ["in-0>out-0"],
-      ),
-    );
+    const greeting = await tenant.deploy(echo());
     const called = { id: "call_1", name: "greet", input: { "in-0": "Ada" } };
     server.next(
       { text: ["Let me ", "look. "], pauseMs: PAUSE_MS, tools: [called] },
