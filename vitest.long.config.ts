@@ -23,9 +23,12 @@ export default defineConfig({
             "test/security/schemathesis.test.ts",
           ],
           globalSetup: ["test/support/global-setup.ts"],
+          setupFiles: ["test/support/seed.ts"],
           env: { MILLRACE_TEST: "long" },
           testTimeout: 24 * 60 * 60 * 1000,
           hookTimeout: 120_000,
+          // As in vitest.config.ts.
+          retry: process.env["CI"] === undefined ? 0 : 1,
           expect: { poll: { timeout: 60_000 } },
           maxWorkers: 1,
         },

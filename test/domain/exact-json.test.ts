@@ -26,7 +26,7 @@ describe("numbers of JSON", () => {
         const text = JSON.stringify(["1234567890123456", ...made]);
         expect(parseExactJson(text)).toEqual(JSON.parse(text));
       }),
-      { seed: 1, numRuns: 200 },
+      { numRuns: 200 },
     );
   });
 });

@@ -182,22 +182,22 @@ describe("any text at all", () => {
         soup.map((parts) => parts.join(" ")),
         fails,
       ),
-      { numRuns: 300, seed: 7 },
+      { numRuns: 300 },
     );
     fc.assert(
       fc.property(
         soup.map((parts) => `{{ ${parts.slice(0, 5).join(" ")} }}`),
         fails,
       ),
-      { numRuns: 300, seed: 7 },
+      { numRuns: 300 },
     );
     fc.assert(
       fc.property(
         soup.map((parts) => `{% ${parts.slice(0, 5).join(" ")} %}`),
         fails,
       ),
-      { numRuns: 300, seed: 7 },
+      { numRuns: 300 },
     );
-    fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 40 }), fails), { seed: 7 });
+    fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 40 }), fails));
   });
 });
