@@ -4,7 +4,7 @@ import type { MediaKind } from "../../src/domain/media/media.ts";
 import { BlobNotFound } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
-import { findUpload } from "../../src/services/documents/find-upload.ts";
+import { findUpload, noUpload } from "../../src/services/documents/find-upload.ts";
 import type { UploadReader } from "../../src/services/documents/find-upload.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { fetchFailure, statusFailure } from "./http-response.ts";
@@ -37,11 +37,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export function createLoadMedia({ db, blobs, guardedFetch, version, maxBytes }: MediaDeps): LoadMedia {
   async function uploaded(fileId: string, reader: MediaReader): Promise<Buffer> {
     const file = await findUpload(db, fileId, reader);
-    if (!file) {
-      const where = reader.node_id === undefined ? "this flow" : `node ${reader.node_id} of this flow`;
-      const message = `There is no file ${fileId} that was uploaded to ${where} under this run's user_id.`;
-      throw new NodeFailure("file_not_found", message);
-    }
+    if (!file) throw new NodeFailure("file_not_found", `${noUpload(fileId, reader)}.`);
     if (file.size > maxBytes) {
       const message = `The file has ${file.size} bytes; at most ${maxBytes} are allowed.`;
       throw new NodeFailure("file_too_large", message);

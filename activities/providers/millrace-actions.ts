@@ -46,16 +46,18 @@ async function startRun(deps: MillraceDeps, call: ActionCall): Promise<Json> {
   if (!(await mayStart(deps.db, org_id, startedBy, run_id)))
     throw new NodeFailure("too_many_nested_runs", TOO_MANY_NESTED_RUNS);
   const flow = await deps.flows.get(org_id, asText(inputs["project_id"]), -1);
-  const given = requireInputs(deps.maxInputBytes, flow.plan, inputs["inputs"] ?? {});
+  const { project_id } = flow.project;
+  const user_id = typeof inputs["user_id"] === "string" ? inputs["user_id"] : null;
+  const given = await requireInputs(deps, { org_id, project_id, user_id, plan: flow.plan }, inputs["inputs"] ?? {});
   const run = await createRun(deps, {
     org_id,
     run_id,
-    project_id: flow.project.project_id,
+    project_id,
     version: flow.version,
     plan: flow.plan,
     inputs: given.inputs,
     ignored_inputs: given.ignored,
-    user_id: typeof inputs["user_id"] === "string" ? inputs["user_id"] : null,
+    user_id,
     run_type: "api",
     ran_by_type: "system",
     ran_by_id: null,

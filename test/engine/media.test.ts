@@ -81,9 +81,14 @@ describe("an image node", () => {
       await run(project, { "img2text-0": file.file_id }),
       await run(await deploy("image"), { "img2text-0": file.file_id, user_id: "ada-1" }),
     ];
-    expect(others.map(({ status: code, body }) => [code, body.error.code])).toEqual(
-      others.map(() => [500, "file_not_found"]),
+    const missing = { loc: ["body", "img2text-0"], type: "file_not_found" };
+    expect(others.map(({ status: code, body }) => [code, body.detail])).toEqual(
+      others.map(() => [422, [expect.objectContaining(missing)]]),
     );
+    const asked = { project_id: project, inputs: { "img2text-0": file.file_id }, user_id: "eve-1" };
+    expect((await mine.secret.post("/v2/runs", asked)).body.detail).toEqual([
+      expect.objectContaining({ ...missing, loc: ["body", "inputs", "img2text-0"] }),
+    ]);
     expect((await upload(project, "img2text-0", "a.png", WAV)).status).toBe(415);
     expect((await run(project, { "img2text-0": `${target.url}/echo` })).body.error.code).toBe("unsupported_type");
   });

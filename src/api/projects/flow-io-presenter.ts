@@ -15,7 +15,9 @@ export const flowIoSchema = z
     pauses: z.array(
       z.object({
         node_id: z.string(),
-        path: z.string(),
+        path: z
+          .string()
+          .describe('"approval-0", "map-0/approval-0" within a map, "llm-0/tools" of the calls of an agent.'),
         form: jsonSchema.nullable(),
         actions: z.array(z.object({ id: z.string(), label: z.string().optional() })),
       }),

@@ -54,6 +54,7 @@ export function createFlowCall(
   { config, db }: Pick<ApiDeps, "config" | "db">,
   { flows, runService }: Pick<ApiServices, "flows" | "runService">,
 ): (call: FlowCall) => Promise<RunRow> {
+  const limits = { db, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES };
   return async ({ params, query, body, principal, run_id, repeated, nobodyWaits = false }) => {
     const { org_id } = principal;
     if (params.org_id !== org_id) throw notFound("flow");
@@ -61,17 +62,19 @@ export function createFlowCall(
     const known = repeated ? await db.org(org_id, (connection) => getRun(connection, run_id)) : null;
     if (known) return known;
     const { project, version, plan } = await flows.get(org_id, params.flow_id, query.version);
-    const { inputs, ignored } = requireInputs(config.MILLRACE_INPUT_LIMIT_BYTES, plan, body);
+    const { project_id } = project;
+    const user_id = body.user_id || null;
+    const { inputs, ignored } = await requireInputs(limits, { org_id, project_id, user_id, plan }, body);
     return runService.create(
       {
         org_id,
         run_id,
-        project_id: project.project_id,
+        project_id,
         version,
         plan,
         inputs,
         ignored_inputs: ignored,
-        user_id: body.user_id || null,
+        user_id,
         run_type: "api",
         ...ranBy(principal),
       },

@@ -89,20 +89,24 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       async handler({ body, principal, newId, repeated, signal }) {
         const { org_id } = principal;
         const { project, version, plan } = await flows.get(org_id, flowOf(body), body.version);
-        const { inputs } = requireInputs(config.MILLRACE_INPUT_LIMIT_BYTES, plan, body.inputs, {
-          loc: ["body", "inputs"],
-          reserved: [],
-        });
+        const { project_id } = project;
+        const user_id = body.user_id ?? null;
+        const { inputs } = await requireInputs(
+          { db, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES },
+          { org_id, project_id, user_id, plan },
+          body.inputs,
+          { loc: ["body", "inputs"], reserved: [] },
+        );
         const run_at = requireFuture(body.run_at, repeated);
         const row = await runService.create(
           {
             org_id,
             run_id: newId(),
-            project_id: project.project_id,
+            project_id,
             version,
             plan,
             inputs,
-            user_id: body.user_id ?? null,
+            user_id,
             metadata: body.metadata,
             tags: [...new Set(body.tags)],
             run_type: "api",

@@ -54,14 +54,21 @@ const WHAT = { audio: "a recording", image: "a picture" } as const;
 const DATA_URI = /^data:[^,]{0,200},/i;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
+/** The id of the upload that an input of a recording or a picture names. */
+export function uploadedFile(value: unknown): string | undefined {
+  const text = typeof value === "string" && value.length < 100 ? value.trim() : "";
+  return isUuid(text) ? text.toLowerCase() : undefined;
+}
+
 /** Reads what an input of `kind` was given. Its type is told from its content, not from what a data URI says. */
 export function readMedia(
   kind: MediaKind,
   value: string,
   { maxBytes, types = MEDIA_TYPES[kind] }: { readonly maxBytes: number; readonly types?: readonly string[] },
 ): MediaSource | MediaFault {
+  const file_id = uploadedFile(value);
+  if (file_id !== undefined) return { file_id };
   const text = value.trim();
-  if (isUuid(text)) return { file_id: text.toLowerCase() };
   if (/^https?:/i.test(text.slice(0, 10))) {
     if (kind === "image" && isWebAddress(text)) return { url: text };
     const msg = kind === "image" ? "Give a whole web address" : "Recordings are given as base64, or uploaded before";

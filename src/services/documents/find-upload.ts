@@ -10,6 +10,12 @@ export interface UploadReader {
   readonly node_id?: string;
 }
 
+/** What to say where there is none. */
+export function noUpload(fileId: string, { node_id }: Pick<UploadReader, "node_id">): string {
+  const where = node_id === undefined ? "this flow" : `node ${node_id} of this flow`;
+  return `There is no file ${fileId} that was uploaded to ${where} under this run's user_id`;
+}
+
 /** An upload that the reader may see; null where there is none. */
 export async function findUpload(
   db: Database,

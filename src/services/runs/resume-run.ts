@@ -58,7 +58,16 @@ export async function resumeRun(
   if (!reuse)
     throw invalid(["body", "from"], `Version ${version} of the flow has no node ${request.from} at its top level`);
   const given = await inputsOf(blobs, run, plan, request);
-  const { inputs } = requireInputs(maxInputBytes, plan, given, { loc: ["body", "inputs"], reserved: [] });
+  const { org_id, project_id, user_id } = run;
+  const { inputs } = await requireInputs(
+    { db, maxInputBytes },
+    { org_id, project_id, user_id, plan, reused: reuse },
+    given,
+    {
+      loc: ["body", "inputs"],
+      reserved: [],
+    },
+  );
   return runService.create(
     {
       org_id: run.org_id,

@@ -41,7 +41,8 @@ export async function startTriggeredRun(
   try {
     const { project, version, plan } = await deps.flows.get(org_id, project_id, -1);
     const given = await inputsOf(deps, trigger, runId, payload);
-    const { inputs } = requireInputs(deps.maxInputBytes, plan, given, { loc: ["inputs"], reserved: [] });
+    const asked = { org_id, project_id, user_id: null, plan };
+    const { inputs } = await requireInputs(deps, asked, given, { loc: ["inputs"], reserved: [] });
     return await createRun(deps, {
       org_id,
       run_id: runId,

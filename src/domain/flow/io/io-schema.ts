@@ -28,9 +28,9 @@ export interface FlowIo {
   readonly examples: readonly FlowExample[];
 }
 
-export interface PausePoint extends PauseShape {
+export interface PausePoint extends Omit<PauseShape, "below"> {
   readonly node_id: string;
-  /** Path of the node: "approval-0", or "map-0/approval-0" inside a map. */
+  /** Path of the node: "approval-0", "map-0/approval-0" inside a map, "llm-0/tools" of a model's calls that a person decides. */
   readonly path: string;
 }
 
@@ -149,7 +149,9 @@ function pausesOf({ nodes }: FlowGraph, prefix: string): PausePoint[] {
     const spec = NODE_SPECS[node.type];
     if (spec.nested) return pausesOf(node.config?.["flow"] as FlowGraph, `${path}/`);
     const pause = spec.io.pause?.(configOf(node));
-    return pause ? [{ node_id: node.id, path, ...pause }] : [];
+    if (!pause) return [];
+    const { below, form, actions } = pause;
+    return [{ node_id: node.id, path: below ? `${path}/${below}` : path, form, actions }];
   });
 }
 

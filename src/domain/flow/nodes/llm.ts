@@ -83,6 +83,10 @@ export const llmSpec: NodeSpec<LlmConfig> = {
       },
       required: ["text", "json", "tool_calls", "usage", "finish_reason", "citations"],
     }),
+    pause: ({ tools = [] }) =>
+      tools.some(({ approval }) => approval)
+        ? { below: "tools", form: null, actions: [{ id: "approve" }, { id: "reject" }] }
+        : undefined,
   },
 };
 

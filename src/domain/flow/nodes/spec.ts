@@ -15,6 +15,8 @@ export interface Expression {
 
 /** What a pause asks for, as clients need it to render a page. */
 export interface PauseShape {
+  /** What of the node pauses, where it is not the node itself. */
+  readonly below?: "tools";
   readonly form: JsonObject | null;
   readonly actions: ReadonlyArray<{ readonly id: string; readonly label?: string | undefined }>;
 }
@@ -83,7 +85,7 @@ export interface NodeIo<Config = NodeConfig> {
   output(config: Config): JsonObject;
   /** The input a run may pass; `required` says whether it must. */
   input?(config: Config, limits: Pick<FlowLimits, "max_input_bytes">): { schema: JsonObject; required: boolean };
-  pause?(config: Config): PauseShape;
+  pause?(config: Config): PauseShape | undefined;
 }
 
 /** The policy of kinds whose failures are deterministic. */

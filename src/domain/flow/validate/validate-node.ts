@@ -154,7 +154,7 @@ function reportFaults(
   for (const { path: place, ...fault } of spec.faults?.(config, limits) ?? []) {
     problems.add({ code: "invalid_config", path: [...path, "config", ...place], node_id, ...fault });
   }
-  const form = spec.io.pause?.(config).form;
+  const form = spec.io.pause?.(config)?.form;
   if (!form) return;
   const checked = checkForm(form);
   if (!checked.ok)

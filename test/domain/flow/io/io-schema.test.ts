@@ -200,6 +200,19 @@ describe("pauses", () => {
       { node_id: "ok", path: "map-0/ok", form: null, actions: [{ id: "yes", label: "Yes" }] },
     ]);
   });
+
+  it("are those of an agent too, whose calls a person decides", () => {
+    const tool = { type: "action", provider_id: "http", action_id: "request" };
+    const asking = (tools: readonly object[]) =>
+      flow({
+        nodes: [node("llm-0", "llm", { prompt: "x", tools }), node("out-0", "output")],
+        edges: edges("llm-0 > out-0"),
+      });
+    expect(describing(asking([tool])).pauses).toEqual([]);
+    expect(describing(asking([{ ...tool, approval: true }])).pauses).toEqual([
+      { node_id: "llm-0", path: "llm-0/tools", form: null, actions: [{ id: "approve" }, { id: "reject" }] },
+    ]);
+  });
 });
 
 describe("the description", () => {
