@@ -1,5 +1,5 @@
 import { Worker } from "@temporalio/worker";
-import type { InjectedSinks, NativeConnection } from "@temporalio/worker";
+import type { InjectedSinks, NativeConnection, WorkerOptions } from "@temporalio/worker";
 import { readFile } from "node:fs/promises";
 import type { Config } from "../config.ts";
 import type { RecordSinks } from "../domain/runs/record-sinks.ts";
@@ -12,6 +12,17 @@ const withHeartbeats = {
   maxHeartbeatThrottleInterval: "2 seconds",
   defaultHeartbeatThrottleInterval: "2 seconds",
 } as const;
+
+/**
+ * How many polls for work a worker has open: as many as the server has work for. By default it is ten, and of those for
+ * steps of workflows only two ask for runs that are new, which is a limit of some 45 starts a second.
+ */
+const POLLS = {
+  type: "autoscaling",
+  minimum: 2,
+  initial: 10,
+  maximum: 100,
+} satisfies WorkerOptions["workflowTaskPollerBehavior"];
 
 /** Workflows, their steps and activities that a worker of documents or of background jobs has in memory at once. */
 const MAX_CACHED_JOBS = 100;
@@ -123,6 +134,8 @@ function common(config: Config, connection: NativeConnection) {
   return {
     connection,
     namespace: config.TEMPORAL_NAMESPACE,
+    workflowTaskPollerBehavior: POLLS,
+    activityTaskPollerBehavior: POLLS,
     shutdownGraceTime: config.MILLRACE_SHUTDOWN_GRACE_MS,
     shutdownForceTime: config.MILLRACE_SHUTDOWN_GRACE_MS + 5000,
   };

@@ -231,7 +231,8 @@ update runs set
   event_seq = runs.event_seq + (select count(*) from events),
   updated_at = clock_timestamp(),
   check_at = clock_timestamp() + make_interval(secs => $14::float8 / 1000)
-from moved where runs.run_id = moved.run_id
+-- By its id itself: planned on a small table, a join would read every run of the organisation, and go on so as they grow.
+from moved where runs.run_id = $1::uuid
 returning moved.state as old_state, runs.state, runs.project_id,
   (1000 * extract(epoch from clock_timestamp() - greatest(runs.created_at, runs.run_at)))::float8 as latency_ms,
   array(select path from put_nodes) as changed_nodes`;
