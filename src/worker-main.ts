@@ -37,6 +37,7 @@ import { createHealthServer } from "./platform/health-server.ts";
 import { createMcpClient } from "./platform/mcp/mcp-client.ts";
 import { openProcess } from "./open-process.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
+import { startKeepingStatistics } from "./services/system/keep-statistics.ts";
 import { startHousekeeping } from "./services/housekeeping.ts";
 import { createScorer } from "./services/evals/scorer.ts";
 import { runLimits } from "./services/runs/create-run.ts";
@@ -328,6 +329,8 @@ const housekeeping = startHousekeeping(db, blobs, {
   onError: (err) => logger.warn({ err }, "housekeeping"),
 });
 shutdown.add("housekeeping", () => housekeeping.close());
+const statistics = startKeepingStatistics(db, (err) => logger.warn({ err }, "statistics of tables"));
+shutdown.add("statistics", () => statistics.close());
 const knowledgeHousekeeping = startKnowledgeHousekeeping(db, blobs, (err) => logger.warn({ err }, "knowledge bases"));
 shutdown.add("knowledge bases", () => knowledgeHousekeeping.close());
 const unindexed = startIngestSweeper({ db, resources }, recoveryMs, (err) =>

@@ -65,13 +65,13 @@ export async function openRows(
   return db.query<OpenRow & Record<string, unknown>>(
     {
       name: "open_experiment_rows",
-      text: `select x.place, x.row_id, x.repetition, x.attempt, x.run_id, r.inputs from experiment_rows x
+      text: `select x.place, x.row_id, x.repetition, x.attempt, x.run_id, r.inputs
+        from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid and place > $2::int
+          and place % $3::int = $4::int and (state in ('pending', 'running') or not scored) order by place limit $5::int) x
         join experiments e using (experiment_id)
         join eval_dataset_rows r on r.row_id = x.row_id and r.dataset_id = e.dataset_id and r.from_version <= e.dataset_version
           and (r.to_version is null or r.to_version > e.dataset_version)
-        where x.org_id = current_org() and x.experiment_id = $1::uuid and x.place > $2::int and x.place % $3::int = $4::int
-          and (x.state in ('pending', 'running') or not x.scored)
-        order by x.place limit $5::int`,
+        order by x.place`,
     },
     [experimentId, after, lanes, lane, limit],
   );
@@ -87,9 +87,10 @@ export async function assignRuns(
     {
       name: "assign_experiment_runs",
       text: `update experiment_rows x set run_id = a.run_id, state = 'running' from jsonb_to_recordset($2::jsonb) a(place int, run_id uuid)
-        where x.org_id = current_org() and x.experiment_id = $1::uuid and x.place = a.place and x.run_id is null`,
+        where x.org_id = current_org() and x.experiment_id = $1::uuid and x.place = a.place and x.place = any ($3::int[])
+          and x.run_id is null`,
     },
-    [experimentId, jsonb(runs)],
+    [experimentId, jsonb(runs), runs.map(({ place }) => place)],
   );
 }
 
@@ -111,10 +112,11 @@ export async function endRows(db: Db, experimentId: string, ends: readonly RowEn
       text: `update experiment_rows x set state = e.state, error = nullif(e.error, 'null'::jsonb), latency_ms = e.latency_ms,
           cost_usd = e.cost_usd, tokens = e.tokens, scored = true
         from jsonb_to_recordset($2::jsonb) e(place int, state text, error jsonb, latency_ms float8, cost_usd float8, tokens bigint)
-        where x.org_id = current_org() and x.experiment_id = $1::uuid and x.place = e.place and not x.scored
+        where x.org_id = current_org() and x.experiment_id = $1::uuid and x.place = e.place and x.place = any ($3::int[])
+          and not x.scored
         returning x.cost_usd`,
     },
-    [experimentId, jsonb(ends)],
+    [experimentId, jsonb(ends), ends.map(({ place }) => place)],
   );
   return rows.reduce((sum, row) => sum + (row.cost_usd ?? 0), 0);
 }
@@ -160,13 +162,14 @@ export async function ranRows(
       text: `select x.place, x.run_id, r.expected_outputs, r.metadata, u.state as run_state, u.state_reason, u.error,
           extract(epoch from u.finished_at - coalesce(u.started_at, u.created_at)) * 1000 as latency_ms,
           (u.usage->>'cost_usd')::float8 as cost_usd, (u.usage->>'total_tokens')::bigint as tokens
-        from experiment_rows x join experiments e using (experiment_id)
+        from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid
+          and ${places === null ? "place > $2::int and state in ('completed', 'failed')" : "place = any ($2::int[])"}
+          order by place limit $3::int) x
+        join experiments e using (experiment_id)
         join eval_dataset_rows r on r.row_id = x.row_id and r.dataset_id = e.dataset_id and r.from_version <= e.dataset_version
           and (r.to_version is null or r.to_version > e.dataset_version)
         join runs u on u.run_id = x.run_id
-        where x.org_id = current_org() and x.experiment_id = $1::uuid
-          and ${places === null ? "x.place > $2::int and x.state in ('completed', 'failed')" : "x.place = any ($2::int[])"}
-        order by x.place limit $3::int`,
+        order by x.place`,
     },
     [experimentId, places ?? page.after, page.limit],
   );
@@ -227,8 +230,10 @@ export async function countRows(
   };
 }
 
-// The statements below are planned anew each time (they have no name): by a plan of when an installation's first experiment began,
-// all scores would be read for each row, until the tables are analysed.
+// An experiment's pages and batches are taken before anything is joined to them: what they cost does not grow with its rows,
+// whatever Postgres knows of the tables. The sums below are planned anew each time (they have no name), and look up the scores
+// of a row by its run (offset 0 keeps Postgres from the other order): by another plan all rows would be read for each score,
+// until the tables are analysed.
 
 /** What an evaluator's version says of the rows of an experiment. */
 export type Summary = Omit<EvaluatorStatus, "ci95" | "baseline" | "pass_rate" | "name"> & {
@@ -244,7 +249,8 @@ export async function summarise(db: Db, experimentId: string): Promise<Summary[]
           percentile_cont(0.5) within group (order by s.number) as median, stddev_samp(s.number) as stddev,
           count(*) filter (where s.error is not null) as errors, count(*) filter (where s.passed) as passes,
           count(s.passed) as judged, coalesce(sum((s.usage->>'cost_usd')::float8), 0) as judge_cost_usd
-        from experiment_rows x join scores s on s.run_id = x.run_id and s.source = 'evaluator'
+        from experiment_rows x
+        cross join lateral (select * from scores where run_id = x.run_id and source = 'evaluator' offset 0) s
         join experiments e on e.experiment_id = x.experiment_id
         join lateral jsonb_to_recordset(e.evaluators) p(evaluator_id uuid, version int)
           on p.evaluator_id = s.evaluator_id and p.version = s.evaluator_version
@@ -275,9 +281,9 @@ export async function compareRows(db: Db, experimentId: string, baselineId: stri
           count(*) filter (where abs(s.number - b.number) <= ${SAME}) as same
         from experiment_rows x
         join experiment_rows y on y.experiment_id = $2::uuid and y.row_id = x.row_id and y.repetition = x.repetition
-        join scores s on s.run_id = x.run_id and s.source = 'evaluator' and s.number is not null
-        join scores b on b.run_id = y.run_id and b.evaluator_id = s.evaluator_id and b.evaluator_version = s.evaluator_version
-          and b.source = 'evaluator' and b.number is not null
+        cross join lateral (select * from scores where run_id = x.run_id and source = 'evaluator' and number is not null offset 0) s
+        cross join lateral (select * from scores where run_id = y.run_id and evaluator_id = s.evaluator_id
+          and evaluator_version = s.evaluator_version and source = 'evaluator' and number is not null offset 0) b
         where x.org_id = current_org() and y.org_id = current_org() and x.experiment_id = $1::uuid group by 1`,
     [experimentId, baselineId],
   );
@@ -335,14 +341,15 @@ export async function listExperimentRows(
     `select x.place, x.row_id, r.external_id, x.repetition, x.run_id, x.state, x.error, x.latency_ms, x.cost_usd, x.tokens,
           r.inputs, r.expected_outputs, u.outputs, ${scoresOf("x")} as scores,
           case when b.experiment_id is null then null else jsonb_build_object('run_id', b.run_id, 'scores', ${scoresOf("b")}) end as baseline
-        from experiment_rows x join experiments e using (experiment_id)
+        from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid
+          and ($2::text is null or state = $2) and ($3::uuid is null or row_id = $3) and place ${compare} $4::int
+          order by place ${order} limit $5::int) x
+        join experiments e using (experiment_id)
         join eval_dataset_rows r on r.row_id = x.row_id and r.dataset_id = e.dataset_id and r.from_version <= e.dataset_version
           and (r.to_version is null or r.to_version > e.dataset_version)
         left join runs u on u.run_id = x.run_id
         left join experiment_rows b on b.experiment_id = e.baseline_experiment_id and b.row_id = x.row_id and b.repetition = x.repetition
-        where x.org_id = current_org() and x.experiment_id = $1::uuid and ($2::text is null or x.state = $2)
-          and ($3::uuid is null or x.row_id = $3) and x.place ${compare} $4::int
-        order by x.place ${order} limit $5::int`,
+        order by x.place ${order}`,
     [experimentId, search.state, search.row_id, bound, limit],
   );
 }
