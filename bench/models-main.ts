@@ -56,6 +56,7 @@ try {
   };
   const project = await stage.deploy(api, flow);
   await overhead(api, project);
+  await underWay(api, project);
   await readers(api, project);
   await memory(api, project);
   if (!quick) writeFileSync(join(PACKAGE_ROOT, "bench", "models.md"), `${report.join("\n")}\n`);
@@ -113,7 +114,9 @@ async function timed(send: () => Promise<Response>, mark: string): Promise<Timin
 
 async function overhead(api: Process, project: string): Promise<void> {
   say("## An `llm` node beside the direct call\n");
-  say("| at once | call | first text p50 | p95 | whole p50 | p95 |\n| --- | --- | --- | --- | --- | --- |");
+  say(
+    "| at once, begun together | call | first text p50 | p95 | whole p50 | p95 |\n| --- | --- | --- | --- | --- | --- |",
+  );
   for (let i = 0; i < 5; i += 1) await throughFlow(api, project);
   for (const concurrency of [1, 50]) {
     const seen: Record<"direct" | "flow", Timing[]> = { direct: [], flow: [] };
@@ -136,6 +139,38 @@ async function overhead(api: Process, project: string): Promise<void> {
       (median(seen.flow.map((t) => t[what])) - median(seen.direct.map((t) => t[what]))).toFixed(0);
     say(`| ${concurrency} | added at p50 | ${added("first")} ms |  | ${added("whole")} ms |  |`);
   }
+}
+
+/** As many streams under way as there are callers, each of which begins the next when one has ended. */
+async function underWay(api: Process, project: string): Promise<void> {
+  const callers = 50;
+  const seconds = 5;
+  stub.answer(() => ({ text: Array.from({ length: seconds * 20 }, (_, at) => `word${at} `), pauseMs: 50 }));
+  const measure = async (call: () => Promise<Timing>): Promise<Timing[]> => {
+    const all = await Promise.all(
+      Array.from({ length: callers }, async (_, caller) => {
+        // They come evenly, as from people who do not know of each other.
+        await delay((caller * seconds * 1000) / callers);
+        const own: Timing[] = [];
+        for (let round = 0; round < (quick ? 1 : 4); round += 1) own.push(await call());
+        // Until everybody was there, there were fewer.
+        return own.slice(quick ? 0 : 1);
+      }),
+    );
+    return all.flat();
+  };
+  const seen = { direct: await measure(direct), flow: await measure(() => throughFlow(api, project)) };
+  stub.answer(() => paced);
+  for (const [name, timings] of Object.entries(seen)) {
+    const first = timings.map((timing) => timing.first);
+    say(
+      `| ${callers} streams of ${seconds} s under way | ${name} | ${median(first).toFixed(0)} ms | ${quantile(first, 0.95).toFixed(0)} ms |  |  |`,
+    );
+  }
+  const firsts = (timings: readonly Timing[]): number => median(timings.map(({ first }) => first));
+  say(
+    `| ${callers} streams of ${seconds} s under way | added at p50 | ${(firsts(seen.flow) - firsts(seen.direct)).toFixed(0)} ms |  |  |  |`,
+  );
 }
 
 async function readers(api: Process, project: string): Promise<void> {
