@@ -42,6 +42,7 @@ import { startHousekeeping } from "./services/housekeeping.ts";
 import { createScorer } from "./services/evals/scorer.ts";
 import { runLimits } from "./services/runs/create-run.ts";
 import { startEvalSweeper } from "./services/evals/sweeper.ts";
+import { startDocumentSweeper } from "./services/documents/document-sweeper.ts";
 import { startIngestSweeper } from "./services/knowledge/ingest.ts";
 import { startScheduleSweeper } from "./services/knowledge/schedule.ts";
 import { startSyncSweeper } from "./services/knowledge/sync.ts";
@@ -315,6 +316,10 @@ const sweeper = startSweeper({
   },
 });
 shutdown.add("sweeper", () => sweeper.close());
+const documentSweeper = startDocumentSweeper({ db, starter: runStarter }, config.MILLRACE_SWEEP_INTERVAL_MS, (err) =>
+  logger.warn({ err }, "documents"),
+);
+shutdown.add("documents", () => documentSweeper.close());
 // These find only what a process that died has left behind, so they look less often than at runs.
 const recoveryMs = 3 * config.MILLRACE_SWEEP_INTERVAL_MS;
 const actionSweeper = startActionSweeper({ db, providerJobs }, recoveryMs, (err) =>

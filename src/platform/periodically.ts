@@ -93,7 +93,7 @@ export function periodicallyEach<T>(
 export async function eachInTurn<T>(
   items: readonly T[],
   work: (item: T) => Promise<unknown>,
-  { isClosed, onError }: { readonly isClosed: () => boolean; readonly onError: (error: unknown) => void },
+  { isClosed, onError }: { readonly isClosed: () => boolean; readonly onError: (error: unknown, item: T) => void },
 ): Promise<void> {
   let failures = 0;
   for (const item of items) {
@@ -104,7 +104,7 @@ export async function eachInTurn<T>(
     } catch (error) {
       failures += 1;
       if (failures === MAX_FAILURES) throw error;
-      onError(error);
+      onError(error, item);
     }
   }
 }

@@ -11,7 +11,8 @@ export interface Schedule {
   readonly catchup_window_seconds: number;
   readonly jitter_seconds: number;
   readonly paused: boolean;
-  readonly workflow: { readonly type: string; readonly input: object; readonly queue: string };
+  /** `id`: of its workflows, with the scheduled time behind it; that of the schedule unless given. */
+  readonly workflow: { readonly type: string; readonly id?: string; readonly input: object; readonly queue: string };
 }
 
 /** Temporal's Schedules. Every call is idempotent, and answered or given up in seconds. */
@@ -60,7 +61,7 @@ function optionsOf({ id, at, workflow, ...schedule }: Schedule) {
       type: "startWorkflow",
       workflowType: workflow.type,
       // Temporal puts the scheduled time behind it: one time, one workflow.
-      workflowId: id,
+      workflowId: workflow.id ?? id,
       taskQueue: workflow.queue,
       args: [workflow.input],
     },

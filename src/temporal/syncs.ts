@@ -1,10 +1,10 @@
-import { ScheduleAlreadyRunning, ScheduleNotFoundError } from "@temporalio/client";
-import type { Client, ScheduleOptions, ScheduleOptionsStartWorkflowAction } from "@temporalio/client";
+import type { Client } from "@temporalio/client";
 import type { SyncInput } from "../domain/knowledge/sync.ts";
-import type { scheduledSync, syncKnowledgeBase } from "../../workflows/index.ts";
-import { ignoringStarted, inTime, lookAt } from "./calls.ts";
+import type { syncKnowledgeBase } from "../../workflows/index.ts";
+import { ignoringStarted, lookAt } from "./calls.ts";
 import type { WorkflowView } from "./calls.ts";
 import { scheduledSyncWorkflowId, syncScheduleId, syncWorkflowId, taskQueues } from "./ids.ts";
+import { createSchedules } from "./schedules.ts";
 
 /** Starts syncs of knowledge bases, now and by schedules. */
 export interface SyncStarter {
@@ -16,36 +16,11 @@ export interface SyncStarter {
 }
 
 /** A sync that was missed while Temporal was down is made up for within this time. */
-const CATCH_UP = "1 hour";
+const CATCH_UP_SECONDS = 3600;
 
 export function createSyncStarter(client: Client, taskQueuePrefix: string): SyncStarter {
   const { background } = taskQueues(taskQueuePrefix);
-
-  async function put(base: Omit<SyncInput, "sync_id">, cron: string): Promise<void> {
-    const scheduleId = syncScheduleId(base.knowledge_base_id);
-    const action = {
-      type: "startWorkflow" as const,
-      workflowType: "scheduledSync",
-      workflowId: scheduledSyncWorkflowId(base.knowledge_base_id),
-      taskQueue: background,
-      args: [base] as [typeof base],
-    };
-    const options: ScheduleOptions<ScheduleOptionsStartWorkflowAction<typeof scheduledSync>> = {
-      scheduleId,
-      spec: { cronExpressions: [cron] },
-      action,
-      policies: { overlap: "SKIP", catchupWindow: CATCH_UP },
-    };
-    try {
-      await inTime(client.schedule.create(options));
-    } catch (error) {
-      if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-      await inTime(
-        client.schedule.getHandle(scheduleId).update((present) => ({ ...present, spec: options.spec, action })),
-      );
-    }
-  }
-
+  const schedules = createSchedules(client);
   return {
     startSync: (input) =>
       ignoringStarted(
@@ -60,12 +35,18 @@ export function createSyncStarter(client: Client, taskQueuePrefix: string): Sync
       ),
     look: (syncId) => lookAt(client, syncWorkflowId(syncId)),
     async schedule(base, cron) {
-      if (cron !== null) return await put(base, cron);
-      try {
-        await inTime(client.schedule.getHandle(syncScheduleId(base.knowledge_base_id)).delete());
-      } catch (error) {
-        if (!(error instanceof ScheduleNotFoundError)) throw error;
-      }
+      const id = syncScheduleId(base.knowledge_base_id);
+      if (cron === null) return schedules.remove(id);
+      const workflow_id = scheduledSyncWorkflowId(base.knowledge_base_id);
+      await schedules.put({
+        id,
+        at: { cron, time_zone: "UTC" },
+        overlap: "skip",
+        catchup_window_seconds: CATCH_UP_SECONDS,
+        jitter_seconds: 0,
+        paused: false,
+        workflow: { type: "scheduledSync", id: workflow_id, input: base, queue: background },
+      });
     },
   };
 }

@@ -2,13 +2,12 @@ import type { RunError, TerminalState } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import type { PlanCache } from "../projects/plans.ts";
-import { restartIngestion } from "../documents/restart-ingestion.ts";
 import { undeliveredPauses } from "../../stores/runs/pauses.ts";
 import { getRun, takeRunsToCheck } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import { startInput } from "./create-run.ts";
-import { periodically } from "../../platform/periodically.ts";
+import { eachInTurn, periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import type { RunObserver } from "./run-observer.ts";
@@ -33,8 +32,6 @@ export interface SweeperDeps {
 }
 
 const BATCH = 100;
-/** Failures in a row after which a round ends. */
-const MAX_FAILURES = 3;
 /** A signal that a living workflow has not taken after this time was lost (ms). */
 const SIGNAL_AGAIN_MS = 5000;
 
@@ -52,33 +49,21 @@ export function startSweeper(deps: SweeperDeps): Periodic {
 
 async function sweep(deps: SweeperDeps, isClosed: () => boolean): Promise<void> {
   const { db, starter, onSwept, stuckAfterMs } = deps;
-  let inARow = 0;
-  /** One that cannot be mended must not keep the others from it; when none can, Temporal is gone, and the round is over. */
-  async function attempt(runId: string | null, work: () => Promise<void>): Promise<boolean> {
-    try {
-      await work();
-      inARow = 0;
-    } catch (error) {
-      inARow += 1;
-      onSwept("error", runId, error);
-    }
-    return inARow < MAX_FAILURES && !isClosed();
-  }
-
-  for (;;) {
-    const due = await db.system((connection) => takeRunsToCheck(connection, BATCH, stuckAfterMs));
-    for (const run of due) if (!(await attempt(run.run_id, () => look(deps, run)))) return;
-    if (due.length < BATCH) break;
-  }
-  for (const pause of await db.system((connection) => undeliveredPauses(connection, SIGNAL_AGAIN_MS, BATCH))) {
-    const { run_id, workflow_id, pause_id, resolution } = pause;
-    if (!resolution) continue;
-    const signal = async (): Promise<void> => {
-      if (await starter.signalResume(workflow_id, pause_id, resolution)) onSwept("signalled", run_id);
-    };
-    if (!(await attempt(run_id, signal))) return;
-  }
-  await restartIngestion({ db, starter }, (start) => attempt(null, start));
+  const round = {
+    isClosed,
+    onError: (error: unknown, { run_id }: { readonly run_id: string }) => onSwept("error", run_id, error),
+  };
+  let due: readonly RunRow[];
+  do {
+    due = await db.system((connection) => takeRunsToCheck(connection, BATCH, stuckAfterMs));
+    await eachInTurn(due, (run) => look(deps, run), round);
+  } while (due.length === BATCH && !isClosed());
+  const pauses = await db.system((connection) => undeliveredPauses(connection, SIGNAL_AGAIN_MS, BATCH));
+  const signal = async ({ run_id, workflow_id, pause_id, resolution }: (typeof pauses)[number]): Promise<void> => {
+    if (!resolution) return;
+    if (await starter.signalResume(workflow_id, pause_id, resolution)) onSwept("signalled", run_id);
+  };
+  await eachInTurn(pauses, signal, round);
 }
 
 async function look(deps: SweeperDeps, run: RunRow): Promise<void> {

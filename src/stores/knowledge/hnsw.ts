@@ -101,6 +101,8 @@ export async function createHnsw(db: Db, { index_no, dimensions }: HnswCandidate
         where index_no = ${Number(index_no)}`,
       query_timeout: MAX_BUILD_MS,
     });
+    // By what is known of a table that was small, comparing with all vectors is cheaper than the index.
+    await db.query("analyze knowledge_vectors");
   } finally {
     await db.query("reset statement_timeout");
     await db.query("reset maintenance_work_mem");
