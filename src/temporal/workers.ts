@@ -21,7 +21,7 @@ const POLLS = {
   type: "autoscaling",
   minimum: 2,
   initial: 10,
-  maximum: 100,
+  maximum: 50,
 } satisfies WorkerOptions["workflowTaskPollerBehavior"];
 
 /** Workflows, their steps and activities that a worker of documents or of background jobs has in memory at once. */
@@ -51,7 +51,7 @@ export async function createRunWorker(
     activities,
     sinks,
     maxCachedWorkflows: config.MILLRACE_WORKER_CACHED_WORKFLOWS,
-    // Slots are cheap, and one is held by each poller, too: without enough of them starts would not be eager.
+    // Slots are cheap, and each open poll holds one, too: without enough of them starts would not be eager.
     maxConcurrentWorkflowTaskExecutions: 200,
     // What a dead process held is taken over by the others after this time.
     stickyQueueScheduleToStartTimeout: "2 seconds",
