@@ -1,8 +1,10 @@
+import type { ChatRequest } from "../../src/domain/models/chat.ts";
 import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
 import { writesText } from "../../src/domain/flow/plan/streamed-outputs.ts";
 import type { ModelCall, ModelCaller, ModelReply } from "../../src/services/models/call-model.ts";
 import type { TextWriter } from "../../src/services/runs/write-texts.ts";
 import { accountOf } from "./account.ts";
+import { missingAnswer } from "./llm-answer.ts";
 import type { NodeExecution } from "./executor.ts";
 
 export interface AskDeps {
@@ -14,19 +16,25 @@ export interface AskDeps {
 export async function askModel(
   { models, texts }: AskDeps,
   execution: NodeExecution<LlmConfig>,
-  question: Pick<ModelCall, "path" | "step" | "request" | "keep">,
+  question: Pick<ModelCall, "path" | "step" | "keep"> & { readonly request: Omit<ChatRequest, "model"> },
 ): Promise<ModelReply> {
   const { run_id, config } = execution;
   const account = { ...accountOf(execution), run_id, path: question.path };
-  const { step } = question;
+  const { step, keep } = question;
+  const missing = (reply: ModelReply) => missingAnswer(reply, question.request.messages);
   const shown = execution.may_show && writesText("llm", config) ? texts.open({ ...account, step }) : null;
   try {
-    return await models.call({
+    const reply = await models.call({
       ...account,
       ...question,
+      // What is no answer is asked for again, so it is not kept as one.
+      ...(keep && { keep: async (given) => (missing(given) ? async () => undefined : keep(given)) }),
       fallback_models: config.fallback_models,
       ...(shown && { onText: shown.write }),
     });
+    const fault = missing(reply);
+    if (fault) throw fault;
+    return reply;
   } finally {
     await shown?.close();
   }

@@ -3,6 +3,7 @@ import type { Json, JsonObject } from "../../src/domain/json.ts";
 import type { Citation } from "../../src/domain/knowledge/citations.ts";
 import type { ChatMessage } from "../../src/domain/models/chat.ts";
 import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { ModelReply } from "../../src/services/models/call-model.ts";
 
 /** What gives an answer back that breaks the schema. */
@@ -20,6 +21,28 @@ export function requestOf({ temperature, max_tokens, schema }: LlmConfig, messag
     ...(max_tokens === undefined ? {} : { max_tokens }),
     ...(schema === undefined ? {} : { schema: schema as JsonObject }),
   };
+}
+
+/**
+ * Why a reply is no answer: the model has declined, or said nothing; null where it is one. After results of tools there may
+ * be nothing left to say.
+ */
+export function missingAnswer(
+  { text, tool_calls, finish_reason, model }: Pick<ModelReply, "text" | "tool_calls" | "finish_reason" | "model">,
+  messages: readonly ChatMessage[],
+): NodeFailure | null {
+  if (text.trim() !== "" || tool_calls.length > 0) return null;
+  if (finish_reason === "content_filter") {
+    const message = `The model ${model} declined to answer (${finish_reason}).`;
+    return new NodeFailure("model_declined", message, { upstream: true });
+  }
+  if (finish_reason === "length") {
+    const message = `The answer of the model ${model} had reached its greatest length before its text began. Raise max_tokens.`;
+    return new NodeFailure("model_answer_empty", message, { upstream: true });
+  }
+  if (messages.at(-1)?.role === "tool") return null;
+  const message = `The model ${model} answered nothing (${finish_reason}).`;
+  return new NodeFailure("model_answer_empty", message, { upstream: true, retryable: true });
 }
 
 type Read = { readonly json: Json } | { readonly fault: string };

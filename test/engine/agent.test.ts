@@ -172,6 +172,15 @@ describe("a model with tools", () => {
     expect(target.requests.findLast(({ path }) => path === "/broken")?.url).toBe("/broken?tenant=tenant-4711");
   });
 
+  it("may have nothing to say when all is done, but not before", async () => {
+    const order = calls(["town_order", { body: { item: "hat" } }]);
+    stub.next({ text: [] }, order, { text: [] });
+    const run = await bench.run(agent({ tools: [action("order")] }), { "in-0": "A hat, please." });
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "" } });
+    expect(nodesOf(run)["llm-0/steps[0]"]).toMatchObject({ state: "COMPLETED", attempts: 2 });
+    expect(nodesOf(run)["llm-0"]).toMatchObject({ usage: { total_tokens: 3 * total } });
+  });
+
   it("is stopped at its limits", async () => {
     const endless = agent({ tools: [action("weather")], max_steps: 2 });
     const asking = calls(["town_weather", { city: "Rome" }]);

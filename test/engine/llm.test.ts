@@ -108,6 +108,31 @@ describe("a node that asks a model", () => {
     expect(none.body.error.message).toContain("MILLRACE_MODEL_URL");
   });
 
+  it.each(["openai_compatible", "anthropic"])("takes no silence for an answer, over %s", async (provider) => {
+    const config = { connection_id: connections.get(provider) };
+    server.next({ text: [] }, { text: ["on second thought"] });
+    const { body: run } = await ask(config, "x");
+    expect(run.outputs).toEqual({ "out-0": "on second thought" });
+    // Both were paid for.
+    expect(run.metadata.usage.total_tokens).toBe(2 * (COUNTED.input + COUNTED.output));
+    const refusals = [
+      [[{ text: [" "] }, { text: [] }], "model_answer_empty"],
+      [[{ text: [], finish: "length" }], "model_answer_empty"],
+      [[{ text: [], finish: "refusal" }], "model_declined"],
+    ] as const;
+    for (const [replies, code] of refusals) {
+      const before = server.calls.length;
+      server.next(...replies);
+      const { status, body } = await ask(config, "x");
+      expect([status, body.error.code]).toEqual([502, code]);
+      expect(server.calls.length - before).toBe(replies.length);
+    }
+    server.next({ text: ["As far as"], finish: "length" });
+    const cut = await ask(config, "x");
+    expect(cut.body.outputs).toEqual({ "out-0": "As far as" });
+    expect((await nodeOf(cut.body.run_id)).output.finish_reason).toBe("length");
+  });
+
   it("closes the request of a run that is cancelled", async () => {
     server.next({ text: ["a", "b"], pauseMs: 60_000 });
     const before = server.calls.length;
