@@ -4,6 +4,7 @@ import { createNearestSearch } from "../src/platform/vectors/nearest.ts";
 import { buildHnswIndexes } from "../src/services/knowledge/build-hnsw.ts";
 import type { QueryDeps } from "../src/services/knowledge/deps.ts";
 import { queryKnowledgeBase } from "../src/services/knowledge/query.ts";
+import { createLexer } from "../src/services/knowledge/lexer.ts";
 import { createPostingCache } from "../src/services/knowledge/posting-cache.ts";
 import { createVectorCache } from "../src/services/knowledge/vector-cache.ts";
 import type { Database } from "../src/stores/db.ts";
@@ -30,7 +31,7 @@ export async function measureSizes(
     texts.map(() => nearSome(base?.vectors ?? [], random));
   const embedders = { find: async () => ({ embedder: { embed } }) };
   const postings = createPostingCache(database, 2 ** 28);
-  const deps: QueryDeps = { database, embedders, vectors, postings, reranker: null };
+  const deps: QueryDeps = { database, embedders, vectors, postings, lexer: createLexer(database), reranker: null };
   say(
     "| chunks | vectors | strategy | at once | p50 ms | p95 ms | queries/s |\n| --- | --- | --- | --- | --- | --- | --- |",
   );

@@ -5,6 +5,11 @@ import { startChild, tail } from "./processes.ts";
 import type { Part } from "./supervisor.ts";
 
 const START_TIMEOUT_MS = 60_000;
+/**
+ * Half of libuv's threads look up names: with its default of 4, two names whose servers do not answer hold up all others,
+ * `localhost` too, for as long as 20 s. Node reads it when it starts.
+ */
+export const UV_THREADPOOL_SIZE = "32";
 
 export interface ServicePartOptions {
   readonly name: "api" | "worker";
@@ -20,7 +25,12 @@ export interface ServicePartOptions {
 export async function startServicePart(options: ServicePartOptions): Promise<Part> {
   const { name, env, readyUrl, logFile, graceMs } = options;
   const program = join(PACKAGE_ROOT, `dist/src/${name}-main.js`);
-  const child = await startChild({ command: process.execPath, args: ["--enable-source-maps", program], env, logFile });
+  const child = await startChild({
+    command: process.execPath,
+    args: ["--enable-source-maps", program],
+    env: { UV_THREADPOOL_SIZE, ...env },
+    logFile,
+  });
   const problem = await Promise.race([untilReady(readyUrl, () => child.running()), child.ended]);
   if (problem !== undefined) {
     await child.stop("SIGKILL", 0);

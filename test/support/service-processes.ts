@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { claimPort } from "../../src/dev/ports.ts";
 import { identity, startChild, tail } from "../../src/dev/processes.ts";
+import { UV_THREADPOOL_SIZE } from "../../src/dev/service-part.ts";
 import type { Child } from "../../src/dev/processes.ts";
 
 const START_TIMEOUT_MS = 60_000;
@@ -41,6 +42,7 @@ export async function startServiceProcess(
     PATH: process.env["PATH"],
     NODE_ENV: "test",
     HOST: "127.0.0.1",
+    UV_THREADPOOL_SIZE,
     ...(kind === "api" ? { PORT: String(port) } : { MILLRACE_WORKER_PORT: String(port) }),
     ...env,
   };

@@ -45,6 +45,8 @@ export type TextConfiguration =
 // Scripts written without blanks between words.
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+// Of these only the case changes.
+const ASCII = /^\p{ASCII}*$/u;
 const segmenter = new Intl.Segmenter("und", { granularity: "word" });
 
 /** Whether most of a text is in a script without blanks, for which there is no stemming. */
@@ -57,6 +59,7 @@ export function isUnspaced(text: string): boolean {
  * blanks between the words of scripts that have none. Queries go through the same.
  */
 export function wordsText(text: string): string {
+  if (ASCII.test(text) && !text.includes("\u0000")) return text.toLowerCase();
   const plain = text.normalize("NFKC").replaceAll("\u0000", " ").toLowerCase();
   if (!UNSPACED.test(plain)) return plain;
   const words: string[] = [];

@@ -1,6 +1,7 @@
 import type { Embedder } from "../../platform/embeddings/types.ts";
 import type { Reranker } from "../../platform/embeddings/reranker.ts";
 import type { Database } from "../../stores/db.ts";
+import type { Lexer } from "./lexer.ts";
 import type { PostingCache } from "./posting-cache.ts";
 import type { VectorCache } from "./vector-cache.ts";
 
@@ -20,5 +21,6 @@ export interface IndexDeps {
 export interface QueryDeps extends IndexDeps {
   readonly vectors: VectorCache;
   readonly postings: PostingCache;
+  readonly lexer: Lexer;
   readonly reranker: Reranker | null;
 }

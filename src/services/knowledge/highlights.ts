@@ -1,8 +1,7 @@
 import { isUnspaced, wordsText } from "../../domain/knowledge/languages.ts";
 import type { Highlight } from "../../domain/knowledge/query.ts";
-import type { Db } from "../../stores/db.ts";
-import { lexWords } from "../../stores/knowledge/search.ts";
 import type { QueryTerm } from "../../stores/knowledge/search.ts";
+import type { Lexer } from "./lexer.ts";
 
 const WORD = /[\p{L}\p{N}]+(?:['’][\p{L}]+)?/gu;
 /** Highlights of a result at most: beyond that they emphasise nothing. */
@@ -13,7 +12,7 @@ const MAX_HIGHLIGHTS = 200;
  * highlighted is what was found. Only words that begin like a lexeme are asked about: stemming leaves the beginning.
  */
 export async function findHighlights(
-  db: Db,
+  lexer: Lexer,
   terms: readonly QueryTerm[],
   texts: readonly string[],
   languages: readonly string[],
@@ -21,36 +20,43 @@ export async function findHighlights(
   const lexemes = new Set(terms.flatMap((term) => (term.prefix ? [] : term.lexemes)));
   const prefixes = terms.flatMap((term) => (term.prefix ? term.lexemes : []));
   const beginnings = new Set([...lexemes].map((lexeme) => lexeme.slice(0, 2)));
-  const candidates = new Set<string>();
-  for (const text of texts) {
-    for (const [word] of text.matchAll(WORD)) {
-      const plain = wordsText(word);
-      if (beginnings.has(plain.slice(0, 2))) candidates.add(plain);
-    }
-  }
-  const asked = [...candidates];
-  const lexed = asked.length === 0 ? [] : await lexWords(db, asked, languages);
+  const words = texts.map(wordsOf);
+  const asked = [...new Set(words.flat().flatMap(({ plain }) => (beginnings.has(plain.slice(0, 2)) ? [plain] : [])))];
+  const lexed = asked.length === 0 ? [] : await lexer.lex(asked, languages);
   const found = new Set(lexed.filter(({ lexeme }) => lexemes.has(lexeme)).map(({ word }) => asked[word] ?? ""));
-  return texts.map((text) => highlightsOf(text, found, prefixes, lexemes));
+  return words.map((each) => highlightsOf(each, found, prefixes, lexemes));
+}
+
+/** A word of a text, and as it is given to Postgres. */
+interface Word {
+  readonly text: string;
+  readonly plain: string;
+  readonly start: number;
+}
+
+function wordsOf(text: string): Word[] {
+  return Array.from(text.matchAll(WORD), (match) => ({
+    text: match[0],
+    plain: wordsText(match[0]),
+    start: match.index,
+  }));
 }
 
 function highlightsOf(
-  text: string,
+  words: readonly Word[],
   found: ReadonlySet<string>,
   prefixes: readonly string[],
   lexemes: ReadonlySet<string>,
 ): Highlight[] {
   const highlights: Highlight[] = [];
-  for (const match of text.matchAll(WORD)) {
-    const plain = wordsText(match[0]);
-    const end = match.index + match[0].length;
+  for (const { text, plain, start } of words) {
     if (found.has(plain) || prefixes.some((prefix) => plain.startsWith(prefix))) {
-      highlights.push({ start: match.index, end });
-    } else if (isUnspaced(match[0])) {
+      highlights.push({ start, end: start + text.length });
+    } else if (isUnspaced(text)) {
       // A run of several words.
       for (const lexeme of lexemes) {
-        for (let at = match[0].indexOf(lexeme); at !== -1; at = match[0].indexOf(lexeme, at + lexeme.length)) {
-          highlights.push({ start: match.index + at, end: match.index + at + lexeme.length });
+        for (let at = text.indexOf(lexeme); at !== -1; at = text.indexOf(lexeme, at + lexeme.length)) {
+          highlights.push({ start: start + at, end: start + at + lexeme.length });
         }
       }
     }

@@ -10,6 +10,7 @@ import { readOcrData } from "../../platform/ocr/ocr-data.ts";
 import { createNearestSearch } from "../../platform/vectors/nearest.ts";
 import type { Database } from "../../stores/db.ts";
 import type { EmbedderSource, QueryDeps } from "./deps.ts";
+import { createLexer } from "./lexer.ts";
 import { createPostingCache } from "./posting-cache.ts";
 import { createVectorCache } from "./vector-cache.ts";
 
@@ -62,6 +63,7 @@ export function openKnowledge(config: KnowledgeConfig, database: Database): Know
       embedders,
       vectors: createVectorCache({ database, nearest, maxBytes }),
       postings: createPostingCache(database, maxBytes / 4),
+      lexer: createLexer(database),
       reranker,
     },
     defaultModel: async () => ((await local.problem()) === null ? LOCAL_EMBEDDING_MODEL : null),

@@ -18,7 +18,6 @@ import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts
 import {
   countMatched,
   findActiveIndex,
-  lexWords,
   readChunks,
   readPositions,
   restrictChunks,
@@ -36,6 +35,7 @@ import type {
 } from "../../stores/knowledge/search.ts";
 import type { QueryDeps } from "./deps.ts";
 import { findHighlights } from "./highlights.ts";
+import type { Lexer } from "./lexer.ts";
 import type { PlainTerm } from "./posting-cache.ts";
 
 /** What of a knowledge base a query needs. */
@@ -235,7 +235,7 @@ async function rank(
 ): Promise<Rankings> {
   const limits: SearchLimits = { filter, phrases: terms.phrases, excluded: terms.excluded };
   const byKeyword = async (): Promise<Pick<Rankings, "terms" | "keyword">> => {
-    const lexed = await deps.database.search((db) => readTerms(db, terms, index.languages));
+    const lexed = await readTerms(deps.lexer, terms, index.languages);
     if (strategy === "semantic" || lexed.length === 0) return { terms: lexed, keyword: [] };
     const plain = plainTerms(lexed);
     const isLimited = filter !== null || terms.phrases.length > 0 || terms.excluded.length > 0;
@@ -265,7 +265,7 @@ function plainTerms(terms: readonly QueryTerm[]): PlainTerm[] | null {
 }
 
 /** The lexemes of a query's words. What two words have in common counts as often as both. */
-async function readTerms(db: Db, { words }: SearchTerms, languages: readonly string[]): Promise<QueryTerm[]> {
+async function readTerms(lexer: Lexer, { words }: SearchTerms, languages: readonly string[]): Promise<QueryTerm[]> {
   const terms = new Map<string, QueryTerm>();
   const add = (lexemes: readonly string[], prefix: boolean, weight: number): void => {
     const key = JSON.stringify([lexemes, prefix]);
@@ -275,8 +275,7 @@ async function readTerms(db: Db, { words }: SearchTerms, languages: readonly str
   const lexed =
     whole.length === 0 || languages.length === 0
       ? []
-      : await lexWords(
-          db,
+      : await lexer.lex(
           whole.map((word) => word.text),
           languages,
         );
@@ -421,7 +420,7 @@ async function present(
   const terms = found.rankings.flatMap((each) => each.terms);
   const [highlights, beside] = await Promise.all([
     include.includes("highlights") && rows.length > 0
-      ? deps.database.search((db) => findHighlights(db, terms, texts, index.languages))
+      ? findHighlights(deps.lexer, terms, texts, index.languages)
       : null,
     neighbors > 0 ? deps.database.search((db) => readNeighbors(db, orgId, index.index_no, rows, neighbors)) : null,
   ]);

@@ -24,6 +24,10 @@ async function databaseWithPgvector(): ReturnType<typeof testDatabase> {
   await migrate(postgres.url, fileURLToPath(new URL("../../../migrations", import.meta.url)));
   const options = { url: postgres.url, poolSize: 5, applicationName: "test", onError: () => undefined };
   const database = openDatabase(options);
+  // Of so few vectors the planner would compare all.
+  await database.system((db) =>
+    db.query("do $$ begin execute format('alter database %I set enable_sort = off', current_database()); end $$"),
+  );
   return {
     database,
     url: postgres.url,
