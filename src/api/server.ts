@@ -13,12 +13,19 @@ import { renderProblem } from "./http/problem-answer.ts";
 const KEEP_ALIVE_MS = 75_000;
 
 /**
+ * How long an address and headers may be together, in bytes. Node's 16 KiB would refuse lists whose every filter keeps its
+ * bounds: 2,048 characters, each of them twelve bytes once encoded.
+ */
+export const MAX_HEADER_BYTES = 64 * 1024;
+
+/**
  * The API's HTTP server, not yet listening. Node would answer by itself, with nothing but a status and unlogged, what is
  * no proper request: what can be read of it goes to the handler as well, and the rest is answered here.
  */
 export function createApiServer(handler: RequestListener, logger: Logger): Server {
   const answering = new WeakMap<Duplex, Set<ServerResponse>>();
-  const server = createServer({ requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS }, (req, res) => {
+  const options = { requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES };
+  const server = createServer(options, (req, res) => {
     const responses = answering.get(req.socket) ?? new Set();
     answering.set(req.socket, responses.add(res));
     res.once("close", () => responses.delete(res));

@@ -141,6 +141,20 @@ describe("the OpenAPI document", () => {
     }
   });
 
+  it("has no parameters so long that, together, the service cannot read them", async () => {
+    const addresses = [...documented].map(([operation, { parameters }]) => {
+      const texts = parameters.flatMap(({ name, schema }) =>
+        schema !== undefined && "maxLength" in schema
+          ? [[name, "\u{10348}".repeat(Number(schema.maxLength))] as const]
+          : [],
+      );
+      return `${operation.slice(operation.indexOf("/"))}?${new URLSearchParams(Object.fromEntries(texts)).toString()}`;
+    });
+    const [longest = ""] = addresses.toSorted((a, b) => b.length - a.length);
+    expect(longest.length).toBeGreaterThan(16 * 1024);
+    expect(await client(service()).get(longest)).toMatchObject({ status: 401 });
+  });
+
   it("has interface.md's shape of a validation error", () => {
     expect(document.components.schemas).toMatchObject({
       HTTPValidationError: {

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import type { AddressInfo } from "node:net";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createApiServer } from "../../../src/api/server.ts";
+import { MAX_HEADER_BYTES, createApiServer } from "../../../src/api/server.ts";
 import { startInProcess } from "../in-process.ts";
 import type { InProcessApi } from "../in-process.ts";
 
@@ -38,7 +38,7 @@ describe("a malformed request", () => {
     ],
     [
       "has long headers",
-      `GET /healthz HTTP/1.1\r\nHost: a\r\nX-Long: ${"x".repeat(20_000)}\r\n\r\n`,
+      `GET /healthz HTTP/1.1\r\nHost: a\r\nX-Long: ${"x".repeat(MAX_HEADER_BYTES)}\r\n\r\n`,
       431,
       "headers_too_large",
     ],

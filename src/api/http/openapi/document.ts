@@ -19,7 +19,7 @@ API key or an access token. Public keys run flows and upload documents; everythi
 Errors are \`application/problem+json\` with a stable \`code\`; 422 is \`{detail: [{loc, msg, type}]}\` and lists the offending places, a hundred at most.
 Lists answer \`{data, cursor, has_more}\`: pass \`cursor\` on, with \`direction=prev\` to go back. An \`Idempotency-Key\` on a POST
 makes it safe to repeat for 24 hours. A body that is not JSON is a 422 at \`["body"]\`.
-Wherever it is sent, a request that cannot be read is a problem as well: 400, 408, 413 or 431; an expectation other than 100-continue is a 417.`;
+Wherever it is sent, a request that cannot be read is a problem as well: 400, 408 or 413; an expectation other than 100-continue is a 417.`;
 
 /** Generates the OpenAPI 3.1 document of the operations, from the schemas that check their requests and shape their answers. */
 export function openApiDocument(operations: readonly Operation[]): JsonObject {

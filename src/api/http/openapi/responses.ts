@@ -70,9 +70,11 @@ export function responsesOf(operation: Operation, schemas: SchemaComponents, sha
   return responses;
 }
 
+const EVERYWHERE = ["method_not_allowed", "headers_too_large", "internal_error"] as const;
+
 /** The codes an operation answers with: those it names, and those that follow from what it declares. */
 function problemCodes(operation: Operation): ProblemCode[] {
-  const codes = new Set<ProblemCode>(["method_not_allowed", "internal_error", ...(operation.problems ?? [])]);
+  const codes = new Set<ProblemCode>([...EVERYWHERE, ...(operation.problems ?? [])]);
   const add = (condition: unknown, ...more: ProblemCode[]): void => {
     if (condition) for (const code of more) codes.add(code);
   };
