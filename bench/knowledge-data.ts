@@ -26,8 +26,8 @@ export function createRandom(seed: number): () => number {
   };
 }
 
-/** The word of a rank; frequencies follow Zipf's law, as in text. */
-const wordOf = (rank: number): string => `w${rank.toString(36)}x`;
+/** The word of a rank, which begins with any letter; frequencies follow Zipf's law, as in text. */
+const wordOf = (rank: number): string => `${String.fromCharCode(97 + (rank % 26))}${rank.toString(36)}x`;
 const zipf = (random: () => number): number => Math.floor(VOCABULARY ** random()) - 1;
 
 /** A question: five words, frequent and rare ones. The hundred most frequent are left out, as stop words are of real ones. */

@@ -41,7 +41,8 @@ export interface Database {
   orgTransaction<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
   /**
    * Runs `work` as role `millrace_search`, which reads knowledge bases of every organisation and nothing else: each statement
-   * must name the organisation itself. Planned anew each time, because the best plan depends on how frequent the words are.
+   * must name the organisation itself. Unnamed statements are planned anew each time, because the best plan depends on how frequent
+   * the words are.
    */
   search<T>(work: (db: Db) => Promise<T>): Promise<T>;
   /** Runs `work` over all organisations: credentials, sweepers, relays, the command line. Nothing a request names directly. */
@@ -94,11 +95,13 @@ export function openDatabase(options: DatabaseOptions): Database {
     options: `-c statement_timeout=60000 ${planning}`,
     query_timeout: 62_000,
   });
+  // pgvector looks at 200 candidates (recall@10 above 0.98 for 100 000 vectors), and at more until there are enough that may be found.
+  // A server without it takes any name that has a dot.
   const searchPool = new Pool({
     ...common,
     max: options.poolSize,
     options:
-      "-c role=millrace_search -c default_transaction_read_only=on -c statement_timeout=15000 -c plan_cache_mode=force_custom_plan " +
+      "-c hnsw.ef_search=200 -c hnsw.iterative_scan=relaxed_order -c role=millrace_search -c default_transaction_read_only=on -c statement_timeout=15000 -c plan_cache_mode=auto " +
       "-c enable_seqscan=off -c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=32MB",
     query_timeout: 17_000,
   });

@@ -7,9 +7,13 @@ const WORD = /[\p{L}\p{N}]+(?:['’][\p{L}]+)?/gu;
 /** Highlights of a result at most: beyond that they emphasise nothing. */
 const MAX_HIGHLIGHTS = 200;
 
+/** Languages of whose words the stemmer takes the beginning as well. */
+const PREFIXED: ReadonlySet<string> = new Set(["arabic", "indonesian", "irish", "tamil", "yiddish"]);
+
 /**
  * The places of a query's words in texts. A word is one of the query's when Postgres gives both the same lexeme, so what is
- * highlighted is what was found. Only words that begin like a lexeme are asked about: stemming leaves the beginning.
+ * highlighted is what was found. Only words that begin like a lexeme are asked about, where stemming leaves the beginning but for its
+ * accents.
  */
 export async function findHighlights(
   lexer: Lexer,
@@ -19,12 +23,20 @@ export async function findHighlights(
 ): Promise<Highlight[][]> {
   const lexemes = new Set(terms.flatMap((term) => (term.prefix ? [] : term.lexemes)));
   const prefixes = terms.flatMap((term) => (term.prefix ? term.lexemes : []));
-  const beginnings = new Set([...lexemes].map((lexeme) => lexeme.slice(0, 2)));
+  const beginnings = languages.some((language) => PREFIXED.has(language)) ? null : new Set([...lexemes].map(beginning));
   const words = texts.map(wordsOf);
-  const asked = [...new Set(words.flat().flatMap(({ plain }) => (beginnings.has(plain.slice(0, 2)) ? [plain] : [])))];
-  const lexed = asked.length === 0 ? [] : await lexer.lex(asked, languages);
-  const found = new Set(lexed.filter(({ lexeme }) => lexemes.has(lexeme)).map(({ word }) => asked[word] ?? ""));
+  const asked = new Set<string>();
+  for (const each of words)
+    for (const { plain } of each) if (beginnings?.has(beginning(plain)) !== false) asked.add(plain);
+  const lexed = asked.size === 0 ? [] : await lexer.lex([...asked], languages);
+  const found = new Set([...asked].filter((_, at) => lexed[at]?.some(({ lexeme }) => lexemes.has(lexeme))));
   return words.map((each) => highlightsOf(each, found, prefixes, lexemes));
+}
+
+/** The first letter, without its accents. */
+function beginning(word: string): string {
+  const [first = ""] = word;
+  return first < "\u0080" ? first : (first.normalize("NFD")[0] ?? "");
 }
 
 /** A word of a text, and as it is given to Postgres. */

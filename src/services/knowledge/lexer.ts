@@ -2,53 +2,57 @@ import type { Database } from "../../stores/db.ts";
 import { lexWords } from "../../stores/knowledge/search.ts";
 import type { LexedWord } from "../../stores/knowledge/search.ts";
 
+/** Of one word, in all of the languages asked for; empty for a stop word. */
+export type Lexemes = ReadonlyArray<Omit<LexedWord, "word">>;
+
 /** Tells the lexemes of words. */
 export interface Lexer {
-  /** As lexWords. */
-  lex(words: readonly string[], languages: readonly string[]): Promise<LexedWord[]>;
+  /** As lexWords; those of each word at its place. */
+  lex(words: readonly string[], languages: readonly string[]): Promise<readonly Lexemes[]>;
 }
 
-type Lexemes = ReadonlyArray<Omit<LexedWord, "word">>;
-
-const MAX_WORDS = 50_000;
+const MAX_WORDS = 100_000;
 /** Longer ones are hardly words, and asked for each time. */
 const MAX_CHARS = 40;
 
 /** Keeps what Postgres says of words: it depends on nothing but its dictionaries, and texts have the same words again and again. */
 export function createLexer(database: Database, maxWords: number = MAX_WORDS): Lexer {
-  // In the order of use.
-  const known = new Map<string, Lexemes>();
+  // By languages, then by word. Two generations in place of an order of use, which would be brought up to date with each word of
+  // each text that is found.
+  let recent = new Map<string, Map<string, Lexemes>>();
+  let older: typeof recent = new Map();
+  let size = 0;
+
+  const keep = (languages: string, word: string, lexemes: Lexemes): void => {
+    if (size >= maxWords / 2) {
+      [older, recent] = [recent, new Map()];
+      size = 0;
+    }
+    let words = recent.get(languages);
+    if (words === undefined) recent.set(languages, (words = new Map<string, Lexemes>()));
+    words.set(word, lexemes);
+    size += 1;
+  };
+
+  const find = (languages: string, word: string): Lexemes | undefined => {
+    const found = recent.get(languages)?.get(word);
+    if (found !== undefined) return found;
+    const old = older.get(languages)?.get(word);
+    if (old !== undefined) keep(languages, word, old);
+    return old;
+  };
 
   return {
     async lex(words, languages) {
       const among = languages.join(" ");
-      const lexemes = new Map<string, Lexemes>();
-      const missing: string[] = [];
-      for (const word of new Set(words)) {
-        const key = `${among} ${word}`;
-        const found = known.get(key);
-        if (found === undefined) {
-          missing.push(word);
-          continue;
-        }
-        known.delete(key);
-        known.set(key, found);
-        lexemes.set(word, found);
-      }
-      if (missing.length > 0) {
-        const read = missing.map((): Array<Omit<LexedWord, "word">> => []);
-        for (const { word, ...lexeme } of await database.search((db) => lexWords(db, missing, languages)))
-          read[word]?.push(lexeme);
-        for (const [at, word] of missing.entries()) {
-          lexemes.set(word, read[at] ?? []);
-          if (word.length <= MAX_CHARS) known.set(`${among} ${word}`, read[at] ?? []);
-        }
-        for (const key of known.keys()) {
-          if (known.size <= maxWords) break;
-          known.delete(key);
-        }
-      }
-      return words.flatMap((text, word) => (lexemes.get(text) ?? []).map((lexeme) => ({ word, ...lexeme })));
+      const found = words.map((word) => find(among, word));
+      const missing = [...new Set(words.filter((_, at) => found[at] === undefined))];
+      if (missing.length === 0) return found as Lexemes[];
+      const read = new Map(missing.map((word) => [word, [] as Array<Omit<LexedWord, "word">>]));
+      for (const { word, ...lexeme } of await database.search((db) => lexWords(db, missing, languages)))
+        read.get(missing[word] as string)?.push(lexeme);
+      for (const [word, lexemes] of read) if (word.length <= MAX_CHARS) keep(among, word, lexemes);
+      return words.map((word, at) => found[at] ?? read.get(word) ?? []);
     },
   };
 }

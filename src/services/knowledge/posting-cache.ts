@@ -113,16 +113,17 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
       lexemes.map((lexeme) => {
         const packed = found.get(lexeme) ?? Buffer.alloc(0);
         const frequency = packed.length / 8;
+        const view = new DataView(packed.buffer, packed.byteOffset, packed.length);
         const weight = frequencyWeight(index.chunk_count, frequency);
         const slots = new Int32Array(frequency);
         const scores = new Float64Array(frequency);
         let size = 0;
         for (let at = 0; at < packed.length; at += 8) {
-          const slot = cached.slotOf.get(packed.readInt32BE(at));
+          const slot = cached.slotOf.get(view.getInt32(at));
           // Of a revision that is no longer found, or not yet.
           if (slot === undefined) continue;
           slots[size] = slot;
-          scores[size] = weight * termScore(packed.readInt16BE(at + 4), packed.readInt16BE(at + 6), slope);
+          scores[size] = weight * termScore(view.getInt16(at + 4), view.getInt16(at + 6), slope);
           size += 1;
         }
         count(entry, index.index_no, size * BYTES_OF_ENTRY);

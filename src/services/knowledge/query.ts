@@ -48,8 +48,6 @@ export type QueriedKnowledgeBase = Pick<
 const LIMITED_DEPTH = 400;
 /** Results that a reranker reads. */
 const RERANKED = 50;
-/** pgvector's ef_search: recall@10 above 0.99 for 100 000 vectors, and 100 results at least. */
-const HNSW_CANDIDATES = 200;
 /** So many times the results are looked at where some chunks are excluded. */
 const SPARE = 3;
 /** A filter that leaves no more chunks than this is searched exactly. */
@@ -281,11 +279,13 @@ async function readTerms(lexer: Lexer, { words }: SearchTerms, languages: readon
         );
   // Languages stem a word each in its own way: any of the forms stands for it.
   const forms = new Map<string, { readonly word: number; readonly lexemes: string[] }>();
-  for (const { word, position, lexeme } of lexed) {
-    const key = `${word}.${position}`;
-    const known = forms.get(key);
-    if (known === undefined) forms.set(key, { word, lexemes: [lexeme] });
-    else known.lexemes.push(lexeme);
+  for (const [word, each] of lexed.entries()) {
+    for (const { position, lexeme } of each) {
+      const key = `${word}.${position}`;
+      const known = forms.get(key);
+      if (known === undefined) forms.set(key, { word, lexemes: [lexeme] });
+      else known.lexemes.push(lexeme);
+    }
   }
   for (const { word, lexemes } of forms.values()) add(lexemes, false, whole[word]?.count ?? 1);
   for (const { text, prefix, count } of words) if (prefix) add([text], true, count);
@@ -315,7 +315,7 @@ async function searchVectors(
     const among = limits.filter !== null && matched.chunks <= MAX_EXACT ? await restrict(null) : null;
     return await deps.database.search((db) =>
       among === null
-        ? searchNearest(db, orgId, index, numbers, limits, { limit, candidates: Math.max(HNSW_CANDIDATES, limit) })
+        ? searchNearest(db, orgId, index, numbers, limits, limit)
         : searchAmong(db, orgId, index, numbers, among, limit),
     );
   }

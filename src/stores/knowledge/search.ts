@@ -110,7 +110,7 @@ export async function readPostings(
     {
       name: "read_postings",
       text: `select t.term, p.packed from unnest($3::text[]) t (term) cross join lateral (
-          select string_agg(int4send(p.chunk_no) || int2send(p.tf) || int2send(p.length), ''::bytea) as packed
+          select string_agg(int8send((p.chunk_no::bigint << 32) | (p.tf::bigint << 16) | p.length), ''::bytea) as packed
           from knowledge_postings p where p.index_no = $2::int and p.term = t.term) p
         where p.packed is not null and exists (select from knowledge_indexes i where i.org_id = $1::uuid and i.index_no = $2::int)`,
     },
@@ -318,8 +318,7 @@ export async function readVectors(
 }
 
 /**
- * The chunks nearest to a vector by the index's HNSW, nearest first. `candidates` is pgvector's ef_search: more finds more of
- * the true nearest and takes longer.
+ * The chunks nearest to a vector by the index's HNSW, nearest first.
  */
 export async function searchNearest(
   db: Db,
@@ -327,7 +326,7 @@ export async function searchNearest(
   index: SearchedIndex,
   vector: readonly number[],
   limits: SearchLimits,
-  options: { readonly limit: number; readonly candidates: number },
+  limit: number,
 ): Promise<Hit[]> {
   const values: unknown[] = [orgId, index.index_no, `[${vector.join(",")}]`];
   const type = `halfvec(${Number(index.dimensions)})`;
@@ -335,16 +334,9 @@ export async function searchNearest(
   const nearest = `select v.chunk_no, 1 - (v.embedding::${type} <=> $3::${type}) as score from knowledge_vectors v`;
   const order = `order by v.embedding::${type} <=> $3::${type}`;
   const live = liveChunkSql("v.chunk_no", limits, index, values);
-  await db.query(
-    {
-      name: "set_ef_search",
-      text: "select set_config('hnsw.ef_search', $1, false), set_config('hnsw.iterative_scan', 'relaxed_order', false)",
-    },
-    [String(options.candidates)],
-  );
   const rows = await db.query<Hit>(
     `${nearest} cross join lateral (${live} offset 0) live
-      where v.index_no = ${Number(index.index_no)} and v.org_id = $1::uuid ${order} limit $${values.push(options.limit)}::bigint`,
+      where v.index_no = ${Number(index.index_no)} and v.org_id = $1::uuid ${order} limit $${values.push(limit)}::bigint`,
     values,
   );
   return rows.toSorted((a, b) => b.score - a.score || a.chunk_no - b.chunk_no);

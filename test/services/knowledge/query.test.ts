@@ -125,6 +125,16 @@ describe("keyword search", () => {
     expect(await find("図書館")).toEqual(["ja"]);
   });
 
+  it.each([
+    ["an accent", "apfel", "Die Äpfel liegen auf dem Tisch, und niemand weiß, von wem sie eigentlich sind.", "Äpfel"],
+    ["another beginning", "bacaan", "Anak itu suka membaca buku di rumah pada malam hari bersama ibunya.", "membaca"],
+  ])("highlights a form that has %s", async (_, asked, text, form) => {
+    const base = await buildBase(own.database);
+    await addResource(own, base, [text]);
+    const { results } = await ask(own, own.knowledge, base, { query: asked, query_strategy: "keyword" });
+    expect(results[0]?.highlights?.map(({ start, end }) => text.slice(start, end))).toEqual([form]);
+  });
+
   it("says that hybrid is keyword search where there are no embeddings, and refuses semantic", async () => {
     const answer = await query({ query: "refund" });
     expect(answer.strategy_used).toBe("keyword");
