@@ -6,7 +6,7 @@ import { SaxesParser } from "saxes";
 /** Longest sitemap, uncompressed, as sitemaps.org has it. */
 export const SITEMAP_BYTES = 50 * 1024 * 1024;
 /** Addresses in one sitemap, likewise. */
-const MAX_ADDRESSES = 50_000;
+export const SITEMAP_ADDRESSES = 50_000;
 const MAX_ADDRESS = 2048;
 const PARSED_AT_ONCE = 64 * 1024;
 
@@ -25,24 +25,29 @@ export interface Sitemap {
   readonly isIndex: boolean;
   /** Absolute http and https addresses without a fragment, each once. */
   readonly addresses: readonly string[];
+  /** False where it lists more than SITEMAP_ADDRESSES: these are the first. */
+  readonly isWhole: boolean;
 }
 
 /** Reads a sitemap or sitemap index: XML or a list of lines, gzipped or not. `url` is where it came from. Throws SitemapError. */
 export async function readSitemap(url: string, bytes: Buffer): Promise<Sitemap> {
   const text = (await inflated(bytes)).toString("utf8").replace(/^\ufeff/, "");
   const addresses = new Set<string>();
+  let isWhole = true;
   const add = (address: string): void => {
     const absolute = webAddress(address, url);
-    if (absolute !== null && addresses.size < MAX_ADDRESSES) addresses.add(absolute);
+    if (absolute === null) return;
+    if (addresses.size < SITEMAP_ADDRESSES) addresses.add(absolute);
+    else isWhole &&= addresses.has(absolute);
   };
   if (!text.trimStart().startsWith("<")) {
     for (const line of text.split(/\r\n|\r|\n/)) if (/^https?:\/\//i.test(line.trim())) add(line);
     if (addresses.size === 0) throw new SitemapError("It is neither a sitemap nor a list of addresses.");
-    return { isIndex: false, addresses: [...addresses] };
+    return { isIndex: false, addresses: [...addresses], isWhole };
   }
   const root = await readLocations(text, add);
   if (root !== "urlset" && root !== "sitemapindex") throw new SitemapError("It is not a sitemap.");
-  return { isIndex: root === "sitemapindex", addresses: [...addresses] };
+  return { isIndex: root === "sitemapindex", addresses: [...addresses], isWhole };
 }
 
 /** An absolute http or https address, without its fragment; null for anything else, and for very long ones. */

@@ -188,6 +188,23 @@ describe("a sync with a site", () => {
     site.others.length = 0;
   });
 
+  it("says that a sitemap lists more than it may, and takes nothing for missing that may be among the rest", async () => {
+    const long = await startWebsite({ "/late-first": "Early.", "/late": "Nobody forgets marigolds." });
+    const source = { source_type: "sitemap", original_search_term: long.url, selected_resources: [`${long.url}/late`] };
+    const base = await create(tenant, { website_sources: [source] });
+    expect((await sync(base.path)).counts).toEqual(counts({ added: 2 }));
+    long.pages.delete("/late");
+    for (let n = 0; n < 50_000; n += 1) long.pages.set(`/other-${n}`, "");
+    long.pages.set("/late", "Nobody forgets marigolds.");
+    expect(await sync(base.path)).toMatchObject({
+      state: "completed",
+      counts: counts({ unchanged: 1, failed: 1 }),
+      errors: [{ code: "too_many_addresses" }],
+    });
+    expect(await search(base.path, "marigolds")).toContain("Nobody forgets marigolds.");
+    await long.close();
+  });
+
   it("indexes everything again by new settings, and answers throughout", async () => {
     const whole = site.served("/mills").whole;
     const changed = await tenant.secret.patch(path, {

@@ -1,12 +1,18 @@
 import type { Json } from "../../../domain/json.ts";
 import { ResourceFailure } from "../../../domain/knowledge/resource-failure.ts";
-import { SITEMAP_BYTES, SitemapError, readSitemap, webAddress } from "../../../platform/sites/sitemap.ts";
+import {
+  SITEMAP_ADDRESSES,
+  SITEMAP_BYTES,
+  SitemapError,
+  readSitemap,
+  webAddress,
+} from "../../../platform/sites/sitemap.ts";
 import type { Sitemap } from "../../../platform/sites/sitemap.ts";
 import type { WebsiteSource } from "../../../stores/knowledge/knowledge-bases.ts";
 import type { SiteClient } from "./site-client.ts";
 import type { KnowledgeSource, ListFailure, SourcePage } from "./source.ts";
 
-/** Sitemaps of one site; each may list 50 000 pages. */
+/** Sitemaps of one site. */
 const MAX_SITEMAPS = 500;
 
 /** The sitemaps still to be read. */
@@ -29,6 +35,10 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
     if (first === undefined) return { addresses: [], failures: [], next: null };
     const failures: ListFailure[] = [];
     const found = await readOne(first.url, failures, signal);
+    if (found?.isWhole === false) {
+      const message = `Only the first ${SITEMAP_ADDRESSES} addresses are read, as many as a sitemap may have: divide it, and name the parts in an index.`;
+      failures.push({ address: first.url, code: "too_many_addresses", message });
+    }
     const nested = found?.isIndex === true ? found.addresses : [];
     if (first.nested && nested.length > 0) {
       failures.push({
