@@ -39,7 +39,7 @@ const postgres = await startPostgres({
 let database: Database | undefined;
 try {
   await migrate(postgres.url, join(PACKAGE_ROOT, "migrations"));
-  database = openDatabase({ url: postgres.url, poolSize: 20, applicationName: "bench", onError: () => undefined });
+  database = openDatabase({ url: postgres.url, poolSize: 10, applicationName: "bench", onError: () => undefined });
   await measureSizes(database, (argument || "1000,10000,100000").split(",").map(Number), say);
 } finally {
   await database?.close();

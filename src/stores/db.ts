@@ -95,13 +95,13 @@ export function openDatabase(options: DatabaseOptions): Database {
     options: `-c statement_timeout=60000 ${planning}`,
     query_timeout: 62_000,
   });
-  // pgvector looks at 200 candidates (recall@10 above 0.98 for 100 000 vectors), and at more until there are enough that may be found.
+  // pgvector looks at 150 candidates (recall@10 above 0.98 for 100 000 vectors), and at more until there are enough that may be found.
   // A server without it takes any name that has a dot.
   const searchPool = new Pool({
     ...common,
     max: options.poolSize,
     options:
-      "-c hnsw.ef_search=200 -c hnsw.iterative_scan=relaxed_order -c role=millrace_search -c default_transaction_read_only=on -c statement_timeout=15000 -c plan_cache_mode=auto " +
+      "-c hnsw.ef_search=150 -c hnsw.iterative_scan=relaxed_order -c role=millrace_search -c default_transaction_read_only=on -c statement_timeout=15000 -c plan_cache_mode=auto " +
       "-c enable_seqscan=off -c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=32MB",
     query_timeout: 17_000,
   });

@@ -23,8 +23,10 @@ export async function findHighlights(
 ): Promise<Highlight[][]> {
   const lexemes = new Set(terms.flatMap((term) => (term.prefix ? [] : term.lexemes)));
   const prefixes = terms.flatMap((term) => (term.prefix ? term.lexemes : []));
-  const beginnings = languages.some((language) => PREFIXED.has(language)) ? null : new Set([...lexemes].map(beginning));
-  const words = texts.map(wordsOf);
+  const beginnings = languages.some((language) => PREFIXED.has(language))
+    ? null
+    : new Set([...lexemes, ...prefixes].map(beginning));
+  const words = texts.map((text) => wordsOf(text, beginnings));
   const asked = new Set<string>();
   for (const each of words)
     for (const { plain } of each) if (beginnings?.has(beginning(plain)) !== false) asked.add(plain);
@@ -46,12 +48,16 @@ interface Word {
   readonly start: number;
 }
 
-function wordsOf(text: string): Word[] {
-  return Array.from(text.matchAll(WORD), (match) => ({
-    text: match[0],
-    plain: wordsText(match[0]),
-    start: match.index,
-  }));
+/** The words of a text; of texts with blanks between words only those that may be highlighted. */
+function wordsOf(text: string, beginnings: ReadonlySet<string> | null): Word[] {
+  const isAnyAsked = beginnings === null || isUnspaced(text);
+  const words: Word[] = [];
+  for (const match of text.matchAll(WORD)) {
+    const [word] = match;
+    if (!isAnyAsked && word < "\u0080" && !beginnings.has(word.charAt(0).toLowerCase())) continue;
+    words.push({ text: word, plain: wordsText(word), start: match.index });
+  }
+  return words;
 }
 
 function highlightsOf(

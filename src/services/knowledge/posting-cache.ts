@@ -19,6 +19,8 @@ export interface PlainTerm {
 export interface PostingCache {
   /** The chunks with the best BM25 scores, best first: the same as searchKeywords finds without limits. */
   search(orgId: string, index: SearchedIndex, terms: readonly PlainTerm[], limit: number): Promise<Hit[]>;
+  /** The chunks that can be found, by number. */
+  readLive(orgId: string, index: SearchedIndex): Promise<Pick<ReadonlyMap<number, unknown>, "has">>;
 }
 
 /** Where a term occurs: slots of chunks, and what each adds to the score for a weight of one. */
@@ -161,13 +163,22 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
         }
       }
       const best = createBest(limit);
-      for (let slot = 0; slot < totals.length; slot += 1) {
-        const total = totals[slot] as number;
-        if (total > 0) best.add(slot, total);
+      for (const { posting } of postings) {
+        for (const slot of posting.slots) {
+          const total = totals[slot] as number;
+          // Added already, for another word.
+          if (total === 0) continue;
+          totals[slot] = 0;
+          best.add(slot, total);
+        }
       }
-      totals.fill(0);
       const { slots, scores } = best.sorted();
       return slots.map((slot, i) => ({ chunk_no: chunkNos[slot] as number, score: scores[i] as number }));
+    },
+
+    async readLive(orgId, index) {
+      const { slotOf } = await load(orgId, index).loaded;
+      return slotOf;
     },
   };
 }

@@ -50,6 +50,8 @@ const LIMITED_DEPTH = 400;
 const RERANKED = 50;
 /** So many times the results are looked at where some chunks are excluded. */
 const SPARE = 3;
+/** So many more of the nearest are read where they are checked afterwards. */
+const NEAREST_SPARE = 20;
 /** A filter that leaves no more chunks than this is searched exactly. */
 const MAX_EXACT = 20_000;
 
@@ -248,7 +250,13 @@ async function rank(
     // A phrase is about words: what is near in meaning need not have it, and a question may quote something.
     vector === null || strategy === "keyword"
       ? []
-      : searchVectors(deps, orgId, index, vector, { ...limits, phrases: [] }, matched, depth),
+      : searchVectors(deps, orgId, index, {
+          vector,
+          limits: { ...limits, phrases: [] },
+          matched,
+          strategy,
+          limit: depth,
+        }),
   ]);
   return { ...keyword, semantic };
 }
@@ -292,15 +300,21 @@ async function readTerms(lexer: Lexer, { words }: SearchTerms, languages: readon
   return [...terms.values()];
 }
 
+interface VectorRequest {
+  readonly vector: Float32Array;
+  readonly limits: SearchLimits;
+  readonly matched: Matched;
+  readonly strategy: QueryStrategy;
+  readonly limit: number;
+}
+
 async function searchVectors(
   deps: QueryDeps,
   orgId: string,
   index: SearchedIndex,
-  vector: Float32Array,
-  limits: SearchLimits,
-  matched: Matched,
-  limit: number,
+  request: VectorRequest,
 ): Promise<Hit[]> {
+  const { vector, limits, matched, limit } = request;
   if (vector.length !== index.dimensions) {
     if (index.dimensions === null) return [];
     throw new Problem(
@@ -311,12 +325,13 @@ async function searchVectors(
   const restrict = (among: readonly number[] | null): Promise<number[]> =>
     deps.database.search((db) => restrictChunks(db, orgId, index, limits, among));
   if (index.has_hnsw) {
-    const numbers = [...vector];
+    const found = await searchNearestUnchecked(deps, orgId, index, request);
+    if (found !== null) return found;
     const among = limits.filter !== null && matched.chunks <= MAX_EXACT ? await restrict(null) : null;
     return await deps.database.search((db) =>
       among === null
-        ? searchNearest(db, orgId, index, numbers, limits, limit)
-        : searchAmong(db, orgId, index, numbers, among, limit),
+        ? searchNearest(db, orgId, index, vector, limits, limit)
+        : searchAmong(db, orgId, index, vector, among, limit),
     );
   }
   const search = (among: readonly number[] | null, count: number): Promise<Hit[]> =>
@@ -328,6 +343,26 @@ async function searchVectors(
   const allowed = new Set(await restrict(nearest.map((hit) => hit.chunk_no)));
   const found = nearest.filter((hit) => allowed.has(hit.chunk_no)).slice(0, limit);
   return found.length === limit || nearest.length < limit * SPARE ? found : await search(await restrict(null), limit);
+}
+
+/**
+ * Leaves the check of what may be found to the posting cache, which a hybrid search reads for its words. Null where limits or the
+ * strategy rule that out, or where too many of the nearest are just being written or replaced.
+ */
+async function searchNearestUnchecked(
+  { database, postings }: QueryDeps,
+  orgId: string,
+  index: SearchedIndex,
+  { vector, limits, strategy, limit }: VectorRequest,
+): Promise<Hit[] | null> {
+  if (strategy !== "hybrid" || limits.filter !== null || limits.excluded.length > 0) return null;
+  const depth = limit + NEAREST_SPARE;
+  const [nearest, live] = await Promise.all([
+    database.search((db) => searchNearest(db, orgId, index, vector, null, depth)),
+    postings.readLive(orgId, index),
+  ]);
+  const found = nearest.filter((hit) => live.has(hit.chunk_no)).slice(0, limit);
+  return found.length === limit || nearest.length < depth ? found : null;
 }
 
 /** One order of what all rankings found. A single ranking keeps its own scores. */

@@ -1,4 +1,5 @@
 import type { ResolvedFilter } from "../../domain/knowledge/filter.ts";
+import { encodeHalves } from "../../domain/knowledge/halves.ts";
 import type { Db } from "../db.ts";
 import { filterSql } from "./filter-sql.ts";
 
@@ -218,7 +219,7 @@ function scoreFormsSql(terms: readonly QueryTerm[], bind: Bind): string {
       from postings p join terms t using (no) cross join the_index i group by p.chunk_no)`;
 }
 
-/** Selects something where the chunk of that number may be found. $1 is the organisation, $2 the index. */
+/** Selects something where the chunk of that number may be found. $1 is the organisation. */
 function liveChunkSql(chunkNo: string, limits: SearchLimits, index: SearchedIndex, values: unknown[]): string {
   const conditions = chunkConditions(limits, index, values);
   const resource =
@@ -227,7 +228,7 @@ function liveChunkSql(chunkNo: string, limits: SearchLimits, index: SearchedInde
       : `join knowledge_resources r on r.resource_id = c.resource_id and r.org_id = $1::uuid and ${filterSql(limits.filter, values)}`;
   return `select 1 from knowledge_chunks c
     join knowledge_index_resources x on x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision and x.org_id = $1::uuid
-    ${resource} where c.index_no = $2::int and c.chunk_no = ${chunkNo}${conditions}`;
+    ${resource} where c.index_no = ${Number(index.index_no)} and c.chunk_no = ${chunkNo}${conditions}`;
 }
 
 function chunkConditions({ phrases, excluded }: SearchLimits, { languages }: SearchedIndex, values: unknown[]): string {
@@ -318,25 +319,27 @@ export async function readVectors(
 }
 
 /**
- * The chunks nearest to a vector by the index's HNSW, nearest first.
+ * The chunks nearest to a vector by the index's HNSW, nearest first. Without limits (null) chunks that cannot be found are among them:
+ * looking each up takes a third of the time.
  */
 export async function searchNearest(
   db: Db,
   orgId: string,
   index: SearchedIndex,
-  vector: readonly number[],
-  limits: SearchLimits,
+  vector: Float32Array,
+  limits: SearchLimits | null,
   limit: number,
 ): Promise<Hit[]> {
-  const values: unknown[] = [orgId, index.index_no, `[${vector.join(",")}]`];
+  const values: unknown[] = [orgId, encodeHalfvec(vector)];
+  const bind = (value: unknown, cast: string): string => `$${values.push(value)}::${cast}`;
   const type = `halfvec(${Number(index.dimensions)})`;
+  const live =
+    limits === null ? "" : `cross join lateral (${liveChunkSql("v.chunk_no", limits, index, values)} offset 0) live`;
   // The partial index is used only where its condition is a constant of the statement.
-  const nearest = `select v.chunk_no, 1 - (v.embedding::${type} <=> $3::${type}) as score from knowledge_vectors v`;
-  const order = `order by v.embedding::${type} <=> $3::${type}`;
-  const live = liveChunkSql("v.chunk_no", limits, index, values);
   const rows = await db.query<Hit>(
-    `${nearest} cross join lateral (${live} offset 0) live
-      where v.index_no = ${Number(index.index_no)} and v.org_id = $1::uuid ${order} limit $${values.push(limit)}::bigint`,
+    `select v.chunk_no, 1 - (v.embedding::${type} <=> $2::${type}) as score from knowledge_vectors v ${live}
+      where v.index_no = ${Number(index.index_no)} and v.org_id = $1::uuid
+      order by v.embedding::${type} <=> $2::${type} limit ${bind(limit, "bigint")}`,
     values,
   );
   return rows.toSorted((a, b) => b.score - a.score || a.chunk_no - b.chunk_no);
@@ -347,7 +350,7 @@ export async function searchAmong(
   db: Db,
   orgId: string,
   index: SearchedIndex,
-  vector: readonly number[],
+  vector: Float32Array,
   chunkNos: readonly number[],
   limit: number,
 ): Promise<Hit[]> {
@@ -356,8 +359,15 @@ export async function searchAmong(
     `select v.chunk_no, 1 - (v.embedding::${type} <=> $3::${type}) as score
       from unnest($4::int[]) c (chunk_no) join knowledge_vectors v on v.index_no = $2::int and v.chunk_no = c.chunk_no
       where v.org_id = $1::uuid order by score desc, chunk_no limit $5::bigint`,
-    [orgId, index.index_no, `[${vector.join(",")}]`, chunkNos, limit],
+    [orgId, index.index_no, encodeHalfvec(vector), chunkNos, limit],
   );
+}
+
+/** A vector as pgvector receives it in binary form (halfvec_recv): dimensions, two empty bytes, big-endian halves. As text it takes ten times as long. */
+function encodeHalfvec(vector: Float32Array): Buffer {
+  const header = Buffer.alloc(4);
+  header.writeUInt16BE(vector.length);
+  return Buffer.concat([header, encodeHalves(vector).swap16()]);
 }
 
 /** A found chunk with what of its resource a result shows. */

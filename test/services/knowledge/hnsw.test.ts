@@ -7,11 +7,12 @@ import { findPgvector } from "../../../bench/pgvector.ts";
 import { startPostgres } from "../../../src/dev/postgres.ts";
 import type { KnowledgeAnswer, KnowledgeQueryInput } from "../../../src/domain/knowledge/query.ts";
 import { buildHnswIndexes } from "../../../src/services/knowledge/build-hnsw.ts";
+import { beginRevision, indexResource } from "../../../src/services/knowledge/index-resource.ts";
 import { deleteKnowledgeBase, deleteResource, purgeKnowledge } from "../../../src/services/knowledge/remove.ts";
 import { openDatabase } from "../../../src/stores/db.ts";
 import { migrate } from "../../../src/stores/migrate.ts";
 import type { testDatabase } from "../../support/database.ts";
-import { addResource, ask, buildBase, ownKnowledge } from "./knowledge.ts";
+import { addResource, ask, buildBase, buildResource, chunksOf, ownKnowledge } from "./knowledge.ts";
 
 const pgvector = findPgvector();
 
@@ -85,6 +86,33 @@ describe.runIf("postgres" in pgvector)("search by HNSW", () => {
       ),
     );
     expect(JSON.stringify(planned)).toContain(`knowledge_vectors_hnsw_${base.index.index_no}`);
+
+    // What is still being written is never found, be it a few of the nearest chunks or more of them than are looked at.
+    const bridges = async (): Promise<KnowledgeAnswer["results"]> =>
+      (await ask(own, own.knowledge, base, { query: "bridge engine", top_k: 100 })).results;
+    const found = await bridges();
+    expect(found.filter(({ scores }) => scores.semantic !== null)).toHaveLength(100);
+    for (const count of [10, 64]) {
+      const resource_id = await buildResource(own.database, base);
+      const revision = (await beginRevision(own.knowledge.deps, base.org_id, resource_id)) ?? 0;
+      const texts = Array.from({ length: count }, () => "bridge engine");
+      const stopped = indexResource(
+        own.knowledge.deps,
+        base.index,
+        { resource_id, revision },
+        chunksOf([...texts, "more"]),
+        {
+          onProgress: (done) => {
+            if (done >= count) throw new Error("stopped");
+          },
+        },
+      );
+      await expect(stopped).rejects.toThrow("stopped");
+      const again = await bridges();
+      expect(again.slice(0, 20), `${count} chunks that are being written`).toEqual(found.slice(0, 20));
+      expect(again.filter(({ scores }) => scores.semantic !== null)).toHaveLength(100);
+      await deleteResource({ ...own.knowledge.deps, blobs }, base.org_id, base.knowledge_base_id, resource_id);
+    }
 
     await addResource(own, base, ["a zebra crosses"]);
     const zebra = await ask(own, own.knowledge, base, { query: "zebra", query_strategy: "semantic", top_k: 1 });
