@@ -1,37 +1,27 @@
 import { expect } from "vitest";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
+import { edges, flow as flowOf } from "../support/flows.ts";
 import { replayAfterwards } from "../support/replayed-organisations.ts";
 import { client, createOrganisation, service } from "../support/service.ts";
 import type { Service } from "../support/service.ts";
 import type { TestClient } from "../support/client.ts";
 
 type Node = Record<string, unknown> & { readonly id: string; readonly type: string };
+type Graph = Pick<FlowDefinition, "nodes" | "edges">;
 
-/** A flow of these nodes; an edge is "a>b", or "a:handle>b". */
+/** A flow of these nodes, their configuration empty unless given; edges as in `edges`. */
 export function flow(
   nodes: readonly Node[],
-  edges: readonly string[],
+  paths: readonly string[],
   more: Record<string, unknown> = {},
 ): FlowDefinition {
-  const whole = {
-    schema_version: 1,
-    name: "test",
-    nodes: nodes.map((node) => ({ config: {}, ...node })),
-    edges: edges.map(edge),
-    ...more,
-  };
-  return whole as unknown as FlowDefinition;
+  return flowOf({ ...nested(nodes, paths), ...more });
 }
 
 /** The nodes and edges of a nested flow. */
-export function nested(nodes: readonly Node[], edges: readonly string[]): unknown {
-  return { nodes: nodes.map((node) => ({ config: {}, ...node })), edges: edges.map(edge) };
-}
-
-function edge(text: string): Record<string, string> {
-  const [from = "", target = ""] = text.split(">");
-  const at = from.indexOf(":");
-  return at < 0 ? { source: from, target } : { source: from.slice(0, at), source_handle: from.slice(at + 1), target };
+export function nested(nodes: readonly Node[], paths: readonly string[]): Graph {
+  const configured = nodes.map((node) => ({ config: {}, ...node }));
+  return { nodes: configured as unknown as Graph["nodes"], edges: edges(...paths) };
 }
 
 export interface NodeRun {
