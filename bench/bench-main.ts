@@ -45,7 +45,7 @@ try {
     "Temporal's development server does not wait for the disk at each commit (SQLite with synchronous=1); so that like is compared with like, neither does Postgres (fsync=off), except where it says so.\n",
   );
   await stage.twin("worker");
-  const twin = await stage.twin("api");
+  const twin = await stage.twin("api", targetUrl);
   if (wanted("twins")) await twins("Beside bare Temporal (the api hosts a worker: the default)", twin, {});
   if (wanted("apart")) {
     await twins("With api and worker strictly apart (MILLRACE_API_WORKER=false)", twin, {
@@ -62,7 +62,7 @@ try {
     await stage.close();
     stage = await openStage({ durable: true });
     await stage.twin("worker");
-    await twins("With a Postgres that waits for the disk at each commit", await stage.twin("api"), {});
+    await twins("With a Postgres that waits for the disk at each commit", await stage.twin("api", targetUrl), {});
   }
 } finally {
   await stage.close();
@@ -97,13 +97,14 @@ async function twins(title: string, twin: Process, env: Record<string, string>):
         bare("empty"),
         bare("threeLocal"),
         bare("threeRegular"),
+        bare("threeRequests"),
         { name: "inline flow", call: stage.call(api, inline, { "in-0": "Ada" }) },
         { name: "template flow", call: stage.call(api, template, { "in-0": "Ada" }) },
         { name: "http flow", call: stage.call(api, http, {}) },
       ],
       EFFORT,
     );
-    const [empty, threeLocal, regular] = measured;
+    const [empty, threeLocal, regular, requests] = measured;
     say(`## ${title}\n`);
     say("| | p50 ms | p95 ms | a second, 30 at once | p50 ratio | throughput ratio | against |");
     say("| --- | ---: | ---: | ---: | ---: | ---: | --- |");
@@ -111,7 +112,9 @@ async function twins(title: string, twin: Process, env: Record<string, string>):
       const against = each.name === "http flow" ? regular : each.name.startsWith("bare") ? undefined : empty;
       say(row(each, against));
     }
-    for (const each of measured.slice(3, 5)) if (threeLocal) say(row(each, threeLocal));
+    for (const each of measured.slice(4, 6)) if (threeLocal) say(row(each, threeLocal));
+    for (const each of measured.slice(6)) if (requests) say(row(each, requests));
+    if (requests && regular) say(row(requests, regular));
     say("");
   });
 }

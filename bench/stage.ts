@@ -35,7 +35,8 @@ export interface Stage {
   readonly key: string;
   api(env?: Record<string, string>): Promise<Process>;
   worker(env?: Record<string, string>): Promise<Process>;
-  twin(role: "api" | "worker"): Promise<Process>;
+  /** Bare Temporal; `target` is where its requests go. */
+  twin(role: "api" | "worker", target?: string): Promise<Process>;
   /** Deploys a flow through an api and answers its id. */
   deploy(api: Process, flow: unknown): Promise<string>;
   /** Runs a deployed flow through the inference API and checks that it answers 200. */
@@ -115,7 +116,8 @@ export async function openStage({ durable }: { readonly durable: boolean }): Pro
     // "ready" is said at level info, so the level stays there; the access log is part of the service.
     api: (env = {}) => start("api", "../src/api-main.js", [], { ...service, LOG_LEVEL: "info", ...env }),
     worker: (env = {}) => start("worker", "../src/worker-main.js", [], { ...service, LOG_LEVEL: "info", ...env }),
-    twin: (role) => start(`twin-${role}`, "./twin-main.js", [role, temporal.address, "PORT"], {}),
+    twin: (role, target = "") =>
+      start(`twin-${role}`, "./twin-main.js", [role, temporal.address, "PORT", postgres.url, target], {}),
     async deploy(api, flow) {
       const { project_id } = (await request(`${api.url}/v2/projects`, key, { name: "bench", flow, publish: true })) as {
         project_id: string;

@@ -1,10 +1,14 @@
-// Bare Temporal behind a bare Koa: the least that a durable HTTP call can cost. Arguments: api|worker, Temporal's address, port.
+// Bare Temporal behind a bare Koa: the least that a durable HTTP call can cost. Arguments: api|worker, Temporal's address, port, the
+// database's URL, and the address that requests go to.
 import { fileURLToPath } from "node:url";
+import { Context } from "@temporalio/activity";
 import { Client } from "@temporalio/client";
 import { bundleWorkflowCode, NativeConnection, Runtime, Worker } from "@temporalio/worker";
 import Koa from "koa";
+import { Pool } from "pg";
+import * as undici from "undici";
 
-const [role, address = "", port = "0"] = process.argv.slice(2);
+const [role, address = "", port = "0", connectionString = "", target = ""] = process.argv.slice(2);
 const RUNS = "twin-runs";
 const ACTIVITIES = "twin-activities";
 const quiet = () => undefined;
@@ -12,7 +16,22 @@ const silent = { log: quiet, trace: quiet, debug: quiet, info: quiet, warn: cons
 
 Runtime.install({ logger: silent });
 const connection = await NativeConnection.connect({ address });
-const activities = { nothing: (input: string) => Promise.resolve(input) };
+const pool = new Pool({ connectionString });
+const write = (run: string, step: number, value: unknown): Promise<unknown> =>
+  pool.query({
+    name: "write",
+    text: `insert into twin_rows (run, step, value) values ($1, $2, $3) on conflict (run, step) do update set value = excluded.value`,
+    values: [run, step, JSON.stringify(value)],
+  });
+const activities = {
+  nothing: (input: string) => Promise.resolve(input),
+  async request({ url, step }: { url: string; step: number }) {
+    const { body } = await undici.request(url);
+    const text = await body.text();
+    await write(Context.current().info.workflowExecution?.workflowId ?? "", step, text);
+    return text;
+  },
+};
 if (role === "worker") {
   const worker = await Worker.create({ connection, taskQueue: ACTIVITIES, activities });
   console.log("ready");
@@ -25,18 +44,24 @@ if (role === "worker") {
   const worker = await Worker.create({ connection, taskQueue: RUNS, activities, workflowBundle });
   void worker.run();
   const client = new Client({ connection });
+  await pool.query("create table if not exists twin_rows (run text, step int, value jsonb, primary key (run, step))");
   let count = 0;
   const app = new Koa();
   app.use(async (ctx) => {
     const workflow = ctx.path.slice(1);
     count += 1;
+    const workflowId = `${workflow}-${process.pid}-${count}`;
+    const recorded = workflow === "threeRequests";
+    if (recorded) await write(workflowId, -1, "RUNNING");
     const handle = await client.workflow.start(workflow, {
       taskQueue: RUNS,
-      workflowId: `${workflow}-${process.pid}-${count}`,
-      args: [workflow === "threeRegular" ? { queue: ACTIVITIES } : "x"],
+      workflowId,
+      args: [workflow.startsWith("threeRe") ? { queue: ACTIVITIES, url: target } : "x"],
       requestEagerStart: true,
     });
-    ctx.body = { result: (await handle.result()) as string };
+    const result = (await handle.result()) as string;
+    if (recorded) await write(workflowId, -1, "COMPLETED");
+    ctx.body = { result };
   });
   app.listen(Number(port), "127.0.0.1", () => console.log("ready"));
 }

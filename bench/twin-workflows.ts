@@ -3,6 +3,10 @@ import { proxyActivities, proxyLocalActivities } from "@temporalio/workflow";
 interface Nothing {
   nothing(input: string): Promise<string>;
 }
+interface Requests {
+  /** Sends a request and writes a row of what it answered. */
+  request(input: { readonly url: string; readonly step: number }): Promise<string>;
+}
 const local = proxyLocalActivities<Nothing>({ startToCloseTimeout: "10 seconds" });
 
 /** What Millrace is measured against: a workflow that does nothing. */
@@ -18,5 +22,12 @@ export async function threeLocal(input: string): Promise<string> {
 export async function threeRegular(input: { readonly queue: string }): Promise<string> {
   const regular = proxyActivities<Nothing>({ taskQueue: input.queue, startToCloseTimeout: "10 seconds" });
   for (let step = 0; step < 3; step += 1) await regular.nothing("x");
+  return "x";
+}
+
+/** What the http flow does, with nothing around it. */
+export async function threeRequests(input: { readonly queue: string; readonly url: string }): Promise<string> {
+  const { request } = proxyActivities<Requests>({ taskQueue: input.queue, startToCloseTimeout: "10 seconds" });
+  for (let step = 0; step < 3; step += 1) await request({ url: input.url, step });
   return "x";
 }
