@@ -26,19 +26,19 @@ export async function findHighlights(
   const beginnings = languages.some((language) => PREFIXED.has(language))
     ? null
     : new Set([...lexemes, ...prefixes].map(beginning));
-  const words = texts.map((text) => wordsOf(text, beginnings));
-  const asked = new Set<string>();
-  for (const each of words)
-    for (const { plain } of each) if (beginnings?.has(beginning(plain)) !== false) asked.add(plain);
+  const isCandidate = (word: string): boolean => beginnings?.has(beginning(word)) !== false;
+  // A run of words without blanks may have what is looked for anywhere.
+  const words = texts.map((text) => wordsOf(text, isUnspaced(text) ? () => true : isCandidate));
+  const asked = new Set(words.flatMap((each) => each.flatMap(({ plain }) => (isCandidate(plain) ? [plain] : []))));
   const lexed = asked.size === 0 ? [] : await lexer.lex([...asked], languages);
   const found = new Set([...asked].filter((_, at) => lexed[at]?.some(({ lexeme }) => lexemes.has(lexeme))));
   return words.map((each) => highlightsOf(each, found, prefixes, lexemes));
 }
 
-/** The first letter, without its accents. */
+/** The first letter in lower case, without its accents: the same of a word in a text as of what is given to Postgres. */
 function beginning(word: string): string {
   const [first = ""] = word;
-  return first < "\u0080" ? first : (first.normalize("NFD")[0] ?? "");
+  return (first < "\u0080" ? first : (first.normalize("NFKD")[0] ?? "")).toLowerCase();
 }
 
 /** A word of a text, and as it is given to Postgres. */
@@ -48,14 +48,12 @@ interface Word {
   readonly start: number;
 }
 
-/** The words of a text; of texts with blanks between words only those that may be highlighted. */
-function wordsOf(text: string, beginnings: ReadonlySet<string> | null): Word[] {
-  const isAnyAsked = beginnings === null || isUnspaced(text);
+/** The words of a text that may be highlighted. */
+function wordsOf(text: string, isCandidate: (word: string) => boolean): Word[] {
   const words: Word[] = [];
   for (const match of text.matchAll(WORD)) {
     const [word] = match;
-    if (!isAnyAsked && word < "\u0080" && !beginnings.has(word.charAt(0).toLowerCase())) continue;
-    words.push({ text: word, plain: wordsText(word), start: match.index });
+    if (isCandidate(word)) words.push({ text: word, plain: wordsText(word), start: match.index });
   }
   return words;
 }

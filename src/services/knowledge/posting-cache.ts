@@ -20,7 +20,7 @@ export interface PostingCache {
   /** The chunks with the best BM25 scores, best first: the same as searchKeywords finds without limits. */
   search(orgId: string, index: SearchedIndex, terms: readonly PlainTerm[], limit: number): Promise<Hit[]>;
   /** The chunks that can be found, by number. */
-  readLive(orgId: string, index: SearchedIndex): Promise<Pick<ReadonlyMap<number, unknown>, "has">>;
+  readLive(orgId: string, index: SearchedIndex): Promise<Pick<ReadonlySet<number>, "has">>;
 }
 
 /** Where a term occurs: slots of chunks, and what each adds to the score for a weight of one. */

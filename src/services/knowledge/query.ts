@@ -339,14 +339,14 @@ async function searchVectors(
   if (limits.filter !== null) return await search(await restrict(null), limit);
   if (limits.excluded.length === 0) return await search(null, limit);
   // Few chunks have what is excluded: looking at the nearest ones is mostly enough, and at all of them it takes long.
-  const nearest = await search(null, limit * SPARE);
+  const depth = limit * SPARE;
+  const nearest = await search(null, depth);
   const allowed = new Set(await restrict(nearest.map((hit) => hit.chunk_no)));
-  const found = nearest.filter((hit) => allowed.has(hit.chunk_no)).slice(0, limit);
-  return found.length === limit || nearest.length < limit * SPARE ? found : await search(await restrict(null), limit);
+  return takeAllowed(nearest, depth, allowed, limit) ?? (await search(await restrict(null), limit));
 }
 
 /**
- * Leaves the check of what may be found to the posting cache, which a hybrid search reads for its words. Null where limits or the
+ * Leaves the check of what may be found to the posting cache, which a hybrid search mostly reads for its words. Null where limits or the
  * strategy rule that out, or where too many of the nearest are just being written or replaced.
  */
 async function searchNearestUnchecked(
@@ -361,7 +361,17 @@ async function searchNearestUnchecked(
     database.search((db) => searchNearest(db, orgId, index, vector, null, depth)),
     postings.readLive(orgId, index),
   ]);
-  const found = nearest.filter((hit) => live.has(hit.chunk_no)).slice(0, limit);
+  return takeAllowed(nearest, depth, live, limit);
+}
+
+/** The first of the `depth` nearest that may be found; null where they are too few and there may be more beyond. */
+function takeAllowed(
+  nearest: readonly Hit[],
+  depth: number,
+  allowed: Pick<ReadonlySet<number>, "has">,
+  limit: number,
+): Hit[] | null {
+  const found = nearest.filter((hit) => allowed.has(hit.chunk_no)).slice(0, limit);
   return found.length === limit || nearest.length < depth ? found : null;
 }
 

@@ -363,7 +363,7 @@ export async function searchAmong(
   );
 }
 
-/** A vector as pgvector receives it in binary form (halfvec_recv): dimensions, two empty bytes, big-endian halves. As text it takes ten times as long. */
+/** A vector as pgvector receives it in binary form (halfvec_recv): dimensions, two empty bytes, big-endian halves. As text it is ten times as long. */
 function encodeHalfvec(vector: Float32Array): Buffer {
   const header = Buffer.alloc(4);
   header.writeUInt16BE(vector.length);
