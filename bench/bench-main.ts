@@ -22,6 +22,16 @@ const wanted = (part: string): boolean => only?.includes(part) ?? true;
 const EFFORT = quick
   ? { rounds: 1, calls: 40, concurrency: 30, load: 150 }
   : { rounds: 3, calls: 60, concurrency: 30, load: 300 };
+/** What is compared with what. */
+const RATIOS = [
+  ["inline flow", "bare: empty"],
+  ["template flow", "bare: empty"],
+  ["http flow", "bare: threeRegular"],
+  ["inline flow", "bare: threeLocal"],
+  ["template flow", "bare: threeLocal"],
+  ["http flow", "bare: threeRequests"],
+  ["bare: threeRequests", "bare: threeRegular"],
+] as const;
 const report: string[] = [];
 const say = (line: string): void => {
   console.log(line);
@@ -104,22 +114,20 @@ async function twins(title: string, twin: Process, env: Record<string, string>):
       ],
       EFFORT,
     );
-    const [empty, threeLocal, regular, requests] = measured;
+    const named = new Map(measured.map((each) => [each.name, each]));
     say(`## ${title}\n`);
     say("| | p50 ms | p95 ms | a second, 30 at once | p50 ratio | throughput ratio | against |");
     say("| --- | ---: | ---: | ---: | ---: | ---: | --- |");
-    for (const each of measured) {
-      const against = each.name === "http flow" ? regular : each.name.startsWith("bare") ? undefined : empty;
-      say(row(each, against));
+    for (const each of measured) if (each.name.startsWith("bare")) say(row(each));
+    for (const [name, against] of RATIOS) {
+      const each = named.get(name);
+      if (each) say(row(each, named.get(against)));
     }
-    for (const each of measured.slice(4, 6)) if (threeLocal) say(row(each, threeLocal));
-    for (const each of measured.slice(6)) if (requests) say(row(each, requests));
-    if (requests && regular) say(row(requests, regular));
     say("");
   });
 }
 
-function row(each: Measured, against: Measured | undefined): string {
+function row(each: Measured, against?: Measured): string {
   const ratios = against
     ? `${(each.p50 / against.p50).toFixed(2)} | ${(each.perSecond / against.perSecond).toFixed(2)} | ${against.name}`
     : "| |";

@@ -20,7 +20,7 @@ const pool = new Pool({ connectionString });
 const write = (run: string, step: number, value: unknown): Promise<unknown> =>
   pool.query({
     name: "write",
-    text: `insert into twin_rows (run, step, value) values ($1, $2, $3) on conflict (run, step) do update set value = excluded.value`,
+    text: "insert into twin_rows (run, step, value) values ($1, $2, $3) on conflict (run, step) do update set value = excluded.value",
     values: [run, step, JSON.stringify(value)],
   });
 const activities = {
@@ -45,6 +45,10 @@ if (role === "worker") {
   void worker.run();
   const client = new Client({ connection });
   await pool.query("create table if not exists twin_rows (run text, step int, value jsonb, primary key (run, step))");
+  const inputs: Readonly<Record<string, object>> = {
+    threeRegular: { queue: ACTIVITIES },
+    threeRequests: { queue: ACTIVITIES, url: target },
+  };
   let count = 0;
   const app = new Koa();
   app.use(async (ctx) => {
@@ -56,7 +60,7 @@ if (role === "worker") {
     const handle = await client.workflow.start(workflow, {
       taskQueue: RUNS,
       workflowId,
-      args: [workflow.startsWith("threeRe") ? { queue: ACTIVITIES, url: target } : "x"],
+      args: [inputs[workflow] ?? "x"],
       requestEagerStart: true,
     });
     const result = (await handle.result()) as string;
