@@ -57,6 +57,9 @@ async function create(config: object, inputs?: object): Promise<string> {
   expect(status, JSON.stringify(body)).toBe(201);
   return body.id;
 }
+/** Makes an empty table, also where a test is repeated. */
+const recreate = (table: string, columns: string): Promise<unknown> =>
+  administer(remote.url, `drop table if exists ${table}; create table ${table} (${columns})`);
 async function poll(id: string): Promise<void> {
   const schedule = temporal.client.schedule.getHandle(triggerScheduleId(id));
   // While the one before is still ending, this one would be skipped.
@@ -98,7 +101,7 @@ it("starts one run for each new row, whoever polls how often", { timeout: 120_00
 });
 
 it("reads on where more rows are new than are read at once, and starts their runs in order", LENGTH, async () => {
-  await administer(remote.url, "drop table if exists parcels; create table parcels (no int8, note int, label text)");
+  await recreate("parcels", "no int8, note int, label text");
   const inputs = { "in-0": "payload.value + ' ' + string(payload.row.note)" };
   const id = await create({ table: "parcels", column: "no" }, { inputs });
   await poll(id);
@@ -130,10 +133,10 @@ it("reads on where more rows are new than are read at once, and starts their run
 });
 
 it("says why it sees nothing, and starts with the first row of a table that was empty", async () => {
-  await administer(remote.url, 'drop table if exists "my shop".visits; create table "my shop".visits (at timestamptz)');
+  await recreate('"my shop".visits', "at timestamptz");
   const refused = await mine.secret.post("/v2/triggers", await wanted({ table: "my shop.visits" }));
   expect(places(refused)).toEqual([["body", "config", "table"]]);
-  await administer(remote.url, "drop table if exists visits; create table visits (at timestamptz)");
+  await recreate("visits", "at timestamptz");
   const id = await create({ table: "public.visits", column: "at" });
   await poll(id);
   await eventually(
@@ -156,8 +159,8 @@ it("says why it sees nothing, and starts with the first row of a table that was 
 });
 
 it("keeps nothing of a table that it watches no more when the rows come", async () => {
-  await administer(remote.url, "drop table if exists former; create table former (id int8)");
-  await administer(remote.url, "drop table if exists present; create table present (id int8)");
+  await recreate("former", "id int8");
+  await recreate("present", "id int8");
   await administer(remote.url, "insert into former values (100)");
   const id = await create({ table: "former" });
   const connection = {
