@@ -49,7 +49,8 @@ export async function inOrder<T>(activity: Promise<T>): Promise<T> {
 }
 
 function atRest(holds: () => boolean): Promise<void> {
-  // Temporal's own condition asks at once, which may be amid a step, and from then on at the end of each step.
+  // Temporal's own condition asks at once, which may be amid a step. Then it asks after each event, when what follows from that
+  // has yet to run and still counts as pending, and at the end of each step.
   let asked = false;
   return condition(() => {
     const again = asked;

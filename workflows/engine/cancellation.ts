@@ -2,22 +2,31 @@ import { CancellationScope } from "@temporalio/workflow";
 
 /** How a run is stopped before its end: by a cancellation, or by its time limit. Whichever comes first counts. */
 export class Cancellation {
-  /** Everything the run does happens in here; cancelling it stops the run. */
-  readonly scope = new CancellationScope();
+  readonly #parent = CancellationScope.current();
+  #scope: CancellationScope | undefined;
   #stopped: "cancelled" | "timed out" | undefined;
   #reason: string | null = null;
+
+  /** What takes its time happens in here; cancelling it stops the run. Made for the first that does. */
+  get scope(): CancellationScope {
+    if (!this.#scope) {
+      this.#scope = new CancellationScope({ cancellable: true, parent: this.#parent });
+      if (this.stopped) this.#scope.cancel();
+    }
+    return this.#scope;
+  }
 
   cancel(reason: string | null): void {
     if (this.#stopped) return;
     this.#stopped = "cancelled";
     this.#reason = reason;
-    this.scope.cancel();
+    this.#scope?.cancel();
   }
 
   timeOut(): void {
     if (this.#stopped) return;
     this.#stopped = "timed out";
-    this.scope.cancel();
+    this.#scope?.cancel();
   }
 
   /** Whether the run is to start nothing any more. */

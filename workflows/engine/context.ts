@@ -51,11 +51,11 @@ export function createRunContext(input: RunWorkflowInput, slice?: SliceOf): RunC
   return { input, identity, record, work, pauses, budgets, clock, cancellation };
 }
 
-/** Stops what runs beside the nodes, and waits for the writes that nobody waits for. */
-export async function closeRunContext({ clock, pauses, record }: RunContext): Promise<void> {
+/** Stops what runs beside the nodes. Answers, where there are any, the writes that nobody waits for. */
+export function closeRunContext({ clock, pauses, record }: RunContext): Promise<unknown> | undefined {
   clock.stop();
   pauses.close();
-  await record.close();
+  return record.close();
 }
 
 /** Notifies another workflow of whether this one only waits for people. One that has ended need not know. */

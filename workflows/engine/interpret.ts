@@ -12,50 +12,77 @@ import { withinTimeLimit } from "./node-time-limit.ts";
 import { evaluate, evaluateHere, passedOn, passesOn } from "./values.ts";
 import type { Evaluated } from "./values.ts";
 
+/** A node that takes its time, and when it was begun. */
+interface Timed {
+  readonly node: PlanNode;
+  readonly startedAt: string;
+}
+
 /**
- * Walks a frame's flow to its end. Inline nodes settle on the spot; the others run side by side. Resolves when no node is
- * left; rejects with NodeFailed when a node failed for good (after the others were cancelled), or with the cancellation.
+ * Walks a frame's flow to its end. Inline nodes settle on the spot; the others run side by side. Done at once where there are
+ * only inline nodes, else when no node is left. Fails with NodeFailed when a node failed for good (after the others were
+ * cancelled), or with the cancellation.
  */
-export async function runFrame(frame: Frame): Promise<void> {
-  const scope = new CancellationScope();
-  const underWay = new Set<Promise<void>>();
+export function runFrame(frame: Frame): Promise<void> | undefined {
+  const timed = walk(frame);
+  const first = timed.next();
+  return first.done ? undefined : runTimed(frame, first.value, timed);
+}
+
+/** Settles the inline nodes that can be reached by now, and yields the others in between. Throws where one fails for good. */
+function* walk(frame: Frame): Generator<Timed, void> {
+  for (let ready = frame.walk.takeReady(); ready.length > 0; ready = frame.walk.takeReady()) {
+    for (const node of ready) {
+      if (frame.ctx.cancellation.stopped) return;
+      const startedAt = now();
+      const settled = begin(frame, node, startedAt);
+      if (settled) settle(frame, node, settled);
+      else yield { node, startedAt };
+    }
+  }
+}
+
+/**
+ * Runs nodes that take their time, and what comes after them. Scopes and promises are made here and not for inline nodes: the
+ * SDK keeps a stack trace of each promise, and a scope makes nine.
+ */
+async function runTimed(frame: Frame, first: Timed, others: Iterable<Timed>): Promise<void> {
+  const { cancellation, record } = frame.ctx;
+  record.writeWhileWaiting();
+  // A nested flow is stopped with the node around it, the run's own with the run.
+  const parent = frame.outer ? CancellationScope.current() : cancellation.scope;
+  const scope = new CancellationScope({ cancellable: true, parent });
+  let underWay = 0;
   let failure: { readonly error: unknown } | undefined;
-
-  const fail = (error: unknown): void => {
-    failure ??= { error };
-    scope.cancel();
-  };
-  const pump = (): void => {
-    for (let ready = frame.walk.takeReady(); ready.length > 0 && !failure; ready = frame.walk.takeReady()) {
-      for (const node of ready) {
-        if (failure || frame.ctx.cancellation.stopped) return;
-        const outcome = begin(frame, node);
-        if (!(outcome instanceof Promise)) {
-          settle(frame, node, outcome);
-          continue;
-        }
-        const done: Promise<void> = outcome
-          .then((settled) => {
-            settle(frame, node, settled);
-            pump();
-          })
-          .catch(fail)
-          .finally(() => {
-            underWay.delete(done);
-          });
-        underWay.add(done);
-      }
-    }
-  };
-
-  await scope.run(async () => {
-    try {
-      pump();
-    } catch (error) {
-      fail(error);
-    }
-    while (underWay.size > 0) await Promise.race(underWay);
-  });
+  await scope.run(
+    () =>
+      new Promise<void>((resolve) => {
+        const fail = (error: unknown): void => {
+          failure ??= { error };
+          scope.cancel();
+        };
+        const run = async ({ node, startedAt }: Timed): Promise<void> => {
+          underWay += 1;
+          try {
+            settle(frame, node, await execute(frame, node, startedAt));
+            if (!failure) runAll(walk(frame));
+          } catch (error) {
+            fail(error);
+          }
+          underWay -= 1;
+          if (underWay === 0) resolve();
+        };
+        const runAll = (nodes: Iterable<Timed>): void => {
+          try {
+            for (const timed of nodes) void run(timed);
+          } catch (error) {
+            fail(error);
+          }
+        };
+        void run(first);
+        runAll(others);
+      }),
+  );
   if (failure) throw failure.error;
 }
 
@@ -69,9 +96,8 @@ function settle(frame: Frame, node: PlanNode, settled: Settled): void {
   }
 }
 
-/** Starts a node: settles it at once where that is possible, else says when it has settled. */
-function begin(frame: Frame, node: PlanNode): Settled | Promise<Settled> {
-  const startedAt = now();
+/** Begins a node: settles it where that is possible at once; undefined where it takes its time. */
+function begin(frame: Frame, node: PlanNode, startedAt: string): Settled | undefined {
   const reused = frame.reuse && Object.hasOwn(frame.reuse, node.id) ? frame.reuse[node.id] : undefined;
   if (reused) {
     note(frame, node, {
@@ -84,7 +110,7 @@ function begin(frame: Frame, node: PlanNode): Settled | Promise<Settled> {
   frame.ctx.record.nodeStarted(node, frame.outer === null);
   try {
     const result = node.execution === "inline" ? inline(frame, node) : undefined;
-    if (result === undefined) return execute(frame, node, startedAt);
+    if (result === undefined) return undefined;
     if (result === "skip") return skipped(frame, node);
     completed(frame, node, firstSeen(startedAt), result.value);
     return { value: result.value, handles: result.handles ?? ["out"], state: "COMPLETED" };
@@ -113,7 +139,7 @@ function inline(frame: Frame, node: PlanNode): Evaluated | "skip" | undefined {
   return { value: { v: result.output }, ...(result.handles ? { handles: result.handles } : {}) };
 }
 
-/** The way of every node that takes time. */
+/** The way of every node that takes its time. */
 async function execute(frame: Frame, node: PlanNode, startedAt: string): Promise<Settled> {
   const { path } = address(frame, node);
   frame.ctx.work.running.add(path);

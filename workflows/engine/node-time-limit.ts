@@ -6,9 +6,12 @@ import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 const TIMED: ReadonlySet<string> = new Set(["delay", "map", "loop", "subflow"]);
 
 /** Runs a node within its `timeout_ms`, where it has one: then what it has under way is cancelled, and it fails with `node_timeout`. */
-export async function withinTimeLimit<T>(node: PlanNode, work: () => Promise<T>): Promise<T> {
+export function withinTimeLimit<T>(node: PlanNode, work: () => Promise<T>): Promise<T> {
   const { timeout_ms, type } = node;
-  if (timeout_ms === undefined || !TIMED.has(type)) return work();
+  return timeout_ms === undefined || !TIMED.has(type) ? work() : within(timeout_ms, work);
+}
+
+async function within<T>(timeout_ms: number, work: () => Promise<T>): Promise<T> {
   try {
     return await CancellationScope.withTimeout(timeout_ms, work);
   } catch (error) {

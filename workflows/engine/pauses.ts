@@ -80,10 +80,10 @@ export class Pauses {
   }
 
   /** Writes that the run has gone on, where the record still says PAUSED: a run does not complete out of a pause. */
-  async writeResumed(): Promise<void> {
-    if (this.#pausedAt === undefined) return;
+  writeResumed(): Promise<unknown> | undefined {
+    if (this.#pausedAt === undefined) return undefined;
     this.#pausedAt = undefined;
-    await this.#deps.record.write({ state: "RESUMED" });
+    return this.#deps.record.write({ state: "RESUMED" });
   }
 
   async #watch(): Promise<void> {

@@ -27,6 +27,7 @@ export class RunRecord {
   /** When each report was made: how many there were by then. */
   readonly #order = new WeakMap<NodeReport, number>();
   #noted = 0;
+  #watching = false;
   #pausesTaken: string[] = [];
   readonly #writing = new Set<Promise<unknown>>();
   #flushing: Promise<unknown> | undefined;
@@ -71,7 +72,13 @@ export class RunRecord {
     this.#noted += 1;
     this.#order.set(report, this.#noted);
     this.#reports.push(report);
-    if (this.#noted === 1) void CancellationScope.nonCancellable(() => this.#flushWhileWaiting());
+  }
+
+  /** From now on writes reports that nothing carries along, when all that is left takes its time, be it one request or a delay of days. */
+  writeWhileWaiting(): void {
+    if (this.#watching) return;
+    this.#watching = true;
+    void CancellationScope.nonCancellable(() => this.#flushWhileWaiting());
   }
 
   /** Has the next write say that the workflow has the answer to a pause, so that it is not sent again. */
@@ -138,11 +145,11 @@ export class RunRecord {
     record.end(this.#takeReport(more));
   }
 
-  /** Waits for the writes that nobody else waits for; from now on only the end is written. */
-  async close(): Promise<void> {
+  /** From now on only the end is written. Answers, where there are any, the writes that nobody else waits for. */
+  close(): Promise<unknown> | undefined {
     this.#closed = true;
     this.#timer?.cancel();
-    await Promise.allSettled(this.#writing);
+    return this.#writing.size === 0 ? undefined : Promise.allSettled(this.#writing);
   }
 
   #takeReport(more: ReportedState): RunReport {
@@ -156,7 +163,6 @@ export class RunRecord {
     };
   }
 
-  /** Writes reports that nothing carries along, when all that is left takes its time, be it one request or a delay of days. */
   async #flushWhileWaiting(): Promise<void> {
     for (;;) {
       // What is brief may take the reports along. It also makes replay agree, in which brief work ends at once.

@@ -65,8 +65,8 @@ export async function evaluate(frame: Frame, node: PlanNode, part: NodePart): Pr
     if (result) return fit(frame, result);
   }
   const { identity, work } = frame.ctx;
-  return work.whileBrieflyBusy(() =>
-    work.withSlot(() => local.evaluate({ ...address(frame, node), run: identity, part, scope: stored })),
+  return work.whileBrieflyBusyInSlot(() =>
+    local.evaluate({ ...address(frame, node), run: identity, part, scope: stored }),
   );
 }
 

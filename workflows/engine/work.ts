@@ -44,32 +44,25 @@ export class Work {
   }
 
   /** Runs something that takes its time. */
-  async whileBusy<T>(work: () => Promise<T>): Promise<T> {
+  whileBusy<T>(work: () => Promise<T>): Promise<T> {
     this.#clock.start();
-    return this.#counted(work);
+    return this.#counted(work, {});
+  }
+
+  /** Runs an activity that takes its time, when one of the workflow's slots is free. */
+  whileActivityRuns<T>(activity: () => Promise<T>): Promise<T> {
+    this.#clock.start();
+    return this.#counted(activity, { inSlot: true });
   }
 
   /** Runs a local activity: it ends soon, so it neither starts the run's clock nor is worth a record of its own. */
-  async whileBrieflyBusy<T>(work: () => Promise<T>): Promise<T> {
-    this.#brief += 1;
-    try {
-      return await this.#counted(work);
-    } finally {
-      this.#brief -= 1;
-    }
+  whileBrieflyBusy<T>(work: () => Promise<T>): Promise<T> {
+    return this.#counted(work, { brief: true });
   }
 
-  /** Runs an activity when one of the workflow's slots is free. */
-  async withSlot<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#slots > 0) this.#slots -= 1;
-    else await new Promise<void>((resolve) => this.#waitingForSlot.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waitingForSlot.shift();
-      if (next) next();
-      else this.#slots += 1;
-    }
+  /** The same, when one of the workflow's slots is free. */
+  whileBrieflyBusyInSlot<T>(work: () => Promise<T>): Promise<T> {
+    return this.#counted(work, { brief: true, inSlot: true });
   }
 
   /** Runs a child workflow; it counts as pending except while it has said that it only waits for people. */
@@ -97,13 +90,24 @@ export class Work {
     this.#change(idle ? -1 : 1);
   }
 
-  async #counted<T>(work: () => Promise<T>): Promise<T> {
+  async #counted<T>(work: () => Promise<T>, { brief = false, inSlot = false }): Promise<T> {
+    if (brief) this.#brief += 1;
     this.#change(1);
     try {
+      if (inSlot && this.#slots === 0) await new Promise<void>((resolve) => this.#waitingForSlot.push(resolve));
+      else if (inSlot) this.#slots -= 1;
       return await work();
     } finally {
+      if (inSlot) this.#freeSlot();
       this.#change(-1);
+      if (brief) this.#brief -= 1;
     }
+  }
+
+  #freeSlot(): void {
+    const next = this.#waitingForSlot.shift();
+    if (next) next();
+    else this.#slots += 1;
   }
 
   #change(by: 1 | -1): void {

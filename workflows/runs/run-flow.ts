@@ -1,5 +1,6 @@
 import { CancellationScope, isCancellation, setHandler, workflowInfo } from "@temporalio/workflow";
 import { jsonLength } from "../../src/domain/json.ts";
+import type { Plan } from "../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../src/domain/json.ts";
 import { isTerminal } from "../../src/domain/runs/run.ts";
 import type {
@@ -41,16 +42,14 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   let frame: Frame | undefined;
   let end: { state: TerminalState; reason: string | null; error: RunError | null };
   try {
-    await cancellation.scope.run(async () => {
-      const { org_id, run_id, project_id, flow_version, start_by } = input;
-      if (start_by !== undefined && workflowInfo().startTime.getTime() > Date.parse(start_by)) {
-        const request = await local.cancelRequested({ org_id, run_id });
-        if (request) return cancellation.cancel(request.reason);
-      }
-      frame = topFrame(ctx, input.plan ?? (await local.loadPlan({ org_id, project_id, flow_version })));
-      record.expect(frame.plan.nodes.length);
-      await runFrame(frame);
-    });
+    const isLate = input.start_by !== undefined && workflowInfo().startTime.getTime() > Date.parse(input.start_by);
+    const plan = input.plan && !isLate ? input.plan : await cancellation.scope.run(() => planFor(ctx, isLate));
+    if (plan) {
+      frame = topFrame(ctx, plan);
+      record.expect(plan.nodes.length);
+      const walk = runFrame(frame);
+      if (walk) await walk;
+    }
     // Stopped between two nodes, none of which was there to notice.
     if (frame?.walk.done || !cancellation.stopped) end = { state: "COMPLETED", reason: null, error: null };
     else end = cancellation.timedOut ? timedOut(input) : cancelled(ctx);
@@ -62,37 +61,55 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   }
 
   const { state, reason, error } = end;
-  return CancellationScope.nonCancellable(async () => {
-    await closeRunContext(ctx);
-    if (state === "COMPLETED") await pauses.writeResumed();
-    const outputs = frame ? (state === "COMPLETED" ? outputsOf(frame) : outputsSoFar(frame)) : {};
-    const carried = await carriedOutputs(ctx, outputs);
-    const { progress } = record;
-    const written = {
-      state,
-      state_reason: reason,
-      outputs,
-      error,
-      ...(state === "COMPLETED" || !frame ? {} : { checkpoint: checkpointOf(frame) }),
-    };
-    if (cancellation.stopped) {
-      // Temporal refuses the step that ends a run beside which a cancellation, or the end of a node, has come in. It is repeated
-      // with that, and may come to another end than the one it has recorded: that one counts.
-      const recorded = await record.write(written);
-      if (recorded !== state && isTerminal(recorded))
-        return { state: recorded, reason: null, outputs: carried, error: null, progress };
-    } else record.writeEnd(written);
-    return { state, reason, outputs: carried, error, progress };
-  });
+  const writes = closeRunContext(ctx);
+  if (writes) await writes;
+  const resumed = state === "COMPLETED" ? pauses.writeResumed() : undefined;
+  if (resumed) await resumed;
+  const outputs = frame ? (state === "COMPLETED" ? outputsOf(frame) : outputsSoFar(frame)) : {};
+  const carried = areLong(outputs) ? await storeOutputs(ctx, outputs) : outputs;
+  const { progress } = record;
+  const written = {
+    state,
+    state_reason: reason,
+    outputs,
+    error,
+    ...(state === "COMPLETED" || !frame ? {} : { checkpoint: checkpointOf(frame) }),
+  };
+  if (cancellation.stopped) {
+    // Temporal refuses the step that ends a run beside which a cancellation, or the end of a node, has come in. It is repeated
+    // with that, and may come to another end than the one it has recorded: that one counts.
+    const recorded = await record.write(written);
+    if (recorded !== state && isTerminal(recorded))
+      return { state: recorded, reason: null, outputs: carried, error: null, progress };
+  } else record.writeEnd(written);
+  return { state, reason, outputs: carried, error, progress };
 }
 
-async function carriedOutputs(
+/** The plan of a run that was not started with it; undefined where the run has been cancelled before it began. */
+async function planFor({ input, cancellation }: RunContext, isLate: boolean): Promise<Plan | undefined> {
+  const { org_id, run_id, project_id, flow_version, plan } = input;
+  if (isLate) {
+    const request = await local.cancelRequested({ org_id, run_id });
+    if (request) {
+      cancellation.cancel(request.reason);
+      return undefined;
+    }
+  }
+  return plan ?? local.loadPlan({ org_id, project_id, flow_version });
+}
+
+function areLong(outputs: Readonly<Record<string, StoredValue>>): boolean {
+  let chars = 0;
+  for (const value of Object.values(outputs)) if ("v" in value) chars += jsonLength(value.v);
+  return chars > MAX_RESULT_CHARS;
+}
+
+/** Also where the run is cancelled. */
+function storeOutputs(
   { input }: RunContext,
   outputs: Readonly<Record<string, StoredValue>>,
 ): Promise<Readonly<Record<string, StoredValue>>> {
-  let chars = 0;
-  for (const value of Object.values(outputs)) if ("v" in value) chars += jsonLength(value.v);
-  return chars <= MAX_RESULT_CHARS ? outputs : local.storeOutputs({ org_id: input.org_id, outputs });
+  return CancellationScope.nonCancellable(() => local.storeOutputs({ org_id: input.org_id, outputs }));
 }
 
 function cancelled(ctx: RunContext): { state: "CANCELLED"; reason: string | null; error: null } {

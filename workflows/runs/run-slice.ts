@@ -30,6 +30,7 @@ export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
   setHandler(childIdleSignal, ({ workflow_id, idle }) => ctx.work.childIdle(workflow_id, idle));
   // The parent cancels what it has started.
   CancellationScope.current().cancelRequested.catch(() => ctx.cancellation.cancel(null));
+  ctx.record.writeWhileWaiting();
   try {
     const { org_id, project_id, flow_version } = identity;
     const plan = await local.loadPlan({ org_id, project_id, flow_version });

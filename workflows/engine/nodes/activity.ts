@@ -31,20 +31,18 @@ export async function runActivity(
   for (let attempt = 1; ; attempt += 1) {
     onAttempt(attempt);
     try {
-      return await ctx.work.whileBusy(() =>
-        ctx.work.withSlot(() =>
-          ctx.record.carry((flush) =>
-            nodeActivities(ctx.input.node_queue, node.timeout_ms ?? DEFAULT_NODE_TIMEOUT_MS).executeNode({
-              ...address(frame, node),
-              path,
-              run: ctx.identity,
-              progress: ctx.record.progress,
-              attempt,
-              scope: storedScope(frame, node),
-              flush,
-              ...(part === undefined ? {} : { part }),
-            }),
-          ),
+      return await ctx.work.whileActivityRuns(() =>
+        ctx.record.carry((flush) =>
+          nodeActivities(ctx.input.node_queue, node.timeout_ms ?? DEFAULT_NODE_TIMEOUT_MS).executeNode({
+            ...address(frame, node),
+            path,
+            run: ctx.identity,
+            progress: ctx.record.progress,
+            attempt,
+            scope: storedScope(frame, node),
+            flush,
+            ...(part === undefined ? {} : { part }),
+          }),
         ),
       );
     } catch (thrown) {

@@ -17,7 +17,8 @@ export interface Interpreter {
   announce(state?: "RUNNING" | "PAUSED"): void;
   /** Notes the node's end now, for an executor that then answers `recorded`. */
   complete(value: StoredValue): void;
-  runFrame(frame: Frame): Promise<void>;
+  /** Undefined where all has been done at once. */
+  runFrame(frame: Frame): Promise<void> | undefined;
 }
 
 /** What a node that takes time does, in workflow terms. Throws what `toRunError` understands. */
