@@ -8,7 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
 import { burstBench } from "./burst-bench.ts";
 import { chainFlow, httpFlow, inlineFlow, mapFlow, parallelFlow, templateFlow } from "./flows.ts";
-import { compare, latencies, median, throughput } from "./measure.ts";
+import { compare, latencies, median, ratio, throughput } from "./measure.ts";
 import type { Measured } from "./measure.ts";
 import { listBench } from "./list-bench.ts";
 import { openStage, request, residentMib } from "./stage.ts";
@@ -21,7 +21,7 @@ const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf
 const wanted = (part: string): boolean => only?.includes(part) ?? true;
 const EFFORT = quick
   ? { rounds: 1, calls: 40, concurrency: 30, load: 150 }
-  : { rounds: 3, calls: 60, concurrency: 30, load: 300 };
+  : { rounds: 5, calls: 50, concurrency: 30, load: 300 };
 /** What is compared with what. */
 const RATIOS = [
   ["inline flow", "bare: empty"],
@@ -49,7 +49,7 @@ let stage = await openStage({ durable: false });
 try {
   say("# Benchmark\n");
   say(
-    `${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpus()[0]?.model ?? "?"}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}. Medians over ${EFFORT.rounds} rounds; repeat with \`npm run bench\`.\n`,
+    `${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpus()[0]?.model ?? "?"}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}. Medians over ${EFFORT.rounds} rounds, also of the ratios; repeat with \`npm run bench\`.\n`,
   );
   say(
     "Temporal's development server does not wait for the disk at each commit (SQLite with synchronous=1); so that like is compared with like, neither does Postgres (fsync=off), except where it says so.\n",
@@ -105,12 +105,12 @@ async function twins(title: string, twin: Process, env: Record<string, string>):
     const measured = await compare(
       [
         bare("empty"),
-        bare("threeLocal"),
-        bare("threeRegular"),
-        bare("threeRequests"),
         { name: "inline flow", call: stage.call(api, inline, { "in-0": "Ada" }) },
         { name: "template flow", call: stage.call(api, template, { "in-0": "Ada" }) },
+        bare("threeLocal"),
+        bare("threeRegular"),
         { name: "http flow", call: stage.call(api, http, {}) },
+        bare("threeRequests"),
       ],
       EFFORT,
     );
@@ -129,7 +129,7 @@ async function twins(title: string, twin: Process, env: Record<string, string>):
 
 function row(each: Measured, against?: Measured): string {
   const ratios = against
-    ? `${(each.p50 / against.p50).toFixed(2)} | ${(each.perSecond / against.perSecond).toFixed(2)} | ${against.name}`
+    ? `${ratio(each, against, "p50").toFixed(2)} | ${ratio(each, against, "perSecond").toFixed(2)} | ${against.name}`
     : "| |";
   return `| ${each.name} | ${each.p50.toFixed(1)} | ${each.p95.toFixed(1)} | ${each.perSecond.toFixed(1)} | ${ratios} |`;
 }

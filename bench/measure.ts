@@ -39,41 +39,47 @@ export interface Contender {
   readonly call: () => Promise<unknown>;
 }
 
-export interface Measured {
-  readonly name: string;
+/** What one contender has come to in one round. */
+interface Round {
   readonly p50: number;
   readonly p95: number;
   readonly perSecond: number;
 }
 
+export interface Measured extends Round {
+  readonly name: string;
+  readonly rounds: readonly Round[];
+}
+
+/** How one contender stands to another: the median of the rounds' ratios, since in a round both met the same machine. */
+export function ratio(one: Measured, other: Measured, of: keyof Round): number {
+  return median(one.rounds.map((round, at) => round[of] / (other.rounds[at]?.[of] ?? Number.NaN)));
+}
+
 /**
- * Measures contenders side by side: each round measures every one of them, so that other load on the machine affects
- * all of them; the figures are medians over the rounds.
+ * Measures contenders side by side, once they are warm: each round measures every one of them, those that are compared one
+ * after the other, so that other load on the machine affects all of them. The figures are medians over the rounds.
  */
 export async function compare(
   contenders: readonly Contender[],
   { rounds, calls, concurrency, load }: { rounds: number; calls: number; concurrency: number; load: number },
 ): Promise<Measured[]> {
-  const seen = contenders.map(({ name, call }) => ({
-    name,
-    call,
-    p50: [] as number[],
-    p95: [] as number[],
-    perSecond: [] as number[],
-  }));
-  for (const { call } of contenders) await latencies(call, 20);
+  const seen = contenders.map(({ name, call }) => ({ name, call, rounds: [] as Round[] }));
+  for (const { call } of contenders) await throughput(call, concurrency, load);
   for (let round = 0; round < rounds; round += 1) {
-    for (const each of seen) {
-      const times = await latencies(each.call, calls);
-      each.p50.push(median(times));
-      each.p95.push(quantile(times, 0.95));
+    const times: number[][] = [];
+    for (const { call } of seen) times.push(await latencies(call, calls));
+    for (const [at, each] of seen.entries()) {
+      const perSecond = await throughput(each.call, concurrency, load);
+      each.rounds.push({ p50: median(times[at] ?? []), p95: quantile(times[at] ?? [], 0.95), perSecond });
     }
-    for (const each of seen) each.perSecond.push(await throughput(each.call, concurrency, load));
   }
-  return seen.map(({ name, p50, p95, perSecond }) => ({
+  const over = (all: readonly Round[], of: keyof Round): number => median(all.map((round) => round[of]));
+  return seen.map(({ name, rounds: all }) => ({
     name,
-    p50: median(p50),
-    p95: median(p95),
-    perSecond: median(perSecond),
+    p50: over(all, "p50"),
+    p95: over(all, "p95"),
+    perSecond: over(all, "perSecond"),
+    rounds: all,
   }));
 }
