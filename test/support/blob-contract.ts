@@ -135,6 +135,13 @@ export function itIsABlobStore(blobs: () => BlobStore, everything: () => Promise
     expect(texts).toEqual(stored.map((_, index) => `blob ${index}`));
   });
 
+  it.each([-1, 0, 1, 8 * MIB])("stores what is %i bytes longer than a part", async (more) => {
+    const content = randomBytes(8 * MIB + more);
+    const chunks = [content.subarray(0, 10), content.subarray(10, 70_000), content.subarray(70_000)];
+    const { key, size } = await blobs().put(ORG, Readable.from(chunks), { maxBytes: 16 * MIB });
+    expect([size, (await blobs().read(key, 16 * MIB)).equals(content)]).toEqual([content.length, true]);
+  });
+
   it("streams what is longer than a part, in and out", async () => {
     const chunk = randomBytes(300_000);
     const content = Array.from({ length: 70 }, () => chunk);

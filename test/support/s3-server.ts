@@ -45,7 +45,7 @@ export async function startS3Server(program: string, directory: string): Promise
   const [data, metadata] = [join(directory, "data"), join(directory, "metadata")];
   // A folder at the top is a bucket.
   mkdirSync(join(data, "blobs"), { recursive: true });
-  mkdirSync(metadata);
+  mkdirSync(metadata, { recursive: true });
   const port = await freePort();
   // Beside the files, since not every file system has extended attributes.
   const child = spawn(program, ["--quiet", "--port", `127.0.0.1:${port}`, "posix", "--sidecar", metadata, data], {

@@ -19,8 +19,10 @@ export interface S3Credentials {
 }
 
 const MIB = 1024 * 1024;
-/** What is longer is uploaded in parts of this length: as much as an upload holds in memory (twice, while a part is sent). */
+/** What is at least as long is uploaded in parts of this length: as much as an upload holds in memory. */
 const PART_BYTES = 8 * MIB;
+/** What an upload begins to hold: most are short. */
+const FIRST_BYTES = 64 * 1024;
 const ATTEMPTS = 4;
 const FIRST_WAIT_MS = 200;
 /** Time for one request: a part, or a page of a list. */
@@ -107,12 +109,7 @@ export function createS3BlobStore(
     throw failure("GET", { ...answer, body: Buffer.alloc(0) });
   }
 
-  async function uploadParts(
-    path: string,
-    chunks: AsyncGenerator<Buffer>,
-    first: Buffer,
-    second: Buffer,
-  ): Promise<void> {
+  async function uploadParts(path: string, first: Buffer, others: AsyncIterable<Buffer>): Promise<void> {
     const begun = await call("CreateMultipartUpload", { method: "POST", path, query: { uploads: "" } });
     const uploadId = textOf(begun.body.toString(), "UploadId") ?? "";
     try {
@@ -123,8 +120,7 @@ export function createS3BlobStore(
         tags.push(headers["etag"] ?? "");
       };
       await upload(first);
-      await upload(second);
-      for await (const part of chunks) await upload(part);
+      for await (const part of others) await upload(part);
       const parts = tags.map((tag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
       const body = Buffer.from(`<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`);
       const done = await repeated({ method: "POST", path, query: { uploadId }, body }, guarded.fetch);
@@ -184,9 +180,8 @@ export function createS3BlobStore(
       // Closes the content as well, whatever fails.
       try {
         const first = (await parts.next()).value ?? Buffer.alloc(0);
-        const second = await parts.next();
-        if (second.done === true) await call("PUT", { method: "PUT", path, body: first });
-        else await uploadParts(path, parts, first, second.value);
+        if (first.byteLength < PART_BYTES) await call("PUT", { method: "PUT", path, body: first });
+        else await uploadParts(path, first, parts);
       } finally {
         await parts.return(undefined);
       }
@@ -239,27 +234,33 @@ function hostOf({ hostname, port, protocol }: URL): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port || (protocol === "https:" ? 443 : 80)}`;
 }
 
-/** Parts of equal length, but for the last; counts and hashes what goes by. */
+/** Parts of PART_BYTES, but for the last; counts and hashes what goes by. Each is overwritten by the next one. */
 async function* partsOf(
   content: AsyncIterable<Uint8Array>,
   maxBytes: number,
   total: { size: number; readonly hash: ReturnType<typeof createHash> },
 ): AsyncGenerator<Buffer, undefined> {
-  let held: Uint8Array[] = [];
+  let part = Buffer.allocUnsafeSlow(FIRST_BYTES);
   let length = 0;
   for await (let chunk of content) {
     total.size += chunk.byteLength;
     if (total.size > maxBytes) throw new BlobTooLarge(maxBytes);
     total.hash.update(chunk);
-    while (length + chunk.byteLength > PART_BYTES) {
-      const room = PART_BYTES - length;
-      yield Buffer.concat([...held, chunk.subarray(0, room)]);
-      [held, length, chunk] = [[], 0, chunk.subarray(room)];
+    while (chunk.byteLength > 0) {
+      const taken = chunk.subarray(0, PART_BYTES - length);
+      if (length + taken.byteLength > part.byteLength) {
+        const larger = Math.max(length + taken.byteLength, 2 * part.byteLength);
+        part = Buffer.concat([part], Math.min(larger, PART_BYTES));
+      }
+      part.set(taken, length);
+      length += taken.byteLength;
+      chunk = chunk.subarray(taken.byteLength);
+      if (length < PART_BYTES) break;
+      yield part;
+      length = 0;
     }
-    held.push(chunk);
-    length += chunk.byteLength;
   }
-  yield Buffer.concat(held);
+  if (length > 0) yield part.subarray(0, length);
   return undefined;
 }
 
