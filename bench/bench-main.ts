@@ -31,6 +31,9 @@ const RATIOS = [
   ["template flow", "bare: threeLocal"],
   ["http flow", "bare: threeRequests"],
   ["bare: threeRequests", "bare: threeRegular"],
+  ["inline flow", "bare: emptyRecorded"],
+  ["bare: emptyRecorded", "bare: empty"],
+  ["bare: empty", "bare: threeLocal"],
 ] as const;
 const report: string[] = [];
 const say = (line: string): void => {
@@ -105,6 +108,7 @@ async function twins(title: string, twin: Process, env: Record<string, string>):
     const measured = await compare(
       [
         bare("empty"),
+        bare("emptyRecorded"),
         { name: "inline flow", call: stage.call(api, inline, { "in-0": "Ada" }) },
         { name: "template flow", call: stage.call(api, template, { "in-0": "Ada" }) },
         bare("threeLocal"),

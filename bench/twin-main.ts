@@ -45,22 +45,27 @@ if (role === "worker") {
   void worker.run();
   const client = new Client({ connection });
   await pool.query("create table if not exists twin_rows (run text, step int, value jsonb, primary key (run, step))");
-  const inputs: Readonly<Record<string, object>> = {
-    threeRegular: { queue: ACTIVITIES },
-    threeRequests: { queue: ACTIVITIES, url: target },
+  /** What there is by path; `recorded` writes a row before and after. */
+  const contenders: Readonly<Record<string, { workflow: string; input: unknown; recorded?: true }>> = {
+    empty: { workflow: "empty", input: "x" },
+    emptyRecorded: { workflow: "empty", input: "x", recorded: true },
+    threeLocal: { workflow: "threeLocal", input: "x" },
+    threeRegular: { workflow: "threeRegular", input: { queue: ACTIVITIES } },
+    threeRequests: { workflow: "threeRequests", input: { queue: ACTIVITIES, url: target }, recorded: true },
   };
   let count = 0;
   const app = new Koa();
   app.use(async (ctx) => {
-    const workflow = ctx.path.slice(1);
+    const contender = contenders[ctx.path.slice(1)];
+    if (!contender) return;
+    const { workflow, input, recorded } = contender;
     count += 1;
     const workflowId = `${workflow}-${process.pid}-${count}`;
-    const recorded = workflow === "threeRequests";
     if (recorded) await write(workflowId, -1, "RUNNING");
     const handle = await client.workflow.start(workflow, {
       taskQueue: RUNS,
       workflowId,
-      args: [inputs[workflow] ?? "x"],
+      args: [input],
       requestEagerStart: true,
     });
     const result = (await handle.result()) as string;
