@@ -34,9 +34,20 @@ const guarded = flow(
   ["in-0>guard-0", "guard-0>out-0"],
 );
 
+/** The same with outputs that are there before the delay, and together too long for the workflow's own result. */
+const early = Array.from({ length: 20 }, (_, index) => `out-${index + 1}`);
+const slowWithLongOutputs = flow(
+  [
+    { id: "in-0", type: "input" },
+    { id: "delay-0", type: "delay", config: { seconds: 600 } },
+    ...early.map((id) => ({ id, type: "output" })),
+  ],
+  ["in-0>delay-0", ...early.map((id) => `in-0>${id}`)],
+);
+
 /** Starts a run and waits until its delay has begun. */
-async function waiting(): Promise<string> {
-  const { run_id } = await bench.start(await bench.deploy(slow), { "in-0": "x" });
+async function waiting(definition = slow, input = "x"): Promise<string> {
+  const { run_id } = await bench.start(await bench.deploy(definition), { "in-0": input });
   await eventually("the delay has begun", async () => {
     const { body } = await bench.api.get(`/v2/runs/${run_id}`, { query: { expand: "nodes" } });
     return nodesOf(body as Run)["delay-0"]?.state === "RUNNING";
@@ -95,10 +106,15 @@ describe("a workflow that closes without recording its run", () => {
     expect(await bench.until(run_id)).toMatchObject({ state: "FAILED", error: { code: "subflow_cancelled" } });
   });
 
-  it("cancelled by an operator at Temporal, it is CANCELLED", async () => {
-    const run_id = await waiting();
+  it("cancelled by an operator at Temporal, it is CANCELLED and keeps the outputs that it had", async () => {
+    const input = "x".repeat(15_000);
+    const run_id = await waiting(slowWithLongOutputs, input);
     await temporal((client) => client.workflow.getHandle(runWorkflowId(run_id)).cancel());
-    expect((await bench.until(run_id)).state).toBe("CANCELLED");
+    const { state, outputs } = await bench.until(run_id);
+    expect({ state, outputs }).toEqual({
+      state: "CANCELLED",
+      outputs: Object.fromEntries(early.map((id) => [id, input])),
+    });
   });
 
   it("deleted from Temporal: the run is FAILED", async () => {
