@@ -1,12 +1,16 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
 import { flow, nodesOf, openBench } from "./support.ts";
-import type { Bench } from "./support.ts";
+import type { Bench, Run } from "./support.ts";
 
 let bench: Bench;
+let target: HttpTarget;
 beforeAll(async () => {
-  bench = await openBench();
+  [bench, target] = await Promise.all([openBench(), startHttpTarget()]);
 });
+afterAll(() => target.close());
 
 const triage = flow(
   [
@@ -84,6 +88,33 @@ describe("branches", () => {
     );
     expect(run.outputs).toEqual({ "out-0": "fs" });
     expect(nodesOf(run)["never"]?.state).toBe("SKIPPED");
+  });
+
+  it("what one branch has done can be read while another takes its time", async () => {
+    const release = target.hold("/held");
+    const get = (id: string, path: string) => ({ id, type: "http", config: { method: "GET", url: target.url + path } });
+    const { run_id } = await bench.start(
+      await bench.deploy(
+        flow(
+          [
+            get("held", "/held"),
+            get("quick", "/echo"),
+            { id: "after", type: "template", config: { template: "{{quick.status}}" } },
+            { id: "out-0", type: "output" },
+            { id: "out-1", type: "output", config: { value: "{{held.status}}" } },
+          ],
+          ["quick>after", "after>out-0", "held>out-1"],
+        ),
+      ),
+    );
+    await expect
+      .poll(async () => {
+        const { body } = await bench.api.get(`/v2/runs/${run_id}`, { query: { expand: "nodes" } });
+        return Object.fromEntries(Object.entries(nodesOf(body as Run)).map(([id, { state }]) => [id, state]));
+      })
+      .toEqual({ held: "RUNNING", quick: "COMPLETED", after: "COMPLETED", "out-0": "COMPLETED" });
+    release();
+    expect((await bench.until(run_id)).outputs).toEqual({ "out-0": "200", "out-1": "200" });
   });
 
   it("skip_if skips a node and what only it leads to, by what the expression says", async () => {
