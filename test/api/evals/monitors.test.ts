@@ -177,9 +177,12 @@ describe("monitors", () => {
     const set = await tenant.secret.patch(alert, { enabled: true, conditions: [condition] });
     expect(set.status, JSON.stringify(set.body)).toBe(200);
     await vi.waitFor(async () => expect((await get(id, "/alert")).state.severity).toBe("no_data"), SOON);
+    // Off meanwhile, so that it does not begin with the first score.
+    await tenant.secret.patch(alert, { enabled: false });
     const bad = [await run("bad", { project_id: own }), await run("bad", { project_id: own })];
     const good = await run("good", { project_id: own });
     await scored(id, 3);
+    await tenant.secret.patch(alert, { enabled: true });
     await vi.waitFor(async () => expect((await get(id, "/alert")).state.severity).toBe("alert"), SOON);
     expect((await get(id, "/alert")).state.observed).toEqual([
       { evaluator_id: loud, metric: "pass_rate", value: 1 / 3, samples: 3, breached: true },
