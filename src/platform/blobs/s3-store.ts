@@ -19,7 +19,7 @@ export interface S3Credentials {
 }
 
 const MIB = 1024 * 1024;
-/** What is at least as long is uploaded in parts of this length: as much as an upload holds in memory. */
+/** What is at least as long is uploaded in parts of this length: as much of an upload as is held. */
 const PART_BYTES = 8 * MIB;
 /** What an upload begins to hold: most are short. */
 const FIRST_BYTES = 64 * 1024;
@@ -255,9 +255,10 @@ async function* partsOf(
       part.set(taken, length);
       length += taken.byteLength;
       chunk = chunk.subarray(taken.byteLength);
-      if (length < PART_BYTES) break;
-      yield part;
-      length = 0;
+      if (length === PART_BYTES) {
+        yield part;
+        length = 0;
+      }
     }
   }
   if (length > 0) yield part.subarray(0, length);
