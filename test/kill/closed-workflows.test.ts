@@ -34,7 +34,7 @@ const guarded = flow(
   ["in-0>guard-0", "guard-0>out-0"],
 );
 
-/** The same with outputs that are there before the delay, and together too long for the workflow's own result. */
+/** Waits as `slow` does; its outputs are there before that, and together too long for the workflow's own result. */
 const early = Array.from({ length: 20 }, (_, index) => `out-${index + 1}`);
 const slowWithLongOutputs = flow(
   [

@@ -46,7 +46,7 @@ export class Work {
   /** Runs something that takes its time. */
   whileBusy<T>(work: () => Promise<T>): Promise<T> {
     this.#clock.start();
-    return this.#counted(work, {});
+    return this.#counted(work);
   }
 
   /** Runs an activity that takes its time, when one of the workflow's slots is free. */
@@ -90,7 +90,7 @@ export class Work {
     this.#change(idle ? -1 : 1);
   }
 
-  async #counted<T>(work: () => Promise<T>, { brief = false, inSlot = false }): Promise<T> {
+  async #counted<T>(work: () => Promise<T>, { brief = false, inSlot = false } = {}): Promise<T> {
     if (brief) this.#brief += 1;
     this.#change(1);
     try {

@@ -61,6 +61,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   }
 
   const { state, reason, error } = end;
+  // Only what takes its time is awaited: the SDK keeps a stack trace of each promise.
   const writes = closeRunContext(ctx);
   if (writes) await writes;
   const resumed = state === "COMPLETED" ? pauses.writeResumed() : undefined;
@@ -85,7 +86,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   return { state, reason, outputs: carried, error, progress };
 }
 
-/** The plan of a run that was not started with it; undefined where the run has been cancelled before it began. */
+/** The plan of a run that begins late or was not started with it; undefined where it has been cancelled before it began. */
 async function planFor({ input, cancellation }: RunContext, isLate: boolean): Promise<Plan | undefined> {
   const { org_id, run_id, project_id, flow_version, plan } = input;
   if (isLate) {
