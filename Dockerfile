@@ -8,6 +8,7 @@ COPY scripts scripts
 COPY src src
 COPY workflows workflows
 COPY activities activities
+COPY web web
 RUN npm run build
 
 FROM node:22-slim AS packages
@@ -18,7 +19,9 @@ RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force && rm -rf 
 
 FROM node:22-slim
 # Half of libuv's threads look up names: with its default of 4, two names whose servers do not answer would hold up all others.
+# glibc keeps freed memory in an arena a thread: with two arenas the idle api takes 38 MB less and the worker 75.
 ENV NODE_ENV=production \
+    MALLOC_ARENA_MAX=2 \
     UV_THREADPOOL_SIZE=32 \
     NODE_OPTIONS=--enable-source-maps \
     MILLRACE_BLOB_URL=/var/lib/millrace/blobs

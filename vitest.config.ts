@@ -5,7 +5,7 @@ const globalSetup = ["test/support/global-setup.ts"];
 const pure = [
   "test/domain/**/*.test.ts",
   "test/platform/**/*.test.ts",
-  "test/services/webhooks/unit/**/*.test.ts",
+  "test/services/*/unit/**/*.test.ts",
   "test/*.test.ts",
 ];
 // What is waited for is there soon or not at all; a busy machine must not decide which.
@@ -13,6 +13,7 @@ const poll = { expect: { poll: { timeout: 60_000 } } };
 // Some 4 000 tests against real servers run in CI on machines whose load nobody knows. There one that fails is run a second
 // time, and named if it then passes. At one's own desk it fails at once.
 const retry = process.env["CI"] === undefined ? 0 : 1;
+const web = ["test/web/**/*.test.ts"];
 const ownProcesses = ["test/kill/**/*.test.ts", "test/dev/**/*.test.ts"];
 /** Run with vitest.long.config.ts. */
 const long = ["test/long/**"];
@@ -41,7 +42,7 @@ export default defineConfig({
         test: {
           name: "service",
           include: ["test/**/*.test.ts"],
-          exclude: [...pure, ...ownProcesses, ...long],
+          exclude: [...pure, ...web, ...ownProcesses, ...long],
           globalSetup,
           // Replays what each file ran: whatever is not deterministic shows there.
           setupFiles: ["test/support/seed.ts", "test/support/replay-runs.ts"],
@@ -52,6 +53,23 @@ export default defineConfig({
           isolate: false,
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        // The console in one Chromium, on the service of the tests above. A browser computes all the time, so no more files
+        // run at once than there are cores. What their runs do is replayed with the tests above.
+        test: {
+          name: "web",
+          include: web,
+          globalSetup: ["test/web/support/global-setup.ts"],
+          setupFiles: ["test/support/seed.ts"],
+          testTimeout: 90_000,
+          hookTimeout: 120_000,
+          retry,
+          ...poll,
+          isolate: false,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -67,7 +85,7 @@ export default defineConfig({
           ...poll,
           isolate: false,
           maxWorkers: 2,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

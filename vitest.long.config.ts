@@ -1,8 +1,11 @@
 import { defineConfig } from "vitest/config";
 
+// npm test runs on the newest Postgres that is supported, these on the oldest.
+process.env["MILLRACE_TEST_POSTGRES"] ??= "oldest";
+
 // `npm run test:long`: what takes minutes each. Parts that are killed again and again for MILLRACE_SOAK_MINUTES (default
-// 10), servers that are gone or frozen under load, every phase of schemathesis, an upgrade, what the image is made of, and the
-// kills, starts, costly flows and new rows of which npm test has a few (test/support/long.ts).
+// 10), servers that are gone or frozen under load, every phase of schemathesis, all patterns of the sources, an upgrade, what the
+// image is made of, and the kills, starts, costly flows and new rows of which npm test has a few (test/support/long.ts).
 export default defineConfig({
   test: {
     reporters: ["verbose", "./test/support/closing-line.ts"],
@@ -12,6 +15,7 @@ export default defineConfig({
           name: "long",
           include: [
             "test/long/**/*.test.ts",
+            "test/stores/**/*.test.ts",
             "test/api/triggers/new-rows.test.ts",
             "test/dev/npm-start.test.ts",
             "test/kill/cancel.test.ts",

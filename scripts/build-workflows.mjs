@@ -1,21 +1,21 @@
-// Bundles the compiled workflows once, at build time, so that a worker starts without webpack. The argument is the
-// folder of the compiled code; the bundle is written into it.
+// Bundles the compiled workflows once, at build time, so that a worker starts without webpack. The arguments are the folder of
+// the compiled code and the file to write.
 import { writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { bundleWorkflowCode } from "@temporalio/worker";
 
-const dist = resolve(process.argv[2] ?? "dist");
+const [compiled, file] = process.argv.slice(2);
 const quiet = () => undefined;
 const logger = { log: quiet, trace: quiet, debug: quiet, info: quiet, warn: console.warn, error: console.error };
 try {
   const { code } = await bundleWorkflowCode({
-    workflowsPath: join(dist, "workflows/index.js"),
+    workflowsPath: join(compiled, "workflows/index.js"),
     // Loaded once a process instead of once a workflow, which is milliseconds of each run. No module of ours keeps state at
     // its top level but caches keyed by what they are of.
-    preloadModules: ["stack-depth", "index"].map((name) => join(dist, `workflows/${name}.js`)),
+    preloadModules: ["stack-depth", "index"].map((name) => join(compiled, `workflows/${name}.js`)),
     logger,
   });
-  await writeFile(join(dist, "workflow-bundle.js"), code);
+  await writeFile(file, code);
   console.error(`workflow bundle: ${(code.length / 1e6).toFixed(1)} MB`);
 } catch (error) {
   // Webpack's own report has been printed; the stack would only be the bundler's.

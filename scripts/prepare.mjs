@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { lock } from "./lock.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const OLDEST_NODE = [20, 19];
@@ -16,19 +17,15 @@ export async function prepare() {
       `Millrace needs Node ${OLDEST_NODE.join(".")} or later; this is ${process.versions.node} (${process.execPath}).`,
     );
   }
-  const install = installNeeded();
-  if (install !== undefined) {
-    step(`Installing packages: ${install}.`);
-    const since = Date.now();
-    // The npm that runs us, when one does. Development packages too: the compiler is one.
-    const npm = process.env.npm_execpath?.endsWith("npm-cli.js")
-      ? [process.execPath, process.env.npm_execpath]
-      : ["npm"];
-    const args = [...npm.slice(1), "ci", "--include=dev", "--no-audit", "--no-fund"];
-    const result = spawnSync(npm[0], args, { cwd: root, stdio: ["ignore", 2, 2] });
-    if (result.status !== 0)
-      throw new Error(`npm ci failed${result.error ? ` (${result.error.message})` : ""}. Its messages are above.`);
-    step(`Packages installed in ${seconds(since)}.`);
+  if (installNeeded() !== undefined) {
+    // Outside of node_modules, which an installation removes. Two commands at once in a fresh clone are no mistake.
+    const unlock = await lock(join(root, ".millrace/install.lock"), "another installation");
+    try {
+      const reason = installNeeded();
+      if (reason !== undefined) install(reason);
+    } finally {
+      unlock();
+    }
   }
   // Only now: the build reads the installed packages.
   const { build, buildNeeded } = await import("./build.mjs");
@@ -39,6 +36,18 @@ export async function prepare() {
     await build({ strict: false });
     step(`Built in ${seconds(since)}.`);
   }
+}
+
+function install(reason) {
+  step(`Installing packages: ${reason}.`);
+  const since = Date.now();
+  // The npm that runs us, when one does. Development packages too: the compiler is one.
+  const npm = process.env.npm_execpath?.endsWith("npm-cli.js") ? [process.execPath, process.env.npm_execpath] : ["npm"];
+  const args = [...npm.slice(1), "ci", "--include=dev", "--no-audit", "--no-fund"];
+  const result = spawnSync(npm[0], args, { cwd: root, stdio: ["ignore", 2, 2] });
+  if (result.status !== 0)
+    throw new Error(`npm ci failed${result.error ? ` (${result.error.message})` : ""}. Its messages are above.`);
+  step(`Packages installed in ${seconds(since)}.`);
 }
 
 /** Why packages must be installed, or undefined. Compares what is installed with the lock file, package by package. */

@@ -1,0 +1,6 @@
+// Loaded before a program that builds syntax trees with the compiler's JavaScript interface, which TypeScript 7 does not have: it is
+// given TypeScript 5.
+import { register } from "node:module";
+
+const hook = `export const resolve = (name, context, next) => next(name === "typescript" ? "typescript5" : name, context);`;
+register(`data:text/javascript,${encodeURIComponent(hook)}`, import.meta.url);
