@@ -2,11 +2,20 @@ import { createServer } from "node:http";
 import type { Server } from "node:http";
 import type { Logger } from "./logging/logger.ts";
 import type { Metrics } from "./metrics.ts";
+import { carriesToken } from "./metrics-token.ts";
 import { checkReadiness } from "./readiness.ts";
 import type { ReadinessParts } from "./readiness.ts";
 
-/** `/healthz`, `/readyz` and `/metrics` of a process that serves nothing else. */
-export function createHealthServer(metrics: Metrics, readiness: ReadinessParts, logger: Logger): Server {
+export interface HealthServerDeps {
+  readonly metrics: Metrics;
+  /** What `/metrics` asks for; undefined asks for nothing. */
+  readonly metricsToken: string | undefined;
+  readonly readiness: ReadinessParts;
+  readonly logger: Logger;
+}
+
+/** `/healthz`, `/readyz` and `/metrics` on a port that serves nothing else. */
+export function createHealthServer({ metrics, metricsToken, readiness, logger }: HealthServerDeps): Server {
   return createServer((request, response) => {
     // Probes may add query parameters.
     const [path] = (request.url ?? "").split("?", 1);
@@ -16,12 +25,16 @@ export function createHealthServer(metrics: Metrics, readiness: ReadinessParts, 
           response.end("ok\n");
           return;
         case "/readyz": {
-          const { ready, parts } = await checkReadiness(readiness, logger);
+          const { ready, parts, advice } = await checkReadiness(readiness, logger);
           response.writeHead(ready ? 200 : 503, { "content-type": "application/json" });
-          response.end(JSON.stringify({ status: ready ? "ready" : "unavailable", ...parts }));
+          response.end(JSON.stringify({ status: ready ? "ready" : "unavailable", ...parts, advice }));
           return;
         }
         case "/metrics":
+          if (metricsToken !== undefined && !carriesToken(request.headers.authorization, metricsToken)) {
+            response.writeHead(401, { "www-authenticate": 'Bearer realm="millrace metrics"' }).end();
+            return;
+          }
           response.setHeader("content-type", metrics.contentType).end(await metrics.render());
           return;
         default:

@@ -4,7 +4,7 @@ import { within } from "./readiness.ts";
 /** Seconds; from an inline node to a run that waits for people. */
 const SHORT = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const LONG = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 21_600, 86_400];
-/** Of the runs of one project (s). */
+/** Durations of one project's runs (s). */
 const COARSE = [0.1, 0.5, 1, 5, 30, 300, 3600];
 
 /** Most projects with their own time series in a process; all others are counted together. */
@@ -37,7 +37,7 @@ export interface GaugeSource {
 export interface Metrics {
   /** One HTTP request served; `operation` is its operation id, or "unmatched". */
   httpRequest(labels: { operation: string; status: number }, seconds: number): void;
-  /** A run's workflow has begun. */
+  /** A run's workflow has started. */
   runStarted(): void;
   /** A run reached a terminal state, this many seconds after its creation; `project` is the project's id. */
   runFinished(labels: { state: string; project: string }, seconds: number): void;
@@ -64,7 +64,12 @@ export interface Metrics {
 }
 
 /** Creates a separate registry, with the process's default metrics. `service` labels everything in it. */
-export function createMetrics(options: { readonly service: string; readonly processMetrics?: boolean }): Metrics {
+export function createMetrics(options: {
+  readonly service: string;
+  readonly processMetrics?: boolean;
+  /** Whether projects have series of their own, with their ids as labels; default not. */
+  readonly projects?: boolean;
+}): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ service: options.service });
   if (options.processMetrics !== false) collectDefaultMetrics({ register: registry });
@@ -98,22 +103,26 @@ export function createMetrics(options: { readonly service: string; readonly proc
     buckets: SHORT,
     registers,
   });
+  // Whoever reads these sees ids and counts of every organisation.
+  const registersOfProjects = options.projects ? registers : [];
   const projectRuns = new Counter({
     name: "millrace_project_runs_finished_total",
     help: "Runs that reached a terminal state, by project",
     labelNames: ["project", "state"] as const,
-    registers,
+    registers: registersOfProjects,
   });
   const projectDurations = new Histogram({
     name: "millrace_project_run_duration_seconds",
     help: "Time from a run's creation to its terminal state, by project",
     labelNames: ["project"] as const,
     buckets: COARSE,
-    registers,
+    registers: registersOfProjects,
   });
   const nodeFailures = new Counter({
     name: "millrace_node_failures_total",
-    help: "Attempts of nodes that failed, by project and kind of node",
+    help: options.projects
+      ? "Attempts of nodes that failed, by project and kind of node"
+      : "Attempts of nodes that failed, by kind of node",
     labelNames: ["project", "kind"] as const,
     registers,
   });
@@ -159,14 +168,16 @@ export function createMetrics(options: { readonly service: string; readonly proc
       httpRequests.observe({ operation, status: String(status) }, seconds),
     runStarted: () => runsStarted.inc(),
     runFinished({ state, project: id }, seconds) {
-      const project = projectLabel(id);
       runsFinished.inc({ state });
       runDurations.observe({ state }, seconds);
+      if (!options.projects) return;
+      const project = projectLabel(id);
       projectRuns.inc({ project, state });
       projectDurations.observe({ project }, seconds);
     },
     nodeFinished: (labels, seconds) => nodes.observe(labels, seconds),
-    nodeFailed: ({ kind, project }) => nodeFailures.inc({ kind, project: projectLabel(project) }),
+    nodeFailed: ({ kind, project }) =>
+      nodeFailures.inc({ kind, ...(options.projects && { project: projectLabel(project) }) }),
     activityFailed: (labels) => activityFailures.inc(labels),
     swept: (labels, count = 1) => sweeps.inc(labels, count),
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),

@@ -1,3 +1,5 @@
+import { roundRobin } from "../domain/shares.ts";
+
 /** A task that repeats until it is closed. */
 export interface Periodic {
   /** Starts another round as soon as the current one has finished. */
@@ -73,6 +75,11 @@ export function periodically(
   };
 }
 
+/** The organisation that something is done for, if any. */
+function organisationOf(item: unknown): string {
+  return (item as { readonly org_id?: string } | null)?.org_id ?? "";
+}
+
 /** Failures in a row after which a round is over: what all of them need is gone. */
 const MAX_FAILURES = 3;
 
@@ -86,17 +93,21 @@ export function periodicallyEach<T>(
   work: (item: T) => Promise<unknown>,
   onError: (error: unknown) => void,
 ): Periodic {
-  return periodically(intervalMs, async (isClosed) => eachInTurn(await take(), work, { isClosed, onError }), onError);
+  return periodically(
+    intervalMs,
+    async (isClosed) => eachRoundRobin(await take(), work, { isClosed, onError }),
+    onError,
+  );
 }
 
-/** A round's part of the same: throws the last failure of several in a row. */
-export async function eachInTurn<T>(
+/** One round of the same, round robin by organisation. Throws the last failure of several in a row. */
+export async function eachRoundRobin<T>(
   items: readonly T[],
   work: (item: T) => Promise<unknown>,
   { isClosed, onError }: { readonly isClosed: () => boolean; readonly onError: (error: unknown, item: T) => void },
 ): Promise<void> {
   let failures = 0;
-  for (const item of items) {
+  for (const item of roundRobin(items, organisationOf)) {
     if (isClosed()) return;
     try {
       await work(item);

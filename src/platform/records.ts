@@ -1,7 +1,7 @@
 import { parse } from "csv-parse";
 import { pipeline } from "node:stream/promises";
-import { PassThrough } from "node:stream";
-import type { Readable } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
+import { NotUtf8, asUtf8 } from "./utf8.ts";
 
 /** Longest line of a JSONL file, and longest record of a CSV file (bytes). */
 const MAX_RECORD_BYTES = 4 * 1024 * 1024;
@@ -24,14 +24,23 @@ export type FileRecord =
   | { readonly line: number; readonly problem: string };
 
 /** Reads the records of a file one after the other. Throws RecordsUnreadable where nothing more can be read. */
-export function readRecords(type: "csv" | "jsonl" | "json", content: Readable): AsyncIterable<FileRecord> {
-  if (type === "csv") return readCsv(content);
-  return type === "jsonl" ? readJsonLines(content) : readJson(content);
+export async function* readRecords(type: "csv" | "jsonl" | "json", content: Readable): AsyncGenerator<FileRecord> {
+  const text = asUtf8(content as AsyncIterable<Buffer>);
+  try {
+    if (type === "csv") yield* readCsv(Readable.from(text));
+    else yield* type === "jsonl" ? readJsonLines(text) : readJson(text);
+  } catch (error) {
+    throw error instanceof NotUtf8 ? new RecordsUnreadable(error.message, { cause: error }) : error;
+  } finally {
+    content.destroy();
+  }
 }
 
-async function* readCsv(content: Readable): AsyncGenerator<FileRecord> {
+async function* readCsv(text: Readable): AsyncGenerator<FileRecord> {
+  const { delimiter, content } = await delimited(text);
   const rows = parse({
     bom: true,
+    delimiter,
     info: true,
     relax_column_count: true,
     skip_empty_lines: true,
@@ -61,6 +70,38 @@ async function* readCsv(content: Readable): AsyncGenerator<FileRecord> {
     throw new RecordsUnreadable("The file is empty: a header with the names of its columns is expected.");
 }
 
+/** Longest header that is looked at (bytes). */
+const MAX_HEADER_BYTES = 64 * 1024;
+
+/** What separates the fields of a table: of comma, semicolon and tab the one that its header has most. */
+async function delimited(text: Readable): Promise<{ readonly delimiter: string; readonly content: Readable }> {
+  const pieces = text[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  let head = Buffer.alloc(0);
+  while (head.length < MAX_HEADER_BYTES && !head.includes(10)) {
+    const next = await pieces.next();
+    if (next.done === true) break;
+    head = Buffer.concat([head, next.value]);
+  }
+  async function* whole(): AsyncGenerator<Buffer> {
+    yield head;
+    for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) yield next.value;
+  }
+  return { delimiter: delimiterIn(head.toString("utf8", 0, MAX_HEADER_BYTES)), content: Readable.from(whole()) };
+}
+
+function delimiterIn(head: string): string {
+  const counts = new Map([",", ";", "\t"].map((delimiter) => [delimiter, 0]));
+  let isQuoted = false;
+  for (const character of head) {
+    if (character === '"') isQuoted = !isQuoted;
+    else if (isQuoted) continue;
+    else if (character === "\n" || character === "\r") break;
+    else if (counts.has(character)) counts.set(character, (counts.get(character) ?? 0) + 1);
+  }
+  const [most] = [...counts].toSorted(([, a], [, b]) => b - a);
+  return most?.[0] ?? ",";
+}
+
 function requireColumns(names: string[]): string[] {
   if (names.length > MAX_COLUMNS) throw new RecordsUnreadable(`The file has more than ${MAX_COLUMNS} columns.`);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
@@ -78,7 +119,7 @@ function isOfCsv(error: unknown): error is Error {
   );
 }
 
-async function* readJsonLines(content: Readable): AsyncGenerator<FileRecord> {
+async function* readJsonLines(content: AsyncIterable<Buffer>): AsyncGenerator<FileRecord> {
   let line = 0;
   for await (const bytes of linesOf(content)) {
     line += 1;
@@ -93,8 +134,8 @@ async function* readJsonLines(content: Readable): AsyncGenerator<FileRecord> {
   }
 }
 
-/** Lines as bytes; null for one that is too long, of which no more than that is kept. */
-async function* linesOf(content: Readable): AsyncGenerator<Buffer | null> {
+/** Lines as bytes; null for one that is too long. Its bytes are dropped. */
+async function* linesOf(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer | null> {
   let parts: Buffer[] = [];
   let length = 0;
   const take = (): Buffer | null => {
@@ -108,7 +149,7 @@ async function* linesOf(content: Readable): AsyncGenerator<Buffer | null> {
     if (length > MAX_RECORD_BYTES) parts = [];
     else parts.push(part);
   };
-  for await (const chunk of content as AsyncIterable<Buffer>) {
+  for await (const chunk of content) {
     let from = 0;
     for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, from)) {
       keep(chunk.subarray(from, end));
@@ -120,10 +161,10 @@ async function* linesOf(content: Readable): AsyncGenerator<Buffer | null> {
   if (length > 0) yield take();
 }
 
-async function* readJson(content: Readable): AsyncGenerator<FileRecord> {
+async function* readJson(content: AsyncIterable<Buffer>): AsyncGenerator<FileRecord> {
   const parts: Buffer[] = [];
   let length = 0;
-  for await (const chunk of content as AsyncIterable<Buffer>) {
+  for await (const chunk of content) {
     length += chunk.length;
     if (length > MAX_JSON_BYTES)
       throw new RecordsUnreadable(`A JSON file is at most ${MAX_JSON_BYTES} bytes: send longer ones as JSONL.`);

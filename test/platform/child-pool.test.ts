@@ -14,6 +14,7 @@ import { compiledEntry, readableByChild } from "../../src/platform/children/entr
 import type { Frame } from "../../src/platform/children/frames.ts";
 import type { ChildRequest } from "../../src/platform/children/spawn.ts";
 import type { Json } from "../../src/domain/json.ts";
+import { createTimeLimit } from "../../src/platform/time-limit.ts";
 
 const MIB = 1024 * 1024;
 const serve = compiledEntry(new URL("../../src/platform/children/serve.ts", import.meta.url));
@@ -187,11 +188,44 @@ describe("child pool: calls", () => {
   it("lets one key wait with few calls, and none for long", async () => {
     const pool = createPool({ size: 1, maxQueuePerKey: 2, maxWaitMs: 100, spares: 1 });
     await pool.warm();
-    const running = call(pool, "wait", { ms: 400 });
-    const late = [1, 2].map(() => expect(call(pool, "pid")).rejects.toMatchObject({ failure: "queue_full" }));
+    const running = call(pool, "wait", { ms: 60_000 }).catch((error: unknown) => error);
+    const late = [1, 2].map(() => expect(call(pool, "pid")).rejects.toThrow("in time"));
     await expect(call(pool, "pid")).rejects.toThrow("Too many calls wait");
-    await expect(call(pool, "pid", {}, { key: "b" })).rejects.toThrow("in time");
-    await Promise.all([running, ...late]);
+    await Promise.all(late);
+    await pool.close();
+    expect(await running).toMatchObject({ failure: "closed" });
+  });
+});
+
+describe("child pool: shares", () => {
+  it.each([1, 3])(
+    "noisy-neighbour: who comes is served while %i endless calls of another are not done",
+    async (size) => {
+      const pool = createPool({ size, timeoutMs: 60_000 });
+      const endless = Array.from({ length: size + 3 }, () => call(pool, "loop", {}, { key: "noisy" }));
+      const outcomes = Promise.allSettled(endless);
+      const working = { waiting: 3, busy: { length: size } };
+      await vi.waitFor(() => expect(pool.stats()).toMatchObject(working), 30_000);
+      expect(await call(pool, "pid", {}, { key: "quiet" })).toEqual(expect.any(Number));
+      expect(pool.stats()).toMatchObject(working);
+      await pool.close();
+      await outcomes;
+    },
+  );
+
+  it("noisy-neighbour: a time limit stands still while its work waits for a process", async () => {
+    const pool = createPool({ size: 1, spares: 1 });
+    await pool.warm();
+    let over = 0;
+    const limited = (ms: number) => {
+      const limit = createTimeLimit(400, () => (over += 1));
+      return limit.within(() => call(pool, "wait", { ms })).finally(() => limit.stop());
+    };
+    // Four of them in turn: the last waits for three times as long as its limit.
+    await Promise.all([limited(250), limited(250), limited(250), limited(250), limited(250)]);
+    expect(over).toBe(0);
+    await limited(1500);
+    expect(over).toBe(1);
   });
 });
 

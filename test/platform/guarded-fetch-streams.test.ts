@@ -273,7 +273,7 @@ describe("the adapter for libraries", () => {
     await closed;
   });
 
-  it("has answers without a body, and follows redirects as it is told", async () => {
+  it("has answers without a body, and follows redirects as requested", async () => {
     handler = (request, response) => {
       if (request.url === "/302") response.writeHead(302, { location: "/" }).end();
       else response.writeHead(204).end();

@@ -27,7 +27,17 @@ describe("the text of a page", () => {
   });
 
   it.each(["", "   ", "<html></html>", "<!-- only a comment -->"])("is empty for %j", (html) => {
-    expect(htmlToText(html)).toEqual({ title: null, text: "", headings: [] });
+    expect(htmlToText(html)).toEqual({ title: null, properties: {}, text: "", headings: [] });
+  });
+
+  it("leaves out what nobody sees, in an article and without one", () => {
+    const hidden = `<p hidden>Unseen one.</p><div style="display:none"><p>Unseen two, ${PARAGRAPH}</p></div>`;
+    const article = `<article><h1>Mills</h1><p>${PARAGRAPH.repeat(3)}</p>${hidden}<p>${PARAGRAPH.repeat(3)}</p></article>`;
+    for (const page of [article, `<p>Short. grind</p>${hidden}`]) {
+      const { text } = htmlToText(`<html><body>${page}</body></html>`);
+      expect(text).toContain("grind");
+      expect(text).not.toContain("Unseen");
+    }
   });
 
   it("is not invented by hostile members of the page", () => {
@@ -54,11 +64,33 @@ describe("scanHtml", () => {
     ["<SCRIPT>x</ScRiPt >text", "text"],
     ["<style>a</style><svg><text>b</text></svg><template>c</template>d", "d"],
     ["<!-- <p>a</p> -->b<!doctype html><?xml version='1.0'?>c", "bc"],
+    ["a<p hidden>b<b>c</b></p>d", "a\nd"],
+    ['a<div style="color: red; DISPLAY : none !important">b<div>c</div><p>d</div>e', "a\ne"],
+    ["a<span style=visibility:hidden>b</span>c", "ac"],
+    ["<p hidden>a<div>b</div>", "b"],
+    ["<ul><li hidden>a<li>b</ul>", "b"],
+    ["a<input type=hidden value=x><br hidden>b", "a\nb"],
+    ['<p data-x="hidden" class="display:none">a</p>', "a"],
+    ["<p hidden=until-found>a</p>", "a"],
+    ["<body hidden style='display:none'><p>a</p></body>", "a"],
+    ["Luk&aacute;&scaron; &le; &lt &notanentity; &#x1f600;", "Lukáš ≤ < ¬anentity; 😀"],
+    ["<script/>a<svg/>b<title/>c", "ab\nc"],
+    ["<iframe><p>a</p><iframe/></iframe>b", "b"],
+    ["<p a='1' hidden hidden=until-found>a</p>b", "b"],
+    ["<p style='color:red' style='display:none'>a</p>", "a"],
+    ["<p style='&#100;isplay:none'>a</p>b", "b"],
     ["cut <b", "cut"],
     ["cut <a title='", "cut"],
     ["cut <!-- ", "cut"],
   ])("reads %j as %j", (html, text) => {
     expect(scanHtml(html).text).toBe(text);
+  });
+
+  it("takes the first title that says something", () => {
+    const { title, text } = scanHtml(
+      "<svg><title>Icon</title></svg><title> </title><title>One\n&amp; <b>two</title><title>x</title>a",
+    );
+    expect({ title, text }).toEqual({ title: "One & <b>two", text: "a" });
   });
 
   it("counts elements and nesting as a parser builds them", () => {
@@ -82,6 +114,15 @@ describe("zip-bomb: hostile pages take no longer than their length", () => {
     ["as wide as an article may be", long.repeat(5000)],
     ["as deep as an article may be", ("<div>".repeat(200) + long.repeat(40) + "</div>".repeat(200)).repeat(20)],
     ["a list in a list", "<ul><li>".repeat(100_000)],
+    ["deeply nested, and closed", "<div>".repeat(200_000) + "</div>".repeat(200_000)],
+    ["deeply nested, and closed by tags that nothing opened", "<div>".repeat(200_000) + "</p></x>".repeat(200_000)],
+    ["a tag of attributes", `<p ${"a=b ".repeat(500_000)}>`],
+    [
+      "a tag of attributes with names of their own",
+      `<p ${Array.from({ length: 200_000 }, (_, n) => `a${n}=b`).join(" ")}>`,
+    ],
+    ["an attribute of references", `<p style="${"&amp;".repeat(500_000)}">`],
+    ["a title of references", `<title>${"&amp;".repeat(500_000)}`],
   ])("%s", (_name, html) => {
     const started = performance.now();
     htmlToText(html);

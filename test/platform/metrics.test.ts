@@ -3,7 +3,7 @@ import { createMetrics } from "../../src/platform/metrics.ts";
 
 describe("metrics", () => {
   it("render what was counted, by label", async () => {
-    const metrics = createMetrics({ service: "api", processMetrics: false });
+    const metrics = createMetrics({ service: "api", processMetrics: false, projects: true });
     metrics.httpRequest({ operation: "runDeployedFlow", status: 200 }, 0.02);
     metrics.runStarted();
     metrics.runFinished({ state: "COMPLETED", project: "p-1" }, 1.5);
@@ -33,8 +33,17 @@ describe("metrics", () => {
     expect(metrics.contentType).toContain("text/plain");
   });
 
-  it("count the runs of 200 projects apart, and those of all others together", async () => {
+  it("metrics-leak: name no project unless that is asked for", async () => {
     const metrics = createMetrics({ service: "api", processMetrics: false });
+    metrics.runFinished({ state: "COMPLETED", project: "p-1" }, 1.5);
+    metrics.nodeFailed({ kind: "http", project: "p-1" });
+    const text = await metrics.render();
+    expect(text).not.toContain("project");
+    expect(text).toContain('millrace_node_failures_total{kind="http",service="api"} 1');
+  });
+
+  it("count the runs of 200 projects apart, and those of all others together", async () => {
+    const metrics = createMetrics({ service: "api", processMetrics: false, projects: true });
     for (let i = 0; i < 250; i += 1) metrics.runFinished({ state: "FAILED", project: `p-${i}` }, 1);
     metrics.runFinished({ state: "FAILED", project: "p-3" }, 1);
     const samples = (await metrics.render())

@@ -205,6 +205,20 @@ describe("documents: Office", () => {
     expect((await parse("a.docx", docx(paragraph("The parser lives.")))).text).toBe("The parser lives.");
   });
 
+  it("noisy-neighbour: leaves what has a thousandfold of text, or of files, in a few kilobytes, as soon as it is too much", async () => {
+    const shared = { "xl/sharedStrings.xml": `<sst><si><t>${"mill ".repeat(6000)}</t></si></sst>` };
+    const cells = xlsx(`<row>${'<c t="s"><v>0</v></c>'.repeat(300_000)}</row>`, shared);
+    expect(cells.length).toBeLessThan(64 * 1024);
+    await expect(parse("a.xlsx", cells)).rejects.toThrow("text is longer than 25 MiB");
+    const sheets = buildZip({
+      "xl/workbook.xml": `<workbook xmlns:r="${OFFICE}"><sheets>${'<sheet name="s" r:id="r1"/>'.repeat(10_000)}</sheets></workbook>`,
+      "xl/_rels/workbook.xml.rels": relations(["r1", "worksheet", "worksheets/sheet1.xml"]),
+      "xl/worksheets/sheet1.xml": `<worksheet>${" ".repeat(8 * MIB)}</worksheet>`,
+    });
+    expect(sheets.length).toBeLessThan(64 * 1024);
+    await expect(parse("a.xlsx", sheets)).rejects.toThrow("more than 256 MiB to be read");
+  });
+
   it("XXE: reads no file and no entity that a document names", async () => {
     const doctype = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd"><!ENTITY l "lol">]>';
     const read = await parse("a.docx", docx(paragraph("before &e; &l; after"), {}, doctype)).catch(

@@ -70,6 +70,7 @@ describe("documents: text", () => {
       pages: null,
       page_count: null,
       headings: [],
+      properties: {},
       warnings: [],
     });
   });
@@ -152,7 +153,15 @@ describe("documents: PDF", () => {
   it("reads pages, their places in the text and the title", async () => {
     const pdf = buildPdf(["Hello (one) of \\050two\\051", "Second page"], { title: "The title" });
     const { text, pages, ...rest } = await parse("a.pdf", pdf);
-    expect(rest).toEqual({ mime: "application/pdf", title: "The title", page_count: 2, headings: [], warnings: [] });
+    const properties = { title: "The title" };
+    expect(rest).toEqual({
+      mime: "application/pdf",
+      title: "The title",
+      properties,
+      page_count: 2,
+      headings: [],
+      warnings: [],
+    });
     expect(text).toBe("Hello (one) of (two)\n\nSecond page");
     expect(pages?.map(({ page, char_start, char_end }) => [page, text.slice(char_start, char_end)])).toEqual([
       [1, "Hello (one) of (two)"],

@@ -43,6 +43,7 @@ describe("secret-in-error: redactSecrets", () => {
     `{"body":"{\\"token\\":\\"${SECRET}\\"}"}`,
     `x-api-key: ${SECRET}`,
     `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.${SECRET}`,
+    `was given token-eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.${SECRET}`,
     `sk-proj-abcdefghij-${SECRET}`,
     `ghp_abcdefghijklmnopqrst${SECRET}`,
     `-----BEGIN RSA PRIVATE KEY-----\nMIIE${SECRET}\n-----END RSA PRIVATE KEY-----`,
@@ -104,6 +105,8 @@ describe("secret-in-error: redactSecrets", () => {
     "-----BEGIN PRIVATE KEY-----",
     "mr_se",
     "eyJaaaaaaaa.",
+    "-eyJaaaaaaaa",
+    "eyJ-eyJ-eyJaaaaaaaa",
   ])("regex-dos: takes linear time on %j over and over", (piece) => {
     const started = performance.now();
     redactSecrets(piece.repeat(Math.ceil(300_000 / piece.length)));

@@ -3,7 +3,7 @@ import type { ChatRequest } from "../../src/domain/models/chat.ts";
 import { fetchAdapter } from "../../src/platform/fetch/fetch-adapter.ts";
 import { createGuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { streamChat } from "../../src/platform/models/stream-chat.ts";
-import type { ChatEndpoint } from "../../src/platform/models/stream-chat.ts";
+import type { ChatEndpoint } from "../../src/platform/models/chat-request.ts";
 import { COUNTED, startModelStub } from "../../src/dev/model-stub.ts";
 import type { StubReply, ModelStub } from "../../src/dev/model-stub.ts";
 
@@ -96,19 +96,15 @@ describe.each(["openai", "anthropic"] as const)("the protocol of %s", (protocol)
     ],
     [
       "a stream that is cut",
-      { text: ["Go"], cut: true },
-      { failure: expect.stringMatching(/^model_(stream_broken|unavailable)$/), retryable: true },
+      { text: ["Go"], cut: true, pauseMs: 100 },
+      { failure: "model_stream_broken", retryable: true },
     ],
     [
       "what is no JSON",
       { raw: "data: {nonsense\n\n" },
       { failure: expect.stringMatching(/^model_(answer_invalid|unavailable)$/), retryable: true },
     ],
-    [
-      "an end without a reason",
-      { raw: "\n" },
-      { failure: expect.stringMatching(/^model_(stream_broken|answer_invalid)$/), retryable: true },
-    ],
+    ["an end without a reason", { raw: "\n" }, { failure: "model_stream_broken", retryable: true }],
   ];
   it.each(FAILURES)("tells of %s", async (_name, reply, expected) => {
     expect((await ask(protocol, reply)).error).toMatchObject(expected);
@@ -123,5 +119,93 @@ describe.each(["openai", "anthropic"] as const)("the protocol of %s", (protocol)
   it("tells that an answer was cut short or refused", async () => {
     expect((await ask(protocol, { text: ["Lo"], finish: "length" })).answer?.finish_reason).toBe("length");
     expect((await ask(protocol, { text: [], finish: "refusal" })).answer?.finish_reason).toBe("content_filter");
+  });
+});
+
+describe("what a request says beside its question", () => {
+  const strict = {
+    type: "object",
+    properties: { city: { type: "string", description: "Where" }, list: { type: "array", items: { type: "integer" } } },
+    required: ["city", "list"],
+  };
+  const bodies = (from: number) => server.calls.slice(from).map(({ body }) => body);
+  const text = ['{"city":"Bern","list":[]}'];
+
+  it("is a strict schema where strict mode asks for the same, and the schema as it is otherwise", async () => {
+    const from = server.calls.length;
+    await ask("openai", { text }, { ...ASKED, schema: strict });
+    const loose = { ...strict, required: ["city"] };
+    await ask("openai", { text }, { ...ASKED, schema: loose });
+    expect(bodies(from).map(({ response_format }) => response_format.json_schema)).toMatchObject([
+      { strict: true, schema: { ...strict, additionalProperties: false } },
+      { strict: false, schema: loose },
+    ]);
+    expect(bodies(from)[1].response_format.json_schema.schema).not.toHaveProperty("additionalProperties");
+  });
+
+  it("is said in another way to an endpoint that refuses schemas, and to no other", async () => {
+    const from = server.calls.length;
+    server.next({ status: 400, error: "Invalid schema for response_format" });
+    server.next({ status: 400, error: "response_format json_schema is not supported" });
+    const { answer } = await ask("openai", { text }, { ...ASKED, schema: strict });
+    expect(answer?.text).toBe(text[0]);
+    const [first, second, third] = bodies(from);
+    expect([first.response_format.json_schema.strict, second.response_format.json_schema.strict]).toEqual([
+      true,
+      false,
+    ]);
+    expect(third).not.toHaveProperty("response_format");
+    expect(third.messages[0]).toMatchObject({ role: "system", content: expect.stringContaining('"city"') });
+    const before = server.calls.length;
+    const { error } = await ask("openai", { status: 400, error: "You have no money" }, { ...ASKED, schema: strict });
+    expect([error?.failure, server.calls.length - before]).toEqual(["model_refused", 1]);
+    await ask("openai", { status: 500, error: "the schema service is away" }, { ...ASKED, schema: strict });
+    expect(server.calls.length - before).toBe(2);
+  });
+
+  it("is max_completion_tokens for models that want it so, by name or by their word", async () => {
+    const from = server.calls.length;
+    await ask("openai", { text: ["a"] }, { ...ASKED, model: "o3-mini", max_tokens: 7 });
+    await ask("openai", { text: ["a"] }, { ...ASKED, max_tokens: 8 });
+    server.next({ status: 400, error: "Unsupported parameter: use 'max_completion_tokens' instead." });
+    await ask("openai", { text: ["a"] }, { ...ASKED, max_tokens: 9 });
+    expect(bodies(from).map((body) => [body.max_tokens, body.max_completion_tokens])).toEqual([
+      [undefined, 7],
+      [8, undefined],
+      [9, undefined],
+      [undefined, 9],
+    ]);
+  });
+
+  it("has the settings of the node, in the words of each protocol, and nothing that would change what is asked", async () => {
+    const tools = [{ name: "weather", description: "The weather", input_schema: { type: "object" } }];
+    const asked: ChatRequest = {
+      ...ASKED,
+      top_p: 0.5,
+      stop: ["END"],
+      seed: 4,
+      reasoning_effort: "low",
+      tools,
+      tool_choice: { tool: "weather" },
+      extra_body: { service_tier: "flex", model: "another", messages: [] },
+    };
+    await ask("openai", { text: ["a"] }, asked);
+    expect(server.calls.at(-1)?.body).toMatchObject({
+      model: "tiny",
+      messages: [{ role: "user" }],
+      top_p: 0.5,
+      stop: ["END"],
+      seed: 4,
+      reasoning_effort: "low",
+      tool_choice: { type: "function", function: { name: "weather" } },
+      service_tier: "flex",
+    });
+    await ask("anthropic", { text: ["a"] }, asked);
+    expect(server.calls.at(-1)?.body).toMatchObject({
+      model: "tiny",
+      stop_sequences: ["END"],
+      tool_choice: { type: "tool", name: "weather" },
+      service_tier: "flex",
+    });
   });
 });

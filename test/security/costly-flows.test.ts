@@ -3,6 +3,7 @@ import { flow, nested, openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
 import { LONG } from "../support/long.ts";
 import { client, service, startService } from "../support/service.ts";
+import { readMetrics } from "../support/metrics.ts";
 import type { OwnService } from "../support/service.ts";
 
 let bench: Bench;
@@ -17,7 +18,7 @@ afterAll(() => own?.close());
 
 /** Changes when the api process restarts; it also executes run workflows. */
 async function apiStarted(): Promise<string> {
-  const { body } = await client(own ?? service()).get("/metrics");
+  const body = await readMetrics(own ?? service());
   return /^process_start_time_seconds\S* (\S+)$/m.exec(body)?.[1] ?? "";
 }
 beforeEach(async () => {
@@ -139,15 +140,14 @@ describe("regex-dos", { timeout: 180_000 }, () => {
     const all = Promise.all(runs.map(({ run_id }) => ended(run_id))).finally(() => {
       over = true;
     });
-    const waits: number[] = [];
+    let answers = 0;
     while (!over) {
-      const since = performance.now();
       expect((await client(own ?? service()).get("/healthz")).status).toBe(200);
-      waits.push(performance.now() - since);
+      answers += 1;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     for (const run of await all) expect(run).toMatchObject({ state: "FAILED", error: { code: "template_failed" } });
-    const sorted = waits.toSorted((one, other) => one - other);
-    expect(sorted[Math.floor(sorted.length * 0.95)]).toBeLessThan(1000);
+    // A process that a template holds up answers nothing until the template has ended: one answer a template, at most.
+    expect(answers).toBeGreaterThan(2 * runs.length);
   });
 });

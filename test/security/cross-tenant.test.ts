@@ -7,7 +7,7 @@ import type { ApiTenant } from "../api/tenant.ts";
 import type { Answer, TestClient } from "../support/client.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
-import { idFor, idsOf, isOwned, makeEverything } from "./foreign-ids.ts";
+import { idFor, idsOf, isOwned, makeEverything, NEEDED_QUERY } from "./foreign-ids.ts";
 import type { Ids } from "./foreign-ids.ts";
 
 let victim: ApiTenant;
@@ -62,6 +62,7 @@ async function call(api: TestClient, operation: Operation, ids: Ids): Promise<An
   const value = (name: string): string => encodeURIComponent(idFor(ids, operation, name) ?? "");
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => value(name));
   const query = parameters.filter((each) => each.in === "query").map(({ name }) => `${name}=${value(name)}`);
+  for (const [name, needed] of Object.entries(NEEDED_QUERY[operation.id] ?? {})) query.push(`${name}=${needed}`);
   const address = query.length > 0 ? `${path}?${query.join("&")}` : path;
   const response = await api.raw(operation.method, address, bodyOf(operation, ids), {
     headers: { "x-request-id": "same" },
@@ -71,7 +72,7 @@ async function call(api: TestClient, operation: Operation, ids: Ids): Promise<An
   return { status: response.status, headers: response.headers, body: text, text };
 }
 
-/** Everything the database holds of an organisation, a text per row and table; without what changes by itself. */
+/** Everything the database holds of an organisation, a text per row and table; without what changes unasked. */
 async function holdings(tenant: ApiTenant): Promise<Record<string, string[]>> {
   return tenant.withDatabase((database) =>
     database.system(async (connection) => {

@@ -1,3 +1,4 @@
+import { uuidv7 } from "uuidv7";
 import { expect, vi } from "vitest";
 import type { Operation } from "../../src/api/http/operation.ts";
 import { remember } from "../../src/services/models/memory.ts";
@@ -14,6 +15,8 @@ export type Ids = Readonly<Record<string, string>>;
 const HANDLE = "ada-1";
 /** Handles under which it has conversations. */
 const OTHER_HANDLE = "ada-2";
+
+const PASSWORD = "a long enough password";
 
 /** Parameters that belong to no organisation: the same in each call. */
 const PLAIN: Ids = {
@@ -36,6 +39,7 @@ const PLAIN: Ids = {
   "streamDeployedFlow.user_id": HANDLE,
   // A node of the run, which is scored.
   "listRunScores.node_id": "approval-0",
+  "listScores.node_id": "approval-0",
   // Of another organisation it is refused as one that is not there is (test/api/knowledge/bucket.test.ts).
   "createKnowledgeBase.connection_id": "0197f0a0-0000-7000-8000-000000000000",
   "changeKnowledgeBase.connection_id": "0197f0a0-0000-7000-8000-000000000000",
@@ -51,6 +55,11 @@ const PLAIN: Ids = {
   "getProviderTrigger.trigger_id": "http.changed",
 };
 
+/** Parameters without which an operation answers 422, and which are no ids. */
+export const NEEDED_QUERY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  getRunNode: { path: "approval-0" },
+};
+
 /**
  * Creates one of everything through the API, and returns its ids. A new operation with an id of another kind needs its line
  * here. `receiver` is an address that answers webhooks with 200.
@@ -64,7 +73,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   form.set("file", new Blob(["theirs"]), "theirs.txt");
   const query = { org: org_id, user_id: HANDLE, flow_id: documents, node_id: "doc-0" };
   expect((await secret.post("/upload_to_storage_user", form, { query })).status).toBe(200);
-  // A run waits until its documents have been read: nothing of them changes by itself from then on.
+  // A run waits until its documents have been read: nothing of them changes unasked from then on.
   const read = await secret.post("/v2/runs", { project_id: documents, inputs: {}, user_id: HANDLE, mode: "sync" });
   expect(read.body.state).toBe("COMPLETED");
   const start = async (project_id: string): Promise<string> =>
@@ -96,9 +105,12 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   const { body: key } = await secret.post("/v2/api-keys", { name: "theirs", kind: "secret" });
   const { body: user } = await secret.post("/v2/users", {
     email: `theirs-${org_id}@example.test`,
-    password: "a long enough password",
+    password: PASSWORD,
     role: "viewer",
   });
+  const signIn = { email: user.email, password: PASSWORD };
+  expect((await secret.post("/console/session", signIn, { headers: { authorization: "" } })).status).toBe(201);
+  const { body: sessions } = await secret.get("/v2/sessions", { query: { user_id: user.user_id } });
   const [skill, otherSkill] = await Promise.all(
     ["theirs", "theirs-too"].map((name) =>
       secret.post("/v2/skills", { name, description: "Theirs.", instructions: "Do it." }),
@@ -109,7 +121,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     provider_id: "millrace",
     trigger_id: "webhook",
   });
-  // Of an event that nothing from here on causes: once the test is delivered, nothing of it changes by itself.
+  // Of an event that nothing from here on causes: once the test is delivered, nothing of it changes unasked.
   const hook = { url: receiver, events: ["skill.version.created"] };
   const { body: subscription } = await secret.post("/v2/webhooks/subscriptions", hook);
   const path = `/v2/webhooks/subscriptions/${subscription.subscription_id}`;
@@ -165,7 +177,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   // Deleted ahead of the dataset.
   const { body: draft } = await secret.post("/v2/evals/experiments", experiment);
   await vi.waitFor(async () => expect((await secret.get(monitorPath)).body.stats.scored).toBe(1), 30_000);
-  // Nothing of it changes by itself from here on.
+  // Nothing of it changes unasked from here on.
   expect((await secret.patch(monitorPath, { enabled: false })).status).toBe(200);
   const paths = { "/theirs": { get: { operationId: "getTheirs", responses: { 200: { description: "theirs" } } } } };
   const openapi = { openapi: "3.1.0", info: { title: "theirs", version: "1" }, servers: [{ url: receiver }], paths };
@@ -174,11 +186,25 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     expect(status, JSON.stringify(body)).toBe(201);
   }
   const { body: action } = await secret.post("/v2/providers/http/actions/get/run", { inputs: { url: receiver } });
+  const { body: runJob } = await secret.post("/v2/run-jobs", { action: "resume", filter: { tag: "nobody" } });
   const given = { name: "theirs", data_type: "boolean", value: true, node_id: "approval-0" };
   const { body: score } = await secret.post(`/v2/evals/runs/${paused}/scores`, given);
+  // One that every filter of the list holds for.
+  await tenant.withDatabase((database) =>
+    database.org(org_id, (connection) =>
+      connection.query(
+        `insert into scores (score_id, org_id, run_id, node_id, name, data_type, value, source, evaluator_id, evaluator_version,
+           experiment_id, monitor_id)
+         values ($1, $2, $3, 'approval-0', 'theirs', 'numeric', '1', 'evaluator', $4, 1, $5, $6)`,
+        [uuidv7(), org_id, paused, evaluator.evaluator_id, ran.experiment_id, monitor.monitor_id],
+      ),
+    ),
+  );
   return {
     ...PLAIN,
     score_id: score.score_id,
+    with: ran.experiment_id,
+    "scoreSamples.evaluator_ids": evaluator.evaluator_id,
     monitor_id: monitor.monitor_id,
     "deleteMonitor.monitor_id": otherMonitor.monitor_id,
     "createMonitor.evaluator_ids": evaluator.evaluator_id,
@@ -189,6 +215,8 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     experiment_id: ran.experiment_id,
     "deleteExperiment.experiment_id": draft.experiment_id,
     job_id: exported.job_id,
+    "getRunJob.job_id": runJob.job_id,
+    "abortRunJob.job_id": runJob.job_id,
     row_ids: "0197f0a0-0000-7000-8000-000000000000",
     evaluator_ids: "0197f0a0-0000-7000-8000-000000000000",
     baseline_experiment_id: ran.experiment_id,
@@ -226,6 +254,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     pause_id: pauses[0].pause_id,
     key_id: key.key_id,
     user_id: user.user_id,
+    session_id: sessions.data[0].session_id,
     subscription_id: subscription.subscription_id,
     delivery_id: delivery.delivery_id,
     knowledge_base_id,
@@ -251,7 +280,7 @@ export function idsOf(operation: Operation): { readonly name: string; readonly i
   const inQuery = Object.keys(operation.query?.shape ?? {}).map((name) => ({ name, in: "query" as const }));
   const shape = operation.body !== undefined && "shape" in operation.body ? operation.body.shape : {};
   const inBody = Object.keys(shape as object).map((name) => ({ name, in: "body" as const }));
-  const isId = ({ name }: { name: string }): boolean => /(^|_)ids?$|^(org|flow|node)$/.test(name);
+  const isId = ({ name }: { name: string }): boolean => /(^|_)ids?$|^(org|flow|node|with)$/.test(name);
   return [...inPath, ...[...inQuery, ...inBody].filter(isId)].filter(
     // The definition of a flow is no id.
     (each) => !(each.in === "body" && each.name === "flow"),

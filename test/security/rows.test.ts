@@ -24,11 +24,21 @@ const ROWS = [
   "redos-in-path",
   "host-header",
   "crlf",
+  "noisy-neighbour",
+  "unpublished-version",
+  "viewer-secrets",
 ];
 
 it.each(ROWS)("%s is tested from end to end, by that name", (row) => {
   const folder = new URL("./", import.meta.url);
-  const titles = ["cross-tenant.test.ts", "hostile-flows.test.ts", "hostile-requests.test.ts"].flatMap((name) => [
+  const titles = [
+    "cross-tenant.test.ts",
+    "hostile-flows.test.ts",
+    "hostile-requests.test.ts",
+    "noisy-neighbour.test.ts",
+    "unpublished-version.test.ts",
+    "viewer-secrets.test.ts",
+  ].flatMap((name) => [
     ...readFileSync(new URL(name, folder), "utf8").matchAll(/\b(?:describe|it)(?:\.each)?\(\s*"([^"]*)"/g),
   ]);
   expect(titles.filter(([, title = ""]) => title.includes(row))).not.toEqual([]);

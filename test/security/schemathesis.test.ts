@@ -12,7 +12,7 @@ import type { KnownIds } from "./schemathesis.ts";
 
 // `npm run test:long` has the long form: every phase, some ten minutes.
 const FORMS = {
-  short: ["--phases", "examples,fuzzing,stateful", "--max-examples", "4", "--generation-deterministic"],
+  short: ["--phases", "examples,stateful", "--max-examples", "4", "--generation-deterministic"],
   long: ["--phases", "examples,coverage,fuzzing,stateful", "--max-examples", "30", "--generation-database", "none"],
 };
 

@@ -1,11 +1,13 @@
-import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { installPythonTool } from "../support/python-tool.ts";
 
 const VERSION = "4.32.5";
-const INSTALL_TIMEOUT_MS = 180_000;
+const document = new URL("../../openapi.json", import.meta.url);
 const base = new URL("./schemathesis.toml", import.meta.url);
+const hooks = fileURLToPath(new URL("./schemathesis_hooks.py", import.meta.url));
 
 /** Ids that stand for themselves in the requests schemathesis makes; the others it makes up or takes from answers. */
 export interface KnownIds {
@@ -31,44 +33,17 @@ export interface SchemathesisOptions {
   readonly args: readonly string[];
 }
 
-/**
- * Installs schemathesis into a virtual environment of its own, once. Answers the command that runs it, or why there is
- * none: no Python, or a package registry that does not answer.
- */
+/** The command that runs schemathesis, or why there is none. */
 export function installSchemathesis(): { readonly command: readonly string[] } | { readonly skipped: string } {
-  const cache = join(homedir(), ".cache/millrace");
-  const home = join(cache, `schemathesis-${VERSION}`);
-  const command = [join(home, "bin/python"), "-m", "schemathesis.cli"];
-  if (existsSync(home)) return { command };
-  const python = ["python3", "python"].find((name) => spawnSync(name, ["-c", PYTHON_IS_NEW_ENOUGH]).status === 0);
-  if (python === undefined) return { skipped: "there is no Python 3.10 or later" };
-  mkdirSync(cache, { recursive: true });
-  // Under a temporary name first: a partial installation must not be taken for a complete one.
-  const fresh = mkdtempSync(join(cache, "schemathesis-new-"));
-  try {
-    const steps = [
-      [python, "-m", "venv", fresh],
-      [join(fresh, "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1"],
-    ];
-    steps[1]?.push(`schemathesis==${VERSION}`);
-    for (const [program = "", ...args] of steps) {
-      const { status, stderr } = spawnSync(program, args, { encoding: "utf8", timeout: INSTALL_TIMEOUT_MS });
-      if (status !== 0) return { skipped: `it cannot be installed: ${stderr.trim().split("\n").at(-1) ?? ""}` };
-    }
-    if (!existsSync(home)) renameSync(fresh, home);
-    return { command };
-  } finally {
-    rmSync(fresh, { recursive: true, force: true });
-  }
+  const installed = installPythonTool("schemathesis", VERSION);
+  return "skipped" in installed ? installed : { command: [installed.python, "-m", "schemathesis.cli"] };
 }
-
-const PYTHON_IS_NEW_ENOUGH = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
 
 /** Runs schemathesis against a service. Answers its exit code, 0 when every check held, and what it printed. */
 export async function runSchemathesis(options: SchemathesisOptions): Promise<{ code: number | null; output: string }> {
   const { command, url, credential, ids, dir, args } = options;
   const config = join(dir, "schemathesis.toml");
-  writeFileSync(config, `${readFileSync(base, "utf8")}\n${parameters(ids)}`);
+  writeFileSync(config, `hooks = ${JSON.stringify(hooks)}\n${readFileSync(base, "utf8")}\n${parameters(ids)}`);
   const [program = "", ...first] = command;
   // Speed is measured by the benchmarks. Two answers may wait on purpose: a synchronous run (5 s here) and a connection's check (5 s);
   // anything beyond half a minute is a request that hangs.
@@ -87,6 +62,109 @@ export async function runSchemathesis(options: SchemathesisOptions): Promise<{ c
     child.once("close", resolve);
   });
   return { code, output };
+}
+
+/** Operations that refuse with 422 what fits their schema, because more than the shape of a request counts. */
+const RULES_BEYOND_SCHEMA = new Set([
+  // A flow is more than its schema: edges that lead somewhere, expressions that compile, no cycle.
+  "createProject",
+  "createFlowVersion",
+  // A run's inputs depend on its flow; project_id and flow_id must agree; times must lie ahead; a pause must take the action;
+  // a job that cancels runs has no version of a flow.
+  "createRun",
+  "createRunJob",
+  "resumeRun",
+  "runDeployedFlow",
+  "streamDeployedFlow",
+  "createApiKey",
+  // `assignee=me` asks for a user, which an API key is not.
+  "listPauses",
+  // A receiver's address must be public, events and projects must be there, headers such as HTTP has, times such as are kept.
+  "createWebhookSubscription",
+  "changeWebhookSubscription",
+  "listWebhookDeliveries",
+  "replayWebhookEvents",
+  // Sources need a connection that is there, recognition of characters its data, overlaps a longer chunk; a filter's fields
+  // are those of the metadata schemas, as the metadata of a resource is, which is either a file, an address or a text.
+  "createUser",
+  "changeUser",
+  "createKnowledgeBase",
+  "changeKnowledgeBase",
+  "queryKnowledgeBase",
+  "createKnowledgeBaseResources",
+  "changeKnowledgeBaseResource",
+  // What an evaluator's config may be depends on its type; a sample is written out or named. The schema of a dataset may
+  // restrict its rows; a source is a text or an address; a monitor is held to limits, its statistics to a number of buckets.
+  "createDataset",
+  "changeDataset",
+  "addDatasetRows",
+  "changeDatasetRow",
+  "createDatasetImport",
+  "createEvaluator",
+  "changeEvaluator",
+  "previewEvaluator",
+  "createExperiment",
+  "changeExperiment",
+  "createExperimentJob",
+  "createMonitor",
+  "changeMonitor",
+  "changeMonitorAlert",
+  "getMonitorScoreStats",
+  // What a credential, an action's inputs and a trigger's config may be depends on the provider; skills and documents of OpenAPI
+  // have a format of their own; a score's value is of its data_type, at a node of its run.
+  "createConnection",
+  "changeConnection",
+  "changeSettings",
+  "importProvider",
+  "runAction",
+  "createTrigger",
+  "changeTrigger",
+  "createSkill",
+  "createSkillVersion",
+  "createRunScore",
+  "giveFeedback",
+  // The file's bytes decide: empty or not for this flow.
+  "uploadDocument",
+  "uploadDocumentOlderName",
+]);
+
+/** Operations that refuse with 400 what fits their schema, besides operations with a cursor. */
+const BAD_REQUESTS = new Set([
+  // RFC 6749: a wrong password or refresh token is a 400 invalid_grant.
+  "createToken",
+  // A version of the protocol that is not spoken must be a 400.
+  "callMcp",
+]);
+
+interface Operation {
+  readonly operationId: string;
+  readonly parameters?: readonly { readonly name?: string; readonly $ref?: string }[];
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The statuses each operation may answer a request that fits its schema: all it declares, because what is stored decides about the
+ * others (404, 409, 410, 412 for an ETag, 416 for a range), but 400 and 422, which say that the request itself is wrong. A cursor is
+ * opaque: only the server knows which ones it gave (400).
+ */
+function acceptance(): string[] {
+  const { paths } = JSON.parse(readFileSync(document, "utf8")) as { paths: Record<string, Record<string, Operation>> };
+  const operations = Object.values(paths).flatMap((path) =>
+    Object.values(path).filter(({ operationId }) => operationId),
+  );
+  return operations.flatMap(({ operationId, parameters = [], responses }) => {
+    const takesCursor = parameters.some(({ name, $ref }) => name === "cursor" || $ref?.endsWith("/cursor"));
+    const mayAnswer = (status: string): boolean => {
+      if (status === "400") return takesCursor || BAD_REQUESTS.has(operationId);
+      return status !== "422" || RULES_BEYOND_SCHEMA.has(operationId);
+    };
+    const statuses = Object.keys(responses).filter((status) => status !== "500" && mayAnswer(status));
+    return [
+      "[[operations]]",
+      `include-operation-id = "${operationId}"`,
+      `checks.positive_data_acceptance.expected-statuses = ${JSON.stringify(statuses)}`,
+    ];
+  });
 }
 
 /** Real ids in most requests, so that they reach what lies behind the 404s; made-up ones in the others. */
@@ -117,6 +195,7 @@ function parameters(ids: KnownIds): string {
     ...Object.entries(dictionaries).map(([name, values]) => `${name} = { values = ${JSON.stringify(values)} }`),
     "[parameters]",
     ...Object.entries(uses).flatMap(([name, places]) => places.map((place) => `"${place}" = ${use(name)}`)),
+    ...acceptance(),
     "[[operations]]",
     'include-operation-id = "deleteProject"',
     `parameters = { "path.project_id" = ${use("disposable")} }`,

@@ -31,7 +31,7 @@ export function parseBlobPlace(text: string): BlobPlace {
   if (unknown.length > 0) throw new Error(`s3:// takes endpoint and region, not ${unknown.join(", ")}`);
   const bucket = url.hostname;
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) throw new Error("s3:// is followed by the name of a bucket");
-  const prefix = url.pathname.replace(/^\/+|\/+$/g, "");
+  const prefix = url.pathname.replace(/^\/+|(?<!\/)\/+$/g, "");
   if (!/^[A-Za-z0-9_./-]*$/.test(prefix) || prefix.split("/").includes("..")) {
     throw new Error("a prefix is made of letters, digits and _ . - /");
   }

@@ -1,11 +1,15 @@
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";
 import { INLINE_VALUE_BYTES, MAX_VALUE_BYTES } from "../../domain/json.ts";
+import { FetchFailed } from "../fetch/guarded-fetch-errors.ts";
 import type { BlobPlace } from "./blob-place.ts";
 import { createFileBlobStore } from "./file-store.ts";
 import { createS3BlobStore } from "./s3-store.ts";
 import type { BlobStore } from "./types.ts";
-import { jsonText } from "../json-text.ts";
+import { BlobsUnavailable, BlobTooLarge } from "./types.ts";
+import { jsonText } from "../json/json-text.ts";
+import { parseJson } from "../json/parse-json.ts";
+import { isLong, jsonBytes } from "../json/write-json.ts";
 
 export { createFileBlobStore } from "./file-store.ts";
 export { blobBelongsTo } from "./keys.ts";
@@ -43,14 +47,26 @@ export async function storeValue(
   value: Json,
   maxBytes = MAX_VALUE_BYTES,
 ): Promise<StoredValue> {
+  if (isLong(value)) return storeLong(blobs, orgId, value, maxBytes);
   const text = jsonText(value);
   // No character takes more than three bytes of UTF-8 for each of its UTF-16 units: short texts need no counting.
   if (text.length * 3 <= INLINE_VALUE_BYTES) return { v: value };
   const size = Buffer.byteLength(text);
   if (size <= INLINE_VALUE_BYTES) return { v: value };
-  if (size > maxBytes) throw valueTooLarge(size);
-  const { key } = await blobs.put(orgId, Buffer.from(text), { maxBytes });
+  const { key } = await blobs.put(orgId, Buffer.from(text), { maxBytes: ANY_LENGTH });
   return { ref: { $blob: key, size } };
+}
+
+/** The same for a value whose JSON is long: it is written in slices. */
+async function storeLong(blobs: BlobStore, orgId: string, value: Json, maxBytes: number): Promise<StoredValue> {
+  try {
+    const { key, size } = await blobs.put(orgId, jsonBytes(value), { maxBytes });
+    return { ref: { $blob: key, size } };
+  } catch (error) {
+    if (!(error instanceof BlobTooLarge)) throw error;
+    const limit = `${maxBytes / (1024 * 1024)} MiB`;
+    throw new NodeFailure("value_too_large", `The value is longer than ${limit} as JSON.`, { cause: error });
+  }
 }
 
 /**
@@ -78,16 +94,14 @@ export async function storeReference(blobs: BlobStore, orgId: string, text: stri
   return { ref: { $blob: key, size } };
 }
 
+/** Whether an error of a blob store means that it is away, and not that it was asked something wrong. */
+export function isBlobOutage(error: unknown): boolean {
+  return error instanceof BlobsUnavailable || (error instanceof FetchFailed && error.retryable);
+}
+
 /** The value behind a stored form. Throws BlobNotFound when the blob no longer exists. */
 export async function loadValue(blobs: BlobStore, stored: StoredValue): Promise<Json> {
   if ("v" in stored) return stored.v;
   const bytes = await blobs.read(stored.ref.$blob, stored.ref.size);
-  return JSON.parse(bytes.toString("utf8")) as Json;
-}
-
-/** The failure of a node whose value is longer than a run may carry. */
-function valueTooLarge(bytes: number): NodeFailure {
-  const limit = MAX_VALUE_BYTES / (1024 * 1024);
-  const actual = (bytes / (1024 * 1024)).toFixed(1);
-  return new NodeFailure("value_too_large", `The value is longer than ${limit} MiB as JSON (${actual} MiB).`);
+  return (await parseJson(bytes)) as Json;
 }

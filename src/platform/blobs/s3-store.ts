@@ -11,7 +11,7 @@ import type { S3Request } from "../s3/signed-request.ts";
 import type { BlobPlace } from "./blob-place.ts";
 import { isBlobKey, requireOrganisation } from "./keys.ts";
 import type { BlobRange, BlobStore } from "./types.ts";
-import { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
+import { BlobNotFound, BlobRangeError, BlobsUnavailable, BlobTooLarge } from "./types.ts";
 
 export interface S3Credentials {
   readonly accessKeyId: string;
@@ -110,8 +110,8 @@ export function createS3BlobStore(
   }
 
   async function uploadParts(path: string, first: Buffer, others: AsyncIterable<Buffer>): Promise<void> {
-    const begun = await call("CreateMultipartUpload", { method: "POST", path, query: { uploads: "" } });
-    const uploadId = textOf(begun.body.toString(), "UploadId") ?? "";
+    const created = await call("CreateMultipartUpload", { method: "POST", path, query: { uploads: "" } });
+    const uploadId = textOf(created.body.toString(), "UploadId") ?? "";
     try {
       const tags: string[] = [];
       const upload = async (body: Buffer) => {
@@ -157,8 +157,10 @@ export function createS3BlobStore(
       const query = { uploads: "", prefix: root, ...marker };
       const page = (await call("list", { method: "GET", path: "", query })).body.toString();
       for (const upload of elementsOf(page, "Upload")) {
-        const [path = "", id = "", begun = ""] = ["Key", "UploadId", "Initiated"].map((name) => textOf(upload, name));
-        if (new Date(begun) < olderThan && isBlobKey(path.slice(root.length))) await abort(path, id);
+        const [path = "", id = "", startedAt = ""] = ["Key", "UploadId", "Initiated"].map((name) =>
+          textOf(upload, name),
+        );
+        if (new Date(startedAt) < olderThan && isBlobKey(path.slice(root.length))) await abort(path, id);
       }
       const [key, id] = [textOf(page, "NextKeyMarker"), textOf(page, "NextUploadIdMarker")];
       marker = textOf(page, "IsTruncated") === "true" && key && id ? { "key-marker": key, "upload-id-marker": id } : {};
@@ -265,6 +267,12 @@ async function* partsOf(
   return undefined;
 }
 
-function failure(action: string, { status, body }: Pick<GuardedResponse, "status" | "body">): S3Failed {
-  return new S3Failed(action, status, textOf(body.toString(), "Code") ?? "");
+/** Codes of faults that pass, which may come with the status of success. */
+const PASSING = ["InternalError", "ServiceUnavailable", "SlowDown"];
+
+function failure(action: string, { status, body }: Pick<GuardedResponse, "status" | "body">): Error {
+  const code = textOf(body.toString(), "Code") ?? "";
+  if (status >= 500 || status === 429 || PASSING.includes(code))
+    return new BlobsUnavailable(`S3 answered ${status} ${code} to ${action}.`);
+  return new S3Failed(action, status, code);
 }

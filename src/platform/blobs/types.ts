@@ -31,6 +31,14 @@ export class BlobRangeError extends Error {
   }
 }
 
+/** Thrown when the store cannot do for now what it is asked. The message may be logged. */
+export class BlobsUnavailable extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "BlobsUnavailable";
+  }
+}
+
 /** What a stored blob is known by. */
 export interface StoredBlob {
   /** `<organisation's uuid>/<uuidv7>`, made by the store. */

@@ -1,10 +1,12 @@
+import { createShares } from "../../domain/shares.ts";
+import { whileWaiting } from "../time-limit.ts";
 import type { Frame } from "./frames.ts";
 import type { Child, ChildEnd, ChildOptions, ChildRequest } from "./spawn.ts";
 import { ChildEnded, measureIdleMib, spawnChild } from "./spawn.ts";
 
-/** How a pool runs its children; the limits of one child are those of ChildOptions. */
+/** How a pool runs its children; ChildOptions limits one child. */
 export interface ChildPoolOptions extends Omit<ChildOptions, "cpuSeconds" | "idleMib"> {
-  /** Calls executed at once. */
+  /** Calls of one key executed at once while it is alone; of several together, up to twice as many. */
   readonly size: number;
   /** Children kept ready and unused, so that a first call need not wait for a start (~60-200 ms). */
   readonly spares: number;
@@ -12,7 +14,7 @@ export interface ChildPoolOptions extends Omit<ChildOptions, "cpuSeconds" | "idl
   readonly keep: number;
   /** Whether a child may work for one key after another: where it executes no code of theirs. Default false. */
   readonly shared?: boolean;
-  /** Calls that may wait for a child, in all and of one key (default: as many). */
+  /** Calls that may wait for a child, in all and of one lane of a key (default: as many). */
   readonly maxQueue: number;
   readonly maxQueuePerKey?: number;
   /** Longest wait for a child (ms); default without end. */
@@ -25,8 +27,10 @@ export interface ChildPoolOptions extends Omit<ChildOptions, "cpuSeconds" | "idl
 
 /** One call of a child. */
 export interface PoolCall {
-  /** The organisation of the call: keys are served round-robin, and a child that is not shared only ever works for one. */
+  /** The organisation of the call: children are shared out among keys, and one that is not `shared` only ever works for one. */
   readonly key: string;
+  /** The kind of work of the key. Each kind has its own queue, and kinds are served round robin. */
+  readonly lane?: string;
   /** Makes the request once there is a child for it. */
   readonly request: () => ChildRequest | Promise<ChildRequest>;
   /** At most the pool's own limit, which is the default. */
@@ -49,13 +53,18 @@ export class ChildPoolError extends Error {
   }
 }
 
+/** Whether a call was not made because too many wait already: later it will be. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof ChildPoolError && error.failure === "queue_full";
+}
+
 /** Disposable child processes that execute hostile work. */
 export interface ChildPool {
   /** Throws ChildPoolError, or the reason of the call's signal. */
   call(call: PoolCall): Promise<Frame>;
   /** Starts the spare children and waits until they are ready. Without it the first call starts them. */
   warm(): Promise<void>;
-  /** Process ids of all children and of those that work, and how many calls wait. */
+  /** Process ids of all children and of busy ones, and how many calls wait. */
   stats(): { readonly pids: readonly number[]; readonly busy: readonly number[]; readonly waiting: number };
   /** Kills every child; calls under way reject with `closed`. */
   close(): Promise<void>;
@@ -68,6 +77,7 @@ interface Worker {
   state: "starting" | "idle" | "busy";
   /** Null until it has worked for a key. */
   key: string | null;
+  lane: string | undefined;
   calls: number;
   busyMs: number;
   expiry?: NodeJS.Timeout;
@@ -75,6 +85,8 @@ interface Worker {
 
 interface Task {
   readonly call: PoolCall;
+  /** Its time begins to count. */
+  begin(): void;
   resolve(frame: Frame): void;
   reject(error: unknown): void;
 }
@@ -101,11 +113,11 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
   const idleMib = measureIdleMib();
   const workers = new Set<Worker>();
   const queue: Task[] = [];
+  const shares = createShares(2 * options.size);
   let startFailures = 0;
   let closed = false;
 
   const count = (test: (worker: Worker) => boolean): number => [...workers].filter(test).length;
-  const running = (): number => count((worker) => worker.state === "busy");
   const mayServe = (worker: Worker, key: string | null): boolean =>
     options.shared === true || worker.key === null || worker.key === key;
 
@@ -143,7 +155,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
       )
       .finally(() => clearTimeout(timer))
       .then(dispatch);
-    const worker: Worker = { child, started, state: "starting", key: null, calls: 0, busyMs: 0 };
+    const worker: Worker = { child, started, state: "starting", key: null, lane: undefined, calls: 0, busyMs: 0 };
     workers.add(worker);
     void child.exited.then(() => {
       // Killed from outside while idle: the next dispatch starts another.
@@ -160,8 +172,9 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     }
   };
 
-  const run = async (worker: Worker, task: Task): Promise<void> => {
+  const run = async (worker: Worker, task: Task, release: () => void): Promise<void> => {
     const { call } = task;
+    task.begin();
     const limit = Math.min(call.timeoutMs ?? options.timeoutMs, options.timeoutMs);
     let stopped: { readonly reason: unknown } | undefined;
     const stop = (reason: unknown): void => {
@@ -175,6 +188,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     clearTimeout(worker.expiry);
     worker.state = "busy";
     worker.key = call.key;
+    worker.lane = call.lane;
     worker.calls += 1;
     call.signal?.addEventListener("abort", onAbort, { once: true });
     try {
@@ -187,6 +201,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
       else task.reject(error instanceof ChildEnded ? new ChildPoolError(error.end, error.message) : error);
     } finally {
       clearTimeout(timer);
+      release();
       call.signal?.removeEventListener("abort", onAbort);
       worker.busyMs += performance.now() - began;
       worn ||= worker.calls >= options.maxCalls || worker.busyMs >= options.timeoutMs;
@@ -199,33 +214,45 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     }
   };
 
-  /** The next call and its child: keys are served round-robin, so that one organisation's queue does not delay another's. */
+  /** The next call and its child: of the keys that have a share left the one with the least under way, and of its lanes too. */
   const findWork = (): { task: Task; worker: Worker } | undefined => {
     const idle = [...workers].filter((worker) => worker.state === "idle" && worker.child.isAlive());
-    let best: { task: Task; worker: Worker; busy: number } | undefined;
+    let best: { task: Task; worker: Worker; inUse: number; inLane: number } | undefined;
     for (const task of idle.length === 0 ? [] : queue) {
-      const { key } = task.call;
-      const busy = count((worker) => worker.state === "busy" && worker.key === key);
-      if (best !== undefined && busy >= best.busy) continue;
+      const { key, lane } = task.call;
+      if (shares.free(key) === 0) continue;
+      const inUse = shares.inUse(key);
+      const inLane = count((worker) => worker.state === "busy" && worker.key === key && worker.lane === lane);
+      if (best && (inUse > best.inUse || (inUse === best.inUse && inLane >= best.inLane))) continue;
       const worker =
         idle.findLast((candidate) => candidate.key === key) ?? idle.findLast((candidate) => mayServe(candidate, key));
-      if (worker !== undefined) best = { task, worker, busy };
-      if (best?.busy === 0) break;
+      if (worker !== undefined) best = { task, worker, inUse, inLane };
+      if (best?.inUse === 0) break;
     }
     return best;
+  };
+
+  /** How many of the waiting calls may be executed now. */
+  const executable = (): number => {
+    const waiting = new Map<string, number>();
+    for (const { call } of queue) waiting.set(call.key, (waiting.get(call.key) ?? 0) + 1);
+    let calls = 0;
+    for (const [key, ofKey] of waiting) calls += Math.min(ofKey, shares.free(key));
+    return Math.min(calls, 2 * options.size - shares.inUse());
   };
 
   /** Assigns children to waiting calls, then starts as many as the rest (and the spares) need. */
   const dispatch = (): void => {
     if (closed) return;
-    for (let work = findWork(); work !== undefined && running() < options.size; work = findWork()) {
+    for (let work = findWork(); work !== undefined; work = findWork()) {
+      const release = shares.take(work.task.call.key);
+      if (release === null) break;
       queue.splice(queue.indexOf(work.task), 1);
-      void run(work.worker, work.task);
+      void run(work.worker, work.task, release);
     }
-    const free = options.size - running();
     // After failures only calls trigger new starts, or a broken installation would start processes endlessly.
     const spares = startFailures > 0 ? 0 : options.spares;
-    const wanted = Math.max(spares, Math.min(queue.length, free));
+    const wanted = Math.max(spares, executable());
     const available = count((worker) => worker.state !== "busy" && mayServe(worker, null));
     for (let ready = available; ready < wanted; ready += 1) start();
   };
@@ -235,15 +262,16 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
       if (closed) throw new ChildPoolError("closed", "The pool is closed.");
       call.signal?.throwIfAborted();
       const { maxQueue, maxQueuePerKey = maxQueue, maxWaitMs } = options;
-      const ofKey = queue.filter((task) => task.call.key === call.key).length;
+      const ofKey = queue.filter(({ call: { key, lane } }) => key === call.key && lane === call.lane).length;
       if (queue.length >= maxQueue || ofKey >= maxQueuePerKey) {
         throw new ChildPoolError("queue_full", "Too many calls wait already.");
       }
       const leave = new AbortController();
+      const begin = whileWaiting();
       let timer: NodeJS.Timeout | undefined;
       try {
         return await new Promise<Frame>((resolve, reject) => {
-          const task: Task = { call, resolve, reject };
+          const task: Task = { call, begin, resolve, reject };
           const leaveQueue = (reason: unknown): void => {
             const index = queue.indexOf(task);
             if (index === -1) return;
@@ -260,6 +288,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
       } finally {
         leave.abort();
         clearTimeout(timer);
+        begin();
       }
     },
 

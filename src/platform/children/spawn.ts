@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { setPriority, tmpdir } from "node:os";
 import type { Duplex } from "node:stream";
 import type { Frame } from "./frames.ts";
 import { createFrameReader, frameStart, FrameTooLarge } from "./frames.ts";
@@ -68,6 +68,7 @@ export interface Child {
 }
 
 const STDERR_BYTES = 8192;
+const CHILD_NICENESS = 5;
 const OUT_OF_MEMORY = /out of memory|bad_alloc|allocation failed|allocate memory|ERR_MEMORY_ALLOCATION/i;
 const BREAKDOWN: ReadonlySet<NodeJS.Signals | null> = new Set(["SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP"]);
 const SHELL = "/bin/sh";
@@ -100,6 +101,7 @@ export function spawnChild(options: ChildOptions): Child {
     detached: true,
     stdio: ["ignore", "ignore", "pipe", "pipe"],
   });
+  behindTheService(child.pid);
   const channel = child.stdio[3] as Duplex;
   let alive = true;
   let waiting: { resolve(frame: Frame): void; reject(error: unknown): void } | undefined;
@@ -161,6 +163,15 @@ export function spawnChild(options: ChildOptions): Child {
     kill,
     isAlive: () => alive && failure === undefined,
   };
+}
+
+/** What callers have computed gives way to the requests and the records of all: before it has any thread but its first. */
+function behindTheService(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) setPriority(pid, CHILD_NICENESS);
+  } catch {
+    // It has ended already.
+  }
 }
 
 /** Limits that Node has no flag for are set by the shell, which then becomes the child: same process id, ~1 ms. */

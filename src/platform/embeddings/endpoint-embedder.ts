@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { normalizeVector } from "../../domain/knowledge/halves.ts";
+import { createLimit } from "../at-once.ts";
 import type { GuardedFetch } from "../fetch/guarded-fetch.ts";
 import { callModel } from "./model-call.ts";
 import type { ModelCallOptions, ModelEndpoint } from "./model-call.ts";
@@ -14,7 +15,7 @@ export interface EndpointEmbedderOptions extends Pick<ModelCallOptions, "tries" 
   readonly batchChars?: number;
   /** Requests under way at once, whoever asks. Default 4. */
   readonly concurrency?: number;
-  /** Requests begun a minute; unset is unlimited. */
+  /** Requests started a minute; unset is unlimited. */
   readonly requestsPerMinute?: number | undefined;
 }
 
@@ -31,11 +32,11 @@ export function createEndpointEmbedder(
   endpoint: ModelEndpoint,
   options: EndpointEmbedderOptions,
 ): Embedder {
-  const limit = createLimiter(options.concurrency ?? 4, options.requestsPerMinute);
+  const paced = createPaced(options.concurrency ?? 4, options.requestsPerMinute);
 
   const embedBatch = async (input: readonly string[], signal: AbortSignal | undefined): Promise<Float32Array[]> => {
     const body = { model: options.model, input, encoding_format: "float" };
-    const answer = await limit(() => callModel(fetch, endpoint, body, { ...options, signal }), signal);
+    const answer = await paced(() => callModel(fetch, endpoint, body, { ...options, signal }), signal);
     const read = answerSchema.safeParse(answer);
     const byIndex = new Map(read.data?.data.map(({ index, embedding }) => [index, embedding]));
     return input.map((_, index) => {
@@ -74,16 +75,13 @@ function splitBatches(texts: readonly string[], maxTexts: number, maxChars: numb
   return batches;
 }
 
-type Limiter = <T>(work: () => Promise<T>, signal: AbortSignal | undefined) => Promise<T>;
+type Paced = <T>(work: () => Promise<T>, signal: AbortSignal | undefined) => Promise<T>;
 
-function createLimiter(concurrency: number, perMinute: number | undefined): Limiter {
-  const waiting: (() => void)[] = [];
-  let running = 0;
+function createPaced(concurrency: number, perMinute: number | undefined): Paced {
+  const limit = createLimit(concurrency);
   let nextStart = 0;
-  return async (work, signal) => {
-    if (running >= concurrency) await new Promise<void>((resolve) => waiting.push(resolve));
-    running += 1;
-    try {
+  return (work, signal) =>
+    limit(async () => {
       signal?.throwIfAborted();
       if (perMinute !== undefined) {
         const start = Math.max(Date.now(), nextStart);
@@ -91,9 +89,5 @@ function createLimiter(concurrency: number, perMinute: number | undefined): Limi
         if (start > Date.now()) await new Promise((resolve) => setTimeout(resolve, start - Date.now()));
       }
       return await work();
-    } finally {
-      running -= 1;
-      waiting.shift()?.();
-    }
-  };
+    });
 }

@@ -8,7 +8,7 @@ import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json } from "../../domain/json.ts";
 import { makeProvider } from "./make-provider.ts";
 import { serveRequests } from "../children/serve.ts";
-import { jsonText } from "../json-text.ts";
+import { jsonText } from "../json/json-text.ts";
 import type { EvaluationInputs, EvaluationName, EvaluationReply, EvaluationResults } from "./protocol.ts";
 
 /** Requests and heartbeats come first where processors are few. */

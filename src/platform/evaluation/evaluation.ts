@@ -7,7 +7,8 @@ import type { EvaluatorDefinition, Outcome } from "../../domain/evals/evaluator.
 import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
 import type { CheckedValues, FormIssue } from "../../domain/flow/forms/form.ts";
-import type { NodeResult, PlanNode, Scope } from "../../domain/flow/plan/types.ts";
+import type { PlanNode } from "../../domain/flow/plan/types.ts";
+import type { NodeResult, Scope } from "../../domain/flow/scope.ts";
 import type { CheckedFlow } from "../../domain/flow/validate/validate.ts";
 import { costlyFlow } from "../../domain/flow/validate/problems.ts";
 import { Problem } from "../../domain/errors.ts";
@@ -18,7 +19,8 @@ import { ChildPoolError, createChildPool, withRetry } from "../children/child-po
 import type { PoolFailure } from "../children/child-pool.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
 import type { ChildRequest } from "../children/spawn.ts";
-import { jsonText } from "../json-text.ts";
+import { parseJson } from "../json/parse-json.ts";
+import { bytesOf } from "../json/write-json.ts";
 import type {
   EvaluationInputs,
   EvaluationName,
@@ -74,13 +76,19 @@ export interface Evaluation {
 }
 
 const MAX_PROCESSES = 4;
-/** The limits are those of the work: reading so much of what it needs takes another millisecond. */
+/** Limits of the work: reading so much of its input takes another millisecond. */
 const READ_BYTES_PER_MS = 10_000;
 const MAX_READ_MS = 10_000;
 /** Values are held to 25 MiB where they are born, as characters. */
 const MAX_OUTPUT_BYTES = 128 * 1024 * 1024;
 /** Of making a provider (ms). */
 const PROVIDER_MS = 20_000;
+/** Whose work it is, and its kind: requests do not queue behind runs. */
+interface WorkOf {
+  readonly key: string;
+  readonly lane: "node" | "check" | "scores";
+}
+
 const NO_FAULT: readonly PoolFailure[] = ["queue_full", "start_failed", "closed"];
 
 /** Its processes start with the first work that needs one; `close` must be called. */
@@ -119,17 +127,17 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
   async function call<Name extends EvaluationName>(
     name: Name,
     input: EvaluationInputs[Name],
-    key: string,
+    { key, lane }: WorkOf,
     timeoutMs: number,
   ): Promise<EvaluationResults[Name]> {
-    const body = Buffer.from(jsonText(input as unknown as Json));
+    const body = await bytesOf(input as unknown as Json);
     try {
       const limit = timeoutMs + Math.min(MAX_READ_MS, body.byteLength / READ_BYTES_PER_MS);
       const request = (): ChildRequest => ({ header: { name }, body });
-      const frame = await withRetry(() => pool.call({ key, request, timeoutMs: limit }));
+      const frame = await withRetry(() => pool.call({ key, lane, request, timeoutMs: limit }));
       const { failure } = frame.header as unknown as EvaluationReply;
       if (failure !== null) throw new NodeFailure(failure.code, failure.message);
-      return JSON.parse(frame.body.toString("utf8")) as EvaluationResults[Name];
+      return (await parseJson(frame.body)) as EvaluationResults[Name];
     } catch (error) {
       if (!(error instanceof ChildPoolError)) throw error;
       if (error.failure === "timeout") throw new LimitExceeded(`It took longer than ${timeoutMs} ms.`);
@@ -147,7 +155,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
     sources: readonly Source[],
   ): Promise<EvaluationResults[Name]> {
     try {
-      return await call(name, input, `${orgId}/node`, nodeMs);
+      return await call(name, input, { key: orgId, lane: "node" }, nodeMs);
     } catch (error) {
       if (!(error instanceof LimitExceeded)) throw error;
       const isTemplate = sources.some(({ language }) => language === "liquid");
@@ -162,10 +170,10 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
 
   /** As `call`, for an HTTP request. */
   async function check<Name extends "flow" | "answer" | "schema" | "provider">(
-    ...[name, input, key, timeoutMs]: Parameters<typeof call<Name>>
+    ...[name, input, of, timeoutMs]: Parameters<typeof call<Name>>
   ): Promise<EvaluationResults[Name]> {
     try {
-      return await call(name, input, key, timeoutMs);
+      return await call(name, input, of, timeoutMs);
     } catch (error) {
       if (!(error instanceof ChildPoolError && NO_FAULT.includes(error.failure))) throw error;
       const headers = { "Retry-After": "1" };
@@ -180,7 +188,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
   ): Promise<readonly (readonly Outcome[])[]> {
     if (definitions.length === 0 || samples.length === 0) return samples.map(() => []);
     try {
-      return await call("scores", { definitions, samples }, `${orgId}/scores`, scoresMs);
+      return await call("scores", { definitions, samples }, { key: orgId, lane: "scores" }, scoresMs);
     } catch (error) {
       if (!(error instanceof LimitExceeded)) throw error;
       // Which of them it was is found by halves.
@@ -213,7 +221,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
 
     async flow(orgId, flow, limits) {
       try {
-        return await check("flow", { flow, limits }, `${orgId}/check`, flowMs);
+        return await check("flow", { flow, limits }, { key: orgId, lane: "check" }, flowMs);
       } catch (error) {
         if (!(error instanceof LimitExceeded)) throw error;
         return { valid: false, problems: [costlyFlow(error.message)] };
@@ -222,7 +230,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
 
     async answer(orgId, form, data) {
       try {
-        return await check("answer", { form, data }, `${orgId}/check`, answerMs);
+        return await check("answer", { form, data }, { key: orgId, lane: "check" }, answerMs);
       } catch (error) {
         if (!(error instanceof LimitExceeded)) throw error;
         const message = `Checking this much data with the form takes too long: send less of it. ${error.message}`;
@@ -234,7 +242,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
 
     async schema(orgId, schema, values) {
       try {
-        return await check("schema", { schema, values }, `${orgId}/check`, flowMs);
+        return await check("schema", { schema, values }, { key: orgId, lane: "check" }, flowMs);
       } catch (error) {
         if (!(error instanceof LimitExceeded)) throw error;
         return { ok: false, message: `Checking with this schema takes too long. ${error.message}` };
@@ -243,7 +251,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
 
     async provider(orgId, source) {
       try {
-        return await check("provider", source, `${orgId}/check`, PROVIDER_MS);
+        return await check("provider", source, { key: orgId, lane: "check" }, PROVIDER_MS);
       } catch (error) {
         if (!(error instanceof LimitExceeded)) throw error;
         const loc = ["body", "mcp" in source ? "mcp" : "openapi"];

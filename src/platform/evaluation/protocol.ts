@@ -3,7 +3,8 @@ import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
 import type { Source } from "../../domain/flow/expressions/sources.ts";
 import type { CheckedValues, FormIssue } from "../../domain/flow/forms/form.ts";
-import type { NodeResult, PlanNode, Scope } from "../../domain/flow/plan/types.ts";
+import type { PlanNode } from "../../domain/flow/plan/types.ts";
+import type { NodeResult, Scope } from "../../domain/flow/scope.ts";
 import type { CheckedFlow } from "../../domain/flow/validate/validate.ts";
 import type { NodePart } from "../../domain/runs/run-report.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
@@ -26,7 +27,13 @@ export interface EvaluationInputs {
 export type ProviderSource =
   /** A document, or the JSON or YAML of one; `address` is where it came from. */
   | { readonly openapi: unknown; readonly address: string | null }
-  | { readonly mcp: McpListing; readonly url: string; readonly secured: boolean };
+  | {
+      readonly mcp: McpListing;
+      readonly url: string;
+      readonly secured: boolean;
+      /** Whether what the server says of its tools' effects is believed. */
+      readonly trusted: boolean;
+    };
 
 /** A provider as it is stored, or why none can be made. */
 export type MadeProvider =

@@ -19,6 +19,13 @@ interface Rule {
 
 // Everything assigned for public unicast lies in here; what is outside (IPv4-compatible ::/96, for one) has no name in ipaddr.js.
 const GLOBAL_UNICAST = ipaddr.parseCIDR("2000::/3");
+/**
+ * What only machines of a cloud reach although the address is public: Azure's host, IBM's services, Equinix' metadata. Those of others
+ * are link-local, shared or unique local.
+ */
+const INSIDE_CLOUDS = ["168.63.129.16/32", "161.26.0.0/16", "166.8.0.0/14", "192.80.8.124/32"].map((range) =>
+  ipaddr.parseCIDR(range),
+);
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 
 /**
@@ -28,6 +35,7 @@ const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 export function isPublicAddress(address: string): boolean {
   const parsed = parseAddress(address);
   if (parsed === undefined || parsed.range() !== "unicast") return false;
+  if (INSIDE_CLOUDS.some((range) => inRange(parsed, range))) return false;
   return parsed.kind() === "ipv4" || inRange(parsed, GLOBAL_UNICAST);
 }
 

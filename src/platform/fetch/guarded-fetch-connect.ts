@@ -107,7 +107,7 @@ function sameAddress(left: string, right: string): boolean {
 }
 
 function canonical(address: string): string {
-  const bare = address.replace(/%.*$/, "");
+  const [bare = ""] = address.split("%", 1);
   return isIP(bare) === 6 ? new URL(`http://[${bare}]/`).hostname : bare;
 }
 

@@ -8,6 +8,8 @@ import type { Resolver } from "./guarded-fetch-connect.ts";
 import { FetchFailed, FetchRefused, toFetchError } from "./guarded-fetch-errors.ts";
 import { isStream, outboundHeaders, outboundMethod, outboundUrl, redirectHop } from "./guarded-fetch-request.ts";
 import type { Hop, RequestBody } from "./guarded-fetch-request.ts";
+import { readableOf, sendHop, startDeadline } from "./guarded-fetch-send.ts";
+import type { HopLimits } from "./guarded-fetch-send.ts";
 
 const MIB = 1024 * 1024;
 const MAX_REDIRECTS = 5;
@@ -15,15 +17,9 @@ const MAX_REDIRECTS = 5;
 const CHECK_MS = 3000;
 
 /** Limits of one request. */
-export interface FetchLimits {
+export interface FetchLimits extends HopLimits {
   /** Longest body, on the wire and after decompression. Default 25 MiB. */
   readonly responseBytes: number;
-  /** Longest body that is sent as a stream. Default 25 MiB. */
-  readonly requestBytes: number;
-  /** Longest wait for the answer's headers of one hop; of a streamed request, longest silence until they come. Default 60 s. */
-  readonly headersMs: number;
-  /** Longest silence inside a body. Default 30 s. */
-  readonly bodyMs: number;
   /** Longest time in all, redirects and the body included. Default 120 s; Infinity sets none. */
   readonly totalMs: number;
 }
@@ -46,6 +42,8 @@ export interface GuardedFetchOptions {
   readonly headerBytes?: number;
   /** Called once for each finished request: "ok" for any status, the code of FetchRefused or FetchFailed, or "aborted". */
   readonly onRequest?: (outcome: string) => void;
+  /** Headers for each request that may change something, whatever the request itself says of them. */
+  readonly callHeaders?: () => Readonly<Record<string, string>>;
   /** Default: the machine's own resolver. */
   readonly resolve?: Resolver;
 }
@@ -166,7 +164,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     const limits = { ...DEFAULT_LIMITS, ...options.limits, ...request.limits };
     const secret = new Set((request.secretHeaders ?? []).map((name) => name.toLowerCase()));
     const followed = Math.min(request.redirects ?? MAX_REDIRECTS, MAX_REDIRECTS);
-    let hop = firstHop(request);
+    let hop = firstHop(request, options.callHeaders);
     const source = isStream(request.body) ? readableOf(request.body) : undefined;
     const deadline = startDeadline(request.signal, limits.totalMs, hop.url.origin);
     const failure = (error: unknown) => {
@@ -179,9 +177,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     };
     try {
       for (let redirects = 0; ; redirects += 1) {
-        const body = isStream(hop.body) && source ? paced(source, hop, limits, deadline) : undefined;
-        const answer = await send(agent, hop, limits, deadline.signal, body?.chunks);
-        body?.answered();
+        const answer = await sendHop(agent, hop, source, limits, deadline);
         const location = single(answer.headers["location"]);
         const next = followed === 0 ? undefined : redirectHop(hop, answer.statusCode, location, secret);
         if (next === undefined) return { answer, hop, limits, failure, end };
@@ -227,99 +223,17 @@ function outcomeOf(error: unknown): string {
   return error instanceof FetchRefused || error instanceof FetchFailed ? error.code : "aborted";
 }
 
-function firstHop(request: StreamRequest): Hop {
+function firstHop(request: StreamRequest, callHeaders: GuardedFetchOptions["callHeaders"]): Hop {
   const url = outboundUrl(request.url);
+  const method = outboundMethod(request.method ?? "GET");
   const headers = outboundHeaders(request.headers ?? {});
+  if (method !== "GET" && method !== "HEAD")
+    for (const [name, value] of Object.entries(callHeaders?.() ?? {})) headers.set(name, value);
   if (!headers.has("accept-encoding")) headers.set("accept-encoding", ACCEPTED_ENCODINGS);
   if (isStream(request.body) && request.bodyBytes !== undefined) {
     headers.set("content-length", String(request.bodyBytes));
   }
-  return { url, method: outboundMethod(request.method ?? "GET"), headers, body: request.body };
-}
-
-/** A streamed body that is being sent. */
-interface Source {
-  readonly stream: Readable;
-  /** Its own error, which is not one of the connection. */
-  failed?: { readonly error: unknown };
-}
-
-function readableOf(body: AsyncIterable<Uint8Array>): Source {
-  let stream: Readable;
-  if (body instanceof Readable) stream = body;
-  else if (body instanceof ReadableStream) stream = Readable.fromWeb(body);
-  else stream = Readable.from(body, { objectMode: false });
-  // Whoever reads it gets the error; without a listener it would end the process where nobody does any more.
-  stream.on("error", () => undefined);
-  return { stream };
-}
-
-/** The chunks of a streamed body. Neither they nor the answer after them may be longer in coming than `headersMs`. */
-function paced(source: Source, { url: { origin } }: Hop, limits: FetchLimits, deadline: Deadline) {
-  const late = () =>
-    deadline.abort(new FetchFailed("timeout", `${origin}: nothing was sent or answered for ${limits.headersMs} ms.`));
-  const silence = setTimeout(late, limits.headersMs);
-  deadline.signal.addEventListener("abort", () => clearTimeout(silence), { once: true });
-  async function* chunks(): AsyncGenerator<Uint8Array> {
-    let room = limits.requestBytes;
-    try {
-      for await (const chunk of source.stream as AsyncIterable<Uint8Array>) {
-        room -= chunk.byteLength;
-        if (room < 0) {
-          const message = `More than ${limits.requestBytes} bytes are not sent to ${origin}.`;
-          throw new FetchRefused("request_too_large", message);
-        }
-        silence.refresh();
-        yield chunk;
-      }
-    } catch (error) {
-      source.failed = { error };
-      throw error;
-    }
-  }
-  return { chunks: chunks(), answered: () => clearTimeout(silence) };
-}
-
-async function send(
-  agent: Agent,
-  hop: Hop,
-  limits: FetchLimits,
-  signal: AbortSignal,
-  streamedBody: AsyncGenerator<Uint8Array> | undefined,
-): Promise<Dispatcher.ResponseData> {
-  const answered = agent.request({
-    origin: hop.url.origin,
-    path: hop.url.pathname + hop.url.search,
-    method: hop.method,
-    headers: Object.fromEntries(hop.headers),
-    body: streamedBody
-      ? Readable.from(streamedBody, { objectMode: false })
-      : ((hop.body ?? null) as string | Uint8Array | null),
-    // Its clock would run from the first chunk of a streamed body on.
-    headersTimeout: streamedBody ? 0 : limits.headersMs,
-    bodyTimeout: limits.bodyMs,
-    signal,
-  });
-  const answer = await unlessAborted(answered, signal);
-  // Without a listener an error of an unread body would crash the process; readers get the error regardless.
-  answer.body.on("error", () => undefined);
-  return answer;
-}
-
-/** Undici heeds the signal only once it is connected: not while a name is being resolved or nobody takes the connection. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    if (stop) signal.removeEventListener("abort", stop);
-    promise.catch(() => undefined);
-  }
+  return { url, method, headers, body: request.body };
 }
 
 async function receive(exchange: Exchange, { incomplete = "fail", signal }: GuardedRequest): Promise<GuardedResponse> {
@@ -392,31 +306,4 @@ function plainHeaders(received: Dispatcher.ResponseData["headers"]): Record<stri
 
 function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
-}
-
-interface Deadline {
-  readonly signal: AbortSignal;
-  abort(reason: FetchFailed): void;
-  /** Also drops what is still under way: the rest of a redirect's body, or of one that was cut short. */
-  end(): void;
-}
-
-// Written out, since AbortSignal.any and AbortSignal.timeout keep what they are built from alive on Node 20.
-function startDeadline(outer: AbortSignal | undefined, ms: number, origin: string): Deadline {
-  const controller = new AbortController();
-  const stop = () => controller.abort(outer?.reason);
-  if (outer?.aborted === true) stop();
-  outer?.addEventListener("abort", stop, { once: true });
-  const late = () =>
-    controller.abort(new FetchFailed("timeout", `${origin} did not answer completely within ${ms} ms.`));
-  const timer = ms === Infinity ? undefined : setTimeout(late, ms);
-  return {
-    signal: controller.signal,
-    abort: (reason) => controller.abort(reason),
-    end() {
-      clearTimeout(timer);
-      outer?.removeEventListener("abort", stop);
-      controller.abort();
-    },
-  };
 }

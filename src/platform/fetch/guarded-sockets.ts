@@ -43,7 +43,7 @@ export function createGuardedSockets(options: GuardedSocketsOptions): GuardedSoc
     #origin = "the host";
     #connected = false;
 
-    // The signatures of the base class that name no host, among them those of files, are refused.
+    // Refuses the signatures of the base class that name no host, sockets of files included.
     override connect(...given: unknown[]): this {
       const [first, second] = given;
       const { port, host, path } =
@@ -79,8 +79,8 @@ export function createGuardedSockets(options: GuardedSocketsOptions): GuardedSoc
 
     // Errors of the system name the address that was dialled.
     override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-      const shown = error && !this.#connected ? (toFetchError(error, this.#origin) as Error) : error;
-      super._destroy(shown, callback);
+      const failure = error && !this.#connected ? (toFetchError(error, this.#origin) as Error) : error;
+      super._destroy(failure, callback);
     }
   }
 

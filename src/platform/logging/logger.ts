@@ -32,6 +32,22 @@ const SECRET_PATHS = [
   ]),
 ];
 
+/** Longest text of an error in a line (characters): what it says is cut before anything looks at it. */
+const MAX_CHARS = 4096;
+
+/** An error with its causes, as stdSerializers has it; what is given in place of one is only cut. */
+function errorForLog(error: unknown): unknown {
+  return shorten(error instanceof Error ? stdSerializers.errWithCause(error) : error, 0);
+}
+
+function shorten(value: unknown, depth: number): unknown {
+  if (typeof value === "string")
+    return value.length > MAX_CHARS ? `${value.slice(0, MAX_CHARS)}…`.toWellFormed() : value;
+  if (typeof value !== "object" || value === null || depth > 10) return value;
+  if (Array.isArray(value)) return value.map((item) => shorten(item, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shorten(item, depth + 1)]));
+}
+
 /**
  * Creates a logger that writes no secrets: known members are masked by path, and every finished line is scrubbed
  * by pattern, so that neither a message, a stack nor a nested value carries a key along.
@@ -42,7 +58,7 @@ export function createLogger(options: LoggerOptions): Logger {
     base: { service: options.service, pid: process.pid },
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { err: stdSerializers.errWithCause, error: stdSerializers.errWithCause },
+    serializers: { err: errorForLog, error: errorForLog },
     redact: { paths: SECRET_PATHS, censor: MASK },
     hooks: { streamWrite: redactSecrets },
   };

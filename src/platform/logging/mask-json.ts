@@ -1,5 +1,5 @@
 import type { Json } from "../../domain/json.ts";
-import { jsonText } from "../json-text.ts";
+import { jsonText } from "../json/json-text.ts";
 import type { MaskValues } from "./mask-values.ts";
 
 /** A JSON value with known values masked wherever they stand, names of members included. The value itself where there is nothing to mask. */

@@ -39,14 +39,22 @@ const PATTERNS: ReadonlyArray<readonly [RegExp, string]> = [
   [/\b(Basic)(\s{1,3})(?=[a-z]{0,200}[0-9A-Z+/=])[A-Za-z0-9+/]{4,}=*/g, `$1$2${MASK}`],
   // user:password@ in a URL, up to the last @ before the path.
   [/(:\/\/)[^\s/?#"'\\<>]{1,512}@/g, `$1${MASK}@`],
-  // Well-known shapes: JWT, keys of OpenAI, Anthropic and Stripe, GitHub, Slack, AWS.
-  [/\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/g, MASK],
+  // Well-known shapes: keys of OpenAI, Anthropic and Stripe, GitHub, Slack, AWS.
   [/\b(?:sk|rk)[-_][A-Za-z0-9_-]{16,}/g, MASK],
   [/\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}/g, MASK],
   [/\bxox[a-z]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b/g, MASK],
   // A lone `key` or `sig` is a secret in a query only.
   [/([?&](?:key|sig)=)[^\s&"'\\<>#]+/gi, `$1${MASK}`],
 ];
+
+// Three words with dots between, which a JWT is: looked for where a word begins, and nowhere else in it.
+const DOTTED = /(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{11,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/g;
+
+/** What stands before a JWT in the word that it begins in is left. */
+function maskToken(words: string): string {
+  const at = /\beyJ[A-Za-z0-9_-]{8}/.exec(words)?.index ?? -1;
+  return at === -1 || at > words.indexOf(".") ? words : words.slice(0, at) + MASK;
+}
 
 // name=value, name: value, "name":"value", and the same inside a JSON string, where quotes are escaped.
 const NAME = `(?<![A-Za-z0-9_-])([A-Za-z0-9_-]{0,40}(?:${SECRET_WORDS})[A-Za-z0-9_-]{0,40})`;
@@ -62,6 +70,7 @@ const ASSIGNMENT = new RegExp(NAME + BETWEEN + VALUE, "gi");
 export function redactSecrets(text: string): string {
   let clean = text;
   for (const [pattern, replacement] of PATTERNS) clean = clean.replace(pattern, replacement);
+  clean = clean.replace(DOTTED, maskToken);
   return clean.replace(ASSIGNMENT, (whole, name: string, between: string, value: string) => {
     if (COUNT_NAME.test(name) || /^(?:null|true|false|undefined)$/.test(value)) return whole;
     const quote = value[0] === '"' || value[0] === "'" ? value[0] : "";

@@ -19,9 +19,9 @@ export interface MailServer {
 export class MailFailed extends Error {
   /** "login": the credential is refused; "refused": the message, or every recipient; "server": anything else. */
   readonly why: "login" | "refused" | "server";
-  /** Of the server's answer; null where there was none. */
+  /** The code of the server's answer; null where there was none. */
   readonly status: number | null;
-  /** Whether the message was on its way, so that nobody knows what became of it. */
+  /** Whether the message was on its way, so that its outcome is unknown. */
   readonly unclear: boolean;
 
   constructor(

@@ -75,7 +75,7 @@ export function createMcpClient(guarded: Pick<GuardedFetch, "open">, version: st
     const transport = new StreamableHTTPClientTransport(new URL(server.url), {
       fetch: fetchOf(guarded, server, notices),
     });
-    // No capabilities: a server that asks back (for a sampling, an elicitation) is told that nobody is there.
+    // No capabilities: a server that asks back (for a sampling, an elicitation) gets the answer that nobody is there.
     const client = new Client({ name: "millrace", version }, { capabilities: {} });
     const close = async (): Promise<void> => {
       // What has been said, a cancellation for one, is to arrive.
@@ -130,10 +130,10 @@ export function createMcpClient(guarded: Pick<GuardedFetch, "open">, version: st
       }),
 
     callTool(server, call, { begin, onProgress }) {
-      let begun: Promise<void> | undefined;
+      let beginning: Promise<void> | undefined;
       return inSession(server, async (client) => {
         // Once, also where the session that it was first sent in was unknown.
-        await (begun ??= begin());
+        await (beginning ??= begin());
         const answer = await client.request({ method: "tools/call", params: { ...call } }, toolAnswer, {
           ...options(server),
           onprogress: ({ progress, total }) => onProgress({ progress, total }),

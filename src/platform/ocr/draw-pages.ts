@@ -37,7 +37,7 @@ async function draw(page: PDFPageProxy): Promise<Buffer> {
   const [columns, rows] = [viewport.width, viewport.height].map((side) => Math.max(1, Math.ceil(side)));
   const canvas = createCanvas(columns ?? 1, rows ?? 1);
   const context = canvas.getContext("2d");
-  // pdfjs is typed for browsers' canvases, of which this one has all that is used.
+  // pdfjs is typed for browsers' canvases. This canvas has the part that it uses.
   const target = { canvas, canvasContext: context } as unknown as Pick<
     Parameters<PDFPageProxy["render"]>[0],
     "canvas" | "canvasContext"

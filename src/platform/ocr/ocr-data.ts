@@ -9,7 +9,7 @@ const OCR_DATA = {
   sha256: "45b4cb346724ac1774f1c36f42f182b887bcdb28ebe63e6fff90ac41f3fcff91",
 } as const;
 
-/** Optional packages, all of which character recognition needs. */
+/** Optional packages. Character recognition needs all of them. */
 export const OCR_PACKAGES = ["tesseract.js-core", "@napi-rs/canvas", "@tesseract.js-data/eng"] as const;
 
 /** The language data (3 MB, packed), checked, or why there is none. With `dir`, that of this folder and no other. */

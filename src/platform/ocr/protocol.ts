@@ -7,5 +7,5 @@ export type OcrRequest = {
   readonly data_dir: string | null;
 };
 
-/** What came of it; the texts are the answer's body, an array in JSON, with "" for a page that cannot be drawn. */
+/** The result; the texts are the answer's body, an array in JSON, with "" for a page that cannot be drawn. */
 export type OcrReply = { readonly ok: true; readonly warnings: readonly string[] } | ReadFailure;

@@ -40,11 +40,18 @@ export async function openArchive(bytes: Uint8Array): Promise<Archive> {
   } catch (error) {
     throw error instanceof DocumentError ? error : broken(error);
   }
+  let read = 0;
   return {
     names: [...entries.keys()],
     async read(name) {
       const entry = entries.get(name);
       if (entry === undefined) return null;
+      // A document may name one file a thousand times: each time it is unpacked, and read, anew.
+      read += entry.uncompressedSize;
+      if (read > DOCUMENT_LIMITS.archiveBytes) {
+        const message = `The file has more than ${mib(DOCUMENT_LIMITS.archiveBytes)} to be read.`;
+        throw new DocumentError("document_too_large", message);
+      }
       try {
         const chunks: Buffer[] = [];
         // What yields more than its entry claims is an error of yauzl.
@@ -95,7 +102,7 @@ export async function readRelations(
   readXml(xml ?? "<none/>", {
     open(name, { Id, Target, Type }) {
       if (name !== "Relationship" || Id === undefined || Target === undefined) return;
-      // As an address: "../" and a leading "/" are those of the archive.
+      // As an address: "../" and a leading "/" stay inside the archive.
       const path = URL.canParse(Target, `file:///${folder}`) ? new URL(Target, `file:///${folder}`).pathname : "/";
       relations.set(Id, { path: path.slice(1), type: Type?.split("/").at(-1) ?? "" });
     },

@@ -1,6 +1,7 @@
 import { TextDecoder } from "node:util";
 import iconv from "iconv-lite";
 import { DocumentError } from "./errors.ts";
+import { japaneseEncoding } from "./japanese-text.ts";
 
 /** Bytes looked at to tell UTF-16 without a mark, and for the `<meta>` of a page. */
 const PROBE_BYTES = 2048;
@@ -17,7 +18,7 @@ export function decodeText(bytes: Uint8Array, charset: string | null): string {
 
 /**
  * Decodes bytes that are text. A byte order mark decides, then the declared charset (any label of the Encoding standard),
- * then what the bytes are: UTF-16 by its zeros, UTF-8 where they are valid as such, else Windows-1252. Valid UTF-8 that is
+ * then what the bytes are: UTF-16 by its zeros, UTF-8 where they are valid as such, Japanese, else Windows-1252. Valid UTF-8 that is
  * declared as a Latin-1 is UTF-8 all the same: servers say so of every file they have. Bytes that have no meaning become
  * U+FFFD.
  */
@@ -28,7 +29,7 @@ export function decodeBytes(bytes: Uint8Array, charset: string | null): string {
   if (declared !== null && declared !== WINDOWS_1252) return decodeAs(declared, bytes);
   const zeros = unmarkedUtf16(bytes);
   if (zeros !== null && declared === null) return new TextDecoder(zeros).decode(bytes);
-  return asUtf8(bytes) ?? decodeAs(WINDOWS_1252, bytes);
+  return asUtf8(bytes) ?? decodeAs((declared === null ? japaneseEncoding(bytes) : null) ?? WINDOWS_1252, bytes);
 }
 
 /** The charset of a Content-Type, or of an HTML page's `<meta>`; null where none is named. */

@@ -14,6 +14,7 @@ import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 import type { ImageMimeType, SupportedMimeType } from "./mime.ts";
 import { joinPages } from "./join-pages.ts";
 import { detectMime, isImageMime, isSupportedMime, MIME_PROBE_BYTES, SUPPORTED_MIME_TYPES } from "./mime.ts";
+import type { DocumentProperties } from "./properties.ts";
 import type { DocumentHeading, DocumentPage, ParseReply, ParseRequest } from "./protocol.ts";
 
 /** Options of the document parser. */
@@ -55,6 +56,8 @@ export interface ParsedDocument {
   /** Well-formed, without control characters but tabs and line feeds; at most 25 MiB in UTF-8. */
   readonly text: string;
   readonly title: string | null;
+  /** What it says of itself. */
+  readonly properties: DocumentProperties;
   /** Null for types without pages. */
   readonly pages: readonly DocumentPage[] | null;
   readonly page_count: number | null;
@@ -118,16 +121,17 @@ export function createDocumentParser(options: DocumentParserOptions = {}): Docum
         const { texts, warnings } = await recognize(null);
         const text = texts.join("");
         if (text === "") throw new DocumentError("document_empty", "There is no text in the picture.");
-        return { mime, text, title: null, pages: null, page_count: null, headings: [], warnings };
+        return { mime, text, title: null, properties: {}, pages: null, page_count: null, headings: [], warnings };
       }
       const header: ParseRequest = { mime, charset: charsetIn(request.declared ?? ""), scans: ocr };
       const body = async (): Promise<ChildRequest> => ({ header, body: await source.body() });
       const frame = await read(() => pool.call({ key: orgId, request: body, signal }));
       const reply = frame.header as ParseReply;
       if (!reply.ok) throw new DocumentError(reply.code, reply.message, { cause: reply.detail });
-      const { title, pages, headings, warnings } = reply;
+      const { title, properties, pages, headings, warnings } = reply;
       const text = frame.body.toString("utf8");
-      const parsed = { mime, text, title, pages, page_count: pages?.length ?? null, headings, warnings };
+      const page_count = pages?.length ?? null;
+      const parsed = { mime, text, title, properties, pages, page_count, headings, warnings };
       return ocr && pages !== null ? await readScans({ ...parsed, pages }, recognize) : parsed;
     },
     warm: () => pool.warm(),

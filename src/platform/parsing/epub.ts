@@ -3,6 +3,8 @@ import type { Archive } from "./archive.ts";
 import { DocumentError } from "./errors.ts";
 import { scanHtml } from "./html-scan.ts";
 import { DOCUMENT_LIMITS } from "./limits.ts";
+import { PropertyCollector } from "./properties.ts";
+import type { DocumentProperties } from "./properties.ts";
 import type { DocumentHeading } from "./protocol.ts";
 import { createTextParts } from "./text-parts.ts";
 
@@ -12,12 +14,16 @@ const MAX_TITLE = 500;
 const FONT_OBFUSCATIONS = ["http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"];
 
 /** The text of a book in EPUB, chapters in their order, with their headings. Throws DocumentError. */
-export async function readEpub(
-  bytes: Uint8Array,
-): Promise<{ title: string | null; text: string; headings: DocumentHeading[]; warnings: string[] }> {
+export async function readEpub(bytes: Uint8Array): Promise<{
+  title: string | null;
+  properties: DocumentProperties;
+  text: string;
+  headings: DocumentHeading[];
+  warnings: string[];
+}> {
   const archive = await openArchive(bytes);
   await requireReadable(archive);
-  const { title, chapters } = await readPackage(archive);
+  const { title, properties, chapters } = await readPackage(archive);
   const parts = createTextParts();
   const headings: DocumentHeading[] = [];
   const warnings: string[] = [];
@@ -36,7 +42,7 @@ export async function readEpub(
       headings.push({ level, char_start: start + char_start, char_end: start + char_end });
     }
   }
-  return { title, text: parts.toString(), headings, warnings };
+  return { title, properties, text: parts.toString(), headings, warnings };
 }
 
 /** Throws for a book whose chapters are encrypted (DRM). */
@@ -52,8 +58,10 @@ async function requireReadable(archive: Archive): Promise<void> {
   if (isProtected) throw new DocumentError("document_encrypted", "The book is protected against copying (DRM).");
 }
 
-/** The book's title, and the paths of its chapters in reading order, each once. */
-async function readPackage(archive: Archive): Promise<{ title: string | null; chapters: ReadonlySet<string> }> {
+/** What the book says of itself, and the paths of its chapters in reading order, each once. */
+async function readPackage(
+  archive: Archive,
+): Promise<{ title: string | null; properties: DocumentProperties; chapters: ReadonlySet<string> }> {
   let packagePath: string | undefined;
   readXml((await archive.read("META-INF/container.xml")) ?? "<none/>", {
     open(name, attributes) {
@@ -66,11 +74,15 @@ async function readPackage(archive: Archive): Promise<{ title: string | null; ch
   const base = `file:///${packagePath}`;
   const files = new Map<string, string>();
   const chapters = new Set<string>();
-  let title = "";
-  let isTitle = false;
+  const collected = new PropertyCollector();
+  let isMetadata = false;
+  let property = "";
+  let value = "";
   readXml(xml, {
-    open(name, { id = "", href = "", idref = "", "media-type": type = "" }) {
-      isTitle = name === "title" && title === "";
+    open(name, { id = "", href = "", idref = "", "media-type": type = "", property: named = "" }) {
+      if (name === "metadata") isMetadata = true;
+      property = name === "meta" ? named : name;
+      value = "";
       if (name === "item" && /^(application\/xhtml\+xml|text\/html)$/.test(type) && URL.canParse(href, base)) {
         files.set(id, pathOf(new URL(href, base)));
       }
@@ -78,20 +90,23 @@ async function readPackage(archive: Archive): Promise<{ title: string | null; ch
       if (chapter !== undefined) chapters.add(chapter);
     },
     text(part) {
-      if (isTitle && title.length < MAX_TITLE) title += part;
+      if (isMetadata && value.length < MAX_TITLE) value += part;
     },
-    close() {
-      isTitle = false;
+    close(name) {
+      if (name === "metadata") isMetadata = false;
+      if (isMetadata) collected.add(property, value);
+      property = "";
     },
   });
   if (chapters.size > DOCUMENT_LIMITS.pages) {
     const message = `The book has ${chapters.size} chapters; ${DOCUMENT_LIMITS.pages} can be read.`;
     throw new DocumentError("document_too_large", message);
   }
-  return { title: title.replace(/\s+/g, " ").trim().slice(0, MAX_TITLE) || null, chapters };
+  const { title, ...properties } = collected.collected();
+  return { title: title?.slice(0, MAX_TITLE) ?? null, properties, chapters };
 }
 
-/** A path in the archive: "../" and a leading "/" are those of the archive. */
+/** A path in the archive: "../" and a leading "/" stay inside it. */
 function pathOf(address: URL): string {
   try {
     return decodeURIComponent(address.pathname).slice(1);

@@ -1,9 +1,14 @@
+import { Tokenizer } from "htmlparser2";
 import { withoutControls } from "./decode-text.ts";
+import { PropertyCollector } from "./properties.ts";
+import type { DocumentProperties } from "./properties.ts";
 import type { DocumentHeading } from "./protocol.ts";
 
 /** What one pass over a page finds. */
 export interface HtmlScan {
   readonly title: string | null;
+  /** What its `<meta>` elements say. */
+  readonly properties: DocumentProperties;
   /** All that would be read on the page: blocks on lines of their own, blanks collapsed. */
   readonly text: string;
   /** In the order of the text. */
@@ -27,91 +32,168 @@ const BLOCK = words(
 );
 const CELL = words("td th");
 const HEADING = /^h([1-6])$/;
+/** Elements that end a paragraph, whether or not it is closed. */
+const AFTER_PARAGRAPH = words(
+  "address article aside blockquote details dialog div dl fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr main menu nav ol p pre section table ul",
+);
+/** Elements that scripts show as soon as the page has been loaded. */
+const ROOTS = words("html body");
 /** Elements that the next one of their kind closes, tag or no tag. */
 const SELF_CLOSING = words("p li dt dd tr td th option");
-const TAG_NAME = /[a-z][a-z0-9:-]{0,63}/iy;
+/** What is read of a tag. */
+const ATTRIBUTES = words("hidden style lang name property itemprop http-equiv content");
+/** What is read of an attribute. */
+const MAX_ATTRIBUTE = 4096;
+/** No name that means something here is longer. */
+const MAX_NAME = 64;
+
+export interface ScanOptions {
+  /** Each row of a table is a line, whatever its cells hold. For tables that are data: on pages they often are layout. */
+  readonly rows?: boolean;
+}
 
 /**
  * Reads the text of a page without building a document. Its time grows with the length of the page and with nothing
- * else, whatever the page is: nesting, unclosed quotes, comments and tags included.
+ * else, whatever the page is: nesting, unclosed quotes, comments and tags included. Built on the tokenizer alone, since
+ * the parser of the same package searches all open elements for each tag that closes, which takes quadratic time.
  */
-export function scanHtml(html: string): HtmlScan {
+export function scanHtml(html: string, { rows = false }: ScanOptions = {}): HtmlScan {
   const out = new TextBuilder();
   const open: string[] = [];
-  let title: string | null = null;
+  const properties = new PropertyCollector();
+  /** How many elements are open within the outermost one that is hidden. */
+  let hidden = Infinity;
+  /** The open title or SILENT element: only the tag that closes it counts. */
+  let inside: string | null = null;
+  let cells = 0;
+  let inRow = 0;
+  let title = "";
+  let titlePart = "";
   let elements = 0;
   let depth = 0;
   let pre = 0;
-  let at = 0;
-  while (at < html.length) {
-    const mark = html.indexOf("<", at);
-    out.text(html.slice(at, mark === -1 ? html.length : mark), pre > 0);
-    if (mark === -1) break;
-    const closing = html[mark + 1] === "/";
-    TAG_NAME.lastIndex = mark + (closing ? 2 : 1);
-    const name = TAG_NAME.exec(html)?.[0].toLowerCase();
-    if (name === undefined) {
-      const next = afterMarkup(html, mark);
-      if (next === mark + 1) out.text("<", pre > 0);
-      at = next;
-      continue;
-    }
-    at = afterTag(html, TAG_NAME.lastIndex);
+  let tag = "";
+  let attribute = "";
+  let value = "";
+  const attributes = new Map<string, string>();
+
+  const nameAt = (start: number, end: number) => html.slice(start, Math.min(end, start + MAX_NAME)).toLowerCase();
+
+  function readText(text: string): void {
+    if (inside === "title") titlePart += text;
+    else if (inside === null && open.length < hidden) out.text(text, pre > 0);
+  }
+
+  function readValue(text: string): void {
+    if (value.length < MAX_ATTRIBUTE) value += text.slice(0, MAX_ATTRIBUTE);
+  }
+
+  /** What a tag does to the text around it. */
+  function breakText(name: string, closing: boolean): void {
     if (name === "pre") pre = Math.max(0, pre + (closing ? -1 : 1));
     const level = HEADING.exec(name)?.[1];
     if (level !== undefined) out.endHeading();
-    if (BLOCK.has(name)) out.line();
-    else if (CELL.has(name)) out.tab();
-    if (level !== undefined && !closing) out.startHeading(Number(level));
-    if (closing) {
-      const opened = open.lastIndexOf(name);
-      if (opened !== -1) open.length = opened;
-      continue;
+    if (rows && cells > 0 && BLOCK.has(name) && name !== "tr" && name !== "table") out.space();
+    else if (BLOCK.has(name)) out.line();
+    else if (CELL.has(name) && !rows) out.tab();
+    if (rows && name === "tr") inRow = 0;
+    if (rows && CELL.has(name)) {
+      cells += closing ? -1 : 1;
+      if (!closing && inRow++ > 0) out.nextCell();
     }
+    if (level !== undefined && !closing) out.startHeading(Number(level));
+  }
+
+  function openTag(selfClosing: boolean): void {
+    if (inside !== null) return;
+    breakText(tag, false);
     elements += 1;
-    if (name === "title" || SILENT.has(name)) {
-      const end = closingTag(html, name, at);
-      if (name === "title") title ??= collapse(decodeEntities(html.slice(at, end))) || null;
-      at = end;
-    } else if (!VOID.has(name)) {
-      if (SELF_CLOSING.has(name) && open.at(-1) === name) open.pop();
-      if (open.length < MAX_SCAN_DEPTH) open.push(name);
+    if (tag === "meta" || tag === "html") readProperties(attributes, properties);
+    if (tag === "title" || SILENT.has(tag)) {
+      // Elsewhere the slash means nothing in HTML; a chapter of a book is XML and may have an empty title.
+      inside = selfClosing ? null : tag;
+    } else if (!VOID.has(tag)) {
+      if (SELF_CLOSING.has(tag) && open.at(-1) === tag) open.pop();
+      else if (AFTER_PARAGRAPH.has(tag) && open.at(-1) === "p") open.pop();
+      if (open.length < hidden) hidden = Infinity;
+      if (open.length < MAX_SCAN_DEPTH) {
+        open.push(tag);
+        if (hidden === Infinity && !ROOTS.has(tag) && isHidden(attributes)) hidden = open.length;
+      }
       depth = Math.max(depth, open.length);
     }
   }
-  return { title, ...out.finish(), elements, depth };
-}
 
-/** Past a comment, a declaration or an instruction; just past the mark where it is only a character. */
-function afterMarkup(html: string, mark: number): number {
-  const next = html[mark + 1];
-  if (next !== "!" && next !== "?" && next !== "/") return mark + 1;
-  // What is never closed swallows the rest, as it does in a browser; so nothing is searched for twice.
-  const end = html.startsWith("<!--", mark) ? html.indexOf("-->", mark + 4) : html.indexOf(">", mark);
-  return end === -1 ? html.length : end + (html.startsWith("<!--", mark) ? 3 : 1);
-}
-
-/** Past the ">" of a tag; one inside a quoted attribute does not count. */
-function afterTag(html: string, from: number): number {
-  let last = "";
-  for (let at = from; at < html.length; at += 1) {
-    const char = html[at] as string;
-    if (char === ">") return at + 1;
-    if ((char === '"' || char === "'") && last === "=") {
-      const end = html.indexOf(char, at + 1);
-      if (end === -1) return html.length;
-      at = end;
+  function closeTag(name: string): void {
+    if (inside !== null && inside !== name) return;
+    inside = null;
+    if (name === "title") {
+      title ||= collapse(titlePart);
+      titlePart = "";
     }
-    if (char > " ") last = char;
+    breakText(name, true);
+    const opened = open.lastIndexOf(name);
+    if (opened !== -1) open.length = opened;
   }
-  return html.length;
+
+  const tokenizer = new Tokenizer(
+    { xmlMode: false, decodeEntities: true },
+    {
+      ontext: (start, end) => readText(html.slice(start, end)),
+      ontextentity: (code) => readText(String.fromCodePoint(code)),
+      onopentagname(start, end) {
+        tag = nameAt(start, end);
+        attributes.clear();
+      },
+      onattribname(start, end) {
+        attribute = nameAt(start, end);
+        value = "";
+      },
+      onattribdata: (start, end) => readValue(html.slice(start, end)),
+      onattribentity: (code) => readValue(String.fromCodePoint(code)),
+      onattribend() {
+        // Of several with one name the first counts.
+        if (ATTRIBUTES.has(attribute) && !attributes.has(attribute)) attributes.set(attribute, value);
+      },
+      onopentagend: () => openTag(false),
+      onselfclosingtag: () => openTag(true),
+      onclosetag: (start, end) => closeTag(nameAt(start, end)),
+      oncdata: nothing,
+      oncomment: nothing,
+      ondeclaration: nothing,
+      onprocessinginstruction: nothing,
+      onend: nothing,
+    },
+  );
+  tokenizer.write(html);
+  tokenizer.end();
+  return {
+    title: title || collapse(titlePart) || null,
+    properties: properties.collected(),
+    ...out.finish(),
+    elements,
+    depth,
+  };
 }
 
-/** Where the content of an element ends that is not markup. */
-function closingTag(html: string, name: string, from: number): number {
-  const end = new RegExp(`</${name}(?=[\\s/>])`, "gi");
-  end.lastIndex = from;
-  return end.exec(html)?.index ?? html.length;
+const nothing = (): void => undefined;
+
+/** Whether nobody sees what is in an element, as far as its own tag says. */
+function isHidden(attributes: ReadonlyMap<string, string>): boolean {
+  const hidden = attributes.get("hidden");
+  if (hidden !== undefined && hidden.toLowerCase() !== "until-found") return true;
+  return (attributes.get("style") ?? "").split(";").some((each) => {
+    const [property = "", value = ""] = each.toLowerCase().split(":");
+    return HIDING.has(`${property.trim()}:${value.replace("!important", "").trim()}`);
+  });
+}
+
+const HIDING = new Set(["display:none", "visibility:hidden"]);
+
+function readProperties(attributes: ReadonlyMap<string, string>, properties: PropertyCollector): void {
+  properties.add("language", attributes.get("lang"));
+  const name = attributes.get("name") ?? attributes.get("property") ?? attributes.get("itemprop");
+  properties.add(name ?? attributes.get("http-equiv") ?? "", attributes.get("content"));
 }
 
 function collapse(text: string): string {
@@ -121,14 +203,13 @@ function collapse(text: string): string {
 class TextBuilder {
   readonly #parts: string[] = [];
   /** What separates the next text from the last: nothing, a blank, a tab between cells, or a line end. */
-  #gap: "" | " " | "\t" | "\n" = "";
+  #gap = "";
   #length = 0;
   readonly #headings: DocumentHeading[] = [];
   #heading: { readonly level: number; start: number } | null = null;
 
-  text(raw: string, verbatim: boolean): void {
-    if (raw === "") return;
-    const text = decodeEntities(raw);
+  text(text: string, verbatim: boolean): void {
+    if (text === "") return;
     if (verbatim) return this.#push(text);
     if (/^\s/.test(text) && this.#gap === "") this.#gap = " ";
     const collapsed = collapse(text);
@@ -143,6 +224,15 @@ class TextBuilder {
 
   tab(): void {
     if (this.#gap !== "\n") this.#gap = "\t";
+  }
+
+  space(): void {
+    if (this.#gap === "") this.#gap = " ";
+  }
+
+  /** As tab, but cells without text count, so that those below each other stay so. */
+  nextCell(): void {
+    this.#gap = this.#gap === " " ? "\t" : `${this.#gap}\t`;
   }
 
   startHeading(level: number): void {
@@ -182,49 +272,4 @@ class TextBuilder {
     }));
     return { text, headings };
   }
-}
-
-const LATIN1 =
-  "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml";
-const ENTITIES: ReadonlyMap<string, string> = new Map([
-  ...LATIN1.split(" ").map((name, index): [string, string] => [name, String.fromCharCode(160 + index)]),
-  ...Object.entries({
-    amp: "&",
-    lt: "<",
-    gt: ">",
-    quot: '"',
-    apos: "'",
-    ndash: "–",
-    mdash: "—",
-    lsquo: "‘",
-    rsquo: "’",
-    sbquo: "‚",
-    ldquo: "“",
-    rdquo: "”",
-    bdquo: "„",
-    bull: "•",
-    hellip: "…",
-    euro: "€",
-    trade: "™",
-    larr: "←",
-    rarr: "→",
-    minus: "−",
-    ensp: " ",
-    emsp: " ",
-    thinsp: " ",
-    zwnj: "",
-    zwj: "",
-    lrm: "",
-    rlm: "",
-  }),
-]);
-
-/** Numeric references, and the names that pages use; any other stays as it is written. */
-function decodeEntities(text: string): string {
-  if (!text.includes("&")) return text;
-  return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z][a-z0-9]{1,7}));?/gi, (whole, decimal, hex, name) => {
-    if (typeof name === "string") return ENTITIES.get(name) ?? whole;
-    const code = typeof decimal === "string" ? Number(decimal) : Number.parseInt(String(hex), 16);
-    return code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? "\ufffd" : String.fromCodePoint(code);
-  });
 }

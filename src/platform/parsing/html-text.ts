@@ -1,11 +1,13 @@
 import { isProbablyReaderable, Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
 import { MAX_SCAN_DEPTH, scanHtml } from "./html-scan.ts";
+import type { DocumentProperties } from "./properties.ts";
 import type { DocumentHeading } from "./protocol.ts";
 
 /** What people read on a page. */
 export interface HtmlText {
   readonly title: string | null;
+  readonly properties: DocumentProperties;
   readonly text: string;
   readonly headings: readonly DocumentHeading[];
 }
@@ -31,10 +33,10 @@ export function htmlToText(html: string): HtmlText {
     whole.depth <= ARTICLE_LIMITS.depth;
   const article = small ? articleOf(html) : undefined;
   const { text, headings } = article ?? whole;
-  return { title: whole.title ?? article?.title ?? null, text, headings };
+  return { title: whole.title ?? article?.title ?? null, properties: whole.properties, text, headings };
 }
 
-function articleOf(html: string): HtmlText | undefined {
+function articleOf(html: string): Omit<HtmlText, "properties"> | undefined {
   try {
     // Without these linkedom takes the first element for the whole document.
     const page = /<html[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`;

@@ -40,7 +40,7 @@ export function isSupportedMime(mime: string): mime is SupportedMimeType {
 const OLE = "application/x-ole-storage";
 const UNKNOWN = "application/octet-stream";
 
-/** First bytes (Latin-1) that no text starts with. Containers are told apart by the extension. */
+/** First bytes (Latin-1) that no text starts with. The extension distinguishes containers. */
 const MAGIC: ReadonlyArray<readonly [string, string]> = [
   ["PK\u0003\u0004", "application/zip"],
   ["\u0089PNG\r\n", "image/png"],

@@ -3,6 +3,8 @@ import type { Archive } from "./archive.ts";
 import { DocumentError } from "./errors.ts";
 import { scanHtml } from "./html-scan.ts";
 import { DOCUMENT_LIMITS } from "./limits.ts";
+import { PropertyCollector } from "./properties.ts";
+import type { DocumentProperties } from "./properties.ts";
 import type { DocumentHeading, DocumentPage } from "./protocol.ts";
 import { createTextParts } from "./text-parts.ts";
 import { readWorkbook } from "./workbook.ts";
@@ -11,6 +13,7 @@ const MAX_TITLE = 500;
 
 interface OfficeText {
   readonly title: string | null;
+  readonly properties: DocumentProperties;
   readonly text: string;
   readonly pages: readonly DocumentPage[] | null;
   readonly headings: readonly DocumentHeading[];
@@ -31,8 +34,8 @@ export async function readDocx(bytes: Uint8Array): Promise<OfficeText> {
       convertImage: mammoth.images.imgElement(async () => ({ src: "" })),
     },
   );
-  const { text, headings } = scanHtml(html.value);
-  return { title: await titleOf(archive), text, pages: null, headings };
+  const { text, headings } = scanHtml(html.value, { rows: true });
+  return { ...(await propertiesOf(archive)), text, pages: null, headings };
 }
 
 /** The text of a presentation: a page for each slide, with its notes; titles are headings. Throws DocumentError. */
@@ -62,14 +65,14 @@ export async function readPptx(bytes: Uint8Array): Promise<OfficeText> {
     }
     pages.push({ page: index + 1, char_start, char_end: parts.length });
   }
-  return { title: await titleOf(archive), text: parts.toString(), pages, headings };
+  return { ...(await propertiesOf(archive)), text: parts.toString(), pages, headings };
 }
 
 /** The text of a workbook: sheets under their names, rows as lines, cells between tabs. Throws DocumentError. */
 export async function readXlsx(bytes: Uint8Array): Promise<OfficeText> {
   const archive = await openArchive(bytes);
   const { text, headings } = await readWorkbook(archive);
-  return { title: await titleOf(archive), text, pages: null, headings };
+  return { ...(await propertiesOf(archive)), text, pages: null, headings };
 }
 
 /** Paths of the slides in the order of the presentation. */
@@ -87,16 +90,20 @@ async function slidesOf(archive: Archive): Promise<string[]> {
   return slides;
 }
 
-/** The paragraphs of a slide that have text. Page numbers and the like are fields, and left out. */
+/** The paragraphs of a slide that have text, a row of a table as one. Page numbers and the like are fields, and left out. */
 function paragraphsOf(xml: string): { text: string; isTitle: boolean }[] {
   const paragraphs: { text: string; isTitle: boolean }[] = [];
   let isTitle = false;
   let isField = false;
   let isText = false;
   let text = "";
+  let row: string[] = [];
+  let cell: string[] | null = null;
   readXml(xml, {
     open(name, { type }) {
-      if (name === "sp") isTitle = false;
+      if (name === "tr") row = [];
+      if (name === "tc") cell = [];
+      if (name === "sp" || name === "graphicFrame") isTitle = false;
       if (name === "ph") isTitle = type === "title" || type === "ctrTitle";
       if (name === "fld") isField = true;
       if (name === "p") text = "";
@@ -109,29 +116,59 @@ function paragraphsOf(xml: string): { text: string; isTitle: boolean }[] {
     close(name) {
       isText = false;
       if (name === "fld") isField = false;
+      if (name === "tc") {
+        row.push(cell?.join(" ") ?? "");
+        cell = null;
+      }
+      if (name === "tr" && row.some((each) => each !== "")) paragraphs.push({ text: row.join("\t"), isTitle: false });
       if (name !== "p") return;
-      if (text.trim() !== "") paragraphs.push({ text: text.trim(), isTitle });
+      if (text.trim() !== "") {
+        if (cell === null) paragraphs.push({ text: text.trim(), isTitle });
+        else cell.push(text.replace(/\s+/g, " ").trim());
+      }
       text = "";
     },
   });
   return paragraphs;
 }
 
-async function titleOf(archive: Archive): Promise<string | null> {
-  let title = "";
-  let isTitle = false;
+/** The document's properties: core ones, and ones that somebody has added. */
+async function propertiesOf(archive: Archive): Promise<Pick<OfficeText, "title" | "properties">> {
+  const collected = new PropertyCollector();
+  let name = "";
+  let value = "";
   readXml((await archive.read("docProps/core.xml")) ?? "<none/>", {
-    open(name) {
-      isTitle = name === "title";
+    open(opened) {
+      name = opened;
+      value = "";
     },
     text(part) {
-      if (isTitle) title += part;
+      if (value.length < MAX_TITLE) value += part;
     },
-    close() {
-      isTitle = false;
+    close(closed) {
+      if (closed === name) collected.add(name, value);
+      name = "";
     },
   });
-  return title.replace(/\s+/g, " ").trim().slice(0, MAX_TITLE) || null;
+  let isProperty = false;
+  readXml((await archive.read("docProps/custom.xml")) ?? "<none/>", {
+    open(opened, attributes) {
+      if (opened !== "property") return;
+      isProperty = true;
+      name = attributes["name"] ?? "";
+      value = "";
+    },
+    text(part) {
+      if (isProperty && value.length < MAX_TITLE) value += part;
+    },
+    close(closed) {
+      if (closed !== "property") return;
+      isProperty = false;
+      collected.add(name, value);
+    },
+  });
+  const { title, ...properties } = collected.collected();
+  return { title: title?.slice(0, MAX_TITLE) ?? null, properties };
 }
 
 function notOf(what: string): DocumentError {

@@ -1,11 +1,12 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { getDocument } from "pdfjs-dist/legacy/build/pdf.mjs";
 import type { PDFDocumentProxy } from "pdfjs-dist/legacy/build/pdf.mjs";
 import { DocumentError } from "./errors.ts";
 
+// Not an import declaration: in a bundle, packages are evaluated before all of our modules, and this one wants its environment.
+const { getDocument } = await import("pdfjs-dist/legacy/build/pdf.mjs");
 const PACKAGE = join(createRequire(import.meta.url).resolve("pdfjs-dist/package.json"), "..");
-/** What a page is drawn with: its fonts where it names those that every reader has, and decoders of pictures. */
+/** Resources for drawing a page: the standard fonts that it names, and decoders of pictures. */
 const DRAWING = {
   standardFontDataUrl: `${join(PACKAGE, "standard_fonts")}/`,
   wasmUrl: `${join(PACKAGE, "wasm")}/`,

@@ -4,7 +4,10 @@ import { withoutControls } from "./decode-text.ts";
 import { DocumentError } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 import { isOutOfMemory, openPdf, outOfMemory } from "./pdf-open.ts";
+import { joinHyphens } from "./join-hyphens.ts";
 import { joinPages } from "./join-pages.ts";
+import { PropertyCollector } from "./properties.ts";
+import type { DocumentProperties } from "./properties.ts";
 import type { DocumentPage } from "./protocol.ts";
 
 const MAX_TITLE = 500;
@@ -12,9 +15,13 @@ const MAX_TITLE = 500;
 const NO_TITLE = /^\(?(anonymous|untitled|unspecified)\)?$/i;
 
 /** The text of a PDF, page by page. Throws DocumentError. A page that cannot be read is empty, and a warning. */
-export async function readPdf(
-  bytes: Uint8Array,
-): Promise<{ text: string; title: string | null; pages: DocumentPage[]; warnings: string[] }> {
+export async function readPdf(bytes: Uint8Array): Promise<{
+  text: string;
+  title: string | null;
+  properties: DocumentProperties;
+  pages: DocumentPage[];
+  warnings: string[];
+}> {
   const pdf = await openPdf(bytes);
   if (pdf.numPages > DOCUMENT_LIMITS.pages) {
     const message = `The document has ${pdf.numPages} pages; ${DOCUMENT_LIMITS.pages} can be read.`;
@@ -35,7 +42,7 @@ export async function readPdf(
     length += text.length;
   }
   if (warnings.length === pdf.numPages) throw new DocumentError("document_broken", "No page of the PDF can be read.");
-  return { ...joinPages(texts), title: await titleOf(pdf), warnings };
+  return { ...joinPages(joinHyphens(texts)), ...(await readInformation(pdf)), warnings };
 }
 
 /** Streams the page's text, so that a page of gigabytes is left at the limit. */
@@ -58,13 +65,37 @@ async function readPage(pdf: PDFDocumentProxy, number: number, maxLength: number
   }
   page.cleanup();
   return withoutControls(parts.join(""))
-    .replace(/[ \t]+\n/g, "\n")
+    .replace(/(?<![ \t])[ \t]+\n/g, "\n")
     .trim();
 }
 
-async function titleOf(pdf: PDFDocumentProxy): Promise<string | null> {
+/** What the PDF says of itself. A title that is none is left out. */
+async function readInformation(
+  pdf: PDFDocumentProxy,
+): Promise<{ title: string | null; properties: DocumentProperties }> {
   const metadata = await pdf.getMetadata().catch(() => undefined);
-  const title: unknown = metadata === undefined ? undefined : (metadata.info as Record<string, unknown>)["Title"];
-  if (typeof title !== "string" || NO_TITLE.test(title.trim())) return null;
-  return withoutControls(title).replace(/\s+/g, " ").trim().slice(0, MAX_TITLE) || null;
+  const info = (metadata?.info ?? {}) as Record<string, unknown>;
+  const properties = new PropertyCollector();
+  const given = info["Title"];
+  const isTitle = typeof given === "string" && !NO_TITLE.test(given.slice(0, MAX_TITLE).trim());
+  const title = isTitle ? withoutControls(given.slice(0, MAX_TITLE)).replace(/\s+/g, " ").trim() || null : null;
+  for (const name of ["Author", "Keywords", "Language"]) properties.add(name, info[name]);
+  properties.add("description", info["Subject"]);
+  for (const name of ["CreationDate", "ModDate"]) properties.add(name, dateOfPdf(info[name]));
+  const custom = info["Custom"];
+  if (typeof custom === "object" && custom !== null)
+    for (const [name, value] of Object.entries(custom)) properties.add(name, value);
+  return { title, properties: properties.collected() };
+}
+
+/** "D:20260131120000+01'00'" as an RFC 3339 time; what is no such date stays as it is. */
+function dateOfPdf(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  const date = /^(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:(Z)|([+-])(\d{2})'?(\d{2})?)?/.exec(
+    value.trim(),
+  );
+  if (date === null) return value;
+  const [, year, month = "01", day = "01", hour = "00", minute = "00", second = "00", , sign, hours, minutes = "00"] =
+    date;
+  return `${year}-${month}-${day}T${hour}:${minute}:${second}${sign === undefined ? "Z" : `${sign}${hours}:${minutes}`}`;
 }

@@ -1,5 +1,6 @@
 import type { DocumentErrorCode } from "./errors.ts";
 import type { SupportedMimeType } from "./mime.ts";
+import type { DocumentProperties } from "./properties.ts";
 
 /** Where a page's text lies in the document's text (UTF-16 units, end excluded). Pages count from 1. */
 export type DocumentPage = {
@@ -32,11 +33,12 @@ export type ReadFailure = {
   readonly detail: string;
 };
 
-/** What came of it; the text is the answer's body, in UTF-8. */
+/** The result; the text is the answer's body, in UTF-8. */
 export type ParseReply =
   | {
       readonly ok: true;
       readonly title: string | null;
+      readonly properties: DocumentProperties;
       readonly pages: readonly DocumentPage[] | null;
       readonly headings: readonly DocumentHeading[];
       readonly warnings: readonly string[];

@@ -7,12 +7,14 @@ import { headerRow, markdownHeadings } from "./headings.ts";
 import { htmlToText } from "./html-text.ts";
 import { readDocx, readPptx, readXlsx } from "./office.ts";
 import { readPdf } from "./pdf.ts";
+import type { DocumentProperties } from "./properties.ts";
 import type { DocumentHeading, DocumentPage, ParseRequest } from "./protocol.ts";
 
 /** A document as text. `pages` is null where its type has none. */
 export interface ReadDocument {
   readonly text: string;
   readonly title: string | null;
+  readonly properties: DocumentProperties;
   readonly pages: readonly DocumentPage[] | null;
   readonly headings: readonly DocumentHeading[];
   readonly warnings: readonly string[];
@@ -29,7 +31,12 @@ export async function readDocument({ mime, charset, scans }: ParseRequest, bytes
     const message = `The document's text is longer than ${mib(DOCUMENT_LIMITS.textBytes)}.`;
     throw new DocumentError("document_too_large", message);
   }
-  return { ...document, headings: document.headings.slice(0, DOCUMENT_LIMITS.headings) };
+  return { ...document, ...titled(document), headings: document.headings.slice(0, DOCUMENT_LIMITS.headings) };
+}
+
+/** A title is a property, too. */
+function titled({ title, properties }: ReadDocument): Pick<ReadDocument, "properties"> {
+  return { properties: title === null ? properties : { ...properties, title } };
 }
 
 async function readByType(
@@ -37,7 +44,7 @@ async function readByType(
   charset: string | null,
   bytes: Uint8Array,
 ): Promise<ReadDocument> {
-  const plain = { title: null, pages: null, headings: [], warnings: [] };
+  const plain = { title: null, properties: {}, pages: null, headings: [], warnings: [] };
   switch (mime) {
     case "application/pdf":
       return { ...plain, ...(await readPdf(bytes)) };

@@ -7,8 +7,8 @@ import { readDocument } from "./read-document.ts";
 /** Makes this process a parsing child: to be called by the entry that a document parser is given. */
 export function serveParser(): void {
   serveAnswers(250, async (header, body) => {
-    const { text, title, pages, headings, warnings } = await readDocument(header as ParseRequest, body);
-    const reply: ParseReply = { ok: true, title, pages, headings, warnings };
+    const { text, title, properties, pages, headings, warnings } = await readDocument(header as ParseRequest, body);
+    const reply: ParseReply = { ok: true, title, properties, pages, headings, warnings };
     return { reply, body: Buffer.from(text) };
   });
 }

@@ -55,15 +55,16 @@ export async function readWorkbook(archive: Archive): Promise<{ text: string; he
 }
 
 function writeRows(xml: string, formats: Formats, parts: TextParts): void {
-  let row: string[] = [];
+  // Written cell by cell: one shared text may be shown by a million cells, and a row has no end.
+  let columns = 0;
   let cell: { type: string; style: number; column: number } | null = null;
   let value = "";
   let isValue = false;
   readXml(xml, {
     open(name, { r, s, t }) {
-      if (name === "row") row = [];
+      if (name === "row") columns = 0;
       if (name === "c") {
-        cell = { type: t ?? "n", style: Number(s ?? 0), column: r === undefined ? row.length : columnOf(r) };
+        cell = { type: t ?? "n", style: Number(s ?? 0), column: r === undefined ? columns : columnOf(r) };
         value = "";
       }
       isValue = cell !== null && (name === "v" || name === "t");
@@ -76,12 +77,14 @@ function writeRows(xml: string, formats: Formats, parts: TextParts): void {
       if (name === "c" && cell !== null) {
         const text = shownAs(cell, value, formats);
         if (text !== "") {
-          const gap = Math.min(Math.max(0, cell.column - row.length), MAX_GAP);
-          row.push(...Array<string>(gap).fill(""), text.replace(/\s+/g, " ").trim());
+          const gap = Math.min(Math.max(0, cell.column - columns), MAX_GAP);
+          parts.add("\t".repeat(columns === 0 ? gap : gap + 1));
+          parts.add(text);
+          columns += gap + 1;
         }
         cell = null;
       }
-      if (name === "row" && row.length > 0) parts.add(`${row.join("\t")}\n`);
+      if (name === "row" && columns > 0) parts.add("\n");
     },
   });
 }
@@ -91,10 +94,14 @@ function shownAs({ type, style }: { type: string; style: number }, value: string
   if (type === "b") return value === "1" ? "TRUE" : "FALSE";
   const number = Number(value);
   const isDate = type === "n" && value !== "" && formats.isDate[style] === true;
-  if (!isDate || !(number >= 0 && number < MAX_SERIAL_DAY)) return value;
+  if (!isDate || !(number >= 0 && number < MAX_SERIAL_DAY)) return onOneLine(value);
   const iso = new Date(formats.epoch + Math.round(number * DAY_MS)).toISOString();
   if (number < 1) return iso.slice(11, 19);
   return Number.isInteger(number) ? iso.slice(0, 10) : iso.slice(0, 19).replace("T", " ");
+}
+
+function onOneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
 }
 
 /** 0 for "A7". */
@@ -121,7 +128,7 @@ async function sharedStrings(archive: Archive): Promise<string[]> {
     close(name) {
       isText = false;
       if (name === "rPh") isPhonetic = false;
-      if (name === "si") strings.push(text);
+      if (name === "si") strings.push(onOneLine(text));
     },
   });
   return strings;
@@ -135,7 +142,8 @@ async function dateStyles(archive: Archive): Promise<boolean[]> {
     open(name, { numFmtId, formatCode }) {
       const id = Number(numFmtId ?? 0);
       // Days, years and hours; not the letters of a quoted text or of a colour.
-      if (name === "numFmt" && /[dyh]/i.test((formatCode ?? "").replace(/"[^"]*"|\[[^\]]*\]|\\./g, ""))) custom.add(id);
+      if (name === "numFmt" && /[dyh]/i.test((formatCode ?? "").replace(/"[^"]*"|\[[^[\]]*\]|\\./g, "")))
+        custom.add(id);
       if (name === "cellXfs") isCell = true;
       if (name === "xf" && isCell) styles.push(isBuiltinDate(id) || custom.has(id));
     },

@@ -34,6 +34,9 @@ export interface Engine {
   isExhausted(): boolean;
 }
 
+/** A line of the caller's code in a stack. */
+const SCRIPT_LINE = new RegExp(`\\b${SCRIPT_NAME}:(\\d+)`);
+
 const PAGE_BYTES = 64 * 1024;
 /** Arguments and a result of the greatest length, beside what the script may allocate. */
 const MAX_BYTES = 448 * 1024 * 1024;
@@ -201,7 +204,7 @@ function describeThrown(context: QuickJSContext, kit: QuickJSHandle, thrown: Qui
   if (name === "InternalError" && message === "out of memory") {
     return new ScriptStop({ code: "code_memory", message: outOfMemory() });
   }
-  const line = new RegExp(`\\b${SCRIPT_NAME.replace(".", "\\.")}:(\\d+)`).exec(stack ?? "")?.[1];
+  const line = SCRIPT_LINE.exec(stack ?? "")?.[1];
   const text = [name, message].filter((part) => part !== undefined && part !== "").join(": ");
   return new ScriptStop({ code: "code_failed", message: text, ...(line !== undefined && { line: Number(line) }) });
 }

@@ -5,7 +5,7 @@ export type ScriptRequest = {
   readonly timeout_ms: number;
 };
 
-/** Why a script gave no value. The codes are those of the node's failure. */
+/** Why a script gave no value. The node fails with the same code. */
 export type ScriptError = {
   readonly code: "code_failed" | "code_timeout" | "code_memory" | "code_output_invalid" | "value_too_large";
   readonly message: string;

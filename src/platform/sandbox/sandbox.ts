@@ -6,7 +6,7 @@ import type { ChildPool } from "../children/child-pool.ts";
 import { ChildPoolError, createChildPool, withRetry } from "../children/child-pool.ts";
 import type { Frame } from "../children/frames.ts";
 import { compiledEntry, readableByChild } from "../children/entry.ts";
-import { jsonText } from "../json-text.ts";
+import { jsonText } from "../json/json-text.ts";
 import type { ScriptReply, ScriptRequest } from "./protocol.ts";
 
 /** Options of the code sandbox. */

@@ -1,11 +1,18 @@
 import { createHash, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 
-const PREFIXES = { public: "mr_pub_", secret: "mr_sec_", access: "mr_at_", refresh: "mr_rt_" } as const;
+const PREFIXES = {
+  public: "mr_pub_",
+  secret: "mr_sec_",
+  access: "mr_at_",
+  refresh: "mr_rt_",
+  session: "mr_ss_",
+  link: "mr_ln_",
+} as const;
 
 /** `public`: inference and upload only. `secret`: everything its organisation may do. */
 export type ApiKeyKind = "public" | "secret";
-/** The two tokens of an OAuth session. */
-export type TokenKind = "access" | "refresh";
+/** The two tokens of the password flow; what a session's cookie carries; what a one-time sign-in link carries. */
+export type TokenKind = "access" | "refresh" | "session" | "link";
 type SecretKind = ApiKeyKind | TokenKind;
 
 /** A new secret: its value is returned once, its hash and prefix are stored. */
@@ -21,7 +28,7 @@ const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const RANDOM_CHARS = 43;
 const CHECKSUM_CHARS = 6;
 const SHOWN_CHARS = 6;
-const SHAPE = new RegExp(`^mr_(?:pub|sec|at|rt)_[0-9A-Za-z]{${RANDOM_CHARS + CHECKSUM_CHARS}}$`);
+const SHAPE = new RegExp(`^mr_(?:pub|sec|at|rt|ss|ln)_[0-9A-Za-z]{${RANDOM_CHARS + CHECKSUM_CHARS}}$`);
 
 /** Makes an API key: prefix, 32 random bytes and a checksum in base 62. */
 export function generateApiKey(kind: ApiKeyKind): NewSecret {
@@ -42,7 +49,7 @@ export function parseApiKey(value: string): ApiKeyKind | null {
 /** The kind of a token, or null; see parseApiKey. */
 export function parseToken(value: string): TokenKind | null {
   const kind = parse(value);
-  return kind === "access" || kind === "refresh" ? kind : null;
+  return kind === "public" || kind === "secret" ? null : kind;
 }
 
 /** The SHA-256 under which a secret of ours is stored and found. 32 random bytes need no slow hash. */
@@ -86,21 +93,35 @@ interface ScryptCost {
   readonly p: number;
 }
 
-/** A salted scrypt hash with its parameters: `$scrypt$ln=15,r=8,p=3$salt$hash`. Takes some 200 ms of a pool thread. */
-export async function hashPassword(password: string): Promise<string> {
-  const salt = randomBytes(16);
+/**
+ * A salted scrypt hash with its parameters: `$scrypt$ln=15,r=8,p=3$salt$hash`. Takes some 200 ms of a pool thread and 32 MiB,
+ * so whoever calls it for requests takes a turn first. With `like` it has the salt of that hash.
+ */
+export async function hashPassword(password: string, like?: string): Promise<string> {
+  const salt = readHash(like ?? "")?.salt ?? randomBytes(16);
   const hash = await derive(password, salt, COST);
   return `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${salt.toString("base64url")}$${hash.toString("base64url")}`;
 }
 
 /**
- * Whether the password is the one that was hashed. With `stored` null (there is no such user) it takes as long and
- * returns false, so that timing does not reveal which users exist. Also false for a malformed hash.
+ * The hashes that match this password; malformed ones never do. Hashes with the same salt cost one derivation
+ * together, and none at all costs one as well, so that timing does not reveal which users exist.
  */
-export async function verifyPassword(password: string, stored: string | null): Promise<boolean> {
-  const known = readHash(stored ?? "");
-  const actual = await derive(password, known?.salt ?? PLACEHOLDER_SALT, known?.cost ?? COST);
-  return known !== null && timingSafeEqual(actual, known.hash);
+export async function matchPassword(password: string, hashes: readonly string[]): Promise<ReadonlySet<string>> {
+  const known = hashes.flatMap((stored) => {
+    const hash = readHash(stored);
+    return hash === null ? [] : [{ stored, ...hash }];
+  });
+  const derived = new Map<string, Buffer>();
+  const matching = new Set<string>();
+  for (const { stored, salt, cost, hash } of known) {
+    const parameters = stored.slice(0, stored.lastIndexOf("$"));
+    const actual = derived.get(parameters) ?? (await derive(password, salt, cost));
+    derived.set(parameters, actual);
+    if (timingSafeEqual(actual, hash)) matching.add(stored);
+  }
+  if (known.length === 0) await derive(password, PLACEHOLDER_SALT, COST);
+  return matching;
 }
 
 /** Whether a hash was made with other parameters than today's; a log-in that succeeds then stores a new one. */

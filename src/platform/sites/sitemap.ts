@@ -1,7 +1,7 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { SaxesParser } from "saxes";
+import { nextSlice } from "../slices.ts";
 
 /** Longest sitemap, uncompressed, as sitemaps.org has it. */
 export const SITEMAP_BYTES = 50 * 1024 * 1024;
@@ -21,7 +21,7 @@ export class SitemapError extends Error {
 }
 
 export interface Sitemap {
-  /** Whether the addresses are those of other sitemaps. */
+  /** Whether the addresses are other sitemaps. */
   readonly isIndex: boolean;
   /** Absolute http and https addresses without a fragment, each once. */
   readonly addresses: readonly string[];
@@ -99,7 +99,7 @@ async function readLocations(text: string, onLocation: (address: string) => void
   try {
     for (let at = 0; at < text.length; at += PARSED_AT_ONCE) {
       parser.write(text.slice(at, at + PARSED_AT_ONCE));
-      await nextTurn();
+      await nextSlice();
     }
     parser.close();
   } catch (cause) {

@@ -42,7 +42,7 @@ export interface WasmMemory {
   readonly buffer: SharedArrayBuffer;
 }
 
-// Its types come only with those of browsers.
+// Its types come only with the browser's library.
 const { Memory, Module, Instance } = (globalThis as unknown as { WebAssembly: WebAssemblyApi }).WebAssembly;
 
 interface WebAssemblyApi {

@@ -1,5 +1,5 @@
-import { NodeFailure } from "../domain/runs/failure.ts";
-import type { Json } from "../domain/json.ts";
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import type { Json } from "../../domain/json.ts";
 
 /** The JSON text of a value. Throws NodeFailure `value_too_deep` where it is nested deeper (some 4000 levels) than can be written. */
 export function jsonText(value: Json): string {

@@ -1,0 +1,108 @@
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import type { Json } from "../../domain/json.ts";
+import { nextSlice } from "../slices.ts";
+import { jsonText } from "./json-text.ts";
+
+/** From this length on a value is written in slices, in characters of its JSON. */
+const LONG_JSON_CHARS = 256 * 1024;
+/** What is written at once: a fraction of a millisecond. */
+const SLICE_CHARS = 64 * 1024;
+/** What a member or an item takes beside its text, about. */
+const MEMBER_CHARS = 4;
+/** As deep as JSON.stringify goes, about. */
+const MAX_DEPTH = 4000;
+
+/** Whether the JSON of a value is so long that it is written in slices. Looks at no more of it than that takes. */
+export function isLong(value: Json): boolean {
+  const open: Json[] = [value];
+  let chars = 0;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next === "string") chars += next.length;
+    else if (Array.isArray(next)) {
+      chars += next.length * MEMBER_CHARS;
+      if (chars < LONG_JSON_CHARS) open.push(...(next as Json[]));
+    } else if (typeof next === "object" && next !== null) {
+      for (const [name, member] of Object.entries(next)) {
+        chars += name.length + MEMBER_CHARS;
+        open.push(member);
+      }
+    }
+    if (chars >= LONG_JSON_CHARS) return true;
+  }
+  return false;
+}
+
+/** The JSON of a value in UTF-8, whole. Throws NodeFailure `value_too_deep`. */
+export async function bytesOf(value: Json): Promise<Buffer> {
+  if (!isLong(value)) return Buffer.from(jsonText(value));
+  const slices: Buffer[] = [];
+  for await (const slice of jsonBytes(value)) slices.push(slice);
+  return Buffer.concat(slices);
+}
+
+/**
+ * The JSON of a value in UTF-8, a slice at a time, between which the event loop serves others. Throws NodeFailure
+ * `value_too_deep` where it is nested deeper than can be read again.
+ */
+export async function* jsonBytes(value: Json): AsyncGenerator<Buffer, void, undefined> {
+  let text = "";
+  for (const part of partsOf(value)) {
+    text += part;
+    if (text.length < SLICE_CHARS) continue;
+    yield Buffer.from(text);
+    text = "";
+    await nextSlice();
+  }
+  if (text !== "") yield Buffer.from(text);
+}
+
+/** An array or object that is being written: what is left of its members, and its end. */
+interface Open {
+  readonly members: Iterator<readonly [string | number, Json | undefined]>;
+  readonly isArray: boolean;
+  isFirst: boolean;
+}
+
+/** The JSON of a value in parts of no more than a slice. Members that are undefined are left out, as JSON.stringify does. */
+function* partsOf(value: Json): Generator<string, void, undefined> {
+  const open: Open[] = [];
+  function* one(each: Json | undefined): Generator<string, void, undefined> {
+    if (typeof each === "object" && each !== null) {
+      if (open.length === MAX_DEPTH) throw new NodeFailure("value_too_deep", "The value is nested too deeply.");
+      const isArray = Array.isArray(each);
+      open.push({ members: isArray ? each.entries() : Object.entries(each).values(), isArray, isFirst: true });
+      yield isArray ? "[" : "{";
+    } else if (typeof each === "string" && each.length > SLICE_CHARS) yield* longString(each);
+    else yield JSON.stringify(each ?? null);
+  }
+  yield* one(value);
+  for (let innermost = open.at(-1); innermost !== undefined; innermost = open.at(-1)) {
+    const { members, isArray } = innermost;
+    const member = members.next();
+    if (member.done === true) {
+      open.pop();
+      yield isArray ? "]" : "}";
+      continue;
+    }
+    const [name, each] = member.value;
+    if (each === undefined && !isArray) continue;
+    const comma = innermost.isFirst ? "" : ",";
+    innermost.isFirst = false;
+    yield isArray ? comma : `${comma}${JSON.stringify(name)}:`;
+    yield* one(each);
+  }
+}
+
+function* longString(text: string): Generator<string, void, undefined> {
+  yield '"';
+  for (let at = 0; at < text.length;) {
+    let end = at + SLICE_CHARS;
+    // The two halves of a character beyond the basic plane stay together: apart, each would be escaped.
+    if (isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
+    yield JSON.stringify(text.slice(at, end)).slice(1, -1);
+    at = end;
+  }
+  yield '"';
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;

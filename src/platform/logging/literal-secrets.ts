@@ -1,0 +1,88 @@
+import type { Json, JsonObject } from "../../domain/json.ts";
+import { isSecretHeader, isSecretName, MASK, redactSecrets } from "./redaction.ts";
+
+// Whoever may change a flow, trigger or evaluator sees its texts whole; others see them without secrets.
+
+/** Members whose strings are sent to other services. */
+const SENT = new Set(["headers", "query", "body", "inputs", "fixed_inputs"]);
+/** What a template puts in. Text in quotes inside of it was written there. */
+const INSERTED = /\{\{[^{}"']*\}\}|\{%[^{}"']*%\}/g;
+/** What may stand before an inserted credential. */
+const SCHEMES = new Set(["", "bearer", "basic", "digest", "token", "apikey"]);
+
+/** Where a header stands whose value is a credential that was written down. */
+type OnHeader = (path: ReadonlyArray<string | number>) => void;
+
+/** A copy of what somebody wrote, with the credentials in it masked: secret headers and inputs, user and password of addresses, secret parameters. */
+export function maskLiterals<T extends JsonObject>(value: T): T {
+  return masked(value, { path: [], sent: false, headers: false }, () => undefined) as T;
+}
+
+/** The places of headers with a credential that was written down. */
+export function literalHeaders(value: JsonObject): ReadonlyArray<ReadonlyArray<string | number>> {
+  const found: Array<ReadonlyArray<string | number>> = [];
+  masked(value, { path: [], sent: false, headers: false }, (path) => found.push(path));
+  return found;
+}
+
+interface Place {
+  readonly path: ReadonlyArray<string | number>;
+  readonly sent: boolean;
+  /** Whether the members are headers. */
+  readonly headers: boolean;
+}
+
+function masked(value: Json, place: Place, onHeader: OnHeader): Json {
+  if (typeof value === "string") return maskedText(value, place, onHeader);
+  if (typeof value !== "object" || value === null) return value;
+  const below = (key: string | number): Place => ({
+    path: [...place.path, key],
+    sent: place.sent || SENT.has(String(key)),
+    headers: key === "headers",
+  });
+  if (Array.isArray(value))
+    return value.map((each: Json, at) => masked(each, { ...below(at), headers: false }, onHeader));
+  const members = Object.entries(value as JsonObject);
+  // fromEntries defines members, so that a key "__proto__" stays a key.
+  return Object.fromEntries(
+    members.map(([key, each]) => {
+      const inner = typeof each === "string" ? { ...below(key), headers: place.headers } : below(key);
+      return [key, masked(each, inner, onHeader)];
+    }),
+  );
+}
+
+function maskedText(text: string, { path, sent, headers }: Place, onHeader: OnHeader): string {
+  const name = String(path.at(-1));
+  if (headers && isSecretHeader(name) && isWritten(text)) {
+    onHeader(path);
+    return MASK;
+  }
+  if (sent && (isSecretName(name) || /^(?:key|sig)$/i.test(name)) && isWritten(text)) return MASK;
+  return sent || text.includes("://") ? redactSecrets(text) : text;
+}
+
+/** Whether a value was written down, or part of it, and is not only put in from elsewhere. */
+function isWritten(text: string): boolean {
+  const rest = text.replace(INSERTED, "");
+  if (rest === text) return text.trim() !== "";
+  // Schemes, and the names of cookies and parameters.
+  return rest.split(/[\s;,:]/).some((word) => !SCHEMES.has(word.toLowerCase()) && !word.endsWith("="));
+}
+
+/** What in an address may be a secret: user, password, values of parameters. */
+export function secretsOfAddress(address: string): string[] {
+  if (!URL.canParse(address)) return [];
+  const { username, password, searchParams } = new URL(address);
+  return [username, password, ...searchParams.values()].filter((text) => text !== "" && text !== MASK);
+}
+
+/** An address without user, password and values of parameters: any of them may be a secret. */
+export function maskAddress(address: string): string {
+  if (!URL.canParse(address)) return MASK;
+  const url = new URL(address);
+  url.username = "";
+  url.password = "";
+  for (const name of new Set(url.searchParams.keys())) url.searchParams.set(name, MASK);
+  return redactSecrets(url.href.replaceAll("%5Bredacted%5D", MASK));
+}

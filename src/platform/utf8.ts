@@ -1,0 +1,67 @@
+import { TextDecoder } from "node:util";
+import iconv from "iconv-lite";
+import { isUtf16 } from "./parsing/decode-text.ts";
+import { japaneseEncoding } from "./parsing/japanese-text.ts";
+
+/** Bytes that are looked at to tell what a text is written in. */
+const PROBE_BYTES = 1024 * 1024;
+
+const MARKED_BYTES = 2048;
+
+/** Thrown where a text is not what its beginning says it is written in. */
+export class NotUtf8 extends Error {
+  constructor() {
+    super(
+      `The file begins as UTF-8 and has other bytes after the first ${PROBE_BYTES}: it may be Windows-1252 (Latin-1). Save it as UTF-8.`,
+    );
+    this.name = "NotUtf8";
+  }
+}
+
+/**
+ * A text in UTF-8, whatever it was written in: UTF-16 by its mark or its zeros, UTF-8 where its beginning is
+ * valid as such, else Shift_JIS or EUC-JP where it is Japanese, else Windows-1252, as spreadsheets of Western Europe write it. Throws NotUtf8.
+ */
+export async function* asUtf8(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  let decode: ((part: Buffer) => Buffer) | undefined;
+  const begin = (isWhole: boolean): Buffer => {
+    const probe = Buffer.concat(parts);
+    decode = decoderOf(probe, isWhole);
+    return decode(probe);
+  };
+  for await (const part of content) {
+    if (decode !== undefined) yield decode(part);
+    else {
+      parts.push(part);
+      length += part.length;
+      if (length >= PROBE_BYTES) yield begin(false);
+    }
+  }
+  if (decode === undefined) yield begin(true);
+}
+
+function decoderOf(probe: Buffer, isWhole: boolean): (part: Buffer) => Buffer {
+  // Without a byte order mark, whole characters decide.
+  if (isUtf16(probe.subarray(0, MARKED_BYTES))) {
+    const isBig = probe[0] === 0 || (probe[0] === 0xfe && probe[1] === 0xff);
+    const decoder = new TextDecoder(isBig ? "utf-16be" : "utf-16le");
+    return (part) => Buffer.from(decoder.decode(part, { stream: true }));
+  }
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(probe, { stream: !isWhole });
+  } catch {
+    const decoder = iconv.getDecoder(japaneseEncoding(probe) ?? "windows-1252");
+    return (part) => Buffer.from(decoder.write(part));
+  }
+  const checked = new TextDecoder("utf-8", { fatal: true });
+  return (part) => {
+    try {
+      checked.decode(part, { stream: true });
+    } catch {
+      throw new NotUtf8();
+    }
+    return part;
+  };
+}

@@ -1,0 +1,64 @@
+import { Readable } from "node:stream";
+import iconv from "iconv-lite";
+import { describe, expect, it } from "vitest";
+import { readRecords } from "../../src/platform/records.ts";
+import type { FileRecord } from "../../src/platform/records.ts";
+
+/** The records of bytes that arrive in pieces of a size. */
+async function read(type: "csv" | "jsonl" | "json", bytes: Buffer, size = bytes.length): Promise<FileRecord[]> {
+  const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+    bytes.subarray(i * size, (i + 1) * size),
+  );
+  const records: FileRecord[] = [];
+  for await (const record of readRecords(type, Readable.from(pieces))) records.push(record);
+  return records;
+}
+const valuesOf = (records: readonly FileRecord[]) =>
+  records.map((each) => ("value" in each ? each.value : each.problem));
+
+describe("records of a table", () => {
+  it.each([
+    ["commas", "a,b\n1,2\n", { a: "1", b: "2" }],
+    ["semicolons", "a;b\n1,5;2\n", { a: "1,5", b: "2" }],
+    ["tabs", "a\tb\n1\t2;3\n", { a: "1", b: "2;3" }],
+    ["a header in quotes", '"a;x";"b,y,z"\n1;2\n', { "a;x": "1", "b,y,z": "2" }],
+    ["line ends of Windows", "a;b\r\n1;2\r\n", { a: "1", b: "2" }],
+    ["one column", "a\n1;2\n", { a: "1;2" }],
+  ])("are divided by %s", async (_, text, value) => {
+    for (const size of [1, 3, 1000]) expect(valuesOf(await read("csv", Buffer.from(text), size))).toEqual([value]);
+  });
+
+  it.each([
+    ["UTF-8", "utf8", "ä€ 😀"],
+    ["UTF-8 with a mark", "utf8", "\ufeffä€ 😀"],
+    ["UTF-16 with a mark", "utf16le", "\ufeffä€ 😀"],
+  ] as const)("are read in %s", async (_, encoding, text) => {
+    const [mark = "", rest = text] = text.startsWith("\ufeff") ? ["\ufeff", text.slice(1)] : [];
+    const bytes = Buffer.from(`${mark}q;a\n1;${rest}\n`, encoding);
+    for (const size of [1, 5, 1000]) expect(valuesOf(await read("csv", bytes, size))).toEqual([{ q: "1", a: "ä€ 😀" }]);
+  });
+
+  it("are read in Windows-1252, which includes Latin-1", async () => {
+    const bytes = Buffer.from([..."q;a\n1;"].map((c) => c.charCodeAt(0)).concat([0xe4, 0x80, 0xdf, 10]));
+    expect(valuesOf(await read("csv", bytes, 2))).toEqual([{ q: "1", a: "ä€ß" }]);
+    const json = Buffer.from('{"a":"\xfc"}', "latin1");
+    expect(valuesOf(await read("jsonl", json))).toEqual([{ a: "ü" }]);
+    expect(valuesOf(await read("json", Buffer.from('[{"a":"\xfc"}]', "latin1")))).toEqual([{ a: "ü" }]);
+  });
+
+  it("are read in Shift_JIS", async () => {
+    const bytes = iconv.encode("名前;住所\n田中;東京都\n鈴木;大阪府\n", "shift_jis");
+    for (const size of [1, 3, 1000])
+      expect(valuesOf(await read("csv", bytes, size))).toEqual([
+        { 名前: "田中", 住所: "東京都" },
+        { 名前: "鈴木", 住所: "大阪府" },
+      ]);
+  });
+
+  it("names what is found where a file is not what it begins as", async () => {
+    const line = `${"x".repeat(999)},1\n`;
+    const bytes = Buffer.from(`q,a\n${line.repeat(1100)}\xe9,2\n`, "latin1");
+    await expect(read("csv", bytes, 65_536)).rejects.toThrow(/begins as UTF-8 .* Windows-1252/);
+    await expect(read("jsonl", bytes, 65_536)).rejects.toThrow(/Windows-1252/);
+  });
+});
