@@ -7,7 +7,7 @@ import {
 } from "@temporalio/workflow";
 import type { ActivityOptions } from "@temporalio/workflow";
 import type { LocalActivities, NodeActivities, ProviderActivities, WebhookActivities } from "../activities/index.ts";
-import { inOrder } from "./engine/at-rest.ts";
+import { inOrder } from "./engine/step-end.ts";
 import type { RecordSinks } from "../src/domain/runs/record-sinks.ts";
 
 /**
@@ -23,8 +23,8 @@ const cancellable = proxyLocalActivities<LocalActivities>({
 });
 
 /**
- * None of them is cancelled once it has begun, and none begins in a scope that was cancelled: they are short, and the SDK's
- * core fails the step, again and again, when one is cancelled whose end it knows and the workflow does not yet.
+ * A started one is never cancelled, and none starts in a cancelled scope: they are short, and the SDK's core fails the
+ * workflow task, again and again, when one is cancelled whose end it knows and the workflow does not yet.
  */
 export const local = new Proxy(cancellable, {
   get: (activities, name: keyof LocalActivities) => (input: never) =>
@@ -63,12 +63,12 @@ export function nodeActivities(taskQueue: string, timeoutMs: number): NodeActivi
   return proxyActivities<NodeActivities>({ ...untilDone(timeoutMs), taskQueue });
 }
 
-/** The activities of connections and of actions that are run by themselves. */
+/** The activities of connections and of action runs. */
 export function providerActivities(taskQueue: string, timeoutMs: number): ProviderActivities {
   return proxyActivities<ProviderActivities>({ ...untilDone(timeoutMs), taskQueue });
 }
 
-/** The activities that are on the workflow's own task queue: those of every workflow but runs and deliveries. */
+/** The activities on the workflow's own task queue, of every workflow but runs and deliveries. */
 export function ownActivities<Activities>(timeoutMs: number): Activities {
   return proxyActivities<Activities>(untilDone(timeoutMs)) as Activities;
 }
@@ -77,7 +77,7 @@ export function ownActivities<Activities>(timeoutMs: number): Activities {
 export function webhooks(taskQueue: string): WebhookActivities {
   return proxyActivities<WebhookActivities>({
     taskQueue,
-    // A worker gives a shard back by itself long before.
+    // A worker gives a shard back long before.
     startToCloseTimeout: "1 hour",
     heartbeatTimeout: "10 seconds",
     retry: { initialInterval: "200 milliseconds", backoffCoefficient: 2, maximumInterval: "5 seconds" },

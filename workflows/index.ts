@@ -13,4 +13,5 @@ export { runSchedule } from "./triggers/run-schedule.ts";
 export { importTools } from "./providers/import-tools.ts";
 export { runAction } from "./providers/run-action.ts";
 export { runFlow } from "./runs/run-flow.ts";
+export { runJob } from "./runs/run-job.ts";
 export { runSlice } from "./runs/run-slice.ts";

@@ -1,7 +1,7 @@
 /**
  * Frames of the stack traces inside workflows. The SDK takes one for every promise a workflow makes (for its stack trace
  * query) and translates each frame through the bundle's source map: with the default of 10 frames that was a quarter of
- * a short run's processor time. What a run is doing is told by the query `position`.
+ * a short run's processor time. The query `position` reports what a run is doing.
  */
 const FRAMES = 2;
 

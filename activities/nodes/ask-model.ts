@@ -12,7 +12,7 @@ export interface AskDeps {
   readonly texts: TextWriter;
 }
 
-/** Asks the model of an `llm` node at a step of its conversation; those who watch the run see the answer grow. */
+/** Asks the model of an `llm` node at a step of its conversation. Whoever watches the run sees the answer grow. */
 export async function askModel(
   { models, texts }: AskDeps,
   execution: NodeExecution<LlmConfig>,
@@ -22,7 +22,7 @@ export async function askModel(
   const account = { ...accountOf(execution), run_id, path: question.path };
   const { step, keep } = question;
   const missing = (reply: ModelReply) => missingAnswer(reply, question.request.messages);
-  const shown = execution.may_show && writesText("llm", config) ? texts.open({ ...account, step }) : null;
+  const live = execution.may_show && writesText("llm", config) ? texts.open({ ...account, step }) : null;
   try {
     const reply = await models.call({
       ...account,
@@ -30,12 +30,12 @@ export async function askModel(
       // What is no answer is asked for again, so it is not kept as one.
       ...(keep && { keep: async (given) => (missing(given) ? async () => undefined : keep(given)) }),
       fallback_models: config.fallback_models,
-      ...(shown && { onText: shown.write }),
+      ...(live && { onText: live.write }),
     });
     const fault = missing(reply);
     if (fault) throw fault;
     return reply;
   } finally {
-    await shown?.close();
+    await live?.close();
   }
 }

@@ -4,7 +4,7 @@ import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import type { Sandbox } from "../../src/platform/sandbox/sandbox.ts";
 import type { NodeExecutor } from "./executor.ts";
 
-/** Executes `code` nodes: arguments by CEL, then the script in the sandbox. Failures are those of Sandbox.run and CEL. */
+/** Executes `code` nodes: arguments by CEL, then the script in the sandbox. Fails like Sandbox.run and CEL. */
 export function createCodeExecutor({
   sandbox,
   evaluation,

@@ -1,5 +1,5 @@
 import type { Json, StoredValue } from "../../src/domain/json.ts";
-import type { Scope } from "../../src/domain/flow/plan/types.ts";
+import type { Scope } from "../../src/domain/flow/scope.ts";
 
 /** What a node's executor is given: everything is resolved, nothing is a reference any more. */
 export interface NodeExecution<Config> {
@@ -10,10 +10,12 @@ export interface NodeExecution<Config> {
   readonly path: string;
   /** From 1; grows with each retry of the node. */
   readonly attempt: number;
-  /** Whether this attempt was begun before, by a worker that did not get to its end. */
+  /** Whether a worker that died started this attempt before. */
   readonly repeated?: boolean;
   /** Whether what it writes may be shown while it is being written. */
   readonly may_show?: boolean;
+  /** Whether the flow masks values in the run's record. */
+  readonly masked?: boolean;
   /** Ids of the `knowledge` nodes that it sees. */
   readonly knowledge?: readonly string[];
   readonly config: Config;
@@ -30,6 +32,8 @@ export interface NodeOutcome {
   /** What the workflow goes on with, where that is something else. */
   readonly carried?: StoredValue;
   readonly inputs?: Json;
+  /** Whether it was taken over from the run that this one resumes. */
+  readonly reused?: boolean;
   /** The passages that the output rests on: the run lists them. */
   readonly citations?: readonly Json[];
   /** What user code wrote to its console, shortened. */

@@ -52,7 +52,7 @@ export function outgoing({ method, url, headers, body }: RenderedRequest): Guard
 }
 
 /** The request as people may read it. */
-export function shown({ method, url, headers, body }: RenderedRequest): Json {
+export function requestPreview({ method, url, headers, body }: RenderedRequest): Json {
   const masked = Object.entries(headers).map(([name, value]) => [
     name,
     isSecretHeader(name) ? MASK : redactSecrets(value),
@@ -87,7 +87,7 @@ function contentType(body: Json): string {
   return typeof body === "string" ? "text/plain; charset=utf-8" : "application/json";
 }
 
-/** Adds parameters without touching those that the address has: services sign them as they are written. */
+/** Adds parameters without touching the address's own: services sign them as they are written. */
 export function withQuery(url: string, query: string): string {
   if (query === "") return url;
   const [, address = "", fragment = ""] = /^([^#]*)(#.*)?$/s.exec(url) ?? [];

@@ -4,7 +4,7 @@ import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
 import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
 import type { NodeExecutor } from "./executor.ts";
-import { outgoing, renderRequest, secretsOf, shown } from "./http-request.ts";
+import { outgoing, renderRequest, secretsOf, requestPreview } from "./http-request.ts";
 import { fetchFailure, readableBody, readableHeaders, statusFailure } from "./http-response.ts";
 
 export interface HttpDeps {
@@ -42,7 +42,7 @@ export function createHttpExecutor({ evaluation, guardedFetch, version }: HttpDe
     const { status } = response;
     return {
       output: { status, headers: readableHeaders(response), body: readableBody(response) },
-      inputs: shown(request),
+      inputs: requestPreview(request),
     };
   };
 }

@@ -1,7 +1,7 @@
 import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
-import type { Json, JsonObject } from "../../src/domain/json.ts";
+import type { Json } from "../../src/domain/json.ts";
 import type { Citation } from "../../src/domain/knowledge/citations.ts";
-import type { ChatMessage } from "../../src/domain/models/chat.ts";
+import type { ChatMessage, ChatRequest } from "../../src/domain/models/chat.ts";
 import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { ModelReply } from "../../src/services/models/call-model.ts";
@@ -14,13 +14,14 @@ export function repairOf(answer: string, fault: string): ChatMessage[] {
   ];
 }
 
-export function requestOf({ temperature, max_tokens, schema }: LlmConfig, messages: readonly ChatMessage[]) {
-  return {
-    messages,
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(max_tokens === undefined ? {} : { max_tokens }),
-    ...(schema === undefined ? {} : { schema: schema as JsonObject }),
-  };
+/** What a model is asked by a node's settings. Which tool it has to call holds for the first step: else it would never answer. */
+export function requestOf(config: LlmConfig, messages: readonly ChatMessage[], step = 1): Omit<ChatRequest, "model"> {
+  const { temperature, max_tokens, top_p, stop, seed, reasoning_effort, schema, extra_body, tool_choice } = config;
+  const isForced = tool_choice !== undefined && tool_choice !== "auto" && tool_choice !== "none";
+  const settings = { temperature, max_tokens, top_p, stop, seed, reasoning_effort, schema, extra_body };
+  const chosen = { ...settings, tool_choice: isForced && step > 1 ? undefined : tool_choice };
+  const named = Object.entries(chosen).filter(([, value]) => value !== undefined);
+  return { messages, ...(Object.fromEntries(named) as Omit<ChatRequest, "model" | "messages">) };
 }
 
 /**
@@ -63,7 +64,9 @@ export async function readAnswer(evaluation: Evaluation, orgId: string, schema: 
 
 /** Models without structured outputs put their JSON into a block of Markdown. */
 function unfenced(text: string): string {
-  return /^\s*```(?:json)?\s*([\s\S]*?)\s*```\s*$/.exec(text)?.[1] ?? text;
+  const block = text.trim();
+  if (block.length < 6 || !block.startsWith("```") || !block.endsWith("```")) return text;
+  return block.slice(3, -3).replace(/^json/, "").trim();
 }
 
 /** A node's value: what the last reply says, and what all of them took. */

@@ -36,10 +36,12 @@ export async function loadImages(
   return loaded;
 }
 
-/** The conversation with the pictures at its last question. */
-export function withImages(messages: readonly ChatMessage[], images: readonly ChatImage[]): readonly ChatMessage[] {
+/** The conversation with the pictures at the question: the last message, or the one at `at`. */
+export function withImages(
+  messages: readonly ChatMessage[],
+  images: readonly ChatImage[],
+  at = messages.length - 1,
+): readonly ChatMessage[] {
   if (images.length === 0) return messages;
-  return messages.map((message, at) =>
-    message.role === "user" && at === messages.length - 1 ? { ...message, images } : message,
-  );
+  return messages.map((message, index) => (message.role === "user" && index === at ? { ...message, images } : message));
 }

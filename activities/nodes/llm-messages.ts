@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../../src/domain/json.ts";
 import type { ChatMessage } from "../../src/domain/models/chat.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 
-/** The conversation in the order in which both protocols take it: what the model is told, what was said before, the question. */
+/** The conversation in the order that both protocols take: instructions, earlier messages, the question. */
 export function conversation(
   config: LlmConfig,
   rendered: readonly Json[],

@@ -18,11 +18,11 @@ export interface LlmDeps extends AskDeps, ConversationDeps, ImagesDeps {}
 export function createLlmExecutor({ db, evaluation, models, texts, load }: LlmDeps): NodeExecutor<LlmConfig> {
   return async (execution) => {
     const { org_id, config, path } = execution;
-    const { messages: told, question, sources } = await openConversation({ db, evaluation }, execution, path);
+    const { messages: opening, question, sources } = await openConversation({ db, evaluation }, execution, path);
     const images = await loadImages({ evaluation, load }, execution);
-    const messages = withImages(told, images);
+    const messages = withImages(opening, images);
     const seen = images.map(({ mime_type }) => mime_type);
-    const inputs = { messages: told, ...(seen.length > 0 && { images: seen }) } as unknown as Json;
+    const inputs = { messages: opening, ...(seen.length > 0 && { images: seen }) } as unknown as Json;
 
     const ask = (asked: readonly ChatMessage[], step: number): Promise<ModelReply> =>
       askModel({ models, texts }, execution, { path, step, request: requestOf(config, asked) });

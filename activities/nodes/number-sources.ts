@@ -1,4 +1,4 @@
-import type { Scope } from "../../src/domain/flow/plan/types.ts";
+import type { Scope } from "../../src/domain/flow/scope.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { Citation } from "../../src/domain/knowledge/citations.ts";
 import { numberedFrom } from "../../src/domain/knowledge/sources.ts";

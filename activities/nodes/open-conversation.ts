@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { llmSpec } from "../../src/domain/flow/nodes/llm.ts";
 import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
 import type { Json } from "../../src/domain/json.ts";
@@ -17,11 +18,13 @@ export interface ConversationDeps {
   readonly evaluation: Evaluation;
 }
 
-/** What a model is told before it is asked first, and what its answer may rest on. */
+/** The instructions and sources that a model gets before its first question. */
 export interface Opening {
   readonly messages: readonly ChatMessage[];
   /** The node's prompt. */
   readonly question: string;
+  /** A digest of what the node asks, whatever was said in earlier runs. */
+  readonly asked: string;
   /** Passages of searches, by the numbers under which the model has them. */
   readonly sources: readonly Citation[];
 }
@@ -39,15 +42,19 @@ export async function openConversation(
   const earlier = turns === undefined ? [] : await recall(db, placeOf(execution, path), turns);
   const messages = conversation(config, rendered, earlier);
   const cited = sources.length === 0 ? messages : withSystemText(messages, CITE_SOURCES);
-  return { messages: cited, question: rendered[0] as string, sources };
+  // Of the run itself only its id differs from the one that it resumes.
+  const asked = JSON.stringify(rendered).replaceAll(execution.run_id, "");
+  return { messages: cited, question: rendered[0] as string, asked: digest(asked), sources };
 }
+
+const digest = (text: string): string => createHash("sha256").update(text).digest("base64url");
 
 /** What the answer rests on. A node that was given no sources says nothing of them. */
 export function citationsIn(text: string, json: Json, sources: readonly Citation[]): readonly Citation[] {
   return sources.length === 0 ? [] : citedIn(textsOf(text, json), sources);
 }
 
-/** Keeps the turn of a node with a memory. */
+/** Stores the question and answer of a node with a memory. */
 export async function closeConversation(
   { db }: Pick<ConversationDeps, "db">,
   execution: NodeExecution<LlmConfig>,

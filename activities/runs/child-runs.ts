@@ -1,15 +1,14 @@
-import { createHash } from "node:crypto";
-import { uuidv7 } from "uuidv7";
-import { uuid7Of } from "../../src/domain/uuid.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { MAX_SUBFLOW_DEPTH } from "../../src/domain/flow/definition/limits.ts";
+import type { Plan } from "../../src/domain/flow/plan/types.ts";
 import { validateRunInputs } from "../../src/domain/flow/io/run-inputs.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
-import type { RunInput } from "../../src/domain/runs/run.ts";
-import type { NodeConfigs } from "../../src/domain/flow/nodes/index.ts";
+import type { Resumed, RunInput } from "../../src/domain/runs/run.ts";
+import { ofKind } from "../../src/domain/flow/plan/by-kind.ts";
 import type { CreateChildRunInput } from "../../src/domain/runs/run-report.ts";
 import { loadValue } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
+import { childRunEnd, childRunId } from "../../src/services/runs/child-run-id.ts";
 import { newRunRow, startInput, storeInputs } from "../../src/services/runs/create-run.ts";
 import type { RunLimits } from "../../src/services/runs/create-run.ts";
 import type { Database } from "../../src/stores/db.ts";
@@ -39,12 +38,11 @@ export function createChildRuns({ db, blobs, plans, recorder, limits }: ChildRun
       );
     }
     const id = childRunId(run.run_id, input.path);
-    const known = await db.org(run.org_id, (connection) =>
-      findChildRun(connection, run.run_id, id.slice(-MADE_OF_NAMES)),
-    );
+    const end = childRunEnd(run.run_id, input.path);
+    const known = await db.org(run.org_id, (connection) => findChildRun(connection, run.run_id, end));
     if (known) return startInput(known);
     const node = (await plans.get(run)).node(input.plan_path);
-    const { project_id, version: asked } = input.called ?? (node.config as unknown as NodeConfigs["subflow"]);
+    const { project_id, version: asked } = input.called ?? ofKind(node, "subflow").config;
     const project = await getProject(db, run.org_id, project_id);
     const version = asked === -1 ? project?.published_version : asked;
     if (!project || typeof version !== "number") {
@@ -62,8 +60,10 @@ export function createChildRuns({ db, blobs, plans, recorder, limits }: ChildRun
       const places = issues.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; ");
       throw new NodeFailure("subflow_inputs_invalid", `The sub-flow does not take these inputs: ${places}`);
     }
+    const resumes = await resumedBy(input, plan);
     const row = newRunRow(
       {
+        ...(resumes ? { resumes } : {}),
         org_id: run.org_id,
         run_id: id,
         project_id,
@@ -83,18 +83,18 @@ export function createChildRuns({ db, blobs, plans, recorder, limits }: ChildRun
     const earlier = await db.orgTransaction(run.org_id, async (connection) => {
       // The worker that tried before may be alive after all.
       await lockRun(connection, run.run_id);
-      const found = await findChildRun(connection, run.run_id, id.slice(-MADE_OF_NAMES));
+      const found = await findChildRun(connection, run.run_id, end);
       if (!found) await insertRun(connection, row);
       return found;
     });
     return startInput(earlier ?? row);
   };
-}
 
-/** Characters at the end of a child's id that tell which node of which run called it. */
-const MADE_OF_NAMES = 22;
-
-/** An id with the time of now, as those of all runs have it, and the rest made of who calls: a second try finds the first. */
-function childRunId(parentRunId: string, path: string): string {
-  return uuid7Of(uuidv7(), createHash("sha256").update(`${parentRunId} ${path}`).digest("hex"));
+  /** The child that the resumed run had at this place: models with tools go on with what they were answered in it. */
+  async function resumedBy({ run, earlier_run, path }: CreateChildRunInput, plan: Plan): Promise<Resumed | null> {
+    if (earlier_run === undefined) return null;
+    const end = childRunEnd(earlier_run, path);
+    const child = await db.org(run.org_id, (connection) => findChildRun(connection, earlier_run, end));
+    return child && { run_id: child.run_id, nodes: plan.nodes.map(({ id }) => id) };
+  }
 }

@@ -1,4 +1,6 @@
 import type { EvaluateInput, EvaluateResult } from "../../src/domain/runs/run-report.ts";
+import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import { maskQuoted } from "../../src/domain/flow/redacted-texts.ts";
 import { storeValue } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
@@ -8,9 +10,12 @@ import { loadScope } from "./values.ts";
 /** Evaluates what a workflow does not: where values have to be loaded, or where it may be much work. */
 export function createEvaluate(blobs: BlobStore, plans: PlanCache, evaluation: Evaluation) {
   return async function evaluate({ run, plan_path, part, scope }: EvaluateInput): Promise<EvaluateResult> {
-    const node = (await plans.get(run)).node(plan_path);
+    const plan = await plans.get(run);
     const known = await loadScope(blobs, scope, run.run_id);
-    const result = await evaluation.part(run.org_id, node, part, known);
+    const result = await evaluation.part(run.org_id, plan.node(plan_path), part, known).catch((error: unknown) => {
+      if (error instanceof NodeFailure) error.message = maskQuoted(error.message, plan.redact, known);
+      throw error;
+    });
     return {
       value: await storeValue(blobs, run.org_id, result.output),
       ...(result.handles ? { handles: result.handles } : {}),

@@ -1,23 +1,30 @@
 import { Context, CancelledFailure } from "@temporalio/activity";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
-import type { NodeConfigs } from "../../src/domain/flow/nodes/index.ts";
+import type { RedactPath } from "../../src/domain/flow/redact.ts";
+import { maskQuoted } from "../../src/domain/flow/redacted-texts.ts";
 import { kindsSeenFrom } from "../../src/domain/flow/plan/seen-from.ts";
-import type { PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
-import type { Json, StoredValue } from "../../src/domain/json.ts";
+import { ofKind } from "../../src/domain/flow/plan/by-kind.ts";
+import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
+import type { Scope } from "../../src/domain/flow/scope.ts";
+import type { StoredValue } from "../../src/domain/json.ts";
 import { DEFAULT_NODE_TIMEOUT_MS, retryDelayMs } from "../../src/domain/flow/plan/retry.ts";
 import { mayShowText } from "../../src/domain/flow/plan/shown-texts.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
 import type { ExecuteInput, NodeReport } from "../../src/domain/runs/run-report.ts";
-import { storeValue } from "../../src/platform/blobs/blobs.ts";
+import { isBlobOutage, storeValue } from "../../src/platform/blobs/blobs.ts";
+import { isBusy } from "../../src/platform/children/child-pool.ts";
+import { createTimeLimit } from "../../src/platform/time-limit.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { isConnectionError } from "../../src/stores/db.ts";
 import { whileDatabaseIsAway } from "../../src/stores/patience.ts";
+import { attemptOf } from "../attempts.ts";
+import { MAX_FAULTS } from "../faults.ts";
 import { toApplicationFailure } from "../failures.ts";
-import type { AgentExecutor } from "../nodes/agent/agent.ts";
-import type { GivenAudio } from "../nodes/audio.ts";
-import type { GivenImage } from "../nodes/image.ts";
-import type { NodeExecutor, NodeOutcome } from "../nodes/executor.ts";
+import { executeByKind } from "../nodes/by-kind.ts";
+import type { NodeExecutors } from "../nodes/by-kind.ts";
+import type { NodeOutcome } from "../nodes/executor.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
+import { asCallOf } from "../../src/platform/fetch/own-calls.ts";
 import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
 import { loadScope } from "./values.ts";
 
@@ -25,29 +32,12 @@ import { loadScope } from "./values.ts";
 const ANNOUNCE_AFTER_MS = 1000;
 /** The same for a node that carries the reports of others: outputs among them, which streams wait for. */
 const FLUSH_AFTER_MS = 250;
-const HEARTBEAT_MS = 1000;
-const MAX_FAULTS = 6;
 /** Longest wait for the next attempt that is spent in the activity (ms): a timer of Temporal takes a second at least. */
 const MAX_WAIT_HERE_MS = 2000;
-/** How long an activity makes further attempts by itself (ms); its own time limit is for one of them. */
+/** How long an activity retries in place (ms). Its own time limit is for one attempt. */
 const MAX_STAY_MS = 60_000;
 /** Longest wait for a database that is gone, to write what a node has done (ms). The activity's own time limit is longer. */
 const INSIST_MS = 600_000;
-
-/** Kinds that regular activities execute, with their executors. */
-export interface NodeExecutors {
-  readonly http: NodeExecutor<NodeConfigs["http"]>;
-  readonly code: NodeExecutor<NodeConfigs["code"]>;
-  readonly url: NodeExecutor<{ readonly url: string }>;
-  readonly audio: NodeExecutor<GivenAudio>;
-  readonly image: NodeExecutor<GivenImage>;
-  readonly knowledge: NodeExecutor<NodeConfigs["knowledge"]>;
-  readonly llm: NodeExecutor<NodeConfigs["llm"]>;
-  /** Parts of `llm` nodes that call tools. */
-  readonly agent: AgentExecutor;
-  readonly router: NodeExecutor<NodeConfigs["router"]>;
-  readonly action: NodeExecutor<NodeConfigs["action"]>;
-}
 
 export interface ExecuteNodeDeps {
   readonly blobs: BlobStore;
@@ -56,11 +46,12 @@ export interface ExecuteNodeDeps {
   readonly executors: NodeExecutors;
 }
 
-/** `repeated`: whether a worker that did not get to the attempt's end has begun it before. */
+/** `repeated`: whether a worker that died started this attempt before. */
 type AttemptInput = ExecuteInput & {
   readonly repeated: boolean;
   readonly may_show: boolean;
   readonly knowledge: readonly string[];
+  readonly redact: readonly RedactPath[];
 };
 
 type AttemptOutcome =
@@ -81,35 +72,32 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
     const loaded = await plans.get(run);
     const node = partOf(loaded.node(input.plan_path), input);
     const may_show = mayShowText(loaded.plan, loaded.redact, input.plan_path);
-    const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
-    try {
-      const earlier = context.info.attempt > 1 ? await recorder.earlier(run, path) : null;
-      // The record of a model's step is for people; what the workflow goes on with is kept elsewhere.
-      if (earlier?.state === "COMPLETED" && input.part?.kind !== "step") return earlier.value;
-      if (earlier?.state === "FAILED") throw toApplicationFailure(failureOf(earlier.error), earlier.error.attempt);
-      const scope = await loadScope(blobs, input.scope, run.run_id);
-      const kinds = node.type === "llm" ? kindsSeenFrom(loaded.plan, input.plan_path) : null;
-      const knowledge = kinds === null ? [] : Object.keys(scope.nodes).filter((id) => kinds.get(id) === "knowledge");
-      let flush = input.flush;
-      let repeated = context.info.attempt > 1;
-      for (let attempt = Math.max(input.attempt, (earlier?.attempts ?? 0) + 1); ; attempt += 1) {
-        const { value, failure, waitMs } = await makeAttempt(context, node, scope, {
-          ...input,
-          attempt,
-          flush,
-          repeated,
-          may_show,
-          knowledge,
-        });
-        repeated = false;
-        if (value) return value;
-        if (waitMs === null || waitMs > MAX_WAIT_HERE_MS || Date.now() - began > MAX_STAY_MS)
-          throw toApplicationFailure(failure, attempt);
-        flush = [];
-        await context.sleep(waitMs);
-      }
-    } finally {
-      clearInterval(heartbeat);
+    const attempts = attemptOf(context);
+    const earlier = attempts > 1 ? await recorder.earlier(run, path) : null;
+    // The record of a model's step is for people; what the workflow goes on with is kept elsewhere.
+    if (earlier?.state === "COMPLETED" && input.part?.kind !== "step") return earlier.value;
+    if (earlier?.state === "FAILED") throw toApplicationFailure(failureOf(earlier.error), earlier.error.attempt);
+    const scope = await loadScope(blobs, input.scope, run.run_id);
+    const kinds = node.type === "llm" ? kindsSeenFrom(loaded.plan, input.plan_path) : null;
+    const knowledge = kinds === null ? [] : Object.keys(scope.nodes).filter((id) => kinds.get(id) === "knowledge");
+    let flush = input.flush;
+    let repeated = attempts > 1;
+    for (let attempt = Math.max(input.attempt, (earlier?.attempts ?? 0) + 1); ; attempt += 1) {
+      const { value, failure, waitMs } = await makeAttempt(context, node, scope, {
+        ...input,
+        redact: loaded.redact,
+        attempt,
+        flush,
+        repeated,
+        may_show,
+        knowledge,
+      });
+      repeated = false;
+      if (value) return value;
+      if (waitMs === null || waitMs > MAX_WAIT_HERE_MS || Date.now() - began > MAX_STAY_MS)
+        throw toApplicationFailure(failure, attempt);
+      flush = [];
+      await context.sleep(waitMs);
     }
   };
 
@@ -121,7 +109,8 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
   ): Promise<AttemptOutcome> {
     const { run, path, attempt, progress, flush } = input;
     const startedAt = new Date();
-    const base = { node_id: node.id, type: node.type, path, attempts: attempt, started_at: startedAt.toISOString() };
+    const type = input.part?.kind === "tool" ? input.part.call.type : node.type;
+    const base = { node_id: node.id, type, path, attempts: attempt, started_at: startedAt.toISOString() };
     let carried: readonly NodeReport[] = flush;
     const done = input.part === undefined ? 1 : 0;
     let announced = false;
@@ -137,7 +126,7 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
     };
 
     const stop = new AbortController();
-    const timeLimit = setTimeout(() => stop.abort(timeout(node)), node.timeout_ms ?? DEFAULT_NODE_TIMEOUT_MS);
+    const timeLimit = createTimeLimit(node.timeout_ms ?? DEFAULT_NODE_TIMEOUT_MS, () => stop.abort(timeout(node)));
     const onCancel = (): void => stop.abort(new CancelledFailure("the run was cancelled"));
     context.cancellationSignal.addEventListener("abort", onCancel, { once: true });
     let announcing: Promise<void> | undefined;
@@ -153,13 +142,13 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
     }, announceAfterMs);
 
     const executed = async (): Promise<void> => {
-      clearTimeout(timeLimit);
+      timeLimit.stop();
       clearTimeout(announce);
       await announcing;
     };
 
     try {
-      const outcome = await execute(node, scope, input, stop.signal);
+      const outcome = await timeLimit.within(() => asCallOf(run, () => execute(node, scope, input, stop.signal)));
       const value = await storeValue(blobs, run.org_id, outcome.output);
       await executed();
       await insist(context, () =>
@@ -171,8 +160,9 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       return { value: outcome.carried ?? value };
     } catch (thrown) {
       await executed();
-      const reason: unknown = stop.signal.aborted ? stop.signal.reason : ours(thrown, context.info.attempt);
+      const reason: unknown = stop.signal.aborted ? stop.signal.reason : ours(thrown, attemptOf(context));
       if (!(reason instanceof NodeFailure)) throw reason;
+      reason.message = maskQuoted(reason.message, input.redact, scope);
       const retrying = reason.retryable && attempt < node.retry.max_attempts;
       const waitMs = retrying ? retryDelayMs(node, attempt, reason.retry_after_ms) : null;
       const error: RunError = {
@@ -192,6 +182,7 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
             state: retrying ? "RETRYING" : "FAILED",
             error,
             finished_at: retrying ? null : new Date(now).toISOString(),
+            ...(retrying ? { failed_at: new Date(now).toISOString() } : {}),
             ...(waitMs === null ? {} : { next_attempt_at: new Date(now + waitMs).toISOString() }),
             // What the flow goes on with.
             ...(retrying || node.on_error !== "continue" ? {} : { value: { v: node.default_output ?? null } }),
@@ -202,7 +193,7 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       return { failure: reason, waitMs };
     } finally {
       clearTimeout(announce);
-      clearTimeout(timeLimit);
+      timeLimit.stop();
       context.cancellationSignal.removeEventListener("abort", onCancel);
     }
   }
@@ -216,58 +207,20 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
       attempt: input.attempt,
       repeated: input.repeated,
       may_show: input.may_show,
+      masked: input.redact.length > 0,
       knowledge: input.knowledge,
       scope,
       idempotency_key: `${input.run.run_id}:${input.path}`,
       signal,
     };
-    if (input.part) {
-      const config = node.config as unknown as NodeConfigs["llm"];
-      return executors.agent({ ...execution, config }, input.part);
-    }
-    switch (node.type) {
-      case "http":
-        return executors.http({ ...execution, config: node.config as unknown as NodeConfigs["http"] });
-      case "code":
-        return executors.code({ ...execution, config: node.config as unknown as NodeConfigs["code"] });
-      case "knowledge":
-        return executors.knowledge({ ...execution, config: node.config as unknown as NodeConfigs["knowledge"] });
-      case "llm":
-        return executors.llm({ ...execution, config: node.config as unknown as NodeConfigs["llm"] });
-      case "router":
-        return executors.router({ ...execution, config: node.config as unknown as NodeConfigs["router"] });
-      case "action":
-        return executors.action({ ...execution, config: node.config as unknown as NodeConfigs["action"] });
-      case "url": {
-        const url = given(node, scope) ?? (node.config as unknown as NodeConfigs["url"]).default;
-        // An optional address that was not given: the node has nothing to load.
-        if (typeof url !== "string") return { output: { url: null, title: null, text: "", content_type: null } };
-        return executors.url({ ...execution, config: { url } });
-      }
-      case "audio":
-      case "image": {
-        const value = given(node, scope);
-        if (typeof value !== "string") return { output: { text: "" } };
-        const more = { node_id: node.id, given: value };
-        return node.type === "audio"
-          ? executors.audio({ ...execution, config: { ...(node.config as unknown as NodeConfigs["audio"]), ...more } })
-          : executors.image({ ...execution, config: { ...(node.config as unknown as NodeConfigs["image"]), ...more } });
-      }
-      default:
-        throw new NodeFailure("internal_error", `A node of kind ${node.type} is not executed by an activity.`);
-    }
+    if (input.part) return executors.agent({ ...execution, config: ofKind(node, "llm").config }, input.part);
+    return executeByKind(executors, node, execution);
   }
 }
 
-/** The node, as the part of it that is executed is recorded. What its failure means is up to the whole node. */
+/** The node as its part is executed: what a failure of the part means is up to the whole node. */
 function partOf(node: PlanNode, { part }: ExecuteInput): PlanNode {
-  if (part === undefined) return node;
-  return { ...node, on_error: "fail", ...(part.kind === "tool" ? { type: part.call.type } : {}) };
-}
-
-/** What the run gave an input. */
-function given(node: PlanNode, scope: Scope): Json | undefined {
-  return Object.hasOwn(scope.inputs, node.id) ? scope.inputs[node.id] : undefined;
+  return part === undefined ? node : { ...node, on_error: "fail" };
 }
 
 /**
@@ -283,11 +236,12 @@ function failureOf({ code, message, retryable, upstream }: RunError): NodeFailur
 }
 
 /**
- * What is neither the node's own failure nor a database that is gone is a fault of ours. It may pass, so Temporal repeats the
+ * What is neither the node's own failure, nor a database or a blob store that is gone, nor too much that waits already, is a fault of ours. It may pass, so Temporal repeats the
  * attempt a few times; then the node fails with a word, rather than being repeated until the run's time limit.
  */
-function ours(thrown: unknown, temporalAttempt: number): unknown {
-  if (thrown instanceof NodeFailure || isConnectionError(thrown) || temporalAttempt < MAX_FAULTS) return thrown;
+function ours(thrown: unknown, attempt: number): unknown {
+  const passes = isConnectionError(thrown) || isBlobOutage(thrown) || isBusy(thrown);
+  if (thrown instanceof NodeFailure || passes || attempt < MAX_FAULTS) return thrown;
   return new NodeFailure("internal_error", "The node could not be executed because of a fault of the service.", {
     cause: thrown,
   });
@@ -305,6 +259,10 @@ function timeout(node: PlanNode): NodeFailure {
   );
 }
 
-function detailsOf({ inputs, citations }: NodeOutcome): Pick<NodeReport, "inputs" | "citations"> {
-  return { ...(inputs === undefined ? {} : { inputs }), ...(citations === undefined ? {} : { citations }) };
+function detailsOf({ inputs, citations, reused }: NodeOutcome): Pick<NodeReport, "inputs" | "citations" | "reused"> {
+  return {
+    ...(inputs === undefined ? {} : { inputs }),
+    ...(citations === undefined ? {} : { citations }),
+    ...(reused === true ? { reused } : {}),
+  };
 }

@@ -1,5 +1,5 @@
 import type { Json, StoredValue } from "../../src/domain/json.ts";
-import type { Scope } from "../../src/domain/flow/plan/types.ts";
+import type { Scope } from "../../src/domain/flow/scope.ts";
 import type {
   AssembleInput,
   SplitItemsInput,
@@ -68,7 +68,7 @@ export async function assemble(
   }
 }
 
-/** Outputs that are too long together, with those of them by reference that go beyond the sum. */
+/** Outputs that are too long in total. Outputs beyond the sum become references. */
 export async function storeOutputs(
   blobs: BlobStore,
   { org_id, outputs }: StoreOutputsInput,

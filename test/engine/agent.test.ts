@@ -99,10 +99,25 @@ const calls = (...asked: ReadonlyArray<readonly [name: string, input: unknown]>)
   tools: asked.map(([name, input], at) => ({ id: `call_${at}`, name, input })),
 });
 const total = COUNTED.input + COUNTED.output;
-/** What the model was told came of its last calls. */
+/** The results of its last calls that the model got. */
 const told = (): string => JSON.stringify(stub.calls.at(-1)?.body.messages);
 
 describe("a model with tools", () => {
+  it("sees the node's pictures at each step, and is made to call a tool at the first one only", async () => {
+    const from = stub.calls.length;
+    stub.next(calls(["town_weather", { city: "Rome" }]), { text: ["Sunny."] });
+    const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const config = { tools: [action("weather")], images: `["${png}"]`, tool_choice: "required" };
+    const run = await bench.run(agent(config), { "in-0": "What is this?" });
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "Sunny." } });
+    const asked = stub.calls.slice(from).map(({ body }) => body);
+    expect(asked.map(({ tool_choice }) => tool_choice)).toEqual(["required", undefined]);
+    for (const { messages } of asked) {
+      const text = JSON.stringify(messages);
+      expect([text.split(png.slice(20, 60)).length - 1, text.includes("What is this?")]).toEqual([1, true]);
+    }
+  });
+
   it.each(["openai_compatible", "anthropic"])("has them called side by side and answers, over %s", async (provider) => {
     stub.next(
       { text: ["Let me ", "look."], ...calls(["town_weather", { city: "Rome" }], ["town_weather", { city: "Oslo" }]) },
@@ -120,6 +135,8 @@ describe("a model with tools", () => {
         .filter((path) => path.startsWith("llm-0/"))
         .toSorted(),
     ).toEqual(["steps[0]", "steps[1]", "steps[2]", "tools[0]", "tools[1]", "tools[2]"].map((part) => `llm-0/${part}`));
+    for (const step of [0, 1, 2])
+      expect(nodes[`llm-0/steps[${step}]`]).toMatchObject({ usage: { total_tokens: total } });
     expect(nodes["llm-0"]).toMatchObject({
       state: "COMPLETED",
       usage: { total_tokens: 3 * total },
@@ -229,7 +246,7 @@ describe("a model with tools", () => {
     });
   });
 
-  it("waits for a person before a call that needs one, and is told of a rejection", async () => {
+  it("waits for a person before a call that needs one, and gets a rejection as the answer", async () => {
     const asking = agent({ tools: [action("order", { approval: true, name: "order" }), action("weather")] });
     const before = target.requests.length;
     stub.next(
@@ -256,14 +273,23 @@ describe("a model with tools", () => {
     expect(target.requests.slice(before).map(({ path }) => path)).toEqual(["/weather"]);
     const [boat, car] = paused.pauses;
     const resume = (body: Record<string, unknown>) => bench.api.post(`/v2/runs/${run_id}/resume`, body);
-    expect((await resume({ pause_id: boat?.pause_id, action: "approve" })).status).toBe(202);
+    // Approved with other arguments, it is made with those.
+    const no = await resume({ pause_id: boat?.pause_id, action: "approve", data: "a raft" });
+    expect([no.status, no.body.detail?.[0]?.loc]).toEqual([422, ["body", "data"]]);
+    const edited = { body: { item: "raft" } };
+    expect((await resume({ pause_id: boat?.pause_id, action: "approve", data: edited })).status).toBe(202);
     expect((await resume({ pause_id: car?.pause_id, action: "reject", comment: "Too dear" })).status).toBe(202);
     const run = await bench.until(run_id);
     expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "Half of it." } });
     expect(target.requests.slice(before).map(({ path, body }) => [path, body])).toEqual([
       ["/weather", ""],
-      ["/orders", '{"item":"boat"}'],
+      ["/orders", '{"item":"raft"}'],
     ]);
+    expect(nodesOf(run)["llm-0/tools[0]"]?.inputs).toMatchObject({
+      tool: "order",
+      arguments: { body: { item: "boat" } },
+      edited,
+    });
     expect(told()).toContain("Too dear");
     expect(nodesOf(run)["llm-0/tools[2]"]?.error?.code).toBe("tool_call_rejected");
     stub.next(calls(["order", { body: { item: "boat" } }]));

@@ -2,6 +2,9 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
+import { historiesOf, withTemporal } from "../support/histories.ts";
+import type { WorkflowHistory } from "../support/histories.ts";
+import { service } from "../support/service.ts";
 import { flow, nodesOf, openBench } from "./support.ts";
 import type { Bench, Run } from "./support.ts";
 
@@ -69,6 +72,38 @@ describe("branches", () => {
       completed_nodes: 9 - skipped.length,
       skipped_nodes: skipped.length,
     });
+  });
+
+  it("what reads a clock in a zone by its name is recorded, since machines may disagree about zones", async () => {
+    const zoned = (zone: string) =>
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          {
+            id: "if-0",
+            type: "condition",
+            config: { cases: [{ id: "late", when: `timestamp(nodes["in-0"]).getHours("${zone}") == 3` }] },
+          },
+          { id: "late", type: "template", config: { template: "late" } },
+          { id: "out-0", type: "output" },
+        ],
+        ["in-0>if-0", "if-0:case:late>late", "late>out-0"],
+      );
+    const evaluated = async (zone: string) => {
+      const run = await bench.run(zoned(zone), { "in-0": "2024-03-31T01:00:00Z" });
+      expect(run.outputs).toEqual({ "out-0": "late" });
+      const [{ history }] = (await withTemporal(service().temporalAddress, (client) =>
+        historiesOf(client, run.run_id),
+      )) as [WorkflowHistory];
+      const local = history.events?.flatMap(({ markerRecordedEventAttributes: each }) =>
+        each?.markerName === "core_local_activity"
+          ? [Buffer.from(each.details?.["data"]?.payloads?.[0]?.data ?? "").toString()]
+          : [],
+      );
+      return local?.filter((data) => data.includes('"evaluate"')).length;
+    };
+    expect(await evaluated("Europe/Berlin")).toBe(1);
+    expect(await evaluated("+02:00")).toBe(0);
   });
 
   it("a join waits for every live branch, and only for those", async () => {

@@ -68,7 +68,7 @@ describe("cancel", () => {
     const { status, body } = await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "not needed" });
     expect(status, JSON.stringify(body)).toBe(202);
     const run = await bench.until(run_id);
-    // Long before anything of it would end by itself.
+    // Long before any of it would end uncancelled.
     expect(Date.now() - asked).toBeLessThan(30_000);
     expect(run).toMatchObject({ state: "CANCELLED", state_reason: "not needed" });
     expect(nodesOf(run)["after"]).toBeUndefined();

@@ -63,7 +63,7 @@ describe("failures", () => {
         ? [Date.parse(data["next_attempt_at"]) - Date.parse(at)]
         : [],
     );
-    // Each is told at its attempt's beginning or end, so no shorter than this.
+    // Each is reported at its attempt's beginning or end, so no shorter than this.
     expect(waits).toHaveLength(3);
     for (const [at, atLeast] of [300, 2500, 2500].entries()) expect(waits[at]).toBeGreaterThanOrEqual(atLeast);
 

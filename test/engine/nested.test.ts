@@ -162,6 +162,51 @@ describe("map", () => {
     expect(run.outputs["out-0"]).toEqual(list.map(({ n }) => String(n)));
   });
 
+  it.each([
+    ["an item fails", { guard: "item != 3", timeout_ms: undefined, code: "guard_failed" }],
+    ["its time is up", { guard: "true", timeout_ms: 1500, code: "node_timeout" }],
+  ])("in slices starts no item more once %s", async (_when, { guard, timeout_ms, code }) => {
+    const inner = nested(
+      [
+        { id: "guard-0", type: "guard", config: { check: guard, message: "no" } },
+        { id: "post-0", type: "http", config: { method: "POST", url: `${target.url}/item-${code}` } },
+        { id: "o", type: "output" },
+      ],
+      ["guard-0>post-0", "post-0>o"],
+    );
+    const mark = (id: string) => ({
+      id,
+      type: "http",
+      config: { method: "POST", url: `${target.url}/${id}-${code}` },
+    });
+    const run = await bench.run(
+      flow(
+        [
+          { id: "code-0", type: "code", config: { source: "function main() { return [...Array(700).keys()]; }" } },
+          {
+            id: "map-0",
+            type: "map",
+            on_error: "branch",
+            ...(timeout_ms === undefined ? {} : { timeout_ms }),
+            config: { items: "nodes['code-0']", flow: inner, max_concurrency: 1 },
+          },
+          mark("begin"),
+          { id: "delay-0", type: "delay", config: { seconds: 2 } },
+          mark("end"),
+          { ...out, config: { value: "{{map-0.error.code}}" } },
+        ],
+        ["code-0>map-0", "map-0:error>begin", "begin>delay-0", "delay-0>end", "end>out-0", "map-0>out-0"],
+      ),
+    );
+    expect(run.outputs).toEqual({ "out-0": code });
+    const paths = target.requests.map(({ path }) => path);
+    const [from, to] = [paths.indexOf(`/begin-${code}`), paths.indexOf(`/end-${code}`)];
+    expect(from).toBeGreaterThan(-1);
+    // What was on its way when the slices were cancelled may still come: of each, one.
+    const late = paths.slice(from, to).filter((path) => path === `/item-${code}`);
+    expect(late.length).toBeLessThanOrEqual(3);
+  });
+
   it("refuses what is no list, and more iterations than a run may have", async () => {
     const inner = nested([{ id: "o", type: "output", config: { value: "x" } }], []);
     expect(await bench.run(mapOf('"text"', inner))).toMatchObject({

@@ -61,7 +61,7 @@ describe("a pause inside a sub-flow", () => {
     expect((await resume(own as Run)).status).toBe(409);
   });
 
-  it("is told apart in a map of sub-flows, in the order of the items", async () => {
+  it("is distinct in a map of sub-flows, in the order of the items", async () => {
     const child = await bench.deploy(asking());
     const inner = nested([calling(child), { ...answer, id: "o" }], ["flow-0>o"]);
     const map = {

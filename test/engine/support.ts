@@ -36,6 +36,7 @@ export interface NodeRun {
   readonly started_at: string | null;
   readonly finished_at: string | null;
   readonly next_attempt_at: string | null;
+  readonly reused: boolean;
 }
 
 export interface Run {

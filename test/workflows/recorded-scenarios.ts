@@ -121,7 +121,7 @@ export function engineScenarios(target: string): Scenario[] {
       inputs: { "in-0": "x".repeat(1200) },
     },
     {
-      // Recorded before ends were told while others take their time.
+      // Recorded before ends were written while other nodes are in flight.
       name: "told-late",
       definition: flow(
         [
@@ -136,7 +136,7 @@ export function engineScenarios(target: string): Scenario[] {
       ),
     },
     {
-      // Recorded before a run was told of its parent's cancellation by itself.
+      // Recorded before a run got its own signal of its parent's cancellation.
       name: "cancelled-child",
       async definition(bench) {
         const nodes = [

@@ -10,7 +10,7 @@ const MAX_WORK_IN_ALL = 10_000_000;
 export const MAX_INLINE_ITEMS = 1000;
 const FEW_ITEMS = 50;
 
-/** What one workflow of a run may still do: iterations of the run, and work in the workflow itself. */
+/** The remaining budget of one workflow of a run: iterations of the run, and work in the workflow. */
 export class Budgets {
   readonly #maxIterations: number;
   #iterations: number;

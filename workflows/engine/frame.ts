@@ -1,6 +1,10 @@
 import type { Json, StoredValue } from "../../src/domain/json.ts";
+import { parseRedactPaths } from "../../src/domain/flow/redact.ts";
+import type { RedactPath } from "../../src/domain/flow/redact.ts";
+import { maskQuoted } from "../../src/domain/flow/redacted-texts.ts";
 import { Walk } from "../../src/domain/flow/plan/planner.ts";
-import type { Plan, PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
+import type { Plan, PlanNode } from "../../src/domain/flow/plan/types.ts";
+import type { Scope } from "../../src/domain/flow/scope.ts";
 import type { CheckpointNode } from "../../src/domain/runs/run.ts";
 import type { NodeAddress, StoredScope } from "../../src/domain/runs/run-report.ts";
 import type { RunContext } from "./context.ts";
@@ -68,9 +72,16 @@ export function address(frame: Frame, node: PlanNode): NodeAddress {
   return { plan_path: frame.planPrefix + node.id, path: frame.prefix + node.id };
 }
 
+/** The run that this one resumes, where that has not got to the end of the node, or of the one around it. */
+export function earlierRunOf(frame: Frame, node: PlanNode): string | undefined {
+  const { resumes } = frame.ctx.input;
+  const [top = ""] = address(frame, node).path.split(/[[/]/, 1);
+  return resumes?.nodes.includes(top) === true ? resumes.run_id : undefined;
+}
+
 const inputReaders = new WeakMap<PlanNode, boolean>();
 
-/** Whether any expression of the node can read the run's inputs: told from its text, in doubt yes. */
+/** Whether any expression of the node can read the run's inputs. Its text decides; in doubt yes. */
 function readsInputs(node: PlanNode): boolean {
   let known = inputReaders.get(node);
   if (known === undefined) {
@@ -127,6 +138,32 @@ function innermost(frame: Frame): Iteration {
     seen = { ...iteration, ...seen };
   }
   return seen ?? {};
+}
+
+const redactPaths = new WeakMap<Plan, readonly RedactPath[]>();
+
+/** A message without what the flow redacts, as far as the values are at hand here. */
+export function withoutRedacted(frame: Frame, message: string): string {
+  let top = frame;
+  while (top.outer) top = top.outer;
+  const sources = top.plan.settings.redact;
+  if (!sources || sources.length === 0) return message;
+  let paths = redactPaths.get(top.plan);
+  if (!paths) {
+    const parsed = parseRedactPaths(sources);
+    paths = parsed.ok ? parsed.paths : [];
+    redactPaths.set(top.plan, paths);
+  }
+  const nodes: Record<string, Json> = {};
+  for (let at: Frame | null = frame; at; at = at.outer)
+    for (const [id, { value }] of at.values) if (!Object.hasOwn(nodes, id) && "v" in value) nodes[id] = value.v;
+  return maskQuoted(message, paths, { nodes, inputs: atHand(frame.ctx.input.inputs) });
+}
+
+function atHand(values: Readonly<Record<string, StoredValue>>): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([id, value]): Array<[string, Json]> => ("v" in value ? [[id, value.v]] : [])),
+  );
 }
 
 /** The scope with every value at hand, or null when some are in the blob store. */

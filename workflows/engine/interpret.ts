@@ -5,14 +5,14 @@ import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
 import type { NodeReport } from "../../src/domain/runs/run-report.ts";
 import { errorValue, NodeFailed, toRunError } from "./failure.ts";
-import { address, inlineScope, storedScope } from "./frame.ts";
+import { address, inlineScope, storedScope, withoutRedacted } from "./frame.ts";
 import type { Frame, Settled } from "./frame.ts";
-import { EXECUTORS } from "./nodes/index.ts";
+import { executeNode } from "./nodes/index.ts";
 import { withinTimeLimit } from "./node-time-limit.ts";
-import { evaluate, evaluateHere, passedOn, passesOn } from "./values.ts";
+import { evaluate, evaluateHere, passThroughValue, isPassThrough } from "./values.ts";
 import type { Evaluated } from "./values.ts";
 
-/** A node that takes its time, and when it was begun. */
+/** An in-flight node, and when it started. */
 interface Timed {
   readonly node: PlanNode;
   readonly startedAt: string;
@@ -102,6 +102,7 @@ function begin(frame: Frame, node: PlanNode, startedAt: string): Settled | undef
   if (reused) {
     note(frame, node, {
       ...NOT_STARTED,
+      reused: true,
       state: reused.state,
       ...(reused.state === "SKIPPED" ? {} : { value: reused.value }),
     });
@@ -121,7 +122,7 @@ function begin(frame: Frame, node: PlanNode, startedAt: string): Settled | undef
 
 /** An inline node in one go; undefined when it needs what is not at hand, is too much work, or its value is too long to carry. */
 function inline(frame: Frame, node: PlanNode): Evaluated | "skip" | undefined {
-  const needsScope = node.skip_if !== undefined || !passesOn(node);
+  const needsScope = node.skip_if !== undefined || !isPassThrough(node);
   const scope = needsScope ? inlineScope(storedScope(frame, node), frame.ctx.input.run_id) : undefined;
   if (scope === null) return undefined;
   if (scope && node.skip_if !== undefined) {
@@ -129,8 +130,8 @@ function inline(frame: Frame, node: PlanNode): Evaluated | "skip" | undefined {
     if (!skip) return undefined;
     if (skip.output === true) return "skip";
   }
-  if (!scope || passesOn(node)) {
-    const value = passedOn(frame, node);
+  if (!scope || isPassThrough(node)) {
+    const value = passThroughValue(frame, node);
     return value && { value };
   }
   const result = evaluateHere(frame, node, "node", scope);
@@ -150,7 +151,7 @@ async function execute(frame: Frame, node: PlanNode, startedAt: string): Promise
       if ("v" in value && value.v === true) return skipped(frame, node);
     }
     const result = await withinTimeLimit(node, () =>
-      EXECUTORS[node.type](frame, node, {
+      executeNode(frame, node, {
         runFrame,
         onAttempt(attempt) {
           seen.attempts = attempt;
@@ -175,7 +176,7 @@ async function execute(frame: Frame, node: PlanNode, startedAt: string): Promise
   }
 }
 
-/** What has become of a node so far. */
+/** The progress of a node. */
 interface Seen {
   readonly startedAt: string | null;
   attempts: number;
@@ -202,7 +203,7 @@ function failed(frame: Frame, node: PlanNode, seen: Seen, thrown: unknown): Sett
   const known = toRunError(thrown, { node_id: node.id, path }, attempt);
   if (!known && isCancellation(thrown)) throw thrown;
   // A fault of ours must end the run with a word, not hang it in a workflow task that is retried for ever.
-  const error: RunError = known?.error ?? {
+  const error: RunError = (known && { ...known.error, message: withoutRedacted(frame, known.error.message) }) ?? {
     code: "internal_error",
     message: `The node could not be executed: ${thrown instanceof Error ? thrown.name : "unknown error"}.`,
     node_id: node.id,
@@ -236,7 +237,7 @@ function failed(frame: Frame, node: PlanNode, seen: Seen, thrown: unknown): Sett
 function note(
   frame: Frame,
   node: PlanNode,
-  { startedAt, announced, ...what }: Seen & Pick<NodeReport, "state" | "value" | "error">,
+  { startedAt, announced, ...what }: Seen & Pick<NodeReport, "state" | "value" | "error" | "reused">,
 ): void {
   const running = what.state === "RUNNING" || what.state === "PAUSED";
   frame.ctx.record.note({

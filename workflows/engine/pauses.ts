@@ -1,6 +1,6 @@
 import { CancellationScope, sleep } from "@temporalio/workflow";
 import type { PauseOpening, PauseResolution } from "../../src/domain/runs/run.ts";
-import { whenAtRest } from "./at-rest.ts";
+import { whenStepEnds } from "./step-end.ts";
 import type { Cancellation } from "./cancellation.ts";
 import type { Clock } from "./clock.ts";
 import type { RunRecord } from "./record.ts";
@@ -89,8 +89,8 @@ export class Pauses {
   async #watch(): Promise<void> {
     const { cancellation, record, notifyParent, writesState } = this.#deps;
     for (;;) {
-      // At rest: pauses that open together are written together, so that who sees the run paused sees all of them.
-      await whenAtRest(
+      // When idle: pauses that open together are written together, so that a reader of a paused run sees all of them.
+      await whenStepEnds(
         () => !this.#closed && !cancellation.stopped && (this.#openings.length > 0 || this.#isNews(this.#idle)),
       );
       const idle = this.#idle;
@@ -111,7 +111,7 @@ export class Pauses {
       }
       // An answer has written it already; what else ends a pause has not: a time limit, or the end of a sub-flow's run.
       if (!idle) await this.writeResumed();
-      // The parent learns of the end by itself.
+      // The child's result reports the end to its parent.
       if (this.#closed) return;
       if (notifyParent && (idle ? this.#reportedAt !== changes : this.#reportedAt !== undefined)) {
         this.#reportedAt = idle ? changes : undefined;
@@ -128,7 +128,7 @@ export class Pauses {
 
   /** A count that grows with everything that begins and with every pause that ends. */
   get #changes(): number {
-    return this.#deps.work.begun + this.#ended;
+    return this.#deps.work.changes + this.#ended;
   }
 
   #isNews(idle: boolean): boolean {

@@ -3,7 +3,7 @@ import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 import type { RunState, Progress } from "../../src/domain/runs/run.ts";
 import type { NodeReport, RunIdentity, RunReport } from "../../src/domain/runs/run-report.ts";
 import { local, record } from "../activities.ts";
-import { whenAtRest } from "./at-rest.ts";
+import { whenStepEnds } from "./step-end.ts";
 import type { Cancellation } from "./cancellation.ts";
 import type { Work } from "./work.ts";
 
@@ -45,7 +45,7 @@ export class RunRecord {
     return { ...this.#progress };
   }
 
-  /** How many nodes have settled, those of iterations included. */
+  /** How many nodes have settled, iterations included. */
   get settled(): number {
     return this.#settled;
   }
@@ -125,7 +125,7 @@ export class RunRecord {
 
   /** Writes what has been gathered, as a part of what a node does. */
   flush(): Promise<unknown> {
-    return this.#work.whileBrieflyBusy(() => this.write());
+    return this.#work.whileLocalActivityRuns(() => this.write());
   }
 
   /** Writes what has been gathered, and `more`, into the run's record; resolves with the state the run is in then. */
@@ -165,8 +165,8 @@ export class RunRecord {
 
   async #flushWhileWaiting(): Promise<void> {
     for (;;) {
-      // What is brief may take the reports along. It also makes replay agree, in which brief work ends at once.
-      await whenAtRest(() => this.#reports.length > 0 && this.#work.brief === 0 && !this.#stopped);
+      // The write after a local activity may take the reports along. Replay agrees, where local activities end at once.
+      await whenStepEnds(() => this.#reports.length > 0 && this.#work.localActivities === 0 && !this.#stopped);
       await this.#later(FLUSH_AFTER_MS);
       if (this.#stopped) return;
       if (this.#reports.length > 0) await this.write();

@@ -1,9 +1,11 @@
 import { INLINE_VALUE_BYTES, jsonLength, memberOf } from "../../src/domain/json.ts";
-import type { Json, StoredValue } from "../../src/domain/json.ts";
+import type { StoredValue } from "../../src/domain/json.ts";
 import { evaluatePart } from "../../src/domain/flow/expressions/evaluate.ts";
+import { isForWorkflow } from "../../src/domain/flow/expressions/rules.ts";
 import { sourcesOf } from "../../src/domain/flow/expressions/sources.ts";
 import { workOf } from "../../src/domain/flow/expressions/work.ts";
-import type { NodeResult, PlanNode, Scope } from "../../src/domain/flow/plan/types.ts";
+import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
+import type { NodeResult, Scope } from "../../src/domain/flow/scope.ts";
 import type { NodePart } from "../../src/domain/runs/run-report.ts";
 import { local } from "../activities.ts";
 import { address, inlineScope, storedScope } from "./frame.ts";
@@ -32,17 +34,20 @@ export function outputsSoFar(frame: Frame): Record<string, StoredValue> {
 }
 
 /**
- * Evaluates a part of a node's configuration in the workflow itself; undefined when that may be more work than a workflow
- * does. A step of a workflow that takes seconds is taken for dead, and repeated, by Temporal, and the SDK ends its process.
+ * Evaluates a part of a node's configuration in the workflow itself; undefined when machines may disagree about it, or when
+ * that may be more work than a workflow does. A step of a workflow that takes seconds is taken for dead, and repeated, by
+ * Temporal, and the SDK ends its process.
  */
 export function evaluateHere(frame: Frame, node: PlanNode, part: NodePart, scope: Scope): NodeResult | undefined {
-  const work = workOf(sourcesOf(node, part), charsOf(scope));
+  const sources = sourcesOf(node, part);
+  if (!isForWorkflow(sources, frame.plan.rules)) return undefined;
+  const work = workOf(sources, charsOf(scope));
   return frame.ctx.budgets.takesWork(work) ? evaluatePart(node, part, scope) : undefined;
 }
 
 const lengths = new WeakMap<object, number>();
 
-/** Characters of JSON in a scope; those of a long value, which many nodes may read, are counted once. */
+/** Characters of JSON in a scope. A long value, which many nodes may read, counts once. */
 function charsOf({ nodes, inputs, run, item, last }: Scope): number {
   let chars = 0;
   for (const value of [...Object.values(nodes), ...Object.values(inputs), run.metadata, item, last]) {
@@ -65,7 +70,7 @@ export async function evaluate(frame: Frame, node: PlanNode, part: NodePart): Pr
     if (result) return fit(frame, result);
   }
   const { identity, work } = frame.ctx;
-  return work.whileBrieflyBusyInSlot(() =>
+  return work.whileLocalActivityRunsInSlot(() =>
     local.evaluate({ ...address(frame, node), run: identity, part, scope: stored }),
   );
 }
@@ -76,20 +81,18 @@ async function fit(frame: Frame, result: NodeResult): Promise<Evaluated> {
   if (jsonLength(result.output) <= INLINE_VALUE_BYTES) return { value: { v: result.output }, ...handles };
   const { org_id } = frame.ctx.input;
   return {
-    value: await frame.ctx.work.whileBrieflyBusy(() => local.storeValue({ org_id, value: { v: result.output } })),
+    value: await frame.ctx.work.whileLocalActivityRuns(() => local.storeValue({ org_id, value: { v: result.output } })),
     ...handles,
   };
 }
 
-/** Kinds that hand on a value as it is, be it by reference. */
-export function passesOn(node: PlanNode): boolean {
-  return (
-    node.type === "input" || node.type === "string" || (node.type === "output" && node.config["value"] === undefined)
-  );
+/** Whether the node's value is an input or another node's value, unchanged. */
+export function isPassThrough(node: PlanNode): boolean {
+  return node.type === "input" || node.type === "string" || (node.type === "output" && node.config.value === undefined);
 }
 
-/** The value that such a node hands on; undefined where only a member of it is, and it is not at hand: see `passOn`. */
-export function passedOn(frame: Frame, node: PlanNode): StoredValue | undefined {
+/** The value of a pass-through node; undefined where it is a member of a value in the blob store: see `loadPassThroughValue`. */
+export function passThroughValue(frame: Frame, node: PlanNode): StoredValue | undefined {
   if (node.type === "output") {
     const { value, member } = sourceOf(frame, node);
     if (member === undefined) return value;
@@ -98,25 +101,25 @@ export function passedOn(frame: Frame, node: PlanNode): StoredValue | undefined 
   const { inputs } = frame.ctx.input;
   return (
     (Object.hasOwn(inputs, node.id) ? inputs[node.id] : undefined) ?? {
-      v: (node.config["default"] as Json | undefined) ?? null,
+      v: ("default" in node.config ? node.config.default : undefined) ?? null,
     }
   );
 }
 
-/** As `passedOn`, wherever the value is. */
-export async function passOn(frame: Frame, node: PlanNode): Promise<StoredValue> {
-  const here = passedOn(frame, node);
+/** The value of a pass-through node, also where it has to be loaded. */
+export async function loadPassThroughValue(frame: Frame, node: PlanNode): Promise<StoredValue> {
+  const here = passThroughValue(frame, node);
   if (here !== undefined) return here;
   const { value, member = "" } = sourceOf(frame, node);
   const { org_id } = frame.ctx.input;
-  return frame.ctx.work.whileBrieflyBusy(() => local.takeMember({ org_id, value, member }));
+  return frame.ctx.work.whileLocalActivityRuns(() => local.takeMember({ org_id, value, member }));
 }
 
-/** The value an output hands on: that of its first live source, or the member of it that is shown. */
+/** The source of an output: its first live source, and the member of it that the output shows. */
 function sourceOf(frame: Frame, node: PlanNode): { readonly value: StoredValue; readonly member?: string | undefined } {
   const source = frame.walk.liveSources(node.id)[0];
   const settled = source === undefined ? undefined : frame.values.get(source);
   if (source === undefined || settled === undefined) return { value: { v: null } };
-  // What takes the place of a failed node's value is handed on as it is.
+  // The value that replaces a failed node's has no members to choose from.
   return { value: settled.value, member: settled.state === "COMPLETED" ? node.shown?.[source] : undefined };
 }

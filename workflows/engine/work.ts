@@ -8,12 +8,12 @@ const MAX_ACTIVITIES = 200;
  * for is either counted here, or a person.
  */
 export class Work {
-  /** Paths of the nodes that have begun and not settled. */
+  /** Paths of the nodes that have started and not settled. */
   readonly running = new Set<string>();
   readonly #clock: Clock;
   #pending = 0;
-  #brief = 0;
-  #begun = 0;
+  #localActivities = 0;
+  #changes = 0;
   #slots = MAX_ACTIVITIES;
   readonly #waitingForSlot: Array<() => void> = [];
   /** The child workflows under way; false for one in which people are waited for and nothing else. */
@@ -23,19 +23,19 @@ export class Work {
     this.#clock = clock;
   }
 
-  /** How much is under way that ends without a person. */
+  /** How much work is under way that ends without a person. */
   get pending(): number {
     return this.#pending;
   }
 
-  /** How much of it is brief: evaluations and writes, which end within moments. */
-  get brief(): number {
-    return this.#brief;
+  /** How many local activities are under way: evaluations and writes, which end within moments. */
+  get localActivities(): number {
+    return this.#localActivities;
   }
 
-  /** How often something has begun or changed; the same number means that nothing has happened in between. */
-  get begun(): number {
-    return this.#begun;
+  /** How often work has started or a child has changed; the same number means that nothing has happened in between. */
+  get changes(): number {
+    return this.#changes;
   }
 
   /** Whether a child workflow waits for people and for nothing else. */
@@ -43,26 +43,26 @@ export class Work {
     return [...this.#children.values()].includes(false);
   }
 
-  /** Runs something that takes its time. */
+  /** Runs work that may take long. */
   whileBusy<T>(work: () => Promise<T>): Promise<T> {
     this.#clock.start();
     return this.#counted(work);
   }
 
-  /** Runs an activity that takes its time, when one of the workflow's slots is free. */
+  /** Runs a regular activity when one of the workflow's slots is free. */
   whileActivityRuns<T>(activity: () => Promise<T>): Promise<T> {
     this.#clock.start();
     return this.#counted(activity, { inSlot: true });
   }
 
   /** Runs a local activity: it ends soon, so it neither starts the run's clock nor is worth a record of its own. */
-  whileBrieflyBusy<T>(work: () => Promise<T>): Promise<T> {
-    return this.#counted(work, { brief: true });
+  whileLocalActivityRuns<T>(work: () => Promise<T>): Promise<T> {
+    return this.#counted(work, { local: true });
   }
 
   /** The same, when one of the workflow's slots is free. */
-  whileBrieflyBusyInSlot<T>(work: () => Promise<T>): Promise<T> {
-    return this.#counted(work, { brief: true, inSlot: true });
+  whileLocalActivityRunsInSlot<T>(work: () => Promise<T>): Promise<T> {
+    return this.#counted(work, { local: true, inSlot: true });
   }
 
   /** Runs a child workflow; it counts as pending except while it has said that it only waits for people. */
@@ -74,7 +74,7 @@ export class Work {
       return await child();
     } finally {
       // Also where it was idle to the last: its pause has ended, and somebody may have written that the run goes on.
-      this.#begun += 1;
+      this.#changes += 1;
       if (this.#children.get(workflowId)) this.#change(-1);
       this.#children.delete(workflowId);
     }
@@ -84,14 +84,14 @@ export class Work {
   childIdle(workflowId: string, idle: boolean): void {
     const counted = this.#children.get(workflowId);
     if (counted === undefined) return;
-    this.#begun += 1;
+    this.#changes += 1;
     if (counted !== idle) return;
     this.#children.set(workflowId, !idle);
     this.#change(idle ? -1 : 1);
   }
 
-  async #counted<T>(work: () => Promise<T>, { brief = false, inSlot = false } = {}): Promise<T> {
-    if (brief) this.#brief += 1;
+  async #counted<T>(work: () => Promise<T>, { local = false, inSlot = false } = {}): Promise<T> {
+    if (local) this.#localActivities += 1;
     this.#change(1);
     try {
       if (inSlot && this.#slots === 0) await new Promise<void>((resolve) => this.#waitingForSlot.push(resolve));
@@ -100,7 +100,7 @@ export class Work {
     } finally {
       if (inSlot) this.#freeSlot();
       this.#change(-1);
-      if (brief) this.#brief -= 1;
+      if (local) this.#localActivities -= 1;
     }
   }
 
@@ -112,6 +112,6 @@ export class Work {
 
   #change(by: 1 | -1): void {
     this.#pending += by;
-    if (by > 0) this.#begun += 1;
+    if (by > 0) this.#changes += 1;
   }
 }

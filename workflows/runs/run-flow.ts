@@ -1,5 +1,5 @@
 import { CancellationScope, isCancellation, setHandler, workflowInfo } from "@temporalio/workflow";
-import { jsonLength } from "../../src/domain/json.ts";
+import { RECORDED_CHARS, jsonLength } from "../../src/domain/json.ts";
 import type { Plan } from "../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../src/domain/json.ts";
 import { isTerminal } from "../../src/domain/runs/run.ts";
@@ -50,7 +50,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
       const walk = runFrame(frame);
       if (walk) await walk;
     }
-    // Stopped between two nodes, none of which was there to notice.
+    // Stopped between two nodes: no node was running to notice.
     if (frame?.walk.done || !cancellation.stopped) end = { state: "COMPLETED", reason: null, error: null };
     else end = cancellation.timedOut ? timedOut(input) : cancelled(ctx);
   } catch (error) {
@@ -74,7 +74,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
     state_reason: reason,
     outputs,
     error,
-    ...(state === "COMPLETED" || !frame ? {} : { checkpoint: checkpointOf(frame) }),
+    ...(frame ? checkpointAt(state, frame) : {}),
   };
   if (cancellation.stopped) {
     // Temporal refuses the step that ends a run beside which a cancellation, or the end of a node, has come in. It is repeated
@@ -124,6 +124,21 @@ function timedOut(input: RunWorkflowInput): { state: "FAILED"; reason: string; e
     reason: "run_timeout",
     error: { code: "run_timeout", message, node_id: null, path: null, attempt: 1, retryable: false },
   };
+}
+
+/** What is kept of the nodes for a run that resumes this one. Of one that has completed the record tells nearly all. */
+function checkpointAt(state: TerminalState, frame: Frame): { checkpoint?: Record<string, CheckpointNode> } {
+  const checkpoint = checkpointOf(frame);
+  if (state !== "COMPLETED") return { checkpoint };
+  const masked = (frame.plan.settings.redact ?? []).length > 0;
+  const untold = Object.entries(checkpoint).filter(([, node]) => masked || !isRecorded(node));
+  return untold.length === 0 ? {} : { checkpoint: Object.fromEntries(untold) };
+}
+
+/** Whether the record of a node tells all that the nodes after it need. */
+function isRecorded({ value, handles, state }: CheckpointNode): boolean {
+  const isPlain = state === "COMPLETED" && handles.length === 1 && handles[0] === "out";
+  return isPlain && "v" in value && JSON.stringify(value.v).length <= RECORDED_CHARS;
 }
 
 /** What a run that resumes from here can take over. */

@@ -5,6 +5,7 @@ import {
   isCancellation,
   setHandler,
 } from "@temporalio/workflow";
+import { ofKind } from "../../src/domain/flow/plan/by-kind.ts";
 import type { Plan, PlanNode } from "../../src/domain/flow/plan/types.ts";
 import { local } from "../activities.ts";
 import { closeRunContext, createRunContext } from "../engine/context.ts";
@@ -50,9 +51,13 @@ export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
         return { value: state.last, index: state.index, finished: state.finished };
       }
       const { items } = await local.splitItems({ org_id, items: work.items, from: work.from, to: work.to });
-      return { value: await mapItems(frame, node, items, work.from, interpreter), index: work.to, finished: true };
+      return {
+        value: await mapItems(frame, ofKind(node, "map"), items, work.from, interpreter),
+        index: work.to,
+        finished: true,
+      };
     });
-    // Stopped between two iterations, none of which was there to notice.
+    // Stopped between two iterations: none was running to notice.
     if (ctx.cancellation.stopped) throw new CancelledFailure("the run was cancelled");
     return { ...outcome, iterations: ctx.budgets.iterations - slice.iterations_before };
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
 import type { AgentPart } from "../../../src/domain/models/agent.ts";
+import { keepOutput } from "../../../src/services/models/earlier-answers.ts";
 import type { NodeExecution, NodeOutcome } from "../executor.ts";
 import { createToolCall } from "./call-tool.ts";
 import type { ToolCallDeps } from "./call-tool.ts";
@@ -12,5 +13,10 @@ export type AgentExecutor = (execution: NodeExecution<LlmConfig>, part: AgentPar
 export function createAgentExecutor(deps: AgentStepDeps & ToolCallDeps): AgentExecutor {
   const step = createAgentStep(deps);
   const callTool = createToolCall(deps);
-  return (execution, part) => (part.kind === "step" ? step(execution, part) : callTool(execution, part.call));
+  return async (execution, part) => {
+    if (part.kind === "step") return step(execution, part);
+    const outcome = await callTool(execution, part.call);
+    await keepOutput(deps, execution, outcome.output);
+    return outcome;
+  };
 }

@@ -4,6 +4,7 @@ import type { Citation } from "../../../src/domain/knowledge/citations.ts";
 import { CITE_SOURCES, numberedFrom } from "../../../src/domain/knowledge/sources.ts";
 import type { FoundSources } from "../../../src/domain/knowledge/sources.ts";
 import type { ToolAnswer } from "../../../src/domain/models/agent.ts";
+import { forModel } from "../../../src/domain/providers/mcp/for-model.ts";
 import type { ChatMessage } from "../../../src/domain/models/chat.ts";
 import { loadValue } from "../../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
@@ -14,7 +15,7 @@ import type { NodeExecution } from "../executor.ts";
 import { fixedInputs } from "./call-tool.ts";
 import type { Conversation, OpenCall } from "./conversation.ts";
 
-/** Longest output of a tool that a model is given (characters of JSON); instead of a longer one it is told so. */
+/** Longest output of a tool that a model gets (characters of JSON). A longer one is replaced by a note. */
 const MAX_OUTPUT_CHARS = 256 * 1024;
 
 interface Answers {
@@ -24,7 +25,7 @@ interface Answers {
   readonly sources: readonly Citation[];
 }
 
-/** What came of the calls: for the model, and for the node's value. */
+/** The results of the calls: for the model, and for the node's value. */
 export async function readAnswers(
   deps: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
   execution: NodeExecution<LlmConfig>,
@@ -38,12 +39,13 @@ export async function readAnswers(
     const { call_id, name, path } = call;
     const answer = answers[at];
     if (answer === undefined) throw new Error(`the call ${path} has no answer`);
-    const tooLong = "ref" in answer.output && answer.output.ref.size > MAX_OUTPUT_CHARS ? answer.output.ref.size : null;
-    const output =
-      tooLong === null
-        ? await readOutput(deps, execution, call, answer)
-        : failure("tool_output_too_long", `The tool's output has ${tooLong} bytes. Ask for less at once.`);
-    const failed = answer.failed || tooLong !== null;
+    const whole = forModel(await readOutput(deps, execution, call, answer));
+    const size = "ref" in answer.output ? JSON.stringify(whole).length : 0;
+    const tooLong = size > MAX_OUTPUT_CHARS;
+    const output = tooLong
+      ? failure("tool_output_too_long", `The tool's output has ${size} characters. Ask for less at once.`)
+      : whole;
+    const failed = answer.failed || tooLong;
     messages.push({
       role: "tool",
       call_id,
@@ -56,7 +58,7 @@ export async function readAnswers(
   return { messages, made, sources };
 }
 
-/** The passages of a search have the numbers after those that the model has been given before. */
+/** Numbers the passages of a search on from the passages that the model already has. */
 function numbered({ config }: NodeExecution<LlmConfig>, { tool }: OpenCall, output: Json, sources: Citation[]): Json {
   if (tool === null || config.tools?.[tool]?.type !== "knowledge") return output;
   const { text, citations } = numberedFrom(output as unknown as FoundSources, sources.length);

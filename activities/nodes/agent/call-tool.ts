@@ -1,7 +1,7 @@
 import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
 import type { LlmTool } from "../../../src/domain/flow/nodes/llm-tools.ts";
 import { liquidInside } from "../../../src/domain/flow/nodes/spec.ts";
-import type { Scope } from "../../../src/domain/flow/plan/types.ts";
+import type { Scope } from "../../../src/domain/flow/scope.ts";
 import type { Json, JsonObject } from "../../../src/domain/json.ts";
 import { citationsOf } from "../../../src/domain/knowledge/citations.ts";
 import type { KnowledgeResult } from "../../../src/domain/knowledge/query.ts";
@@ -34,7 +34,10 @@ export function createToolCall({ db, blobs, evaluation, executeAction, query }: 
   return async ({ org_id, config, scope, idempotency_key, signal }, call) => {
     const given = (await loadValue(blobs, call.arguments)) as JsonObject;
     const tool = call.tool === null ? undefined : config.tools?.[call.tool];
-    const inputs = { tool: call.name, arguments: given };
+    const inputs =
+      call.edited_from === undefined
+        ? { tool: call.name, arguments: given }
+        : { tool: call.name, arguments: await loadValue(blobs, call.edited_from), edited: given };
     if (call.skill !== undefined) return { output: await readSkill({ db, blobs }, org_id, call.skill, given), inputs };
     switch (tool?.type) {
       case "action":

@@ -7,6 +7,8 @@ import type { PinnedSkill } from "./skills.ts";
 /** What has been said, kept between two steps: long, so the workflow carries a reference to it. */
 export interface Conversation {
   readonly messages: readonly ChatMessage[];
+  /** Where among them the node's prompt stands: with the pictures, which are not kept with it. */
+  readonly asked_at?: number;
   /** The replies of the steps so far, without their texts' history: for what they took. */
   readonly replies: readonly Pick<ModelReply, "usage">[];
   /** Calls whose answers come next. */
@@ -15,6 +17,10 @@ export interface Conversation {
   readonly made: readonly Json[];
   /** The node's prompt. */
   readonly question: string;
+  /** A digest of what the node asks. Conversations of an earlier release have none. */
+  readonly asked?: string;
+  /** Whether all steps so far were taken over from the run that this one resumes. */
+  readonly reusing?: boolean;
   /** Passages that searches have found, by the numbers under which the model has them. */
   readonly sources: readonly Citation[];
   /** The versions of the node's skills that all its steps use. */

@@ -37,7 +37,7 @@ export async function pinSkills(deps: SkillDeps, orgId: string, references: read
   );
 }
 
-/** What a model is told of its skills before it reads any. */
+/** The part of a model's instructions that lists its skills. */
 export function skillsText(skills: readonly PinnedSkill[]): string {
   const list = skills.map(({ name, description }) => `- ${name}: ${description}`).join("\n");
   return `You have these skills. Before you do what one of them is for, read it with ${LOAD}, and its files with ${READ} where it refers to them.\n${list}`;

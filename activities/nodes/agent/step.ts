@@ -1,13 +1,14 @@
 import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
 import type { Json, JsonObject, StoredValue } from "../../../src/domain/json.ts";
 import { MAX_TOOL_CALLS, ownerOf, toolPath } from "../../../src/domain/models/agent.ts";
-import type { AgentCall, AgentStep, AgentStepPart } from "../../../src/domain/models/agent.ts";
+import type { AgentCall, AgentStep, AgentStepPart, ReusedAnswer } from "../../../src/domain/models/agent.ts";
 import type { ChatMessage } from "../../../src/domain/models/chat.ts";
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import { loadValue, storeReference, storeValue } from "../../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import type { Evaluation } from "../../../src/platform/evaluation/evaluation.ts";
 import type { ModelReply } from "../../../src/services/models/call-model.ts";
+import { earlierAnswers } from "../../../src/services/models/earlier-answers.ts";
 import { findTools } from "../../../src/services/models/find-tools.ts";
 import { answerOnce } from "../../../src/services/models/step-answers.ts";
 import type { Database } from "../../../src/stores/db.ts";
@@ -15,13 +16,15 @@ import { askModel } from "../ask-model.ts";
 import type { AskDeps } from "../ask-model.ts";
 import type { NodeExecution, NodeOutcome } from "../executor.ts";
 import { outputOf, readAnswer, repairOf, requestOf } from "../llm-answer.ts";
+import { loadImages, withImages } from "../llm-images.ts";
+import type { ImagesDeps } from "../llm-images.ts";
 import { citationsIn, closeConversation, openConversation, withSystemText } from "../open-conversation.ts";
 import { readAnswers } from "./answers.ts";
 import { readCalls } from "./calls.ts";
 import type { Conversation, OpenCall } from "./conversation.ts";
 import { pinSkills, skillsText, skillTools } from "./skills.ts";
 
-export interface AgentStepDeps extends AskDeps {
+export interface AgentStepDeps extends AskDeps, Pick<ImagesDeps, "load"> {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly evaluation: Evaluation;
@@ -31,13 +34,24 @@ export interface AgentStepDeps extends AskDeps {
 type Step = (execution: NodeExecution<LlmConfig>, part: AgentStepPart) => Promise<NodeOutcome>;
 
 /** Asks the model once, and says what it wants called, or what the node's value is. */
-export function createAgentStep({ db, blobs, evaluation, models, texts, limits }: AgentStepDeps): Step {
+export function createAgentStep({ db, blobs, evaluation, models, texts, load, limits }: AgentStepDeps): Step {
   async function begin(execution: NodeExecution<LlmConfig>): Promise<Conversation> {
     const { org_id, config, path } = execution;
     const { messages, ...opened } = await openConversation({ db, evaluation }, execution, ownerOf(path));
     const skills = await pinSkills({ db, blobs }, org_id, config.skills ?? []);
-    const told = skills.length === 0 ? messages : withSystemText(messages, skillsText(skills));
-    return { ...opened, messages: told, skills, replies: [], open: [], made: [], repaired: false };
+    const instructed = skills.length === 0 ? messages : withSystemText(messages, skillsText(skills));
+    const asked_at = instructed.length - 1;
+    return {
+      ...opened,
+      messages: instructed,
+      asked_at,
+      skills,
+      replies: [],
+      open: [],
+      made: [],
+      repaired: false,
+      reusing: true,
+    };
   }
 
   return async (execution, part) => {
@@ -53,17 +67,21 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, limits }
     const { skills } = before;
 
     const tools = [...skillTools(skills), ...(await findTools(db, org_id, config.tools ?? [], limits))];
-    const shown = tools.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
-    const reply = await answerOnce({ db, blobs }, execution, (keep) =>
+    const offered = tools.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
+    // Loaded at each step: in the conversation they would be written down as often as there are steps.
+    const pictured = withImages(messages, await loadImages({ evaluation, load }, execution), before.asked_at);
+    const earlier = before.reusing === true ? part.earlier_run : undefined;
+    const place = { ...execution, asked: before.asked ?? "", earlier_run: earlier };
+    const { reply, reused } = await answerOnce({ db, blobs }, place, (keep) =>
       askModel({ models, texts }, execution, {
         path: ownerOf(path),
         step: part.step,
-        request: { ...requestOf(config, messages), tools: shown },
+        request: { ...requestOf(config, pictured, part.step), tools: offered },
         keep,
       }),
     );
     const replies = [...before.replies, { usage: reply.usage }];
-    const asked = { skills, tools: shown.map(({ name }) => name), messages };
+    const asked = { skills, tools: offered.map(({ name }) => name), messages };
     const inputs = part.step === 1 ? { inputs: asked as unknown as Json } : {};
 
     if (reply.tool_calls.length > 0) {
@@ -84,13 +102,11 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, limits }
         content: reply.text,
         tool_calls: reply.tool_calls.map((call) => ({ ...call, input: asObject(call.input) })),
       };
-      return goOn(
-        org_id,
-        reply,
-        { ...before, messages: [...messages, said], sources, replies, open, made },
-        calls,
-        inputs,
-      );
+      const paths = open.map((call) => call.path);
+      const answers =
+        reused && earlier !== undefined ? await earlierAnswers({ db, blobs }, execution, earlier, paths) : [];
+      const goingOn = { ...before, messages: [...messages, said], sources, replies, open, made, reusing: reused };
+      return goOn(org_id, reply, goingOn, withAnswers(calls, answers), { ...inputs, reused });
     }
 
     let json: Json = null;
@@ -102,8 +118,8 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, limits }
           throw new NodeFailure("model_answer_invalid", message, { retryable: true, upstream: true });
         }
         const again = [...messages, ...repairOf(reply.text, read.fault)];
-        const said = { ...before, messages: again, sources, replies, open: [], made, repaired: true };
-        return goOn(org_id, reply, said, [], inputs);
+        const said = { ...before, messages: again, sources, replies, open: [], made, repaired: true, reusing: reused };
+        return goOn(org_id, reply, said, [], { ...inputs, reused });
       }
       ({ json } = read);
     }
@@ -113,7 +129,7 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, limits }
     await closeConversation({ db }, execution, ownerOf(path), before.question, reply.text);
     const last: AgentStep = { conversation: { v: null }, calls: [], value };
     const cited = sources.length === 0 ? {} : { citations: citations as unknown as Json[] };
-    return { output: shownReply(reply), carried: { v: last as unknown as Json }, ...inputs, ...cited };
+    return { output: replyOutput(reply), carried: { v: last as unknown as Json }, reused, ...inputs, ...cited };
   };
 
   async function goOn(
@@ -121,12 +137,19 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, limits }
     reply: ModelReply,
     said: Conversation,
     calls: readonly AgentCall[],
-    inputs: Pick<NodeOutcome, "inputs">,
+    more: Pick<NodeOutcome, "inputs" | "reused">,
   ): Promise<NodeOutcome> {
     const reference: StoredValue = await storeReference(blobs, orgId, JSON.stringify(said));
     const step: AgentStep = { conversation: reference, calls };
-    return { output: shownReply(reply), carried: { v: step as unknown as Json }, ...inputs };
+    return { output: replyOutput(reply), carried: { v: step as unknown as Json }, ...more };
   }
+}
+
+function withAnswers(calls: readonly AgentCall[], answers: ReadonlyArray<ReusedAnswer | null>): AgentCall[] {
+  return calls.map((call, at) => {
+    const reused = answers[at];
+    return reused ? { ...call, reused } : call;
+  });
 }
 
 /** Both protocols send arguments that cannot be read back as an object only. */
@@ -134,7 +157,7 @@ function asObject(input: Json): Json {
   return typeof input === "object" && input !== null && !Array.isArray(input) ? input : { invalid: input };
 }
 
-function shownReply({ text, tool_calls, finish_reason, usage, model }: ModelReply): JsonObject {
+function replyOutput({ text, tool_calls, finish_reason, usage, model }: ModelReply): JsonObject {
   const calls = tool_calls.map(({ name, input }) => ({ name, arguments: input }));
   return { text, tool_calls: calls, finish_reason, usage: { ...usage }, model };
 }

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
 import { giveFeedback } from "../../services/evals/give-feedback.ts";
-import { requireRun } from "../../services/runs/require-run.ts";
-import type { ApiDeps } from "../deps.ts";
+import { requireRunFor } from "../../services/runs/require-run.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { flowParams } from "./flow-call.ts";
@@ -15,10 +15,10 @@ const feedbackBody = z
       .describe("A thumb up or down, or a number of whatever scale the caller has."),
     comment: z.string().max(4000).optional(),
   })
-  .meta({ id: "Feedback" });
+  .meta({ id: "RunFeedback" });
 
-/** `/inference/v0/feedback`: what those who got an answer think of it. */
-export function createFeedbackOperations({ db }: ApiDeps): Operation[] {
+/** `/inference/v0/feedback`: ratings by the readers of an answer. */
+export function createFeedbackOperations({ db }: ApiDeps, { flows }: ApiServices): Operation[] {
   return [
     defineOperation({
       id: "giveFeedback",
@@ -43,9 +43,10 @@ export function createFeedbackOperations({ db }: ApiDeps): Operation[] {
             .meta({ id: "FeedbackKept" }),
         },
       },
-      async handler({ params, body: { run_id, feedback, comment = null }, principal: { org_id, id }, newId }) {
+      async handler({ params, body: { run_id, feedback, comment = null }, principal, newId }) {
+        const { org_id, id } = principal;
         if (params.org_id !== org_id) throw notFound("run");
-        const run = await requireRun(db, org_id, run_id);
+        const run = await requireRunFor({ db, flows }, principal, run_id);
         if (run.project_id !== params.flow_id) throw notFound("run");
         const score_id = newId();
         await giveFeedback(db, org_id, { score_id, run_id, feedback, comment, author: id });

@@ -1,10 +1,11 @@
 import { z } from "zod";
-import { notFound } from "../../domain/errors.ts";
+import { noSuchVersion, notFound } from "../../domain/errors.ts";
 import { jsonValueSchema } from "../../domain/json-schema.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
+import type { StartedBy } from "../../services/triggers/chain.ts";
 import { userHandle } from "../http/text-fields.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
 import { versionMember } from "./run-request.ts";
@@ -41,6 +42,8 @@ export interface FlowCall {
   readonly body: z.output<typeof flowBody>;
   readonly principal: Principal;
   readonly run_id: string;
+  /** See RunRequest. */
+  readonly started_by: StartedBy | undefined;
   readonly repeated: boolean;
   /** The caller asks for no more than that the run has been accepted. */
   readonly nobodyWaits?: boolean;
@@ -55,13 +58,16 @@ export function createFlowCall(
   { flows, runService }: Pick<ApiServices, "flows" | "runService">,
 ): (call: FlowCall) => Promise<RunRow> {
   const limits = { db, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES };
-  return async ({ params, query, body, principal, run_id, repeated, nobodyWaits = false }) => {
+  return async ({ params, query, body, principal, run_id, started_by, repeated, nobodyWaits = false }) => {
     const { org_id } = principal;
+    const isPublic = principal.access === "public";
     if (params.org_id !== org_id) throw notFound("flow");
     // What is gone since, a version or a limit, does not change what has taken place.
     const known = repeated ? await db.org(org_id, (connection) => getRun(connection, run_id)) : null;
+    if (known && isPublic && !(await flows.wasPublished(known))) throw noSuchVersion();
     if (known) return known;
-    const { project, version, plan } = await flows.get(org_id, params.flow_id, query.version);
+    const find = isPublic ? flows.getPublished : flows.get;
+    const { project, version, plan } = await find(org_id, params.flow_id, query.version);
     const { project_id } = project;
     const user_id = body.user_id || null;
     const { inputs, ignored } = await requireInputs(limits, { org_id, project_id, user_id, plan }, body);
@@ -76,6 +82,7 @@ export function createFlowCall(
         ignored_inputs: ignored,
         user_id,
         run_type: "api",
+        started_by,
         ...ranBy(principal),
       },
       { repeated: false, nobodyWaits },

@@ -26,9 +26,9 @@ export interface TextPiece {
   };
 }
 
-/** How far the texts of a run were shown, and those of which no more is to come. */
-class ShownTexts {
-  readonly #shown = new Map<string, { attempt: number; step: number; length: number }>();
+/** How much of each text the client has, and which texts are complete. */
+class SentTexts {
+  readonly #sent = new Map<string, { attempt: number; step: number; length: number }>();
   readonly #ended: Set<string>;
 
   constructor(ended: readonly string[]) {
@@ -39,11 +39,11 @@ class ShownTexts {
   *take(texts: Texts, seq: number, only?: string): Generator<TextPiece, void> {
     for (const [path, { attempt, step, text }] of texts) {
       if (this.#ended.has(path) || (only !== undefined && only !== path)) continue;
-      const shown = this.#shown.get(path);
-      const isSame = shown !== undefined && shown.attempt === attempt && shown.step === step;
-      const offset = isSame ? shown.length : 0;
+      const sent = this.#sent.get(path);
+      const isSame = sent !== undefined && sent.attempt === attempt && sent.step === step;
+      const offset = isSame ? sent.length : 0;
       if (offset === text.length) continue;
-      this.#shown.set(path, { attempt, step, length: text.length });
+      this.#sent.set(path, { attempt, step, length: text.length });
       const node_id = path.slice(path.lastIndexOf("/") + 1);
       const data = { node_id, path, attempt, step, offset, text: text.slice(offset) };
       yield { type: "output.delta", seq, at: new Date().toISOString(), data };
@@ -57,9 +57,9 @@ class ShownTexts {
   /** Whether anything is new. */
   isBehind(texts: Texts): boolean {
     for (const [path, { attempt, step, text }] of texts) {
-      const shown = this.#shown.get(path);
+      const sent = this.#sent.get(path);
       if (this.#ended.has(path)) continue;
-      if (shown?.attempt !== attempt || shown.step !== step || shown.length !== text.length) return true;
+      if (sent?.attempt !== attempt || sent.step !== step || sent.length !== text.length) return true;
     }
     return false;
   }
@@ -77,7 +77,7 @@ export async function* followEvents(
   const { org_id, run_id } = run;
   let seen = after;
   const ended = withTexts && after > 0 ? await db.org(org_id, (client) => endedBefore(client, run_id, after)) : [];
-  const shown = new ShownTexts(ended);
+  const sent = new SentTexts(ended);
   const growing = withTexts ? texts.follow(run) : null;
   const watch = waiter.watch(run_id, { signal, texts: withTexts });
 
@@ -85,9 +85,9 @@ export async function* followEvents(
     const events = textOnly ? [] : await db.org(org_id, (client) => listRunEvents(client, run_id, seen, EVENT_PAGE));
     // After the events, and whole where one is an end: what was written before it is there then, though its hint may be on its way.
     const now = (await growing?.read(events.some(isEnd))) ?? new Map();
-    if (events.length > 0 || shown.isBehind(now)) return { events, texts: now };
+    if (events.length > 0 || sent.isBehind(now)) return { events, texts: now };
     if (textOnly) return null;
-    // Nothing more will come of a run that has ended, for who has seen its last event already.
+    // Nothing more will come of a closed run once the client has its last event.
     const row = await db.org(org_id, (client) => getRun(client, run_id));
     return !row || (isTerminal(row.state) && row.event_seq <= seen) ? { events, texts: now } : null;
   };
@@ -98,21 +98,21 @@ export async function* followEvents(
       if (batch === "gone") return;
       if (batch === null) yield null;
       else {
-        if (batch.events.length === 0 && !shown.isBehind(batch.texts)) return;
+        if (batch.events.length === 0 && !sent.isBehind(batch.texts)) return;
         for (const event of batch.events) {
           if (event.type === "node.finished") {
             const path = event.data["path"] as string;
-            yield* shown.take(batch.texts, seen, path);
-            shown.end(path);
+            yield* sent.take(batch.texts, seen, path);
+            sent.end(path);
           }
-          if (event.type === "run.finished") yield* shown.take(batch.texts, seen);
+          if (event.type === "run.finished") yield* sent.take(batch.texts, seen);
           yield event;
           seen = event.seq;
           if (event.type === "run.finished") return;
         }
         // A full page is followed by the next, before what is newer than both.
         if (batch.events.length === EVENT_PAGE) watch.again();
-        else yield* shown.take(batch.texts, seen);
+        else yield* sent.take(batch.texts, seen);
       }
       if (waiter.closed) return;
     }

@@ -10,14 +10,14 @@ export function metadataAddress(row: Pick<RunRow, "org_id" | "project_id" | "run
   return `/inference/v0/run/${row.org_id}/${row.project_id}/metadata?run_id=${row.run_id}`;
 }
 
-/** What a run's failure means to who waits for it: theirs (upstream), the clock's, or ours. */
+/** Whose fault a run's failure is to its caller: upstream, the time limit, or the service. */
 function failureCode(error: RunError | null): ProblemCode {
   if (error?.code === "run_timeout") return "run_timeout";
   return error?.upstream ? "upstream_failed" : "run_failed";
 }
 
 /**
- * The answer to who called a flow and waited. Throws the Problem of a run that failed or was cancelled; it carries the
+ * The answer to the waiting caller of a flow. Throws the Problem of a run that failed or was cancelled; it carries the
  * run's id, state, error and the outputs so far.
  */
 export function answerInference(row: RunRow, view: InferenceView, verbose: boolean): JsonAnswer {

@@ -11,7 +11,8 @@ import { parsePrefer } from "../http/prefer.ts";
 import { inferenceSchema, outputsSchema } from "./inference-presenter.ts";
 import { createFlowCall, flowBody, flowParams, flowQuery } from "./flow-call.ts";
 import { waitMs, waitSeconds } from "./run-request.ts";
-import { requireRun } from "../../services/runs/require-run.ts";
+import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
+import { requireRunFor } from "../../services/runs/require-run.ts";
 import { viewInference } from "./run-views.ts";
 
 const TAG = "Run Flow";
@@ -28,8 +29,8 @@ const LINKS = {
 
 /** `/inference/v0/run`: call a flow and wait for what it answers. */
 export function createInferenceOperations(deps: ApiDeps, services: ApiServices): Operation[] {
-  const { config, db } = deps;
-  const { runService } = services;
+  const { config, db, secrets } = deps;
+  const { flows, runService } = services;
   const call = createFlowCall(deps, services);
 
   return [
@@ -58,10 +59,12 @@ never stops its run. Query parameters that are not listed here are ignored.`,
       body: flowBody,
       looseBody: true,
       bodyLimit: "run",
+      wideBody: true,
       idempotent: "run",
       problems: [
         "flow_version_not_found",
         "run_cancelled",
+        "too_many_nested_runs",
         "too_many_concurrent_runs",
         "run_failed",
         "upstream_failed",
@@ -81,7 +84,7 @@ never stops its run. Query parameters that are not listed here are ignored.`,
           links: LINKS,
         },
       },
-      async handler({ params, query, headers, body, principal, newId, repeated, signal }) {
+      async handler({ params, query, headers, body, principal, newId, repeated, signal, ctx }) {
         const prefer = parsePrefer(headers.prefer);
         const row = await call({
           params,
@@ -89,6 +92,7 @@ never stops its run. Query parameters that are not listed here are ignored.`,
           body,
           principal,
           run_id: newId(),
+          started_by: callerOfRequest(secrets, principal.org_id, ctx.headers),
           repeated,
           nobodyWaits: prefer.respondAsync,
         });
@@ -123,7 +127,7 @@ never stops its run. Query parameters that are not listed here are ignored.`,
       success: { 200: { description: "The run as it stands.", schema: inferenceSchema } },
       async handler({ params, query, principal, signal }) {
         if (params.org_id !== principal.org_id) throw notFound("run");
-        let row: RunRow = await requireRun(db, principal.org_id, query.run_id);
+        let row: RunRow = await requireRunFor({ db, flows }, principal, query.run_id);
         if (row.project_id !== params.flow_id) throw notFound("run");
         if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
         return { status: 200, body: await viewInference(deps, row) };

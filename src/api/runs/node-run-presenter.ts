@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { NODE_KINDS } from "../../domain/flow/plan/types.ts";
+import { NODE_KINDS } from "../../domain/flow/kinds.ts";
 import { NODE_STATES } from "../../domain/runs/run.ts";
 import type { RunError } from "../../domain/runs/run.ts";
-import type { NodeRunRow } from "../../stores/runs/node-runs.ts";
+import type { AttemptRow, NodeRunRow } from "../../stores/runs/node-runs.ts";
 
 export const runErrorSchema = z
   .object({
@@ -12,7 +12,7 @@ export const runErrorSchema = z
     path: z
       .string()
       .nullable()
-      .describe("Where the node stands: `map-0[2]/guard-0`. Null, like `node_id`, where no node is to blame."),
+      .describe("The place of the node: `map-0[2]/guard-0`. Null, like `node_id`, where no node failed."),
     attempt: z.int(),
     retryable: z.boolean().describe("Whether the same could go well another time."),
   })
@@ -48,6 +48,16 @@ export function presentUsage(usage: Readonly<Record<string, unknown>> | null): U
   };
 }
 
+const attemptSchema = z
+  .object({
+    attempt: z.int(),
+    started_at: z.iso.datetime().nullable(),
+    ended_at: z.iso.datetime().nullable().describe("Null while it is under way."),
+    error: runErrorSchema.nullable(),
+    next_attempt_at: z.iso.datetime().nullable().describe("When the next one was to begin."),
+  })
+  .meta({ id: "NodeAttempt" });
+
 export const nodeRunSchema = z
   .object({
     node_id: z.string(),
@@ -67,12 +77,27 @@ export const nodeRunSchema = z
       .datetime()
       .nullable()
       .describe("When the next attempt begins: of a node in RETRYING that waits for it."),
+    reused: z.boolean().describe("Whether it was taken over from the run that this one resumes (`resumed_from`)."),
     usage: usageSchema,
+    attempt_log: z
+      .array(attemptSchema)
+      .describe("Each attempt, of a node that was tried more than once; of others it is empty."),
+    child_run_id: z
+      .uuid()
+      .nullable()
+      .describe("The run of the sub-flow that the node, or the call of a tool, has started."),
   })
   .meta({ id: "NodeRun" });
 export type NodeRunView = z.infer<typeof nodeRunSchema>;
 
-export function presentNodeRun(node: NodeRunRow): NodeRunView {
+/** A node's record with what other tables hold about it. */
+export interface PresentableNode {
+  readonly row: NodeRunRow;
+  readonly attempts: readonly AttemptRow[];
+  readonly child_run_id: string | null;
+}
+
+export function presentNodeRun({ row: node, attempts, child_run_id }: PresentableNode): NodeRunView {
   return {
     node_id: node.node_id,
     type: node.type,
@@ -86,6 +111,27 @@ export function presentNodeRun(node: NodeRunRow): NodeRunView {
     started_at: node.started_at,
     finished_at: node.finished_at,
     next_attempt_at: node.next_attempt_at,
+    reused: node.reused,
     usage: presentUsage(node.usage),
+    attempt_log: attemptLog(node, attempts),
+    child_run_id,
   };
+}
+
+/** Events of attempts: one when an attempt fails, one when a slow attempt starts. The node's end reports the last attempt. */
+function attemptLog(node: NodeRunRow, rows: readonly AttemptRow[]): NodeRunView["attempt_log"] {
+  const log = new Map<number, NodeRunView["attempt_log"][number]>();
+  for (const { type, at, attempt, started_at, next_attempt_at, error } of rows) {
+    const known = log.get(attempt);
+    // Events of before had no time of the end: theirs was that of the beginning.
+    const hasEnded = type === "node.finished" || (error !== null && started_at !== null);
+    log.set(attempt, {
+      attempt,
+      started_at: known?.started_at ?? (attempt === 1 ? (node.started_at ?? started_at) : (started_at ?? at)),
+      ended_at: hasEnded ? at : null,
+      error: presentRunError(error),
+      next_attempt_at,
+    });
+  }
+  return [...log.values()].toSorted((a, b) => a.attempt - b.attempt);
 }

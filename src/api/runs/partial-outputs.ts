@@ -45,9 +45,13 @@ export function partialOutputs(plan: Plan, { inputs }: Pick<RunRow, "inputs">): 
 /** The text of an input; null where it is too long to be at hand, or was not given. */
 function inputText(plan: Plan, inputs: RunRow["inputs"], id: string): string | null {
   const given = inputs[id];
-  const value =
-    given === undefined ? plan.nodes.find((node) => node.id === id)?.config["default"] : "v" in given ? given.v : null;
+  const value = given === undefined ? defaultOf(plan, id) : "v" in given ? given.v : null;
   return typeof value === "string" ? value : null;
+}
+
+function defaultOf(plan: Plan, id: string): unknown {
+  const config = plan.nodes.find((node) => node.id === id)?.config;
+  return config && "default" in config ? config.default : undefined;
 }
 
 /** A frame; `reset`: each output that it carries begins anew. */

@@ -1,15 +1,21 @@
 import { z } from "zod";
+import { ASSIGNEE_ROLES } from "../../domain/runs/assignees.ts";
 import { PAUSE_KINDS } from "../../domain/runs/run.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 
-export const pauseSchema = z
+const assigneesSchema = z
+  .object({ users: z.array(z.string()), roles: z.array(z.enum(ASSIGNEE_ROLES)) })
+  .meta({ id: "Assignees" });
+
+/** A pause as callers of a flow see it, who may be anybody: not who is asked. */
+export const flowPauseSchema = z
   .object({
     pause_id: z.uuid(),
     node_id: z.string(),
-    path: z.string().describe("Where the node stands: `approval-0`, or `map-0[3]/approval-0` inside an iteration."),
+    path: z.string().describe("The place of the node: `approval-0`, or `map-0[3]/approval-0` inside an iteration."),
     kind: z.enum(PAUSE_KINDS),
-    message: z.string().describe("What people are asked."),
-    data: z.unknown().describe("What they are shown."),
+    message: z.string().describe("The question to the assignees."),
+    data: z.unknown().describe("Data for the decision."),
     form: z.record(z.string(), z.unknown()).nullable().describe("JSON Schema 2020-12 of the data an answer carries."),
     actions: z.array(z.object({ id: z.string(), label: z.string().optional() })),
     required_approvals: z.int().describe("How many different principals must choose the same action."),
@@ -24,10 +30,29 @@ export const pauseSchema = z
     created_at: z.iso.datetime(),
     resolved_at: z.iso.datetime().nullable(),
   })
+  .meta({ id: "FlowPause" });
+type FlowPauseView = z.infer<typeof flowPauseSchema>;
+
+export const pauseSchema = flowPauseSchema
+  .extend({
+    assignees: assigneesSchema
+      .nullable()
+      .describe(
+        "Who may answer: users by id or e-mail address, and everybody with one of the roles. Null: everybody who may resume runs.",
+      ),
+  })
   .meta({ id: "Pause" });
 export type PauseView = z.infer<typeof pauseSchema>;
 
 export function presentPause(pause: PauseRow): PauseView {
+  const { assignees } = pause;
+  return {
+    ...presentFlowPause(pause),
+    assignees: assignees && { users: [...assignees.users], roles: [...assignees.roles] },
+  };
+}
+
+export function presentFlowPause(pause: PauseRow): FlowPauseView {
   return {
     pause_id: pause.pause_id,
     node_id: pause.node_id,
@@ -35,7 +60,7 @@ export function presentPause(pause: PauseRow): PauseView {
     kind: pause.kind,
     message: pause.message,
     data: pause.data,
-    form: pause.form as PauseView["form"],
+    form: pause.form as FlowPauseView["form"],
     actions: pause.actions.map(({ id, label }) => (label === undefined ? { id } : { id, label })),
     required_approvals: pause.required_approvals,
     received: pause.received.map(({ by, action, at }) => ({ by, action, at })),

@@ -68,7 +68,8 @@ export const runSchema = z
     metadata: z.record(z.string(), z.unknown()),
     tags: z.array(z.string()),
     usage: usageSchema,
-    latency_ms: z.int().nullable().describe("From its creation (or its run_at) to its end; null until then."),
+    latency_ms: z.int().nullable().describe("From its start to its end, pauses included; null until then."),
+    queued_ms: z.int().nullable().describe("From its creation (or its run_at) to its start; null until then."),
     run_at: z.iso.datetime().nullable(),
     timeout_seconds: z.int(),
     created_at: z.iso.datetime(),
@@ -86,12 +87,12 @@ export const runWithNodesSchema = runSchema
     nodes: z
       .array(nodeRunSchema)
       .optional()
-      .describe("With expand=nodes: those of the top level first, then those inside of maps and loops."),
-    nodes_truncated: z.boolean().optional().describe("Whether there are more of them than are shown."),
+      .describe("With expand=nodes: nodes of the top level first, then nodes in maps and loops."),
+    nodes_truncated: z.boolean().optional().describe("Whether the answer leaves some out."),
   })
   .meta({ id: "RunWithNodes" });
 
-/** What a run is presented from: its row without the values, which come as they are to be shown. */
+/** A run's row without its values, and the values as readers see them. */
 export interface PresentableRun {
   readonly row: Omit<RunListRow, "inputs" | "outputs">;
   readonly inputs: Readonly<Record<string, Json>>;
@@ -127,6 +128,7 @@ export function presentRun({ row, inputs, outputs, pauses, retrying }: Presentab
     tags: [...row.tags],
     usage: presentUsage(row.usage),
     latency_ms: latencyOf(row),
+    queued_ms: queuedOf(row),
     run_at: row.run_at,
     timeout_seconds: row.timeout_seconds,
     created_at: row.created_at,
@@ -158,10 +160,22 @@ export function presentProgress(row: Pick<RunListRow, keyof ProgressView>): Prog
 }
 
 /** Milliseconds from when the run was to begin to its end; null while it has none. */
-export function latencyOf(row: Pick<RunListRow, "run_at" | "created_at" | "finished_at">): number | null {
-  if (row.finished_at === null) return null;
-  const from = Math.max(Date.parse(row.created_at), row.run_at === null ? 0 : Date.parse(row.run_at));
-  return Math.max(0, Date.parse(row.finished_at) - from);
+export function latencyOf({ started_at, finished_at }: Pick<RunListRow, "started_at" | "finished_at">): number | null {
+  if (finished_at === null) return null;
+  // A run that ended before it began has taken no time.
+  return started_at === null ? 0 : Math.max(0, Date.parse(finished_at) - Date.parse(started_at));
+}
+
+/** How long a run has waited for its start, or for its end where it never began. */
+export function queuedOf({
+  run_at,
+  created_at,
+  started_at,
+  finished_at,
+}: Pick<RunListRow, "run_at" | "created_at" | "started_at" | "finished_at">): number | null {
+  const until = started_at ?? finished_at;
+  if (until === null) return null;
+  return Math.max(0, Date.parse(until) - Math.max(Date.parse(created_at), run_at === null ? 0 : Date.parse(run_at)));
 }
 
 /** The data of a server-sent event of a run. */

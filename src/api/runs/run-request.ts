@@ -4,7 +4,10 @@ import { visibleText } from "../http/text-fields.ts";
 
 export const tag = visibleText(64);
 
-export const versionMember = z.int().default(-1).describe("Version of the flow; -1 is the published one.");
+export const versionMember = z
+  .int()
+  .default(-1)
+  .describe("Version of the flow; -1 is the published one. A public key may name any version that was ever published.");
 
 /** Seconds to wait, in a query or a body; held to the configured wait. */
 export const waitSeconds = z.int().min(0).max(600);

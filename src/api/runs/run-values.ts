@@ -4,15 +4,15 @@ import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { ListedValue } from "../../stores/runs/run-lists.ts";
 
-/** How much of a long value is shown (bytes of its JSON). */
+/** How much of a shortened value stays (bytes of its JSON). */
 const PREVIEW_BYTES = 256;
-/** What one answer loads at most (bytes of JSON): the rest is shown shortened. */
+/** What one answer loads at most (bytes of JSON): the rest is shortened. */
 const FULL_BYTES = 64 * 1024 * 1024;
 const SHORT_BYTES = 4 * 1024 * 1024;
 
 type Values<T> = Readonly<Record<string, T>>;
 
-/** The values as they are; what is beyond all bounds, or gone from the blob store, is shown shortened. */
+/** Loads values. One that is too long, or gone from the blob store, is shortened. */
 export function fullValues(blobs: BlobStore, values: Values<StoredValue>): Promise<Record<string, Json>> {
   return load(blobs, values, Number.POSITIVE_INFINITY, FULL_BYTES);
 }
@@ -32,7 +32,7 @@ export function listedValues(values: Values<ListedValue>): Record<string, Json> 
   );
 }
 
-/** What stands in place of a value that is too long for where it is shown. */
+/** The stand-in for a value that is too long for the answer. */
 function truncated(size: number, preview = ""): Json {
   return { $truncated: true, size, preview };
 }
@@ -73,5 +73,5 @@ async function previewOf(blobs: BlobStore, ref: { readonly $blob: string; readon
   const chunks: Buffer[] = [];
   for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
   // The cut may go through a character: what is left of it is dropped.
-  return truncated(ref.size, new TextDecoder().decode(Buffer.concat(chunks)).replace(/\uFFFD+$/, ""));
+  return truncated(ref.size, new TextDecoder().decode(Buffer.concat(chunks)).replace(/(?<!\uFFFD)\uFFFD+$/, ""));
 }

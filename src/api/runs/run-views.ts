@@ -32,7 +32,7 @@ export async function viewRun({ db, blobs }: Stores, row: RunRow): Promise<RunVi
   return presentRun({ row, inputs, outputs, pauses, retrying: retrying.get(row.run_id) ?? null });
 }
 
-/** What those of these runs that are running retry, by run; no query where none is. */
+/** The retrying nodes of the running ones among these runs, by run. Without a running one there is no query. */
 async function retryingNodes(
   db: Database,
   orgId: string,
@@ -43,7 +43,7 @@ async function retryingNodes(
   return new Map(found.map((node) => [node.run_id, node]));
 }
 
-/** Of a run that nothing has been written about there is nothing more to read; saves a query on the busiest path. */
+/** A run without any record has nothing more to read. This saves a query on the busiest path. */
 function hasBegun(row: RunRow): boolean {
   return row.event_seq > 0;
 }
@@ -87,7 +87,7 @@ export async function viewInference({ db, blobs }: Stores, row: RunRow): Promise
   return presentInference({ row, outputs: await outputsOf({ db, blobs }, row), pauses: open });
 }
 
-/** The outputs of a run; of one that is under way or did not complete, those that there are so far. */
+/** The outputs of a run. An open or failed run has the outputs it made so far. */
 async function outputsOf({ db, blobs }: Stores, row: RunRow): Promise<Readonly<Record<string, Json>>> {
   const written = row.outputs ? await fullValues(blobs, row.outputs) : {};
   if (row.state === "COMPLETED" || !hasBegun(row)) return written;

@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { toTimestamp, timeText } from "../../domain/timestamps.ts";
+import { toTimestamp } from "../../domain/timestamps.ts";
 import { writesText } from "../../domain/flow/plan/streamed-outputs.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
-import { RUN_STATES, RUN_TYPES, isTerminal } from "../../domain/runs/run.ts";
+import { isTerminal } from "../../domain/runs/run.ts";
 import { listRuns } from "../../stores/runs/run-lists.ts";
-import { listNodeRuns } from "../../stores/runs/node-runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { EVENT_STREAM, SSE_COMMENT, answerStream, serverSentEvent } from "../http/event-stream.ts";
 import { followEvents } from "./follow-events.ts";
@@ -12,18 +11,17 @@ import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
-import { presentNodeRun } from "./node-run-presenter.ts";
+import { viewNodes } from "./node-run-views.ts";
 import { runEventSchema, runSchema, runWithNodesSchema } from "./run-presenter.ts";
 import { createRunBody, flowOf, requireFuture } from "./run-create-body.ts";
-import { userHandle } from "../http/text-fields.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
-import { tag, waitMs, waitSeconds } from "./run-request.ts";
+import { runFilters } from "./run-filters.ts";
+import { waitMs, waitSeconds } from "./run-request.ts";
+import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { requireRun } from "../../services/runs/require-run.ts";
 import { viewListedRun, viewRun, withDetails } from "./run-views.ts";
 
 const TAG = "Runs";
-/** Nodes that one answer shows; maps may have many more. */
-const MAX_NODES = 2000;
 
 export const runParams = z.object({ run_id: pathId("run") });
 export const RUN_LINKS = {
@@ -32,26 +30,9 @@ export const RUN_LINKS = {
   resume: { operationId: "resumeRun", parameters: { run_id: "$response.body#/run_id" } },
 };
 
-const filters = {
-  project_id: z.uuid().toLowerCase().optional(),
-  state: z.array(z.enum(RUN_STATES)).max(20).optional().describe("One of these; give it more than once for several."),
-  run_type: z.enum(RUN_TYPES).optional(),
-  user_id: userHandle.optional(),
-  parent_run_id: z.uuid().optional(),
-  tag: tag.optional(),
-  stuck: z
-    .boolean()
-    .optional()
-    .describe(
-      "Whether a run makes no progress although nobody has to decide anything: it is late to start, has been retrying a node for some time, or nothing was recorded of it for some time, and it waits neither for a delay nor for a sub-flow.",
-    ),
-  created_after: timeText.optional().describe("RFC 3339; exclusive."),
-  created_before: timeText.optional().describe("RFC 3339; exclusive."),
-};
-
 /** `/v2/runs`: create, list and get. */
 export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiServices): Operation[] {
-  const { config, db } = deps;
+  const { config, db, secrets } = deps;
   return [
     defineOperation({
       id: "createRun",
@@ -64,8 +45,9 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       auth: "secret",
       body: createRunBody(config),
       bodyLimit: "run",
+      wideBody: true,
       idempotent: true,
-      problems: ["not_found", "flow_version_not_found", "too_many_concurrent_runs"],
+      problems: ["not_found", "flow_version_not_found", "too_many_nested_runs", "too_many_concurrent_runs"],
       examples: {
         async: { project_id: "0197f0a0-0000-7000-8000-000000000000", inputs: { "in-0": "Ada" } },
         sync: {
@@ -86,7 +68,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           links: RUN_LINKS,
         },
       },
-      async handler({ body, principal, newId, repeated, signal }) {
+      async handler({ body, principal, newId, repeated, signal, ctx }) {
         const { org_id } = principal;
         const { project, version, plan } = await flows.get(org_id, flowOf(body), body.version);
         const { project_id } = project;
@@ -110,6 +92,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
             metadata: body.metadata,
             tags: [...new Set(body.tags)],
             run_type: "api",
+            started_by: callerOfRequest(secrets, org_id, ctx.headers),
             ...ranBy(principal),
             ...(run_at !== undefined && { run_at }),
             ...(body.timeout_seconds !== undefined && { timeout_seconds: body.timeout_seconds }),
@@ -129,7 +112,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       summary: "List runs",
       description: "Values are shortened here; a run's own address has its outputs whole.",
       auth: "secret",
-      query: listQuery.extend(filters),
+      query: listQuery.extend(runFilters),
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of runs.", schema: pageOf(runSchema, "RunPage") } },
       async handler({ query, principal: { org_id } }) {
@@ -172,6 +155,12 @@ only there some time after the run's end.`,
       params: runParams,
       query: z.object({
         expand: z.enum(["nodes"]).optional().describe("Adds the record of each node."),
+        node_values: z
+          .boolean()
+          .default(true)
+          .describe(
+            "With expand=nodes: false leaves `inputs` and `output` of nodes null, and shows 10000 nodes instead of 2000. One node's are at `/node`.",
+          ),
         wait_seconds: waitSeconds.default(0).describe("Waits so long for the run to end or to pause."),
       }),
       headers: z.object({
@@ -202,9 +191,7 @@ only there some time after the run's end.`,
         if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);
         const view = await viewRun(deps, row);
         if (query.expand !== "nodes") return { status: 200, body: view };
-        const nodes = await db.org(org_id, (client) => listNodeRuns(client, run_id, MAX_NODES + 1));
-        const shown = nodes.slice(0, MAX_NODES).map(presentNodeRun);
-        return { status: 200, body: { ...view, nodes: shown, nodes_truncated: nodes.length > MAX_NODES } };
+        return { status: 200, body: { ...view, ...(await viewNodes(db, row, query.node_values)) } };
       },
     }),
   ];

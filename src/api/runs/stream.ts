@@ -13,6 +13,7 @@ import { createFrames, partialOutputs } from "./partial-outputs.ts";
 import type { Frame } from "./partial-outputs.ts";
 import { inferenceSchema } from "./inference-presenter.ts";
 import type { InferenceView } from "./inference-presenter.ts";
+import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { viewInference } from "./run-views.ts";
 
 /** Keeps a stream of lines alive; who reads them skips it. */
@@ -27,20 +28,20 @@ const frameSchema = inferenceSchema
 /** `/inference/v0/stream`: call a flow and watch it run. */
 export function createStreamOperations(deps: ApiDeps, services: ApiServices): Operation[] {
   const call = createFlowCall(deps, services);
-  const { db, config, plans } = deps;
-  const { waiter, texts } = services.runService;
+  const { db, config, plans, secrets } = deps;
   const keepAliveMs = config.MILLRACE_STREAM_KEEP_ALIVE_MS;
 
   async function* frames(
     row: RunRow,
     { sse, delta, signal }: { sse: boolean; delta: boolean; signal: AbortSignal },
   ): AsyncGenerator<string, void> {
+    const { waiter, texts } = services.runService;
     const framesOf = createFrames(delta);
     const { plan } = await plans.get(row);
     const partial = partialOutputs(plan, row);
     const write = (at: RunRow, frame: Frame): string =>
       sse ? serverSentEvent(at.event_seq, null, frame) : `${JSON.stringify(frame)}\n`;
-    let shown: RunRow | undefined;
+    let lastRow: RunRow | undefined;
     let view: InferenceView | undefined;
     for await (const next of followRun({ db, waiter, texts, keepAliveMs }, row, partial.paths, signal)) {
       if (next === null) {
@@ -48,8 +49,8 @@ export function createStreamOperations(deps: ApiDeps, services: ApiServices): Op
         continue;
       }
       // Most frames differ in a text only.
-      if (!view || shown !== next.row) view = await viewInference(deps, next.row);
-      shown = next.row;
+      if (!view || lastRow !== next.row) view = await viewInference(deps, next.row);
+      lastRow = next.row;
       const growing = isTerminal(next.row.state) ? {} : partial.of(next.texts);
       for (const frame of framesOf({ ...view, outputs: { ...growing, ...view.outputs } })) yield write(next.row, frame);
       // Somebody has to answer first, and then streams the run again.
@@ -85,8 +86,9 @@ Query parameters that are not listed here are ignored.`,
       body: flowBody,
       looseBody: true,
       bodyLimit: "run",
+      wideBody: true,
       idempotent: "claim",
-      problems: ["flow_version_not_found", "too_many_concurrent_runs"],
+      problems: ["flow_version_not_found", "too_many_nested_runs", "too_many_concurrent_runs"],
       examples: { question: { "in-0": "Where is my parcel?", user_id: "ada-1" } },
       success: {
         200: {
@@ -99,7 +101,8 @@ Query parameters that are not listed here are ignored.`,
         const run_id = newId();
         // The first request with the key may have been refused, and made no run.
         const found = repeated && (await db.org(principal.org_id, (connection) => getRun(connection, run_id))) !== null;
-        const row = await call({ params, query, body, principal, run_id, repeated });
+        const started_by = callerOfRequest(secrets, principal.org_id, ctx.headers);
+        const row = await call({ params, query, body, principal, run_id, started_by, repeated });
         const sse = query.sse || ctx.accepts(NDJSON, "application/json", EVENT_STREAM) === EVENT_STREAM;
         const texts = frames(row, { sse, delta: query.delta, signal });
         return answerStream(sse ? EVENT_STREAM : NDJSON, texts, {

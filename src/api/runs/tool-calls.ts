@@ -7,8 +7,8 @@ import type { RpcId } from "../../domain/runs/tool-protocol.ts";
 import { isSettled } from "../../domain/runs/run.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { FlowTools } from "../../services/projects/flow-tools.ts";
-import { mayStart, TOO_MANY_NESTED_RUNS } from "../../services/triggers/chain.ts";
-import { requireRun } from "../../services/runs/require-run.ts";
+import type { StartedBy } from "../../services/triggers/chain.ts";
+import { requireRun, requireRunFor } from "../../services/runs/require-run.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { SSE_COMMENT } from "../http/event-stream.ts";
@@ -17,7 +17,14 @@ import { followRun } from "./follow-run.ts";
 import { viewInference } from "./run-views.ts";
 import { refusedResult, toolResult } from "./tool-result.ts";
 
-/** Texts that grow are not followed: a result is whole. */
+/** How often a client gets progress. The official clients give up after 60 s without any. */
+const PROGRESS_MS = 10_000;
+/** How long the server waits for a call whose client takes no progress. */
+const QUIET_WAIT_MS = 50_000;
+/** What is added to the progress where nothing has ended: it has to rise, and stays below the next node. */
+const TICK = 1 / 1024;
+
+/** Growing texts are not streamed: a result is whole. */
 const NO_PATHS: ReadonlySet<string> = new Set();
 
 /** A `tools/call`. */
@@ -25,8 +32,8 @@ export interface ToolCall {
   readonly id: RpcId;
   readonly name: string;
   readonly arguments: JsonObject;
-  /** How many runs have started each other up to the caller; null where no run calls. */
-  readonly depth: number | null;
+  /** The run that calls, or how deep it says it is. */
+  readonly started_by: StartedBy | undefined;
   /** What notifications of progress are to carry. */
   readonly progressToken: string | number | undefined;
   readonly principal: Principal;
@@ -49,24 +56,32 @@ export interface ToolCalls {
 
 export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: FlowTools): ToolCalls {
   const { config, db } = deps;
-  const { runService } = services;
+  const { flows, runService } = services;
   const callFlow = createFlowCall(deps, services);
 
   async function begin(call: ToolCall): Promise<RunRow | { readonly result: JsonObject }> {
-    const { principal, wanted, depth, run_id, repeated } = call;
+    const { principal, wanted, started_by, run_id, repeated } = call;
     const { org_id } = principal;
     if (call.name === GET_RUN) return knownRun(call);
     const flow_id = await tools.find(org_id, wanted, call.name);
     if (flow_id === null) throw new RpcRefused(INVALID_PARAMS, `Unknown tool: ${call.name.slice(0, 100)}`);
     const body = flowBody.safeParse(call.arguments);
     if (!body.success) return { result: refusedResult("user_id: a text is expected") };
-    if (depth !== null && !(await mayStart(db, org_id, depth, run_id)))
-      return { result: refusedResult(TOO_MANY_NESTED_RUNS) };
     try {
       const params = { org_id, flow_id };
-      return await callFlow({ params, query: { version: -1 }, body: body.data, principal, run_id, repeated });
+      return await callFlow({
+        params,
+        query: { version: -1 },
+        body: body.data,
+        principal,
+        run_id,
+        started_by,
+        repeated,
+      });
     } catch (error) {
-      // The model that called can do better, so it is told.
+      if (error instanceof Problem && error.code === "too_many_nested_runs")
+        return { result: refusedResult(error.message) };
+      // The calling model can correct this, so the error reaches it.
       if (!(error instanceof ValidationProblem)) throw error;
       const places = error.issues.map(({ loc, msg }) => `${loc.slice(1).join(".")}: ${msg}`);
       return { result: refusedResult(`The inputs are not valid. ${places.join("; ")}`) };
@@ -78,7 +93,7 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
     const refused = { result: refusedResult("run_id: there is no such run") };
     if (typeof run_id !== "string" || !isUuid(run_id)) return refused;
     try {
-      const row = await requireRun(db, principal.org_id, run_id.toLowerCase());
+      const row = await requireRunFor({ db, flows }, principal, run_id.toLowerCase());
       return wanted === null || wanted.includes(row.project_id) ? row : refused;
     } catch (error) {
       if (!(error instanceof Problem && error.code === "not_found")) throw error;
@@ -87,8 +102,9 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
   }
 
   /** How long a call is waited for: of a look at a run what it asks for, which is nothing unless it says so. */
-  function waitMs({ name, arguments: given }: ToolCall): number {
-    if (name !== GET_RUN) return config.MILLRACE_SYNC_WAIT_MS;
+  function waitMs({ name, arguments: given, progressToken }: ToolCall): number {
+    const most = config.MILLRACE_SYNC_WAIT_MS;
+    if (name !== GET_RUN) return progressToken === undefined ? Math.min(most, QUIET_WAIT_MS) : most;
     const seconds = Number(given["wait_seconds"] ?? 0);
     return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0) * 1000, config.MILLRACE_SYNC_WAIT_MS) : 0;
   }
@@ -106,20 +122,20 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
         db,
         waiter: runService.waiter,
         texts: runService.texts,
-        keepAliveMs: config.MILLRACE_STREAM_KEEP_ALIVE_MS,
+        keepAliveMs: Math.min(config.MILLRACE_STREAM_KEEP_ALIVE_MS, PROGRESS_MS),
       };
       let row = run;
       let progress = -1;
       for await (const next of followRun(follow, run, NO_PATHS, waits)) {
-        if (next === null) {
-          yield SSE_COMMENT;
+        if (next !== null) row = next.row;
+        if (isSettled(row.state)) break;
+        if (progressToken === undefined) {
+          if (next === null) yield SSE_COMMENT;
           continue;
         }
-        row = next.row;
-        if (isSettled(row.state)) break;
         const done = row.completed_nodes + row.skipped_nodes;
-        if (progressToken === undefined || done <= progress) continue;
-        progress = done;
+        if (next !== null && done <= progress) continue;
+        progress = done > progress ? done : progress + TICK;
         const message = `run ${row.run_id} is ${row.state}`;
         const params = { progressToken, progress, total: row.total_nodes, message };
         yield event({ jsonrpc: "2.0", method: "notifications/progress", params });

@@ -1,3 +1,4 @@
+import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { Principal } from "../../domain/accounts/principal.ts";
@@ -34,7 +35,7 @@ const rpcId = z.union([z.string().max(200), z.int()]);
 const message = z
   .looseObject({
     jsonrpc: z.literal("2.0"),
-    id: rpcId.optional().describe("Of a request; a notification has none."),
+    id: rpcId.optional().describe("The id of a request; a notification has none."),
     method: z.string().max(200).optional().describe("Absent in an answer of the client."),
     params: jsonObjectSchema.optional(),
   })
@@ -99,7 +100,7 @@ export function createToolOperations(deps: ApiDeps, services: ApiServices): Oper
       summary: "Published flows as tools (Model Context Protocol)",
       description: `An MCP server over Streamable HTTP: \`initialize\`, \`ping\`, \`tools/list\` and \`tools/call\`. Each published flow of the
 organisation is a tool; with \`flow_id\` in the address, only these flows are. A public key has to name them so. A call runs the flow
-as the run operation does and waits as long; a run that is paused or goes on is told as such, and the tool \`${GET_RUN}\` tells more later. A
+as the run operation does and waits as long; a run that is paused or still running is reported as such, and the tool \`${GET_RUN}\` tells more later. A
 run that fails is a result with \`isError\`. \`tools/call\` answers server-sent events where the client accepts them, with progress where it
 asks for it. \`notifications/cancelled\`, and a client that goes away, end the wait and never the run. There is no stream to \`GET\` and no session to \`DELETE\`: 405.`,
       auth: "public",
@@ -120,7 +121,13 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
       }),
       body: message,
       bodyLimit: "run",
+      wideBody: true,
       idempotent: "claim",
+      // A client that tries a call again gives it another id, and another token for its progress.
+      sameness: ({ method, params: { _meta, ...params } = {} }) => {
+        const { progressToken: _token, ...meta } = isObject(_meta) ? _meta : {};
+        return { method, params, meta };
+      },
       problems: ["bad_request", "not_found", "too_many_concurrent_runs", "service_unavailable"],
       examples: {
         list: { jsonrpc: "2.0", id: 1, method: "tools/list" },
@@ -128,7 +135,7 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
       },
       success: {
         200: {
-          description: "The answer to a request; server-sent events of messages, the last of which is the answer.",
+          description: "The answer to a request, or server-sent events of messages that end with the answer.",
           schema: answer,
           content: { [EVENT_STREAM]: answer },
           headers: { "Mcp-Session-Id": "With `initialize`: to be sent with what follows." },
@@ -168,7 +175,11 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
             }
             case "tools/call": {
               const cancelled = cancellable(`${session} ${id}`, ctx);
-              const call = { ...readCall(params), id, principal, wanted, repeated, gone: signal };
+              const { depth, ...read } = readCall(params);
+              const caller = callerOfRequest(deps.secrets, principal.org_id, ctx.headers);
+              // What the header says is certain; what the message says counts where a proxy has dropped the header.
+              const started_by = caller === undefined || caller === "unknown" ? (depth ?? caller) : caller;
+              const call = { ...read, started_by, id, principal, wanted, repeated, gone: signal };
               const whole: ToolCall = { ...call, run_id: newId(), cancelled };
               const run = await calls.begin(whole);
               if ("result" in run) return { status: 200, body: rpcResult(id, run.result) };
@@ -192,12 +203,18 @@ function accepts(header: string | undefined): boolean {
   return header?.toLowerCase().includes(EVENT_STREAM) === true;
 }
 
-function readCall(params: JsonObject): Pick<ToolCall, "name" | "arguments" | "depth" | "progressToken"> {
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function readCall(params: JsonObject): Pick<ToolCall, "name" | "arguments" | "progressToken"> & {
+  readonly depth: number | null;
+} {
   const { name, arguments: given = {}, _meta } = params;
   if (typeof name !== "string") throw new RpcRefused(INVALID_PARAMS, "params.name: a text is expected");
   if (typeof given !== "object" || given === null || Array.isArray(given))
     throw new RpcRefused(INVALID_PARAMS, "params.arguments: an object is expected");
-  const meta = typeof _meta === "object" && _meta !== null && !Array.isArray(_meta) ? (_meta as JsonObject) : {};
+  const meta = isObject(_meta) ? _meta : {};
   const { progressToken: token, [DEPTH]: depth = null } = meta;
   if (depth !== null && !(typeof depth === "number" && Number.isSafeInteger(depth) && depth >= 0))
     throw new RpcRefused(INVALID_PARAMS, `params._meta["${DEPTH}"]: a whole number is expected`);

@@ -1,6 +1,7 @@
 import type { ModelChoice } from "../models/choose.ts";
 import type { FlowDefinition, FlowGraph } from "./definition/definition.ts";
 import { NODE_SPECS } from "./nodes/index.ts";
+import type { Asked } from "./nodes/assignees.ts";
 import type { NodeReference, NodeSpec } from "./nodes/spec.ts";
 import { nodePath, type Path } from "./validate/problems.ts";
 
@@ -19,7 +20,10 @@ export interface FlowReference extends NodeReference, FlowPlace {}
 /** The model that a node asks, as far as it says, and where the node stands. */
 export interface FlowModel extends ModelChoice, FlowPlace {}
 
-/** What the nodes of a flow that `validateFlow` found valid refer to, those of nested flows included, in the order of the flow. */
+/** Whom a flow's node asks, and where it names them. */
+export interface FlowAsked extends Asked, FlowPlace {}
+
+/** References of a valid flow's nodes, including nested flows, in the order of the flow. */
 export function flowReferences(definition: FlowDefinition): FlowReference[] {
   return placed(definition, (spec, config) => spec.references?.(config) ?? []);
 }
@@ -30,6 +34,11 @@ export function flowModels(definition: FlowDefinition): FlowModel[] {
     const choice = spec.model?.(config) ?? null;
     return choice === null ? [] : [{ ...choice, path: [] }];
   });
+}
+
+/** The same of the people they name. */
+export function flowAsks(definition: FlowDefinition): FlowAsked[] {
+  return placed(definition, (spec, config) => spec.asks?.(config) ?? []);
 }
 
 type Find<Found> = (spec: NodeSpec<unknown>, config: unknown) => readonly Found[];

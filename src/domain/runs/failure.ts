@@ -1,3 +1,13 @@
+/** Longest message of an error (characters). */
+const MAX_MESSAGE_CHARS = 4096;
+
+/** A message as errors carry it. Cut before anything else looks at it: messages quote what callers send. */
+export function shortMessage(text: string): string {
+  const cut = text.length > MAX_MESSAGE_CHARS ? `${text.slice(0, MAX_MESSAGE_CHARS - 1)}…` : text;
+  // The SDK's core aborts the process on a lone surrogate.
+  return cut.toWellFormed();
+}
+
 /** Thrown when a node fails; becomes the `error` of the node and, unless handled, of the run. */
 export class NodeFailure extends Error {
   /** Stable snake_case word, e.g. "http_status", "node_timeout", "expression_failed". */
@@ -22,8 +32,7 @@ export class NodeFailure extends Error {
       cause?: unknown;
     } = {},
   ) {
-    // The SDK's core aborts the process on a lone surrogate, and messages quote user input.
-    super(message.toWellFormed(), { cause: options.cause });
+    super(shortMessage(message), { cause: options.cause });
     this.name = "NodeFailure";
     this.code = code;
     this.retryable = options.retryable ?? false;

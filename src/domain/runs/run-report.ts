@@ -1,5 +1,5 @@
 import type { Json, StoredValue } from "../json.ts";
-import type { NodeKind } from "../flow/plan/types.ts";
+import type { NodeKind } from "../flow/kinds.ts";
 import type { AgentPart } from "../models/agent.ts";
 import type { CheckpointNode, NodeState, PauseOpening, PauseResolution, Progress, RunError, RunState } from "./run.ts";
 
@@ -17,8 +17,12 @@ export interface NodeReport {
   readonly error?: RunError;
   readonly started_at: string | null;
   readonly finished_at: string | null;
+  /** When the attempt ended, of a node that is tried again (RFC 3339). */
+  readonly failed_at?: string;
   /** When the next attempt begins, of a node whose attempt has failed (RFC 3339). */
   readonly next_attempt_at?: string;
+  /** Whether it was taken over from the run that this one resumes. */
+  readonly reused?: boolean;
   /** Whether an earlier report contained the node's start. */
   readonly announced?: boolean;
 }
@@ -138,6 +142,8 @@ export interface CreateChildRunInput extends NodeAddress {
   readonly inputs: StoredValue;
   /** The flow, where it is a tool of the node; otherwise the node itself says which. */
   readonly called?: { readonly project_id: string; readonly version: number };
+  /** The run that this one resumes. */
+  readonly earlier_run?: string;
   readonly user_id: string | null;
   readonly metadata: Json;
   readonly depth: number;

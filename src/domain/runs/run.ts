@@ -1,5 +1,7 @@
 import type { Json, JsonObject, StoredValue } from "../json.ts";
-import type { Plan, NodeKind } from "../flow/plan/types.ts";
+import type { NodeKind } from "../flow/kinds.ts";
+import type { Plan } from "../flow/plan/types.ts";
+import type { Assignees } from "./assignees.ts";
 
 /** From which state a run may go to which. The type of a state is derived from this table. */
 export const RUN_TRANSITIONS = {
@@ -78,6 +80,7 @@ export interface NodeRecord {
   readonly started_at: string | null;
   readonly finished_at: string | null;
   readonly next_attempt_at?: string;
+  readonly reused?: boolean;
 }
 
 /** Counts over the nodes of the top level. */
@@ -109,6 +112,8 @@ export interface PauseOpening {
   readonly form: Json;
   readonly actions: readonly PauseAction[];
   readonly required_approvals: number;
+  /** Who may answer; null: everybody who may resume runs. */
+  readonly assignees: Assignees | null;
   readonly expires_at: string | null;
   readonly on_timeout: string;
   /** The runs that show the pause as theirs, since its run is one of their sub-flows': the parent first. */
@@ -159,6 +164,12 @@ export interface CheckpointNode {
   readonly state: "COMPLETED" | "SKIPPED";
 }
 
+/** The run that a run resumes, and the nodes of the top level whose end it has not got to. */
+export interface Resumed {
+  readonly run_id: string;
+  readonly nodes: readonly string[];
+}
+
 /** What the workflow of a run is started with; kept in the run's row as well. */
 export interface RunInput {
   readonly org_id: string;
@@ -174,10 +185,12 @@ export interface RunInput {
   readonly depth: number;
   /** Nodes taken over from an earlier run. */
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
+  /** Where models with tools go on with what they have been answered. */
+  readonly resumes?: Resumed;
   readonly plan: Plan;
 }
 
-/** What the workflow of a run takes; the run of a sub-flow loads its plan by itself. */
+/** What the workflow of a run takes; the run of a sub-flow loads its own plan. */
 export interface RunWorkflowInput extends Omit<RunInput, "plan"> {
   readonly plan?: Plan;
   /** The task queue of the activities of its nodes. */

@@ -33,7 +33,7 @@ export function rpcError(id: RpcId, code: number, message: string): RpcAnswer {
   return { jsonrpc: "2.0", id, error: { code, message } };
 }
 
-/** Thrown where a request cannot be served; its sender is told by a JSON-RPC error. */
+/** Thrown where a request cannot be served. Its sender gets a JSON-RPC error. */
 export class RpcRefused extends Error {
   readonly code: number;
 

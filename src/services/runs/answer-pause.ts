@@ -1,7 +1,9 @@
 import { Problem, ValidationProblem, invalid } from "../../domain/errors.ts";
 import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
 import type { Json } from "../../domain/json.ts";
+import { answererOf } from "../../domain/runs/assignees.ts";
 import type { PauseResolution } from "../../domain/runs/run.ts";
+import { isToolPath } from "../../domain/models/agent.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { addApproval, closePause, listPauses, lockPause, runsShowing } from "../../stores/runs/pauses.ts";
@@ -14,6 +16,7 @@ import type { Logger } from "../../platform/logging/logger.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import type { RunObserver } from "./run-observer.ts";
+import { requireAssignee } from "./assignees.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 
 /** The action that needs no majority: one objection is enough. */
@@ -41,7 +44,8 @@ export interface PauseAnswer {
 
 /**
  * Records an answer to a pause of a run; the one that decides closes the pause, and the run goes on. Throws 422 for an
- * answer that does not fit, 409 and 410 for one that comes too late or twice; the pause then stays as it is.
+ * answer that does not fit, 403 for that of somebody else than its assignees, 409 and 410 for one that comes too late or
+ * twice; the pause then stays as it is.
  */
 export async function answerPause(
   { db, starter, feed, logger, evaluation }: PauseAnswerDeps,
@@ -90,19 +94,20 @@ async function recordAnswer(
 ): Promise<Outcome> {
   const { pause_id, run_id: ownRun } = await choosePause(client, run, checked ?? answer.pause_id);
   const runs = [...(await runsShowing(client, pause_id)), ownRun];
-  // Runs before the pause, as every writer does, the outermost first; a workflow's own write of PAUSED waits behind it.
+  // Runs before the pause, as every writer does, the outermost first; a workflow's own write of PAUSED waits behind it, and sees it.
   for (const each of runs) await lockRun(client, each);
   const pause = await lockPause(client, pause_id);
   if (!pause) throw new Error(`pause ${pause_id} has gone`);
   requireOpen(pause);
   await requireUnderWay(client, run.run_id, pause);
   await requireUnderWay(client, ownRun, pause);
+  await requireAssignee(client, pause, principal);
   const action = chooseAction(pause, answer);
   const data = requireData(pause, action, answer.data);
   if (pause.form !== null && answer.data !== undefined && pause.pause_id !== checked) {
     return { pause_id: pause.pause_id, form: pause.form, data };
   }
-  const by = `${principal.type}:${principal.id}`;
+  const by = answererOf(principal);
   if (pause.received.some((each) => each.by === by)) {
     throw new Problem("pause_already_answered", "You have answered this pause already; it needs the answer of others.");
   }
@@ -185,7 +190,7 @@ function chooseAction(pause: PauseRow, { action }: PauseAnswer): string {
   return action;
 }
 
-/** The data of an answer as far as it can be told without its form. */
+/** The data of an answer as far as it is known without its form. */
 function requireData(pause: PauseRow, action: string, data: Json | undefined): Json {
   if (Buffer.byteLength(JSON.stringify(data ?? null)) > INLINE_VALUE_BYTES) {
     throw invalid(
@@ -194,6 +199,13 @@ function requireData(pause: PauseRow, action: string, data: Json | undefined): J
       "too_large",
     );
   }
+  if (
+    isToolPath(pause.path) &&
+    data !== undefined &&
+    data !== null &&
+    (typeof data !== "object" || Array.isArray(data))
+  )
+    throw invalid(["body", "data"], "The arguments that a call is made with instead are an object", "object_type");
   if (pause.form === null || (action === REJECT && data === undefined)) return data ?? null;
   if (data === undefined) throw invalid(["body", "data"], "The pause asks for data; see its form", "missing");
   return data;

@@ -1,6 +1,7 @@
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { validateRunInputs } from "../../domain/flow/io/run-inputs.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import { isTerminal } from "../../domain/runs/run.ts";
 import type { RunInput } from "../../domain/runs/run.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Db } from "../../stores/db.ts";
@@ -44,7 +45,7 @@ export async function prepareBatchRun(
   return { row: newRunRow(request, await storeInputs(blobs, run.org_id, inputs), limits, 0) };
 }
 
-/** Inserts runs that somebody else starts: those that are there already stay as they are. */
+/** Inserts runs that another caller starts. Existing runs stay as they are. */
 export async function insertBatchRuns(connection: Db, rows: readonly NewRun[]): Promise<void> {
   if (rows.length > 0) await insertRuns(connection, rows);
 }
@@ -60,5 +61,5 @@ export const batchInputOf = (row: NewRun): Omit<RunInput, "plan"> => startInput(
 /** What the workflow of a run starts with; null where it has ended. */
 export async function batchRunInput(connection: Db, runId: string): Promise<Omit<RunInput, "plan"> | null> {
   const run = await getRun(connection, runId);
-  return run === null || ["COMPLETED", "FAILED", "CANCELLED"].includes(run.state) ? null : startInput(run);
+  return run === null || isTerminal(run.state) ? null : startInput(run);
 }

@@ -3,13 +3,14 @@ import { parseRedactPaths, redact } from "../../domain/flow/redact.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { Problem } from "../../domain/errors.ts";
 import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
-import type { CheckpointNode, RanByType, RunInput, RunType } from "../../domain/runs/run.ts";
+import type { CheckpointNode, RanByType, Resumed, RunInput, RunType } from "../../domain/runs/run.ts";
 import { ANY_LENGTH, createInlineBudget, storeValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { countLiveRuns, getRun, insertRun, lockRunCounts } from "../../stores/runs/runs.ts";
 import type { NewRun, ResumedFrom, RunRow } from "../../stores/runs/runs.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
+import type { StartedBy } from "../triggers/chain.ts";
 
 export interface CreateRunDeps {
   readonly db: Database;
@@ -22,7 +23,7 @@ export interface CreateRunDeps {
     /** Inserts a run's row together with others that come at the same time; false where there is one of its id. */
     insert(row: NewRun): Promise<boolean>;
     /** Puts a run into the line of those to be started. */
-    start(run: { readonly run_id: string; readonly plan: Plan }): Promise<void>;
+    start(run: { readonly run_id: string; readonly org_id: string; readonly plan: Plan }): Promise<void>;
   };
   readonly limits: RunLimits;
 }
@@ -33,6 +34,7 @@ export interface RunLimits {
   readonly timeout_seconds: number;
   readonly max_timeout_seconds: number;
   readonly max_concurrent_runs: number | undefined;
+  readonly max_nested_runs: number;
 }
 
 export function runLimits(config: Config): RunLimits {
@@ -41,6 +43,7 @@ export function runLimits(config: Config): RunLimits {
     timeout_seconds: config.MILLRACE_RUN_TIMEOUT_SECONDS,
     max_timeout_seconds: config.MILLRACE_MAX_RUN_TIMEOUT_SECONDS,
     max_concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS,
+    max_nested_runs: config.MILLRACE_MAX_NESTED_RUNS,
   };
 }
 
@@ -64,11 +67,14 @@ export interface RunRequest {
   readonly run_at?: string;
   readonly timeout_seconds?: number;
   readonly resumed_from?: ResumedFrom;
+  /** The caller, where a run of this installation asks for it. */
+  readonly started_by?: StartedBy | undefined;
   /** Nodes taken over from the run it resumes. */
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
+  readonly resumes?: Resumed;
 }
 
-/** Inputs together longer than this (bytes) go to the blob store even where each by itself would not. */
+/** Inputs longer than this in total (bytes) go to the blob store, even if each alone is short. */
 const INLINE_INPUTS_BYTES = 256 * 1024;
 
 /**
@@ -102,12 +108,14 @@ export async function createRun(
   const run = (await insert()) ? asRow(row) : await db.org(org_id, (connection) => getRun(connection, run_id));
   if (!run) throw new Error(`run ${request.run_id} is there and is not`);
   if (later) {
-    await later.start({ run_id, plan: request.plan });
+    await later.start({ run_id, org_id, plan: request.plan });
     return run;
   }
-  const delay = request.run_at === undefined ? undefined : Math.max(0, Date.parse(request.run_at) - Date.now());
+  const delayMs = request.run_at === undefined ? undefined : Math.max(0, Date.parse(request.run_at) - Date.now());
+  // Callers of the API and of actions wait for their runs.
+  const urgency = request.run_type === "api" && delayMs === undefined ? "awaited" : "later";
   try {
-    await starter.start({ ...startInput(row), plan: request.plan }, delay);
+    await starter.start({ ...startInput(row), plan: request.plan }, { urgency, delayMs });
   } catch (error) {
     deps.onStartDelayed(request.run_id, error);
   }
@@ -152,6 +160,7 @@ export function newRunRow(
       // The run needs the values until it has started; then they are removed from the row.
       ...(readable === inputs ? {} : { inputs }),
       ...(request.reuse ? { reuse: request.reuse } : {}),
+      ...(request.resumes ? { resumes: request.resumes } : {}),
     },
     run_at: request.run_at ?? null,
     timeout_seconds: Math.min(wanted, limits.max_timeout_seconds),
@@ -173,9 +182,9 @@ type StartableRun = Pick<
   | "start_input"
 >;
 
-/** What the workflow of a row is started with; a child run gets its plan by itself. */
+/** The input of a row's workflow. A child run loads its own plan. */
 export function startInput(row: StartableRun): Omit<RunInput, "plan"> {
-  const { limits, depth, reuse, inputs } = row.start_input;
+  const { limits, depth, reuse, resumes, inputs } = row.start_input;
   return {
     org_id: row.org_id,
     run_id: row.run_id,
@@ -189,6 +198,7 @@ export function startInput(row: StartableRun): Omit<RunInput, "plan"> {
     limits: limits ?? { max_iterations: 10_000 },
     depth: depth ?? 0,
     ...(reuse ? { reuse } : {}),
+    ...(resumes ? { resumes } : {}),
   };
 }
 

@@ -15,7 +15,7 @@ export type Texts = ReadonlyMap<string, LiveText>;
 
 /** The texts of one run, for one who watches it. */
 export interface RunTexts {
-  /** What there is now, as far as this process has been told of it; `whole`: all that is written, told of or not. */
+  /** The texts that this process was notified of. `whole`: all texts that are written. */
   read(whole: boolean): Promise<Texts>;
   close(): void;
 }

@@ -1,13 +1,26 @@
+import type { Principal } from "../../domain/accounts/principal.ts";
 import { notFound } from "../../domain/errors.ts";
 import type { Database } from "../../stores/db.ts";
 import { getNodeRun } from "../../stores/runs/node-runs.ts";
 import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
+import type { FlowCache } from "../projects/flow-cache.ts";
 
 /** A run of the organisation. Throws the 404 of one that does not exist. */
 export async function requireRun(db: Database, orgId: string, runId: string): Promise<RunRow> {
   const row = await db.org(orgId, (connection) => getRun(connection, runId));
   if (!row) throw notFound("run");
+  return row;
+}
+
+/** The same for a caller: to a public key a run of a version that was never published does not exist. */
+export async function requireRunFor(
+  { db, flows }: { readonly db: Database; readonly flows: FlowCache },
+  { org_id, access }: Principal,
+  runId: string,
+): Promise<RunRow> {
+  const row = await requireRun(db, org_id, runId);
+  if (access === "public" && !(await flows.wasPublished(row))) throw notFound("run");
   return row;
 }
 

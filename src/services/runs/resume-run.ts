@@ -1,20 +1,20 @@
-import { Problem, ValidationProblem, invalid } from "../../domain/errors.ts";
-import type { ValidationIssue } from "../../domain/errors.ts";
-import { REDACTED } from "../../domain/flow/redact.ts";
+import { Problem, invalid } from "../../domain/errors.ts";
+import { NODE_SPECS, nodeHandles } from "../../domain/flow/nodes/index.ts";
 import { reuseFor } from "../../domain/flow/plan/reuse.ts";
-import type { Plan } from "../../domain/flow/plan/types.ts";
-import type { Json } from "../../domain/json.ts";
+import type { Plan, PlanNode } from "../../domain/flow/plan/types.ts";
 import type { CheckpointNode } from "../../domain/runs/run.ts";
-import { createInlineBudget, loadValue } from "../../platform/blobs/blobs.ts";
+import { createInlineBudget } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import { cancelledPath } from "../../stores/runs/node-runs.ts";
+import { cancelledPath, recordedValues } from "../../stores/runs/node-runs.ts";
 import { getCheckpoint } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { Database } from "../../stores/db.ts";
 import type { FlowCache } from "../projects/flow-cache.ts";
 import type { RunService } from "./run-service.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
-import { ranBy, requireInputs } from "./run-inputs.ts";
+import type { StartedBy } from "../triggers/chain.ts";
+import { earlierInputs } from "./earlier-inputs.ts";
+import { outsideOfOthers, ranBy, requireInputs } from "./run-inputs.ts";
 
 /** Values that are taken over travel inline up to this sum (bytes of JSON): a workflow's start has room for 2 MiB in all. */
 const CARRIED_BYTES = 256 * 1024;
@@ -23,13 +23,15 @@ export interface ResumeDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly flows: FlowCache;
-  readonly runService: RunService;
+  readonly runService: Pick<RunService, "create">;
   readonly maxInputBytes: number;
 }
 
 export interface ResumeRequest {
   /** "failed", or the id of a node. */
   readonly from: string;
+  /** The member of the request that says so; default `from`. */
+  readonly place?: string | undefined;
   readonly version?: number | undefined;
   readonly inputs?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -38,26 +40,30 @@ export interface NewRunIdentity {
   readonly run_id: string;
   readonly repeated: boolean;
   readonly principal: Principal;
+  readonly started_by?: StartedBy | undefined;
 }
 
 /**
- * Starts a new run that goes on where a failed or cancelled one stopped, or from a node of it. Throws 404 for an unknown
+ * Starts a new run that goes on where a failed or cancelled one stopped, or from a node of one that has ended. Throws 404 for an unknown
  * version, 422 for an unknown node or inputs that do not fit.
  */
 export async function resumeRun(
   { db, blobs, flows, runService, maxInputBytes }: ResumeDeps,
   run: RunRow,
   request: ResumeRequest,
-  { run_id, repeated, principal }: NewRunIdentity,
+  { run_id, repeated, principal, started_by }: NewRunIdentity,
 ): Promise<RunRow> {
   const { version, plan } = await flows.get(run.org_id, run.project_id, request.version ?? run.flow_version);
-  const checkpoint = (await db.org(run.org_id, (client) => getCheckpoint(client, run.run_id))) ?? {};
+  const checkpoint = await finishedNodes({ db, flows }, run);
   // A node may be called "failed"; then the word means the node no more than it does elsewhere.
   const from = request.from === "failed" ? ("failed" as const) : { node_id: request.from };
   const reuse = reuseFor({ plan, checkpoint, from, replaced: Object.keys(request.inputs ?? {}) });
   if (!reuse)
-    throw invalid(["body", "from"], `Version ${version} of the flow has no node ${request.from} at its top level`);
-  const given = await inputsOf(blobs, run, plan, request);
+    throw invalid(
+      ["body", request.place ?? "from"],
+      `Version ${version} of the flow has no node ${request.from} at its top level`,
+    );
+  const given = await earlierInputs(blobs, run, plan, request.inputs);
   const { org_id, project_id, user_id } = run;
   const { inputs } = await requireInputs(
     { db, maxInputBytes },
@@ -79,8 +85,7 @@ export async function resumeRun(
       user_id: run.user_id,
       metadata: run.metadata,
       tags: run.tags,
-      // A child run, or one of an experiment, has nobody any more who waits for it.
-      run_type: run.run_type === "sub_workflow" || run.run_type === "batch" ? "api" : run.run_type,
+      run_type: outsideOfOthers(run.run_type),
       ...ranBy(principal),
       timeout_seconds: run.timeout_seconds,
       resumed_from: {
@@ -88,9 +93,37 @@ export async function resumeRun(
         ...(from === "failed" ? await whereItStopped(db, run, plan, reuse) : { ...from, path: from.node_id }),
       },
       reuse: await carry(blobs, run.org_id, reuse),
+      // A node that had completed and is run again begins anew.
+      resumes: {
+        run_id: run.run_id,
+        nodes: plan.nodes.map(({ id }) => id).filter((id) => !Object.hasOwn(checkpoint, id)),
+      },
+      started_by,
     },
     { repeated, nobodyWaits: true },
   );
+}
+
+/** What a run had finished, of its top level: of one that has completed the record tells what is not kept. */
+async function finishedNodes(
+  { db, flows }: Pick<ResumeDeps, "db" | "flows">,
+  run: RunRow,
+): Promise<Record<string, CheckpointNode>> {
+  const kept = (await db.org(run.org_id, (client) => getCheckpoint(client, run.run_id))) ?? {};
+  if (run.state !== "COMPLETED") return kept;
+  const { plan } = await flows.get(run.org_id, run.project_id, run.flow_version);
+  // What the record has is masked.
+  if ((plan.settings.redact ?? []).length > 0) return kept;
+  const values = await db.org(run.org_id, (client) => recordedValues(client, run.run_id));
+  const recorded = values
+    // Which way a node has chosen is not in the record.
+    .filter(({ node_id }) => plan.nodes.some((node) => node.id === node_id && leavesOneWay(node)))
+    .map(({ node_id, output }) => [node_id, { value: { v: output }, handles: ["out"], state: "COMPLETED" }] as const);
+  return { ...Object.fromEntries(recorded), ...kept };
+}
+
+function leavesOneWay({ type, config, on_error }: PlanNode): boolean {
+  return nodeHandles(NODE_SPECS[type], config, on_error).every((handle) => handle === "out" || handle === "error");
 }
 
 /** The place where a run failed or was cancelled, or else the first node of the plan that was left to run. */
@@ -105,7 +138,7 @@ async function whereItStopped(
     (await db.org(run.org_id, (client) => cancelledPath(client, run.run_id))) ??
     plan.nodes.find(({ id }) => !Object.hasOwn(reuse, id))?.id ??
     null;
-  return { node_id: path?.replace(/[[/].*$/, "") ?? null, path };
+  return { node_id: path?.split(/[[/]/, 1)[0] ?? null, path };
 }
 
 /** What is taken over, as a workflow can be started with it: beyond a sum, short values too go by reference. */
@@ -118,32 +151,6 @@ async function carry(
   const kept: Array<[string, CheckpointNode]> = [];
   for (const [id, node] of Object.entries(nodes)) kept.push([id, { ...node, value: await within(node.value) }]);
   return Object.fromEntries(kept);
-}
-
-/** The inputs of the earlier run, with those that are given anew. */
-async function inputsOf(
-  blobs: BlobStore,
-  run: RunRow,
-  plan: Plan,
-  request: ResumeRequest,
-): Promise<Record<string, unknown>> {
-  const issues: ValidationIssue[] = [];
-  const inputs: Array<[string, unknown]> = [];
-  const redacts = (plan.settings.redact ?? []).length > 0;
-  for (const [id, value] of Object.entries(run.inputs)) {
-    if (Object.hasOwn(request.inputs ?? {}, id)) continue;
-    const json: Json = await loadValue(blobs, value);
-    if (redacts && JSON.stringify(json).includes(REDACTED)) {
-      issues.push({
-        loc: ["body", "inputs", id],
-        msg: "What the earlier run was given was not kept; give it again",
-        type: "missing",
-      });
-    }
-    inputs.push([id, json]);
-  }
-  if (issues.length > 0) throw new ValidationProblem(issues);
-  return Object.fromEntries([...inputs, ...Object.entries(request.inputs ?? {})]);
 }
 
 /** The 409 for a run in a state that has nothing to resume. */

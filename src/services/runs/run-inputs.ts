@@ -5,7 +5,7 @@ import { validateRunInputs } from "../../domain/flow/io/run-inputs.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Json } from "../../domain/json.ts";
 import { uploadedFile } from "../../domain/media/media.ts";
-import type { RanByType } from "../../domain/runs/run.ts";
+import type { RanByType, RunType } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
 import { findUpload, noUpload } from "../documents/find-upload.ts";
 import type { UploadReader } from "../documents/find-upload.ts";
@@ -66,4 +66,9 @@ async function missingUploads(
 /** Who runs it, as the run's row says it. */
 export function ranBy(principal: Principal): { ran_by_type: RanByType; ran_by_id: string } {
   return { ran_by_type: principal.type, ran_by_id: principal.id };
+}
+
+/** What a run is called that another one is made of: one of a sub-flow, or of an experiment, has nobody any more who waits for it. */
+export function outsideOfOthers(type: RunType): RunType {
+  return type === "sub_workflow" || type === "batch" ? "api" : type;
 }

@@ -11,8 +11,8 @@ export interface RunObserver {
 }
 
 /**
- * Counts and logs what becomes of runs and nodes where it is recorded, so that every process counts what it has written
- * and nothing is counted twice: a write that is repeated changes nothing, and says so.
+ * Counts and logs the transitions of runs and nodes where they are recorded. Every process counts what it has written, and
+ * nothing is counted twice: a repeated write changes nothing, and says so.
  */
 export function createRunObserver(metrics: Metrics, logger: Logger): RunObserver {
   return {
@@ -46,7 +46,7 @@ export function createRunObserver(metrics: Metrics, logger: Logger): RunObserver
     if (isNodeEnd(state) && started_at !== null && finished_at !== null) {
       metrics.nodeFinished({ kind: type, state }, (Date.parse(finished_at) - Date.parse(started_at)) / 1000);
     }
-    // A node in RETRYING without an error has begun its next attempt.
+    // A node in RETRYING without an error has started its next attempt.
     if ((state !== "FAILED" && state !== "RETRYING") || !error) return;
     metrics.nodeFailed({ kind: type, project: run.project_id });
     const line = { ...run, path, kind: type, attempt: attempts, code: error.code, error: error.message };

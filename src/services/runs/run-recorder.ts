@@ -1,10 +1,13 @@
+import { shortMessage } from "../../domain/runs/failure.ts";
 import { redact } from "../../domain/flow/redact.ts";
 import type { RedactPath } from "../../domain/flow/redact.ts";
+import { RECORDED_CHARS } from "../../domain/json.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";
 import { isNodeEnd, isSettled } from "../../domain/runs/run.ts";
 import type {
   CheckpointNode,
   NodeRecord,
+  NodeState,
   PauseOpening,
   Progress,
   RunError,
@@ -20,14 +23,13 @@ import type { Database, Db } from "../../stores/db.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import { getNodeRun } from "../../stores/runs/node-runs.ts";
 import { listPauses, replaceResolution } from "../../stores/runs/pauses.ts";
-import { keepsCheckpoint, lockRun, recordRun } from "../../stores/runs/run-record.ts";
+import { keepsCheckpoint, recordRun } from "../../stores/runs/run-record.ts";
 import type { RunEventDraft } from "../../stores/runs/run-record.ts";
 import type { LoadedPlan, PlanCache } from "../projects/plans.ts";
 import type { RunObserver } from "./run-observer.ts";
-import { shareWrites } from "./shared-writes.ts";
+import { shareWrites } from "../shared-writes.ts";
 
-/** A node's value is kept for reading up to this length (characters of JSON); beyond it, the record says so. */
-const RECORDED_CHARS = 16 * 1024;
+/** How much of a longer value the record keeps (characters). */
 const PREVIEW_CHARS = 2000;
 
 export interface RunRecorder {
@@ -62,13 +64,7 @@ export function createRunRecorder({ db, blobs, feed, plans, observer, checkAfter
     const update = await toUpdate(report, plan, blobs);
     const events = withoutRepetitions(report.nodes.flatMap(nodeEvents));
     const { org_id, run_id } = report.run;
-    const result =
-      report.state === "PAUSED"
-        ? await db.orgTransaction(org_id, async (connection) => {
-            await lockRun(connection, run_id);
-            return recordRun(connection, update, events, checkAfterMs);
-          })
-        : await db.org(org_id, (connection) => recordRun(connection, update, events, checkAfterMs));
+    const result = await db.org(org_id, (connection) => recordRun(connection, update, events, checkAfterMs));
     if (report.pauses_taken && plan.redact.length > 0) {
       await db.org(org_id, (connection) => maskAnswers(connection, report, plan.redact));
     }
@@ -131,7 +127,7 @@ async function toUpdate(report: RunReport, plan: LoadedPlan, blobs: BlobStore): 
     run_id: run.run_id,
     temporal_run_id: run.temporal_run_id,
     started_at: run.started_at,
-    ...(report.error ? { error: { ...report.error, message: redactSecrets(report.error.message) } } : {}),
+    ...(report.error ? { error: readableError(report.error) } : {}),
     nodes: await Promise.all(latest(nodes).map((node) => toRecord(node, plan, blobs))),
     ...(outputs ? { outputs: await redactOutputs(outputs, plan, blobs, run.org_id) } : {}),
     ...(checkpoint && keepsCheckpoint(report.state)
@@ -140,12 +136,12 @@ async function toUpdate(report: RunReport, plan: LoadedPlan, blobs: BlobStore): 
   };
 }
 
-/** What is shown to those who decide is in the record as well, and in the answer to the caller. */
+/** The data of a pause, as people who decide see it. */
 function withoutSecrets(pause: PauseOpening, paths: readonly RedactPath[]): PauseOpening {
   return { ...pause, data: redact(pause.data, paths, ["nodes", pause.node_id, "inputs", "data"]) };
 }
 
-/** An answer is kept whole until its run has it, which is told again what was lost on the way. */
+/** An answer is kept whole until its run has it: a lost answer is sent again. */
 async function maskAnswers(db: Db, { run, pauses_taken = [] }: RunReport, paths: readonly RedactPath[]): Promise<void> {
   for (const { pause_id, node_id, resolution } of await listPauses(db, run.run_id)) {
     if (!resolution || !pauses_taken.includes(pause_id)) continue;
@@ -154,7 +150,7 @@ async function maskAnswers(db: Db, { run, pauses_taken = [] }: RunReport, paths:
   }
 }
 
-/** One report of each node, since one statement cannot write a row twice: its end where that is told, else the last. */
+/** One report of each node, since one statement cannot write a row twice: its end if reported, else the last report. */
 function latest(reports: readonly NodeReport[]): NodeReport[] {
   const byPath = new Map<string, NodeReport>();
   for (const report of reports) {
@@ -181,7 +177,7 @@ function withoutRepetitions(events: readonly RunEventDraft[]): RunEventDraft[] {
 }
 
 async function toRecord(
-  { value, inputs, citations, announced: _announced, ...node }: NodeReport,
+  { value, inputs, citations, announced: _announced, failed_at: _failed_at, ...node }: NodeReport,
   { redact: paths }: LoadedPlan,
   blobs: BlobStore,
 ): Promise<NodeRecord> {
@@ -194,7 +190,7 @@ async function toRecord(
     ...output,
     ...(inputs === undefined ? {} : { inputs: shorten(masked("inputs", inputs)).output }),
     ...(citations === undefined ? {} : { citations: maskedCitations(citations, node.node_id, paths) }),
-    ...(node.error ? { error: { ...node.error, message: redactSecrets(node.error.message) } } : {}),
+    ...(node.error ? { error: readableError(node.error) } : {}),
   };
 }
 
@@ -262,35 +258,56 @@ async function withoutRedacted(
 
 function nodeEvents(node: NodeReport): RunEventDraft[] {
   const { node_id, path, type, state, attempts, error, started_at, finished_at, announced = false } = node;
-  const { next_attempt_at = null } = node;
+  const { next_attempt_at = null, failed_at } = node;
   const at = finished_at ?? started_at ?? new Date().toISOString();
-  const started: RunEventDraft = { type: "node.started", at: started_at ?? at, data: { node_id, path, type } };
+  const started: RunEventDraft = { type: "node.started", at: started_at ?? at, data: { node_id, path, type, state } };
   switch (state) {
     case "RUNNING":
     case "PAUSED":
       return [started];
     case "RETRYING":
       return [
-        ...(announced || attempts > 1 ? [] : [started]),
+        ...(announced || attempts > 1 ? [] : [withState(started, "RUNNING")]),
         {
           type: "node.retrying",
-          at,
-          data: { node_id, path, type, attempt: attempts, error: readableError(error), next_attempt_at },
+          at: failed_at ?? at,
+          data: {
+            node_id,
+            path,
+            type,
+            attempt: attempts,
+            error: error ? readableError(error) : null,
+            started_at,
+            next_attempt_at,
+          },
         },
       ];
     default:
       return [
         // A node that was skipped or taken over from another run has not started here.
-        ...(announced || attempts > 1 || started_at === null ? [] : [started]),
+        ...(announced || attempts > 1 || started_at === null ? [] : [withState(started, "RUNNING")]),
         {
           type: "node.finished",
           at,
-          data: { node_id, path, type, state, attempts, started_at, finished_at, error: readableError(error) },
+          data: {
+            node_id,
+            path,
+            type,
+            state,
+            attempts,
+            started_at,
+            finished_at,
+            error: error ? readableError(error) : null,
+          },
         },
       ];
   }
 }
 
-function readableError(error: NodeReport["error"]): unknown {
-  return error ? { ...error, message: redactSecrets(error.message) } : null;
+function withState({ data, ...event }: RunEventDraft, state: NodeState): RunEventDraft {
+  return { ...event, data: { ...data, state } };
+}
+
+function readableError(error: RunError): RunError {
+  return { ...error, message: redactSecrets(shortMessage(error.message)) };
 }

@@ -9,22 +9,23 @@ import type { NewRun, RunRow } from "../../stores/runs/runs.ts";
 import { getSettledRun } from "../../stores/runs/run-reads.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
+import { admitNested } from "../triggers/chain.ts";
 import { createLiveTexts } from "./live-texts.ts";
 import type { LiveTexts } from "./live-texts.ts";
 import { createRunWaiter } from "./run-waiter.ts";
-import { shareWrites } from "./shared-writes.ts";
+import { shareWrites } from "../shared-writes.ts";
 import { createStartQueue } from "./start-queue.ts";
 import type { RunWaiter } from "./run-waiter.ts";
 
 /** A run carries up to 256 KiB of inputs in its row; a statement with so many of them is bounded all the same. */
 const MAX_INSERTED_TOGETHER = 50;
 
-/** What every operation on runs does alike. */
+/** What all operations on runs share. */
 export interface RunService {
   /**
    * Creates a run and starts it. With `repeated` (the same Idempotency-Key again) a run that is there already is
-   * answered as it is, whatever the limits say by now. With `nobodyWaits` its workflow is started after those that came
-   * before, in good time, and otherwise at once.
+   * answered as it is, whatever the limits say by now. With `nobodyWaits` its workflow is queued; otherwise it starts
+   * at once.
    */
   create(request: RunRequest, options: { readonly repeated: boolean; readonly nobodyWaits?: boolean }): Promise<RunRow>;
   /**
@@ -67,7 +68,10 @@ export function createRunService({ db, blobs, starter, limits, feed, logger }: R
   return {
     async create(request, { repeated, nobodyWaits = false }) {
       const known = repeated ? await db.org(request.org_id, (client) => getRun(client, request.run_id)) : null;
-      return known ?? createRun(creation, request, nobodyWaits);
+      if (known) return known;
+      const from = { startedBy: request.started_by, continues: request.resumed_from?.run_id };
+      await admitNested(db, request.org_id, from, request.run_id, limits.max_nested_runs);
+      return createRun(creation, request, nobodyWaits);
     },
     async settled({ org_id, run_id }, timeoutMs, signal, justStarted = false) {
       const read = async (written?: RunRow): Promise<RunRow | null> =>
@@ -94,7 +98,7 @@ function createSharedInsert(db: Database): (row: NewRun) => Promise<boolean> {
   const share = shareWrites(
     (rows: readonly NewRun[]) => db.org(rows[0]?.org_id ?? "", (connection) => insertRuns(connection, rows)),
     isConnectionError,
-    MAX_INSERTED_TOGETHER,
+    { maxTogether: MAX_INSERTED_TOGETHER },
   );
   return async (row) => (await share(row.org_id, row)).has(row.run_id);
 }

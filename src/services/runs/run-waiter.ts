@@ -4,7 +4,7 @@ import type { RunFeed, RunListener } from "../../stores/runs/run-feed.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { runPositions } from "../../stores/runs/run-reads.ts";
 
-/** How often the waiter looks by itself: hints of the feed may be lost. */
+/** How often the waiter polls: the feed may lose notifications. */
 const LOOK_MS = 2000;
 
 export interface WatchOptions {

@@ -6,7 +6,7 @@ const MAX_WINDOW = 16;
 const MIN_WINDOW = 0.25;
 /** Calls that take this many times as long as undisturbed ones are a sign that there is too much under way. */
 const TOLERANCE = 3;
-/** What every call is granted (ms): on a quiet machine differences below it are noise. */
+/** Tolerance of a call (ms): on a quiet machine smaller differences are noise. */
 const SLACK_MS = 5;
 /** How fast the measure of an undisturbed call follows a Temporal that has become slower, a call. */
 const DRIFT = 1.0005;

@@ -1,3 +1,4 @@
+import { isTerminal } from "../../domain/runs/run.ts";
 import type { RunError, TerminalState } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
@@ -5,9 +6,11 @@ import type { PlanCache } from "../projects/plans.ts";
 import { undeliveredPauses } from "../../stores/runs/pauses.ts";
 import { getRun, takeRunsToCheck } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
+import { markStuck, STUCK } from "../../stores/runs/stuck-runs.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
+import type { TaskTrouble } from "../../temporal/trouble.ts";
 import { startInput } from "./create-run.ts";
-import { eachInTurn, periodically } from "../../platform/periodically.ts";
+import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import type { RunObserver } from "./run-observer.ts";
@@ -22,13 +25,15 @@ export interface SweeperDeps {
   readonly observer: RunObserver;
   readonly recorder: RunRecorder;
   readonly onSwept: (
-    outcome: "started" | "signalled" | "settled" | "error",
+    outcome: "started" | "signalled" | "stuck" | "settled" | "error",
     runId: string | null,
     error?: unknown,
   ) => void;
   readonly intervalMs: number;
   /** Age from which a run that nobody moved is compared with Temporal's own view (ms). */
   readonly stuckAfterMs: number;
+  /** Tasks of a run's workflow that time out in a row before the run is ended. */
+  readonly stuckAttempts: number;
 }
 
 const BATCH = 100;
@@ -37,7 +42,7 @@ const SIGNAL_AGAIN_MS = 5000;
 
 /**
  * Looks after what a dead process left behind: starts runs whose workflow was never started, repeats signals that were
- * lost, and settles runs whose workflow has ended without a word. Any number may run: rows are taken with SKIP LOCKED.
+ * lost, and settles runs whose workflow has ended without a word or does not get on. Any number may run: rows are taken with SKIP LOCKED.
  */
 export function startSweeper(deps: SweeperDeps): Periodic {
   return periodically(
@@ -47,28 +52,48 @@ export function startSweeper(deps: SweeperDeps): Periodic {
   );
 }
 
+/** How long a process puts off its first poll for steps of runs (ms). */
+const FIRST_LOOK_MS = 10_000;
+
+/**
+ * Looks once at the runs that are due. A process does so before it takes any step of a run: one whose steps end every
+ * process that takes them is found by a process that has not taken one yet. Never rejects.
+ */
+export async function sweepBeforePolling(deps: SweeperDeps): Promise<void> {
+  const until = Date.now() + FIRST_LOOK_MS;
+  await check(deps, () => Date.now() > until).catch((error: unknown) => deps.onSwept("error", null, error));
+}
+
+async function check(deps: SweeperDeps, isClosed: () => boolean): Promise<void> {
+  const { db, onSwept, stuckAfterMs } = deps;
+  const onError = (error: unknown, { run_id }: RunRow): void => onSwept("error", run_id, error);
+  let due: readonly RunRow[];
+  do {
+    due = await db.system((connection) => takeRunsToCheck(connection, BATCH, stuckAfterMs));
+    await eachRoundRobin(due, (run) => look(deps, run), { isClosed, onError });
+  } while (due.length === BATCH && !isClosed());
+}
+
 async function sweep(deps: SweeperDeps, isClosed: () => boolean): Promise<void> {
-  const { db, starter, onSwept, stuckAfterMs } = deps;
+  const { db, starter, onSwept } = deps;
   const round = {
     isClosed,
     onError: (error: unknown, { run_id }: { readonly run_id: string }) => onSwept("error", run_id, error),
   };
-  let due: readonly RunRow[];
-  do {
-    due = await db.system((connection) => takeRunsToCheck(connection, BATCH, stuckAfterMs));
-    await eachInTurn(due, (run) => look(deps, run), round);
-  } while (due.length === BATCH && !isClosed());
+  await check(deps, isClosed);
   const pauses = await db.system((connection) => undeliveredPauses(connection, SIGNAL_AGAIN_MS, BATCH));
   const signal = async ({ run_id, workflow_id, pause_id, resolution }: (typeof pauses)[number]): Promise<void> => {
     if (!resolution) return;
     if (await starter.signalResume(workflow_id, pause_id, resolution)) onSwept("signalled", run_id);
   };
-  await eachInTurn(pauses, signal, round);
+  await eachRoundRobin(pauses, signal, round);
 }
 
 async function look(deps: SweeperDeps, run: RunRow): Promise<void> {
-  const view = await deps.starter.look(run.run_id);
+  const { view, trouble } = await deps.starter.look(run.run_id);
   if (view === "running") {
+    if (trouble) return endStuck(deps, run, trouble);
+    if (run.state_reason === STUCK) await deps.db.org(run.org_id, (db) => markStuck(db, run.run_id, false));
     if (!run.cancel_requested) return;
     await deps.starter.signalCancel(run.run_id, run.cancel_requested.reason);
     deps.onSwept("signalled", run.run_id);
@@ -114,21 +139,46 @@ async function recover(deps: SweeperDeps, run: RunRow): Promise<void> {
   deps.onSwept("settled", run_id);
 }
 
+/**
+ * Ends a run whose workflow does not get on: one that is to be cancelled at once, since its workflow takes no signal. Others
+ * after some attempts: twice as many where the tasks end with an error of the code, which harms nobody else and may be mended
+ * by going back to an earlier version.
+ */
+async function endStuck(deps: SweeperDeps, run: RunRow, { attempts, timed_out }: TaskTrouble): Promise<void> {
+  const { org_id, run_id } = run;
+  await deps.db.org(org_id, (db) => markStuck(db, run_id, true));
+  if (!run.cancel_requested && attempts < deps.stuckAttempts * (timed_out ? 1 : 2))
+    return deps.onSwept("stuck", run_id);
+  await deps.starter.terminate(run_id, STUCK);
+  const how = timed_out ? "timed out" : "failed";
+  const message = `The run's workflow does not get on: ${attempts} tasks of it in a row have ${how}. Temporal's history and the logs of the workers tell why.`;
+  const settled = await settleRun(deps, org_id, run_id, ({ cancel_requested }) =>
+    cancel_requested
+      ? { state: "CANCELLED", reason: cancel_requested.reason ?? "cancelled", error: null }
+      : {
+          state: "FAILED",
+          reason: STUCK,
+          error: { code: STUCK, message, node_id: null, path: null, attempt: attempts, retryable: false },
+        },
+  );
+  if (settled) deps.onSwept("settled", run_id);
+}
+
 /** The workflow was never started, or its start was lost with Temporal's database before anything had happened. */
 async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
   if (run.cancel_requested) return settle(deps, run, "cancelled");
   if (run.parent_run_id !== null && run.run_type === "sub_workflow") {
     const parent = await deps.db.system((connection) => getRun(connection, run.parent_run_id ?? ""));
     // Its parent starts it, or, when that has ended, nobody wants it any more.
-    if (parent && !["COMPLETED", "FAILED", "CANCELLED"].includes(parent.state)) return;
+    if (parent && !isTerminal(parent.state)) return;
     return settle(deps, run, "cancelled");
   }
   // Its experiment starts it.
   if (run.run_type === "batch") return;
   const found = await deps.plans.find(run);
   if (!found) return settle(deps, run, "not_found");
-  const delay = run.run_at === null ? undefined : Math.max(0, Date.parse(run.run_at) - Date.now());
-  await deps.starter.start({ ...startInput(run), plan: found.plan }, delay);
+  const delayMs = run.run_at === null ? undefined : Math.max(0, Date.parse(run.run_at) - Date.now());
+  await deps.starter.start({ ...startInput(run), plan: found.plan }, { urgency: "later", delayMs });
   deps.onSwept("started", run.run_id);
 }
 

@@ -3,14 +3,14 @@ import type { Database } from "../../stores/db.ts";
 import { appendDeltas, beginText } from "../../stores/runs/run-deltas.ts";
 import type { DeltaRow, TextPlace } from "../../stores/runs/run-deltas.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
-import { shareWrites } from "./shared-writes.ts";
+import { shareWrites } from "../shared-writes.ts";
 
 /** How long pieces of a text are gathered before one write has all of them (ms); the first is written at once. */
 const FLUSH_MS = 100;
 /** Pieces written by one statement. */
 const MAX_TOGETHER = 200;
 
-/** Takes a text as it comes. What it cannot write is missing for those who watch, and nowhere else. */
+/** Takes a text as it comes. A failed write is missing from the live view only. */
 export interface TextSink {
   /** Another `beginning` than that of the piece before says that the text begins anew; a piece without text begins nothing. */
   write(text: string, beginning: number): void;
@@ -18,7 +18,7 @@ export interface TextSink {
   close(): Promise<void>;
 }
 
-/** Shows those who watch a run what its models are writing. */
+/** Writes growing texts of models for clients that watch a run. */
 export interface TextWriter {
   open(place: TextPlace & { readonly org_id: string }): TextSink;
 }
@@ -36,7 +36,7 @@ interface Text {
   /** Known once the first piece is written. */
   attempt: number | undefined;
   written: number;
-  /** A piece whose write has begun: a write that may have succeeded is repeated as it was. */
+  /** A piece whose write is in flight: a write that may have succeeded is repeated unchanged. */
   sending: string;
   waiting: string;
 }
@@ -46,7 +46,7 @@ export function createTextWriter({ db, feed, onError, flushMs = FLUSH_MS }: Text
     (rows: ReadonlyArray<DeltaRow & { readonly org_id: string }>) =>
       db.org(rows[0]?.org_id ?? "", (connection) => appendDeltas(connection, rows)),
     isConnectionError,
-    MAX_TOGETHER,
+    { maxTogether: MAX_TOGETHER },
   );
 
   return {

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from "../../domain/json.ts";
-import type { NodeKind } from "../../domain/flow/plan/types.ts";
+import type { NodeKind } from "../../domain/flow/kinds.ts";
 import type { NodeState, RunError } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 
@@ -20,12 +20,15 @@ export interface NodeRunRow {
   readonly finished_at: string | null;
   /** When the next attempt begins; null unless one has failed and the next is waited for. */
   readonly next_attempt_at: string | null;
+  /** Whether it was taken over from the run that this one resumes. */
+  readonly reused: boolean;
 }
 
-const COLUMNS =
-  "node_id, type, path, state, attempts, inputs, output, truncated, error, usage, started_at, finished_at, next_attempt_at";
+const FACTS =
+  "node_id, type, path, state, attempts, truncated, error, usage, started_at, finished_at, next_attempt_at, reused";
+const COLUMNS = `${FACTS}, inputs, output`;
 
-/** The nodes of a run, those of its top level first, each level in the order they started. At most `limit`. */
+/** The nodes of a run, the top level first, each level in the order they started. At most `limit`. */
 export async function listNodeRuns(db: Db, runId: string, limit: number): Promise<NodeRunRow[]> {
   return db.query<NodeRunRow>(
     {
@@ -35,6 +38,72 @@ export async function listNodeRuns(db: Db, runId: string, limit: number): Promis
     },
     [runId, limit],
   );
+}
+
+/** The same without what they took and gave. */
+export async function outlineNodeRuns(db: Db, runId: string, limit: number): Promise<NodeRunRow[]> {
+  return db.query<NodeRunRow>(
+    {
+      name: "outline_node_runs",
+      text: `select ${FACTS}, null as inputs, null as output from node_runs where run_id = $1::uuid
+        order by path <> node_id, coalesce(started_at, finished_at), path limit $2::integer`,
+    },
+    [runId, limit],
+  );
+}
+
+/** One attempt of a node, as its event tells. */
+export interface AttemptRow {
+  readonly path: string;
+  readonly type: "node.retrying" | "node.finished";
+  readonly at: string;
+  readonly attempt: number;
+  readonly started_at: string | null;
+  readonly next_attempt_at: string | null;
+  readonly error: RunError | null;
+}
+
+/** Events that one look at attempts reads. */
+const MAX_ATTEMPTS = 20_000;
+
+/** The attempts of nodes of a run, in the order in which they were written down: their beginnings and ends. */
+export async function listAttempts(db: Db, runId: string, paths: readonly string[]): Promise<AttemptRow[]> {
+  return db.query<AttemptRow>(
+    {
+      name: "list_attempts",
+      text: `select data ->> 'path' as path, type, at, coalesce(data ->> 'attempt', data ->> 'attempts')::integer as attempt,
+          (data ->> 'started_at')::timestamptz as started_at, (data ->> 'next_attempt_at')::timestamptz as next_attempt_at,
+          nullif(data -> 'error', 'null') as error
+        from run_events where run_id = $1::uuid and type in ('node.retrying', 'node.finished') and data ->> 'path' = any ($2::text[])
+        order by seq limit ${MAX_ATTEMPTS}`,
+    },
+    [runId, paths],
+  );
+}
+
+/** The children of a run whose ids end so. */
+export async function childRunIds(db: Db, runId: string, ends: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ run_id: string }>(
+    {
+      name: "child_run_ids",
+      text: "select run_id from runs where parent_run_id = $1::uuid and right(run_id::text, 22) = any ($2::text[])",
+    },
+    [runId, ends],
+  );
+  return rows.map(({ run_id }) => run_id);
+}
+
+/** The passages that a node's value rests on; of a model with tools, its steps name them. */
+export async function citationsAt(db: Db, runId: string, path: string): Promise<Json[]> {
+  const rows = await db.query<{ citations: Json[] }>(
+    {
+      name: "citations_at",
+      text: `select citations from node_runs where run_id = $1::uuid and citations is not null
+        and (path = $2::text or path ^@ ($2::text || '/steps[')) order by path`,
+    },
+    [runId, path],
+  );
+  return rows.flatMap(({ citations }) => citations);
 }
 
 /** One node of a run, or null. */
@@ -60,6 +129,18 @@ export async function outputsSoFar(db: Db, runId: string): Promise<Record<string
     [runId],
   );
   return Object.fromEntries(rows.map((row) => [row.node_id, row.output]));
+}
+
+/** What the nodes of a run's top level have yielded, where the record has it whole. */
+export async function recordedValues(db: Db, runId: string): Promise<Pick<NodeRunRow, "node_id" | "output">[]> {
+  return db.query<Pick<NodeRunRow, "node_id" | "output">>(
+    {
+      name: "recorded_values",
+      text: `select node_id, output from node_runs
+        where run_id = $1::uuid and path = node_id and state = 'COMPLETED' and not truncated`,
+    },
+    [runId],
+  );
 }
 
 /** The nodes of a run that have not ended. */

@@ -1,6 +1,7 @@
 import type { PauseOpening, PauseResolution } from "../../domain/runs/run.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
+import { OPEN } from "../states.ts";
 
 export interface PauseRow extends PauseOpening {
   readonly run_id: string;
@@ -11,7 +12,7 @@ export interface PauseRow extends PauseOpening {
   readonly resolved_at: string | null;
 }
 
-/** The pauses that a run shows, in order: its own, and those of its sub-flows' runs at their paths in it. */
+/** The pauses that a run shows, in order: its own, and its sub-flows' at their paths in it. */
 export async function listPauses(db: Db, runId: string): Promise<PauseRow[]> {
   const rows = await db.query<PauseRow>(
     {
@@ -48,7 +49,7 @@ const paths = new Intl.Collator("en", { numeric: true });
 
 /** By the top-level node in which they were opened, in the order of time; within one by path, so that items are in their order. */
 function inOrder<Row extends PauseRow>(rows: readonly Row[]): Row[] {
-  const nodeOf = ({ path }: PauseRow): string => path.replace(/[[/].*$/, "");
+  const nodeOf = ({ path }: PauseRow): string => path.split(/[[/]/, 1)[0] ?? path;
   const firstOf = new Map<string, string>();
   for (const row of rows) {
     const known = firstOf.get(nodeOf(row));
@@ -101,8 +102,9 @@ export async function undeliveredPauses(db: Db, olderThanMs: number, limit: numb
   return db.query<PauseRow>(
     // Resolutions of terminal runs are never acknowledged and would fill the batch.
     `select p.* from run_pauses p join runs r using (run_id) where p.status = 'resolved' and p.delivered_at is null
-       and r.state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED')
-       and p.resolved_at < now() - make_interval(secs => $1::float8 / 1000) order by p.resolved_at limit $2`,
+       and r.state in (${OPEN})
+       and p.resolved_at < now() - make_interval(secs => $1::float8 / 1000)
+     order by row_number() over (partition by p.org_id order by p.resolved_at) limit $2`,
     [olderThanMs, limit],
   );
 }

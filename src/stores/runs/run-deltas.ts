@@ -1,5 +1,6 @@
 import { isUniqueViolation } from "../db.ts";
 import type { Db } from "../db.ts";
+import { TERMINAL } from "../states.ts";
 
 /** Where a text belongs: the node, its attempt, and the step of its conversation. */
 export interface TextPlace {
@@ -20,7 +21,7 @@ export interface DeltaRow extends TextPlace {
 const TRIES = 5;
 
 /**
- * Writes the first piece of a text, and answers the number of its attempt: `place.attempt`, or a higher one where the node has begun
+ * Writes the first piece of a text, and returns the number of its attempt: `place.attempt`, or a higher one where the node wrote
  * a text before, so that whoever compares (attempt, step) knows which is the latest.
  */
 export async function beginText(db: Db, place: TextPlace, text: string): Promise<number> {
@@ -97,7 +98,7 @@ export async function purgeDeltas(db: Db, ms: number, limit: number): Promise<nu
         ), over as materialized (
           select s.run_id from streamed s left join runs r on r.run_id = s.run_id
           where s.run_id is not null and (r.run_id is null
-            or r.state in ('COMPLETED', 'FAILED', 'CANCELLED') and r.finished_at < now() - make_interval(secs => $1::float8 / 1000))
+            or r.state in (${TERMINAL}) and r.finished_at < now() - make_interval(secs => $1::float8 / 1000))
           limit $2::integer
         ), gone as (
           delete from run_deltas using over where run_deltas.run_id = over.run_id

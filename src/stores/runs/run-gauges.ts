@@ -1,9 +1,10 @@
-import type { RunState } from "../../domain/runs/run.ts";
+import type { RunState, TerminalState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
+import { OPEN } from "../states.ts";
 
 /** The runs that have not ended and are in one state. */
 export interface LiveRuns {
-  readonly state: Exclude<RunState, "COMPLETED" | "FAILED" | "CANCELLED">;
+  readonly state: Exclude<RunState, TerminalState>;
   readonly runs: number;
   /** For how long the oldest has been due (PENDING), paused (PAUSED) or under way (s). */
   readonly oldest_seconds: number;
@@ -18,6 +19,6 @@ export async function countLiveRunsByState(db: Db): Promise<LiveRuns[]> {
           when 'PENDING' then greatest(created_at, run_at)
           when 'PAUSED' then paused_at
           else coalesce(started_at, created_at) end)))::float8 as oldest_seconds
-      from runs where state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED') group by state`,
+      from runs where state in (${OPEN}) group by state`,
   });
 }

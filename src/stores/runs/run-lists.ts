@@ -1,4 +1,5 @@
 import type { Json } from "../../domain/json.ts";
+import type { RunJobInput } from "../../domain/runs/run-job.ts";
 import type { RunState, RunType } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
@@ -10,8 +11,12 @@ export interface RunFilter {
   readonly project_id?: string | undefined;
   readonly states?: readonly RunState[] | undefined;
   readonly run_type?: RunType | undefined;
+  /** Runs of sub-flows are left out: they go with the run that has started them. */
+  readonly withoutChildren?: boolean | undefined;
   readonly user_id?: string | undefined;
   readonly parent_run_id?: string | undefined;
+  /** Runs that go on from this one. */
+  readonly resumed_from?: string | undefined;
   readonly tag?: string | undefined;
   /** Only runs without progress for this long (ms), or only the others. */
   readonly stuck?: { readonly is: boolean; readonly afterMs: number } | undefined;
@@ -35,7 +40,7 @@ export interface RunListRow extends Omit<
   readonly outputs: Readonly<Record<string, ListedValue>> | null;
 }
 
-/** Longest JSON text (bytes) of a value in a list, and how much (characters) is shown of a longer one. */
+/** Longest JSON text (bytes) of a value in a list, and how much (characters) stays of a longer one. */
 const LISTED_BYTES = 4096;
 const PREVIEW_CHARACTERS = 256;
 
@@ -56,7 +61,7 @@ const COLUMNS = `r.run_id, r.org_id, r.project_id, r.flow_version, r.state, r.st
   r.timeout_seconds, r.total_nodes, r.started_nodes, r.completed_nodes, r.skipped_nodes, r.current_node, r.event_seq, r.created_at,
   r.started_at, r.paused_at, r.finished_at, r.updated_at, r.temporal_run_id, r.cancel_requested`;
 
-/** States in which a run makes progress by itself. */
+/** States in which a run makes progress without anybody's help. */
 const MOVING: readonly RunState[] = ["PENDING", "RUNNING", "RESUMED"];
 
 /** Whether run `r` has made no progress since a time (SQL), although it waits for no decision, delay or sub-flow. */
@@ -69,7 +74,7 @@ const stuckSince = (time: string): string => `(case
   else false end)`;
 
 /** The smallest UUIDv7 of a millisecond. */
-function firstIdOf(ms: number): string {
+export function firstIdOf(ms: number): string {
   const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0").slice(-12);
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
@@ -80,6 +85,60 @@ function firstIdOf(ms: number): string {
  * its cost does not grow with the depth. Several states are several walks, merged.
  */
 export async function listRuns(db: Db, orgId: string, filter: RunFilter, page: Keyset): Promise<RunListRow[]> {
+  const { values, order, walk, walks } = walkRuns(orgId, filter, page);
+  if (walks.length === 0) return [];
+  if (walks.length === 1) return db.query<RunListRow>(walk(COLUMNS, walks[0]), values);
+  return db.query<RunListRow>(
+    `select ${COLUMNS} from (${merged(walk, walks)} order by run_id ${order} limit ${page.limit}) as found join runs r using (run_id) order by r.run_id ${order}`,
+    values,
+  );
+}
+
+/** How many runs of an organisation a filter finds; beyond `most` they are not counted. */
+export async function countRuns(db: Db, orgId: string, filter: RunFilter, most: number): Promise<number> {
+  const { values, walk, walks } = walkRuns(orgId, filter, { beyond: null, ascending: true, limit: most });
+  if (walks.length === 0) return 0;
+  const rows = await db.query<{ n: number }>(
+    `select least(count(*), ${most})::int as n from (${merged(walk, walks)}) as found`,
+    values,
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** Keeps the runs that a filter finds, `most` at most, for a job; answers how many they are. */
+export async function keepRunsOf(
+  db: Db,
+  { org_id, job_id }: RunJobInput,
+  filter: RunFilter,
+  most: number,
+): Promise<number> {
+  const { values, walk, walks } = walkRuns(org_id, filter, { beyond: null, ascending: true, limit: most });
+  if (walks.length === 0) return 0;
+  const found = merged(walk, walks);
+  const job = `$${values.push(job_id)}::uuid`;
+  const rows = await db.query<{ n: number }>(
+    `with kept as (insert into run_job_runs (job_id, org_id, run_id)
+        select ${job}, current_org(), run_id from (${found}) as found order by run_id limit ${most} returning run_id)
+      select count(*)::int as n from kept`,
+    values,
+  );
+  return rows[0]?.n ?? 0;
+}
+
+interface RunWalk {
+  readonly values: unknown[];
+  readonly order: string;
+  /** The walk along the runs of one state, or of all. */
+  readonly walk: (columns: string, state: RunState | undefined) => string;
+  /** The states to walk along, one at a time. None: nothing can be found. */
+  readonly walks: ReadonlyArray<RunState | undefined>;
+}
+
+/** A walk a state, each planned for that very state: with `state = any (...)` Postgres may filter all runs instead. */
+const merged = (walk: RunWalk["walk"], walks: RunWalk["walks"]): string =>
+  walks.map((state) => `(${walk("r.run_id", state)})`).join(" union all ");
+
+function walkRuns(orgId: string, filter: RunFilter, page: Keyset): RunWalk {
   const { bound, compare, order } = keysetSql(page);
   const values: unknown[] = [];
   const add = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
@@ -97,8 +156,10 @@ export async function listRuns(db: Db, orgId: string, filter: RunFilter, page: K
   where(`${key} ${compare} ${add(bound, "uuid")}`);
   if (filter.project_id !== undefined) where(`r.project_id = ${add(filter.project_id, "uuid")}`);
   if (filter.run_type !== undefined) where(`r.run_type = ${add(filter.run_type, "text")}`);
+  if (filter.withoutChildren === true) where("r.run_type <> 'sub_workflow'");
   if (filter.user_id !== undefined) where(`r.user_id = ${add(filter.user_id, "text")}`);
   if (filter.parent_run_id !== undefined) where(`r.parent_run_id = ${add(filter.parent_run_id, "uuid")}`);
+  if (filter.resumed_from !== undefined) where(`r.resumed_from ->> 'run_id' = ${add(filter.resumed_from, "text")}`);
   // The id's own time bounds the walk; the row's time decides. Milliseconds, as clients see them.
   if (filter.created_after !== undefined) {
     where(`${key} >= ${add(firstIdOf(Date.parse(filter.created_after) - ID_LEADS_MS), "uuid")}`);
@@ -120,13 +181,7 @@ export async function listRuns(db: Db, orgId: string, filter: RunFilter, page: K
   // Runs in other states are never stuck: the walks are along those alone.
   const among =
     filter.stuck?.is === true ? (filter.states ?? MOVING).filter((state) => MOVING.includes(state)) : filter.states;
-  if (among?.length === 0 && filter.stuck?.is === true) return [];
+  if (among?.length === 0 && filter.stuck?.is === true) return { values, order, walk, walks: [] };
   const states = [...new Set(among ?? [])];
-  if (states.length <= 1) return db.query<RunListRow>(walk(COLUMNS, states[0]), values);
-  // A walk a state, each planned for that very state: with `state = any (...)` Postgres may filter all runs instead.
-  const found = states.map((state) => `(${walk("r.run_id", state)})`).join(" union all ");
-  return db.query<RunListRow>(
-    `select ${COLUMNS} from (${found} order by run_id ${order} limit ${limit}) as found join runs r using (run_id) order by r.run_id ${order}`,
-    values,
-  );
+  return { values, order, walk, walks: states.length === 0 ? [undefined] : states };
 }

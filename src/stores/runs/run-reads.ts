@@ -1,5 +1,6 @@
 import type { RunState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
+import { OPEN, TERMINAL } from "../states.ts";
 import type { PauseRow } from "./pauses.ts";
 import type { RunRow } from "./runs.ts";
 
@@ -8,7 +9,7 @@ export async function getSettledRun(db: Db, runId: string): Promise<RunRow | nul
   const rows = await db.query<RunRow>(
     {
       name: "get_settled_run",
-      text: "select * from runs where run_id = $1::uuid and state in ('PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED')",
+      text: `select * from runs where run_id = $1::uuid and state in ('PAUSED', ${TERMINAL})`,
     },
     [runId],
   );
@@ -56,7 +57,7 @@ export async function countOpenRuns(db: Db, projectId: string): Promise<number> 
     {
       name: "count_open_runs",
       text: `select count(*)::int as open from runs
-        where org_id = current_org() and project_id = $1::uuid and ${OPEN}`,
+        where org_id = current_org() and project_id = $1::uuid and state in (${OPEN})`,
     },
     [projectId],
   );
@@ -68,7 +69,7 @@ export async function openRuns(db: Db, projectId: string, after: string, limit: 
   const rows = await db.query<{ run_id: string }>(
     {
       name: "open_runs",
-      text: `select run_id from runs where org_id = current_org() and project_id = $1::uuid and ${OPEN}
+      text: `select run_id from runs where org_id = current_org() and project_id = $1::uuid and state in (${OPEN})
         and run_id > $2::uuid order by run_id limit $3::int`,
     },
     [projectId, after, limit],
@@ -77,7 +78,6 @@ export async function openRuns(db: Db, projectId: string, after: string, limit: 
 }
 
 /** As the index of live runs has it. */
-const OPEN = "state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED')";
 
 /** The first pauses that each of these runs shows, in the order they were opened; at most `each` of a run. */
 export async function listPausesOf(

@@ -3,6 +3,7 @@ import type {
   CheckpointNode,
   Progress,
   RanByType,
+  Resumed,
   RunError,
   RunLimits,
   RunState,
@@ -10,6 +11,8 @@ import type {
 } from "../../domain/runs/run.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db, Statement } from "../db.ts";
+import { lockRoundRobin } from "../round-robin.ts";
+import { OPEN, TERMINAL } from "../states.ts";
 
 /** Start parameters that the row does not hold otherwise. Cleared by the workflow's first write. */
 export interface StartInput {
@@ -18,6 +21,7 @@ export interface StartInput {
   /** Only where the row's own inputs are redacted. */
   readonly inputs?: Readonly<Record<string, StoredValue>>;
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
+  readonly resumes?: Resumed;
 }
 
 /** The run that a run resumes. */
@@ -122,7 +126,7 @@ on conflict (run_id) do nothing
 returning run_id`,
 };
 
-/** Inserts PENDING runs of one organisation; answers the ids of those that were not there. */
+/** Inserts PENDING runs of one organisation. Returns the ids of new ones. */
 export async function insertRuns(db: Db, runs: readonly NewRun[]): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ run_id: string }>(INSERT_ALL, [jsonb(runs)]);
   return new Set(rows.map((row) => row.run_id));
@@ -134,14 +138,15 @@ export async function getRun(db: Db, runId: string): Promise<RunRow | null> {
   return rows[0] ?? null;
 }
 
-/** The child of a run whose id has this suffix; null when it has none. */
+/** The child of a run whose id ends with these 22 characters; null when it has none. */
 export async function findChildRun(db: Db, parentRunId: string, idEnd: string): Promise<RunRow | null> {
   const rows = await db.query<RunRow>(
     {
       name: "find_child_run",
-      text: "select * from runs where parent_run_id = $1::uuid and right(run_id::text, $3::integer) = $2::text",
+      // As the index has it: a run may have ten thousand children.
+      text: "select * from runs where parent_run_id = $1::uuid and right(run_id::text, 22) = $2::text",
     },
-    [parentRunId, idEnd, idEnd.length],
+    [parentRunId, idEnd],
   );
   return rows[0] ?? null;
 }
@@ -158,14 +163,14 @@ export async function lockRunCounts(db: Db, orgId: string): Promise<void> {
   );
 }
 
-/** How many runs are under way, those of experiments and sub-flows apart: in the organisation, or in one project of it. Counts up to `max`. */
+/** How many runs are in flight in the organisation, or in one project, without experiments and sub-flows. Counts up to `max`. */
 export async function countLiveRuns(db: Db, orgId: string, projectId: string | null, max: number): Promise<number> {
   const rows = await db.query<{ n: number }>(
     {
       name: "count_live_runs",
       text: `select count(*)::integer as n from (
         select 1 from runs where org_id = $1::uuid and ($2::uuid is null or project_id = $2) and run_type not in ('batch', 'sub_workflow')
-          and state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED') limit $3) as live`,
+          and state in (${OPEN}) limit $3) as live`,
     },
     [orgId, projectId, max],
   );
@@ -176,16 +181,16 @@ export async function countLiveRuns(db: Db, orgId: string, projectId: string | n
 export async function requestCancel(db: Db, runId: string, reason: string | null): Promise<{ state: RunState } | null> {
   const rows = await db.query<{ state: RunState }>(
     `update runs set
-       cancel_requested = case when state in ('COMPLETED', 'FAILED', 'CANCELLED') then cancel_requested
+       cancel_requested = case when state in (${TERMINAL}) then cancel_requested
          else coalesce(cancel_requested, jsonb_build_object('reason', $2::text, 'at', now())) end,
-       check_at = case when state in ('COMPLETED', 'FAILED', 'CANCELLED') then check_at else now() + interval '5 seconds' end
+       check_at = case when state in (${TERMINAL}) then check_at else now() + interval '5 seconds' end
      where run_id = $1::uuid returning state`,
     [runId, reason],
   );
   return rows[0] ?? null;
 }
 
-/** Records that runs which no workflow has begun yet are to be cancelled: the sweeper settles them. */
+/** Requests the cancellation of runs that no workflow has started yet: the sweeper settles them. */
 export async function requestCancelOfPending(db: Db, runIds: readonly string[]): Promise<void> {
   await db.query(
     `update runs set cancel_requested = coalesce(cancel_requested, jsonb_build_object('reason', null, 'at', now())), check_at = now()
@@ -204,17 +209,22 @@ export async function cancelRequested(db: Db, runId: string): Promise<{ reason: 
   return rows[0] ?? null;
 }
 
-/** The runs that are due for a check, oldest first; each is postponed so that no other process checks it concurrently. */
+const TO_CHECK = lockRoundRobin({
+  table: "runs",
+  key: "run_id",
+  where: `state in (${OPEN}) and check_at <= now()`,
+  order: "check_at",
+  limit: "$1::int",
+});
+
+/** The runs that are due for a check, of each organisation the oldest first; each is postponed so that no other process checks it concurrently. */
 export async function takeRunsToCheck(db: Db, limit: number, againAfterMs: number): Promise<RunRow[]> {
   return db.query<RunRow>(
     // Checks back off while nothing changes, as a run may wait for weeks. Starts and cancellations are urgent.
     `update runs set check_at = now() + greatest(
        case when state = 'PENDING' or cancel_requested is not null then interval '5 seconds' else make_interval(secs => $2::float8 / 1000) end,
        least((now() - updated_at) / 4, interval '10 minutes'))
-     where run_id in (
-       select run_id from runs where state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED') and check_at <= now()
-       order by check_at limit $1 for update skip locked
-     ) returning *`,
+     where run_id in (${TO_CHECK}) returning *`,
     [limit, againAfterMs],
   );
 }
@@ -222,7 +232,7 @@ export async function takeRunsToCheck(db: Db, limit: number, againAfterMs: numbe
 /** The children of a run that are still under way. */
 export async function liveChildren(db: Db, runId: string): Promise<string[]> {
   const rows = await db.query<{ run_id: string }>(
-    "select run_id from runs where parent_run_id = $1::uuid and state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED')",
+    `select run_id from runs where parent_run_id = $1::uuid and state in (${OPEN})`,
     [runId],
   );
   return rows.map((row) => row.run_id);

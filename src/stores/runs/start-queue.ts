@@ -1,7 +1,7 @@
 import type { Db } from "../db.ts";
 import type { RunRow } from "./runs.ts";
 
-/** Those of the runs, of all organisations, whose workflow is still to be started. */
+/** The ones of these runs, of all organisations, whose workflow has not been started. */
 export async function runsToStart(db: Db, runIds: readonly string[]): Promise<RunRow[]> {
   return db.query<RunRow>(
     {

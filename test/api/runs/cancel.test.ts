@@ -40,7 +40,7 @@ describe("deleting the project of runs", () => {
     expect((await tenant.secret.delete(`/v2/projects/${project_id}`)).status).toBe(204);
   });
 
-  it("cancels them with cancel_runs=true, also those that are yet to begin", async () => {
+  it("cancels them with cancel_runs=true, runs that have not started included", async () => {
     const project_id = await tenant.deploy(asking());
     const runs = [{ mode: "sync" }, { run_at: new Date(Date.now() + 3_600_000).toISOString() }].map(async (more) => {
       const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: {}, ...more });

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Longer than pieces are gathered: each is shown by itself. */
+/** Longer than pieces are gathered: each comes alone. */
 const PAUSE_MS = 200;
 
 function asking(config: object = {}, value?: string, settings: object = {}) {
@@ -96,7 +96,7 @@ describe("what a model writes", () => {
     expect(addedUp(other).at(-1)).toBe("Right way");
   });
 
-  it("is told as events of the run, to any reader and after a break", async () => {
+  it("comes as events of the run, to any reader and after a break", async () => {
     server.next({ text: ["One ", "two ", "three"], pauseMs: PAUSE_MS });
     const { body: run } = await tenant.secret.post("/v2/runs", {
       project_id: await asking(),
@@ -130,7 +130,7 @@ describe("what a model writes", () => {
     expect(seen.at(-1)).toBe("run.finished");
   });
 
-  it("is shown step by step where the model calls tools", async () => {
+  it("comes step by step where the model calls tools", async () => {
     const greeting = await tenant.deploy(echo());
     const called = { id: "call_1", name: "greet", input: { "in-0": "Ada" } };
     server.next(
@@ -157,7 +157,7 @@ describe("what a model writes", () => {
     expect([...said]).toEqual([[2, "It is Ada."]]);
   });
 
-  it("is not shown where settings.redact may reach it, nor where it is JSON", async () => {
+  it("does not come where settings.redact may reach it, nor where it is JSON", async () => {
     const before = await tenant.withDatabase((db) =>
       db.system((c) => c.query("select 1 from run_deltas where org_id = $1", [tenant.org_id])),
     );

@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
+import { historiesOf, toJson, withTemporal } from "../../support/histories.ts";
 import { startHttpTarget } from "../../support/http-target.ts";
 import type { HttpTarget } from "../../support/http-target.ts";
 import { openTenant } from "../tenant.ts";
@@ -66,5 +68,88 @@ describe("what a flow redacts", () => {
     const tables = await kept(run.run_id);
     expect(tables["run_checkpoints"]).toContain("tpl-0");
     for (const [table, text] of Object.entries(tables)) expect([table, text.includes(CARD)]).toEqual([table, false]);
+  });
+
+  it.each(["CARD-2222-quoted", "417"])(
+    "quote-leak: %j is in no error that quotes it, stored or logged",
+    async (card) => {
+      const flowId = await tenant.deploy(
+        flow(
+          [
+            { id: "in-0", type: "input" },
+            // By the workflow itself, by a local activity that loads the text, and by an activity.
+            { id: "guard-0", type: "guard", config: { check: "false", message: "no {{in-0}}" }, on_error: "continue" },
+            {
+              id: "guard-1",
+              type: "guard",
+              config: { check: "false", message: "{{in-1 | truncate: 20}} no {{in-0}}" },
+              on_error: "continue",
+            },
+            { id: "in-1", type: "input" },
+            {
+              id: "code-0",
+              type: "code",
+              config: {
+                source: "function main({ card }) { throw new Error(`no ${card}`); }",
+                args: { card: "nodes['in-0']" },
+              },
+              on_error: "continue",
+            },
+            { id: "guard-2", type: "guard", config: { check: "false", message: `${"x".repeat(4083)} {{in-0}}` } },
+            { id: "out-0", type: "output" },
+          ],
+          ["in-0>guard-0", "in-1>guard-1", "guard-0>guard-1", "guard-1>code-0", "code-0>guard-2", "guard-2>out-0"],
+          { settings },
+        ),
+      );
+      const created = await tenant.secret.post("/v2/runs", {
+        project_id: flowId,
+        inputs: { "in-0": card, "in-1": "long ".repeat(20_000) },
+        mode: "sync",
+      });
+      const { body: run } = await tenant.secret.get(`/v2/runs/${created.body.run_id}`, { query: { expand: "nodes" } });
+      const messages = run.nodes.flatMap(({ error }: { error: { message: string } | null }) => error?.message ?? []);
+      expect(messages).toHaveLength(4);
+      for (const message of messages) expect(message).toContain("[redacted]");
+      expect(run.error.message.length).toBeLessThanOrEqual(4096 + "[redacted]".length);
+      const tables = await kept(run.run_id);
+      for (const [table, text] of Object.entries(tables)) {
+        // Of short ones also the ids have some.
+        const found = card.length > 3 ? text.includes(card.slice(0, 6)) : text.includes(`no ${card}`);
+        expect([table, found]).toEqual([table, false]);
+      }
+    },
+  );
+
+  it("is in Temporal's history, as the documentation says in its first lines", async () => {
+    const flowId = await tenant.deploy(
+      flow(
+        [
+          { id: "in-0", type: "input" },
+          { id: "out-0", type: "output" },
+        ],
+        ["in-0>out-0"],
+        { settings },
+      ),
+    );
+    const created = await tenant.secret.post("/v2/runs", {
+      project_id: flowId,
+      inputs: { "in-0": CARD },
+      mode: "sync",
+    });
+    const histories = await withTemporal(tenant.target.temporalAddress, (client) =>
+      historiesOf(client, created.body.run_id),
+    );
+    const texts = histories.flatMap((history) =>
+      [...JSON.stringify(toJson(history)).matchAll(/"data":"([A-Za-z0-9+/=]+)"/g)].map(([, data = ""]) =>
+        Buffer.from(data, "base64").toString(),
+      ),
+    );
+    const page = readFileSync(new URL("../../../docs/flow-format.md", import.meta.url), "utf8");
+    const begin = page.slice(page.indexOf("## Redaction"), page.indexOf("`settings.redact` lists"));
+    expect({
+      isCarried: texts.some((text) => text.includes(CARD)),
+      isSaid: begin.includes("Temporal's history of a run has it in clear text"),
+    }).toEqual({ isCarried: true, isSaid: true });
   });
 });

@@ -88,7 +88,9 @@ describe("answering a pause", () => {
     const broken = await resume(run.run_id, { action: "approve", data: { amount: 0, code: "abc", more: 1 } });
     expect([broken.status, broken.body.code]).toEqual([422, "validation_error"]);
     const places = broken.body.detail.map((issue: { loc: unknown[] }) => issue.loc.join("."));
-    expect(places).toEqual(expect.arrayContaining(["body.data", "body.data.amount", "body.data.code"]));
+    expect(places).toEqual(
+      expect.arrayContaining(["body.data", "body.data.amount", "body.data.code", "body.data.reason"]),
+    );
     const none = await resume(run.run_id, { action: "approve" });
     expect([none.status, none.body.detail[0].loc]).toEqual([422, ["body", "data"]]);
     const huge = await resume(run.run_id, { action: "approve", data: { amount: 1, reason: "x".repeat(70_000) } });
@@ -152,8 +154,10 @@ describe("answering a pause", () => {
     const [one, two] = [await tenant.user("editor"), await tenant.user("admin")];
     const first = await resume(run.run_id, { action: "approve" }, one);
     expect([first.status, first.body.state, first.body.pauses[0].received.length]).toEqual([202, "PAUSED", 1]);
-    const again = await resume(run.run_id, { action: "reject" }, one);
-    expect([again.status, again.body.code]).toEqual([409, "pause_already_answered"]);
+    for (const action of ["approve", "reject"]) {
+      const again = await resume(run.run_id, { action }, one);
+      expect([again.status, again.body.code]).toEqual([409, "pause_already_answered"]);
+    }
     expect((await resume(run.run_id, { action: "approve" }, two)).body.state).toBe("PAUSED");
     expect((await resume(run.run_id, { action: "approve" })).status).toBe(202);
     const ended = await tenant.until(run.run_id, "COMPLETED");

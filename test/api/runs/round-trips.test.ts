@@ -19,7 +19,12 @@ beforeAll(async () => {
   proxy = await startDatabaseProxy(database.url);
   // The intervals of production: what is counted is what a service does that is left alone.
   own = await startService({
-    env: { DATABASE_URL: proxy.url, MILLRACE_SWEEP_INTERVAL_MS: "", MILLRACE_STUCK_AFTER_MS: "" },
+    env: {
+      DATABASE_URL: proxy.url,
+      MILLRACE_SWEEP_INTERVAL_MS: "",
+      MILLRACE_STUCK_AFTER_MS: "",
+      MILLRACE_SCHEDULE_CHECK_MS: "",
+    },
     workers: 0,
   });
   org = await createOrganisation({ databaseUrl: database.url });

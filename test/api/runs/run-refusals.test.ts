@@ -61,8 +61,16 @@ const CASES: readonly Case[] = [
   { id: "createRun", method: "post", path: () => "/v2/runs", body: { project_id: RUN, inputs: {} } },
   { id: "callMcp", method: "post", path: () => "/mcp", body: { jsonrpc: "2.0", id: 1, method: "tools/list" } },
   { id: "listRuns", method: "get", path: () => "/v2/runs" },
+  { id: "getRunStatistics", method: "get", path: () => "/v2/run-statistics" },
+  { id: "listPauses", method: "get", path: () => "/v2/pauses" },
+  { id: "getPause", method: "get", path: () => `/v2/pauses/${RUN}` },
   { id: "getRun", method: "get", path: () => `/v2/runs/${RUN}` },
+  { id: "getRunNode", method: "get", path: () => `/v2/runs/${RUN}/node?path=in-0` },
   { id: "cancelRun", method: "post", path: () => `/v2/runs/${RUN}/cancel`, body: {} },
+  { id: "createRunJob", method: "post", path: () => "/v2/run-jobs", body: { action: "cancel", filter: {} } },
+  { id: "listRunJobs", method: "get", path: () => "/v2/run-jobs" },
+  { id: "getRunJob", method: "get", path: () => `/v2/run-jobs/${RUN}` },
+  { id: "abortRunJob", method: "post", path: () => `/v2/run-jobs/${RUN}/abort` },
   { id: "resumeRun", method: "post", path: () => `/v2/runs/${RUN}/resume`, body: { from: "failed" } },
 ];
 const operationOf = (id: string) => operations.find((operation) => operation.id === id);

@@ -43,11 +43,14 @@ describe("creating a run", () => {
       tags: ["a", "b"],
       usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0, cost_usd: 0, estimated: false },
       latency_ms: null,
+      queued_ms: null,
       temporal: { workflow_id: `run-${body.run_id}` },
     });
     const ended = await tenant.until(body.run_id, "COMPLETED");
     expect(ended).toMatchObject({ outputs: { "out-0": "Ada" }, progress_data: { total_nodes: 2, completed_nodes: 2 } });
-    expect(ended.latency_ms).toBeGreaterThanOrEqual(0);
+    const at = (time: string): number => Date.parse(time);
+    expect(ended.latency_ms).toBe(Math.max(0, at(ended.finished_at) - at(ended.started_at)));
+    expect(ended.queued_ms).toBe(Math.max(0, at(ended.started_at) - at(ended.created_at)));
     expect(ended.temporal.run_id).not.toBeNull();
   });
 

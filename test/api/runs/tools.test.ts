@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
 import { startHttpTarget } from "../../support/http-target.ts";
 import type { HttpTarget } from "../../support/http-target.ts";
+import { startInProcess } from "../in-process.ts";
 import { echo, openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 
@@ -221,6 +222,47 @@ describe("POST /mcp as HTTP", () => {
       await mine.secret.post("/mcp", call, options),
     ];
     expect(runOf(second.body.result).run_id).toBe(runOf(first.body.result).run_id);
+    // As a client sends it that tries again.
+    const params = { ...call.params, _meta: { progressToken: "other" } };
+    const third = await mine.secret.post("/mcp", { ...call, id: "b", params }, options);
+    expect([third.body.id, runOf(third.body.result).run_id]).toEqual(["b", runOf(first.body.result).run_id]);
+    const other = { ...call.params, arguments: { "in-0": "y" } };
+    expect((await mine.secret.post("/mcp", { ...call, params: other }, options)).body.code).toBe(
+      "idempotency_conflict",
+    );
+  });
+
+  it("tells of progress while nothing has ended, by numbers that rise", async () => {
+    const api = await startInProcess({
+      databaseUrl: mine.target.databaseUrl,
+      env: { MILLRACE_STREAM_KEEP_ALIVE_MS: "50" },
+    });
+    try {
+      const release = upstream.hold("/held");
+      const params = { name: "calling", _meta: { progressToken: "p" } };
+      const headers = { accept: "application/json, text/event-stream" };
+      const stop = new AbortController();
+      const answer = await fetch(`${api.url}/mcp`, {
+        method: "POST",
+        headers: { ...headers, authorization: `Bearer ${mine.secretKey}`, "content-type": "application/json" },
+        body: JSON.stringify({ ...call, params }),
+        signal: stop.signal,
+      });
+      const seen: number[] = [];
+      for await (const chunk of answer.body ?? []) {
+        for (const [, number] of Buffer.from(chunk)
+          .toString()
+          .matchAll(/"progress":([\d.]+)/g))
+          seen.push(Number(number));
+        if (seen.length >= 4) break;
+      }
+      expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+      expect(new Set(seen).size).toBe(seen.length);
+      stop.abort();
+      release();
+    } finally {
+      await api.close();
+    }
   });
 
   it("runs nothing for a caller that too many runs have led to", async () => {

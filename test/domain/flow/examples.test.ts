@@ -11,7 +11,7 @@ import { flowJsonSchema } from "../../../src/domain/flow/definition/flow-schema.
 import { describeFlow } from "../../../src/domain/flow/io/io-schema.ts";
 import { DEFAULT_FLOW_LIMITS } from "../../../src/domain/flow/definition/limits.ts";
 import { validateRunInputs } from "../../../src/domain/flow/io/run-inputs.ts";
-import { NODE_KINDS } from "../../../src/domain/flow/plan/types.ts";
+import { NODE_KINDS } from "../../../src/domain/flow/kinds.ts";
 import { validateFlow } from "../../../src/domain/flow/validate/validate.ts";
 
 const folder = new URL("../../../examples/flows/", import.meta.url);

@@ -29,7 +29,7 @@ it("terminates the workflows of all runs below, also where no worker is there to
   const runs = [parent, child, grandchild];
   const plan = { nodes: [], edges: [], settings: {} };
   for (const run_id of runs) {
-    await starter.start({
+    const input = {
       ...tenant,
       run_id,
       flow_version: 1,
@@ -40,7 +40,8 @@ it("terminates the workflows of all runs below, also where no worker is there to
       limits: { max_iterations: 10 },
       depth: 0,
       plan,
-    });
+    };
+    await starter.start(input, { urgency: "later" });
   }
 
   const observer = { recorded: () => undefined };

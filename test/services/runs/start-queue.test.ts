@@ -41,17 +41,17 @@ describe("the line of runs to be started", () => {
     const order: string[] = [];
     const noting: RunStarter = {
       ...starter,
-      start: (input, startDelayMs) => {
+      start: (input, when) => {
         order.push(input.run_id);
-        return starter.start(input, startDelayMs);
+        return starter.start(input, when);
       },
     };
     const queue = createStartQueue({ db: own.database, starter: noting, onError: fails });
     const ids = await runs(30);
-    for (const run_id of ids) await queue.add({ run_id, plan });
+    for (const run_id of ids) await queue.add({ run_id, org_id: tenant.org_id, plan });
     await expect.poll(() => order, { timeout: 30_000 }).toEqual(ids);
     await queue.close();
-    for (const id of [ids[0], ids[29]]) expect(await starter.look(id ?? "")).toBe("running");
+    for (const id of [ids[0], ids[29]]) expect(await starter.look(id ?? "")).toMatchObject({ view: "running" });
   });
 
   it("does not start what was cancelled meanwhile", async () => {
@@ -60,9 +60,34 @@ describe("the line of runs to be started", () => {
     const queue = createStartQueue({ db: own.database, starter: noting, onError: fails });
     const [cancelled = "", kept = ""] = await runs(2);
     await own.database.org(tenant.org_id, (db) => requestCancel(db, cancelled, null));
-    await queue.add({ run_id: cancelled, plan });
-    await queue.add({ run_id: kept, plan });
+    await queue.add({ run_id: cancelled, org_id: tenant.org_id, plan });
+    await queue.add({ run_id: kept, org_id: tenant.org_id, plan });
     await expect.poll(() => started).toEqual([kept]);
+    await queue.close();
+  });
+
+  it("noisy-neighbour: starts round robin by organisation, and a full queue of one keeps nobody else out", async () => {
+    let release = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    const started: string[] = [];
+    const gated: RunStarter = {
+      ...starter,
+      start: async ({ org_id }) => {
+        started.push(org_id);
+        await gate;
+      },
+    };
+    const queue = createStartQueue({ db: own.database, starter: gated, onError: fails, maxQueued: 40 });
+    const other = await buildTenant(own.database);
+    const many = await runs(30);
+    const waiting = many.map((run_id) => queue.add({ run_id, org_id: tenant.org_id, plan }));
+    await Promise.all(waiting.slice(0, 20));
+    const run_id = await buildRun(own.database, other);
+    await queue.add({ run_id, org_id: other.org_id, plan });
+    release();
+    await Promise.all(waiting);
+    await expect.poll(() => started.length, { timeout: 30_000 }).toBe(31);
+    expect(started.indexOf(other.org_id)).toBeLessThan(4);
     await queue.close();
   });
 
@@ -70,12 +95,13 @@ describe("the line of runs to be started", () => {
     let release = (): void => undefined;
     const gate = new Promise<void>((resolve) => (release = resolve));
     const slow: RunStarter = { ...starter, start: () => gate };
-    const queue = createStartQueue({ db: own.database, starter: slow, onError: fails, maxQueued: 2 });
+    const queue = createStartQueue({ db: own.database, starter: slow, onError: fails, maxQueued: 4 });
     const [first = "", second = "", third = ""] = await runs(3);
-    await queue.add({ run_id: first, plan });
-    await queue.add({ run_id: second, plan });
+    const { org_id } = tenant;
+    await queue.add({ run_id: first, org_id, plan });
+    await queue.add({ run_id: second, org_id, plan });
     let admitted = false;
-    const waiting = queue.add({ run_id: third, plan }).then(() => (admitted = true));
+    const waiting = queue.add({ run_id: third, org_id, plan }).then(() => (admitted = true));
     await delay(50);
     expect([admitted, queue.size()]).toEqual([false, 2]);
     const closing = queue.close();

@@ -1,4 +1,5 @@
-import type { NodeKind, PlanNode } from "../../../src/domain/flow/plan/types.ts";
+import type { NodeKind } from "../../../src/domain/flow/kinds.ts";
+import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { Json, StoredValue } from "../../../src/domain/json.ts";
 import { isNodeEnd } from "../../../src/domain/runs/run.ts";
 import type { NodeState, RunError } from "../../../src/domain/runs/run.ts";
@@ -7,18 +8,20 @@ import type { Frame } from "../frame.ts";
 export interface PartReport {
   readonly type: NodeKind;
   readonly path: string;
-  readonly startedAt: string;
+  /** Null for what was taken over from an earlier run. */
+  readonly startedAt: string | null;
   readonly state: NodeState;
   readonly inputs?: Json;
   readonly value?: StoredValue;
   readonly error?: RunError;
+  readonly reused?: boolean;
 }
 
-/** Notes what has become of a step or a call of a node, where no activity writes it. */
-export function notePart(frame: Frame, node: PlanNode, { startedAt, ...report }: PartReport): void {
+/** Records the state of a step or a call of a node, where no activity writes it. */
+export function reportPart(frame: Frame, node: PlanNode, { startedAt, ...report }: PartReport): void {
   frame.ctx.record.note({
     node_id: node.id,
-    attempts: 1,
+    attempts: startedAt === null ? 0 : 1,
     started_at: startedAt,
     finished_at: isNodeEnd(report.state) ? new Date(Date.now()).toISOString() : null,
     ...report,

@@ -1,33 +1,39 @@
 import { isCancellation, workflowInfo } from "@temporalio/workflow";
-import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
-import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
+import type { PlanNodeOf } from "../../../src/domain/flow/plan/types.ts";
 import { jsonLength } from "../../../src/domain/json.ts";
 import type { Json, StoredValue } from "../../../src/domain/json.ts";
 import { toolPath } from "../../../src/domain/models/agent.ts";
-import type { AgentCall, ToolAnswer } from "../../../src/domain/models/agent.ts";
+import type { AgentCall, ReusedAnswer, ToolAnswer } from "../../../src/domain/models/agent.ts";
 import type { RunError } from "../../../src/domain/runs/run.ts";
 import { NodeFailed, toRunError } from "../failure.ts";
 import { address } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import { nodeUuid7 } from "../ids.ts";
 import { runActivity } from "./activity.ts";
-import { notePart } from "./agent-record.ts";
+import { reportPart } from "./agent-record.ts";
 import type { PartReport } from "./agent-record.ts";
 import { runChild } from "./subflow.ts";
 
-/** Longest arguments that a person is shown to decide on (characters of JSON): all of them are. */
+/** Longest arguments that a person can decide on (characters of JSON). They are shown whole. */
 const MAX_SHOWN_CHARS = 48 * 1024;
 
 /**
  * Makes a call, once a person has agreed where one must. A call that fails, or is not made, is an answer to the model; a fault of
  * the service itself is none.
  */
-export async function callTool(frame: Frame, node: PlanNode, call: AgentCall, index: number): Promise<ToolAnswer> {
+export async function callTool(
+  frame: Frame,
+  node: PlanNodeOf<"llm">,
+  call: AgentCall,
+  index: number,
+): Promise<ToolAnswer> {
   const path = toolPath(address(frame, node).path, index);
   const startedAt = new Date(Date.now()).toISOString();
+  let made = call;
   const note = (what: Pick<PartReport, "state" | "value" | "error">): void => {
-    const inputs = "v" in call.arguments ? { inputs: { tool: call.name, arguments: call.arguments.v } } : {};
-    notePart(frame, node, { type: call.type, path, startedAt, ...inputs, ...what });
+    const edited = made !== call && "v" in made.arguments ? { edited: made.arguments.v } : {};
+    const inputs = "v" in call.arguments ? { inputs: { tool: call.name, arguments: call.arguments.v, ...edited } } : {};
+    reportPart(frame, node, { type: call.type, path, startedAt, ...inputs, ...what });
   };
   const failed = (error: RunError, isRecorded: boolean): ToolAnswer => {
     if (!isRecorded) note({ state: "FAILED", error });
@@ -37,6 +43,7 @@ export async function callTool(frame: Frame, node: PlanNode, call: AgentCall, in
   const refused = (code: string, message: string): ToolAnswer =>
     failed({ code, message, node_id: node.id, path, attempt: 1, retryable: false }, false);
 
+  if (call.reused) return reuse(frame, node, call, path, call.reused);
   if (call.refused) return refused(call.refused.code, call.refused.message);
   try {
     if (call.approval) {
@@ -47,13 +54,18 @@ export async function callTool(frame: Frame, node: PlanNode, call: AgentCall, in
           "A person decides on this call, and its arguments are too long to be shown.",
         );
       note({ state: "PAUSED" });
-      const rejected = await askPerson(frame, node, call, path, shown);
-      if (rejected !== null) return refused("tool_call_rejected", rejected);
+      const decision = await askPerson(frame, node, call, path, shown);
+      if (decision.rejected !== undefined) return refused("tool_call_rejected", decision.rejected);
+      // Approved with other arguments, it is made with those; the record has both.
+      if (decision.edited !== null) made = { ...call, arguments: { v: decision.edited }, edited_from: call.arguments };
     }
     if (call.type !== "subflow")
-      return { output: await runActivity(frame, node, path, () => undefined, { kind: "tool", call }), failed: false };
+      return {
+        output: await runActivity(frame, node, path, () => undefined, { kind: "tool", call: made }),
+        failed: false,
+      };
     note({ state: "RUNNING" });
-    const value = await runTool(frame, node, call, path);
+    const value = await runTool(frame, node, made, path);
     note({ state: "COMPLETED", value });
     return { output: value, failed: false };
   } catch (error) {
@@ -67,22 +79,42 @@ export async function callTool(frame: Frame, node: PlanNode, call: AgentCall, in
   }
 }
 
+/** Notes what came of a call in the run that this one resumes. */
+function reuse(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, path: string, reused: ReusedAnswer): ToolAnswer {
+  const { output, failed, edited } = reused;
+  const made = "v" in call.arguments ? call.arguments.v : null;
+  const inputs = { tool: call.name, arguments: made, ...(edited === undefined ? {} : { edited }) };
+  const part = { type: call.type, path, startedAt: null, inputs, reused: true };
+  if (failed) {
+    const { error } = ("v" in output ? output.v : {}) as { error?: Pick<RunError, "code" | "message" | "retryable"> };
+    const cause = error ?? { code: "tool_failed", message: "The call failed in an earlier run.", retryable: false };
+    reportPart(frame, node, { ...part, state: "FAILED", error: { ...cause, node_id: node.id, path, attempt: 1 } });
+  } else reportPart(frame, node, { ...part, state: "COMPLETED", value: output });
+  return { output, failed };
+}
+
 /** Runs another project's flow; the arguments are its inputs. */
-async function runTool(frame: Frame, node: PlanNode, call: AgentCall, path: string): Promise<StoredValue> {
-  const tool = (node.config as unknown as LlmConfig).tools?.[call.tool ?? -1];
+async function runTool(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, path: string): Promise<StoredValue> {
+  const tool = node.config.tools?.[call.tool ?? -1];
   if (tool?.type !== "subflow") throw new Error(`the tool ${call.name} is no flow`);
   const { project_id, version } = tool;
   return runChild(frame, node, { path, inputs: call.arguments, called: { project_id, version } });
 }
 
-/** Pauses the run until somebody decides; null where the call may be made, else what the model is told. */
+/** What a person has decided: that the call may be made, perhaps with other arguments, or the answer that the model gets instead. */
+interface Decision {
+  readonly rejected?: string;
+  readonly edited: Json;
+}
+
+/** Pauses the run until somebody decides. */
 async function askPerson(
   frame: Frame,
-  node: PlanNode,
+  node: PlanNodeOf<"llm">,
   call: AgentCall,
   path: string,
   shown: Json,
-): Promise<string | null> {
+): Promise<Decision> {
   const { ctx } = frame;
   const pause_id = nodeUuid7(ctx.identity.run_id, path);
   const answer = await ctx.pauses.wait(
@@ -97,6 +129,7 @@ async function askPerson(
       form: null,
       actions: [{ id: "approve" }, { id: "reject" }],
       required_approvals: 1,
+      assignees: node.config.tools?.[call.tool ?? -1]?.assignees ?? null,
       expires_at: null,
       on_timeout: "fail",
       shown_in: (ctx.input.parent?.runs ?? []).map(({ run_id, prefix }) => ({ run_id, path: prefix + path })),
@@ -106,6 +139,6 @@ async function askPerson(
   ctx.record.pauseTaken(pause_id);
   // Written at once: as long as the record does not say that the answer has arrived, the sweeper sends it again.
   await ctx.record.flush();
-  if (answer?.action === "approve") return null;
-  return `A person has rejected this call${answer?.comment ? `: ${answer.comment}` : "."}`;
+  if (answer?.action === "approve") return { edited: answer.data };
+  return { rejected: `A person has rejected this call${answer?.comment ? `: ${answer.comment}` : "."}`, edited: null };
 }

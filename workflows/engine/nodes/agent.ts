@@ -1,16 +1,15 @@
 import { CancellationScope, isCancellation } from "@temporalio/workflow";
-import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
-import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
+import type { PlanNodeOf } from "../../../src/domain/flow/plan/types.ts";
 import type { Json, StoredValue } from "../../../src/domain/json.ts";
 import { stepPath } from "../../../src/domain/models/agent.ts";
 import type { AgentCall, AgentStep, AgentStepPart, ToolAnswer } from "../../../src/domain/models/agent.ts";
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import { NodeFailed } from "../failure.ts";
-import { address } from "../frame.ts";
+import { address, earlierRunOf } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import { runActivity } from "./activity.ts";
 import { callTool } from "./agent-tool.ts";
-import { notePart } from "./agent-record.ts";
+import { reportPart } from "./agent-record.ts";
 import type { Executor } from "./executor.ts";
 
 /**
@@ -18,14 +17,16 @@ import type { Executor } from "./executor.ts";
  * came of that, until it answers. Each step and each call is an activity, or a run, of its own: what has ended is not done again,
  * whichever process dies.
  */
-export const executeAgent: Executor = async (frame, node, interpreter) => {
-  const { max_steps } = node.config as unknown as LlmConfig;
+export const executeAgent: Executor<"llm"> = async (frame, node, interpreter) => {
+  const { max_steps } = node.config;
   interpreter.announce();
+  const earlierRun = earlierRunOf(frame, node);
+  const earlier = earlierRun === undefined ? {} : { earlier_run: earlierRun };
   let conversation: StoredValue | null = null;
   let answers: readonly ToolAnswer[] = [];
   let made = 0;
   for (let step = 1; step <= max_steps; step += 1) {
-    const part: AgentStepPart = { kind: "step", step, conversation, answers, calls_before: made };
+    const part: AgentStepPart = { kind: "step", step, conversation, answers, calls_before: made, ...earlier };
     const outcome = await runStep(frame, node, part, (attempt) => interpreter.onAttempt(attempt));
     if (outcome.value) return { value: outcome.value };
     // What the last step wants called would be called for nobody.
@@ -41,7 +42,7 @@ export const executeAgent: Executor = async (frame, node, interpreter) => {
 
 async function runStep(
   frame: Frame,
-  node: PlanNode,
+  node: PlanNodeOf<"llm">,
   part: AgentStepPart,
   onAttempt: (attempt: number) => void,
 ): Promise<AgentStep> {
@@ -54,7 +55,7 @@ async function runStep(
   } catch (error) {
     // What fails is the node.
     if (error instanceof NodeFailed) throw new NodeFailed({ ...error.error, path });
-    if (isCancellation(error)) notePart(frame, node, { type: node.type, path: at, startedAt, state: "CANCELLED" });
+    if (isCancellation(error)) reportPart(frame, node, { type: node.type, path: at, startedAt, state: "CANCELLED" });
     throw error;
   }
 }
@@ -62,7 +63,7 @@ async function runStep(
 /** Makes calls side by side; one that fails is an answer. Throws where the run is cancelled, or the service itself has failed. */
 async function callTools(
   frame: Frame,
-  node: PlanNode,
+  node: PlanNodeOf<"llm">,
   calls: readonly AgentCall[],
   before: number,
 ): Promise<readonly ToolAnswer[]> {

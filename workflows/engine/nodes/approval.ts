@@ -9,9 +9,9 @@ import { nodeUuid7 } from "../ids.ts";
 import type { Executor } from "./executor.ts";
 
 /** Opens a pause and goes on by what people decide, or by what the flow says for the case that nobody does. */
-export const executeApproval: Executor = async (frame, node, interpreter) => {
+export const executeApproval: Executor<"approval"> = async (frame, node, interpreter) => {
   const { ctx } = frame;
-  const config = node.config as unknown as ApprovalConfig;
+  const { config } = node;
   const { value } = await evaluate(frame, node, "approval");
   if (!("v" in value)) {
     throw new NodeFailure(
@@ -37,13 +37,14 @@ export const executeApproval: Executor = async (frame, node, interpreter) => {
       form: (config.form as Json | undefined) ?? null,
       actions: config.actions.map(({ id, label }) => ({ id, ...(label === undefined ? {} : { label }) })),
       required_approvals: config.required_approvals,
+      assignees: config.assignees ?? null,
       expires_at: expiresInMs === null ? null : new Date(startedAt + expiresInMs).toISOString(),
       on_timeout: config.on_timeout,
       shown_in: (ctx.input.parent?.runs ?? []).map(({ run_id, prefix }) => ({ run_id, path: prefix + path })),
     },
     expiresInMs,
   );
-  const resolution = answer ?? (await ctx.work.whileBrieflyBusy(() => expire(pause_id)));
+  const resolution = answer ?? (await ctx.work.whileLocalActivityRuns(() => expire(pause_id)));
   ctx.record.pauseTaken(pause_id);
   if (resolution.action === "timeout" && config.on_timeout === "fail") {
     throw new NodeFailure("pause_expired", `Nobody decided within ${config.expires_in_seconds} seconds.`);

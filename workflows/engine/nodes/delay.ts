@@ -3,7 +3,7 @@ import { local } from "../../activities.ts";
 import { evaluate } from "../values.ts";
 import type { Executor } from "./executor.ts";
 
-/** Only of waits as long as this (ms) it is written that they have begun. */
+/** Waits as long as this (ms) have their start recorded. */
 const ANNOUNCED_FROM_MS = 1000;
 
 /**
@@ -14,10 +14,10 @@ const TIMERS_FROM_MS = 1000;
 const MAX_PENDING = 10;
 
 /** Waits; its value is the time it ended. */
-export const executeDelay: Executor = async (frame, node, interpreter) => {
-  const seconds = node.config["seconds"];
+export const executeDelay: Executor<"delay"> = async (frame, node, interpreter) => {
+  const { seconds } = node.config;
   let wait: number;
-  if (typeof seconds === "number") wait = seconds * 1000;
+  if (seconds !== undefined) wait = seconds * 1000;
   else {
     const { value } = await evaluate(frame, node, "until");
     wait = "v" in value && typeof value.v === "string" ? Date.parse(value.v) - Date.now() : 0;
@@ -30,7 +30,7 @@ export const executeDelay: Executor = async (frame, node, interpreter) => {
     }
     const ms = Math.ceil(wait);
     const here = ms < TIMERS_FROM_MS && work.pending <= MAX_PENDING;
-    if (wait > 0) await (here ? work.whileBrieflyBusy(() => local.wait({ ms })) : sleep(ms));
+    if (wait > 0) await (here ? work.whileLocalActivityRuns(() => local.wait({ ms })) : sleep(ms));
   });
   return { value: { v: new Date(Date.now()).toISOString() } };
 };

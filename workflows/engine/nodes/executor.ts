@@ -1,5 +1,6 @@
 import type { StoredValue } from "../../../src/domain/json.ts";
-import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
+import type { NodeKind } from "../../../src/domain/flow/kinds.ts";
+import type { PlanNodeOf } from "../../../src/domain/flow/plan/types.ts";
 import type { Frame } from "../frame.ts";
 
 export interface Executed {
@@ -22,4 +23,8 @@ export interface Interpreter {
 }
 
 /** What a node that takes time does, in workflow terms. Throws what `toRunError` understands. */
-export type Executor = (frame: Frame, node: PlanNode, interpreter: Interpreter) => Promise<Executed>;
+export type Executor<Kind extends NodeKind = NodeKind> = (
+  frame: Frame,
+  node: PlanNodeOf<Kind>,
+  interpreter: Interpreter,
+) => Promise<Executed>;

@@ -3,11 +3,18 @@ import { local } from "../../activities.ts";
 import { address, storedScope } from "../frame.ts";
 import type { Executor } from "./executor.ts";
 
-/** Waits between looks at documents that are still being read (ms). */
+/** Waits between looks at documents that are still being read (ms). A wait of hours must not fill the history. */
 const FIRST_POLL_MS = 100;
 const MAX_POLL_MS = 2000;
+const MAX_LATE_POLL_MS = 60_000;
+/** Looks every two seconds, after which they become rarer. */
+const QUICK_POLLS = 60;
 
-/** The documents uploaded under the run's handle; waits for those that are still being read. */
+function nextWait(wait: number, polls: number): number {
+  return Math.min(wait * 2, polls < QUICK_POLLS ? MAX_POLL_MS : MAX_LATE_POLL_MS);
+}
+
+/** The documents uploaded under the run's handle; waits for documents that are still being read. */
 export const executeFiles: Executor = (frame, node, interpreter) =>
   frame.ctx.work.whileBusy(async () => {
     const { record, work } = frame.ctx;
@@ -17,8 +24,8 @@ export const executeFiles: Executor = (frame, node, interpreter) =>
       part: "node" as const,
       scope: storedScope(frame, node),
     };
-    for (let wait = FIRST_POLL_MS; ; wait = Math.min(wait * 2, MAX_POLL_MS)) {
-      const { pending, value } = await work.whileBrieflyBusy(() => local.loadDocuments(input));
+    for (let wait = FIRST_POLL_MS, polls = 1; ; wait = nextWait(wait, polls), polls += 1) {
+      const { pending, value } = await work.whileLocalActivityRuns(() => local.loadDocuments(input));
       if (pending === 0 && value) return { value };
       if (wait === FIRST_POLL_MS) {
         interpreter.announce();

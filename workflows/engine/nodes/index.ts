@@ -1,5 +1,5 @@
-import type { NodeKind } from "../../../src/domain/flow/plan/types.ts";
-import { evaluate, passesOn, passOn } from "../values.ts";
+import type { NodeKind } from "../../../src/domain/flow/kinds.ts";
+import { evaluate, isPassThrough, loadPassThroughValue } from "../values.ts";
 import { executeActivity } from "./activity.ts";
 import { executeAgent } from "./agent.ts";
 import { executeApproval } from "./approval.ts";
@@ -13,10 +13,10 @@ import { executeSubflow } from "./subflow.ts";
 
 /** Kinds that are evaluated; here only when they could not be on the spot. */
 const executeEvaluation: Executor = async (frame, node) =>
-  passesOn(node) ? { value: await passOn(frame, node) } : evaluate(frame, node, "node");
+  isPassThrough(node) ? { value: await loadPassThroughValue(frame, node) } : evaluate(frame, node, "node");
 
 /** How each kind is executed when it does not settle on the spot. Total: a new kind does not compile without. */
-export const EXECUTORS: Readonly<Record<NodeKind, Executor>> = {
+const EXECUTORS: { readonly [Kind in NodeKind]: Executor<Kind> } = {
   input: executeEvaluation,
   string: executeEvaluation,
   output: executeEvaluation,
@@ -41,3 +41,7 @@ export const EXECUTORS: Readonly<Record<NodeKind, Executor>> = {
   delay: executeDelay,
   approval: executeApproval,
 };
+
+export const executeNode: Executor = (frame, node, interpreter) =>
+  // That the entry and the node are of one kind is beyond what TypeScript follows.
+  (EXECUTORS[node.type] as Executor)(frame, node, interpreter);

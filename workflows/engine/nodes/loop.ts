@@ -1,5 +1,4 @@
 import { NodeFailure } from "../../../src/domain/runs/failure.ts";
-import type { LoopConfig } from "../../../src/domain/flow/nodes/loop.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import { MAX_INLINE_ITEMS } from "../budgets.ts";
 import { iterationFrame } from "../frame.ts";
@@ -12,8 +11,8 @@ import { yieldOf } from "./results.ts";
 import { runLoopSlice } from "./slices.ts";
 
 /** Runs the nested flow as long as `while` holds, at most `max_iterations` times; the value is what the last round yields. */
-export const executeLoop: Executor = async (frame, node, interpreter) => {
-  const { max_iterations, on_exhausted } = node.config as unknown as LoopConfig;
+export const executeLoop: Executor<"loop"> = async (frame, node, interpreter) => {
+  const { max_iterations, on_exhausted } = node.config;
   const { value: initial } = await evaluate(frame, node, "initial");
   const inline = isInline(node.nested);
   if (!inline) interpreter.announce();

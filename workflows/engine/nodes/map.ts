@@ -1,6 +1,5 @@
 import { CancellationScope, isCancellation } from "@temporalio/workflow";
-import type { MapConfig } from "../../../src/domain/flow/nodes/map.ts";
-import type { Plan, PlanNode } from "../../../src/domain/flow/plan/types.ts";
+import type { Plan, PlanNodeOf } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
 import { local } from "../../activities.ts";
 import { errorValue, NodeFailed } from "../failure.ts";
@@ -21,7 +20,7 @@ export const SLICE_SIZE = 250;
 const PART_SIZE = 500;
 
 /** Runs the nested flow for each item, some at a time; the value is the list of what they yield, in the items' order. */
-export const executeMap: Executor = async (frame, node, interpreter) => {
+export const executeMap: Executor<"map"> = async (frame, node, interpreter) => {
   const { ctx } = frame;
   const { value: items } = await evaluate(frame, node, "items");
   const { count, list } = await unfold(frame, items);
@@ -31,7 +30,7 @@ export const executeMap: Executor = async (frame, node, interpreter) => {
   if (list && (inline ? ctx.budgets.takesInline(count) : count <= SLICE_SIZE)) {
     return { value: await mapItems(frame, node, list, 0, interpreter) };
   }
-  // The slices write what is theirs; that the map has begun would stay unread until they end.
+  // Slices write their own nodes. Without this write nobody could read that the map has started until they end.
   await ctx.record.flush();
   return { value: await runSlices(frame, node, { items, count }) };
 };
@@ -46,7 +45,7 @@ async function unfold(
     return { count: list.length, list };
   }
   const { org_id } = frame.ctx.input;
-  const { count, items: first } = await frame.ctx.work.whileBrieflyBusy(() =>
+  const { count, items: first } = await frame.ctx.work.whileLocalActivityRuns(() =>
     local.splitItems({ org_id, items, from: 0, to: SLICE_SIZE }),
   );
   return { count, list: count <= SLICE_SIZE ? first : null };
@@ -63,13 +62,13 @@ export function isInline(plan: Plan | undefined): boolean {
 /** Runs the items that are at hand; `offset` is the index of the first. */
 export async function mapItems(
   frame: Frame,
-  node: PlanNode,
+  node: PlanNodeOf<"map">,
   items: readonly StoredValue[],
   offset: number,
   interpreter: Interpreter,
 ): Promise<StoredValue> {
   const { ctx } = frame;
-  const { max_concurrency, on_item_error } = node.config as unknown as MapConfig;
+  const { max_concurrency, on_item_error } = node.config;
   const results: Array<StoredValue | undefined> = Array.from({ length: items.length });
   const scope = new CancellationScope();
   let next = 0;

@@ -15,7 +15,7 @@ export async function assemble(
     const value = join(kind, values, names);
     if (jsonLength(value) <= INLINE_VALUE_BYTES) return { v: value };
   }
-  return ctx.work.whileBrieflyBusy(() => local.assemble({ org_id: ctx.input.org_id, kind, parts, names }));
+  return ctx.work.whileLocalActivityRuns(() => local.assemble({ org_id: ctx.input.org_id, kind, parts, names }));
 }
 
 function join(kind: "array" | "concat" | "object", values: readonly Json[], names: readonly string[]): Json {

@@ -1,4 +1,10 @@
-import { executeChild, ParentClosePolicy, ChildWorkflowCancellationType, workflowInfo } from "@temporalio/workflow";
+import {
+  CancellationScope,
+  executeChild,
+  ParentClosePolicy,
+  ChildWorkflowCancellationType,
+  workflowInfo,
+} from "@temporalio/workflow";
 import { sliceWorkflowId } from "../../../src/temporal/ids.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
@@ -19,18 +25,27 @@ export async function runSlices(
 ): Promise<StoredValue> {
   const starts = Array.from({ length: Math.ceil(count / MAX_SLICE_ITEMS) }, (_, at) => at * MAX_SLICE_ITEMS);
   const parts: StoredValue[] = [];
+  // Of its own: where one slice fails, the others are cancelled with it, and the flow goes on only when they have ended.
+  const scope = new CancellationScope();
   let next = 0;
+  let failure: { readonly error: unknown } | undefined;
   const work = async (): Promise<void> => {
-    while (next < starts.length) {
+    while (next < starts.length && !failure) {
       const at = next;
       next += 1;
       const from = starts[at] ?? 0;
       const to = Math.min(from + MAX_SLICE_ITEMS, count);
-      const outcome = await runSlice(frame, node, { kind: "map", items, from, to });
-      parts[at] = outcome.value;
+      try {
+        const outcome = await runSlice(frame, node, { kind: "map", items, from, to });
+        parts[at] = outcome.value;
+      } catch (error) {
+        failure ??= { error };
+        scope.cancel();
+      }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(MAX_SLICES_AT_ONCE, starts.length) }, work));
+  await scope.run(() => Promise.all(Array.from({ length: Math.min(MAX_SLICES_AT_ONCE, starts.length) }, work)));
+  if (failure) throw failure.error;
   return assemble(frame.ctx, "concat", parts);
 }
 

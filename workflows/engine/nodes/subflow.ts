@@ -16,7 +16,7 @@ import type { ParentRun, RunError, RunOutcome, RunWorkflowInput } from "../../..
 import { local } from "../../activities.ts";
 import type { RunContext } from "../context.ts";
 import { NodeFailed } from "../failure.ts";
-import { address } from "../frame.ts";
+import { address, earlierRunOf } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import { evaluate } from "../values.ts";
 import type { Executor } from "./executor.ts";
@@ -42,7 +42,8 @@ export interface ChildCall {
 /** Runs a flow for a node and waits for its outputs. Throws NodeFailed. */
 export async function runChild(frame: Frame, node: PlanNode, { path, ...call }: ChildCall): Promise<StoredValue> {
   const { ctx } = frame;
-  const created = await ctx.work.whileBrieflyBusy(() =>
+  const earlierRun = earlierRunOf(frame, node);
+  const created = await ctx.work.whileLocalActivityRuns(() =>
     ctx.record.carry((flush) =>
       local.createChildRun({
         ...address(frame, node),
@@ -51,6 +52,7 @@ export async function runChild(frame: Frame, node: PlanNode, { path, ...call }: 
         progress: ctx.record.progress,
         flush,
         ...call,
+        ...(earlierRun === undefined ? {} : { earlier_run: earlierRun }),
         user_id: ctx.input.user_id,
         metadata: ctx.input.metadata,
         depth: ctx.input.depth + 1,
@@ -63,7 +65,7 @@ export async function runChild(frame: Frame, node: PlanNode, { path, ...call }: 
   if (outcome.state === "COMPLETED") {
     return assemble(ctx, "object", Object.values(outcome.outputs), Object.keys(outcome.outputs));
   }
-  // The child ends its own cancellation in an orderly way; that it was ours is told here.
+  // The child settles its own cancellation. This marks it as ours.
   if (outcome.state === "CANCELLED" && CancellationScope.current().consideredCancelled) {
     throw new CancelledFailure("the run was cancelled");
   }

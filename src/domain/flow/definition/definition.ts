@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { jsonObjectSchema, jsonValueSchema } from "../../json-schema.ts";
-import { NODE_KINDS } from "../plan/types.ts";
+import { NODE_KINDS } from "../kinds.ts";
 
 /** Ids of nodes. They become keys of objects that expressions read, hence the names that are refused. */
 const NODE_ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;

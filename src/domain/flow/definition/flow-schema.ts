@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../../json.ts";
 import { excludeForbiddenName } from "../../json-schema.ts";
 import { edgeSchema, flowDefinitionSchema, nodeSchema } from "./definition.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
-import { NODE_KINDS, type NodeKind } from "../plan/types.ts";
+import { NODE_KINDS, type NodeKind } from "../kinds.ts";
 
 type Members = Record<string, Json>;
 

@@ -1,6 +1,6 @@
 /** What a flow may be made of. The service fills these from its configuration. */
 export interface FlowLimits {
-  /** Nodes in all, those of nested flows included. */
+  /** Nodes in all, including nested flows. */
   readonly max_nodes: number;
   /** How deep maps and loops may be nested. */
   readonly max_nesting: number;

@@ -6,10 +6,11 @@ import type { NodePart } from "../../runs/run-report.ts";
 import { evaluateCel, evaluateCondition } from "./cel/cel.ts";
 import { jsonSize } from "./json-size.ts";
 import { renderTemplate } from "./liquid/liquid.ts";
-import { configOf } from "./sources.ts";
 import type { Source } from "./sources.ts";
 import type { NodeConfigs } from "../nodes/index.ts";
-import type { NodeResult, PlanNode, Scope } from "../plan/types.ts";
+import { ofKind } from "../plan/by-kind.ts";
+import type { PlanNode } from "../plan/types.ts";
+import type { NodeResult, Scope } from "../scope.ts";
 
 /**
  * Evaluates a part of a node's configuration against a scope: the same function inside the workflow, where that is little
@@ -28,17 +29,17 @@ function evaluated(node: PlanNode, part: NodePart, scope: Scope): NodeResult {
     case "node":
       return evaluateNode(node, scope);
     case "items":
-      return { output: items(configOf<"map">(node).items, scope) };
+      return { output: items(ofKind(node, "map").config.items, scope) };
     case "initial":
-      return { output: evaluateCel(configOf<"loop">(node).initial ?? "null", scope) };
+      return { output: evaluateCel(ofKind(node, "loop").config.initial ?? "null", scope) };
     case "while":
-      return { output: evaluateCondition(configOf<"loop">(node).while, scope) };
+      return { output: evaluateCondition(ofKind(node, "loop").config.while, scope) };
     case "inputs":
-      return { output: evaluateAll(configOf<"subflow">(node).inputs, scope) };
+      return { output: evaluateAll(ofKind(node, "subflow").config.inputs, scope) };
     case "until":
-      return { output: until(configOf<"delay">(node), scope) };
+      return { output: until(ofKind(node, "delay").config, scope) };
     case "approval": {
-      const { message, data } = configOf<"approval">(node);
+      const { message, data } = ofKind(node, "approval").config;
       return {
         output: {
           message: renderTemplate(message, scope),
@@ -62,21 +63,21 @@ export function evaluateSources(sources: readonly Source[], scope: Scope): reado
   });
 }
 
-/** Kinds whose whole work is to evaluate their configuration. */
+/** Kinds that only evaluate their configuration. */
 function evaluateNode(node: PlanNode, scope: Scope): NodeResult {
   switch (node.type) {
     case "template":
-      return { output: renderTemplate(configOf<"template">(node).template, scope) };
+      return { output: renderTemplate(node.config.template, scope) };
     case "output":
-      return { output: renderTemplate(configOf<"output">(node).value ?? "", scope) };
+      return { output: renderTemplate(node.config.value ?? "", scope) };
     case "set":
-      return { output: evaluateAll(configOf<"set">(node).values, scope) };
+      return { output: evaluateAll(node.config.values, scope) };
     case "condition": {
-      const matched = configOf<"condition">(node).cases.find(({ when }) => evaluateCondition(when, scope));
+      const matched = node.config.cases.find(({ when }) => evaluateCondition(when, scope));
       return { output: { matched: matched?.id ?? "else" }, handles: [matched ? `case:${matched.id}` : "else"] };
     }
     case "guard": {
-      const { check, message } = configOf<"guard">(node);
+      const { check, message } = node.config;
       if (evaluateCondition(check, scope)) return { output: true };
       throw new NodeFailure("guard_failed", renderTemplate(message, scope) || "The guard's check does not hold.");
     }

@@ -1,8 +1,10 @@
 /**
  * What a pattern is made of: quoted text, an escape, a class, the beginning of a group, a counted repetition, or else one
- * character. Classes and quoted text are matched separately because brackets inside them are literal.
+ * character. Classes and quoted text are matched separately because brackets inside them are literal; one that is never
+ * closed takes all the rest, so that nothing is looked through twice.
  */
-const PART = /\\Q[^]*?(?:\\E|$)|\\[^]|\[\^?(?:\[:\^?\w+:\]|\\[^]|[^\]\\])*\]|\((?:\?:)?|\{(\d+)(?:,(\d*))?\}|[^]/gu;
+const PART =
+  /\\Q[^]*?(?:\\E|$)|\\[^]|\[\^?(?:\[:\^?\w{1,20}:\]|\\[^]?|[^\]\\])*(?:\]|$)|\((?:\?:)?|\{(\d+)(?:,(\d*))?\}|[^]/gu;
 
 /**
  * Estimates how many instructions a pattern compiles to, in linear time: rather too many, as every character

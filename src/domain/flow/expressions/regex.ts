@@ -1,7 +1,7 @@
 import { RE2JS } from "re2js";
 import { cachedByText, CHARS_PER_INSTRUCTION } from "./cache.ts";
 
-/** Longer patterns are refused, and so are those that compile to more instructions (counted repetitions multiply). */
+/** Longer patterns are refused. So are patterns that compile to more instructions (counted repetitions multiply). */
 const MAX_PATTERN_CHARS = 2_000;
 const MAX_INSTRUCTIONS = 5_000;
 const TOO_LARGE = "The regular expression is too large: lower its counted repetitions";

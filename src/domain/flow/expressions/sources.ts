@@ -1,6 +1,7 @@
 import type { NodePart } from "../../runs/run-report.ts";
-import type { NodeConfigs } from "../nodes/index.ts";
-import type { NodeKind, PlanNode } from "../plan/types.ts";
+import { byKind, ofKind } from "../plan/by-kind.ts";
+import type { ByKind } from "../plan/by-kind.ts";
+import type { PlanNode } from "../plan/types.ts";
 
 /** An expression or a template. */
 export interface Source {
@@ -17,19 +18,19 @@ export function sourcesOf(node: PlanNode, part: NodePart): readonly Source[] {
     case "skip_if":
       return [cel(node.skip_if)];
     case "node":
-      return sourcesOfNode(node);
+      return byKind(SOURCES, node);
     case "items":
-      return [cel(configOf<"map">(node).items)];
+      return [cel(ofKind(node, "map").config.items)];
     case "initial":
-      return [cel(configOf<"loop">(node).initial)];
+      return [cel(ofKind(node, "loop").config.initial)];
     case "while":
-      return [cel(configOf<"loop">(node).while)];
+      return [cel(ofKind(node, "loop").config.while)];
     case "inputs":
-      return Object.values(configOf<"subflow">(node).inputs).map(cel);
+      return Object.values(ofKind(node, "subflow").config.inputs).map(cel);
     case "until":
-      return [cel(configOf<"delay">(node).until)];
+      return [cel(ofKind(node, "delay").config.until)];
     case "approval": {
-      const { message, data } = configOf<"approval">(node);
+      const { message, data } = ofKind(node, "approval").config;
       return [liquid(message), cel(data)];
     }
     default:
@@ -37,27 +38,30 @@ export function sourcesOf(node: PlanNode, part: NodePart): readonly Source[] {
   }
 }
 
-function sourcesOfNode(node: PlanNode): readonly Source[] {
-  switch (node.type) {
-    case "template":
-      return [liquid(configOf<"template">(node).template)];
-    case "output":
-      return [liquid(configOf<"output">(node).value ?? "")];
-    case "set":
-      return Object.values(configOf<"set">(node).values).map(cel);
-    case "condition":
-      return configOf<"condition">(node).cases.map(({ when }) => cel(when));
-    case "guard": {
-      const { check, message } = configOf<"guard">(node);
-      return [cel(check), liquid(message)];
-    }
-    default:
-      return [];
-  }
-}
+const NONE = (): readonly Source[] => [];
 
-/** The configuration of a node whose kind is known. */
-export function configOf<Kind extends NodeKind>(node: PlanNode): NodeConfigs[Kind] {
-  // Plans come from compileFlow, which parsed this with the kind's own schema.
-  return node.config as unknown as NodeConfigs[Kind];
-}
+/** Expressions of the kinds that only evaluate their configuration. */
+const SOURCES: ByKind<[], readonly Source[]> = {
+  template: ({ config }) => [liquid(config.template)],
+  output: ({ config }) => [liquid(config.value ?? "")],
+  set: ({ config }) => Object.values(config.values).map(cel),
+  condition: ({ config }) => config.cases.map(({ when }) => cel(when)),
+  guard: ({ config }) => [cel(config.check), liquid(config.message)],
+  input: NONE,
+  string: NONE,
+  url: NONE,
+  files: NONE,
+  audio: NONE,
+  image: NONE,
+  http: NONE,
+  code: NONE,
+  knowledge: NONE,
+  llm: NONE,
+  router: NONE,
+  action: NONE,
+  map: NONE,
+  loop: NONE,
+  subflow: NONE,
+  delay: NONE,
+  approval: NONE,
+};

@@ -1,5 +1,5 @@
 import type { Json } from "../../json.ts";
-import type { Scope } from "../plan/types.ts";
+import type { Scope } from "../scope.ts";
 import { celCost } from "./cel/cost.ts";
 import { isLongerThan } from "./json-size.ts";
 import { templateWeight } from "./liquid/liquid.ts";

@@ -117,7 +117,9 @@ function toIssue(error: ErrorObject): FormIssue {
     const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
     return /^(0|[1-9][0-9]*)$/.test(name) ? Number(name) : name;
   });
-  const { additionalProperty: extra } = error.params as { additionalProperty?: unknown };
+  const { additionalProperty: extra, missingProperty: missing } = error.params as Record<string, unknown>;
+  // Who reads it looks for the member, which has no place in the data of its own.
+  if (typeof missing === "string") return { path: [...path, missing], message: "must be given" };
   const what = typeof extra === "string" ? ` (${extra})` : "";
   return { path, message: `${error.message ?? "is not valid"}${what}` };
 }

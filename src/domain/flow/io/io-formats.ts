@@ -124,7 +124,7 @@ export function toolName(name: string): string {
     plain
       .replaceAll(/[^A-Za-z0-9_-]+/g, "_")
       .slice(0, 60)
-      .replaceAll(/^_+|_+$/g, "") || "flow"
+      .replaceAll(/^_+|(?<!_)_+$/g, "") || "flow"
   );
 }
 

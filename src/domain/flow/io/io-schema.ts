@@ -106,7 +106,7 @@ function certainNodes({ nodes, edges }: FlowGraph): ReadonlySet<string> {
   return certain;
 }
 
-/** The possible values of an output: its own text, or those of its sources. */
+/** The possible values of an output: its own text, or the values of its sources. */
 function outputSchemas(graph: FlowGraph, node: FlowNode): readonly JsonObject[] {
   // Where its failure branches, the output is that failure.
   if (node.on_error === "branch") return [ANYTHING];
@@ -116,15 +116,15 @@ function outputSchemas(graph: FlowGraph, node: FlowNode): readonly JsonObject[] 
   const sources = graph.edges.filter((edge) => edge.target === node.id);
   const schemas = sources.flatMap((edge) => {
     const source = byId.get(edge.source);
-    // Outputs behind outputs are not followed, nor is what a failed node's branch carries.
+    // This ignores outputs behind outputs, and what a failed node's branch carries.
     if (!source || source.type === "output" || handleOf(edge) === "error") return [ANYTHING];
-    return withDefault(source, shownSchema(source));
+    return withDefault(source, outputSchema(source));
   });
   return withDefault(node, anyOf(schemas));
 }
 
 /** What an output shows of a source. */
-function shownSchema(source: FlowNode): JsonObject {
+function outputSchema(source: FlowNode): JsonObject {
   const spec = NODE_SPECS[source.type];
   const whole = spec.io.output(configOf(source));
   const member = spec.shown?.(configOf(source));

@@ -6,7 +6,7 @@ import { readMedia } from "../../media/media.ts";
 import type { MediaKind } from "../../media/media.ts";
 import { isWebAddress } from "../../web-address.ts";
 import { imageTypes } from "../nodes/image.ts";
-import type { Plan, PlanNode } from "../plan/types.ts";
+import type { Plan, PlanNode, PlanNodeOf } from "../plan/types.ts";
 
 export interface CheckedInputs {
   /** By node id, defaults filled in; an optional input that was not given is absent. */
@@ -90,7 +90,7 @@ function checkInput(
   }
   if (typeof value !== "string") return { msg: `Give ${what} as a string, not ${kindOf(value)}`, type: "string_type" };
   if (node.type === "url") return isWebAddress(value) ? value : addressFault(value);
-  if (node.type === "audio" || node.type === "image") return mediaFault(node, node.type, value, limits) ?? value;
+  if (node.type === "audio" || node.type === "image") return mediaFault(node, value, limits) ?? value;
   const bytes = byteLength(value);
   if (bytes > limits.max_input_bytes) {
     return { msg: `This input has ${bytes} bytes; at most ${limits.max_input_bytes} are allowed`, type: "too_large" };
@@ -103,13 +103,12 @@ function checkInput(
 }
 
 function mediaFault(
-  node: PlanNode,
-  kind: MediaKind,
+  node: PlanNodeOf<MediaKind>,
   value: string,
   { max_input_bytes: maxBytes }: Pick<FlowLimits, "max_input_bytes">,
 ): Fault | undefined {
-  const types = kind === "image" ? { types: imageTypes(node.config as NodeConfigs["image"]) } : {};
-  const read = readMedia(kind, value, { maxBytes, ...types });
+  const types = node.type === "image" ? { types: imageTypes(node.config) } : {};
+  const read = readMedia(node.type, value, { maxBytes, ...types });
   return "msg" in read ? read : undefined;
 }
 

@@ -135,7 +135,7 @@ function pythonText(text: string): string {
   return JSON.stringify(text);
 }
 
-/** A string of JavaScript, with all line terminators escaped, also those that only older tools recognise. */
+/** A string of JavaScript, with all line terminators escaped, including the ones that only older tools recognise. */
 function scriptText(text: string): string {
   return JSON.stringify(text)
     .replaceAll("\u2028", String.raw`\u2028`)

@@ -20,9 +20,17 @@ export const actionSpec: NodeSpec<ActionConfig> = {
   execution: () => "activity",
   handles: () => ONLY_OUT,
   expressions: ({ inputs }) => liquidInside(inputs, "inputs"),
-  references: ({ provider_id, action_id, connection_id }) => [
+  references: ({ provider_id, action_id, connection_id, inputs }) => [
     { kind: "provider", id: provider_id, path: ["provider_id"] },
-    { kind: "action", id: `${provider_id}/${action_id}`, path: ["action_id"] },
+    {
+      kind: "action",
+      id: `${provider_id}/${action_id}`,
+      path: ["action_id"],
+      use: {
+        connected: connection_id !== undefined,
+        inputs: { names: Object.keys(inputs), member: "inputs", all: true },
+      },
+    },
     ...(connection_id === undefined
       ? []
       : [{ kind: "connection" as const, id: connection_id, path: ["connection_id"] }]),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { jsonObjectSchema } from "../../json-schema.ts";
 import { nodeIdSchema } from "../definition/definition.ts";
+import { assigneesConfig } from "./assignees.ts";
 import { repeated } from "./repeated.ts";
 import { cel, liquid, NO_RETRY, type ConfigFault, type NodeSpec } from "./spec.ts";
 
@@ -8,8 +9,8 @@ import { cel, liquid, NO_RETRY, type ConfigFault, type NodeSpec } from "./spec.t
 const RESERVED_ACTIONS = ["timeout", "error", "out", "fail", "branch"];
 
 export const approvalConfig = z.strictObject({
-  message: z.string().describe("Liquid: what people are asked"),
-  data: z.string().exactOptional().describe("CEL: what they are shown"),
+  message: z.string().describe("Liquid: the question to people"),
+  data: z.string().exactOptional().describe("CEL: data for their decision"),
   form: jsonObjectSchema.exactOptional().describe("JSON Schema 2020-12 of the data an answer carries"),
   actions: z
     .array(
@@ -28,6 +29,7 @@ export const approvalConfig = z.strictObject({
     .max(100)
     .default(1)
     .describe("Different people who must choose the same action; one reject is enough"),
+  assignees: assigneesConfig.exactOptional().describe("Who may answer; left out, everybody who may resume runs"),
   expires_in_seconds: z
     .int()
     .min(1)
@@ -49,6 +51,8 @@ export const approvalSpec: NodeSpec<ApprovalConfig> = {
   handles: ({ actions }) => [...actions.map(({ id }) => id), "timeout"],
   expressions: ({ message, data }) => [liquid(message, "message"), ...(data === undefined ? [] : [cel(data, "data")])],
   faults: (config) => [...repeated(config.actions, "actions"), ...timeoutFaults(config)],
+  asks: ({ assignees, required_approvals }) =>
+    assignees === undefined ? [] : [{ assignees, required_approvals, path: ["assignees"] }],
   retry: NO_RETRY,
   io: {
     output: ({ actions }) => ({

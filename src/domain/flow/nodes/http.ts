@@ -48,7 +48,7 @@ export const httpSpec: NodeSpec<HttpConfig> = {
       : []),
   ],
   retry: NETWORK_RETRY,
-  timeout_ms: 60_000,
+  timeout_ms: 30_000,
   io: {
     output: () => ({
       type: "object",

@@ -18,7 +18,7 @@ export const imageConfig = z.strictObject({
     .min(1)
     .max(20_000)
     .default("Describe this picture. Give the text in it word for word.")
-    .describe("What the model is asked"),
+    .describe("The prompt of the model"),
   description: z.string().max(2000).exactOptional().describe("What to give, for people and models that fill it in"),
 });
 export type ImageConfig = z.infer<typeof imageConfig>;

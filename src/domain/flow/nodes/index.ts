@@ -1,4 +1,4 @@
-import type { NodeKind } from "../plan/types.ts";
+import type { NodeKind } from "../kinds.ts";
 import { actionSpec, type ActionConfig } from "./action.ts";
 import { audioSpec, type AudioConfig } from "./audio.ts";
 import { imageSpec, type ImageConfig } from "./image.ts";

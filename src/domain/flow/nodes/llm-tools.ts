@@ -3,6 +3,8 @@ import { jsonValueSchema } from "../../json-schema.ts";
 import { SKILL_TOOLS } from "../../models/agent.ts";
 import { knowledgeQuerySchema } from "../../knowledge/query.ts";
 import { readSkillReference } from "../../skills/reference.ts";
+import { assigneesConfig } from "./assignees.ts";
+import type { Asked } from "./assignees.ts";
 import { liquidInside, type ConfigFault, type Expression, type NodeReference } from "./spec.ts";
 
 /** Tools that a node may list; a provider's actions by `mcp` are one. */
@@ -15,6 +17,9 @@ const common = {
     .exactOptional()
     .describe("What the model calls it"),
   approval: z.boolean().default(false).describe("A person decides before it is called"),
+  assignees: assigneesConfig
+    .exactOptional()
+    .describe("Who may decide, where approval is true; left out, everybody who may resume runs"),
 };
 const connection_id = z.uuid().toLowerCase().exactOptional().describe("The credential that it is done with");
 
@@ -100,9 +105,14 @@ function referencesOf(tool: LlmTool): NodeReference[] {
         tool.type === "action"
           ? [{ id: tool.action_id, path: ["action_id"] }]
           : (tool.only ?? []).map((id, at) => ({ id, path: ["only", at] }));
+      const inputs =
+        tool.type === "action"
+          ? { inputs: { names: Object.keys(tool.fixed_inputs), member: "fixed_inputs", all: false } }
+          : {};
+      const use = { connected: tool.connection_id !== undefined, ...inputs };
       return [
-        { kind: "provider", id: provider_id, path: ["provider_id"] },
-        ...actions.map(({ id, path }): NodeReference => ({ kind: "action", id: `${provider_id}/${id}`, path })),
+        { kind: "provider", id: provider_id, path: ["provider_id"], ...(actions.length === 0 ? { use } : {}) },
+        ...actions.map(({ id, path }): NodeReference => ({ kind: "action", id: `${provider_id}/${id}`, path, use })),
         ...(tool.connection_id === undefined
           ? []
           : [{ kind: "connection" as const, id: tool.connection_id, path: ["connection_id"] }]),
@@ -113,6 +123,13 @@ function referencesOf(tool: LlmTool): NodeReference[] {
   }
 }
 
+/** Whom the tools of a node ask before they are called. */
+export function toolAsks(tools: readonly LlmTool[]): Asked[] {
+  return tools.flatMap(({ assignees }, at) =>
+    assignees === undefined ? [] : [{ assignees, required_approvals: 1, path: ["tools", at, "assignees"] }],
+  );
+}
+
 /** The templates in what the model does not choose. */
 export function toolExpressions(tools: readonly LlmTool[]): Expression[] {
   return tools.flatMap((tool, at) =>
@@ -120,9 +137,20 @@ export function toolExpressions(tools: readonly LlmTool[]): Expression[] {
   );
 }
 
-/** Two tools that a model could not tell apart. */
+/** Two tools that a model could not tell apart, and people who would never be asked. */
 export function toolFaults(tools: readonly LlmTool[]): ConfigFault[] {
-  return tools.flatMap(({ name }, at) => {
+  const unasked = tools.flatMap(({ approval, assignees }, at): ConfigFault[] =>
+    assignees === undefined || approval
+      ? []
+      : [
+          {
+            path: ["tools", at, "assignees"],
+            severity: "error",
+            message: "They are asked only where approval is true",
+          },
+        ],
+  );
+  const alike = tools.flatMap(({ name }, at): ConfigFault[] => {
     const isOurs = SKILL_TOOLS.some((each) => each === name);
     const isTaken = isOurs || (name !== undefined && tools.findIndex((each) => each.name === name) < at);
     const message = isOurs
@@ -130,4 +158,5 @@ export function toolFaults(tools: readonly LlmTool[]): ConfigFault[] {
       : `Another tool is called ${name} already`;
     return isTaken ? [{ path: ["tools", at, "name"], severity: "error", message }] : [];
   });
+  return [...unasked, ...alike];
 }

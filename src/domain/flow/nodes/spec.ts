@@ -2,8 +2,9 @@ import type { z } from "zod";
 import type { ModelChoice } from "../../models/choose.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import type { FlowLimits } from "../definition/limits.ts";
-import type { Execution, RetryPolicy } from "../plan/types.ts";
+import type { Execution, RetryPolicy } from "../kinds.ts";
 import type { FlowProblemCode } from "../validate/problems.ts";
+import type { Asked } from "./assignees.ts";
 
 /** A place in a node's configuration that is evaluated when the node runs. */
 export interface Expression {
@@ -15,7 +16,7 @@ export interface Expression {
 
 /** What a pause asks for, as clients need it to render a page. */
 export interface PauseShape {
-  /** What of the node pauses, where it is not the node itself. */
+  /** The part of the node that pauses, where it is not the node itself. */
   readonly below?: "tools";
   readonly form: JsonObject | null;
   readonly actions: ReadonlyArray<{ readonly id: string; readonly label?: string | undefined }>;
@@ -43,6 +44,16 @@ export interface NodeReference {
   readonly version?: number | string;
   /** Where `id` stands, below `config`. */
   readonly path: ReadonlyArray<string | number>;
+  /** Of an action, and of a provider all of whose actions are meant: how it is used. */
+  readonly use?: ActionUse;
+}
+
+/** How a node uses an action. */
+export interface ActionUse {
+  /** Whether it names a connection. */
+  readonly connected: boolean;
+  /** The inputs that the flow gives; the rest is a model's. */
+  readonly inputs?: { readonly names: readonly string[]; readonly member: string; readonly all: boolean };
 }
 
 export type NodeConfig = Readonly<Record<string, unknown>>;
@@ -61,7 +72,7 @@ export interface NodeSpec<Config = NodeConfig> {
   /** Whether it has an effect besides its value, so that it is useful even if no node reads it. */
   readonly effect?: true;
   execution(config: Config): Execution;
-  /** The handles edges may leave by, without `error` (see `handlesOf`). */
+  /** The handles edges may leave by, without `error` (see `nodeHandles`). */
   handles(config: Config): readonly string[];
   expressions(config: Config): readonly Expression[];
   /** The member of its value that an output shows which only hands it on; all of the value where this is left out. */
@@ -70,6 +81,8 @@ export interface NodeSpec<Config = NodeConfig> {
   faults?(config: Config, limits: FlowLimits): readonly ConfigFault[];
   /** What it needs to be there: a deploy checks it, and it is not deleted while a published flow uses it. */
   references?(config: Config): readonly NodeReference[];
+  /** The people that a kind asks. */
+  asks?(config: Config): readonly Asked[];
   /** Of kinds that ask a model: what the node says of it; null where it asks none. */
   model?(config: Config): ModelChoice | null;
   /** The policy where a node says nothing; members a node leaves out come from here. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { templateWeight } from "../expressions/liquid/liquid.ts";
-import type { Execution } from "../plan/types.ts";
+import type { Execution } from "../kinds.ts";
 import { liquid, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
 
 export const templateConfig = z.strictObject({

@@ -2,9 +2,11 @@ import { checkCel } from "../expressions/cel/cel.ts";
 import { handleOf, type FlowDefinition, type FlowGraph, type FlowNode } from "../definition/definition.ts";
 import { orderNodes } from "./graph.ts";
 import { checkTemplate } from "../expressions/liquid/liquid.ts";
+import { RULES } from "../expressions/rules.ts";
 import { NODE_SPECS } from "../nodes/index.ts";
 import type { NodeConfig, NodeSpec } from "../nodes/spec.ts";
-import type { Plan, PlanNode, Reads } from "./types.ts";
+import type { Plan, PlanNode } from "./types.ts";
+import type { Reads } from "../scope.ts";
 
 /**
  * Compiles a flow that `validateFlow` found valid: defaults filled in, nested flows compiled, nodes in an order in which
@@ -29,15 +31,16 @@ function compileGraph(graph: FlowGraph): Plan {
   return {
     nodes: order.flatMap((position) => {
       const node = graph.nodes[position];
-      return node ? [compileNode(node, sources.get(node.id) ?? [], shownOf(node, graph))] : [];
+      return node ? [compileNode(node, sources.get(node.id) ?? [], shownMembersOf(node, graph))] : [];
     }),
     edges: graph.edges.map((edge) => ({ source: edge.source, source_handle: handleOf(edge), target: edge.target })),
     settings: {},
+    rules: RULES,
   };
 }
 
-/** Of an output that hands on what its sources yield: the members that it shows. */
-function shownOf(node: FlowNode, graph: FlowGraph): Readonly<Record<string, string>> | undefined {
+/** The members of its sources' values that an output without a text returns. */
+function shownMembersOf(node: FlowNode, graph: FlowGraph): Readonly<Record<string, string>> | undefined {
   if (node.type !== "output" || node.config?.["value"] !== undefined) return undefined;
   const shown = graph.edges.flatMap(({ source, target }) => {
     const from = target === node.id ? graph.nodes.find(({ id }) => id === source) : undefined;
@@ -58,7 +61,7 @@ function compileNode(
   // What is inside was parsed with the definition or, for the flow inside, by validateFlow.
   const nested = spec.nested ? compileGraph(flow as FlowGraph) : undefined;
   const timeout = node.timeout_ms ?? spec.timeout_ms;
-  return {
+  const compiled = {
     id: node.id,
     type: node.type,
     ...(node.name === undefined ? {} : { name: node.name }),
@@ -73,6 +76,8 @@ function compileNode(
     ...(shown === undefined ? {} : { shown }),
     ...(nested === undefined ? {} : { nested }),
   };
+  // The schema that parsed the configuration is the kind's own.
+  return compiled as PlanNode;
 }
 
 /** What a node needs to be evaluated: what its expressions name, and what the flow inside reads from around it. */

@@ -107,10 +107,6 @@ export class Walk {
     return this.#states.get(id);
   }
 
-  handlesOf(id: string): readonly string[] {
-    return this.#handles.get(id) ?? [];
-  }
-
   /** The nodes a live edge leads from to `id`, in the order of the flow's edges. */
   liveSources(id: string): string[] {
     const edges = this.#index.incoming.get(id) ?? [];

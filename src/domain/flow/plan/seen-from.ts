@@ -1,6 +1,7 @@
-import type { NodeKind, Plan } from "./types.ts";
+import type { NodeKind } from "../kinds.ts";
+import type { Plan } from "./types.ts";
 
-/** The kinds of the nodes that a node can read, by their ids: those of the flows around it, too. */
+/** The kinds of the nodes that a node can read, by id, including nodes of the flows around it. */
 export function kindsSeenFrom(plan: Plan, planPath: string): ReadonlyMap<string, NodeKind> {
   const kinds = new Map<string, NodeKind>();
   let flow: Plan | undefined = plan;

@@ -1,6 +1,4 @@
 import type { LlmConfig } from "../nodes/llm.ts";
-import type { OutputConfig } from "../nodes/output.ts";
-import type { TemplateConfig } from "../nodes/template.ts";
 import type { Plan } from "./types.ts";
 
 /** What stands in an output before the text of a model: words of templates, and inputs. */
@@ -29,12 +27,7 @@ function sourcesOf(plan: Plan, id: string): StreamedSource[] {
   const node = plan.nodes.find((each) => each.id === id);
   if (!node) return [];
   if (writesText(node.type, node.config)) return [{ node_id: id, before: [] }];
-  const template =
-    node.type === "template"
-      ? (node.config as unknown as TemplateConfig).template
-      : node.type === "output"
-        ? (node.config as unknown as OutputConfig).value
-        : null;
+  const template = node.type === "template" ? node.config.template : node.type === "output" ? node.config.value : null;
   if (template === null) return [];
   if (template === undefined) {
     return plan.edges

@@ -1,58 +1,12 @@
 import type { Json } from "../../json.ts";
+import type { Execution, NodeKind, RetryPolicy } from "../kinds.ts";
+import type { NodeConfigs } from "../nodes/index.ts";
+import type { Reads } from "../scope.ts";
 
-/** Every node kind. A kind added here does not compile until all its parts exist. */
-export const NODE_KINDS = [
-  "input",
-  "string",
-  "url",
-  "files",
-  "audio",
-  "image",
-  "output",
-  "template",
-  "set",
-  "condition",
-  "guard",
-  "http",
-  "code",
-  "knowledge",
-  "llm",
-  "router",
-  "action",
-  "map",
-  "loop",
-  "subflow",
-  "delay",
-  "approval",
-] as const;
-export type NodeKind = (typeof NODE_KINDS)[number];
-
-/**
- * Where a node's work happens. `inline`: in the workflow itself (bounded, deterministic). `local`: a local activity
- * (short). `activity`: a regular activity (slow, long or hostile). `workflow`: made of workflow commands (timers,
- * child workflows, nested flows, pauses).
- */
-export type Execution = "inline" | "local" | "activity" | "workflow";
-
-export interface RetryPolicy {
-  /** Attempts in all; 1 never retries. */
-  readonly max_attempts: number;
-  readonly initial_interval_ms: number;
-  /** Factor by which each wait grows. */
-  readonly backoff: number;
-  readonly max_interval_ms: number;
-}
-
-/** The node ids an expression or template reads; "*" where that depends on values. */
-export type Reads = readonly string[] | "*";
-
-/** One node of a plan: validated, defaults filled in. */
-export interface PlanNode {
+/** One node of a plan, whatever its kind: validated, defaults filled in. */
+interface AnyPlanNode {
   readonly id: string;
-  readonly type: NodeKind;
   readonly name?: string;
-  /** The kind's own configuration, parsed by its schema. A nested flow is in `nested`, not here. */
-  readonly config: Readonly<Record<string, unknown>>;
   readonly execution: Execution;
   readonly retry: RetryPolicy;
   /** Longest time of one attempt; absent where the kind has none. */
@@ -61,11 +15,17 @@ export interface PlanNode {
   readonly default_output?: Json;
   readonly skip_if?: string;
   readonly reads: Reads;
-  /** Of an output without a text of its own: the member of each source's value that it hands on, where that is not all of it. */
+  /** By source, the member of the source's value that an output without a text returns, where it is not the whole value. */
   readonly shown?: Readonly<Record<string, string>>;
   /** The flow inside a map or a loop. */
   readonly nested?: Plan;
 }
+
+/** A node of a kind, with the kind's own configuration as its schema parsed it. A nested flow is in `nested`, not there. */
+export type PlanNodeOf<Kind extends NodeKind> = Kind extends NodeKind
+  ? AnyPlanNode & { readonly type: Kind; readonly config: NodeConfigs[Kind] }
+  : never;
+export type PlanNode = PlanNodeOf<NodeKind>;
 
 export interface PlanEdge {
   readonly source: string;
@@ -87,23 +47,6 @@ export interface Plan {
   readonly nodes: readonly PlanNode[];
   readonly edges: readonly PlanEdge[];
   readonly settings: FlowSettings;
-}
-
-/** What expressions and templates see. */
-export interface Scope {
-  readonly nodes: Readonly<Record<string, Json>>;
-  readonly inputs: Readonly<Record<string, Json>>;
-  readonly run: { readonly id: string; readonly user_id: string | null; readonly metadata: Json };
-  readonly item?: Json;
-  /** What made a trigger fire: in the expressions of its inputs only. */
-  readonly payload?: Json;
-  readonly index?: number;
-  readonly last?: Json;
-}
-
-/** The result of one evaluation of a node: its value, and the handles that are live. */
-export interface NodeResult {
-  readonly output: Json;
-  /** Live handles; ["out"] unless the kind chooses. */
-  readonly handles?: readonly string[];
+  /** The rules of expressions it was compiled under; see expressions/rules.ts. Absent: 1. */
+  readonly rules?: number;
 }

@@ -98,7 +98,7 @@ export function measureGraphs(input: unknown, limits: FlowLimits, problems: Prob
     if (!Array.isArray(list)) continue;
     nodes += list.length;
     if (nodes > limits.max_nodes) {
-      const message = `A flow has at most ${limits.max_nodes} nodes, those of nested flows included`;
+      const message = `A flow has at most ${limits.max_nodes} nodes, including nested flows`;
       problems.add({
         code: "too_many_nodes",
         path: ["nodes"],
@@ -122,8 +122,8 @@ export function measureGraphs(input: unknown, limits: FlowLimits, problems: Prob
 }
 
 /**
- * Adds up what nodes are configured with, all of which is in the compiled flow: where that alone is more than it may
- * have, nothing needs to be parsed or compiled to say so. For documents that measureDocument has let pass.
+ * Adds up the configurations of nodes. The compiled flow has all of them: where they alone are longer than it may
+ * be, nothing needs to be parsed or compiled to say so. For documents that measureDocument has accepted.
  */
 export function measureConfigs(input: unknown, limits: FlowLimits, problems: ProblemList): boolean {
   const open: unknown[] = [input];

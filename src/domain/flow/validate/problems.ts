@@ -24,6 +24,7 @@ export const FLOW_PROBLEM_CODES = [
   "invalid_form",
   "setting_ignored",
   "missing_default_output",
+  "secret_in_flow",
   // What a flow refers to
   "unknown_knowledge_base",
   "unknown_connection",
@@ -31,8 +32,15 @@ export const FLOW_PROBLEM_CODES = [
   "unknown_action",
   "unknown_skill",
   "unknown_project",
+  "unknown_user",
+  "assignee_cannot_answer",
+  "too_few_assignees",
   "calls_itself",
   "model_not_configured",
+  "model_not_priced",
+  "connection_required",
+  "unknown_input",
+  "missing_input",
   // Edges and the graph
   "unknown_node",
   "unknown_handle",
@@ -71,7 +79,7 @@ export interface FlowProblem {
   readonly severity: "error" | "warning";
   /** The node it concerns; null where it concerns none, or one whose id is unusable. */
   readonly node_id: string | null;
-  /** The node's id behind those of the maps and loops around it, e.g. "map-0/guard-0"; null where there is no node. */
+  /** The node's id after the ids of the maps and loops around it, e.g. "map-0/guard-0"; null where there is no node. */
   readonly node_path: string | null;
   /** Members and positions that lead to the place in the flow. */
   readonly path: Path;

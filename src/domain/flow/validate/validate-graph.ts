@@ -21,7 +21,7 @@ interface Wiring {
   readonly links: readonly Link[];
 }
 
-/** Checks the nodes and edges of a flow, then those of the flows inside its nodes. `outer` is NO_OUTER_SCOPE at the top level. */
+/** Checks the nodes and edges of a flow, then of the flows inside its nodes. `outer` is NO_OUTER_SCOPE at the top level. */
 export function checkGraph(
   graph: { readonly nodes: readonly unknown[]; readonly edges: readonly unknown[] },
   path: Path,

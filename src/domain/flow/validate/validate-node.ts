@@ -6,7 +6,8 @@ import { NODE_SPECS, nodeHandles } from "../nodes/index.ts";
 import type { Expression, NodeConfig, NodeSpec } from "../nodes/spec.ts";
 import { checkTemplate } from "../expressions/liquid/liquid.ts";
 import { addSchemaIssues, shorten, WITH_INPUT, type Path, type ProblemList } from "./problems.ts";
-import { NODE_KINDS, type NodeKind, type Reads } from "../plan/types.ts";
+import { NODE_KINDS, type NodeKind } from "../kinds.ts";
+import { type Reads } from "../scope.ts";
 
 /** The context of one validation. */
 export interface Validation {
@@ -45,7 +46,7 @@ const SCOPE_NAMES = ["nodes", "inputs", "item", "index", "last", "run"];
 /** Names of a run's body that are no inputs. */
 const BODY_NAMES = ["user_id", "stream"];
 
-/** Checks one node by itself: its shape, its configuration, its expressions. Edges and reads are checked elsewhere. */
+/** Checks one node: its shape, its configuration, its expressions. Other checks cover edges and reads. */
 export function checkNode(raw: unknown, path: Path, validation: Validation): CheckedNode {
   const { problems } = validation;
   const shape = nodeSchema.safeParse(raw, WITH_INPUT);

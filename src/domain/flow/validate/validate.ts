@@ -103,7 +103,9 @@ function reportMemories({ settings }: FlowDefinition, plan: Plan, problems: Prob
 
 function remembers({ nodes }: Plan): boolean {
   return nodes.some(
-    ({ config, nested }) => config["memory"] !== undefined || (nested !== undefined && remembers(nested)),
+    (node) =>
+      (node.type === "llm" && node.config.memory !== undefined) ||
+      (node.nested !== undefined && remembers(node.nested)),
   );
 }
 

@@ -4,7 +4,7 @@ import { canonicalJson, contentHash } from "../../../../src/domain/flow/definiti
 import { isNodeId } from "../../../../src/domain/flow/definition/definition.ts";
 import { flowJsonSchema } from "../../../../src/domain/flow/definition/flow-schema.ts";
 import { NODE_SPECS } from "../../../../src/domain/flow/nodes/index.ts";
-import { NODE_KINDS } from "../../../../src/domain/flow/plan/types.ts";
+import { NODE_KINDS } from "../../../../src/domain/flow/kinds.ts";
 import { edges, flow, node } from "../../../support/flows.ts";
 
 describe("the content hash", () => {

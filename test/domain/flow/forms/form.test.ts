@@ -20,6 +20,12 @@ describe("a form", () => {
     expect(check(schema, { code: "12", digits: "ABC", same: "x" })).toEqual(["code", "digits", "same"]);
   });
 
+  it("names a member that is missing by its own place", () => {
+    const inner = { type: "object", required: ["c"] };
+    const schema = { type: "object", required: ["a", "b"], properties: { b: inner } };
+    expect(check(schema, { b: {} }).toSorted()).toEqual(["a", "b.c"]);
+  });
+
   it("checks the names of members against patternProperties", () => {
     const schema = { type: "object", patternProperties: { "^x-": { type: "integer" } }, additionalProperties: false };
     expect(check(schema, { "x-a": 1 })).toEqual([]);

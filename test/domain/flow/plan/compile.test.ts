@@ -52,7 +52,7 @@ describe("a compiled node", () => {
 
   it("has its kind's retries and time-out", () => {
     const three = { max_attempts: 3, initial_interval_ms: 1000, backoff: 2, max_interval_ms: 30_000 };
-    expect(compiled("http", { url: "https://a.example" })).toMatchObject({ retry: three, timeout_ms: 60_000 });
+    expect(compiled("http", { url: "https://a.example" })).toMatchObject({ retry: three, timeout_ms: 30_000 });
     expect(compiled("url", {})).toMatchObject({ retry: three, timeout_ms: 60_000 });
     expect(compiled("code", { source: "function main() {}" })).toMatchObject({
       retry: { max_attempts: 1 },
@@ -160,7 +160,7 @@ describe("a plan", () => {
       flow({ settings: { timeout_seconds: 5, redact: ["$..token"] }, ui: { positions: {} }, examples: [] }),
     );
     expect(plan.settings).toEqual({ timeout_seconds: 5, redact: ["$..token"] });
-    expect(Object.keys(plan)).toEqual(["nodes", "edges", "settings"]);
+    expect(Object.keys(plan)).toEqual(["nodes", "edges", "settings", "rules"]);
   });
 
   it("is not made of a flow that is not valid", () => {

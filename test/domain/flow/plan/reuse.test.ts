@@ -8,7 +8,7 @@ function plan(edges: ReadonlyArray<readonly [string, string]>, lone: readonly st
   const node = (id: string): PlanNode => ({
     id,
     type: "set",
-    config: {},
+    config: { values: {} },
     execution: "inline",
     retry: { max_attempts: 1, initial_interval_ms: 1, backoff: 1, max_interval_ms: 1 },
     on_error: "fail",

@@ -286,7 +286,7 @@ describe("expressions", () => {
       edges: edges("in-0 > n > out-0", "string-0 > out-0"),
     });
 
-  it("that do not parse are told with their place", () => {
+  it("that do not parse are reported with their place", () => {
     expect(find(reading({ values: { a: "1 +" } }), "invalid_expression")).toMatchObject({
       node_id: "n",
       path: ["nodes", 2, "config", "values", "a"],
@@ -304,7 +304,7 @@ describe("expressions", () => {
     expect(find(input, "invalid_expression")?.path).toEqual(["nodes", 1, "skip_if"]);
   });
 
-  it("that read a node which is not there are told, with the name that was meant", () => {
+  it("that read a missing node are reported, with the nearest name", () => {
     expect(find(reading({ values: { a: 'nodes["in_0"]' } }), "reads_unknown_node")?.hint).toBe('Did you mean "in-0"?');
     expect(find(reading({ template: "{{ in_0 }}" }, "template"), "reads_unknown_node")?.path).toEqual([
       "nodes",
@@ -314,7 +314,7 @@ describe("expressions", () => {
     ]);
   });
 
-  it("that read what may not be settled are told", () => {
+  it("that read what may not be settled are reported", () => {
     expect(find(reading({ values: { a: 'nodes["string-0"]' } }), "reads_later_node")?.hint).toContain(
       'from "string-0"',
     );

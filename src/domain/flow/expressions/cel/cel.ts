@@ -10,7 +10,7 @@ import { toJson } from "./result.ts";
 import { describe, type Value } from "./values.ts";
 import { isLongerThan } from "../json-size.ts";
 import type { Meter } from "../meter.ts";
-import type { Reads, Scope } from "../../plan/types.ts";
+import type { Reads, Scope } from "../../scope.ts";
 
 /*
  * Our own evaluator instead of a library's: @marcbachmann/cel-js cannot bound the work it does, distinguishes int from double

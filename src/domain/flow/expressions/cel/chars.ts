@@ -1,8 +1,8 @@
 const SURROGATE = /[\ud800-\udfff]/;
 
 /**
- * Positions in CEL count characters (code points), those of JavaScript code units. Where a text has no surrogates, and
- * nearly all have none, both are the same.
+ * CEL counts positions in code points, JavaScript in code units. Both agree where a text has no surrogates, as nearly
+ * all texts do.
  */
 const isSimple = (text: string): boolean => !SURROGATE.test(text);
 

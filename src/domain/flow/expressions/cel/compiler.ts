@@ -1,5 +1,5 @@
 import { compileRegex } from "../regex.ts";
-import type { Reads } from "../../plan/types.ts";
+import type { Reads } from "../../scope.ts";
 import { CelSyntaxError, type CelNode, type Position } from "./ast.ts";
 import { conditionalCode, listCode, logicalCode, mapCode, unaryCode } from "./codes.ts";
 import { ticksOfCall, ticksOfOperator, ticksOfResult } from "./cel-function.ts";

@@ -35,7 +35,8 @@ const literalChars = (nodes: readonly CelNode[]): number | undefined => {
   return chars;
 };
 
-const childrenOf = (node: CelNode): readonly CelNode[] => {
+/** The parts an expression is made of; a macro is a call here. */
+export const childrenOf = (node: CelNode): readonly CelNode[] => {
   switch (node.kind) {
     case "literal":
     case "variable":

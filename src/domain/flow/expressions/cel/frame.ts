@@ -1,5 +1,5 @@
 import { NodeFailure } from "../../../runs/failure.ts";
-import type { Scope } from "../../plan/types.ts";
+import type { Scope } from "../../scope.ts";
 import type { Position } from "./ast.ts";
 import type { Value } from "./values.ts";
 import type { Meter } from "../meter.ts";

@@ -13,7 +13,7 @@ const NAME = /[A-Za-z_][A-Za-z0-9_]*/y;
 const QUOTED_NAME = /`([A-Za-z0-9_.\-/ ]+)`/y;
 const STRING_START = /(?:[rR][bB]?|[bB][rR]?)?(?:"|')/y;
 const OPERATOR = /&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()[\]{}]/y;
-const BLANK = /(?:[ \t\r\n\f]|\/\/[^\n]*)+/y;
+const BLANK = /(?:[ \t\r\n\f]|\/\/[^\n]*(?:\n|$))+/y;
 
 const match = (pattern: RegExp, source: string, at: number): string | undefined => {
   pattern.lastIndex = at;

@@ -6,8 +6,8 @@ const MAX_NAME_CHARS = 80;
 
 const quoted = (key: Value): string => {
   if (typeof key === "object" && key !== null) return `(${describe(key)})`;
-  const shown = typeof key === "string" ? key.slice(0, MAX_NAME_CHARS) : key;
-  return JSON.stringify(typeof shown === "bigint" ? toNumber(shown) : shown).slice(0, MAX_NAME_CHARS);
+  const short = typeof key === "string" ? key.slice(0, MAX_NAME_CHARS) : key;
+  return JSON.stringify(typeof short === "bigint" ? toNumber(short) : short).slice(0, MAX_NAME_CHARS);
 };
 
 const memberNames = (names: readonly Value[]): string => {

@@ -52,7 +52,7 @@ export const parseDuration = (text: string): Duration => {
   const unsigned = text.replace(/^[+-]/, "");
   if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:h|ms|m|s|us|µs|ns))+$/.test(unsigned) && unsigned !== "0") throw bad;
   let nanos = 0n;
-  for (const [, whole = "", fraction = "", unit = ""] of unsigned.matchAll(/(\d*)(?:\.(\d*))?(h|ms|m|s|us|µs|ns)/g)) {
+  for (const [, whole = "", fraction = "", unit = ""] of unsigned.matchAll(/(\d*)(?:\.(\d*))?(h|ms|m|s|us|µs|ns)/gy)) {
     const perUnit = UNIT_NANOS.get(unit) as bigint;
     nanos += BigInt(whole || "0") * perUnit;
     nanos += (BigInt(fraction.slice(0, 18).padEnd(18, "0")) * perUnit) / 10n ** 18n;
@@ -66,7 +66,7 @@ const fractionText = (nanos: bigint): string =>
     : `.${nanos
         .toString()
         .padStart(9, "0")
-        .replace(/(?:000)+$/, "")}`;
+        .replace(/(?:000){1,3}$/, "")}`;
 
 /** RFC 3339 text in UTC, with as many digits of a second as it needs (0, 3, 6 or 9). */
 export const formatTimestamp = ({ nanos }: Timestamp): string => {
@@ -78,11 +78,18 @@ export const formatTimestamp = ({ nanos }: Timestamp): string => {
 /** Seconds, e.g. "5400s" or "3.5s". */
 export const formatDuration = ({ nanos }: Duration): string => {
   const size = nanos < 0n ? -nanos : nanos;
-  const fraction = (size % NANOS_PER_SECOND).toString().padStart(9, "0").replace(/0+$/, "");
+  const fraction = (size % NANOS_PER_SECOND)
+    .toString()
+    .padStart(9, "0")
+    .replace(/0{1,9}$/, "");
   return `${nanos < 0n ? "-" : ""}${size / NANOS_PER_SECOND}${fraction === "" ? "" : `.${fraction}`}s`;
 };
 
 const MAX_ZONE_CHARS = 100;
+const FIXED_ZONE = /^([+-]?)(\d\d):(\d\d)$/;
+
+/** Whether a zone is the same on every machine; for names the machine looks into its own tables. */
+export const isFixedZone = (zone: string): boolean => zone === "UTC" || FIXED_ZONE.test(zone);
 
 const unknownZone = (zone: string): NodeFailure =>
   failed(`${JSON.stringify(zone.slice(0, 40))} is not a time zone such as "Europe/Berlin" or "+02:00"`);
@@ -90,7 +97,7 @@ const unknownZone = (zone: string): NodeFailure =>
 /** Minutes that a zone is ahead of UTC at an instant; "+02:00" or a name such as "Europe/Berlin". */
 const offsetMinutes = (zone: string, ms: number): number => {
   if (zone.length > MAX_ZONE_CHARS) throw unknownZone(zone);
-  const fixed = /^([+-]?)(\d\d):(\d\d)$/.exec(zone);
+  const fixed = FIXED_ZONE.exec(zone);
   if (fixed) return (fixed[1] === "-" ? -1 : 1) * (Number(fixed[2]) * 60 + Number(fixed[3]));
   try {
     const format = new Intl.DateTimeFormat("en-US", {
@@ -111,7 +118,7 @@ const offsetMinutes = (zone: string, ms: number): number => {
   }
 };
 
-/** The instant as a Date whose UTC fields are those of the zone's wall clock. */
+/** The instant as a Date whose UTC fields show the zone's wall clock. */
 export const wallClock = ({ nanos }: Timestamp, zone = "UTC"): Date => {
   const ms = Number((nanos - (((nanos % NANOS_PER_MS) + NANOS_PER_MS) % NANOS_PER_MS)) / NANOS_PER_MS);
   return new Date(zone === "UTC" ? ms : ms + offsetMinutes(zone, ms) * 60_000);

@@ -11,7 +11,7 @@ const MONTHS = "January February March April May June July August September Octo
 const DEFAULT_FORMAT = "%A, %B %-e, %Y at %-l:%M %P %z";
 const MAX_FORMAT_CHARS = 1_000;
 const MAX_FIELD_WIDTH = 100;
-const DIRECTIVE = /%([-_0^#:]*)(\d*)([A-Za-z%])/g;
+const DIRECTIVE = /%([-_0^#:]*)((?:[1-9]\d*)?)([A-Za-z%])/g;
 const ZONED = /(?:Z|GMT|UTC?|[A-Z][SD]T|[+-]\d{2}:?\d{2})\)?\s*$/i;
 
 /** The instant a value stands for: "now", seconds since 1970, or text that names a date (UTC where it has no zone). */

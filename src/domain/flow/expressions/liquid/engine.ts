@@ -4,7 +4,7 @@ import { textOf } from "./text.ts";
 
 /** Longest template, characters. */
 export const MAX_TEMPLATE_CHARS = 1024 * 1024;
-/** What one rendering may allocate as the engine counts it: characters of text and elements of lists, over all filters. */
+/** How much one rendering may allocate, as the engine counts it: characters of text and elements of lists, over all filters. */
 const MAX_ALLOCATED = 64 * 1024 * 1024;
 
 /** Tags that load other templates; removed, as templates must not reach a file system. */

@@ -12,7 +12,7 @@ const TEXT_FILTERS = [
 ].flatMap((names) => names.split(" "));
 
 /**
- * Filters of the engine that are left out: random or asynchronous ones, and those that evaluate a text as an expression,
+ * Filters of the engine that are left out: random ones, asynchronous ones, and filters that evaluate a text as an expression,
  * because that text could come from a user.
  */
 const LEFT_OUT =

@@ -6,7 +6,7 @@ import { isLongerThan } from "../json-size.ts";
 import { analyse, type TemplateAnalysis } from "./analysis.ts";
 import { TemplateContext } from "./context.ts";
 import { createLiquid, MAX_TEMPLATE_CHARS } from "./engine.ts";
-import type { Reads, Scope } from "../../plan/types.ts";
+import type { Reads, Scope } from "../../scope.ts";
 
 /** What is known of a template before it is rendered, or what is wrong with it. */
 export type CheckedTemplate =

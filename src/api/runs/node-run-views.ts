@@ -1,0 +1,45 @@
+import { childRunEnd } from "../../services/runs/child-run-id.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { childRunIds, listAttempts, listNodeRuns, outlineNodeRuns } from "../../stores/runs/node-runs.ts";
+import type { AttemptRow, NodeRunRow } from "../../stores/runs/node-runs.ts";
+import { presentNodeRun } from "./node-run-presenter.ts";
+import type { NodeRunView } from "./node-run-presenter.ts";
+
+/** Nodes that one answer shows; maps may have many more. Without their values they are short. */
+const MAX_NODES = 2000;
+const MAX_OUTLINED = 10_000;
+
+/** The nodes of a run, as many as one answer shows. */
+export async function viewNodes(
+  db: Database,
+  { org_id, run_id }: { readonly org_id: string; readonly run_id: string },
+  withValues: boolean,
+): Promise<{ readonly nodes: NodeRunView[]; readonly nodes_truncated: boolean }> {
+  const most = withValues ? MAX_NODES : MAX_OUTLINED;
+  return db.org(org_id, async (client) => {
+    const rows = await (withValues ? listNodeRuns : outlineNodeRuns)(client, run_id, most + 1);
+    return { nodes: await viewNodeRows(client, run_id, rows.slice(0, most)), nodes_truncated: rows.length > most };
+  });
+}
+
+/** Adds what other tables tell of nodes; no query where no node has any of it. */
+export async function viewNodeRows(db: Db, runId: string, rows: readonly NodeRunRow[]): Promise<NodeRunView[]> {
+  const retried = rows.filter(({ attempts, state }) => attempts > 1 || state === "RETRYING").map(({ path }) => path);
+  const attempts = retried.length === 0 ? [] : await listAttempts(db, runId, retried);
+  const byPath = new Map<string, AttemptRow[]>(retried.map((path) => [path, []]));
+  for (const attempt of attempts) byPath.get(attempt.path)?.push(attempt);
+  const calling = rows.filter(({ type, started_at }) => type === "subflow" && started_at !== null);
+  const ends = new Map(calling.map(({ path }) => [path, childRunEnd(runId, path)]));
+  const children = ends.size === 0 ? [] : await childRunIds(db, runId, [...ends.values()]);
+  const byEnd = new Map(children.map((id) => [id.slice(-END), id]));
+  return rows.map((row) =>
+    presentNodeRun({
+      row,
+      attempts: byPath.get(row.path) ?? [],
+      child_run_id: byEnd.get(ends.get(row.path) ?? "") ?? null,
+    }),
+  );
+}
+
+/** As `childRunEnd` is long. */
+const END = 22;

@@ -1,0 +1,131 @@
+import { z } from "zod";
+import { roleAllows } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import { invalid, notFound } from "../../domain/errors.ts";
+import { answererOf } from "../../domain/runs/assignees.ts";
+import type { Person } from "../../domain/runs/assignees.ts";
+import { findPerson, personOf } from "../../services/accounts/people.ts";
+import { mayAnswer } from "../../services/runs/assignees.ts";
+import type { Db } from "../../stores/db.ts";
+import { findPause, listOrganisationPauses } from "../../stores/runs/pause-lists.ts";
+import type { ListedPauseRow } from "../../stores/runs/pause-lists.ts";
+import type { ApiDeps } from "../deps.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { pauseSchema, presentPause } from "./pause-presenter.ts";
+
+const listedPauseSchema = pauseSchema
+  .extend({
+    run_id: z.uuid().describe("The run to answer: `POST /v2/runs/{run_id}/resume` with this `pause_id`."),
+    project_id: z.uuid(),
+    may_answer: z
+      .boolean()
+      .describe("Whether the caller may answer it now: it waits, they are asked, and have not answered yet."),
+    resolution: z
+      .object({ action: z.string(), by: z.string().nullable(), at: z.iso.datetime(), comment: z.string().nullable() })
+      .nullable()
+      .describe("How it was decided; `by` is `user:<id>`, `org_api_key:<id>`, or null where its time was up."),
+  })
+  .meta({ id: "ListedPause" });
+
+const COMMON = { tag: "Runs", auth: "secret", method: "GET" } as const;
+
+/** `/v2/pauses`: what people are asked, over all runs of the organisation. */
+export function createPauseOperations({ db }: ApiDeps): Operation[] {
+  return [
+    defineOperation({
+      ...COMMON,
+      id: "listPauses",
+      path: "/v2/pauses",
+      summary: "List pauses",
+      description:
+        "Over all runs of the organisation, in the order they were opened. `status=waiting` lists pauses that somebody may answer.",
+      query: listQuery.extend({
+        status: z.enum(["waiting", "resolved", "expired", "cancelled"]).optional(),
+        project_id: z.uuid().toLowerCase().optional(),
+        assignee: z
+          .union([z.literal("me"), z.uuid().toLowerCase()])
+          .optional()
+          .describe(
+            "Only pauses whose `assignees` name this user, by id, e-mail address or role. `me` is the calling user; with an API key it is a 422.",
+          ),
+        may_answer: z
+          .boolean()
+          .default(false)
+          .describe(
+            "Only pauses that the caller may answer now: assigned to them, or to nobody. For an API key: to nobody.",
+          ),
+      }),
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of pauses.", schema: pageOf(listedPauseSchema, "PausePage") } },
+      async handler({ query, principal }) {
+        const { org_id } = principal;
+        const { status, project_id, assignee, may_answer } = query;
+        const { me, whose } = await db.org(org_id, async (connection) => {
+          const caller = await personOf(connection, principal);
+          return { me: caller, whose: assignee === undefined ? undefined : await named(connection, assignee, caller) };
+        });
+        // Nobody of this id, and a caller who may answer nothing, have no pauses.
+        const isEmpty = whose === null || (may_answer && !roleAllows(principal.role, "editor"));
+        const filter = {
+          status,
+          project_id,
+          assignee: whose ?? undefined,
+          answerable: may_answer ? { by: answererOf(principal), person: me } : undefined,
+        };
+        const page = await listPage({
+          list: "pauses",
+          orgId: org_id,
+          query,
+          filters: { status, project_id, assignee: assignee === "me" ? me?.user_id : assignee, may_answer },
+          fetch: (keyset) =>
+            isEmpty ? Promise.resolve([]) : db.org(org_id, (each) => listOrganisationPauses(each, filter, keyset)),
+          idOf: (pause) => pause.pause_id,
+          present: (pause) => present(pause, principal, me),
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "getPause",
+      path: "/v2/pauses/{pause_id}",
+      summary: "Get a pause",
+      description: "With what it asks, the answers it takes, and those it has received.",
+      params: z.object({ pause_id: pathId("pause") }),
+      success: { 200: { description: "The pause.", schema: listedPauseSchema } },
+      async handler({ params: { pause_id }, principal }) {
+        const { org_id } = principal;
+        const { pause, me } = await db.org(org_id, async (connection) => ({
+          pause: await findPause(connection, pause_id),
+          me: await personOf(connection, principal),
+        }));
+        if (!pause) throw notFound("pause");
+        return { status: 200, body: present(pause, principal, me) };
+      },
+    }),
+  ];
+}
+
+/** The user that a filter names; null where there is no such user. Throws 422 for an API key's "me". */
+async function named(db: Db, assignee: string, me: Person | null): Promise<Person | null> {
+  if (assignee === "me") {
+    if (me === null) throw invalid(["query", "assignee"], "An API key is no user: name one by its id");
+    return me;
+  }
+  return findPerson(db, assignee);
+}
+
+function present(pause: ListedPauseRow, principal: Principal, me: Person | null): z.infer<typeof listedPauseSchema> {
+  const { run_id, project_id, resolution } = pause;
+  const presented = resolution && {
+    action: resolution.action,
+    by: resolution.by,
+    at: resolution.at,
+    comment: resolution.comment,
+  };
+  const may_answer = mayAnswer(pause, principal, me);
+  return { ...presentPause(pause), run_id, project_id, may_answer, resolution: presented };
+}

@@ -1,0 +1,206 @@
+import { z } from "zod";
+import { MAX_JOB_ERRORS, MAX_JOB_RUNS, RUN_JOB_ACTIONS, RUN_JOB_STATES } from "../../domain/runs/run-job.ts";
+import type { RunJobFilter } from "../../domain/runs/run-job.ts";
+import { toTimestamp } from "../../domain/timestamps.ts";
+import { abortRunJob, countRunsOf, createRunJob, requireRunJob } from "../../services/runs/run-jobs.ts";
+import { listRunJobs } from "../../stores/runs/run-jobs.ts";
+import type { RunJobRow } from "../../stores/runs/run-jobs.ts";
+import type { ApiDeps } from "../deps.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { runFilters } from "./run-filters.ts";
+
+const COMMON = { tag: "Runs", auth: "secret" } as const;
+const JOB = "/v2/run-jobs/{job_id}" as const;
+const params = z.object({ job_id: pathId("job") });
+
+const filterSchema = z
+  .strictObject(runFilters)
+  .describe(
+    "The filters of `GET /v2/runs`. Runs of sub-flows are left out, unless run_type or parent_run_id is given.",
+  );
+const action = z
+  .enum(RUN_JOB_ACTIONS)
+  .describe(
+    "`cancel` runs that have not ended, gracefully; `resume` failed and cancelled runs, each as a new run from where it failed; `replay` ended runs, each as a new run with the same inputs.",
+  );
+const body = z
+  .strictObject({
+    action,
+    filter: filterSchema,
+    version: z
+      .literal(-1)
+      .optional()
+      .describe("For resume and replay: -1 is the flow's published version; default the version of each run."),
+    dry_run: z.boolean().default(false).describe("Only counts the runs."),
+  })
+  .refine((job) => job.action !== "cancel" || job.version === undefined, {
+    path: ["version"],
+    message: "It belongs to resume and replay",
+  })
+  .meta({ id: "RunJobCreate" });
+
+const matched = z.int().describe("Runs that the filter found, in a state in which the action is possible.");
+const previewSchema = z.object({ action, counts: z.object({ matched }) }).meta({ id: "RunJobPreview" });
+const jobSchema = z
+  .object({
+    job_id: z.uuid(),
+    action,
+    filter: z.object(runFilters),
+    version: z.int().nullable(),
+    state: z.enum(RUN_JOB_STATES),
+    abort_requested: z.boolean(),
+    counts: z.object({
+      matched,
+      done: z.int(),
+      skipped: z.int().describe("Runs that were no longer in such a state when the job reached them."),
+      failed: z.int(),
+    }),
+    errors: z
+      .array(z.object({ run_id: z.uuid().nullable(), code: z.string(), message: z.string() }))
+      .describe(`By run, some ${MAX_JOB_ERRORS} at most; \`run_id: null\` is why the job itself has failed.`),
+    created_by: z.string().describe("`user:<id>` or `org_api_key:<id>`."),
+    created_at: z.iso.datetime(),
+    finished_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: "RunJob" });
+
+/** `/v2/run-jobs`: one thing done with every run that a filter finds. */
+export function createRunJobOperations(deps: ApiDeps): Operation[] {
+  const { config, db } = deps;
+  const stuckAfterMs = config.MILLRACE_STUCK_AFTER_MS;
+  return [
+    defineOperation({
+      ...COMMON,
+      id: "createRunJob",
+      method: "POST",
+      path: "/v2/run-jobs",
+      summary: "Cancel, resume or replay many runs",
+      description: `Goes on in the background through the runs that are there now, the oldest first, ${MAX_JOB_RUNS} at most. Ask first with \`dry_run\` how many they are.
+Where no more runs may be under way at once, it waits for a place.`,
+      body,
+      idempotent: true,
+      examples: {
+        count: {
+          action: "replay",
+          filter: { state: ["FAILED"], created_after: "2026-01-31T12:00:00Z" },
+          dry_run: true,
+        },
+        cancel: { action: "cancel", filter: { project_id: "0197f0a0-0000-7000-8000-000000000000" } },
+        repaired: { action: "resume", filter: { state: ["FAILED"], tag: "orders" }, version: -1 },
+      },
+      success: {
+        200: { description: "Of a dry run: how many runs.", schema: previewSchema },
+        202: {
+          description: "The job.",
+          schema: jobSchema,
+          headers: { Location: "Its address." },
+          links: {
+            getRunJob: { operationId: "getRunJob", parameters: { job_id: "$response.body#/job_id" } },
+            abortRunJob: { operationId: "abortRunJob", parameters: { job_id: "$response.body#/job_id" } },
+          },
+        },
+      },
+      async handler({ body: { action: asked, filter: given, version, dry_run }, principal, newId }) {
+        const { org_id } = principal;
+        const filter = normal(given);
+        if (dry_run) {
+          const found = await countRunsOf({ db, stuckAfterMs }, org_id, { action: asked, filter });
+          return { status: 200, body: { action: asked, counts: { matched: found } } };
+        }
+        const job = await createRunJob(
+          { ...deps, stuckAfterMs },
+          {
+            job_id: newId(),
+            org_id,
+            action: asked,
+            filter,
+            version: version ?? null,
+            created_by_type: principal.type,
+            created_by_id: principal.id,
+          },
+        );
+        return { status: 202, body: present(job), headers: { Location: `/v2/run-jobs/${job.job_id}` } };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "listRunJobs",
+      method: "GET",
+      path: "/v2/run-jobs",
+      summary: "List jobs on runs",
+      description: "With how far each is.",
+      query: listQuery,
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of jobs.", schema: pageOf(jobSchema, "RunJobPage") } },
+      async handler({ query, principal: { org_id } }) {
+        const page = await listPage({
+          list: "run_jobs",
+          orgId: org_id,
+          query,
+          fetch: (keyset) => db.org(org_id, (connection) => listRunJobs(connection, keyset)),
+          idOf: ({ job_id }) => job_id,
+          present,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "getRunJob",
+      method: "GET",
+      path: JOB,
+      summary: "Get a job on runs",
+      description: "A job runs in the background; poll until its state is final.",
+      params,
+      success: { 200: { description: "The job.", schema: jobSchema } },
+      async handler({ params: { job_id }, principal: { org_id } }) {
+        return { status: 200, body: present(await requireRunJob(db, org_id, job_id)) };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "abortRunJob",
+      method: "POST",
+      path: `${JOB}/abort`,
+      summary: "Abort a job on runs",
+      description: "It stops before its next runs. What it has done stays done.",
+      params,
+      idempotent: true,
+      problems: ["conflict"],
+      success: { 202: { description: "The job as it is now; it will be ABORTED.", schema: jobSchema } },
+      async handler({ params: { job_id }, principal: { org_id } }) {
+        return { status: 202, body: present(await abortRunJob(db, org_id, job_id)) };
+      },
+    }),
+  ];
+}
+
+function normal({ created_after, created_before, ...rest }: z.output<typeof filterSchema>): RunJobFilter {
+  return {
+    ...rest,
+    ...(created_after !== undefined && { created_after: toTimestamp(created_after) }),
+    ...(created_before !== undefined && { created_before: toTimestamp(created_before) }),
+  };
+}
+
+function present(job: RunJobRow): z.input<typeof jobSchema> {
+  const { job_id, filter, version, state, abort, errors, created_at, finished_at } = job;
+  const { done, skipped, failed } = job;
+  const { state: states, ...narrow } = filter;
+  return {
+    job_id,
+    action: job.action,
+    filter: { ...narrow, ...(states !== undefined && { state: [...states] }) },
+    version,
+    state,
+    abort_requested: abort,
+    counts: { matched: job.matched, done, skipped, failed },
+    errors: [...errors],
+    created_by: `${job.created_by_type}:${job.created_by_id}`,
+    created_at,
+    finished_at,
+  };
+}

@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { timestampAt } from "../../domain/timestamps.ts";
+import { firstIdOf } from "../../stores/runs/run-lists.ts";
+import { bucketRuns, openRunsByState, runLatencies } from "../../stores/runs/run-statistics.ts";
+import type { ApiDeps } from "../deps.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+
+const BUCKETS = 24;
+const HOUR_MS = 3_600_000;
+/** Ids are made before rows are, by less than this. */
+const ID_LEADS_MS = 60_000;
+
+const count = z.int().min(0);
+const statisticsSchema = z
+  .object({
+    from: z.iso.datetime(),
+    to: z.iso.datetime(),
+    buckets: z
+      .array(z.object({ start: z.iso.datetime(), completed: count, failed: count, cancelled: count, open: count }))
+      .describe(`${BUCKETS} parts of the window, in order; the runs created in each, by how they stand now.`),
+    totals: z.object({ completed: count, failed: count, cancelled: count, open: count }),
+    failure_rate: z.number().nullable().describe("Failed of completed and failed; null where there is neither."),
+    latency: z.object({
+      p50_ms: z.number().nullable(),
+      p95_ms: z.number().nullable(),
+    }),
+    live: z
+      .array(z.object({ state: z.string(), runs: count, oldest_at: z.iso.datetime() }))
+      .describe("Runs that have not ended, whenever they were created."),
+  })
+  .meta({ id: "RunStatistics" });
+
+/** `/v2/run-statistics`: how the organisation's runs are doing. */
+export function createRunStatisticsOperations({ db }: ApiDeps): Operation[] {
+  return [
+    defineOperation({
+      id: "getRunStatistics",
+      method: "GET",
+      path: "/v2/run-statistics",
+      tag: "Runs",
+      summary: "Count runs over time",
+      description: "Of the last hours: how many runs were created, how they ended, and how long they took.",
+      auth: "secret",
+      query: z.object({ hours: z.int().min(1).max(720).default(24).describe("How far back.") }),
+      success: { 200: { description: "The counts.", schema: statisticsSchema } },
+      async handler({ query: { hours }, principal: { org_id } }) {
+        const to = Date.now();
+        const since = to - hours * HOUR_MS;
+        const window = { firstId: firstIdOf(since - ID_LEADS_MS), from: timestampAt(since) };
+        const seconds = (hours * 3600) / BUCKETS;
+        const [buckets, { p50_ms, p95_ms }, live] = await db.org(org_id, async (connection) => [
+          await bucketRuns(connection, { ...window, seconds, buckets: BUCKETS }),
+          await runLatencies(connection, window),
+          await openRunsByState(connection),
+        ]);
+        const sum = (of: "completed" | "failed" | "cancelled" | "open"): number =>
+          buckets.reduce((all, bucket) => all + bucket[of], 0);
+        const totals = {
+          completed: sum("completed"),
+          failed: sum("failed"),
+          cancelled: sum("cancelled"),
+          open: sum("open"),
+        };
+        const ended = totals.completed + totals.failed;
+        const body = {
+          from: window.from,
+          to: timestampAt(to),
+          buckets,
+          totals,
+          failure_rate: ended === 0 ? null : totals.failed / ended,
+          latency: { p50_ms, p95_ms },
+          live,
+        };
+        return { status: 200, body };
+      },
+    }),
+  ];
+}

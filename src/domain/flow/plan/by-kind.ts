@@ -1,0 +1,23 @@
+import type { NodeKind } from "../kinds.ts";
+import type { PlanNode, PlanNodeOf } from "./types.ts";
+
+/** Something for every kind: a new kind does not compile until it has an entry. */
+export type ByKind<Args extends readonly unknown[], Result> = {
+  readonly [Kind in NodeKind]: (node: PlanNodeOf<Kind>, ...args: Args) => Result;
+};
+
+/** Calls the entry of the node's kind. */
+export function byKind<Args extends readonly unknown[], Result>(
+  table: ByKind<Args, Result>,
+  node: PlanNode,
+  ...args: Args
+): Result {
+  // That the entry and the node are of one kind is beyond what TypeScript follows.
+  return (table[node.type] as (node: PlanNode, ...args: Args) => Result)(node, ...args);
+}
+
+/** The node, which is of this kind: a part of a configuration belongs to one kind only. */
+export function ofKind<Kind extends NodeKind>(node: PlanNode, kind: Kind): PlanNodeOf<Kind> {
+  if (node.type !== kind) throw new Error(`${node.id} is of kind ${node.type}, not ${kind}`);
+  return node as PlanNodeOf<Kind>;
+}

@@ -1,0 +1,59 @@
+import { TERMINAL_STATES } from "./run.ts";
+import type { RunState, RunType } from "./run.ts";
+
+export const RUN_JOB_ACTIONS = ["cancel", "resume", "replay"] as const;
+export type RunJobAction = (typeof RUN_JOB_ACTIONS)[number];
+export const RUN_JOB_STATES = ["PENDING", "RUNNING", "COMPLETED", "ABORTED", "FAILED"] as const;
+export type RunJobState = (typeof RUN_JOB_STATES)[number];
+
+/** Runs that one job takes. */
+export const MAX_JOB_RUNS = 100_000;
+/** Errors that a job lists; all are counted. */
+export const MAX_JOB_ERRORS = 100;
+
+/** Which runs a job is about: the filters of the list of runs, by the same names. */
+export interface RunJobFilter {
+  readonly project_id?: string | undefined;
+  readonly state?: readonly RunState[] | undefined;
+  readonly run_type?: RunType | undefined;
+  readonly user_id?: string | undefined;
+  readonly parent_run_id?: string | undefined;
+  readonly resumed_from?: string | undefined;
+  readonly tag?: string | undefined;
+  readonly stuck?: boolean | undefined;
+  readonly created_after?: string | undefined;
+  readonly created_before?: string | undefined;
+}
+
+/** What the workflow of a job is started with; everything else is in its row. */
+export interface RunJobInput {
+  readonly org_id: string;
+  readonly job_id: string;
+}
+
+/** What comes after a step: another one at once, another one when there may be a place for more runs, or nothing. */
+export type RunJobStep = "more" | "wait" | "end";
+
+export interface RunJobCounts {
+  readonly done: number;
+  readonly skipped: number;
+  readonly failed: number;
+}
+
+/** Why something could not be done with a run; without a run, why the job itself has failed. */
+export interface RunJobError {
+  readonly run_id: string | null;
+  readonly code: string;
+  readonly message: string;
+}
+
+const ACTS_ON: Readonly<Record<RunJobAction, readonly RunState[]>> = {
+  cancel: ["PENDING", "RUNNING", "PAUSED", "RESUMED"],
+  resume: ["FAILED", "CANCELLED"],
+  replay: TERMINAL_STATES,
+};
+
+/** The states of a filter in which the action is possible. Empty: it finds nothing. */
+export function statesOf(action: RunJobAction, { state }: RunJobFilter): readonly RunState[] {
+  return ACTS_ON[action].filter((each) => state === undefined || state.length === 0 || state.includes(each));
+}

@@ -1,0 +1,33 @@
+import { roleAllows } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import { Problem } from "../../domain/errors.ts";
+import { answererOf, assigneesText, isAssignee } from "../../domain/runs/assignees.ts";
+import type { Person } from "../../domain/runs/assignees.ts";
+import { personOf } from "../accounts/people.ts";
+import type { Db } from "../../stores/db.ts";
+import type { PauseRow } from "../../stores/runs/pauses.ts";
+
+/** Throws 403 where a pause has assignees and the caller is none of them, whatever else the caller may do. No API key is one. */
+export async function requireAssignee(db: Db, pause: PauseRow, principal: Principal): Promise<void> {
+  const { assignees, pause_id } = pause;
+  if (assignees === null) return;
+  const person = await personOf(db, principal);
+  if (person && isAssignee(assignees, person)) return;
+  const who = assigneesText(assignees);
+  const detail = person
+    ? `Only its assignees answer this pause: ${who}.`
+    : `Only its assignees answer this pause, as users: ${who}. An API key is none of them.`;
+  throw new Problem("not_an_assignee", detail, { extra: { pause_id, assignees } });
+}
+
+/** Whether the caller could answer a pause now: it waits, the role suffices, nobody else is asked, and it has not been done yet. */
+export function mayAnswer(pause: PauseRow, principal: Principal, person: Person | null): boolean {
+  const { status, expires_at, assignees, received } = pause;
+  return (
+    status === "waiting" &&
+    (expires_at === null || Date.parse(expires_at) > Date.now()) &&
+    roleAllows(principal.role, "editor") &&
+    (assignees === null || (person !== null && isAssignee(assignees, person))) &&
+    !received.some(({ by }) => by === answererOf(principal))
+  );
+}

@@ -1,0 +1,42 @@
+import type { RunRow } from "../../stores/runs/runs.ts";
+import { earlierInputs } from "./earlier-inputs.ts";
+import type { NewRunIdentity, ResumeDeps } from "./resume-run.ts";
+import { outsideOfOthers, ranBy, requireInputs } from "./run-inputs.ts";
+
+/**
+ * Runs the flow of a run once more, with the same inputs, from its beginning. Throws 404 for an unknown version, and 422 for
+ * inputs that were not kept or that do not fit that version.
+ */
+export async function replayRun(
+  { db, blobs, flows, runService, maxInputBytes }: ResumeDeps,
+  run: RunRow,
+  wanted: number | null,
+  { run_id, repeated, principal, started_by }: NewRunIdentity,
+): Promise<RunRow> {
+  const { org_id, project_id, user_id, metadata, tags, timeout_seconds } = run;
+  // What was redacted is the earlier version's to say.
+  const before = await flows.get(org_id, project_id, run.flow_version);
+  const { version, plan } = wanted === null ? before : await flows.get(org_id, project_id, wanted);
+  const given = await earlierInputs(blobs, run, before.plan);
+  const reader = { org_id, project_id, user_id, plan };
+  const { inputs } = await requireInputs({ db, maxInputBytes }, reader, given, {
+    loc: ["body", "inputs"],
+    reserved: [],
+  });
+  const request = {
+    org_id,
+    run_id,
+    project_id,
+    version,
+    plan,
+    inputs,
+    user_id,
+    metadata,
+    tags,
+    timeout_seconds,
+    run_type: outsideOfOthers(run.run_type),
+    ...ranBy(principal),
+    started_by,
+  };
+  return runService.create(request, { repeated, nobodyWaits: true });
+}

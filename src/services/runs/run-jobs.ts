@@ -1,0 +1,117 @@
+import { Problem, invalid, notFound } from "../../domain/errors.ts";
+import type { RunJobAction, RunJobFilter } from "../../domain/runs/run-job.ts";
+import { MAX_JOB_RUNS, statesOf } from "../../domain/runs/run-job.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
+import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
+import type { Periodic } from "../../platform/periodically.ts";
+import type { Database } from "../../stores/db.ts";
+import { countRuns, keepRunsOf } from "../../stores/runs/run-lists.ts";
+import type { RunFilter } from "../../stores/runs/run-lists.ts";
+import { askToAbort, findRunJob, insertRunJob, setMatched, takeOpenRunJobs } from "../../stores/runs/run-jobs.ts";
+import type { NewRunJob, RunJobRow } from "../../stores/runs/run-jobs.ts";
+import type { RunJobStarter } from "../../temporal/run-jobs.ts";
+
+export interface RunJobDeps {
+  readonly db: Database;
+  readonly runJobs: RunJobStarter;
+  readonly logger: Logger;
+  /** Age without progress from which a run is stuck (ms). */
+  readonly stuckAfterMs: number;
+}
+
+interface Wanted {
+  readonly action: RunJobAction;
+  readonly filter: RunJobFilter;
+}
+
+/**
+ * The runs that an action is done with; null where there can be none. Runs of sub-flows go with the run that has started them,
+ * unless the filter names them.
+ */
+function runsOf({ action, filter }: Wanted, stuckAfterMs: number): RunFilter | null {
+  const { state: _state, stuck, ...narrow } = filter;
+  const states = statesOf(action, filter);
+  if (states.length === 0) return null;
+  return {
+    ...narrow,
+    states,
+    stuck: stuck === undefined ? undefined : { is: stuck, afterMs: stuckAfterMs },
+    withoutChildren: narrow.run_type === undefined && narrow.parent_run_id === undefined,
+  };
+}
+
+/** How many runs an action would be done with now. Throws the 422 of too many. */
+export async function countRunsOf(
+  { db, stuckAfterMs }: Pick<RunJobDeps, "db" | "stuckAfterMs">,
+  orgId: string,
+  wanted: Wanted,
+): Promise<number> {
+  const filter = runsOf(wanted, stuckAfterMs);
+  if (filter === null) return 0;
+  const count = await db.org(orgId, (connection) => countRuns(connection, orgId, filter, MAX_JOB_RUNS + 1));
+  return notTooMany(count);
+}
+
+function notTooMany(matched: number): number {
+  if (matched <= MAX_JOB_RUNS) return matched;
+  throw invalid(["body", "filter"], `More than ${MAX_JOB_RUNS} runs match: divide them, such as by created_before`);
+}
+
+/** Begins a job, or answers the job that the same request began before. */
+export async function createRunJob(
+  { db, runJobs, logger, stuckAfterMs }: RunJobDeps,
+  request: NewRunJob,
+): Promise<RunJobRow> {
+  const { org_id, job_id } = request;
+  const job = await db.orgTransaction(org_id, async (connection) => {
+    const filter = runsOf(request, stuckAfterMs);
+    // What it finds now is what it deals with, whatever comes into such a state later: above all what it makes itself.
+    if ((await insertRunJob(connection, request)) && filter !== null) {
+      const matched = await keepRunsOf(connection, request, filter, MAX_JOB_RUNS + 1);
+      await setMatched(connection, job_id, notTooMany(matched));
+    }
+    return findRunJob(connection, job_id);
+  });
+  if (!job) throw notFound("job");
+  // The row is what counts: a start that is lost is made up for by the sweeper.
+  await runJobs
+    .start({ org_id, job_id })
+    .catch((err: unknown) => logger.warn({ err, org_id, job_id }, "job not started; the sweeper will"));
+  return job;
+}
+
+/** One of the organisation's jobs. Throws the 404 of one that does not exist. */
+export async function requireRunJob(db: Database, orgId: string, jobId: string): Promise<RunJobRow> {
+  const job = await db.org(orgId, (connection) => findRunJob(connection, jobId));
+  if (!job) throw notFound("job");
+  return job;
+}
+
+/** Has a job stop before its next runs. Throws the 409 of one that has ended otherwise. */
+export async function abortRunJob(db: Database, orgId: string, jobId: string): Promise<RunJobRow> {
+  await requireRunJob(db, orgId, jobId);
+  await db.org(orgId, (connection) => askToAbort(connection, jobId));
+  const job = await requireRunJob(db, orgId, jobId);
+  if (job.state === "COMPLETED" || job.state === "FAILED")
+    throw new Problem("conflict", `The job has ended already: it is ${job.state}.`);
+  return job;
+}
+
+const AGAIN_AFTER_MS = 10_000;
+const BATCH = 100;
+
+/** Starts again the jobs that a dead process left; where they are under way, that does nothing. */
+export function startRunJobSweeper(
+  { db, runJobs }: Pick<RunJobDeps, "db" | "runJobs">,
+  intervalMs: number,
+  onError: (error: unknown) => void,
+): Periodic {
+  return periodically(
+    intervalMs,
+    async (isClosed) => {
+      const open = await db.system((connection) => takeOpenRunJobs(connection, AGAIN_AFTER_MS, BATCH));
+      await eachRoundRobin(open, (job) => runJobs.start(job), { isClosed, onError });
+    },
+    onError,
+  );
+}

@@ -1,0 +1,62 @@
+import { namesOf } from "../../domain/runs/assignees.ts";
+import type { Assignees, Person } from "../../domain/runs/assignees.ts";
+import { jsonb } from "../jsonb.ts";
+import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+import type { PauseRow } from "./pauses.ts";
+import { OPEN } from "../states.ts";
+
+export interface PauseFilter {
+  readonly status?: PauseRow["status"] | undefined;
+  readonly project_id?: string | undefined;
+  /** Only pauses that name this person. */
+  readonly assignee?: Person | undefined;
+  /** Only pauses that this principal, a person or none, may still answer. */
+  readonly answerable?: { readonly by: string; readonly person: Person | null } | undefined;
+}
+
+/** A pause with the project of its run. */
+export type ListedPauseRow = PauseRow & { readonly project_id: string };
+
+const COLUMNS = "p.*, r.project_id";
+
+/** A page of an organisation's pauses, in the order they were opened. A pause is open while its run has not ended. */
+export async function listOrganisationPauses(db: Db, filter: PauseFilter, page: Keyset): Promise<ListedPauseRow[]> {
+  const { bound, compare, order } = keysetSql(page);
+  const values: unknown[] = [bound, page.limit];
+  const add = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
+  const conditions = [`p.org_id = current_org()`, `p.pause_id ${compare} $1::uuid`];
+  // The word itself, so that the planner sees the index of open ones.
+  if (filter.status === "waiting") conditions.push(`p.status = 'waiting' and r.state in (${OPEN})`);
+  else if (filter.status !== undefined) conditions.push(`p.status = ${add(filter.status, "text")}`);
+  if (filter.project_id !== undefined) conditions.push(`r.project_id = ${add(filter.project_id, "uuid")}`);
+  const names = (who: Assignees): string =>
+    `(p.assignees -> 'users' ?| ${add(who.users, "text[]")} or p.assignees -> 'roles' ?| ${add(who.roles, "text[]")})`;
+  if (filter.assignee) conditions.push("p.assignees is not null", names(namesOf(filter.assignee)));
+  if (filter.answerable) {
+    const { by, person } = filter.answerable;
+    conditions.push(
+      "p.status = 'waiting' and (p.expires_at is null or p.expires_at > now())",
+      person === null ? "p.assignees is null" : `(p.assignees is null or ${names(namesOf(person))})`,
+      `not p.received @> ${add(jsonb([{ by }]), "jsonb")}`,
+    );
+  }
+  return db.query<ListedPauseRow>(
+    `select ${COLUMNS} from run_pauses p join runs r using (run_id) where ${conditions.join(" and ")}
+     order by p.pause_id ${order} limit $2::int`,
+    values,
+  );
+}
+
+export async function findPause(db: Db, pauseId: string): Promise<ListedPauseRow | null> {
+  const rows = await db.query<ListedPauseRow>(
+    {
+      name: "find_pause",
+      text: `select ${COLUMNS} from run_pauses p join runs r using (run_id)
+        where p.org_id = current_org() and p.pause_id = $1::uuid`,
+    },
+    [pauseId],
+  );
+  return rows[0] ?? null;
+}

@@ -1,0 +1,212 @@
+import type {
+  RunJobAction,
+  RunJobCounts,
+  RunJobError,
+  RunJobFilter,
+  RunJobInput,
+  RunJobState,
+} from "../../domain/runs/run-job.ts";
+import { MAX_JOB_ERRORS } from "../../domain/runs/run-job.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+import { lockRoundRobin } from "../round-robin.ts";
+
+/** A run in hand, and the id of the run that is made of it. */
+export interface RunInHand {
+  readonly run_id: string;
+  readonly new_run_id: string;
+}
+
+export interface RunJobRow extends RunJobInput, RunJobCounts {
+  readonly action: RunJobAction;
+  readonly filter: RunJobFilter;
+  readonly version: number | null;
+  readonly state: RunJobState;
+  readonly abort: boolean;
+  readonly matched: number;
+  readonly errors: readonly RunJobError[];
+  readonly reached: string | null;
+  readonly page: readonly RunInHand[] | null;
+  readonly created_by_type: "org_api_key" | "user";
+  readonly created_by_id: string;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+}
+
+export type NewRunJob = Pick<
+  RunJobRow,
+  "job_id" | "org_id" | "action" | "filter" | "version" | "created_by_type" | "created_by_id"
+>;
+
+const COLUMNS = `job_id, org_id, action, filter, version, state, abort, matched, done, skipped, failed, errors, reached, page,
+  created_by_type, created_by_id, created_at, finished_at`;
+const ONE = "org_id = current_org() and job_id = $1::uuid";
+const LOWEST = "00000000-0000-0000-0000-000000000000";
+const OPEN = "state in ('PENDING', 'RUNNING')";
+
+/** Inserts a job; null when there is one of that id (the same request, tried again). */
+export async function insertRunJob(db: Db, job: NewRunJob): Promise<RunJobRow | null> {
+  const rows = await db.query<RunJobRow>(
+    {
+      name: "insert_run_job",
+      text: `insert into run_jobs (job_id, org_id, action, filter, version, created_by_type, created_by_id)
+        values ($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::int, $6::text, $7::uuid)
+        on conflict (job_id) do nothing returning ${COLUMNS}`,
+    },
+    [job.job_id, job.org_id, job.action, jsonb(job.filter), job.version, job.created_by_type, job.created_by_id],
+  );
+  return rows[0] ?? null;
+}
+
+/** Notes how many runs a job has found. */
+export async function setMatched(db: Db, jobId: string, matched: number): Promise<void> {
+  await db.query({ name: "match_run_job", text: `update run_jobs set matched = $2::int where ${ONE}` }, [
+    jobId,
+    matched,
+  ]);
+}
+
+/** One job, or null. */
+export async function findRunJob(db: Db, jobId: string): Promise<RunJobRow | null> {
+  const rows = await db.query<RunJobRow>(
+    { name: "find_run_job", text: `select ${COLUMNS} from run_jobs where ${ONE}` },
+    [jobId],
+  );
+  return rows[0] ?? null;
+}
+
+/** A page of the organisation's jobs. */
+export async function listRunJobs(db: Db, page: Keyset): Promise<RunJobRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<RunJobRow>(
+    {
+      name: `list_run_jobs_${suffix}`,
+      text: `select ${COLUMNS} from run_jobs where org_id = current_org() and job_id ${compare} $1::uuid
+        order by job_id ${order} limit $2::int`,
+    },
+    [bound, page.limit],
+  );
+}
+
+/** Has a job stop before its next runs; of one that has ended nothing. */
+export async function askToAbort(db: Db, jobId: string): Promise<void> {
+  await db.query({ name: "abort_run_job", text: `update run_jobs set abort = true where ${ONE} and ${OPEN}` }, [jobId]);
+}
+
+/** The next runs that a job has to deal with. */
+export async function nextRunsOf(
+  db: Db,
+  { job_id, reached }: Pick<RunJobRow, "job_id" | "reached">,
+  limit: number,
+): Promise<string[]> {
+  const rows = await db.query<{ run_id: string }>(
+    {
+      name: "next_runs_of_job",
+      text: `select run_id from run_job_runs where ${ONE} and run_id > coalesce($2::uuid, '${LOWEST}') order by run_id limit $3::int`,
+    },
+    [job_id, reached, limit],
+  );
+  return rows.map(({ run_id }) => run_id);
+}
+
+/** Takes runs in hand. False where somebody else has gone on with the job, or it has ended. */
+export async function takeInHand(
+  db: Db,
+  { job_id, reached }: Pick<RunJobRow, "job_id" | "reached">,
+  page: readonly RunInHand[],
+): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "take_run_job_page",
+      text: `update run_jobs set state = 'RUNNING', page = $3::jsonb, reached = $4::uuid, checked_at = now()
+        where ${ONE} and ${OPEN} and reached is not distinct from $2::uuid and page is null returning job_id`,
+    },
+    [job_id, reached, jsonb(page), page.at(-1)?.run_id],
+  );
+  return rows.length === 1;
+}
+
+export interface RunJobProgress extends RunJobCounts {
+  readonly errors: readonly RunJobError[];
+  /** What was in hand before, and what still is. */
+  readonly page: readonly RunInHand[];
+  readonly rest: readonly RunInHand[];
+}
+
+/**
+ * Adds the outcomes of some runs, once: a caller that another has overtaken gets `null`. Returns whether the job is to
+ * stop.
+ */
+export async function noteRunJob(
+  db: Db,
+  jobId: string,
+  { done, skipped, failed, errors, page, rest }: RunJobProgress,
+): Promise<{ readonly abort: boolean } | null> {
+  const rows = await db.query<{ abort: boolean }>(
+    {
+      name: "note_run_job",
+      text: `update run_jobs set done = done + $3::int, skipped = skipped + $4::int, failed = failed + $5::int,
+          errors = case when jsonb_array_length(errors) < ${MAX_JOB_ERRORS} then errors || $6::jsonb else errors end,
+          page = $7::jsonb, checked_at = now()
+        where ${ONE} and ${OPEN} and page = $2::jsonb returning abort`,
+    },
+    [jobId, jsonb(page), done, skipped, failed, jsonb(errors), rest.length === 0 ? null : jsonb(rest)],
+  );
+  return rows[0] ?? null;
+}
+
+/** Ends a job, and forgets what it has not dealt with; of one that has ended nothing. */
+export async function endRunJob(
+  db: Db,
+  jobId: string,
+  state: "COMPLETED" | "ABORTED" | "FAILED",
+  error: RunJobError | null = null,
+): Promise<void> {
+  await db.query(
+    {
+      name: "end_run_job",
+      text: `with ended as (
+          update run_jobs set state = $2::text, errors = $3::jsonb || errors, page = null, finished_at = now()
+          where ${ONE} and ${OPEN} returning job_id)
+        delete from run_job_runs where job_id in (select job_id from ended)`,
+    },
+    [jobId, state, jsonb(error === null ? [] : [error])],
+  );
+}
+
+const DUE = lockRoundRobin({
+  table: "run_jobs",
+  key: "job_id",
+  where: `${OPEN} and checked_at < now() - make_interval(secs => $1::float8 / 1000)`,
+  order: "checked_at",
+  limit: "$2::int",
+});
+
+/** Jobs that should be under way, to be started again; each is taken once in a while. */
+export async function takeOpenRunJobs(db: Db, olderThanMs: number, limit: number): Promise<RunJobInput[]> {
+  return db.query<RunJobInput>(
+    {
+      name: "take_open_run_jobs",
+      text: `update run_jobs j set checked_at = now() from (
+          ${DUE}) d
+        where j.job_id = d.job_id returning j.org_id, j.job_id`,
+    },
+    [olderThanMs, limit],
+  );
+}
+
+/** Removes jobs that ended before `maxAgeMs`; how many. System only. */
+export async function purgeRunJobs(db: Db, maxAgeMs: number, limit: number): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "purge_run_jobs",
+      text: `delete from run_jobs where job_id in (
+          select job_id from run_jobs where finished_at < now() - make_interval(secs => $1::float8 / 1000) limit $2::int)
+        returning job_id`,
+    },
+    [maxAgeMs, limit],
+  );
+  return rows.length;
+}

@@ -1,0 +1,22 @@
+import type { Db } from "../db.ts";
+import { TERMINAL } from "../states.ts";
+
+/**
+ * Adds up what a run has used once more, and the runs around it: a call that was cancelled with its run is written after the
+ * run's end. Runs that have not ended are left; their end adds it up.
+ */
+export async function recountUsage(db: Db, runId: string, path: string): Promise<void> {
+  await db.query(
+    `update node_runs set usage = node_usage(run_id, path)
+     where run_id = $1::uuid and path = $2::text and finished_at is not null`,
+    [runId, path],
+  );
+  for (let id: string | null = runId; id !== null;) {
+    const rows: Array<{ parent_run_id: string | null }> = await db.query<{ parent_run_id: string | null }>(
+      `update runs set usage = coalesce(run_usage(run_id), usage)
+       where run_id = $1::uuid and state in (${TERMINAL}) returning parent_run_id`,
+      [id],
+    );
+    id = rows[0]?.parent_run_id ?? null;
+  }
+}

@@ -1,0 +1,96 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { asking, openTenant, slow } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+
+let tenant: ApiTenant;
+let project: string;
+let runs: string[];
+beforeAll(async () => {
+  tenant = await openTenant();
+  project = await tenant.deploy(asking({ message: "Go on with {{in-0}}?" }));
+  runs = [];
+  for (const each of ["one", "two", "three"]) {
+    const { body } = await tenant.secret.post("/v2/runs", { project_id: project, inputs: { "in-0": each } });
+    runs.push(body.run_id);
+    await tenant.until(body.run_id, "PAUSED");
+  }
+});
+
+describe("the pauses of an organisation", () => {
+  it("are listed over its runs, oldest first where that is asked for, and found one by one", async () => {
+    const { status, body } = await tenant.secret.get("/v2/pauses?status=waiting&order=asc&page_size=2");
+    expect(status).toBe(200);
+    expect(body.data.map((pause: { message: string }) => pause.message)).toEqual([
+      "Go on with one?",
+      "Go on with two?",
+    ]);
+    expect(body.data[0]).toMatchObject({ run_id: runs[0], project_id: project, status: "waiting", resolution: null });
+    const next = await tenant.secret.get(`/v2/pauses?status=waiting&order=asc&page_size=2&cursor=${body.cursor}`);
+    expect(next.body.data).toHaveLength(1);
+    const viewer = await tenant.user("viewer");
+    const one = await viewer.get(`/v2/pauses/${body.data[0].pause_id}`);
+    expect(one).toMatchObject({ status: 200, body: { ...body.data[0], may_answer: false } });
+  });
+
+  it("tell how and by whom they were decided, and leave the open ones", async () => {
+    const editor = await tenant.user("editor");
+    const [pause] = (await tenant.secret.get(`/v2/runs/${runs[1]}`)).body.pauses;
+    await editor.post(`/v2/runs/${runs[1]}/resume`, { pause_id: pause.pause_id, action: "approve", comment: "fine" });
+    const { body } = await tenant.secret.get("/v2/pauses?status=resolved");
+    expect(body.data).toMatchObject([
+      { run_id: runs[1], resolution: { action: "approve", by: expect.stringMatching(/^user:/), comment: "fine" } },
+    ]);
+    const open = await tenant.secret.get(`/v2/pauses?status=waiting&project_id=${project}`);
+    expect(open.body.data.map((each: { run_id: string }) => each.run_id)).toEqual([runs[2], runs[0]]);
+    // The pause of a run that was stopped by force is open no more.
+    await tenant.secret.post(`/v2/runs/${runs[2]}/cancel`, { mode: "terminate" });
+    await tenant.until(runs[2] ?? "", "CANCELLED");
+    const left = await tenant.secret.get("/v2/pauses?status=waiting");
+    expect(left.body.data.map((each: { run_id: string }) => each.run_id)).toEqual([runs[0]]);
+  });
+
+  it("are nobody else's", async () => {
+    const { body } = await tenant.secret.get("/v2/pauses");
+    const stranger = await openTenant();
+    expect((await stranger.secret.get("/v2/pauses")).body.data).toEqual([]);
+    expect((await stranger.secret.get(`/v2/pauses/${body.data[0].pause_id}`)).status).toBe(404);
+    expect((await tenant.public.get("/v2/pauses")).status).toBe(403);
+    expect((await tenant.secret.get("/v2/pauses?status=open")).status).toBe(422);
+    expect((await tenant.secret.get(`/v2/pauses?cursor=${body.cursor ?? "x"}`)).status).toBe(400);
+  });
+});
+
+describe("the statistics of an organisation's runs", () => {
+  it("count how they ended and how long they took", async () => {
+    const own = await openTenant();
+    const id = await own.deploy(slow(0));
+    const { body: run } = await own.secret.post("/v2/runs", { project_id: id, inputs: {}, mode: "sync" });
+    expect(run.state).toBe("COMPLETED");
+    const open = await own.deploy(asking());
+    const { body: paused } = await own.secret.post("/v2/runs", { project_id: open, inputs: {} });
+    await own.until(paused.run_id, "PAUSED");
+    const { status, body } = await own.secret.get("/v2/run-statistics?hours=1");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      totals: { completed: 1, failed: 0, cancelled: 0, open: 1 },
+      failure_rate: 0,
+      live: [{ state: "PAUSED", runs: 1 }],
+    });
+    expect(body.buckets).toHaveLength(24);
+    expect(body.buckets.at(-1)).toMatchObject({ completed: 1, open: 1 });
+    expect(body.latency.p50_ms).toBeGreaterThan(0);
+    // Those of before are not counted, however long the list.
+    await own.withDatabase((database) =>
+      database.system((db) =>
+        db.query("update runs set created_at = created_at - interval '2 hours' where org_id = $1::uuid", [own.org_id]),
+      ),
+    );
+    const later = await own.secret.get("/v2/run-statistics?hours=1");
+    expect(later.body.totals).toEqual({ completed: 0, failed: 0, cancelled: 0, open: 0 });
+    expect(later.body.failure_rate).toBeNull();
+    expect((await own.secret.get("/v2/run-statistics?hours=0")).status).toBe(422);
+    expect((await own.public.get("/v2/run-statistics")).status).toBe(403);
+    const stranger = await openTenant();
+    expect((await stranger.secret.get("/v2/run-statistics")).body.totals.completed).toBe(0);
+  });
+});

@@ -1,0 +1,60 @@
+import { condition } from "@temporalio/workflow";
+
+interface StepEnd {
+  /** The conditions that are asked at the end of a step. */
+  readonly waiting: Set<() => boolean>;
+  /** Results of local activities that have not been delivered, in the order of their arrival. */
+  readonly results: object[];
+}
+
+/**
+ * The state of this workflow. The workflows of a process share their modules, which are loaded once (see
+ * scripts/build-workflows.mjs); a global variable belongs to one workflow and ends with it.
+ */
+function stepEndOfWorkflow(): StepEnd {
+  const own = globalThis as { millraceStepEnd?: StepEnd };
+  own.millraceStepEnd ??= { waiting: new Set(), results: [] };
+  return own.millraceStepEnd;
+}
+
+/**
+ * Resolves at the end of the first step (Temporal calls it an activation) in which `holds` is true. By then everything that
+ * follows from the step's events has started, so counts of pending work are exact.
+ */
+export async function whenStepEnds(holds: () => boolean): Promise<void> {
+  const { waiting } = stepEndOfWorkflow();
+  waiting.add(holds);
+  try {
+    await atStepEnd(holds);
+  } finally {
+    waiting.delete(holds);
+  }
+}
+
+/**
+ * Delivers the result of a local activity after everything that follows from the results before it has been done. At first
+ * these results arrive one by one; on replay several arrive in one step. Delivered at once, their consequences would
+ * interleave on replay, and commands would come in another order.
+ */
+export async function inOrder<T>(activity: Promise<T>): Promise<T> {
+  const { waiting, results } = stepEndOfWorkflow();
+  try {
+    return await activity;
+  } finally {
+    const result = {};
+    results.push(result);
+    await atStepEnd(() => results[0] === result && ![...waiting].some((holds) => holds()));
+    results.shift();
+  }
+}
+
+function atStepEnd(holds: () => boolean): Promise<void> {
+  // Temporal's own condition asks at once, which may be amid a step. Then it asks after each event, when what follows from that
+  // has yet to run and still counts as pending, and at the end of each step.
+  let asked = false;
+  return condition(() => {
+    const again = asked;
+    asked = true;
+    return again && holds();
+  });
+}
