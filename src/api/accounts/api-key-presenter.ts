@@ -16,7 +16,7 @@ export const apiKeySchema = z
   .meta({ id: "ApiKey" });
 
 export const newApiKeySchema = apiKeySchema
-  .extend({ key: z.string().describe("The key itself. It is shown here and never again.") })
+  .extend({ key: z.string().describe("The key itself. Only this answer has it.") })
   .meta({ id: "NewApiKey" });
 
 export function presentApiKey(key: ApiKey): z.infer<typeof apiKeySchema> {

@@ -1,9 +1,11 @@
 import { z } from "zod";
-import { apiKeyName, hasExpired } from "../../domain/accounts/accounts.ts";
+import { apiKeyName, defaultExpiry, hasExpired } from "../../domain/accounts/accounts.ts";
 import { invalid, notFound } from "../../domain/errors.ts";
 import { toTimestamp, timeText } from "../../domain/timestamps.ts";
 import { generateApiKey } from "../../platform/secrets/crypto.ts";
+import { holdAdmin } from "../../services/accounts/hold-admin.ts";
 import { API_KEY_KINDS, insertApiKey, listApiKeys, revokeApiKey } from "../../stores/accounts/api-keys.ts";
+import { unauthorized } from "../auth/authenticate.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -15,12 +17,14 @@ const createBody = z
   .strictObject({
     name: apiKeyName,
     kind: z.enum(API_KEY_KINDS).describe("public: runs flows and uploads, safe in a web page. secret: everything."),
-    expires_at: timeText.nullish().describe("Never, when it is left out."),
+    expires_at: timeText
+      .nullish()
+      .describe("null: never. Left out: never, or of a secret key after the days that the installation sets."),
   })
   .meta({ id: "ApiKeyCreate" });
 
 /** `/v2/api-keys`. */
-export function createApiKeyOperations({ db }: ApiDeps, { credentials }: ApiServices): Operation[] {
+export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }: ApiServices): Operation[] {
   return [
     defineOperation({
       id: "createApiKey",
@@ -28,6 +32,8 @@ export function createApiKeyOperations({ db }: ApiDeps, { credentials }: ApiServ
       path: "/v2/api-keys",
       tag: "API keys",
       summary: "Create an API key",
+      description:
+        "The value is shown in this answer and never again. A public key runs published flows and uploads documents; a secret one may do everything. It ends when the user who made it is deleted, locked out or no admin any more.",
       auth: "secret",
       role: "admin",
       body: createBody,
@@ -44,8 +50,11 @@ export function createApiKeyOperations({ db }: ApiDeps, { credentials }: ApiServ
           links: { revoke: { operationId: "revokeApiKey", parameters: { key_id: "$response.body#/key_id" } } },
         },
       },
-      async handler({ body, principal, newId }) {
-        const expires_at = body.expires_at == null ? null : toTimestamp(body.expires_at);
+      async handler({ body, principal, newId, requireHeld }) {
+        const expires_at =
+          body.expires_at === undefined
+            ? defaultExpiry(body.kind, config.MILLRACE_SECRET_KEY_DAYS)
+            : body.expires_at && toTimestamp(body.expires_at);
         if (expires_at !== null && hasExpired(expires_at)) {
           throw invalid(["body", "expires_at"], "The time has passed already");
         }
@@ -60,7 +69,12 @@ export function createApiKeyOperations({ db }: ApiDeps, { credentials }: ApiServ
           created_by: principal.id,
           expires_at,
         };
-        const row = await db.org(principal.org_id, (connection) => insertApiKey(connection, key));
+        const row = await db.orgTransaction(principal.org_id, async (connection) => {
+          if (!(await holdAdmin(connection, principal)))
+            throw unauthorized("The credential has ended meanwhile.", true);
+          await requireHeld(connection);
+          return insertApiKey(connection, key);
+        });
         return { status: 201, body: { ...presentApiKey(row), key: secret.value } };
       },
     }),

@@ -1,11 +1,9 @@
-import { createHash } from "node:crypto";
 import { z } from "zod";
+import { isUuid } from "../../domain/uuid.ts";
 import { clientAddress } from "../http/client-address.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
-import { isStorable } from "../http/json-guard.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { JsonAnswer, Operation } from "../http/operation.ts";
-import { createRateLimiter } from "../http/rate-limit.ts";
 import { readForm } from "../http/read-form.ts";
 import { createTokenService } from "../../services/accounts/tokens.ts";
 import type { TokenPair } from "../../services/accounts/tokens.ts";
@@ -13,17 +11,20 @@ import type { TokenPair } from "../../services/accounts/tokens.ts";
 const MAX_FORM_BYTES = 64 * 1024;
 /** Far more than the grants have; a hostile body can have tens of thousands. */
 const MAX_PARAMETERS = 50;
-/** Wrong passwords for one address from one place, and for all addresses from one place. */
-const GUESSES = { name: "sign-in", points: 10, seconds: 900 };
-const GUESSES_OF_HOST = { name: "sign-in-host", points: 100, seconds: 900 };
 
 const form = z
   .object({
     grant_type: z.enum(["password", "refresh_token"]),
     username: z.string().optional().describe("The user's e-mail address; with grant_type=password."),
     password: z.string().optional(),
+    org_id: z
+      .string()
+      .optional()
+      .describe(
+        "Where the address has users in several organisations: which one. Else the one with the newest password.",
+      ),
     refresh_token: z.string().optional().describe("With grant_type=refresh_token. It is used up by that."),
-    scope: z.string().optional().describe("There are no scopes; what is given is ignored."),
+    scope: z.string().optional().describe("Ignored: there are no scopes."),
   })
   .meta({ id: "TokenRequest" });
 
@@ -45,21 +46,8 @@ const errorSchema = z
   .meta({ id: "TokenError" });
 
 /** `/token`: the OAuth 2.0 password flow. */
-export function createTokenOperations({ db, config }: ApiDeps, { credentials }: ApiServices): Operation[] {
-  const tokens = createTokenService(db, credentials.forget);
-  const guesses = createRateLimiter(db, GUESSES);
-  const guessesOfHost = createRateLimiter(db, GUESSES_OF_HOST);
-
-  async function signIn(email: string, password: string, address: string): Promise<TokenPair | null> {
-    if (!isStorable(email)) return null;
-    const key = createHash("sha256").update(`${email.toLowerCase()} ${address}`).digest("hex");
-    // Consumed before the password is checked, so that concurrent guesses all count.
-    await guessesOfHost.take(address);
-    await guesses.take(key);
-    const pair = await tokens.signIn(email, password);
-    if (pair) await Promise.all([guessesOfHost.giveBack(address), guesses.reset(key)]);
-    return pair;
-  }
+export function createTokenOperations({ db, config }: ApiDeps, { credentials, signIn }: ApiServices): Operation[] {
+  const tokens = createTokenService(db, (id) => credentials.forget(id));
 
   return [
     defineOperation({
@@ -78,13 +66,17 @@ export function createTokenOperations({ db, config }: ApiDeps, { credentials }: 
         const { members, tooMany } = await readForm(ctx, { maxBytes: MAX_FORM_BYTES, maxMembers: MAX_PARAMETERS });
         if (tooMany) return refusal("invalid_request", `At most ${MAX_PARAMETERS} parameters.`);
         if ([...members.values()].some((values) => values.length > 1))
-          return refusal("invalid_request", "A parameter is given more than once.");
+          return refusal("invalid_request", "A parameter occurs more than once.");
         const given = (name: string): string | undefined => members.get(name)?.[0];
         const grant = given("grant_type");
         if (grant === "password") {
           const [username, password] = [given("username"), given("password")];
           if (!username || !password) return refusal("invalid_request", "username and password are needed.");
-          return answer(await signIn(username, password, clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES)));
+          const orgId = given("org_id");
+          if (orgId !== undefined && !isUuid(orgId)) return refusal("invalid_request", "org_id must be an id.");
+          const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
+          const user = await signIn.check({ email: username, password, address, orgId });
+          return answer(user && (await tokens.issue(user)));
         }
         if (grant === "refresh_token") {
           const refreshToken = given("refresh_token");

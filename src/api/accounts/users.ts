@@ -1,10 +1,12 @@
 import { z } from "zod";
 import { emailAddress, userPassword } from "../../domain/accounts/accounts.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem, notFound } from "../../domain/errors.ts";
-import { hashPassword } from "../../platform/secrets/crypto.ts";
 import { isUniqueViolation } from "../../stores/db.ts";
 import type { Db } from "../../stores/db.ts";
+import { revokeKeysOfUser } from "../../stores/accounts/api-keys.ts";
 import { revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
+import { endSessionsOfUser } from "../../stores/accounts/sessions.ts";
 import {
   USERS_EMAIL_KEY,
   USER_ROLES,
@@ -16,6 +18,7 @@ import {
   updateUser,
 } from "../../stores/accounts/users.ts";
 import type { User } from "../../stores/accounts/users.ts";
+import { changeLocked } from "../../services/change.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
@@ -36,11 +39,17 @@ const COMMON = { tag: "Users", auth: "secret", role: "admin" } as const;
 const ETAG = { ETag: "For If-Match." };
 
 /** `/v2/users`: who can sign in at `/token`. For admins. */
-export function createUserOperations({ db }: ApiDeps, { credentials }: ApiServices): Operation[] {
-  const shown = (status: number, user: User, headers: Record<string, string> = {}) => {
+export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: ApiServices): Operation[] {
+  const toResponse = (status: number, user: User, headers: Record<string, string> = {}) => {
     const body = presentUser(user);
     return { status, body, headers: { ETag: contentTag(body), ...headers } };
   };
+
+  async function newHash({ org_id }: Principal, userId: string, password: string): Promise<string> {
+    const user = await db.org(org_id, (connection) => findUser(connection, userId));
+    if (!user) throw notFound("user");
+    return signIn.hash(user.email, password, org_id);
+  }
 
   return [
     defineOperation({
@@ -49,6 +58,8 @@ export function createUserOperations({ db }: ApiDeps, { credentials }: ApiServic
       method: "POST",
       path: "/v2/users",
       summary: "Create a user",
+      description:
+        "The user can sign in at once, by the address and this password. An address is unique in the organisation.",
       body: createBody,
       idempotent: true,
       confidential: true,
@@ -68,14 +79,14 @@ export function createUserOperations({ db }: ApiDeps, { credentials }: ApiServic
           org_id: principal.org_id,
           email: body.email,
           role: body.role,
-          password_hash: await hashPassword(body.password),
+          password_hash: await signIn.hash(body.email, body.password, principal.org_id),
         };
         try {
           const row = await db.org(principal.org_id, (connection) => insertUser(connection, user));
-          return shown(201, row, { Location: `/v2/users/${row.user_id}` });
+          return toResponse(201, row, { Location: `/v2/users/${row.user_id}` });
         } catch (error) {
           if (isUniqueViolation(error, USERS_EMAIL_KEY))
-            throw new Problem("name_taken", "There is a user with this address already.");
+            throw new Problem("name_taken", "The organisation has a user with this address already.");
           throw error;
         }
       },
@@ -86,6 +97,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials }: ApiServic
       method: "GET",
       path: "/v2/users",
       summary: "List users",
+      description: "Newest first, locked-out users included.",
       query: listQuery,
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of users.", schema: pageOf(userSchema, "UserPage") } },
@@ -107,12 +119,13 @@ export function createUserOperations({ db }: ApiDeps, { credentials }: ApiServic
       method: "GET",
       path: "/v2/users/{user_id}",
       summary: "Get a user",
+      description: "With the role, and whether the user is locked out.",
       params,
       success: { 200: { description: "The user.", schema: userSchema, headers: ETAG } },
       async handler({ params: { user_id }, principal }) {
         const user = await db.org(principal.org_id, (connection) => findUser(connection, user_id));
         if (!user) throw notFound("user");
-        return shown(200, user);
+        return toResponse(200, user);
       },
     }),
     defineOperation({
@@ -121,7 +134,8 @@ export function createUserOperations({ db }: ApiDeps, { credentials }: ApiServic
       method: "PATCH",
       path: "/v2/users/{user_id}",
       summary: "Change a user's role or password, or lock the user out",
-      description: "A new password and a lock-out end all sessions of the user. The last admin stays one.",
+      description:
+        "A new password and a lock-out end all sessions of the user. A lock-out, and any role but admin, revoke every API key that the user made, also by way of another such key. The last admin stays one.",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -129,18 +143,29 @@ export function createUserOperations({ db }: ApiDeps, { credentials }: ApiServic
       problems: ["precondition_failed", "conflict"],
       success: { 200: { description: "The user as it is now.", schema: userSchema, headers: ETAG } },
       async handler({ params: { user_id }, headers, body, principal }) {
-        const password_hash = body.password === undefined ? undefined : await hashPassword(body.password);
-        const user = await db.orgTransaction(principal.org_id, async (connection) => {
-          const { user: found, others } = await lock(connection, user_id);
-          requireMatch(headers["if-match"], contentTag(presentUser(found)));
-          const staysAdmin = (body.role ?? found.role) === "admin" && !(body.disabled ?? found.disabled_at !== null);
-          if (!staysAdmin) requireOtherAdmin(found, others);
-          if (password_hash !== undefined || body.disabled === true) await revokeTokensOfUser(connection, user_id);
-          return updateUser(connection, user_id, { role: body.role, password_hash, disabled: body.disabled });
+        const password_hash =
+          body.password === undefined ? undefined : await newHash(principal, user_id, body.password);
+        const { user, keys } = await changeLocked(db, principal.org_id, {
+          lock: (connection) => lock(connection, user_id),
+          requireMatch: ({ user: found }) => requireMatch(headers["if-match"], contentTag(presentUser(found))),
+          async write(connection, { user: found, others }) {
+            const staysAdmin = (body.role ?? found.role) === "admin" && !(body.disabled ?? found.disabled_at !== null);
+            if (!staysAdmin) requireOtherAdmin(found, others);
+            if (password_hash !== undefined || body.disabled === true) {
+              await revokeTokensOfUser(connection, user_id);
+              await endSessionsOfUser(connection, user_id);
+            }
+            const change = { role: body.role, password_hash, disabled: body.disabled };
+            return {
+              // Only admins make keys, and each can do what an admin can.
+              keys: staysAdmin ? [] : await revokeKeysOfUser(connection, user_id),
+              user: await updateUser(connection, user_id, change),
+            };
+          },
         });
         if (!user) throw notFound("user");
-        credentials.forget(user.user_id);
-        return shown(200, user);
+        for (const id of [user.user_id, ...keys]) credentials.forget(id);
+        return toResponse(200, user);
       },
     }),
     defineOperation({
@@ -148,17 +173,22 @@ export function createUserOperations({ db }: ApiDeps, { credentials }: ApiServic
       id: "deleteUser",
       method: "DELETE",
       path: "/v2/users/{user_id}",
-      summary: "Delete a user and all sessions",
+      summary: "Delete a user, all sessions and the API keys the user made",
+      description:
+        "The user can sign in no more. Every session ends, and every API key that the user made, also by way of another such key, is revoked. The last admin stays.",
       params,
       problems: ["conflict"],
       success: { 204: { description: "The user is gone." } },
       async handler({ params: { user_id }, principal }) {
-        await db.orgTransaction(principal.org_id, async (connection) => {
+        const keys = await db.orgTransaction(principal.org_id, async (connection) => {
           const { user, others } = await lock(connection, user_id);
           requireOtherAdmin(user, others);
+          // Whoever made a key knows its value: left alone it would outlive the user's access.
+          const revoked = await revokeKeysOfUser(connection, user_id);
           await deleteUser(connection, user_id);
+          return revoked;
         });
-        credentials.forget(user_id.toLowerCase());
+        for (const id of [user_id.toLowerCase(), ...keys]) credentials.forget(id);
         return { status: 204 };
       },
     }),

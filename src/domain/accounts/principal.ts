@@ -10,6 +10,13 @@ export interface Principal {
   readonly id: string;
   readonly access: "public" | "secret";
   readonly role: Role;
+  /** The session of a user who is signed in to the console. */
+  readonly session_id?: string;
+}
+
+/** Whether the caller may see credentials that others have written into flows, addresses and settings. */
+export function seesSecrets({ access, role }: Principal): boolean {
+  return access === "secret" && roleAllows(role, "editor");
 }
 
 /** Whether `role` includes the rights of `needed`. */

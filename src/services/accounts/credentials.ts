@@ -2,18 +2,23 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import { hashSecret, parseApiKey, parseToken } from "../../platform/secrets/crypto.ts";
 import { findApiKeyByHash } from "../../stores/accounts/api-keys.ts";
 import { findTokenByHash } from "../../stores/accounts/oauth-tokens.ts";
+import { findSessionByHash, touchSession } from "../../stores/accounts/sessions.ts";
 import type { Database } from "../../stores/db.ts";
 
 /** A revoked credential works for at most this long in a process that saw it before. The contract allows 5 s. */
 const CACHE_MS = 3000;
 const MAX_CACHED = 10_000;
+/** When a session was last seen is written at most this often. */
+const SEEN_EVERY_MS = 60_000;
 
 /** Finds out whose a credential is. */
 export interface CredentialLookup {
   /** Who holds an API key or an access token; null for one that is unknown, expired or revoked. */
   find(credential: string): Promise<Principal | null>;
-  /** Drops what is cached of a key or of a user's tokens, so that this process sees a change at once. */
-  readonly forget: (principalId: string) => void;
+  /** Who holds the secret of a session's cookie; null for one that has ended. */
+  findSession(secret: string): Promise<Principal | null>;
+  /** Drops what is cached of a key, of a session or of all of a user's, so that this process sees a change at once. */
+  readonly forget: (id: string) => void;
 }
 
 interface Entry {
@@ -31,25 +36,50 @@ export function createCredentialLookup(db: Database, onKeyUse: (keyId: string) =
     return null;
   }
 
+  /** `as` keeps the secret of a session from being found as a bearer token, and the other way round. */
+  async function cached(
+    as: "bearer" | "session",
+    secret: string,
+    find: () => Promise<Entry | null>,
+  ): Promise<Principal | null> {
+    // The digest, so that a heap dump of the cache does not hold credentials.
+    const key = `${as} ${hashSecret(secret).toString("base64")}`;
+    const known = cache.get(key);
+    if (known && known.until > Date.now()) return known.principal;
+    cache.delete(key);
+    const found = await find();
+    if (!found) return null;
+    if (cache.size >= MAX_CACHED) cache.delete(cache.keys().next().value ?? "");
+    cache.set(key, found);
+    return found.principal;
+  }
+
   return {
     async find(credential) {
-      // The digest, so that a heap dump of the cache does not hold credentials.
-      const key = hashSecret(credential).toString("base64");
-      let entry = cache.get(key);
-      if (!entry || entry.until <= Date.now()) {
-        cache.delete(key);
-        const found = await lookUp(credential);
-        if (!found) return null;
-        entry = found;
-        if (cache.size >= MAX_CACHED) cache.delete(cache.keys().next().value ?? "");
-        cache.set(key, entry);
-      }
-      if (entry.principal.type === "org_api_key") onKeyUse(entry.principal.id);
-      return entry.principal;
+      const principal = await cached("bearer", credential, () => lookUp(credential));
+      if (principal?.type === "org_api_key") onKeyUse(principal.id);
+      return principal;
     },
-    forget(principalId) {
-      for (const [key, entry] of cache) if (entry.principal.id === principalId) cache.delete(key);
+    async findSession(secret) {
+      if (parseToken(secret) !== "session") return null;
+      return cached("session", secret, () => lookUpSession(db, hashSecret(secret)));
     },
+    forget(id) {
+      for (const [key, { principal }] of cache)
+        if (principal.id === id || principal.session_id === id) cache.delete(key);
+    },
+  };
+}
+
+async function lookUpSession(db: Database, hash: Buffer): Promise<Entry | null> {
+  const session = await db.system((connection) => findSessionByHash(connection, hash));
+  if (!session) return null;
+  if (Date.parse(session.last_seen_at) < Date.now() - SEEN_EVERY_MS)
+    await db.system((connection) => touchSession(connection, session.session_id));
+  const { org_id, user_id, role, session_id } = session;
+  return {
+    principal: { org_id, type: "user", id: user_id, access: "secret", role, session_id },
+    until: Math.min(Date.now() + CACHE_MS, Date.parse(session.expires_at)),
   };
 }
 

@@ -1,15 +1,7 @@
 import { uuidv7 } from "uuidv7";
-import {
-  generateToken,
-  hashPassword,
-  hashSecret,
-  needsRehash,
-  parseToken,
-  verifyPassword,
-} from "../../platform/secrets/crypto.ts";
+import { generateToken, hashSecret, parseToken } from "../../platform/secrets/crypto.ts";
 import type { Database } from "../../stores/db.ts";
 import { consumeToken, findTokenByHash, insertToken, revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
-import { findUserForSignIn, updateUser } from "../../stores/accounts/users.ts";
 
 const ACCESS_SECONDS = 3600;
 const REFRESH_SECONDS = 30 * 24 * 3600;
@@ -23,8 +15,8 @@ export interface TokenPair {
 }
 
 export interface TokenService {
-  /** Null for a wrong address or password, or a user who is locked out: which of them is not told. */
-  signIn(email: string, password: string): Promise<TokenPair | null>;
+  /** The tokens of a new session. */
+  issue(user: { readonly org_id: string; readonly user_id: string }): Promise<TokenPair>;
   /**
    * Gives a new pair for a refresh token, which is used up by that. Null when it is not valid. One that was used up before
    * may have been stolen: then all sessions of the user end.
@@ -50,16 +42,7 @@ export function createTokenService(db: Database, forgetUser: (userId: string) =>
   }
 
   return {
-    async signIn(email, password) {
-      const user = await db.system((connection) => findUserForSignIn(connection, email));
-      const matches = await verifyPassword(password, user?.password_hash ?? null);
-      if (!user || !matches || user.disabled_at !== null) return null;
-      if (needsRehash(user.password_hash)) {
-        const password_hash = await hashPassword(password);
-        await db.org(user.org_id, (connection) => updateUser(connection, user.user_id, { password_hash }));
-      }
-      return issue(user);
-    },
+    issue,
 
     async refresh(refreshToken) {
       if (parseToken(refreshToken) !== "refresh") return null;

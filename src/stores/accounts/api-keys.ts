@@ -55,6 +55,19 @@ export async function findApiKeyByHash(db: Db, hash: Buffer): Promise<ApiKey | n
   return rows[0] ?? null;
 }
 
+/** Whether a key holds. Until the transaction ends it does. */
+export async function holdApiKey(db: Db, keyId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "hold_api_key",
+      text: `select from api_keys where org_id = current_org() and key_id = $1::uuid and revoked_at is null
+        and (expires_at is null or expires_at > now()) for share`,
+    },
+    [keyId],
+  );
+  return rows.length > 0;
+}
+
 /** A page of the organisation's keys that have not been revoked. */
 export async function listApiKeys(db: Db, page: Keyset): Promise<ApiKey[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
@@ -77,6 +90,23 @@ export async function revokeApiKey(db: Db, keyId: string): Promise<boolean> {
     [keyId],
   );
   return rows.length > 0;
+}
+
+/** Revokes every key that a user made, directly or with such a key. Returns the ids of revoked keys. */
+export async function revokeKeysOfUser(db: Db, userId: string): Promise<string[]> {
+  const rows = await db.query<{ key_id: string }>(
+    {
+      name: "revoke_keys_of_user",
+      text: `with recursive made as (
+          select key_id from api_keys where org_id = current_org() and created_by = $1::uuid
+          union
+          select k.key_id from api_keys k join made m on k.created_by = m.key_id where k.org_id = current_org())
+        update api_keys set revoked_at = now()
+        where org_id = current_org() and key_id in (select key_id from made) and revoked_at is null returning key_id`,
+    },
+    [userId],
+  );
+  return rows.map((row) => row.key_id);
 }
 
 /** Records when these keys were last used. */

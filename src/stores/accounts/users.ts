@@ -32,7 +32,7 @@ export interface UserChange {
 const COLUMNS = "user_id, org_id, email, role, created_at, disabled_at";
 export const USERS_EMAIL_KEY = "users_email_key";
 
-/** Adds a user, or answers the one with the same id. Violates `users_email_key` when the address is taken, in any organisation. */
+/** Adds a user, or answers the one with the same id. Violates `users_email_key` when the address is taken in the organisation. */
 export async function insertUser(db: Db, user: NewUser): Promise<User> {
   const rows = await db.query<User>(
     {
@@ -45,19 +45,40 @@ export async function insertUser(db: Db, user: NewUser): Promise<User> {
   return rows[0] as User;
 }
 
-/** The user who signs in with this address, in any organisation: `/token` only. */
-export async function findUserForSignIn(
+/** A user with what the password is checked against. */
+export interface UserSigningIn extends User {
+  readonly password_hash: string;
+}
+
+/**
+ * The users with this address, in any organisation or in one, the newest password first: signing in only. The address is
+ * in lower case.
+ */
+export async function findUsersByAddress(
   db: Db,
-  email: string,
-): Promise<(User & { readonly password_hash: string }) | null> {
-  const rows = await db.query<User & { password_hash: string }>(
+  address: string,
+  orgId: string | null = null,
+): Promise<UserSigningIn[]> {
+  return db.query<UserSigningIn>(
     {
-      name: "find_user_for_sign_in",
-      text: `select ${COLUMNS}, password_hash from users where lower(email) = lower($1::text)`,
+      name: "find_users_by_address",
+      text: `select ${COLUMNS}, password_hash from users
+        where lower(email collate "C") = $1::text and ($2::uuid is null or org_id = $2::uuid)
+        order by password_set_at desc, user_id desc`,
     },
-    [email],
+    [address, orgId],
   );
-  return rows[0] ?? null;
+}
+
+/** Stores the same password with today's parameters. */
+export async function replaceHash(db: Db, userId: string, passwordHash: string): Promise<void> {
+  await db.query(
+    {
+      name: "replace_password_hash",
+      text: "update users set password_hash = $2::text where org_id = current_org() and user_id = $1::uuid",
+    },
+    [userId, passwordHash],
+  );
 }
 
 export async function findUser(db: Db, userId: string): Promise<User | null> {
@@ -68,11 +89,31 @@ export async function findUser(db: Db, userId: string): Promise<User | null> {
   return rows[0] ?? null;
 }
 
+/** The organisation's users of these ids and e-mail addresses, all in lower case. */
+export async function findUsersByName(db: Db, names: readonly string[]): Promise<User[]> {
+  return db.query<User>(
+    {
+      name: "find_users_by_name",
+      text: `select ${COLUMNS} from users where org_id = current_org()
+        and (user_id::text = any ($1::text[]) or lower(email collate "C") = any ($1::text[]))`,
+    },
+    [names],
+  );
+}
+
 /** Locks every user of the organisation until the transaction ends, so that the check for the last admin holds. */
 export async function lockUsers(db: Db): Promise<User[]> {
   return db.query<User>({
     name: "lock_users",
     text: `select ${COLUMNS} from users where org_id = current_org() order by user_id for update`,
+  });
+}
+
+/** Keeps every user of the organisation as it is until the transaction ends; readers do not wait for each other. */
+export async function holdUsers(db: Db): Promise<User[]> {
+  return db.query<User>({
+    name: "hold_users",
+    text: `select ${COLUMNS} from users where org_id = current_org() order by user_id for share`,
   });
 }
 
@@ -92,6 +133,7 @@ export async function updateUser(db: Db, userId: string, change: UserChange): Pr
     {
       name: "update_user",
       text: `update users set role = coalesce($2::text, role), password_hash = coalesce($3::text, password_hash),
+          password_set_at = case when $3::text is null then password_set_at else now() end,
           disabled_at = case when $4::boolean is null then disabled_at when $4::boolean then coalesce(disabled_at, now()) end
         where org_id = current_org() and user_id = $1::uuid returning ${COLUMNS}`,
     },

@@ -9,6 +9,7 @@ import { client } from "../../support/client.ts";
 import type { Answer, RequestOptions } from "../../support/client.ts";
 import { signedInUser } from "./accounts.ts";
 import { checkedClient, expectDocumented, operations } from "../http/conformance.ts";
+import { NEEDED_QUERY } from "../../security/foreign-ids.ts";
 import { echoFlow } from "../echo-flow.ts";
 import { startInProcess } from "../in-process.ts";
 import type { InProcessApi } from "../in-process.ts";
@@ -38,6 +39,7 @@ const PUBLIC = [
   "uploadDocumentOlderName",
 ];
 const OPEN = [
+  "answerHandshake",
   "createToken",
   "getDocs",
   "getDocsFile",
@@ -46,6 +48,7 @@ const OPEN = [
   "getOpenApi",
   "getReadiness",
   "getRoot",
+  "openSession",
   "receiveWebhook",
 ];
 const v2 = guarded.filter(([id]) => !PUBLIC.includes(id));
@@ -195,7 +198,7 @@ describe("cross-tenant: another organisation's ids", () => {
     "%s answers them like unknown ones, byte for byte, and touches nothing",
     async (_, operation) => {
       const before = await theirState();
-      const options = { headers: { "X-Request-Id": "same" } };
+      const options = { headers: { "X-Request-Id": "same" }, query: NEEDED_QUERY[operation.id] ?? {} };
       const unknown = await call(operation, org.secretKey, {}, options);
       const foreign = await call(operation, org.secretKey, ids, options);
       expect([foreign.status, foreign.body]).toEqual([404, unknown.body]);

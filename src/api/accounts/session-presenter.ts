@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { ROLES } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import type { Organisation } from "../../stores/accounts/organisations.ts";
+import type { Session } from "../../stores/accounts/sessions.ts";
+import type { User } from "../../stores/accounts/users.ts";
+
+export const sessionSchema = z
+  .object({
+    session_id: z.uuid(),
+    user_id: z.uuid(),
+    email: z.string(),
+    current: z.boolean().describe("Whether this very request is made with it."),
+    user_agent: z.string().describe("The browser, as it calls itself."),
+    address: z.string().describe("The address it was opened from."),
+    created_at: z.iso.datetime(),
+    last_seen_at: z.iso.datetime().describe("To the minute."),
+    expires_at: z.iso.datetime().describe("When it expires unless it is used before."),
+  })
+  .meta({ id: "Session" });
+
+export function presentSession(session: Session, current: string | undefined): z.infer<typeof sessionSchema> {
+  const { session_id, user_id, email, user_agent, address, created_at, last_seen_at, expires_at } = session;
+  const isCurrent = session_id === current;
+  return { session_id, user_id, email, current: isCurrent, user_agent, address, created_at, last_seen_at, expires_at };
+}
+
+export const meSchema = z
+  .object({
+    type: z.enum(["user", "org_api_key"]),
+    id: z.uuid().describe("The id of the user or the API key."),
+    role: z.enum(ROLES).describe("What it may do; a secret key may do what an admin may."),
+    user: z.object({ user_id: z.uuid(), email: z.string() }).nullable().describe("Null for a key."),
+    organisation: z.object({ org_id: z.uuid(), name: z.string() }),
+    session_id: z.uuid().nullable().describe("The session of a user who is signed in to the console."),
+  })
+  .meta({ id: "Me" });
+
+export function presentMe(
+  { type, id, role, session_id }: Principal,
+  user: User | null,
+  { org_id, name }: Organisation,
+): z.infer<typeof meSchema> {
+  const sessionUser = user && { user_id: user.user_id, email: user.email };
+  return { type, id, role, user: sessionUser, organisation: { org_id, name }, session_id: session_id ?? null };
+}

@@ -1,0 +1,173 @@
+import { z } from "zod";
+import { roleAllows } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import { Problem, notFound } from "../../domain/errors.ts";
+import { openSession, redeemSignInLink } from "../../services/accounts/sessions.ts";
+import { findOrganisation } from "../../stores/accounts/organisations.ts";
+import { endSession, listSessions } from "../../stores/accounts/sessions.ts";
+import { findUser } from "../../stores/accounts/users.ts";
+import { requireSameOrigin, sessionCookie } from "../auth/session-cookie.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
+import { clientAddress } from "../http/client-address.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { meSchema, presentMe, presentSession, sessionSchema } from "./session-presenter.ts";
+
+const signInBody = z
+  .union([
+    z.strictObject({
+      email: z.string().min(1).max(320),
+      password: z.string().min(1).max(1000),
+      org_id: z.uuid().optional().describe("The organisation, where the address has users in several."),
+    }),
+    z.strictObject({ link: z.string().max(200).describe("The secret of a link that signs in once.") }),
+  ])
+  .meta({ id: "SignIn" });
+
+const COMMON = { tag: "Sessions", auth: "secret", role: "viewer" } as const;
+const EXAMPLE_ID = "0197f0a0-0000-7000-8000-000000000000";
+const EXAMPLE = {
+  type: "user",
+  id: EXAMPLE_ID,
+  role: "admin",
+  user: { user_id: EXAMPLE_ID, email: "ada@example.com" },
+  organisation: { org_id: EXAMPLE_ID, name: "Analytical Engines" },
+  session_id: EXAMPLE_ID,
+};
+
+/** `/console/session`, `/v2/sessions` and `/v2/me`: people signed in to the console. */
+export function createSessionOperations({ db, config }: ApiDeps, { credentials, signIn }: ApiServices): Operation[] {
+  async function me(principal: Principal): Promise<z.infer<typeof meSchema>> {
+    const [organisation, user] = await Promise.all([
+      db.org(principal.org_id, (connection) => findOrganisation(connection, principal.org_id)),
+      principal.type === "user" ? db.org(principal.org_id, (connection) => findUser(connection, principal.id)) : null,
+    ]);
+    if (!organisation) throw notFound("organisation");
+    return presentMe(principal, user, organisation);
+  }
+
+  return [
+    defineOperation({
+      id: "openSession",
+      method: "POST",
+      path: "/console/session",
+      tag: COMMON.tag,
+      summary: "Sign in to the console",
+      description:
+        "Opens a session, whose secret is in a cookie that no script can read. It ends after 12 hours without a request, or after 7 days. `/v2` takes it instead of an Authorization header; with both a request is refused. Scripts sign in at `/token`.",
+      auth: "none",
+      body: signInBody,
+      examples: { password: { email: "ada@example.com", password: "a long passphrase" } },
+      problems: ["unauthorized", "forbidden", "validation_error", "rate_limited", "service_unavailable"],
+      success: {
+        201: {
+          description: "Who is signed in.",
+          schema: meSchema,
+          headers: { "Set-Cookie": "The session." },
+          example: EXAMPLE,
+        },
+      },
+      async handler({ body, ctx }) {
+        // A page elsewhere could otherwise sign its visitor in as somebody else.
+        requireSameOrigin(config, ctx, { unknownIsFine: true });
+        const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
+        const who =
+          "link" in body
+            ? await redeemSignInLink(db, body.link)
+            : await signIn.check({ email: body.email, password: body.password, address, orgId: body.org_id });
+        if (!who) throw refusal("link" in body);
+        const opened = await openSession(db, who, { user_agent: ctx.get("User-Agent"), address });
+        const principal = await credentials.findSession(opened.secret);
+        if (!principal) throw refusal("link" in body);
+        return { status: 201, body: await me(principal), headers: sessionCookie(config, ctx, opened.secret) };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "closeSession",
+      method: "DELETE",
+      path: "/console/session",
+      summary: "Sign out of the console",
+      description: "Ends the session of the cookie, and takes the cookie back.",
+      success: { 204: { description: "The session has ended.", headers: { "Set-Cookie": "Takes the cookie away." } } },
+      async handler({ principal, ctx }) {
+        const { org_id, session_id } = principal;
+        if (session_id !== undefined) {
+          await db.org(org_id, (connection) => endSession(connection, session_id, null));
+          credentials.forget(session_id);
+        }
+        return { status: 204, headers: sessionCookie(config, ctx, null) };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "getMe",
+      method: "GET",
+      path: "/v2/me",
+      summary: "Whose credential this is",
+      description: "The user or key that the credential stands for, with its role and organisation.",
+      success: {
+        200: { description: "The user or key, its role and its organisation.", schema: meSchema, example: EXAMPLE },
+      },
+      async handler({ principal }) {
+        return { status: 200, body: await me(principal) };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "listSessions",
+      method: "GET",
+      path: "/v2/sessions",
+      summary: "List sessions of the console",
+      description: "One's own; an admin sees everybody's of the organisation.",
+      query: listQuery.extend({ user_id: z.uuid().toLowerCase().optional().describe("Only this user's.") }),
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of sessions.", schema: pageOf(sessionSchema, "SessionPage") } },
+      async handler({ query, principal }) {
+        const { org_id, id, session_id: current } = principal;
+        const { user_id = null } = query;
+        if (!isAdmin(principal) && user_id !== null && user_id !== id)
+          throw new Problem("forbidden", "Only admins see the sessions of others.");
+        const whose = isAdmin(principal) ? user_id : id;
+        const page = await listPage({
+          list: "sessions",
+          orgId: org_id,
+          query,
+          filters: { user_id: whose },
+          fetch: (keyset) => db.org(org_id, (connection) => listSessions(connection, whose, keyset)),
+          idOf: (session) => session.session_id,
+          present: (session) => presentSession(session, current),
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "endSession",
+      method: "DELETE",
+      path: "/v2/sessions/{session_id}",
+      summary: "End a session",
+      description: "One's own; an admin may end everybody's. It works for at most five more seconds.",
+      params: z.object({ session_id: pathId("session") }),
+      success: { 204: { description: "It has ended." } },
+      async handler({ params: { session_id }, principal }) {
+        const whose = isAdmin(principal) ? null : principal.id;
+        const ended = await db.org(principal.org_id, (connection) => endSession(connection, session_id, whose));
+        if (!ended) throw notFound("session");
+        credentials.forget(session_id.toLowerCase());
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+const isAdmin = ({ role }: Principal): boolean => roleAllows(role, "admin");
+
+function refusal(byLink: boolean): Problem {
+  const detail = byLink
+    ? "The link has been used or has expired. Sign in with your password, or ask for a new link."
+    : "The e-mail address or the password is wrong.";
+  return new Problem("unauthorized", detail, { headers: { "WWW-Authenticate": 'Bearer realm="millrace"' } });
+}

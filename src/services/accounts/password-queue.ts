@@ -1,0 +1,65 @@
+import { Problem } from "../../domain/errors.ts";
+
+export interface PasswordQueueLimits {
+  /** How much work is done at once. */
+  readonly atOnce: number;
+  /** How much may be queued, in all and of one key. */
+  readonly waiting: number;
+  readonly waitingOfOne: number;
+}
+
+/** Scrypt takes 32 MiB and 200 ms of a processor each time. */
+const LIMITS: PasswordQueueLimits = { atOnce: 2, waiting: 128, waitingOfOne: 32 };
+
+/** Bounds the concurrent work with passwords; the rest is queued. */
+export interface PasswordQueue {
+  /** Does the work when a slot is free. The queue is served round robin. Throws 429 when the queue is full. */
+  take<T>(whose: string, work: () => Promise<T>): Promise<T>;
+}
+
+export function createPasswordQueue({ atOnce, waiting, waitingOfOne }: PasswordQueueLimits = LIMITS): PasswordQueue {
+  const queues = new Map<string, Array<() => void>>();
+  let free = atOnce;
+  let queued = 0;
+
+  function wait(whose: string): Promise<void> {
+    const queue = queues.get(whose) ?? [];
+    if (queued >= waiting || queue.length >= waitingOfOne) {
+      throw new Problem("rate_limited", "Too many passwords are being checked. Try again shortly.", {
+        headers: { "Retry-After": "2" },
+      });
+    }
+    queued++;
+    return new Promise((resolve) => {
+      queue.push(resolve);
+      queues.set(whose, queue);
+    });
+  }
+
+  function startNext(): void {
+    const [first] = queues;
+    if (!first) {
+      free++;
+      return;
+    }
+    const [whose, queue] = first;
+    const next = queue.shift();
+    queued--;
+    // Moves this key to the end of the line.
+    queues.delete(whose);
+    if (queue.length > 0) queues.set(whose, queue);
+    next?.();
+  }
+
+  return {
+    async take(whose, work) {
+      if (free > 0) free--;
+      else await wait(whose);
+      try {
+        return await work();
+      } finally {
+        startNext();
+      }
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import type { Principal } from "../../domain/accounts/principal.ts";
+import type { Person } from "../../domain/runs/assignees.ts";
+import { findUser, findUsersByName } from "../../stores/accounts/users.ts";
+import type { User } from "../../stores/accounts/users.ts";
+import type { Db } from "../../stores/db.ts";
+
+/** A user of the organisation; null where there is none of this id. */
+export async function findPerson(db: Db, userId: string): Promise<Person | null> {
+  return findUser(db, userId);
+}
+
+/** The person whose credential it is; null for an API key. */
+export async function personOf(db: Db, { type, id, role }: Principal): Promise<Person | null> {
+  const user = type === "user" ? await findUser(db, id) : null;
+  return user && { user_id: user.user_id, email: user.email, role };
+}
+
+/** The users of these ids and e-mail addresses, all in lower case, by each of both. */
+export async function peopleByName(db: Db, names: readonly string[]): Promise<ReadonlyMap<string, User>> {
+  const users = names.length === 0 ? [] : await findUsersByName(db, names);
+  return new Map(
+    users.flatMap((user) => [user.user_id, user.email.toLowerCase()].map((name) => [name, user] as const)),
+  );
+}

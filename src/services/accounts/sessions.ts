@@ -1,0 +1,49 @@
+import { uuidv7 } from "uuidv7";
+import { generateToken, hashSecret, parseToken } from "../../platform/secrets/crypto.ts";
+import type { Database } from "../../stores/db.ts";
+import { insertSession, insertSignInLink, takeSignInLink } from "../../stores/accounts/sessions.ts";
+
+/** How long a link that signs in once may wait to be opened. */
+const LINK_SECONDS = 900;
+const SHOWN_CHARACTERS = 300;
+
+export interface OpenedSession {
+  readonly session_id: string;
+  /** For the cookie; it is stored nowhere. */
+  readonly secret: string;
+}
+
+type Who = { readonly org_id: string; readonly user_id: string };
+
+/** Opens a session for somebody who has proved who they are. `from` is what the person recognises it by. */
+export async function openSession(
+  db: Database,
+  { org_id, user_id }: Who,
+  from: { readonly user_agent: string; readonly address: string },
+): Promise<OpenedSession> {
+  const secret = generateToken("session");
+  const session = {
+    session_id: uuidv7(),
+    org_id,
+    user_id,
+    secret_hash: secret.hash,
+    user_agent: from.user_agent.slice(0, SHOWN_CHARACTERS),
+    address: from.address,
+  };
+  await db.org(org_id, (connection) => insertSession(connection, session));
+  return { session_id: session.session_id, secret: secret.value };
+}
+
+/** Makes the secret of a link that signs a user in once. */
+export async function createSignInLink(db: Database, { org_id, user_id }: Who): Promise<string> {
+  const { value, hash } = generateToken("link");
+  const link = { org_id, user_id, secret_hash: hash, lifetime_seconds: LINK_SECONDS };
+  await db.org(org_id, (connection) => insertSignInLink(connection, link));
+  return value;
+}
+
+/** Whose link it is, which is used up by that; null for one that is unknown, used or expired. */
+export async function redeemSignInLink(db: Database, secret: string): Promise<Who | null> {
+  if (parseToken(secret) !== "link") return null;
+  return db.system((connection) => takeSignInLink(connection, hashSecret(secret)));
+}

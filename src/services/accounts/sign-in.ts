@@ -1,0 +1,144 @@
+import { createHash } from "node:crypto";
+import ipaddr from "ipaddr.js";
+import { hashPassword, matchPassword, needsRehash } from "../../platform/secrets/crypto.ts";
+import { findUsersByAddress, replaceHash } from "../../stores/accounts/users.ts";
+import type { User } from "../../stores/accounts/users.ts";
+import type { Database } from "../../stores/db.ts";
+import { createRateLimiter } from "../rate-limiter.ts";
+import type { PasswordQueue } from "./password-queue.ts";
+
+const QUARTER = 900;
+const MONTH = 30 * 24 * 3600;
+/** Wrong passwords for one address from one network. */
+const GUESSES = { name: "sign-in", points: 10, seconds: QUARTER };
+/** Wrong passwords for all addresses from one network, and for one address from all networks. */
+const GUESSES_OF_ONE = { name: "sign-in-of", points: 100, seconds: QUARTER };
+/** What is let in beyond that: an office with one guesser in it is slowed down, not locked out. */
+const GUESSES_BEYOND = { name: "sign-in-beyond", points: 20, seconds: 60 };
+/** Where a user has signed in during the last month; such pairs are not slowed down. */
+const PLACES = { name: "sign-in-place", points: 1, seconds: MONTH };
+
+export interface SignInRequest {
+  readonly email: string;
+  readonly password: string;
+  /** Of the client. */
+  readonly address: string;
+  /** Of several users with this address, the one in this organisation. */
+  readonly orgId?: string | undefined;
+}
+
+/** Checks passwords, for whatever begins a session by one. */
+export interface SignIn {
+  /**
+   * The user with this e-mail address and password; null where there is none, or the user is locked out. Callers cannot tell which.
+   * Throws the 429 of too many guesses, or of too many checks at once.
+   */
+  check(request: SignInRequest): Promise<User | null>;
+  /** The hash to store for a user's new password. Throws the 429 of too many at once. */
+  hash(email: string, password: string, orgId: string): Promise<string>;
+}
+
+interface Counted {
+  /** The password was not checked after all. */
+  takeBack(): Promise<void>;
+  /** The password was right: nothing counts any more, and the place is known. */
+  forgive(): Promise<void>;
+}
+
+export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
+  const guesses = createRateLimiter(db, GUESSES);
+  const guessesOfOne = createRateLimiter(db, GUESSES_OF_ONE);
+  const guessesBeyond = createRateLimiter(db, GUESSES_BEYOND);
+  const places = createRateLimiter(db, PLACES);
+
+  /** Counts a guess before its password is checked, so that guesses made at once all count. */
+  async function count(account: string, network: string): Promise<Counted> {
+    const taken: Array<() => Promise<void>> = [];
+    const takeBack = async (): Promise<void> => void (await Promise.all(taken.map((each) => each())));
+    const pair = digest(`${account} ${network}`);
+    try {
+      if (!(await places.has(pair))) {
+        for (const one of [digest(network), digest(account)]) {
+          const limiter = (await guessesOfOne.tryTake(one)) ? guessesOfOne : guessesBeyond;
+          if (limiter === guessesBeyond) await guessesBeyond.take(one);
+          taken.push(() => limiter.giveBack(one));
+        }
+      }
+      await guesses.take(pair);
+      taken.push(() => guesses.giveBack(pair));
+    } catch (error) {
+      await takeBack();
+      throw error;
+    }
+    const forgive = async (): Promise<void> => {
+      await takeBack();
+      await Promise.all([guesses.reset(pair), places.mark(pair)]);
+    };
+    return { takeBack, forgive };
+  }
+
+  /** The user, whose hash is brought up to date. */
+  async function find(address: string, password: string, orgId: string | undefined): Promise<User | null> {
+    const users = ADDRESS.test(address)
+      ? await db.system((connection) => findUsersByAddress(connection, address, orgId))
+      : [];
+    const matching = await matchPassword(
+      password,
+      users.map((each) => each.password_hash),
+    );
+    const found = users.find((each) => matching.has(each.password_hash) && each.disabled_at === null);
+    if (found && needsRehash(found.password_hash)) {
+      const hash = await hashPassword(password, found.password_hash);
+      await db.org(found.org_id, (connection) => replaceHash(connection, found.user_id, hash));
+    }
+    return found ?? null;
+  }
+
+  return {
+    async check({ email, password, address, orgId }) {
+      // Limited by what users are found by: another spelling of the same user gives no fresh guesses.
+      const account = userAddress(email);
+      const network = networkOf(address);
+      const { takeBack, forgive } = await count(account, network);
+      try {
+        const user = await turns.take(network, () => find(account, password, orgId));
+        if (user) await forgive();
+        return user;
+      } catch (error) {
+        await takeBack();
+        throw error;
+      }
+    },
+
+    hash: (email, password, orgId) => turns.take(orgId, () => hashForUser(db, email, password)),
+  };
+}
+
+/**
+ * Users with the same address in several organisations share their salt: one derivation checks them all, so that timing does
+ * not tell how many there are.
+ */
+export async function hashForUser(db: Database, email: string, password: string): Promise<string> {
+  const [user] = await db.system((connection) => findUsersByAddress(connection, userAddress(email)));
+  return hashPassword(password, user?.password_hash);
+}
+
+/** What an e-mail address can be; any other text is nobody's. */
+const ADDRESS = /^[\x21-\x7e]{1,320}$/;
+
+/** As the index of users has it: only ASCII letters are folded. */
+function userAddress(email: string): string {
+  return email.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/** Who has an IPv6 address has all of its /64. */
+function networkOf(address: string): string {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  if (parsed.kind() === "ipv4") return parsed.toString();
+  return `${parsed.toNormalizedString().split(":").slice(0, 4).join(":")}::/64`;
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

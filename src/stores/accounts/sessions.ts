@@ -1,0 +1,157 @@
+import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+import type { UserRole } from "./users.ts";
+
+/** A session that nobody has used for so long is over. */
+const IDLE = "interval '12 hours'";
+/** However busy it is, a session ends after this long: an open page keeps polling. */
+const LONGEST = "interval '7 days'";
+const LIVE = `ended_at is null and last_seen_at > now() - ${IDLE} and s.created_at > now() - ${LONGEST}`;
+
+export interface NewSession {
+  readonly session_id: string;
+  readonly org_id: string;
+  readonly user_id: string;
+  readonly secret_hash: Buffer;
+  readonly user_agent: string;
+  readonly address: string;
+}
+
+/** A session that has not ended, with its user. */
+export interface Session {
+  readonly session_id: string;
+  readonly org_id: string;
+  readonly user_id: string;
+  readonly email: string;
+  readonly role: UserRole;
+  readonly user_agent: string;
+  readonly address: string;
+  readonly created_at: string;
+  readonly last_seen_at: string;
+  readonly expires_at: string;
+}
+
+const COLUMNS = `s.session_id, s.org_id, s.user_id, u.email, u.role, s.user_agent, s.address, s.created_at, s.last_seen_at,
+  least(s.last_seen_at + ${IDLE}, s.created_at + ${LONGEST}) as expires_at`;
+
+export async function insertSession(db: Db, session: NewSession): Promise<void> {
+  await db.query(
+    {
+      name: "insert_session",
+      text: `insert into sessions (session_id, org_id, user_id, secret_hash, user_agent, address)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::bytea, $5::text, $6::text)`,
+    },
+    [session.session_id, session.org_id, session.user_id, session.secret_hash, session.user_agent, session.address],
+  );
+}
+
+/** The session with this secret in any organisation; null where it has ended or its user is locked out. Authentication only. */
+export async function findSessionByHash(db: Db, hash: Buffer): Promise<Session | null> {
+  const rows = await db.query<Session>(
+    {
+      name: "find_session_by_hash",
+      text: `select ${COLUMNS} from sessions s join users u using (user_id)
+        where s.secret_hash = $1::bytea and u.disabled_at is null and ${LIVE}`,
+    },
+    [hash],
+  );
+  return rows[0] ?? null;
+}
+
+/** Records that a session is in use. */
+export async function touchSession(db: Db, sessionId: string): Promise<void> {
+  await db.query(
+    {
+      name: "touch_session",
+      text: "update sessions set last_seen_at = now() where session_id = $1::uuid",
+    },
+    [sessionId],
+  );
+}
+
+/** A page of open sessions: one user's, or with null the whole organisation's. */
+export async function listSessions(db: Db, userId: string | null, page: Keyset): Promise<Session[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<Session>(
+    {
+      name: `list_sessions_${suffix}`,
+      text: `select ${COLUMNS} from sessions s join users u using (user_id)
+        where s.org_id = current_org() and ($3::uuid is null or s.user_id = $3::uuid) and ${LIVE} and s.session_id ${compare} $1::uuid
+        order by s.session_id ${order} limit $2::int`,
+    },
+    [bound, page.limit, userId],
+  );
+}
+
+/** Ends a session: any of the organisation's, or with `userId` only one of that user. False when there is none to end. */
+export async function endSession(db: Db, sessionId: string, userId: string | null): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "end_session",
+      text: `update sessions s set ended_at = now() where org_id = current_org() and session_id = $1::uuid
+        and ($2::uuid is null or user_id = $2::uuid) and ${LIVE} returning session_id`,
+    },
+    [sessionId, userId],
+  );
+  return rows.length > 0;
+}
+
+/** Ends every session of a user, and the links that would open another. */
+export async function endSessionsOfUser(db: Db, userId: string): Promise<void> {
+  await db.query(
+    {
+      name: "end_sessions_of_user",
+      text: "update sessions set ended_at = now() where user_id = $1::uuid and ended_at is null",
+    },
+    [userId],
+  );
+  await db.query({ name: "remove_sign_in_links_of_user", text: "delete from sign_in_links where user_id = $1::uuid" }, [
+    userId,
+  ]);
+}
+
+export interface NewSignInLink {
+  readonly org_id: string;
+  readonly user_id: string;
+  readonly secret_hash: Buffer;
+  readonly lifetime_seconds: number;
+}
+
+export async function insertSignInLink(db: Db, link: NewSignInLink): Promise<void> {
+  await db.query(
+    {
+      name: "insert_sign_in_link",
+      text: `insert into sign_in_links (secret_hash, org_id, user_id, expires_at)
+        values ($1::bytea, $2::uuid, $3::uuid, now() + make_interval(secs => $4::double precision))`,
+    },
+    [link.secret_hash, link.org_id, link.user_id, link.lifetime_seconds],
+  );
+}
+
+/** Uses a link up; null where there is none, it was used before, it has expired, or its user is locked out. */
+export async function takeSignInLink(db: Db, hash: Buffer): Promise<{ org_id: string; user_id: string } | null> {
+  const rows = await db.query<{ org_id: string; user_id: string }>(
+    {
+      name: "take_sign_in_link",
+      text: `with taken as (delete from sign_in_links where secret_hash = $1::bytea returning org_id, user_id, expires_at)
+        select t.org_id, t.user_id from taken t join users u using (user_id) where t.expires_at > now() and u.disabled_at is null`,
+    },
+    [hash],
+  );
+  return rows[0] ?? null;
+}
+
+/** Removes sessions and links that have been over for a day; returns how many. For the sweeper. */
+export async function purgeSessions(db: Db, limit: number): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "purge_sessions",
+      text: `with links as (delete from sign_in_links where expires_at < now() - interval '1 day')
+        delete from sessions where session_id in
+          (select session_id from sessions where last_seen_at < now() - interval '2 days' limit $1::int) returning session_id`,
+    },
+    [limit],
+  );
+  return rows.length;
+}

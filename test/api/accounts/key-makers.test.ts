@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { uuidv7 } from "uuidv7";
+import { createOrganisation } from "../../support/service.ts";
+import type { TestOrganisation } from "../../support/service.ts";
+import type { Answer, TestClient } from "../../support/client.ts";
+import { checkedClient } from "../http/conformance.ts";
+import { startInProcess } from "../in-process.ts";
+import type { InProcessApi } from "../in-process.ts";
+import { signedInUser } from "./accounts.ts";
+import type { SignedIn } from "./accounts.ts";
+
+// Whoever made a key knows its value: it must not outlive the rights of its maker.
+
+let api: InProcessApi;
+let org: TestOrganisation;
+let mine: TestClient;
+beforeAll(async () => {
+  api = await startInProcess();
+  org = await createOrganisation(api);
+  mine = checkedClient(api, org.secretKey);
+  // The last admin could be neither deleted nor changed.
+  await signedInUser(api, org.org_id, "admin");
+});
+afterAll(() => api.close());
+
+/** Ways to lose the right to make keys. */
+const ENDS: ReadonlyArray<[string, (user: SignedIn) => Promise<Answer>]> = [
+  ["is deleted", ({ user_id }) => mine.delete(`/v2/users/${user_id}`)],
+  ["is locked out", ({ user_id }) => mine.patch(`/v2/users/${user_id}`, { disabled: true })],
+  ["becomes an editor", ({ user_id }) => mine.patch(`/v2/users/${user_id}`, { role: "editor" })],
+];
+
+function make(credential: string, members: Record<string, unknown> = {}, headers: Record<string, string> = {}) {
+  return checkedClient(api, credential).post("/v2/api-keys", { name: "made", kind: "secret", ...members }, { headers });
+}
+
+async function made(credential: string, kind = "secret"): Promise<string> {
+  const { status, body } = await make(credential, { kind });
+  expect(status).toBe(201);
+  return body.key;
+}
+
+const works = async (key: string): Promise<number> => (await checkedClient(api, key).post("/mcp", {})).status;
+
+/** How many statements of this database wait for a lock. */
+async function waiting(): Promise<number> {
+  const text = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+  return (await api.db.system((db) => db.query(text))).length;
+}
+
+describe.each(ENDS)("when the maker of a key %s", (_, end) => {
+  it("it ends, and so do those made with it, and no others", async () => {
+    const user = await signedInUser(api, org.org_id, "admin");
+    const first = await made(user.access);
+    const keys = [first, await made(first), await made(user.access, "public"), await made(org.secretKey)];
+    expect(await Promise.all(keys.map(works))).not.toContain(401);
+    expect((await end(user)).status).toBeLessThan(300);
+    expect((await Promise.all(keys.map(works))).map((status) => status === 401)).toEqual([true, true, true, false]);
+  });
+
+  it.each(["the maker", "a key of the maker"])("none is made by a request of %s that is on its way", async (who) => {
+    const user = await signedInUser(api, org.org_id, "admin");
+    const credential = who === "the maker" ? user.access : await made(user.access);
+    let answer: Promise<Answer> = Promise.resolve({} as Answer);
+    await api.db.systemTransaction(async (db) => {
+      // Stalls it where it has been let in and has done nothing yet.
+      await db.query("lock table idempotency_keys in exclusive mode");
+      answer = make(credential, {}, { "Idempotency-Key": uuidv7() });
+      await expect.poll(waiting).toBe(1);
+      expect((await end(user)).status).toBeLessThan(300);
+    });
+    expect(await answer).toMatchObject({ status: 401, body: { code: "unauthorized" } });
+  });
+
+  it("one that is being made meanwhile ends, too", async () => {
+    const user = await signedInUser(api, org.org_id, "admin");
+    let key: Promise<string> = Promise.resolve("");
+    let ended: Promise<Answer> = Promise.resolve({} as Answer);
+    await api.db.systemTransaction(async (db) => {
+      // Stalls it after its insert, at the reference to the organisation.
+      await db.query("select from organisations where org_id = $1 for update", [org.org_id]);
+      key = made(user.access);
+      await expect.poll(waiting).toBe(1);
+      let over = false;
+      ended = end(user).finally(() => (over = true));
+      await expect.poll(async () => over || (await waiting()) === 2).toBe(true);
+    });
+    const value = await key;
+    expect((await ended).status).toBeLessThan(300);
+    await expect.poll(() => works(value)).toBe(401);
+  });
+});
+
+describe("what leaves the right to make keys as it is", () => {
+  it.each([{ password: "correct horse battery staple" }, { role: "admin" }, { disabled: false }])(
+    "leaves the keys: %j",
+    async (change) => {
+      const user = await signedInUser(api, org.org_id, "admin");
+      const key = await made(user.access);
+      expect((await mine.patch(`/v2/users/${user.user_id}`, change)).status).toBe(200);
+      expect(await works(key)).not.toBe(401);
+    },
+  );
+});
+
+describe("the usual lifetime of secret keys", () => {
+  let strict: InProcessApi;
+  beforeAll(async () => {
+    strict = await startInProcess({ databaseUrl: api.databaseUrl, env: { MILLRACE_SECRET_KEY_DAYS: "30" } });
+  });
+  afterAll(() => strict.close());
+  const expiry = async (members: Record<string, unknown>, target = strict): Promise<string | null> => {
+    const { status, body } = await checkedClient(target, org.secretKey).post("/v2/api-keys", { name: "n", ...members });
+    expect(status).toBe(201);
+    return body.expires_at;
+  };
+
+  it("holds for keys that name none", async () => {
+    const before = Date.now();
+    const days = (Date.parse((await expiry({ kind: "secret" })) ?? "") - before) / 86_400_000;
+    expect(days).toBeGreaterThanOrEqual(30);
+    expect(days).toBeLessThan(30.01);
+  });
+
+  it("does not hold for a time of one's own, for null, nor for public keys", async () => {
+    const own = "2031-01-01T00:00:00.000Z";
+    expect(await expiry({ kind: "secret", expires_at: own })).toBe(own);
+    expect(await expiry({ kind: "secret", expires_at: null })).toBeNull();
+    expect(await expiry({ kind: "public" })).toBeNull();
+  });
+
+  it("is none unless configured", async () => {
+    expect(await expiry({ kind: "secret" }, api)).toBeNull();
+  });
+});
