@@ -1,5 +1,8 @@
 import {
+  ActivityFailure,
+  ApplicationFailure,
   CancellationScope,
+  ChildWorkflowFailure,
   ChildWorkflowCancellationType,
   ParentClosePolicy,
   continueAsNew,
@@ -27,7 +30,7 @@ const MAX_SCORED = 100;
 export async function runExperiment(job: ExperimentJobInput): Promise<void> {
   const steps = ownActivities<EvalActivities>(STEP_TIMEOUT_MS);
   const long = ownActivities<EvalActivities>(JOB_TIMEOUT_MS);
-  let failure: string | null = null;
+  let failed: { readonly failure: string | null; readonly code?: string } = { failure: null };
   let cancelled = false;
   try {
     if (job.kind === "export") await long.exportExperiment(job);
@@ -41,9 +44,18 @@ export async function runExperiment(job: ExperimentJobInput): Promise<void> {
     }
   } catch (error) {
     cancelled = isCancellation(error);
-    if (!cancelled) failure = error instanceof Error ? error.message : "The job failed";
+    if (!cancelled) failed = failureOf(error);
   }
-  await CancellationScope.nonCancellable(() => steps.endExperiment({ ...job, cancelled, failure }));
+  await CancellationScope.nonCancellable(() => steps.endExperiment({ ...job, cancelled, ...failed }));
+}
+
+/** What a step has failed of, here or in a lane. */
+function failureOf(error: unknown): { readonly failure: string; readonly code?: string } {
+  let reason = error;
+  while (reason instanceof ActivityFailure || reason instanceof ChildWorkflowFailure) reason = reason.cause;
+  if (!(reason instanceof Error)) return { failure: "The job failed." };
+  const code = reason instanceof ApplicationFailure ? reason.type : null;
+  return { failure: reason.message, ...(code ? { code } : {}) };
 }
 
 async function runLane(input: LaneInput): Promise<void> {

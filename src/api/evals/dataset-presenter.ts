@@ -88,7 +88,7 @@ export const importSchema = z
       updated: z.int(),
       skipped: z.int().describe("There already, and unchanged."),
       failed: z.int(),
-      removed: z.int().describe("By `replace`: rows that the import does not have."),
+      removed: z.int().describe("Rows that `replace` removes, since the import does not have them."),
     }),
     errors: z
       .array(z.object({ line: z.int().nullable(), code: z.string(), message: z.string() }))

@@ -2,7 +2,14 @@ import { z } from "zod";
 import contentDisposition from "content-disposition";
 import { ROW_STATUSES, rowContent, rowContentSchema } from "../../domain/evals/dataset.ts";
 import { derivedId } from "../../domain/knowledge/ingest.ts";
-import { addRows, changeRow, deleteRow, requireDataset, requireRow } from "../../services/evals/datasets.ts";
+import {
+  addRows,
+  changeRow,
+  deleteRow,
+  requireDataset,
+  requireRow,
+  requireVersion,
+} from "../../services/evals/datasets.ts";
 import { exportRows } from "../../services/evals/export-rows.ts";
 import { listRows } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
@@ -23,12 +30,7 @@ const ETAG = { ETag: "For If-Match." };
 
 const params = datasetParams.extend({ row_id: pathId("row") });
 const versionQuery = z.object({
-  version: z
-    .int()
-    .min(0)
-    .max(2_147_483_647)
-    .optional()
-    .describe("Of the dataset: its rows as they were then. Default: as they are now."),
+  version: z.int().min(0).max(2_147_483_647).optional().describe("A version of the dataset. Default: the present one."),
 });
 const searchQuery = versionQuery.extend({
   split: z.string().min(1).max(100).optional(),
@@ -58,13 +60,13 @@ const changeBody = rowContentSchema
   .meta({ id: "DatasetRowChange" });
 const addedSchema = z
   .union([rowSchema, z.object({ rows: z.array(rowSchema) })])
-  .describe("Of one row that row; of `rows` an array, in the same order.")
+  .describe("The row; with `rows` an array, in the same order.")
   .meta({ id: "DatasetRowsAdded" });
 
 /** `/v2/evals/datasets/{dataset_id}/rows`: the rows of a dataset, in any of its versions. */
 export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
   const { db } = deps;
-  const shown = (row: DatasetRowRow) => ({
+  const toResponse = (row: DatasetRowRow) => ({
     status: 200,
     body: presentRow(row),
     headers: { ETag: revisionTag(row.from_version) },
@@ -91,8 +93,8 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       problems: ["not_found", "invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of rows.", schema: pageOf(rowSchema, "DatasetRowPage") } },
       async handler({ params: { dataset_id }, query, principal: { org_id } }) {
-        await db.org(org_id, (connection) => requireDataset(connection, dataset_id));
         const search = searchOf(query, query.external_id);
+        requireVersion(await db.org(org_id, (connection) => requireDataset(connection, dataset_id)), search.version);
         const page = await listPage({
           list: "dataset-rows",
           orgId: org_id,
@@ -115,6 +117,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       auth: "secret",
       params: datasetParams,
       body: addBody,
+      wideBody: true,
       idempotent: true,
       problems: ["not_found", "conflict"],
       examples: {
@@ -158,6 +161,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       path: ROW,
       tag: TAG,
       summary: "Get a row of a dataset",
+      description: "As it is at present; `GET .../rows?version=` reads earlier ones.",
       auth: "secret",
       params,
       query: versionQuery,
@@ -165,8 +169,8 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       success: { 200: { description: "The row.", schema: rowSchema, headers: ETAG } },
       async handler({ params: { dataset_id, row_id }, query: { version }, principal: { org_id } }) {
         return await db.org(org_id, async (connection) => {
-          await requireDataset(connection, dataset_id);
-          return shown(await requireRow(connection, dataset_id, row_id, version ?? null));
+          requireVersion(await requireDataset(connection, dataset_id), version ?? null);
+          return toResponse(await requireRow(connection, dataset_id, row_id, version ?? null));
         });
       },
     }),
@@ -181,6 +185,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       params,
       headers: ifMatchHeaders,
       body: changeBody,
+      wideBody: true,
       problems: ["precondition_failed", "conflict"],
       examples: { expected: { expected_outputs: { "out-0": "At ten." } }, archive: { status: "archived" } },
       success: { 200: { description: "The row as it is now.", schema: rowSchema, headers: ETAG } },
@@ -192,7 +197,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
         const row = await changeRow(deps, org_id, dataset_id, row_id, { ...change, status: body.status }, (found) =>
           requireMatch(headers["if-match"], revisionTag(found.from_version)),
         );
-        return shown(row);
+        return toResponse(row);
       },
     }),
     defineOperation({
@@ -227,6 +232,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       },
       async handler({ params: { dataset_id }, query, principal: { org_id } }) {
         const dataset = await db.org(org_id, (connection) => requireDataset(connection, dataset_id));
+        requireVersion(dataset, query.version ?? null);
         const { format } = query;
         // Of one version, whatever happens meanwhile.
         const search = searchOf({ ...query, version: query.version ?? dataset.version });

@@ -1,6 +1,12 @@
 import { z } from "zod";
 import type { JsonObject } from "../../domain/json.ts";
-import { changeDataset, createDataset, deleteDataset, requireDataset } from "../../services/evals/datasets.ts";
+import {
+  changeDataset,
+  createDataset,
+  deleteDataset,
+  requireDataset,
+  restoreVersion,
+} from "../../services/evals/datasets.ts";
 import { listDatasets } from "../../stores/evals/datasets.ts";
 import type { DatasetRow } from "../../stores/evals/datasets.ts";
 import type { ApiDeps } from "../deps.ts";
@@ -45,11 +51,27 @@ const changeBody = z
     tags: tags.optional(),
   })
   .meta({ id: "DatasetChange" });
+const RESTORED = {
+  dataset_id: "0197f0a0-0000-7000-8000-000000000001",
+  name: "Questions",
+  description: "",
+  project_id: null,
+  version: 5,
+  row_count: 20,
+  input_schema: null,
+  metadata: {},
+  tags: ["support"],
+  created_at: "2026-01-05T08:00:00.000Z",
+  updated_at: "2026-01-31T09:30:00.000Z",
+};
+const restoreBody = z
+  .strictObject({ version: z.int().min(0).max(2_147_483_647).describe("The version whose rows are restored.") })
+  .meta({ id: "DatasetRestore" });
 
 /** `/v2/evals/datasets`: rows of inputs and expected outputs, in versions. */
 export function createDatasetOperations(deps: ApiDeps): Operation[] {
   const { db } = deps;
-  const shown = (dataset: DatasetRow) => ({
+  const toResponse = (dataset: DatasetRow) => ({
     status: 200,
     body: presentDataset(dataset),
     headers: { ETag: revisionTag(dataset.revision) },
@@ -62,6 +84,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       path: DATASETS,
       tag: TAG,
       summary: "List datasets",
+      description: "Newest first, without their rows.",
       auth: "secret",
       query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional(), tag: visibleText(64).optional() }),
       problems: ["invalid_cursor", "cursor_mismatch"],
@@ -86,6 +109,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       path: DATASETS,
       tag: TAG,
       summary: "Create a dataset",
+      description: "Rows are added afterwards, one by one or by an import.",
       auth: "secret",
       body: createBody,
       idempotent: true,
@@ -118,7 +142,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
         const input_schema = body.input_schema as JsonObject | null;
         const metadata = body.metadata as JsonObject;
         const dataset = await createDataset(deps, { ...body, input_schema, metadata, dataset_id, org_id });
-        const { body: view, headers } = shown(dataset);
+        const { body: view, headers } = toResponse(dataset);
         return { status: 201, body: view, headers: { ...headers, Location: `${DATASETS}/${dataset_id}` } };
       },
     }),
@@ -128,11 +152,12 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       path: DATASET,
       tag: TAG,
       summary: "Get a dataset",
+      description: "With its version, which counts the changes of its rows.",
       auth: "secret",
       params: datasetParams,
       success: { 200: { description: "The dataset.", schema: datasetSchema, headers: ETAG } },
       async handler({ params: { dataset_id }, principal: { org_id } }) {
-        return shown(await db.org(org_id, (connection) => requireDataset(connection, dataset_id)));
+        return toResponse(await db.org(org_id, (connection) => requireDataset(connection, dataset_id)));
       },
     }),
     defineOperation({
@@ -158,7 +183,27 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
         const dataset = await changeDataset(deps, org_id, dataset_id, change, (found) =>
           requireMatch(headers["if-match"], revisionTag(found.revision)),
         );
-        return shown(dataset);
+        return toResponse(dataset);
+      },
+    }),
+    defineOperation({
+      id: "restoreDataset",
+      method: "POST",
+      path: `${DATASET}/restore`,
+      tag: TAG,
+      summary: "Restore the rows of an earlier version of a dataset",
+      description: "They are its next version: nothing is lost, and what was there before can be restored again.",
+      auth: "secret",
+      params: datasetParams,
+      body: restoreBody,
+      idempotent: true,
+      problems: ["not_found"],
+      examples: { before: { version: 1 } },
+      success: {
+        200: { description: "The dataset as it is now.", schema: datasetSchema, headers: ETAG, example: RESTORED },
+      },
+      async handler({ params: { dataset_id }, body: { version }, principal: { org_id } }) {
+        return toResponse(await restoreVersion(db, org_id, dataset_id, version));
       },
     }),
     defineOperation({

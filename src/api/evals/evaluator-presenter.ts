@@ -1,7 +1,10 @@
 import { z } from "zod";
+import { seesSecrets } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
 import { evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
 import { EVALUATOR_TYPES } from "../../domain/evals/evaluators/index.ts";
 import { DATA_TYPES, DIRECTIONS } from "../../domain/evals/evaluators/kind.ts";
+import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
 
 const object = z.record(z.string(), z.unknown());
@@ -32,14 +35,14 @@ export const evaluatorSchema = z
   })
   .meta({ id: "Evaluator" });
 
-export function presentEvaluator(row: EvaluatorRow): z.infer<typeof evaluatorSchema> {
+export function presentEvaluator(row: EvaluatorRow, reader: Principal): z.infer<typeof evaluatorSchema> {
   const { type, config, target, score, negate, weight } = row.definition;
   return {
     evaluator_id: row.evaluator_id,
     name: row.name,
     description: row.description,
     type,
-    config,
+    config: seesSecrets(reader) ? config : maskLiterals(config),
     target: { output: target.output, json_path: target.json_path },
     score: { data_type: score.data_type, direction: score.direction, pass_threshold: score.pass_threshold },
     negate,

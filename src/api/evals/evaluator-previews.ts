@@ -3,7 +3,6 @@ import { ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
 import { evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
 import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
 import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
-import type { JsonObject } from "../../domain/json.ts";
 import { requireDefinition, requireEvaluator } from "../../services/evals/evaluators.ts";
 import { samplesOf } from "../../services/evals/samples.ts";
 import { findRowAnywhere } from "../../stores/evals/dataset-rows.ts";
@@ -11,16 +10,13 @@ import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { scoreResultSchema } from "./evaluator-presenter.ts";
+import { sampleInput, sampleOf } from "./sample-input.ts";
 
-const values = z.record(z.string(), z.json()).default({});
 const body = z
   .strictObject({
     evaluator: evaluatorInputSchema.optional().describe("One that need not exist."),
     evaluator_id: z.uuid().optional(),
-    sample: z
-      .strictObject({ inputs: values, outputs: values, expected_outputs: values, metadata: values })
-      .optional()
-      .describe("What is scored, written out."),
+    sample: sampleInput.optional().describe("What is scored, written out."),
     row_id: z
       .uuid()
       .optional()
@@ -45,7 +41,7 @@ const body = z
 
 const previewSchema = scoreResultSchema
   .extend({
-    rendered_prompt: z.string().nullable().describe("Of a judge: what it was asked."),
+    rendered_prompt: z.string().nullable().describe("The prompt of a judge."),
     usage: z.record(z.string(), z.unknown()).nullable(),
     latency_ms: z.int(),
   })
@@ -59,8 +55,11 @@ export function createEvaluatorPreviewOperations(deps: ApiDeps): Operation[] {
     if (sample !== undefined) return sampleOf(sample);
     const row = row_id === undefined ? null : await db.org(orgId, (connection) => findRowAnywhere(connection, row_id));
     if (row_id !== undefined && row === null) throw notFound("row");
-    if (run_id === undefined) return sampleOf({ ...row, outputs: row?.expected_outputs ?? {} });
-    const run = (await samplesOf(deps, orgId, [run_id])).get(run_id.toLowerCase());
+    if (run_id === undefined) {
+      const { inputs = {}, expected_outputs = {}, metadata = {} } = row ?? {};
+      return sampleOf({ inputs, expected_outputs, metadata, outputs: expected_outputs });
+    }
+    const run = (await samplesOf(deps, orgId, [run_id], true)).get(run_id.toLowerCase());
     if (run === undefined) throw notFound("run that has ended");
     return row === null ? run : { ...run, expected_outputs: row.expected_outputs, metadata: row.metadata };
   }
@@ -72,9 +71,10 @@ export function createEvaluatorPreviewOperations(deps: ApiDeps): Operation[] {
       path: "/v2/evals/evaluator-previews",
       tag: "Evaluators",
       summary: "Try an evaluator on a sample",
-      description: "Nothing is stored.",
+      description: "Scores a sample, a row or a run at once. Nothing is stored.",
       auth: "secret",
       body,
+      wideBody: true,
       idempotent: true,
       problems: ["not_found"],
       examples: {
@@ -105,15 +105,4 @@ export function createEvaluatorPreviewOperations(deps: ApiDeps): Operation[] {
       },
     }),
   ];
-}
-
-function sampleOf(given: {
-  readonly inputs?: JsonObject;
-  readonly outputs?: JsonObject;
-  readonly expected_outputs?: JsonObject;
-  readonly metadata?: JsonObject;
-}): EvalSample {
-  const { inputs = {}, outputs = {}, expected_outputs = {}, metadata = {} } = given;
-  const run = { run_id: null, state: "COMPLETED", error: null, latency_ms: null, cost_usd: null } as const;
-  return { ...run, inputs, outputs, expected_outputs, metadata, nodes: [], citations: [] };
 }

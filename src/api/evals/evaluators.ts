@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Principal } from "../../domain/accounts/principal.ts";
 import { notFound } from "../../domain/errors.ts";
 import { evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
 import { EVALUATOR_TYPES, TEMPLATES, kindOf } from "../../domain/evals/evaluators/index.ts";
@@ -31,7 +32,7 @@ const createBody = z
   .strictObject({
     name,
     description: description.default(""),
-    template_id: z.string().max(100).nullish().describe("What the body does not say is as in this template."),
+    template_id: z.string().max(100).nullish().describe("The template that supplies absent members."),
     type: definition.type.optional().describe("Expected without a template_id."),
     config: definition.config.unwrap().optional(),
     target: definition.target.unwrap().optional(),
@@ -75,9 +76,9 @@ const templateSchema = z
 /** `/v2/evals/evaluators` and their templates: what says how good a run is. */
 export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
   const { db } = deps;
-  const shown = (row: EvaluatorRow) => ({
+  const toResponse = (row: EvaluatorRow, reader: Principal) => ({
     status: 200,
-    body: presentEvaluator(row),
+    body: presentEvaluator(row, reader),
     headers: { ETag: revisionTag(row.version) },
   });
 
@@ -88,11 +89,13 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       path: EVALUATORS,
       tag: TAG,
       summary: "List evaluators",
+      description: "Newest first, with what each is set to.",
       auth: "secret",
       query: listQuery.extend({ type: z.enum(EVALUATOR_TYPES).optional() }),
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of evaluators.", schema: pageOf(evaluatorSchema, "EvaluatorPage") } },
-      async handler({ query, principal: { org_id } }) {
+      async handler({ query, principal }) {
+        const { org_id } = principal;
         const search = { type: query.type ?? null };
         const page = await listPage({
           list: "evaluators",
@@ -101,7 +104,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
           filters: search,
           fetch: (keyset) => db.org(org_id, (connection) => listEvaluators(connection, search, keyset)),
           idOf: (row) => row.evaluator_id,
-          present: presentEvaluator,
+          present: (row) => presentEvaluator(row, principal),
         });
         return { status: 200, body: page };
       },
@@ -112,6 +115,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       path: EVALUATORS,
       tag: TAG,
       summary: "Create an evaluator",
+      description: "Its type decides what `config` holds; `GET /v2/evals/evaluator-templates` has one of each.",
       auth: "secret",
       body: createBody,
       idempotent: true,
@@ -141,11 +145,8 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
           },
         },
       },
-      async handler({
-        body: { name: called, description: text, template_id, ...given },
-        principal: { org_id },
-        newId,
-      }) {
+      async handler({ body: { name: called, description: text, template_id, ...given }, principal, newId }) {
+        const { org_id } = principal;
         const template = TEMPLATES.find((each) => each.template_id === template_id);
         if (template_id != null && template === undefined) throw notFound("evaluator template");
         const input =
@@ -156,7 +157,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
           { evaluator_id, org_id, name: called, description: text, template_id: template_id ?? null },
           stated(input),
         );
-        const { body, headers } = shown(row);
+        const { body, headers } = toResponse(row, principal);
         return {
           status: 201,
           body: secret === null ? body : { ...body, secret },
@@ -170,11 +171,13 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       path: EVALUATOR,
       tag: TAG,
       summary: "Get an evaluator",
+      description: "With its version, which counts its changes; experiments pin it.",
       auth: "secret",
       params,
       success: { 200: { description: "The evaluator.", schema: evaluatorSchema, headers: ETAG } },
-      async handler({ params: { evaluator_id }, principal: { org_id } }) {
-        return shown(await db.org(org_id, (connection) => requireEvaluator(connection, evaluator_id)));
+      async handler({ params: { evaluator_id }, principal }) {
+        const row = await db.org(principal.org_id, (connection) => requireEvaluator(connection, evaluator_id));
+        return toResponse(row, principal);
       },
     }),
     defineOperation({
@@ -191,13 +194,14 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       problems: ["precondition_failed"],
       examples: { threshold: { score: { pass_threshold: 0.9 } }, rename: { name: "Correctness" } },
       success: { 200: { description: "The evaluator as it is now.", schema: evaluatorSchema, headers: ETAG } },
-      async handler({ params: { evaluator_id }, headers, body, principal: { org_id } }) {
+      async handler({ params: { evaluator_id }, headers, body, principal }) {
+        const { org_id } = principal;
         const { name: called, description: text, ...given } = body;
         const change = { name: called, description: text, definition: stated(given) };
         const row = await changeEvaluator(deps, org_id, evaluator_id, change, (found) =>
           requireMatch(headers["if-match"], revisionTag(found.version)),
         );
-        return shown(row);
+        return toResponse(row, principal);
       },
     }),
     defineOperation({
@@ -206,9 +210,10 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       path: EVALUATOR,
       tag: TAG,
       summary: "Delete an evaluator",
-      description: "Experiments that have pinned a version of it keep that.",
+      description: "One that experiments or monitors score with stays: `used_by` lists them, a hundred at most.",
       auth: "secret",
       params,
+      problems: ["in_use"],
       success: { 204: { description: "It is gone." } },
       async handler({ params: { evaluator_id }, principal: { org_id } }) {
         await deleteEvaluator(deps, org_id, evaluator_id);
@@ -221,6 +226,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       path: "/v2/evals/evaluator-templates",
       tag: TAG,
       summary: "List templates of evaluators: one or more of each type",
+      description: "Each can be sent as it is to create an evaluator.",
       auth: "secret",
       success: {
         200: { description: "All of them.", schema: pageOf(templateSchema, "EvaluatorTemplatePage") },

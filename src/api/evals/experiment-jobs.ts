@@ -105,6 +105,7 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
       path: JOB,
       tag: TAG,
       summary: "Get a job of an experiment",
+      description: "A job runs in the background; poll until its state is final.",
       auth: "secret",
       params,
       success: { 200: { description: "The job.", schema: jobSchema } },
@@ -118,6 +119,7 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
       path: `${JOB}/result`,
       tag: TAG,
       summary: "Download what an export has written",
+      description: "A file in the format that the job was asked for.",
       auth: "secret",
       params,
       success: {

@@ -2,20 +2,23 @@ import { z } from "zod";
 import {
   EXPERIMENT_STATES,
   JOB_KINDS,
-  JOB_STATES,
-  ROW_STATES,
+  SHOWN_STATES,
   VERDICTS,
   gateSchema,
+  publicState,
 } from "../../domain/evals/experiment.ts";
 import type { ExperimentStatus, GateResult } from "../../domain/evals/experiment.ts";
 import type { Json } from "../../domain/json.ts";
 import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
-import type { RowScore, ShownRow } from "../../stores/evals/experiment-rows.ts";
+import type { RowScore, ScoredRow } from "../../stores/evals/experiment-results.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import { scoreResultSchema } from "./evaluator-presenter.ts";
 
 const object = z.record(z.string(), z.unknown());
 const problem = z.object({ code: z.string(), message: z.string() }).nullable();
+const unscored = z
+  .int()
+  .describe("Scores that there should be and that say nothing: of rows that could not be run, or not be scored.");
 const budget = z.object({ max_cost_usd: z.number().nullable() }).nullable();
 
 export const experimentSchema = z
@@ -36,7 +39,8 @@ export const experimentSchema = z
     gates: z.array(gateSchema),
     budget,
     state: z.enum(EXPERIMENT_STATES),
-    verdict: z.enum(VERDICTS).nullable().describe("What its gates say; null without gates, or before the end."),
+    verdict: z.enum(VERDICTS).nullable().describe("The verdict of its gates; null without gates, or before the end."),
+    unscored: unscored.nullable().describe("Scores that its verdict lacks; null before the end."),
     error: problem,
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -64,6 +68,7 @@ export function presentExperiment(row: ExperimentRow): z.infer<typeof experiment
     budget: row.max_cost_usd === null ? null : { max_cost_usd: row.max_cost_usd },
     state: row.state,
     verdict: row.verdict,
+    unscored: row.result?.scores.unscored ?? null,
     error: row.error,
     created_at: row.created_at,
     updated_at: row.updated_at,
@@ -78,10 +83,21 @@ const interval = z
   .nullable()
   .describe("95 % confidence interval of the mean (Student's t).");
 
+/** How the scores of the same rows differ. */
+export const baselineShape = {
+  n: z.int().describe("Rows that both have scored by the same version."),
+  diff: z.number().nullable().describe("Mean of the differences row by row."),
+  ci95: interval,
+  improved: z.int(),
+  regressed: z.int(),
+  unchanged: z.int(),
+};
+
 export const experimentStatusSchema = z
   .object({
     state: z.enum(EXPERIMENT_STATES),
     verdict: z.enum(VERDICTS).nullable(),
+    unscored,
     counts: z.object({
       rows: z.int().describe("Rows of the dataset times repetitions."),
       pending: z.int(),
@@ -90,7 +106,12 @@ export const experimentStatusSchema = z
       failed: z.int(),
       cancelled: z.int(),
     }),
-    scores: z.object({ expected: z.int(), done: z.int(), errored: z.int() }),
+    scores: z.object({
+      expected: z.int().describe("Rows times evaluators."),
+      done: z.int().describe("Made, errors among them."),
+      errored: z.int(),
+      unscored,
+    }),
     per_evaluator: z.array(
       z.object({
         evaluator_id: z.uuid(),
@@ -99,32 +120,33 @@ export const experimentStatusSchema = z
         n: z.int().describe("Scores that count in the mean: numbers, and booleans as 1 and 0."),
         mean: z.number().nullable(),
         median: z.number().nullable(),
-        stddev: z.number().nullable().describe("Of a sample (n - 1)."),
+        stddev: z.number().nullable().describe("The standard deviation of a sample (n - 1)."),
         ci95: interval,
-        pass_rate: z.number().nullable(),
-        errors: z.int().describe("They count in nothing else."),
-        baseline: z
-          .object({
-            n: z.int().describe("Rows that both have scored by the same version."),
-            diff: z.number().nullable().describe("Mean of the differences row by row."),
-            ci95: interval,
-            improved: z.int(),
-            regressed: z.int(),
-            unchanged: z.int(),
-          })
-          .nullable(),
+        pass_rate: z
+          .number()
+          .nullable()
+          .describe("The part that passes of the scores that pass or fail; gates divide by `expected`."),
+        passed: z.int(),
+        errors: z.int().describe("Scores that could not be made; they are in `unscored` too."),
+        expected: z.int().describe("A score of each row that has ended."),
+        unscored,
+        baseline: z.object(baselineShape).nullable(),
       }),
     ),
     usage: z
       .object({ total_tokens: z.int(), cost_usd: z.number() })
-      .describe("Of runs; the cost is with that of judges."),
+      .describe("The usage of runs; the cost includes judges."),
     latency_ms: z.object({ p95: z.number().nullable() }),
     eta_seconds: z.int().nullable().describe("At the rate so far; null while there is none."),
     gates: z.array(
       z.object({
         ...gateSchema.shape,
         observed: z.number().nullable(),
-        passed: z.boolean().nullable().describe("Null where there is nothing to compare."),
+        passed: z
+          .boolean()
+          .nullable()
+          .describe("Null where there is nothing to compare, or where it holds for a part of the rows alone."),
+        unscored,
       }),
     ),
   })
@@ -138,6 +160,7 @@ export function presentStatus(
   return {
     state: experiment.state,
     verdict: experiment.verdict,
+    unscored: status.scores.unscored,
     counts: { ...status.counts },
     scores: { ...status.scores },
     per_evaluator: status.per_evaluator.map(({ ci95, baseline, ...each }) => ({
@@ -167,7 +190,7 @@ export const experimentRowSchema = z
     external_id: z.string().nullable(),
     repetition: z.int(),
     run_id: z.uuid().nullable(),
-    state: z.enum(ROW_STATES),
+    state: z.enum(SHOWN_STATES),
     inputs: object,
     expected_outputs: object,
     outputs: object.nullable().describe("Long values are left to the run: `{$truncated: true, size}`."),
@@ -192,7 +215,7 @@ const presentScore = (score: RowScore): z.infer<typeof rowScoreSchema> => ({
   error: score.error,
 });
 
-export function presentExperimentRow(row: ShownRow): z.infer<typeof experimentRowSchema> {
+export function presentExperimentRow(row: ScoredRow): z.infer<typeof experimentRowSchema> {
   const outputs = Object.entries(row.outputs ?? {}).map(([id, value]): [string, Json] => [
     id,
     "v" in value ? value.v : { $truncated: true, size: value.ref.size },
@@ -202,7 +225,7 @@ export function presentExperimentRow(row: ShownRow): z.infer<typeof experimentRo
     external_id: row.external_id,
     repetition: row.repetition,
     run_id: row.run_id,
-    state: row.state,
+    state: publicState(row.state),
     inputs: row.inputs,
     expected_outputs: row.expected_outputs,
     outputs: row.outputs === null ? null : Object.fromEntries(outputs),
@@ -219,11 +242,11 @@ export const jobSchema = z
     job_id: z.uuid(),
     experiment_id: z.uuid(),
     kind: z.enum(JOB_KINDS),
-    state: z.enum(JOB_STATES),
+    state: z.enum(SHOWN_STATES),
     progress: z.object({ done: z.int(), total: z.int() }),
     counts: z.object({ rows: z.int() }),
     errors: z.array(z.object({ code: z.string(), message: z.string() })),
-    result_url: z.string().nullable().describe("Of an export: where the file is."),
+    result_url: z.string().nullable().describe("The address of an export's file."),
     created_at: z.iso.datetime(),
     finished_at: z.iso.datetime().nullable(),
   })
@@ -235,7 +258,7 @@ export function presentJob(job: JobRow): z.infer<typeof jobSchema> {
     job_id: job.job_id,
     experiment_id: job.experiment_id,
     kind: job.kind,
-    state: job.state,
+    state: publicState(job.state),
     progress: { done: job.done, total: job.total },
     counts: { rows: job.total },
     errors: job.errors.map((error) => ({ code: error.code, message: error.message })),

@@ -1,12 +1,15 @@
 import { z } from "zod";
-import { ROW_STATES } from "../../domain/evals/experiment.ts";
-import { shownStatus } from "../../services/evals/experiment-status.ts";
+import { SHOWN_STATES } from "../../domain/evals/experiment.ts";
+import type { RowState } from "../../domain/evals/experiment.ts";
+import { experimentStatus } from "../../services/evals/experiment-status.ts";
 import { gatesOf, requireExperiment } from "../../services/evals/experiments.ts";
-import { listExperimentRows } from "../../stores/evals/experiment-rows.ts";
+import { compareExperiments } from "../../services/evals/compare-experiments.ts";
+import { listExperimentRows } from "../../stores/evals/experiment-results.ts";
 import type { ApiDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
+import { COMPARISON, comparisonSchema, presentComparison } from "./comparison-presenter.ts";
 import {
   experimentRowSchema,
   experimentStatusSchema,
@@ -16,6 +19,11 @@ import {
 import { EXPERIMENT, experimentParams } from "./experiments.ts";
 
 const TAG = "Experiments";
+const OTHER = "0197f0a0-0000-7000-8000-000000000003";
+
+const compareBody = z
+  .strictObject({ with: z.uuid().toLowerCase().describe("Another experiment, of the same rows.") })
+  .meta({ id: "ExperimentCompare" });
 
 /** `/v2/evals/experiments/{experiment_id}/status` and `/rows`: what has come of it so far. */
 export function createExperimentResultOperations({ db }: ApiDeps): Operation[] {
@@ -33,7 +41,7 @@ export function createExperimentResultOperations({ db }: ApiDeps): Operation[] {
       async handler({ params: { experiment_id }, principal: { org_id } }) {
         return await db.org(org_id, async (connection) => {
           const experiment = await requireExperiment(connection, experiment_id);
-          const status = await shownStatus(connection, experiment);
+          const status = await experimentStatus(connection, experiment);
           return {
             status: 200,
             body: presentStatus(experiment, status, await gatesOf(connection, experiment, status)),
@@ -47,14 +55,19 @@ export function createExperimentResultOperations({ db }: ApiDeps): Operation[] {
       path: `${EXPERIMENT}/rows`,
       tag: TAG,
       summary: "List the rows of an experiment with their runs and scores",
+      description: "In the order of the dataset, once for each repetition.",
       auth: "secret",
       params: experimentParams,
-      query: listQuery.extend({ state: z.enum(ROW_STATES).optional(), row_id: z.uuid().toLowerCase().optional() }),
+      query: listQuery.extend({
+        state: z.enum(SHOWN_STATES).optional(),
+        row_id: z.uuid().toLowerCase().optional(),
+      }),
       problems: ["not_found", "invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of rows.", schema: pageOf(experimentRowSchema, "ExperimentRowPage") } },
       async handler({ params: { experiment_id }, query, principal: { org_id } }) {
         await db.org(org_id, (connection) => requireExperiment(connection, experiment_id));
-        const search = { state: query.state ?? null, row_id: query.row_id ?? null };
+        const state = query.state === undefined ? null : (query.state.toLowerCase() as RowState);
+        const search = { state, row_id: query.row_id ?? null };
         const page = await listPage({
           list: "experiment-rows",
           orgId: org_id,
@@ -67,6 +80,31 @@ export function createExperimentResultOperations({ db }: ApiDeps): Operation[] {
           present: presentExperimentRow,
         });
         return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "compareExperiments",
+      method: "POST",
+      path: `${EXPERIMENT}/compare`,
+      tag: TAG,
+      summary: "Compare an experiment with another one",
+      description:
+        "With any other one, at any time; nothing is stored. The same rows in the same repetition are compared, where both were scored by the same version of an evaluator; differences are those of this one to the other.",
+      auth: "secret",
+      // It only reads.
+      role: "viewer",
+      params: experimentParams,
+      body: compareBody,
+      problems: ["not_found"],
+      examples: { before: { with: OTHER } },
+      success: { 200: { description: "How they differ.", schema: comparisonSchema, example: COMPARISON } },
+      async handler({ params: { experiment_id }, body, principal: { org_id } }) {
+        return await db.org(org_id, async (connection) => {
+          const experiment = await requireExperiment(connection, experiment_id);
+          const other = await requireExperiment(connection, body.with);
+          const compared = await compareExperiments(connection, experiment, other);
+          return { status: 200, body: presentComparison(experiment, other, compared) };
+        });
       },
     }),
   ];

@@ -39,7 +39,7 @@ const members = {
   budget: z
     .strictObject({ max_cost_usd: z.number().min(0) })
     .nullable()
-    .describe("Once it is spent no more rows are begun: the experiment ends as PARTIAL."),
+    .describe("Once it is spent no more rows start: the experiment ends as PARTIAL."),
 };
 const createBody = z
   .strictObject({
@@ -66,7 +66,7 @@ const EXAMPLE = {
 /** `/v2/evals/experiments`: a flow on every row of a dataset, scored. */
 export function createExperimentOperations(deps: ApiDeps): Operation[] {
   const { db } = deps;
-  const shown = (row: ExperimentRow) => ({
+  const toResponse = (row: ExperimentRow) => ({
     status: 200,
     body: presentExperiment(row),
     headers: { ETag: revisionTag(row.revision) },
@@ -79,6 +79,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       path: EXPERIMENTS,
       tag: TAG,
       summary: "List experiments",
+      description: "Newest first, with their states and verdicts.",
       auth: "secret",
       query: listQuery.extend({
         project_id: id.optional(),
@@ -145,13 +146,13 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
           },
         },
       },
-      async handler({ body: { budget, ...wish }, principal: { org_id }, newId }) {
+      async handler({ body: { budget, ...request }, principal: { org_id }, newId }) {
         const experimentId = newId();
         const row = await createExperiment(deps, org_id, experimentId, {
-          ...wish,
+          ...request,
           max_cost_usd: budget?.max_cost_usd ?? null,
         });
-        const { body, headers } = shown(row);
+        const { body, headers } = toResponse(row);
         return { status: 201, body, headers: { ...headers, Location: `${EXPERIMENTS}/${experimentId}` } };
       },
     }),
@@ -161,11 +162,12 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       path: EXPERIMENT,
       tag: TAG,
       summary: "Get an experiment",
+      description: "With what it pins: versions of flow, dataset and evaluators. `GET .../status` has its progress.",
       auth: "secret",
       params: experimentParams,
       success: { 200: { description: "The experiment.", schema: experimentSchema, headers: ETAG } },
       async handler({ params: { experiment_id }, principal: { org_id } }) {
-        return shown(await db.org(org_id, (connection) => requireExperiment(connection, experiment_id)));
+        return toResponse(await db.org(org_id, (connection) => requireExperiment(connection, experiment_id)));
       },
     }),
     defineOperation({
@@ -188,7 +190,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
         const row = await changeExperiment(deps, org_id, experiment_id, { ...change, max_cost_usd }, (found) =>
           requireMatch(headers["if-match"], revisionTag(found.revision)),
         );
-        return shown(row);
+        return toResponse(row);
       },
     }),
     defineOperation({

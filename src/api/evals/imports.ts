@@ -31,7 +31,7 @@ const fileSource = z
   .strictObject({
     type: z.enum(FILE_TYPES),
     text: z.string().min(1).optional().describe("The file itself."),
-    url: address.optional().describe("Where the file is."),
+    url: address.optional().describe("The address of the file."),
   })
   .refine(({ text, url }) => (text === undefined) !== (url === undefined), {
     message: "Either text or url is expected; send a file as multipart/form-data",
@@ -114,6 +114,7 @@ applied all at once: the dataset has one version more, or it is as it was. Runs 
       body: importBody.optional(),
       multipart: importForm,
       bodyLimit: "run",
+      wideBody: true,
       idempotent: "claim",
       problems: ["bad_request", "not_found"],
       examples: {
@@ -168,6 +169,7 @@ applied all at once: the dataset has one version more, or it is as it was. Runs 
       path: `${IMPORTS}/{import_id}`,
       tag: TAG,
       summary: "Get an import, with its counts and errors so far",
+      description: "An import runs in the background; poll until its status is final.",
       auth: "secret",
       params,
       success: { 200: { description: "The import.", schema: importSchema } },

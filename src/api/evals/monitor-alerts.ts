@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { alertSettingsSchema } from "../../domain/evals/alert.ts";
 import { changeAlert, requireMonitor } from "../../services/evals/monitors.ts";
-import type { ShownMonitor } from "../../stores/evals/monitors.ts";
+import type { MonitorDetail } from "../../stores/evals/monitors.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -13,9 +13,9 @@ const TAG = "Monitors";
 const ETAG = { ETag: "For If-Match." };
 const changeBody = z.strictObject(alertSettingsSchema.shape).partial().meta({ id: "MonitorAlertChange" });
 
-/** `/v2/evals/monitors/{monitor_id}/alert`: when to be told that the scores of production have changed. */
+/** `/v2/evals/monitors/{monitor_id}/alert`: when to report that the scores of production have changed. */
 export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
-  const shown = (row: ShownMonitor) => ({
+  const toResponse = (row: MonitorDetail) => ({
     status: 200,
     body: presentAlert(row),
     headers: { ETag: revisionTag(row.revision) },
@@ -27,11 +27,12 @@ export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
       path: `${MONITOR}/alert`,
       tag: TAG,
       summary: "Get the alert of a monitor, and where it stands",
+      description: "Its conditions, the values observed last, and since when it is in its state.",
       auth: "secret",
       params: monitorParams,
       success: { 200: { description: "The alert.", schema: alertSchema, headers: ETAG } },
       async handler({ params: { monitor_id }, principal: { org_id } }) {
-        return shown(await deps.db.org(org_id, (connection) => requireMonitor(connection, monitor_id)));
+        return toResponse(await deps.db.org(org_id, (connection) => requireMonitor(connection, monitor_id)));
       },
     }),
     defineOperation({
@@ -41,7 +42,7 @@ export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
       tag: TAG,
       summary: "Change the alert of a monitor",
       description:
-        "Its beginning and its end are told by the events `evals.monitor.alert.triggered` and `evals.monitor.alert.resolved`. Conditions are replaced as a whole, and then evaluated anew.",
+        "Its beginning and its end are reported by the events `evals.monitor.alert.triggered` and `evals.monitor.alert.resolved`. Conditions are replaced as a whole, and then evaluated anew.",
       auth: "secret",
       params: monitorParams,
       headers: ifMatchHeaders,
@@ -69,7 +70,7 @@ export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
         const row = await changeAlert(deps, org_id, monitor_id, body, ({ revision }) =>
           requireMatch(headers["if-match"], revisionTag(revision)),
         );
-        return shown(row);
+        return toResponse(row);
       },
     }),
   ];

@@ -5,7 +5,7 @@ import type { MonitorStatus } from "../../domain/evals/monitor.ts";
 import { RUN_STATES } from "../../domain/runs/run.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";
 import type { SampledRun } from "../../stores/evals/monitor-stats.ts";
-import type { MonitorRow, ShownMonitor } from "../../stores/evals/monitors.ts";
+import type { MonitorRow, MonitorDetail } from "../../stores/evals/monitors.ts";
 import { scoreResultSchema } from "./evaluator-presenter.ts";
 
 export const monitorSchema = z
@@ -28,16 +28,21 @@ export const monitorSchema = z
       .object({
         eligible: z.int().describe("Runs that its filter held for."),
         sampled: z.int(),
-        scored: z.int().describe("Runs of which every evaluator has had its say."),
-        errored: z.int().describe("Of those the runs that some evaluator could not score."),
+        scored: z.int().describe("Runs that every evaluator has scored or failed to score."),
+        errored: z.int().describe("Scored runs that some evaluator could not score."),
       })
       .describe("As long as they are kept."),
+    last_error: z
+      .string()
+      .nullable()
+      .describe("Why its runs were not scored, or its alert not evaluated, the last time."),
+    last_error_at: z.iso.datetime().nullable(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
   })
   .meta({ id: "Monitor" });
 
-export function presentMonitor(row: ShownMonitor): z.infer<typeof monitorSchema> {
+export function presentMonitor(row: MonitorDetail): z.infer<typeof monitorSchema> {
   return {
     monitor_id: row.monitor_id,
     name: row.name,
@@ -52,6 +57,8 @@ export function presentMonitor(row: ShownMonitor): z.infer<typeof monitorSchema>
     enabled: row.enabled,
     status: statusOf(row),
     stats: { eligible: row.eligible, sampled: row.sampled, scored: row.scored, errored: row.errored },
+    last_error: row.last_error,
+    last_error_at: row.last_error_at,
     created_at: row.created_at,
     updated_at: row.updated_at,
   };

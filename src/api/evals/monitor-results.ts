@@ -25,7 +25,7 @@ const figures = {
   p10: z.number().nullable(),
   p50: z.number().nullable(),
   p90: z.number().nullable(),
-  stddev: z.number().nullable().describe("Of a sample (n - 1)."),
+  stddev: z.number().nullable().describe("The standard deviation of a sample (n - 1)."),
   pass_rate: z.number().nullable(),
   errors: z.int().describe("Scores that could not be made; they count in nothing else."),
 };
@@ -34,8 +34,8 @@ const part = z.number().nullable();
 
 const scoreStatsSchema = z
   .object({
-    from: z.iso.datetime().describe("Where the first bucket begins."),
-    to: z.iso.datetime().describe("Where the last one ends."),
+    from: z.iso.datetime().describe("The start of the first bucket."),
+    to: z.iso.datetime().describe("The end of the last bucket."),
     buckets: z.array(
       z.object({
         start: z.iso.datetime(),
@@ -50,9 +50,9 @@ const scoreStatsSchema = z
       .object({ from: z.iso.datetime(), to: z.iso.datetime(), ...figures })
       .describe("As long, just before."),
     coverage: z.object({
-      sampled: part.describe("Of the eligible runs."),
-      scored: part.describe("Of the sampled runs."),
-      errored: part.describe("Of the scored runs: those that some evaluator could not score."),
+      sampled: part.describe("Sampled ones of the eligible runs."),
+      scored: part.describe("Scored ones of the sampled runs."),
+      errored: part.describe("Of the scored runs, how many some evaluator could not score."),
     }),
   })
   .meta({ id: "MonitorScoreStats" });
@@ -113,7 +113,7 @@ export function createMonitorResultOperations({ db }: ApiDeps): Operation[] {
           .describe(
             "`failed`: one score at least has failed; `error`: one could not be made; `passed`: some have passed and none failed.",
           ),
-        evaluator_id: evaluator_id.describe("Whose scores are looked at; they are shown together all the same."),
+        evaluator_id: evaluator_id.describe("The evaluator whose scores filter the runs. The answer has all scores."),
         min_score: z.number().optional().describe("Runs with a score from here on; booleans are 1 and 0."),
         max_score: z.number().optional(),
       }),

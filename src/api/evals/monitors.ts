@@ -8,7 +8,7 @@ import {
   requireMonitor,
 } from "../../services/evals/monitors.ts";
 import { countMonitors, listMonitors } from "../../stores/evals/monitors.ts";
-import type { ShownMonitor } from "../../stores/evals/monitors.ts";
+import type { MonitorDetail } from "../../stores/evals/monitors.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
@@ -64,11 +64,11 @@ const EXAMPLE = {
 
 const limitsSchema = z
   .object({
-    max_monitors: z.int().describe("Of the organisation."),
+    max_monitors: z.int().describe("Most monitors of the organisation."),
     used: z.int(),
     max_evaluators_per_monitor: z.int(),
     min_window_seconds: z.int().describe("The shortest window of an alert's condition."),
-    max_sampled_runs_per_hour: z.int().describe("What a monitor's max_per_hour can be."),
+    max_sampled_runs_per_hour: z.int().describe("The largest max_per_hour of a monitor."),
     retention_days: z.int().describe("How long samples and statistics are kept."),
   })
   .meta({ id: "MonitorLimits" });
@@ -76,7 +76,7 @@ const limitsSchema = z
 /** `/v2/evals/monitors`: runs of production, scored as they end. */
 export function createMonitorOperations(deps: ApiDeps): Operation[] {
   const { db, config } = deps;
-  const shown = (row: ShownMonitor) => ({
+  const toResponse = (row: MonitorDetail) => ({
     status: 200,
     body: presentMonitor(row),
     headers: { ETag: revisionTag(row.revision) },
@@ -89,6 +89,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       path: "/v2/evals/monitor-limits",
       tag: TAG,
       summary: "Get what is allowed of monitors, and how many there are",
+      description: "The limits are the installation's, the counts the organisation's.",
       auth: "secret",
       success: { 200: { description: "The limits.", schema: limitsSchema } },
       async handler({ principal: { org_id } }) {
@@ -102,6 +103,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       path: MONITORS,
       tag: TAG,
       summary: "List monitors",
+      description: "Newest first, with what each has sampled and scored so far.",
       auth: "secret",
       query: listQuery.extend({ project_id: id.optional(), enabled: z.boolean().optional() }),
       problems: ["invalid_cursor", "cursor_mismatch"],
@@ -151,9 +153,9 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
           },
         },
       },
-      async handler({ body: wish, principal: { org_id }, newId }) {
+      async handler({ body: request, principal: { org_id }, newId }) {
         const monitorId = newId();
-        const { body, headers } = shown(await createMonitor(deps, org_id, monitorId, wish));
+        const { body, headers } = toResponse(await createMonitor(deps, org_id, monitorId, request));
         return { status: 201, body, headers: { ...headers, Location: `${MONITORS}/${monitorId}` } };
       },
     }),
@@ -163,11 +165,12 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       path: MONITOR,
       tag: TAG,
       summary: "Get a monitor",
+      description: "With what it has sampled and scored so far.",
       auth: "secret",
       params: monitorParams,
       success: { 200: { description: "The monitor.", schema: monitorSchema, headers: ETAG } },
       async handler({ params: { monitor_id }, principal: { org_id } }) {
-        return shown(await db.org(org_id, (connection) => requireMonitor(connection, monitor_id)));
+        return toResponse(await db.org(org_id, (connection) => requireMonitor(connection, monitor_id)));
       },
     }),
     defineOperation({
@@ -189,7 +192,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
         const row = await changeMonitor(deps, org_id, monitor_id, body, ({ revision }) =>
           requireMatch(headers["if-match"], revisionTag(revision)),
         );
-        return shown(row);
+        return toResponse(row);
       },
     }),
     defineOperation({

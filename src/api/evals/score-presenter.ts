@@ -24,6 +24,17 @@ export const scoreSchema = z
     monitor_id: z.uuid().nullable(),
     author: z.uuid().nullable().describe("Id of the user or API key."),
     metadata: z.record(z.string(), z.unknown()),
+    corrected: z
+      .object({
+        by: z.uuid().describe("Id of the user or API key, as of `author`."),
+        at: z.iso.datetime(),
+        value,
+        passed,
+        comment: z.string().nullable(),
+        error,
+      })
+      .nullable()
+      .describe("The first value, and who corrected it last."),
     created_at: z.iso.datetime(),
   })
   .meta({ id: "Score" });
@@ -46,6 +57,43 @@ export function presentScore(row: ScoreRow): z.infer<typeof scoreSchema> {
     monitor_id: row.monitor_id,
     author: row.author,
     metadata: row.metadata,
+    corrected: row.corrected && {
+      by: row.corrected.by,
+      at: row.corrected.at,
+      value: row.corrected.value as z.infer<typeof value>,
+      passed: row.corrected.passed,
+      comment: row.corrected.comment,
+      error: row.corrected.error && { code: row.corrected.error.code, message: row.corrected.error.message },
+    },
     created_at: row.created_at,
   };
 }
+
+/** An example: a judge's score that a person has corrected. */
+export const CORRECTED: z.infer<typeof scoreSchema> = {
+  score_id: "0197f0a0-0000-7000-8000-000000000008",
+  run_id: "0197f0a0-0000-7000-8000-000000000006",
+  node_id: null,
+  name: "right",
+  data_type: "numeric",
+  value: 0.2,
+  passed: false,
+  comment: "It names a shop that has closed.",
+  error: null,
+  source: "evaluator",
+  evaluator_id: "0197f0a0-0000-7000-8000-000000000002",
+  evaluator_version: 1,
+  experiment_id: "0197f0a0-0000-7000-8000-000000000004",
+  monitor_id: null,
+  author: null,
+  metadata: {},
+  corrected: {
+    by: "0197f0a0-0000-7000-8000-000000000009",
+    at: "2026-01-31T09:30:00.000Z",
+    value: 0.9,
+    passed: true,
+    comment: "The answer names a shop.",
+    error: null,
+  },
+  created_at: "2026-01-30T08:00:00.000Z",
+};

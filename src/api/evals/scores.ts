@@ -3,20 +3,24 @@ import { invalid } from "../../domain/errors.ts";
 import { VALUE_TYPES } from "../../domain/evals/evaluator.ts";
 import { DATA_TYPES } from "../../domain/evals/evaluators/kind.ts";
 import { jsonLength } from "../../domain/json.ts";
+import { changeScore, deleteScore } from "../../services/evals/correct-score.ts";
 import { giveScore, requireScore } from "../../services/evals/give-score.ts";
 import { hasNodeRun, requireRun } from "../../services/runs/require-run.ts";
 import { SCORE_SOURCES, listScores } from "../../stores/evals/scores.ts";
+import type { ScoreRow } from "../../stores/evals/scores.ts";
 import type { ApiDeps } from "../deps.ts";
+import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
-import { presentScore, scoreSchema } from "./score-presenter.ts";
+import { CORRECTED, presentScore, scoreSchema } from "./score-presenter.ts";
 
 const TAG = "Run scores";
 const RUN_SCORES = "/v2/evals/runs/{run_id}/scores";
 const SCORES = "/v2/evals/scores";
+const SCORE = `${SCORES}/{score_id}` as const;
 const params = z.object({ run_id: pathId("run") });
 const name = visibleText(200);
 const nodeId = visibleText(500).describe("A node of the run; inside an iteration its path, such as `map-0[2]/http-0`.");
@@ -24,13 +28,20 @@ const nodeId = visibleText(500).describe("A node of the run; inside an iteration
 /** Longest metadata, bytes of JSON. */
 const MAX_METADATA_BYTES = 16 * 1024;
 
+const members = {
+  value: z
+    .union([z.number().min(-1_000_000_000).max(1_000_000_000), z.boolean(), visibleText(200)])
+    .describe("A number if numeric, true or false if boolean, a label if categorical."),
+  comment: z.string().max(4000).nullish(),
+  metadata: z
+    .record(z.string(), z.json())
+    .refine((metadata) => jsonLength(metadata) <= MAX_METADATA_BYTES, `At most ${MAX_METADATA_BYTES} bytes of JSON`),
+};
 const createBody = z
   .strictObject({
-    name: name.describe("What is scored. One name may be given any number of times."),
+    name: name.describe("The name of the score. Scores may share a name."),
     data_type: z.enum(DATA_TYPES),
-    value: z
-      .union([z.number().min(-1_000_000_000).max(1_000_000_000), z.boolean(), visibleText(200)])
-      .describe("A number if numeric, true or false if boolean, a label if categorical."),
+    value: members.value,
     passed: z
       .boolean()
       .nullish()
@@ -38,11 +49,8 @@ const createBody = z
         "Whether that is good enough; without it a boolean passes where it is true, and others are not judged.",
       ),
     node_id: nodeId.nullish(),
-    comment: z.string().max(4000).nullish(),
-    metadata: z
-      .record(z.string(), z.json())
-      .refine((metadata) => jsonLength(metadata) <= MAX_METADATA_BYTES, `At most ${MAX_METADATA_BYTES} bytes of JSON`)
-      .default({}),
+    comment: members.comment,
+    metadata: members.metadata.default({}),
   })
   .superRefine(({ data_type, value }, context) => {
     const type = VALUE_TYPES[data_type];
@@ -51,8 +59,43 @@ const createBody = z
   })
   .meta({ id: "ScoreCreate" });
 
+const changeBody = z
+  .strictObject({
+    value: members.value.optional(),
+    passed: z
+      .boolean()
+      .nullish()
+      .describe("Left out, it follows from the value, by the evaluator's threshold where one has given the score."),
+    comment: members.comment,
+    metadata: members.metadata.optional(),
+  })
+  .meta({ id: "ScoreChange" });
+const scoreParams = z.object({ score_id: pathId("score") });
+const time = z.iso.datetime({ offset: true }).optional();
+const anId = z.uuid().toLowerCase().optional();
+const searchQuery = listQuery.extend({
+  run_id: anId,
+  project_id: anId.describe("Of its runs."),
+  node_id: nodeId.optional(),
+  name: name.optional(),
+  source: z.enum(SCORE_SOURCES).optional(),
+  evaluator_id: anId,
+  experiment_id: anId.describe("That has had the score made first."),
+  monitor_id: anId.describe("That has had the score made first."),
+  passed: z.boolean().optional(),
+  corrected: z.boolean().optional(),
+  created_after: time,
+  created_before: time,
+});
+const ETAG = { ETag: "For If-Match." };
+
 /** `/v2/evals/runs/{run_id}/scores` and `/v2/evals/scores`: what programs, people and evaluators say of a run. */
 export function createScoreOperations({ db }: ApiDeps): Operation[] {
+  const toResponse = (row: ScoreRow) => ({
+    status: 200,
+    body: presentScore(row),
+    headers: { ETag: revisionTag(row.revision) },
+  });
   return [
     defineOperation({
       id: "createRunScore",
@@ -106,6 +149,7 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
       path: RUN_SCORES,
       tag: TAG,
       summary: "List the scores of a run",
+      description: "Newest first: of evaluators, of people and of the API.",
       auth: "secret",
       params,
       query: listQuery.extend({
@@ -123,7 +167,38 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: { run_id, ...search },
-          fetch: (keyset) => db.org(org_id, (connection) => listScores(connection, run_id, search, keyset)),
+          fetch: (keyset) => db.org(org_id, (connection) => listScores(connection, { run_id, ...search }, keyset)),
+          idOf: (row) => row.score_id,
+          present: presentScore,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      id: "listScores",
+      method: "GET",
+      path: SCORES,
+      tag: TAG,
+      summary: "List scores across runs",
+      description: "The newest first: of a project, an evaluator, an experiment, a monitor, or all there are.",
+      auth: "secret",
+      query: searchQuery,
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: {
+        200: {
+          description: "A page of scores.",
+          schema: pageOf(scoreSchema, "ScorePage"),
+          example: { data: [CORRECTED], cursor: null, has_more: false },
+        },
+      },
+      async handler({ query, principal: { org_id } }) {
+        const { page_size: _size, cursor: _cursor, direction: _direction, order: _order, ...search } = query;
+        const page = await listPage({
+          list: "all-scores",
+          orgId: org_id,
+          query,
+          filters: search,
+          fetch: (keyset) => db.org(org_id, (connection) => listScores(connection, stated(search), keyset)),
           idOf: (row) => row.score_id,
           present: presentScore,
         });
@@ -133,16 +208,65 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
     defineOperation({
       id: "getScore",
       method: "GET",
-      path: `${SCORES}/{score_id}`,
+      path: SCORE,
       tag: TAG,
       summary: "Get a score",
+      description: "With who or what gave it.",
       auth: "secret",
-      params: z.object({ score_id: pathId("score") }),
-      success: { 200: { description: "The score.", schema: scoreSchema } },
+      params: scoreParams,
+      success: { 200: { description: "The score.", schema: scoreSchema, headers: ETAG } },
       async handler({ params: { score_id }, principal: { org_id } }) {
-        const row = await db.org(org_id, (connection) => requireScore(connection, score_id));
-        return { status: 200, body: presentScore(row) };
+        return toResponse(await db.org(org_id, (connection) => requireScore(connection, score_id)));
+      },
+    }),
+    defineOperation({
+      id: "changeScore",
+      method: "PATCH",
+      path: SCORE,
+      tag: TAG,
+      summary: "Correct a score",
+      description:
+        "Whoever has given it, evaluators too: `corrected` keeps what was said first, and it stays corrected when the run is scored again. Statistics, comparisons and the verdict of its experiment follow.",
+      auth: "secret",
+      params: scoreParams,
+      headers: ifMatchHeaders,
+      body: changeBody,
+      problems: ["precondition_failed"],
+      examples: {
+        judge: { value: 0.2, comment: "It names a shop that has closed." },
+        verdict: { passed: true },
+      },
+      success: {
+        200: { description: "The score as it is now.", schema: scoreSchema, headers: ETAG, example: CORRECTED },
+      },
+      async handler({ params: { score_id }, headers, body, principal: { org_id, id } }) {
+        const row = await changeScore(db, org_id, score_id, body, id, (found) =>
+          requireMatch(headers["if-match"], revisionTag(found.revision)),
+        );
+        return toResponse(row);
+      },
+    }),
+    defineOperation({
+      id: "deleteScore",
+      method: "DELETE",
+      path: SCORE,
+      tag: TAG,
+      summary: "Delete a score",
+      description: "That a program or a person has given. One of an evaluator can be corrected.",
+      auth: "secret",
+      params: scoreParams,
+      problems: ["conflict"],
+      success: { 204: { description: "It is gone." } },
+      async handler({ params: { score_id }, principal: { org_id } }) {
+        await deleteScore(db, org_id, score_id);
+        return { status: 204 };
       },
     }),
   ];
+}
+
+/** Only what a query has. */
+function stated<Search extends object>(search: Search): { [Name in keyof Search]: Exclude<Search[Name], undefined> } {
+  const given = Object.entries(search).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as { [Name in keyof Search]: Exclude<Search[Name], undefined> };
 }

@@ -53,11 +53,11 @@ export const alertSettingsSchema = z.strictObject({
     .min(60)
     .max(MAX_RENOTIFY_SECONDS)
     .nullable()
-    .describe("Time after which an alert that lasts is told of again; null: never."),
+    .describe("Time after which a lasting alert is reported again; null: never."),
   silenced_until: z.iso
     .datetime({ offset: true })
     .nullable()
-    .describe("Until then nothing is told; what still holds then is told afterwards."),
+    .describe("Until then nothing is reported; an alert that still holds is reported afterwards."),
 });
 export type AlertSettings = z.output<typeof alertSettingsSchema>;
 export type AlertCondition = AlertSettings["conditions"][number];
@@ -85,7 +85,7 @@ export interface AlertState {
   readonly last_evaluated_at: string | null;
   /** By the order of the conditions; empty before the first evaluation. */
   readonly observed: ReadonlyArray<Observation & { readonly breached: boolean | null }>;
-  /** When the alert was last told of, while no resolution has been. */
+  /** When an unresolved alert was last reported. */
   readonly told_at: string | null;
 }
 
@@ -101,8 +101,8 @@ export const UNKNOWN_ALERT: AlertState = {
 export type AlertNotice = "triggered" | "reminded" | "resolved" | null;
 
 /**
- * The next state of an alert. Only changes are told: an alert is triggered once and resolved once, whatever lies between, apart
- * from reminders. While it is silenced nothing is told; then the difference between what holds and what was told last is.
+ * The next state of an alert. Only changes are reported: an alert is triggered once and resolved once, apart
+ * from reminders. While it is silenced nothing is reported; then the difference to the last report is.
  */
 export function nextAlert(
   settings: AlertSettings,

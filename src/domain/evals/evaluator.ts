@@ -178,7 +178,8 @@ export function subjectOf({ target: { output, json_path } }: EvaluatorDefinition
   };
   const within = place(expected);
   // What is expected may be the value of that place itself.
-  return { sample, output: place(found), expected: within ?? (isTree(expected) ? undefined : expected) };
+  const isWithin = within !== undefined || isTree(expected);
+  return { sample, output: place(found), expected: isWithin ? within : expected };
 }
 
 function isTree(value: Json | undefined): boolean {
@@ -204,12 +205,17 @@ export interface ScoreResult {
 }
 
 /** What an outcome means by a definition: whether the sample passes, and negated where that is wanted. */
-export function resultOf({ score, negate }: EvaluatorDefinition, outcome: Outcome): ScoreResult {
+export function resultOf(definition: EvaluatorDefinition, outcome: Outcome): ScoreResult {
+  const { score, negate } = definition;
   if (!outcome.ok) {
     const { code, message } = outcome;
     return { value: null, passed: null, label: null, reasoning: null, error: { code, message } };
   }
   const { value, label, reasoning, passed } = outcome.finding;
+  if (!isStorable(value)) {
+    const message = "The evaluator's value is no number that can be averaged: it is too large, or none.";
+    return resultOf(definition, { ok: false, code: "value_out_of_range", message });
+  }
   const verdict = passed ?? passes(score, value);
   const text = reasoning?.replaceAll("\u0000", "\uFFFD").toWellFormed().slice(0, 10_000);
   return {
@@ -223,10 +229,23 @@ export function resultOf({ score, negate }: EvaluatorDefinition, outcome: Outcom
   };
 }
 
+/** Means and deviations of these are numbers; beyond, Postgres refuses to add them up. Infinity comes out of JSON as null. */
+const MAX_NUMBER = 1e100;
+
+function isStorable(value: Finding["value"] | null): boolean {
+  return typeof value === "number" ? Math.abs(value) <= MAX_NUMBER : value !== null;
+}
+
 function passes({ direction, pass_threshold }: EvaluatorDefinition["score"], value: Finding["value"]): boolean | null {
   if (typeof value === "boolean") return direction === "maximize" ? value : !value;
   if (typeof value === "string" || pass_threshold === null) return null;
   return direction === "maximize" ? value >= pass_threshold : value <= pass_threshold;
+}
+
+/** Whether a value passes by a definition, where somebody else has given it. */
+export function verdictOf({ score, negate }: EvaluatorDefinition, value: Finding["value"]): boolean | null {
+  const verdict = passes(score, value);
+  return verdict === null ? null : verdict !== negate;
 }
 
 /** What a score counts in means: numbers as they are, booleans 1 or 0, labels by whether they pass. */

@@ -9,8 +9,16 @@ export const ROW_STATES = ["pending", "running", "completed", "failed", "cancell
 export type RowState = (typeof ROW_STATES)[number];
 export const JOB_KINDS = ["run", "rerun_failed", "rerun_rows", "score_only", "export", "cancel"] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
-export const JOB_STATES = ["pending", "running", "completed", "failed", "cancelled"] as const;
-export type JobState = (typeof JOB_STATES)[number];
+export type JobState = RowState;
+
+/** The state of a row or job as the API spells it: in capitals, like states of runs. */
+export const SHOWN_STATES = ["PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"] as const satisfies Array<
+  Uppercase<RowState>
+>;
+
+export function publicState(state: RowState): Uppercase<RowState> {
+  return state.toUpperCase() as Uppercase<RowState>;
+}
 
 /** Whether a job is under way, or will be. */
 export function isActive(state: ExperimentState): boolean {
@@ -37,10 +45,17 @@ export type Gate = z.output<typeof gateSchema>;
 /** What an experiment has come to, and where it stands. */
 export interface ExperimentStatus {
   readonly counts: { readonly rows: number } & Readonly<Record<RowState, number>>;
-  readonly scores: { readonly expected: number; readonly done: number; readonly errored: number };
+  readonly scores: {
+    readonly expected: number;
+    readonly done: number;
+    readonly errored: number;
+    readonly unscored: number;
+  };
   readonly per_evaluator: readonly EvaluatorStatus[];
   readonly usage: { readonly total_tokens: number; readonly cost_usd: number };
   readonly p95_latency_ms: number | null;
+  /** Rows that have ended without having run: their latency and cost are not known. */
+  readonly unrun: number;
 }
 
 export interface EvaluatorStatus {
@@ -52,8 +67,14 @@ export interface EvaluatorStatus {
   readonly median: number | null;
   readonly stddev: number | null;
   readonly ci95: readonly [number, number] | null;
+  /** Of the scores that pass or fail. */
   readonly pass_rate: number | null;
+  readonly passed: number;
   readonly errors: number;
+  /** The scores that there should be: one of each row that has ended. */
+  readonly expected: number;
+  /** Scores without a value: the row could not be run, or not be scored. */
+  readonly unscored: number;
   readonly baseline: BaselineComparison | null;
 }
 
@@ -70,9 +91,15 @@ export interface BaselineComparison {
 export interface GateResult extends Gate {
   readonly observed: number | null;
   readonly passed: boolean | null;
+  /** Scores of the gate's evaluator that are missing. */
+  readonly unscored: number;
 }
 
-/** Whether gates are met; null where there is nothing to compare. */
+/**
+ * Whether gates are met; null where there is nothing to compare, or only a part of what the gate is about. What is missing
+ * counts against a gate: a pass rate is of all the scores that there should be, and a mean, a latency or a cost of some rows
+ * cannot meet one.
+ */
 export function checkGates(
   gates: readonly Gate[],
   status: ExperimentStatus,
@@ -82,28 +109,76 @@ export function checkGates(
     const own = observedOf(gate, status);
     const other = gate.vs === "absolute" ? 0 : baseline === null ? null : observedOf(gate, baseline);
     const observed = own === null || other === null ? null : own - other;
-    return { ...gate, observed, passed: observed === null ? null : holds(gate, observed) };
+    const passed = observed === null ? null : holds(gate, observed);
+    const unscored = evaluatorOf(gate, status)?.unscored ?? 0;
+    return { ...gate, observed, passed: passed && isPartial(gate, status, baseline) ? null : passed, unscored };
   });
 }
 
-function observedOf({ metric, evaluator_id }: Gate, status: ExperimentStatus): number | null {
-  const evaluator = status.per_evaluator.find((each) => each.evaluator_id === evaluator_id);
-  switch (metric) {
+function evaluatorOf({ evaluator_id }: Gate, status: ExperimentStatus): EvaluatorStatus | undefined {
+  return status.per_evaluator.find((each) => each.evaluator_id === evaluator_id);
+}
+
+/** Whether what is observed is that of some rows alone. */
+function isPartial(gate: Gate, status: ExperimentStatus, baseline: ExperimentStatus | null): boolean {
+  switch (gate.metric) {
+    case "mean": {
+      const compared = gate.vs === "absolute" || baseline === null ? [status] : [status, baseline];
+      return compared.some((each) => (evaluatorOf(gate, each)?.unscored ?? 0) > 0);
+    }
+    case "p95_latency_ms":
+    case "cost_usd":
+      return status.unrun > 0;
+    // What is missing is in the number itself.
+    case "pass_rate":
+    case "error_rate":
+      return false;
+    default:
+      return gate.metric satisfies never;
+  }
+}
+
+function observedOf(gate: Gate, status: ExperimentStatus): number | null {
+  const evaluator = evaluatorOf(gate, status);
+  switch (gate.metric) {
     case "mean":
       return evaluator?.mean ?? null;
     case "pass_rate":
-      return evaluator?.pass_rate ?? null;
+      return evaluator === undefined ? null : passRateOf(gate, evaluator);
     case "p95_latency_ms":
       return status.p95_latency_ms;
     case "cost_usd":
       return status.usage.cost_usd;
-    case "error_rate": {
-      const { completed, failed, cancelled } = status.counts;
-      const ended = completed + failed + cancelled;
-      return ended === 0 ? null : failed / ended;
-    }
+    case "error_rate":
+      return errorRateOf(status);
     default:
-      return metric satisfies never;
+      return gate.metric satisfies never;
+  }
+}
+
+/** The part of the rows that have ended which failed; null where none has. */
+export function errorRateOf({ counts: { completed, failed, cancelled } }: ExperimentStatus): number | null {
+  const ended = completed + failed + cancelled;
+  return ended === 0 ? null : failed / ended;
+}
+
+/** The part of the expected scores that pass. A missing score counts against the gate. */
+function passRateOf({ op, value }: Gate, evaluator: EvaluatorStatus): number | null {
+  const { passed, expected, unscored, pass_rate } = evaluator;
+  const isJudging = pass_rate !== null || unscored === expected;
+  if (expected === 0 || !isJudging) return null;
+  const [least, most] = [passed / expected, (passed + unscored) / expected];
+  switch (op) {
+    case "gte":
+    case "gt":
+      return least;
+    case "lte":
+    case "lt":
+      return most;
+    case "eq":
+      return Math.abs(least - value) > Math.abs(most - value) ? least : most;
+    default:
+      return op satisfies never;
   }
 }
 
@@ -127,9 +202,10 @@ function holds({ op, value }: Gate, observed: number): boolean {
   }
 }
 
-/** What the gates say of an experiment that has ended: only one that is complete can pass. */
+/** What the gates say of an experiment that has ended: only one that is complete can pass, and one that was cancelled says nothing. */
 export function verdictOf(state: ExperimentState, gates: readonly GateResult[]): Verdict | null {
   if (gates.length === 0) return null;
+  if (state === "CANCELLED") return "inconclusive";
   if (gates.some(({ passed }) => passed === false)) return "failed";
   return state === "COMPLETED" && gates.every(({ passed }) => passed === true) ? "passed" : "inconclusive";
 }
@@ -145,13 +221,21 @@ export interface ExperimentJobInput {
   readonly node_queue: string;
 }
 
+/** How a job has ended. */
+export interface ExperimentEndInput extends ExperimentJobInput {
+  readonly cancelled: boolean;
+  /** What it has failed of, with its code; null where it has not. */
+  readonly failure: string | null;
+  readonly code?: string;
+}
+
 /** How the rows of a job are run: side by side in some workflows, each with some runs at once. */
 export interface ExperimentLanes {
   readonly lanes: number;
   readonly concurrency: number;
 }
 
-/** One of the workflows that run the rows of a job: those whose place, divided by `lanes`, leaves `lane`. */
+/** One of the workflows that run the rows of a job: the rows whose index modulo `lanes` is `lane`. */
 export interface LaneInput extends ExperimentJobInput, ExperimentLanes {
   readonly lane: number;
   /** The last place that it has taken. */

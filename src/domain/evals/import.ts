@@ -87,9 +87,13 @@ export interface ImportInput {
   readonly import_id: string;
 }
 
-/** A record made into a row, or why it cannot be one. */
+/** Members of a row that an import may set, besides its external id. */
+export const ROW_PARTS = ["inputs", "expected_outputs", "metadata", "split", "tags"] as const;
+export type RowPart = (typeof ROW_PARTS)[number];
+
+/** A record made into a row, with what of it the record speaks of; or why it cannot be one. */
 export type MappedRecord =
-  | { readonly ok: true; readonly row: RowContent }
+  | { readonly ok: true; readonly row: RowContent; readonly given: readonly RowPart[] }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
 /** Makes a row of a record: by the mapping, or where there is none as exports write rows. */
@@ -133,7 +137,21 @@ export function mapRecord(record: unknown, mapping: Mapping | null): MappedRecor
   if (long !== undefined) return refused("row_too_long", long);
   const unstorable = unstorableText(row as unknown as Json);
   if (unstorable) return refused("text_not_storable", `${unstorable.place.slice(0, 200)} has ${unstorable.fault}`);
-  return { ok: true, row };
+  const named = mapping === null ? Object.keys(fields).map((name) => name.split(".")[0]) : Object.keys(mapping);
+  return { ok: true, row, given: ROW_PARTS.filter((part) => named.includes(part)) };
+}
+
+/**
+ * Fields of a mapping that some record must have. The header of a table has all of them; elsewhere a record may lack
+ * metadata or a split.
+ */
+export function neededFields(
+  { inputs, expected_outputs, metadata, external_id, split }: Mapping,
+  isTable: boolean,
+): string[] {
+  const names = [...Object.values(inputs ?? {}), ...Object.values(expected_outputs ?? {}), external_id];
+  const others = isTable ? [...Object.values(metadata ?? {}), split] : [];
+  return [...new Set([...names, ...others].filter((name) => name !== undefined))];
 }
 
 function refused(code: string, message: string): MappedRecord {
@@ -141,7 +159,7 @@ function refused(code: string, message: string): MappedRecord {
 }
 
 /** A field by its name, or by the path to it. */
-function fieldOf(fields: JsonObject, name: string): Json | undefined {
+export function fieldOf(fields: JsonObject, name: string): Json | undefined {
   if (Object.hasOwn(fields, name)) return fields[name];
   let value: Json | undefined = fields;
   for (const step of name.split(".")) {

@@ -42,13 +42,13 @@ export interface MonitorStats {
   /** That its filter held for. */
   readonly eligible: number;
   readonly sampled: number;
-  /** Of which every evaluator has had its say. */
+  /** Runs that every evaluator has scored or failed to score. */
   readonly scored: number;
-  /** Of those the ones that some evaluator could not score. */
+  /** Runs among them that some evaluator could not score. */
   readonly errored: number;
 }
 
-/** What of a run decides whether a monitor looks at it. */
+/** Members of a run that decide whether a monitor samples it. */
 export interface EndedRun {
   readonly run_id: string;
   readonly org_id: string;
@@ -75,7 +75,7 @@ export interface RunSelection {
   readonly created_at: string;
 }
 
-/** Whether a monitor looks at a run, as far as can be told without its labels. */
+/** Whether a monitor looks at a run, as far as is known without its labels. */
 export function isEligible(monitor: RunSelection, run: EndedRun): boolean {
   const { filter, flow_versions } = monitor;
   return (

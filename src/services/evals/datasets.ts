@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { Problem, ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import { tooLong } from "../../domain/evals/dataset.ts";
@@ -11,12 +12,14 @@ import {
   insertDataset,
   markDatasetDeleted,
   nextVersion,
+  setRowCount,
   updateDataset,
 } from "../../stores/evals/datasets.ts";
 import type { DatasetChange, DatasetRow, NewDataset } from "../../stores/evals/datasets.ts";
 import { experimentsUsing } from "../../stores/evals/experiments.ts";
-import { closeRow, findRow, insertRows, reviseRow } from "../../stores/evals/dataset-rows.ts";
+import { closeRow, findRow, insertRows, restoreRows, reviseRow } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
+import { changeChecked } from "../change.ts";
 import { requireProject } from "../projects/projects.ts";
 
 /** What datasets are kept with. */
@@ -34,6 +37,11 @@ export async function requireDataset(db: Db, datasetId: string, lock = false): P
   const dataset = await findDataset(db, datasetId, lock);
   if (dataset === null) throw notFound(DATASET);
   return dataset;
+}
+
+/** Throws 404 for a version that a dataset has not come to yet. */
+export function requireVersion({ version }: Pick<DatasetRow, "version">, wanted: number | null): void {
+  if (wanted !== null && wanted > version) throw notFound("version of the dataset");
 }
 
 /** Creates a dataset. Throws 404 for an unknown project, 422 for a schema that cannot be used. */
@@ -55,20 +63,34 @@ export async function changeDataset(
   change: DatasetChange,
   check: (dataset: DatasetRow) => void,
 ): Promise<DatasetRow> {
-  await deps.db.org(orgId, (connection) => requireDataset(connection, datasetId));
-  if (change.project_id != null) await requireProject(deps.db, orgId, change.project_id, "project");
-  await requireSchema(deps, orgId, change.input_schema ?? null);
-  return await deps.db.orgTransaction(orgId, async (connection) => {
-    check(await requireDataset(connection, datasetId, true));
-    return (await updateDataset(connection, datasetId, change)) ?? (await requireDataset(connection, datasetId));
+  return await changeChecked(deps.db, orgId, {
+    find: (connection) => requireDataset(connection, datasetId),
+    lock: (connection) => requireDataset(connection, datasetId, true),
+    requireMatch: check,
+    revisionOf: ({ revision }) => revision,
+    async prepare() {
+      if (change.project_id != null) await requireProject(deps.db, orgId, change.project_id, "project");
+      await requireSchema(deps, orgId, change.input_schema ?? null);
+    },
+    async write(connection, dataset) {
+      if (changesNothing(dataset, change)) return dataset;
+      return (await updateDataset(connection, datasetId, change)) ?? (await requireDataset(connection, datasetId));
+    },
   });
+}
+
+/** Whether everything that is wanted is so already; what is undefined is not wanted. */
+export function changesNothing(is: object, wanted: object): boolean {
+  return Object.entries(wanted).every(
+    ([name, value]) => value === undefined || isDeepStrictEqual(is[name as keyof typeof is], value),
+  );
 }
 
 /** Deletes a dataset for every request that follows; housekeeping removes its rows. Throws 404, and 409 where experiments have its rows. */
 export async function deleteDataset({ db }: Pick<DatasetDeps, "db">, orgId: string, datasetId: string): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
     await requireDataset(connection, datasetId, true);
-    const used_by = await experimentsUsing(connection, { dataset_id: datasetId }, 100);
+    const used_by = await experimentsUsing(connection, "dataset_id", datasetId, 100);
     if (used_by.length > 0)
       throw new Problem("in_use", "Experiments have its rows: delete those first.", { extra: { used_by } });
     await markDatasetDeleted(connection, datasetId);
@@ -127,7 +149,7 @@ export async function addRows(
 ): Promise<DatasetRowRow[]> {
   const dataset = await deps.db.org(orgId, (connection) => requireDataset(connection, datasetId));
   await requireInputs(deps, dataset, rows, locOf);
-  return await changingRows(deps.db, orgId, async (connection) => {
+  const adding = deps.db.orgTransaction(orgId, async (connection) => {
     await requireDataset(connection, datasetId, true);
     const [first] = rows;
     if (first !== undefined && (await findRow(connection, datasetId, first.row_id, null)) === null) {
@@ -138,6 +160,7 @@ export async function addRows(
     for (const { row_id } of rows) added.push(await requireRow(connection, datasetId, row_id, null));
     return added;
   });
+  return await refusingTaken(adding);
 }
 
 /** A row as it is now or was in a version. Throws 404. */
@@ -152,7 +175,7 @@ export async function requireRow(
   return row;
 }
 
-/** What of a row may be changed; what is absent stays. */
+/** The changeable members of a row; absent ones stay. */
 export type RowChange = { readonly [Member in keyof RowContent]?: RowContent[Member] | undefined } & {
   readonly status?: RowStatus | undefined;
 };
@@ -166,17 +189,52 @@ export async function changeRow(
   change: RowChange,
   check: (row: DatasetRowRow) => void,
 ): Promise<DatasetRowRow> {
-  const dataset = await deps.db.org(orgId, (connection) => requireDataset(connection, datasetId));
-  return await changingRows(deps.db, orgId, async (connection) => {
-    await requireDataset(connection, datasetId, true);
-    const row = await requireRow(connection, datasetId, rowId, null);
-    check(row);
-    const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-    const next = { ...row, ...given };
-    if (change.inputs !== undefined) await requireInputs(deps, dataset, [next], () => ["body"]);
-    const version = (await nextVersion(connection, datasetId, 0)) ?? 0;
-    await closeRow(connection, datasetId, rowId, version);
-    return await reviseRow(connection, orgId, row, version, next);
+  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+  const find = async (connection: Db, lock: boolean) => ({
+    dataset: await requireDataset(connection, datasetId, lock),
+    row: await requireRow(connection, datasetId, rowId, null),
+  });
+  const changing = changeChecked(deps.db, orgId, {
+    find: (connection) => find(connection, false),
+    lock: (connection) => find(connection, true),
+    requireMatch: ({ row }) => check(row),
+    // Inputs are given whole: whether they fit depends on the schema alone, and not on the rows, which others change all the time.
+    revisionOf: ({ dataset }) => dataset.revision,
+    async prepare({ dataset, row }) {
+      if (change.inputs !== undefined) await requireInputs(deps, dataset, [{ ...row, ...given }], () => ["body"]);
+    },
+    async write(connection, { row }) {
+      if (changesNothing(row, change)) return row;
+      const next = { ...row, ...given };
+      const long = tooLong(rowContentOf(next));
+      if (long !== undefined) throw invalid(["body"], long, "too_long");
+      const version = (await nextVersion(connection, datasetId, 0)) ?? 0;
+      await closeRow(connection, datasetId, rowId, version);
+      return await reviseRow(connection, orgId, row, version, next);
+    },
+  });
+  return await refusingTaken(changing);
+}
+
+function rowContentOf({ external_id, inputs, expected_outputs, metadata, split, tags }: RowContent): RowContent {
+  return { external_id, inputs, expected_outputs, metadata, split, tags };
+}
+
+/** Restores the rows of an earlier version as the next version. Throws 404. */
+export async function restoreVersion(
+  db: Database,
+  orgId: string,
+  datasetId: string,
+  version: number,
+): Promise<DatasetRow> {
+  return await db.orgTransaction(orgId, async (connection) => {
+    const dataset = await requireDataset(connection, datasetId, true);
+    requireVersion(dataset, version);
+    if (await restoreRows(connection, datasetId, version, dataset.version + 1)) {
+      await nextVersion(connection, datasetId, 0);
+      await setRowCount(connection, datasetId);
+    }
+    return await requireDataset(connection, datasetId);
   });
 }
 
@@ -189,9 +247,10 @@ export async function deleteRow(db: Database, orgId: string, datasetId: string, 
   });
 }
 
-async function changingRows<T>(db: Database, orgId: string, work: (connection: Db) => Promise<T>): Promise<T> {
+/** Throws 409 where two rows of a dataset would have one external id. */
+async function refusingTaken<T>(work: Promise<T>): Promise<T> {
   try {
-    return await db.orgTransaction(orgId, work);
+    return await work;
   } catch (error) {
     if (!isUniqueViolation(error, "eval_dataset_rows_external_key")) throw error;
     throw new Problem("conflict", "The dataset has a row with this external_id already: change that row.");

@@ -1,4 +1,4 @@
-import { ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
+import { Problem, ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
 import { checkDefinition } from "../../domain/evals/evaluator.ts";
 import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
@@ -13,6 +13,11 @@ import {
   reviseEvaluator,
 } from "../../stores/evals/evaluators.ts";
 import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
+import { experimentsUsing } from "../../stores/evals/experiments.ts";
+import { monitorsUsing } from "../../stores/evals/monitors.ts";
+import { changeChecked } from "../change.ts";
+import { requireConnection } from "../providers/connections.ts";
+import { changesNothing } from "./datasets.ts";
 import { secretContext } from "./scorer.ts";
 
 /** What evaluators are kept with. */
@@ -29,7 +34,7 @@ export async function requireEvaluator(db: Db, evaluatorId: string, lock = false
   return row;
 }
 
-/** Checks what an evaluator is to do, parts that are given by id included. Throws 422 with every fault, at `place`; 404 for a part's id. */
+/** Checks what an evaluator is to do, parts that are given by id included. Throws 422 with every fault, at `place`; 404 for the id of a part or a connection. */
 export async function requireDefinition(
   { db, evaluation }: Pick<EvaluatorDeps, "db" | "evaluation">,
   orgId: string,
@@ -45,6 +50,9 @@ export async function requireDefinition(
   const { definition } = checked;
   const parts = definition.type === "composite" ? (definition.config["parts"] as unknown as EvaluatorDefinition[]) : [];
   for (const { type, config } of [definition, ...parts]) {
+    const { connection_id } = config;
+    if (type === "llm_judge" && typeof connection_id === "string")
+      await db.org(orgId, (connection) => requireConnection(connection, connection_id));
     if (type !== "json_schema") continue;
     const schema = await evaluation.schema(orgId, config["schema"] ?? {}, []);
     if (!schema.ok) throw invalid([...place, "config", "schema"], schema.message);
@@ -110,27 +118,36 @@ export async function changeEvaluator(
   { name, description, definition: given }: EvaluatorChange,
   check: (row: EvaluatorRow) => void,
 ): Promise<EvaluatorRow> {
-  const before = await deps.db.org(orgId, (connection) => requireEvaluator(connection, evaluatorId));
-  const definition = await requireDefinition(deps, orgId, { ...before.definition, ...given });
-  return await deps.db.orgTransaction(orgId, async (connection) => {
-    const row = await requireEvaluator(connection, evaluatorId, true);
-    check(row);
-    // Somebody else was faster: what was checked is not what is there.
-    if (row.version !== before.version)
-      throw new ValidationProblem([
-        { loc: ["body"], msg: "The evaluator is being changed by somebody else: try again", type: "value_error" },
-      ]);
-    await reviseEvaluator(connection, {
-      ...row,
-      name: name ?? row.name,
-      description: description ?? row.description,
-      definition,
-    });
-    return await requireEvaluator(connection, evaluatorId);
+  return await changeChecked(deps.db, orgId, {
+    find: (connection) => requireEvaluator(connection, evaluatorId),
+    lock: (connection) => requireEvaluator(connection, evaluatorId, true),
+    requireMatch: check,
+    revisionOf: ({ version }) => version,
+    prepare: (row) => requireDefinition(deps, orgId, { ...row.definition, ...given }),
+    async write(connection, row, definition) {
+      if (changesNothing(row, { name, description, definition })) return row;
+      await reviseEvaluator(connection, {
+        ...row,
+        name: name ?? row.name,
+        description: description ?? row.description,
+        definition,
+      });
+      return await requireEvaluator(connection, evaluatorId);
+    },
   });
 }
 
-/** Deletes an evaluator; experiments that have pinned a version of it keep it. Throws 404. */
+const NAMED_USERS = 100;
+
+/** Deletes an evaluator; its versions stay for scores. Throws 404, and 409 where experiments or monitors have pinned one of them. */
 export async function deleteEvaluator({ db }: Pick<EvaluatorDeps, "db">, orgId: string, id: string): Promise<void> {
-  if (!(await db.org(orgId, (connection) => markEvaluatorDeleted(connection, id)))) throw notFound("evaluator");
+  await db.orgTransaction(orgId, async (connection) => {
+    await requireEvaluator(connection, id, true);
+    const experiments = await experimentsUsing(connection, "evaluator_id", id, NAMED_USERS);
+    const monitors = await monitorsUsing(connection, id, NAMED_USERS);
+    const used_by = [...monitors, ...experiments].slice(0, NAMED_USERS);
+    if (used_by.length > 0)
+      throw new Problem("in_use", "Experiments or monitors score with it: delete those first.", { extra: { used_by } });
+    await markEvaluatorDeleted(connection, id);
+  });
 }

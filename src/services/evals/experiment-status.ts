@@ -3,11 +3,11 @@ import type { BaselineComparison, EvaluatorStatus, ExperimentStatus, RowState } 
 import { ROW_STATES, isActive } from "../../domain/evals/experiment.ts";
 import type { Db } from "../../stores/db.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
-import { compareRows, countRows, countStates, summarise } from "../../stores/evals/experiment-rows.ts";
+import { compareRows, countRows, countStates, summarise } from "../../stores/evals/experiment-results.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 
-/** Where an experiment stands for a reader: of one that is under way, its scores are those of a few seconds ago. */
-export async function shownStatus(db: Db, experiment: ExperimentRow): Promise<ExperimentStatus> {
+/** The status of an experiment. Scores of a running one are a few seconds old. */
+export async function experimentStatus(db: Db, experiment: ExperimentRow): Promise<ExperimentStatus> {
   const { state, result, progress, experiment_id } = experiment;
   if (!isActive(state)) return result ?? (await statusOf(db, experiment));
   if (progress === null) return await statusOf(db, experiment);
@@ -24,15 +24,25 @@ function countsOf(states: ReadonlyArray<{ readonly state: RowState; readonly n: 
 /** Where an experiment stands, counted from its rows and their scores. */
 export async function statusOf(db: Db, experiment: ExperimentRow): Promise<ExperimentStatus> {
   const { experiment_id, baseline_experiment_id } = experiment;
-  const { counts, p95, cost_usd, tokens, scored } = await countRows(db, experiment_id);
+  const { counts, p95, cost_usd, tokens, unrun } = await countRows(db, experiment_id);
   const { rows, ...states } = countsOf(counts);
+  const expected = states.completed + states.failed + states.cancelled;
   const summaries = await summarise(db, experiment_id);
   const differences =
     baseline_experiment_id === null ? null : await compareRows(db, experiment_id, baseline_experiment_id);
   const pinned = await pinnedEvaluators(db, experiment.evaluators);
   const per_evaluator = pinned.map(({ evaluator_id, version, name, definition }): EvaluatorStatus => {
     const found = summaries.find((each) => each.evaluator_id === evaluator_id && each.evaluator_version === version);
-    const { n = 0, mean = null, median = null, stddev = null, errors = 0, passes = 0, judged = 0 } = found ?? {};
+    const {
+      n = 0,
+      mean = null,
+      median = null,
+      stddev = null,
+      errors = 0,
+      said = 0,
+      passed = 0,
+      judged = 0,
+    } = found ?? {};
     const difference = differences?.find((each) => each.evaluator_id === evaluator_id);
     return {
       evaluator_id,
@@ -43,27 +53,33 @@ export async function statusOf(db: Db, experiment: ExperimentRow): Promise<Exper
       median,
       stddev,
       ci95: confidenceInterval({ n, mean, stddev }),
-      pass_rate: judged === 0 ? null : passes / judged,
+      pass_rate: judged === 0 ? null : passed / judged,
+      passed,
       errors,
+      expected,
+      // Rows are scored before they end: there may be more scores than have been expected so far.
+      unscored: Math.max(0, expected - said),
       baseline: differences === null ? null : comparison(difference, definition.score.direction),
     };
   });
-  const done = summaries.reduce((sum, { n, errors }) => sum + n + errors, 0);
+  const done = summaries.reduce((sum, { said, errors }) => sum + said + errors, 0);
   const judges = summaries.reduce((sum, { judge_cost_usd }) => sum + judge_cost_usd, 0);
   return {
     counts: { rows, ...states },
     scores: {
       expected: rows * experiment.evaluators.length,
-      done: Math.min(done, scored * experiment.evaluators.length),
+      done,
       errored: summaries.reduce((sum, { errors }) => sum + errors, 0),
+      unscored: per_evaluator.reduce((sum, { unscored }) => sum + unscored, 0),
     },
     per_evaluator,
     usage: { total_tokens: tokens, cost_usd: cost_usd + judges },
     p95_latency_ms: p95,
+    unrun,
   };
 }
 
-function comparison(
+export function comparison(
   found:
     | { n: number; diff: number | null; stddev: number | null; higher: number; lower: number; same: number }
     | undefined,

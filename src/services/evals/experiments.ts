@@ -16,6 +16,7 @@ import {
 } from "../../stores/evals/experiments.ts";
 import type { ExperimentPlan, ExperimentRow } from "../../stores/evals/experiments.ts";
 import type { EvalStarter } from "../../temporal/evals.ts";
+import { changeChecked } from "../change.ts";
 import type { PlanCache } from "../projects/plans.ts";
 import { requireProject } from "../projects/projects.ts";
 import { requireEvaluator } from "./evaluators.ts";
@@ -29,8 +30,8 @@ export interface ExperimentDeps {
   readonly logger: Logger;
 }
 
-/** What somebody says of an experiment; what is left out is the present version, or the default. */
-export interface ExperimentWish {
+/** The request for an experiment. Absent members are the present version, or the default. */
+export interface ExperimentRequest {
   readonly name: string;
   readonly description: string;
   readonly project_id: string;
@@ -58,27 +59,27 @@ export async function requireExperiment(db: Db, experimentId: string, lock = fal
 async function planOf(
   { db, plans }: Pick<ExperimentDeps, "db" | "plans">,
   orgId: string,
-  wish: ExperimentWish,
+  request: ExperimentRequest,
 ): Promise<ExperimentPlan> {
-  const project = await requireProject(db, orgId, wish.project_id, "project");
-  const flow_version = wish.flow_version === -1 ? project.published_version : wish.flow_version;
+  const project = await requireProject(db, orgId, request.project_id, "project");
+  const flow_version = request.flow_version === -1 ? project.published_version : request.flow_version;
   if (flow_version === null) throw invalid(["body", "flow_version"], "The project has no published flow");
-  const plan = await plans.find({ org_id: orgId, project_id: wish.project_id, flow_version });
+  const plan = await plans.find({ org_id: orgId, project_id: request.project_id, flow_version });
   if (plan === null) throw invalid(["body", "flow_version"], "The flow has no such version");
   return await db.org(orgId, async (connection) => {
-    const dataset = await findDataset(connection, wish.dataset_id);
+    const dataset = await findDataset(connection, request.dataset_id);
     if (dataset === null) throw notFound("dataset");
-    const dataset_version = wish.dataset_version ?? dataset.version;
+    const dataset_version = request.dataset_version ?? dataset.version;
     if (dataset_version > dataset.version)
       throw invalid(["body", "dataset_version"], "The dataset has no such version yet");
     const evaluators: Array<{ evaluator_id: string; version: number }> = [];
-    for (const evaluator_id of new Set(wish.evaluator_ids)) {
+    for (const evaluator_id of new Set(request.evaluator_ids)) {
       const { version } = await requireEvaluator(connection, evaluator_id);
       evaluators.push({ evaluator_id, version });
     }
-    if (wish.baseline_experiment_id !== null) await requireExperiment(connection, wish.baseline_experiment_id);
-    checkGatesOf(wish.gates, evaluators, wish.baseline_experiment_id);
-    return { ...wish, flow_version, dataset_version, evaluators };
+    if (request.baseline_experiment_id !== null) await requireExperiment(connection, request.baseline_experiment_id);
+    checkGatesOf(request.gates, evaluators, request.baseline_experiment_id);
+    return { ...request, flow_version, dataset_version, evaluators };
   });
 }
 
@@ -96,31 +97,29 @@ export async function createExperiment(
   deps: ExperimentDeps,
   orgId: string,
   experimentId: string,
-  wish: ExperimentWish,
+  request: ExperimentRequest,
 ): Promise<ExperimentRow> {
-  const plan = await planOf(deps, orgId, wish);
+  const plan = await planOf(deps, orgId, request);
   return await deps.db.org(orgId, async (connection) => {
     await insertExperiment(connection, orgId, experimentId, plan);
     return await requireExperiment(connection, experimentId);
   });
 }
 
-const ALWAYS: ReadonlyArray<keyof ExperimentWish> = ["name", "description", "gates"];
+const ALWAYS: ReadonlyArray<keyof ExperimentRequest> = ["name", "description", "gates"];
 
 /** Changes an experiment: a draft in every member, any other one in name, description and gates. `check` is called with it as it is. */
 export async function changeExperiment(
   deps: ExperimentDeps,
   orgId: string,
   experimentId: string,
-  change: { readonly [Member in keyof ExperimentWish]?: ExperimentWish[Member] | undefined },
+  change: { readonly [Member in keyof ExperimentRequest]?: ExperimentRequest[Member] | undefined },
   check: (row: ExperimentRow) => void,
 ): Promise<ExperimentRow> {
-  const before = await deps.db.org(orgId, (connection) => requireExperiment(connection, experimentId));
-  check(before);
   const given = Object.fromEntries(
     Object.entries(change).filter(([, value]) => value !== undefined),
-  ) as Partial<ExperimentWish>;
-  const fixed = (Object.keys(given) as Array<keyof ExperimentWish>).filter((name) => !ALWAYS.includes(name));
+  ) as Partial<ExperimentRequest>;
+  const fixed = (Object.keys(given) as Array<keyof ExperimentRequest>).filter((name) => !ALWAYS.includes(name));
   const refuse = ({ state }: ExperimentRow): void => {
     if (state !== "DRAFT" && fixed.length > 0)
       throw new Problem(
@@ -128,34 +127,42 @@ export async function changeExperiment(
         `The experiment is ${state}: only name, description and gates can be changed. Create another one.`,
       );
   };
-  refuse(before);
-  const evaluator_ids = before.evaluators.map(({ evaluator_id }) => evaluator_id);
-  const wish: ExperimentWish = {
-    ...before,
-    evaluator_ids,
+  return await changeChecked(deps.db, orgId, {
+    find: (connection) => requireExperiment(connection, experimentId),
+    lock: (connection) => requireExperiment(connection, experimentId, true),
+    requireMatch: check,
+    revisionOf: ({ revision }) => revision,
+    async prepare(row) {
+      refuse(row);
+      return fixed.length > 0 ? await planOf(deps, orgId, requestOf(row, given)) : null;
+    },
+    async write(connection, row, pinned) {
+      // A job may have started meanwhile. That does not change the revision.
+      refuse(row);
+      if (Object.keys(given).length === 0) return row;
+      const { name = row.name, description = row.description, gates = row.gates } = given;
+      const plan = pinned ?? { ...row, name, description, gates };
+      checkGatesOf(plan.gates, plan.evaluators, plan.baseline_experiment_id);
+      const verdict =
+        row.result === null
+          ? row.verdict
+          : verdictOf(row.state, await gatesOf(connection, { ...row, ...plan }, row.result));
+      await updateExperiment(connection, experimentId, plan, verdict);
+      return await requireExperiment(connection, experimentId);
+    },
+  });
+}
+
+/** An experiment with what is given in the place of what it has. */
+function requestOf(row: ExperimentRow, given: Partial<ExperimentRequest>): ExperimentRequest {
+  return {
+    ...row,
+    evaluator_ids: row.evaluators.map(({ evaluator_id }) => evaluator_id),
     // Versions of another flow or dataset are others.
     ...(given.project_id === undefined ? {} : { flow_version: -1 }),
     ...(given.dataset_id === undefined ? {} : { dataset_version: undefined }),
     ...given,
   };
-  let plan: ExperimentPlan;
-  if (fixed.length > 0) plan = await planOf(deps, orgId, wish);
-  else {
-    const { name = before.name, description = before.description, gates = before.gates } = given;
-    plan = { ...before, name, description, gates };
-    checkGatesOf(plan.gates, plan.evaluators, plan.baseline_experiment_id);
-  }
-  return await deps.db.orgTransaction(orgId, async (connection) => {
-    const row = await requireExperiment(connection, experimentId, true);
-    check(row);
-    refuse(row);
-    const verdict =
-      row.result === null
-        ? row.verdict
-        : verdictOf(row.state, await gatesOf(connection, { ...row, ...plan }, row.result));
-    await updateExperiment(connection, experimentId, plan, verdict);
-    return await requireExperiment(connection, experimentId);
-  });
 }
 
 /** What an experiment's gates say of a status. */
@@ -178,7 +185,7 @@ export async function deleteExperiment(
   await db.orgTransaction(orgId, async (connection) => {
     const { state } = await requireExperiment(connection, experimentId, true);
     if (isActive(state)) throw new Problem("conflict", "The experiment is under way: cancel it first.");
-    const used_by = await experimentsUsing(connection, { baseline_experiment_id: experimentId }, 100);
+    const used_by = await experimentsUsing(connection, "baseline_experiment_id", experimentId, 100);
     if (used_by.length > 0)
       throw new Problem("in_use", "Other experiments have it as their baseline.", { extra: { used_by } });
     await markExperimentDeleted(connection, experimentId);
@@ -186,22 +193,22 @@ export async function deleteExperiment(
 }
 
 /** A job that is wanted. */
-export type JobWish = Pick<JobRow, "job_id" | "kind"> & { readonly options: JobOptions };
+export type JobRequest = Pick<JobRow, "job_id" | "kind"> & { readonly options: JobOptions };
 
 /** Accepts a job and starts it; the same id again is the same job. Throws 404, 409 for one that the experiment's state does not allow, 422. */
 export async function startJob(
   deps: ExperimentDeps,
   orgId: string,
   experimentId: string,
-  wish: JobWish,
+  request: JobRequest,
 ): Promise<void> {
   const { db, evals, logger } = deps;
-  const { job_id, kind, options } = wish;
+  const { job_id, kind, options } = request;
   const cancelled = await db.orgTransaction(orgId, async (connection) => {
     const experiment = await requireExperiment(connection, experimentId, true);
     const active = await activeJob(connection, experimentId);
     if (active?.job_id === job_id) return null;
-    requireAllowed(experiment, active, wish);
+    requireAllowed(experiment, active, request);
     const job = { job_id, org_id: orgId, experiment_id: experimentId, kind, options };
     const inserted = await insertJob(connection, { ...job, state: kind === "cancel" ? "completed" : "pending" });
     if (!inserted) return null;
@@ -223,7 +230,11 @@ export async function startJob(
   }
 }
 
-function requireAllowed({ state, evaluators }: ExperimentRow, active: JobRow | null, { kind, options }: JobWish): void {
+function requireAllowed(
+  { state, evaluators }: ExperimentRow,
+  active: JobRow | null,
+  { kind, options }: JobRequest,
+): void {
   const foreign =
     options.evaluator_ids?.findIndex((id) => !evaluators.some(({ evaluator_id }) => evaluator_id === id)) ?? -1;
   if (foreign !== -1) throw invalid(["body", "evaluator_ids", foreign], "It is not one of the experiment's evaluators");

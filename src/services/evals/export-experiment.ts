@@ -1,3 +1,4 @@
+import { publicState } from "../../domain/evals/experiment.ts";
 import type { ExperimentJobInput } from "../../domain/evals/experiment.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { ANY_LENGTH } from "../../platform/blobs/blobs.ts";
@@ -6,8 +7,8 @@ import { csvLine, textStream } from "../../platform/records.ts";
 import type { Database } from "../../stores/db.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
 import { endJob, findJob } from "../../stores/evals/experiment-jobs.ts";
-import { listExperimentRows } from "../../stores/evals/experiment-rows.ts";
-import type { ShownRow } from "../../stores/evals/experiment-rows.ts";
+import { listExperimentRows } from "../../stores/evals/experiment-results.ts";
+import type { ScoredRow } from "../../stores/evals/experiment-results.ts";
 import { findExperiment } from "../../stores/evals/experiments.ts";
 import { loadValues } from "./samples.ts";
 
@@ -27,10 +28,10 @@ export async function exportExperiment(
   const { job, evaluators } = found;
   let done = 0;
 
-  async function* rows(): AsyncGenerator<ShownRow> {
+  async function* rows(): AsyncGenerator<ScoredRow> {
     for (let beyond: string | null = null; ;) {
       const keyset = { beyond, ascending: true, limit: PAGE };
-      const page: ShownRow[] = await db.org(org_id, (connection) =>
+      const page: ScoredRow[] = await db.org(org_id, (connection) =>
         listExperimentRows(connection, experiment_id, { state: null, row_id: null }, keyset),
       );
       yield* page;
@@ -67,7 +68,7 @@ export async function exportExperiment(
         row.external_id ?? "",
         String(row.repetition),
         row.run_id ?? "",
-        row.state,
+        publicState(row.state),
         row.error?.code ?? "",
       ];
       yield csvLine([
@@ -84,7 +85,11 @@ export async function exportExperiment(
 
   async function* jsonl(): AsyncGenerator<string> {
     for await (const { place: _, ...row } of rows()) {
-      const line = { ...row, outputs: row.outputs === null ? null : await loadValues(blobs, row.outputs) };
+      const line = {
+        ...row,
+        state: publicState(row.state),
+        outputs: row.outputs === null ? null : await loadValues(blobs, row.outputs),
+      };
       yield `${JSON.stringify(line)}\n`;
     }
   }

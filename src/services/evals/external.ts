@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { EvaluatorError, requireExpected, requireOutput, textOf } from "../../domain/evals/evaluators/kind.ts";
+import {
+  EvaluatorError,
+  requireCompleted,
+  requireExpected,
+  requireOutput,
+  textOf,
+} from "../../domain/evals/evaluators/kind.ts";
 import type { EvalSample, Subject } from "../../domain/evals/evaluators/kind.ts";
 import type { CodeConfig } from "../../domain/evals/evaluators/code.ts";
 import type { SimilarityConfig } from "../../domain/evals/evaluators/similarity.ts";
@@ -62,10 +68,20 @@ function failed(code: string, error: Error): Outcome {
   return failureOf(new EvaluatorError(code, redactSecrets(error.message), { cause: error }));
 }
 
-/** What code and webhooks are told of a sample. */
-function tellable({ sample, output = null, expected = null }: Subject): JsonObject {
-  const { run_id, state, inputs, outputs, expected_outputs, metadata, latency_ms, cost_usd } = sample;
-  return { run_id, state, inputs, outputs, output, expected, expected_outputs, metadata, latency_ms, cost_usd };
+/** The sample as judges, code and webhooks get it. */
+export function tellable({ sample, output = null, expected = null }: Subject): JsonObject {
+  const { run_id, state, inputs, outputs, expected_outputs, metadata, latency_ms, cost_usd, usage, error } = sample;
+  const { nodes, passages } = sample.detail ?? { nodes: {}, passages: [] };
+  const common = { run_id, state, inputs, output, outputs, expected, expected_outputs, metadata };
+  // They hold JSON only, which their types cannot tell.
+  const found = { nodes, passages, citations: sample.citations } as unknown as JsonObject;
+  return { ...common, ...found, usage, latency_ms, cost_usd, error };
+}
+
+/** Throws where there is nothing to score: a run that has not completed, unless the evaluator is about those as well. */
+function subjectFor(definition: EvaluatorDefinition, sample: EvalSample): Subject {
+  if (definition.config["failed_runs"] !== true) requireCompleted(sample);
+  return subjectOf(definition, sample);
 }
 
 /** Scores a sample by code of a user, in the sandbox. */
@@ -78,7 +94,7 @@ export async function scoreByCode(
 ): Promise<Outcome> {
   const { source, timeout_ms } = definition.config as unknown as CodeConfig;
   try {
-    const args = tellable(subjectOf(definition, sample));
+    const args = tellable(subjectFor(definition, sample));
     const { value } = await sandbox.run({ orgId, source, args, timeoutMs: timeout_ms, ...(signal ? { signal } : {}) });
     return { ok: true, finding: requireFinding(definition.score.data_type, value) };
   } catch (error) {
@@ -97,9 +113,9 @@ export async function scoreByWebhook(
   signal: AbortSignal | undefined,
 ): Promise<Outcome> {
   const { url, timeout_ms } = definition.config as unknown as WebhookConfig;
-  const body = JSON.stringify(tellable(subjectOf(definition, sample)));
-  const message = { id: `msg_${randomUUID()}`, timestamp: Math.floor(Date.now() / 1000), body };
   try {
+    const body = JSON.stringify(tellable(subjectFor(definition, sample)));
+    const message = { id: `msg_${randomUUID()}`, timestamp: Math.floor(Date.now() / 1000), body };
     const answer = await guardedFetch.fetch({
       url,
       method: "POST",

@@ -16,8 +16,8 @@ export interface GivenScore extends Pick<
 }
 
 /** Throws 404 where there is none. */
-export async function requireScore(db: Db, scoreId: string): Promise<ScoreRow> {
-  const row = await findScore(db, scoreId);
+export async function requireScore(db: Db, scoreId: string, lock = false): Promise<ScoreRow> {
+  const row = await findScore(db, scoreId, lock);
   if (row === null) throw notFound("score");
   return row;
 }

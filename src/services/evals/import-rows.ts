@@ -1,21 +1,20 @@
 import { uuidv7 } from "uuidv7";
 import type { RowContent } from "../../domain/evals/dataset.ts";
-import { MAX_IMPORT_ERRORS, MAX_IMPORT_ROWS, PREVIEW_ROWS, mapRecord } from "../../domain/evals/import.ts";
+import {
+  MAX_IMPORT_ERRORS,
+  MAX_IMPORT_ROWS,
+  PREVIEW_ROWS,
+  fieldOf,
+  mapRecord,
+  neededFields,
+} from "../../domain/evals/import.ts";
 import type { ImportCounts, ImportInput, ImportIssue } from "../../domain/evals/import.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { RecordsUnreadable } from "../../platform/records.ts";
 import type { Db } from "../../stores/db.ts";
-import { findDataset, nextVersion } from "../../stores/evals/datasets.ts";
+import { findDataset, nextVersion, setRowCount } from "../../stores/evals/datasets.ts";
 import type { DatasetRow } from "../../stores/evals/datasets.ts";
-import {
-  applyImport,
-  endImport,
-  findImport,
-  forgetStaged,
-  noteImport,
-  setRowCount,
-  stageRows,
-} from "../../stores/evals/imports.ts";
+import { applyImport, endImport, findImport, forgetStaged, noteImport, stageRows } from "../../stores/evals/imports.ts";
 import type { ImportRow, StagedRow } from "../../stores/evals/imports.ts";
 import { brokenInputs } from "./datasets.ts";
 import type { DatasetDeps } from "./datasets.ts";
@@ -59,6 +58,7 @@ export async function importRows(deps: ImportDeps, input: ImportInput, signal: A
       await reading.take(record);
     }
     await reading.flush();
+    reading.requireSense();
   } catch (error) {
     if (!(error instanceof SourceUnreadable || error instanceof RecordsUnreadable)) throw error;
     const code = error instanceof SourceUnreadable ? error.code : "unreadable_file";
@@ -74,6 +74,9 @@ export async function importRows(deps: ImportDeps, input: ImportInput, signal: A
 function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | null) {
   const found = { read: 0, failed: 0, errors: [] as ImportIssue[], preview: [] as RowContent[] };
   const seen = new Set<string>();
+  const isTable = job.source.type === "csv";
+  const unseen = new Set(job.mapping === null ? [] : neededFields(job.mapping, isTable));
+  let names: readonly string[] | undefined;
   let batch: StagedRow[] = [];
   let chars = 0;
 
@@ -91,7 +94,7 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
     const broken = await brokenInputs(deps, dataset, rows);
     for (const [index, message] of broken) fail(rows[index]?.line ?? 0, "input_schema", message);
     const good = rows.filter((_, index) => !broken.has(index));
-    for (const { line: _line, row_id: _row, source_run_id: _run, ...row } of good.slice(
+    for (const { line: _line, row_id: _row, source_run_id: _run, given: _given, ...row } of good.slice(
       0,
       PREVIEW_ROWS - found.preview.length,
     ))
@@ -112,6 +115,7 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
       throw new SourceUnreadable("too_many_rows", `One import takes ${MAX_IMPORT_ROWS} rows: divide it.`);
     const { line } = record;
     if ("problem" in record) return fail(line, "unreadable_record", record.problem);
+    look(record.value);
     const mapped = mapRecord(withoutOthers(record, job), job.mapping);
     if (!mapped.ok) return fail(line, mapped.code, mapped.message);
     const external_id = mapped.row.external_id ?? record.run_id ?? null;
@@ -122,14 +126,38 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
         `The external_id ${JSON.stringify(external_id.slice(0, 100))} came before`,
       );
     if (external_id !== null) seen.add(external_id);
-    batch.push({ ...mapped.row, external_id, line, row_id: uuidv7(), source_run_id: record.run_id ?? null });
-    chars += JSON.stringify(mapped.row).length;
+    const { row, given } = mapped;
+    batch.push({ ...row, given, external_id, line, row_id: uuidv7(), source_run_id: record.run_id ?? null });
+    chars += JSON.stringify(row).length;
     if (batch.length >= BATCH || chars >= BATCH_CHARS) await flush();
   }
-  return { found, take, flush };
+
+  function look(value: unknown): void {
+    if ((names !== undefined && unseen.size === 0) || typeof value !== "object" || value === null) return;
+    names ??= Object.keys(value);
+    for (const name of unseen) if (fieldOf(value as JsonObject, name) !== undefined) unseen.delete(name);
+  }
+
+  /** A column whose name is mistyped, or a file without a row, must not empty a dataset, or what is expected of its rows. */
+  function requireSense(): void {
+    const [missing] = unseen;
+    if (missing !== undefined && names !== undefined) {
+      const known = names.slice(0, MAX_NAMES).map((name) => JSON.stringify(name.slice(0, 100)));
+      const message = `No record has the field ${JSON.stringify(missing.slice(0, 100))}. The first one has ${known.join(", ")}.`;
+      throw new SourceUnreadable("field_missing", message.slice(0, 1000));
+    }
+    if (job.mode === "replace" && found.failed === found.read) {
+      const message = "Not one row could be read: the rows of the dataset stay as they are.";
+      throw new SourceUnreadable("nothing_to_import", message);
+    }
+  }
+  return { found, take, flush, requireSense };
 }
 
-/** Of a run without a mapping, the members of a row and not its nodes beside them. */
+/** Fields that an error names. */
+const MAX_NAMES = 20;
+
+/** A run imported without a mapping: the members of a row, without its nodes. */
 function withoutOthers(record: { readonly value: unknown; readonly run_id?: string }, { mapping }: ImportRow): unknown {
   if (record.run_id === undefined || mapping !== null) return record.value;
   const { inputs, expected_outputs, external_id } = record.value as JsonObject;
@@ -200,6 +228,22 @@ async function endIn(
     preview: previewOf(found),
     version,
   });
+}
+
+/** Ends an import that a fault of ours keeps from its own end. */
+export async function failImport(
+  deps: ImportDeps,
+  { org_id, import_id }: ImportInput,
+  error: { readonly code: string; readonly message: string },
+): Promise<void> {
+  const job = await deps.db.org(org_id, (connection) => findImport(connection, import_id));
+  if (job === null) return;
+  const errors = [{ line: null, ...error }, ...job.errors].slice(0, MAX_IMPORT_ERRORS);
+  const { counts, preview } = job;
+  await deps.db.orgTransaction(org_id, (connection) =>
+    endImport(connection, import_id, { status: "failed", counts, errors, preview, version: null }),
+  );
+  await discardFile(deps, job);
 }
 
 /** The file has been read. Where that fails, it stays: it is small beside what the dataset holds. */

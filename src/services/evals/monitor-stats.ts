@@ -36,7 +36,7 @@ export interface ScoreStats {
   };
 }
 
-export interface StatsWish {
+export interface StatsRequest {
   readonly from: number;
   readonly to: number;
   readonly granularity: Granularity;
@@ -45,12 +45,12 @@ export interface StatsWish {
 }
 
 /** The statistics of a monitor over whole buckets; null where they are more than may be asked for. */
-export async function scoreStats(db: Db, monitorId: string, wish: StatsWish): Promise<ScoreStats | null> {
-  const { granularity, evaluator_ids, group_by } = wish;
-  const buckets = bucketsOf(wish.from, wish.to, granularity);
+export async function scoreStats(db: Db, monitorId: string, request: StatsRequest): Promise<ScoreStats | null> {
+  const { granularity, evaluator_ids, group_by } = request;
+  const buckets = bucketsOf(request.from, request.to, granularity);
   if (buckets === null) return null;
-  const first = buckets[0]?.[0] ?? wish.from;
-  const last = buckets.at(-1)?.[1] ?? wish.to;
+  const first = buckets[0]?.[0] ?? request.from;
+  const last = buckets.at(-1)?.[1] ?? request.to;
   const time = (ms: number): string => new Date(ms).toISOString();
   const range: StatsRange = {
     from: time(first),

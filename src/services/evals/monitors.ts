@@ -10,24 +10,22 @@ import {
   findMonitor,
   insertMonitor,
   lockMonitor,
-  markMonitorApplied,
   markMonitorDeleted,
+  markMonitorsOfProjectDeleted,
   updateAlert,
   updateMonitor,
 } from "../../stores/evals/monitors.ts";
-import type { MonitorPlan, MonitorRow, ShownMonitor } from "../../stores/evals/monitors.ts";
-import { monitorScheduleId, taskQueues } from "../../temporal/ids.ts";
+import type { MonitorPlan, MonitorRow, MonitorDetail } from "../../stores/evals/monitors.ts";
 import type { Schedules } from "../../temporal/schedules.ts";
+import { changeChecked, changeLocked } from "../change.ts";
+import { followSchedule } from "../schedules/apply.ts";
 import { requireProject } from "../projects/projects.ts";
 import { requireEvaluator } from "./evaluators.ts";
+import { monitorSchedules } from "./monitor-schedules.ts";
 
 /** What monitors are kept with. */
-export interface MonitorDeps extends ScheduleDeps {
+export interface MonitorDeps {
   readonly logger: Logger;
-}
-
-/** What the schedules of monitors are made with. */
-export interface ScheduleDeps {
   readonly config: Pick<
     Config,
     | "MILLRACE_TASK_QUEUE"
@@ -42,7 +40,7 @@ export interface ScheduleDeps {
   readonly schedules: Schedules;
 }
 
-export function monitorLimits(config: ScheduleDeps["config"]): MonitorLimits {
+export function monitorLimits(config: MonitorDeps["config"]): MonitorLimits {
   return {
     max_monitors: config.MILLRACE_MAX_MONITORS,
     max_evaluators_per_monitor: config.MILLRACE_MAX_MONITOR_EVALUATORS,
@@ -52,8 +50,8 @@ export function monitorLimits(config: ScheduleDeps["config"]): MonitorLimits {
   };
 }
 
-/** What somebody says of a monitor. */
-export interface MonitorWish extends Omit<MonitorPlan, "evaluators" | "max_per_hour"> {
+/** The request for a monitor. */
+export interface MonitorRequest extends Omit<MonitorPlan, "evaluators" | "max_per_hour"> {
   readonly evaluator_ids: readonly string[];
   /** Default: a hundred, or what the installation allows. */
   readonly max_per_hour?: number | undefined;
@@ -63,7 +61,7 @@ export interface MonitorWish extends Omit<MonitorPlan, "evaluators" | "max_per_h
 const DEFAULT_PER_HOUR = 100;
 
 /** Throws 404 where there is none. */
-export async function requireMonitor(db: Db, monitorId: string): Promise<ShownMonitor> {
+export async function requireMonitor(db: Db, monitorId: string): Promise<MonitorDetail> {
   const row = await findMonitor(db, monitorId);
   if (row === null) throw notFound("monitor");
   return row;
@@ -77,19 +75,19 @@ async function requireLocked(db: Db, monitorId: string): Promise<MonitorRow> {
 }
 
 /** Pins the evaluators as they are now. Throws 404 for what is not there, and 422 for what is more than is allowed. */
-async function planOf({ db, config }: ScheduleDeps, orgId: string, wish: MonitorWish): Promise<MonitorPlan> {
+async function planOf({ db, config }: MonitorDeps, orgId: string, request: MonitorRequest): Promise<MonitorPlan> {
   const limits = monitorLimits(config);
-  const ids = [...new Set(wish.evaluator_ids)];
+  const ids = [...new Set(request.evaluator_ids)];
   if (ids.length > limits.max_evaluators_per_monitor)
     throw invalid(["body", "evaluator_ids"], `A monitor has at most ${limits.max_evaluators_per_monitor} evaluators`);
   const {
     max_per_hour = Math.min(DEFAULT_PER_HOUR, limits.max_sampled_runs_per_hour),
     evaluator_ids: _,
     ...rest
-  } = wish;
+  } = request;
   if (max_per_hour > limits.max_sampled_runs_per_hour)
     throw invalid(["body", "max_per_hour"], `At most ${limits.max_sampled_runs_per_hour} runs an hour`);
-  await requireProject(db, orgId, wish.project_id, "project");
+  await requireProject(db, orgId, request.project_id, "project");
   return await db.org(orgId, async (connection) => {
     const evaluators: Array<{ evaluator_id: string; version: number }> = [];
     for (const evaluator_id of ids) {
@@ -105,9 +103,9 @@ export async function createMonitor(
   deps: MonitorDeps,
   orgId: string,
   monitorId: string,
-  wish: MonitorWish,
-): Promise<ShownMonitor> {
-  const plan = await planOf(deps, orgId, wish);
+  request: MonitorRequest,
+): Promise<MonitorDetail> {
+  const plan = await planOf(deps, orgId, request);
   const { max_monitors } = monitorLimits(deps.config);
   await deps.db.orgTransaction(orgId, async (connection) => {
     if ((await countMonitors(connection, monitorId)) >= max_monitors)
@@ -123,10 +121,15 @@ export async function createMonitor(
       alert_state: UNKNOWN_ALERT,
     });
   });
-  return await followed(deps, orgId, monitorId);
+  return await applyAndRead(deps, orgId, monitorId);
 }
 
-export type MonitorChange = { readonly [Member in keyof MonitorWish]?: MonitorWish[Member] | undefined };
+function settingsOf(row: MonitorRow): Omit<MonitorPlan, "evaluators"> {
+  const { name, description, project_id, flow_versions, sampling_rate, filter, max_per_hour, enabled } = row;
+  return { name, description, project_id, flow_versions, sampling_rate, filter, max_per_hour, enabled };
+}
+
+export type MonitorChange = { readonly [Member in keyof MonitorRequest]?: MonitorRequest[Member] | undefined };
 
 /** Changes a monitor; evaluators that are named are pinned anew. `check` is called with it as it is. Throws 404, 409 and 422. */
 export async function changeMonitor(
@@ -135,31 +138,36 @@ export async function changeMonitor(
   monitorId: string,
   change: MonitorChange,
   check: (row: MonitorRow) => void,
-): Promise<ShownMonitor> {
-  const before = await deps.db.org(orgId, (connection) => requireMonitor(connection, monitorId));
-  check(before);
+): Promise<MonitorDetail> {
   const given = Object.fromEntries(
     Object.entries(change).filter(([, value]) => value !== undefined),
-  ) as Partial<MonitorWish>;
-  const { name, description, project_id, flow_versions, sampling_rate, filter, max_per_hour, enabled } = before;
-  const kept = { name, description, project_id, flow_versions, sampling_rate, filter, max_per_hour, enabled };
-  const evaluator_ids = given.evaluator_ids ?? [];
-  const plan = await planOf(deps, orgId, { ...kept, ...given, evaluator_ids });
-  await deps.db.orgTransaction(orgId, async (connection) => {
-    const row = await requireLocked(connection, monitorId);
-    check(row);
-    const evaluators = given.evaluator_ids === undefined ? row.evaluators : plan.evaluators;
-    const missing = row.alert.conditions.find(
-      (each) => !evaluators.some(({ evaluator_id }) => evaluator_id === each.evaluator_id),
-    );
-    if (missing !== undefined)
-      throw new Problem(
-        "conflict",
-        `The alert has a condition on evaluator ${missing.evaluator_id}: change the alert first.`,
-      );
-    await updateMonitor(connection, monitorId, { ...plan, evaluators });
+  ) as Partial<MonitorRequest>;
+  const { evaluator_ids = [], ...members } = given;
+  await changeChecked<MonitorRow, MonitorPlan, void>(deps.db, orgId, {
+    find: (connection) => requireMonitor(connection, monitorId),
+    lock: (connection) => requireLocked(connection, monitorId),
+    requireMatch: check,
+    revisionOf: ({ revision }) => revision,
+    prepare: (row) => planOf(deps, orgId, { ...settingsOf(row), ...members, evaluator_ids }),
+    async write(connection, row, plan) {
+      const evaluators = given.evaluator_ids === undefined ? row.evaluators : plan.evaluators;
+      requireAlerted(row, evaluators);
+      await updateMonitor(connection, monitorId, { ...plan, evaluators });
+    },
   });
-  return await followed(deps, orgId, monitorId);
+  return await applyAndRead(deps, orgId, monitorId);
+}
+
+/** Throws 409 where the alert looks at an evaluator that is not one of these. */
+function requireAlerted({ alert }: MonitorRow, evaluators: MonitorPlan["evaluators"]): void {
+  const missing = alert.conditions.find(
+    (each) => !evaluators.some(({ evaluator_id }) => evaluator_id === each.evaluator_id),
+  );
+  if (missing !== undefined)
+    throw new Problem(
+      "conflict",
+      `The alert has a condition on evaluator ${missing.evaluator_id}: change the alert first.`,
+    );
 }
 
 /** Deletes a monitor: no run is sampled for it any more. Throws 404. */
@@ -168,8 +176,12 @@ export async function deleteMonitor(deps: MonitorDeps, orgId: string, monitorId:
     await requireLocked(connection, monitorId);
     await markMonitorDeleted(connection, monitorId);
   });
-  await follow(deps, orgId, monitorId);
+  await applySchedule(deps, orgId, monitorId);
 }
+
+/** Deletes the monitors of a project that the transaction has locked. */
+export const deleteMonitorsOf = (db: Db, projectId: string): Promise<void> =>
+  markMonitorsOfProjectDeleted(db, projectId);
 
 export type AlertChange = { readonly [Member in keyof AlertSettings]?: AlertSettings[Member] | undefined };
 
@@ -180,76 +192,38 @@ export async function changeAlert(
   monitorId: string,
   change: AlertChange,
   check: (row: MonitorRow) => void,
-): Promise<ShownMonitor> {
+): Promise<MonitorDetail> {
   const { min_window_seconds } = monitorLimits(deps.config);
-  await deps.db.orgTransaction(orgId, async (connection) => {
-    const row = await requireLocked(connection, monitorId);
-    check(row);
-    const given = Object.fromEntries(
-      Object.entries(change).filter(([, value]) => value !== undefined),
-    ) as Partial<AlertSettings>;
-    const alert: AlertSettings = { ...row.alert, ...given };
-    for (const [index, { evaluator_id, window_seconds }] of alert.conditions.entries()) {
-      const place = ["body", "conditions", index];
-      if (!row.evaluators.some((each) => each.evaluator_id === evaluator_id))
-        throw invalid([...place, "evaluator_id"], "It is not one of the monitor's evaluators");
-      if (given.conditions !== undefined && window_seconds < min_window_seconds)
-        throw invalid([...place, "window_seconds"], `A window has at least ${min_window_seconds} seconds`);
-    }
-    if (alert.enabled && alert.conditions.length === 0)
-      throw invalid(["body", "conditions"], "An alert that is enabled has one condition at least");
-    const isOther = given.conditions !== undefined || alert.enabled !== row.alert.enabled;
-    // What was told of an alert stays: its end is told as well.
-    const state = isOther ? { ...UNKNOWN_ALERT, told_at: row.alert_state.told_at } : row.alert_state;
-    await updateAlert(connection, monitorId, alert, state);
+  const given = Object.fromEntries(
+    Object.entries(change).filter(([, value]) => value !== undefined),
+  ) as Partial<AlertSettings>;
+  await changeLocked(deps.db, orgId, {
+    lock: (connection) => requireLocked(connection, monitorId),
+    requireMatch: check,
+    async write(connection, row) {
+      const alert: AlertSettings = { ...row.alert, ...given };
+      for (const [index, { evaluator_id, window_seconds }] of alert.conditions.entries()) {
+        const place = ["body", "conditions", index];
+        if (!row.evaluators.some((each) => each.evaluator_id === evaluator_id))
+          throw invalid([...place, "evaluator_id"], "It is not one of the monitor's evaluators");
+        if (given.conditions !== undefined && window_seconds < min_window_seconds)
+          throw invalid([...place, "window_seconds"], `A window has at least ${min_window_seconds} seconds`);
+      }
+      if (alert.enabled && alert.conditions.length === 0)
+        throw invalid(["body", "conditions"], "An alert that is enabled has one condition at least");
+      const isOther = given.conditions !== undefined || alert.enabled !== row.alert.enabled;
+      // The last report stays: the end of a reported alert is reported too.
+      const state = isOther ? { ...UNKNOWN_ALERT, told_at: row.alert_state.told_at } : row.alert_state;
+      await updateAlert(connection, monitorId, alert, state);
+    },
   });
-  return await followed(deps, orgId, monitorId);
+  return await applyAndRead(deps, orgId, monitorId);
 }
 
-/** Temporal's schedule is made to follow at once; where that fails, a worker does it. */
-async function follow(deps: MonitorDeps, orgId: string, monitorId: string): Promise<void> {
-  await applyMonitor(deps, { org_id: orgId, monitor_id: monitorId }).catch((err: unknown) =>
-    deps.logger.warn({ err, monitor_id: monitorId }, "the schedule of a monitor is not applied yet"),
-  );
-}
+const applySchedule = (deps: MonitorDeps, org_id: string, id: string): Promise<void> =>
+  followSchedule(deps, monitorSchedules(deps.config), { org_id, id });
 
-async function followed(deps: MonitorDeps, orgId: string, monitorId: string): Promise<ShownMonitor> {
-  await follow(deps, orgId, monitorId);
+async function applyAndRead(deps: MonitorDeps, orgId: string, monitorId: string): Promise<MonitorDetail> {
+  await applySchedule(deps, orgId, monitorId);
   return await deps.db.org(orgId, (connection) => requireMonitor(connection, monitorId));
-}
-
-/** Scoring that was missed is made up for by the next one. */
-const CATCHUP_SECONDS = 10;
-
-/**
- * Makes Temporal's schedule of a monitor what the monitor is: the row counts, and the schedule follows. The row is locked
- * meanwhile, so that of two changes the later one is what remains.
- */
-export async function applyMonitor(
-  { config, db, schedules }: ScheduleDeps,
-  { org_id, monitor_id }: Pick<MonitorRow, "org_id" | "monitor_id">,
-): Promise<void> {
-  await db.orgTransaction(org_id, async (connection) => {
-    const monitor = await lockMonitor(connection, monitor_id);
-    if (monitor === null) return;
-    const id = monitorScheduleId(monitor_id);
-    const every_seconds = config.MILLRACE_MONITOR_INTERVAL_SECONDS;
-    if (monitor.deleted_at !== null) await schedules.remove(id);
-    else
-      await schedules.put({
-        id,
-        paused: !monitor.enabled,
-        at: { every_seconds },
-        overlap: "skip",
-        catchup_window_seconds: CATCHUP_SECONDS,
-        // Not all at the same second.
-        jitter_seconds: Math.floor(every_seconds / 4),
-        workflow: {
-          type: "watchMonitor",
-          input: { org_id, monitor_id },
-          queue: taskQueues(config.MILLRACE_TASK_QUEUE).background,
-        },
-      });
-    await markMonitorApplied(connection, monitor_id, monitor.revision);
-  });
 }

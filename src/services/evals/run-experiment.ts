@@ -3,14 +3,17 @@ import { uuidv7 } from "uuidv7";
 import { uuid7Of } from "../../domain/uuid.ts";
 import { verdictOf } from "../../domain/evals/experiment.ts";
 import type {
+  ExperimentEndInput,
   ExperimentJobInput,
   ExperimentLanes,
   ExperimentState,
   LaneInput,
   LaneRow,
   RowState,
+  Verdict,
 } from "../../domain/evals/experiment.ts";
 import { derivedId } from "../../domain/knowledge/ingest.ts";
+import { isTerminal } from "../../domain/runs/run.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { endJob, findJob, noteJob } from "../../stores/evals/experiment-jobs.ts";
@@ -25,13 +28,13 @@ import {
   resetRows,
 } from "../../stores/evals/experiment-rows.ts";
 import type { OpenRow, RanRow, RowEnd } from "../../stores/evals/experiment-rows.ts";
-import { insertEvalEvent } from "../../stores/evals/eval-events.ts";
+import { insertEvent } from "../../stores/outbox.ts";
 import {
   addCost,
   findExperiment,
   moveExperiment,
   noteProgress,
-  takeProgressTurn,
+  claimProgressUpdate,
 } from "../../stores/evals/experiments.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import type { PlanCache } from "../projects/plans.ts";
@@ -65,7 +68,7 @@ const MAX_TAKEN = 50;
 const TAKEN_CHARS = 1024 * 1024;
 const SCORED_AGAIN = 100;
 
-/** Begins a job: makes the experiment's rows, or resets those that are to be run again. Null where there is nothing to run. */
+/** Begins a job: makes the experiment's rows, or resets the rows to run again. Null where there is nothing to run. */
 export async function beginExperiment(
   { db }: Pick<RunExperimentDeps, "db">,
   { org_id, experiment_id, job_id, kind }: ExperimentJobInput,
@@ -74,7 +77,7 @@ export async function beginExperiment(
     const experiment = await findExperiment(connection, experiment_id, true);
     const job = await findJob(connection, job_id);
     if (experiment === null || job === null || job.cancel || !isOpen(job)) return null;
-    // Begun before: by an attempt whose answer was lost.
+    // An earlier attempt, whose answer was lost, began it.
     if (experiment.state === "QUEUED") {
       const rows = await makeRows(connection, experiment_id);
       const { row_ids = null } = job.options;
@@ -169,7 +172,7 @@ function isSpent({ max_cost_usd, cost_usd }: ExperimentRow): boolean {
   return max_cost_usd !== null && cost_usd >= max_cost_usd;
 }
 
-/** An id with the time of now, as those of all runs have it, and the rest made of the row: it is kept with the row. */
+/** An id with the present time, like the id of any run, and the rest derived from the row. The row stores it. */
 function runIdOf(experimentId: string, { row_id, repetition, attempt }: OpenRow): string {
   return uuid7Of(
     uuidv7(),
@@ -178,7 +181,7 @@ function runIdOf(experimentId: string, { row_id, repetition, attempt }: OpenRow)
 }
 
 /** Thrown where a run's workflow has ended and its record does not say so yet; the reconciler sees to that. */
-class RunsNotSettled extends Error {}
+export class RunsNotSettled extends Error {}
 
 /** Writes how rows have ended, and has their runs scored. Can be called again after any failure. */
 export async function scoreRows(
@@ -191,13 +194,13 @@ export async function scoreRows(
   const experiment = await db.org(org_id, (connection) => findExperiment(connection, experiment_id));
   if (experiment === null) return;
   const rows = await db.org(org_id, (connection) => ranRows(connection, experiment_id, { places }));
-  const open = rows.filter(({ run_state }) => !["COMPLETED", "FAILED", "CANCELLED"].includes(run_state));
+  const open = rows.filter(({ run_state }) => !isTerminal(run_state));
   if (open.length > 0) throw new RunsNotSettled(`${open.length} runs have not been settled yet`);
   const scorable = rows.filter((row) => stateOf(row) !== "cancelled");
-  const judged = await scoreRuns(deps, org_id, experiment.evaluators, scorable, { experiment_id, signal });
+  await scoreRuns(deps, org_id, experiment.evaluators, scorable, { experiment_id, signal });
   await db.orgTransaction(org_id, async (connection) => {
     const spent = await endRows(connection, experiment_id, rows.map(endOf));
-    await addCost(connection, experiment_id, spent + judged);
+    await addCost(connection, experiment_id, spent);
     await noteJob(connection, job_id, null, null);
   });
   await workOutProgress(db, org_id, experiment);
@@ -210,7 +213,7 @@ const PROGRESS_REST = 20;
 async function workOutProgress(db: Database, orgId: string, experiment: ExperimentRow): Promise<void> {
   const { experiment_id } = experiment;
   await db.org(orgId, async (connection) => {
-    if (!(await takeProgressTurn(connection, experiment_id))) return;
+    if (!(await claimProgressUpdate(connection, experiment_id))) return;
     const began = performance.now();
     const progress = await statusOf(connection, experiment);
     const tookMs = performance.now() - began;
@@ -262,17 +265,14 @@ export async function scoreExperiment(
 }
 
 /** Ends a job, and but for an export the experiment with it: its status, its verdict and its event in one transaction. */
-export async function endExperiment(
-  { db }: Pick<RunExperimentDeps, "db">,
-  input: ExperimentJobInput & { readonly cancelled: boolean; readonly failure: string | null },
-): Promise<void> {
+export async function endExperiment({ db }: Pick<RunExperimentDeps, "db">, input: ExperimentEndInput): Promise<void> {
   const { org_id, experiment_id, job_id, kind, cancelled, failure } = input;
   await db.orgTransaction(org_id, async (connection) => {
     const experiment = await findExperiment(connection, experiment_id, true);
     const job = await findJob(connection, job_id);
     if (experiment === null || job === null || !isOpen(job)) return;
     const isCancelled = cancelled || job.cancel;
-    const errors = failure === null ? [] : [{ code: "job_failed", message: failure.slice(0, 1000) }];
+    const errors = failure === null ? [] : [{ code: input.code ?? "internal_error", message: failure.slice(0, 1000) }];
     const state = isCancelled ? "cancelled" : failure === null ? "completed" : "failed";
     if (kind === "export") {
       await endJob(connection, job_id, { state, done: job.done, errors, blob_key: null });
@@ -297,7 +297,25 @@ export async function endExperiment(
       errors: error === null ? [] : [error],
       blob_key: null,
     });
-    if (to !== "CANCELLED") await announce(connection, experiment, job_id, to, verdict);
+    if (to !== "CANCELLED")
+      await announce(connection, experiment, job_id, { state: to, verdict, unscored: ended.scores.unscored });
+  });
+}
+
+/** Ends a job whose end cannot be worked out. */
+export async function failExperiment(
+  { db }: Pick<RunExperimentDeps, "db">,
+  { org_id, experiment_id, job_id, kind }: ExperimentJobInput,
+  error: { readonly code: string; readonly message: string },
+): Promise<void> {
+  await db.orgTransaction(org_id, async (connection) => {
+    const experiment = await findExperiment(connection, experiment_id, true);
+    const job = await findJob(connection, job_id);
+    if (experiment === null || job === null || !isOpen(job)) return;
+    await endJob(connection, job_id, { state: "failed", done: job.done, errors: [error], blob_key: null });
+    if (kind === "export") return;
+    await moveExperiment(connection, experiment_id, "FAILED", { verdict: null, error, result: null });
+    await announce(connection, experiment, job_id, { state: "FAILED", verdict: null, unscored: 0 });
   });
 }
 
@@ -305,16 +323,16 @@ const NO_ROWS = { code: "no_rows", message: "The dataset's version has no active
 
 async function announce(
   connection: Db,
-  { experiment_id, name, project_id }: ExperimentRow,
+  { org_id, experiment_id, name, project_id }: ExperimentRow,
   jobId: string,
-  state: ExperimentState,
-  verdict: string | null,
+  end: { readonly state: ExperimentState; readonly verdict: Verdict | null; readonly unscored: number },
 ): Promise<void> {
-  const type = state === "FAILED" ? "failed" : "completed";
-  await insertEvalEvent(connection, {
+  const type = end.state === "FAILED" ? "failed" : "completed";
+  await insertEvent(connection, {
     event_id: derivedId(jobId, type),
+    org_id,
     type: `evals.experiment.${type}`,
     project_id,
-    data: { experiment_id, name, project_id, job_id: jobId, state, verdict },
+    data: { experiment_id, name, project_id, job_id: jobId, ...end },
   });
 }

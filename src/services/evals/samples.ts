@@ -3,7 +3,9 @@ import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
-import { sampleRuns } from "../../stores/evals/samples.ts";
+import { sampleNodes, sampleRuns } from "../../stores/evals/samples.ts";
+import type { RecordedNode } from "../../stores/evals/samples.ts";
+import { detailOf } from "./sample-detail.ts";
 
 /** What samples are made with. */
 export interface SampleDeps {
@@ -11,13 +13,17 @@ export interface SampleDeps {
   readonly blobs: BlobStore;
 }
 
-/** What is scored of runs that have ended, by their ids; of others there is nothing. What is expected of them the caller adds. */
+/** What is scored of runs that have ended, by their ids; of others there is nothing. What is expected of them the caller adds. `detailed`: with all that judges, code and webhooks are told. */
 export async function samplesOf(
   { db, blobs }: SampleDeps,
   orgId: string,
   runIds: readonly string[],
+  detailed: boolean,
 ): Promise<Map<string, EvalSample>> {
   const runs = await db.org(orgId, (connection) => sampleRuns(connection, runIds));
+  const nodes = detailed ? await db.org(orgId, (connection) => sampleNodes(connection, runIds)) : [];
+  const nodesOf = new Map<string, RecordedNode[]>(runs.map(({ run_id }) => [run_id, []]));
+  for (const node of nodes) nodesOf.get(node.run_id)?.push(node);
   const samples = new Map<string, EvalSample>();
   for (const { usage, error, latency_ms, citations, ...run } of runs) {
     const cost = usage["cost_usd"];
@@ -32,14 +38,17 @@ export async function samplesOf(
       latency_ms: latency_ms === null ? null : Math.round(latency_ms),
       // A run without model calls costs nothing; of one with them the cost may not be known.
       cost_usd: typeof cost === "number" ? cost : usage["total_tokens"] ? null : 0,
+      // As runs show it, whether there was a call of a model or not.
+      usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0, cost_usd: 0, estimated: false, ...usage },
       nodes: run.nodes,
       citations: (citations ?? []).map(({ resource_id, resource_path }) => ({ resource_id, resource_path })),
+      ...(detailed ? { detail: detailOf(nodesOf.get(run.run_id) ?? []) } : {}),
     });
   }
   return samples;
 }
 
-/** The values themselves, wherever they are kept; those that are gone are left out. */
+/** Loads the values, wherever they are stored. Missing ones are left out. */
 export async function loadValues(blobs: BlobStore, values: Readonly<Record<string, StoredValue>>): Promise<JsonObject> {
   const loaded: Array<[string, Json]> = [];
   for (const [id, value] of Object.entries(values)) {

@@ -2,10 +2,13 @@ import { uuidv7 } from "uuidv7";
 import { numberOf } from "../../domain/evals/evaluator.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
+import type { PinnedEvaluator } from "../../stores/evals/evaluators.ts";
+import { addCost } from "../../stores/evals/experiments.ts";
 import { insertScores, scoredBefore } from "../../stores/evals/scores.ts";
 import type { NewScore } from "../../stores/evals/scores.ts";
 import { samplesOf } from "./samples.ts";
 import type { SampleDeps } from "./samples.ts";
+import { isToldAll } from "./scorer.ts";
 import type { Scorer } from "./scorer.ts";
 
 export interface ScoreRunsDeps extends SampleDeps {
@@ -33,29 +36,62 @@ export interface ScoreRunsOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Runs scored together where an evaluator reads whole samples, and otherwise. Their scores are stored before the next batch. */
+const TOLD_AT_ONCE = 20;
+const AT_ONCE = 100;
+
 /**
  * Scores runs that have ended by versions of evaluators and keeps the scores. What a version has said of a run is not asked for
- * again, whoever asked before. Can be called again after any failure. Returns what judges have cost (US dollars).
+ * again, whoever asked before, and whatever others could not say. What judges have cost an experiment is added to it in the
+ * transaction that keeps what they have said. Can be called again after any failure.
  */
 export async function scoreRuns(
   deps: ScoreRunsDeps,
   orgId: string,
   pins: readonly EvaluatorPin[],
   runs: readonly RunToScore[],
-  { experiment_id, monitor_id, again = false, signal }: ScoreRunsOptions = {},
-): Promise<number> {
+  options: ScoreRunsOptions = {},
+): Promise<void> {
+  const { again = false, signal } = options;
   const ids = runs.map(({ run_id }) => run_id);
   const evaluators = await deps.db.org(orgId, (connection) => pinnedEvaluators(connection, pins));
   const known = again ? new Set<string>() : await deps.db.org(orgId, (connection) => scoredBefore(connection, ids));
-  const isOpen = (runId: string): boolean =>
-    evaluators.some(({ evaluator_id, version }) => !known.has(`${runId} ${evaluator_id} ${version}`));
-  const open = runs.filter(({ run_id }) => isOpen(run_id));
+  const openOf = (runId: string): PinnedEvaluator[] =>
+    evaluators.filter(({ evaluator_id, version }) => !known.has(`${runId} ${evaluator_id} ${version}`));
+  // Runs that lack the same scores.
+  const groups = new Map<string, { readonly asked: readonly PinnedEvaluator[]; readonly runs: RunToScore[] }>();
+  for (const run of runs) {
+    const asked = openOf(run.run_id);
+    const key = asked.map(({ evaluator_id, version }) => `${evaluator_id} ${version}`).join();
+    const group = groups.get(key) ?? { asked, runs: [] };
+    groups.set(key, group);
+    group.runs.push(run);
+  }
+  for (const { asked, runs: lacking } of groups.values()) {
+    if (asked.length === 0) continue;
+    const size = asked.some(({ definition }) => isToldAll(definition)) ? TOLD_AT_ONCE : AT_ONCE;
+    for (let at = 0; at < lacking.length; at += size) {
+      signal?.throwIfAborted();
+      await scoreTogether(deps, orgId, asked, lacking.slice(at, at + size), options);
+    }
+  }
+}
+
+async function scoreTogether(
+  deps: ScoreRunsDeps,
+  orgId: string,
+  evaluators: readonly PinnedEvaluator[],
+  runs: readonly RunToScore[],
+  { experiment_id, monitor_id, again = false, signal }: ScoreRunsOptions,
+): Promise<void> {
+  const isDetailed = evaluators.some(({ definition }) => isToldAll(definition));
   const found = await samplesOf(
     deps,
     orgId,
-    open.map(({ run_id }) => run_id),
+    runs.map(({ run_id }) => run_id),
+    isDetailed,
   );
-  const samples = open.flatMap(({ run_id, expected_outputs, metadata }) => {
+  const samples = runs.flatMap(({ run_id, expected_outputs, metadata }) => {
     const sample = found.get(run_id);
     if (sample === undefined) return [];
     return [{ ...sample, run_id, expected_outputs: expected_outputs ?? {}, metadata: metadata ?? sample.metadata }];
@@ -88,6 +124,13 @@ export async function scoreRuns(
       };
     }),
   );
-  await deps.db.org(orgId, (connection) => insertScores(connection, orgId, scores, again));
-  return scores.reduce((sum, { usage }) => sum + (typeof usage?.["cost_usd"] === "number" ? usage["cost_usd"] : 0), 0);
+  const cost = scores.reduce((sum, { usage }) => sum + costIn(usage), 0);
+  await deps.db.orgTransaction(orgId, async (connection) => {
+    await insertScores(connection, orgId, scores, again);
+    if (experiment_id !== undefined) await addCost(connection, experiment_id, cost);
+  });
+}
+
+function costIn(usage: JsonObject | null): number {
+  return typeof usage?.["cost_usd"] === "number" ? usage["cost_usd"] : 0;
 }

@@ -1,20 +1,22 @@
+import { randomBytes } from "node:crypto";
 import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
-import { EvaluatorError, textOf } from "../../domain/evals/evaluators/kind.ts";
+import { EvaluatorError, requireOutput, textOf } from "../../domain/evals/evaluators/kind.ts";
 import type { CompositeConfig } from "../../domain/evals/evaluators/composite.ts";
 import type { JudgeConfig } from "../../domain/evals/evaluators/llm-judge.ts";
 import { failureOf, isLocal, numberOf, requireFinding, resultOf, subjectOf } from "../../domain/evals/evaluator.ts";
 import type { EvaluatorDefinition, Outcome, ScoreResult } from "../../domain/evals/evaluator.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
-import type { Scope } from "../../domain/flow/plan/types.ts";
+import type { Scope } from "../../domain/flow/scope.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
+import { eachAtOnce } from "../../platform/at-once.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import type { Sandbox } from "../../platform/sandbox/sandbox.ts";
 import { SealBroken } from "../../platform/secrets/seal.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { EmbedderSource } from "../knowledge/deps.ts";
-import { scoreByCode, scoreByWebhook, similarities } from "./external.ts";
-import { judge } from "./judge.ts";
+import { scoreByCode, scoreByWebhook, similarities, tellable } from "./external.ts";
+import { NotJudged, addedUp, judge } from "./judge.ts";
 import type { JudgeModel } from "./judge.ts";
 
 /** What samples are scored with. */
@@ -85,17 +87,17 @@ export function createScorer(deps: ScorerDeps): Scorer {
         return outcomes.map((outcome) => ({ outcome }));
       }
       case "code":
-        return await each(samples, async (sample) => ({
+        return await eachAtOnce(samples, AT_ONCE, async (sample) => ({
           outcome: await scoreByCode(deps.sandbox, orgId, definition, sample, signal),
         }));
       case "webhook": {
         const opened = openSecret(evaluator_id, secret);
-        return await each(samples, async (sample) => ({
+        return await eachAtOnce(samples, AT_ONCE, async (sample) => ({
           outcome: typeof opened === "string" ? await scoreByWebhook(deps, definition, opened, sample, signal) : opened,
         }));
       }
       case "llm_judge":
-        return await each(samples, (sample) => judged(orgId, definition, sample, signal));
+        return await eachAtOnce(samples, AT_ONCE, (sample) => judged(orgId, definition, sample, signal));
       default:
         throw new Error(`${definition.type} is not scored by calling`);
     }
@@ -123,18 +125,28 @@ export function createScorer(deps: ScorerDeps): Scorer {
     let prompt: string | undefined;
     try {
       const { prompt: source } = definition.config as unknown as JudgeConfig;
-      const { output = null, expected = null } = subjectOf(definition, sample);
-      if (output === null) throw new EvaluatorError("no_output", "There is nothing to judge.");
-      const { outputs, metadata } = sample;
-      const scope = scopeOf(sample, { output, expected, outputs, metadata });
+      const subject = subjectOf(definition, sample);
+      const output = requireOutput(subject);
+      // Nobody who makes an output knows it: no output can pose as another section of the prompt.
+      const fence = randomBytes(8).toString("hex");
+      // A template takes null for nothing.
+      const expected = subject.expected === null ? "null" : (subject.expected ?? null);
+      const scope = scopeOf(sample, {
+        ...sample.detail?.nodes,
+        ...tellable(subject),
+        output,
+        expected,
+        fence,
+      });
       const [rendered] = await deps.evaluation.sources(orgId, [{ language: "liquid", source }], scope);
       prompt = textOf(rendered ?? "");
-      const { finding, usage } = await judge(deps.judge, definition, { org_id: orgId, prompt, signal });
+      const { finding, usage } = await judge(deps.judge, definition, { org_id: orgId, prompt, fence, signal });
       return { outcome: { ok: true, finding }, usage, prompt };
     } catch (error) {
       if (!(error instanceof EvaluatorError || error instanceof NodeFailure)) throw error;
       const outcome: Outcome = { ok: false, code: error.code, message: error.message };
-      return prompt === undefined ? { outcome } : { outcome, prompt };
+      const usage = error instanceof NotJudged ? { usage: error.usage } : {};
+      return prompt === undefined ? { outcome } : { outcome, prompt, ...usage };
     }
   }
 
@@ -192,7 +204,7 @@ export function createScorer(deps: ScorerDeps): Scorer {
     const outcomes = await deps.evaluation.scores(
       orgId,
       local.map(({ definition }) => definition),
-      samples,
+      samples.map(({ detail: _detail, ...sample }) => sample),
     );
     const made: Made[][] = [];
     for (const leaf of leaves) {
@@ -213,7 +225,8 @@ export function createScorer(deps: ScorerDeps): Scorer {
         if (definition.type === "composite") {
           const parts = leavesOf(definition);
           const results = parts.map((part, i) => resultOf(part, ofLeaves[i]?.[index]?.outcome ?? failureOf(undefined)));
-          one = { outcome: await composed(orgId, definition, sample, results) };
+          const usage = addedUp(ofLeaves.map((ofLeaf) => ofLeaf[index]?.usage).filter((each) => each !== undefined));
+          one = { outcome: await composed(orgId, definition, sample, results), ...(usage ? { usage } : {}) };
         }
         const { outcome, usage = null, prompt = null } = one ?? { outcome: failureOf(undefined) };
         rows[index]?.push({ ...resultOf(definition, outcome), usage, rendered_prompt: prompt });
@@ -232,6 +245,11 @@ export function createScorer(deps: ScorerDeps): Scorer {
       return rows;
     },
   };
+}
+
+/** Whether an evaluator reads the whole sample: a judge, code or a webhook. */
+export function isToldAll(definition: EvaluatorDefinition): boolean {
+  return leavesOf(definition).some(({ type }) => type === "llm_judge" || type === "code" || type === "webhook");
 }
 
 /** The definitions that have to be scored for one. */
@@ -259,16 +277,4 @@ function* batchesOf(samples: readonly EvalSample[]): Generator<EvalSample[]> {
     chars += size;
   }
   if (batch.length > 0) yield batch;
-}
-
-/** Does something with each item, several at once; results in the order of the items. */
-async function each<Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<Result[]> {
-  const results: Result[] = [];
-  const left = items.entries();
-  await Promise.all(
-    Array.from({ length: Math.min(AT_ONCE, items.length) }, async () => {
-      for (const [index, item] of left) results[index] = await work(item);
-    }),
-  );
-  return results;
 }

@@ -1,22 +1,21 @@
-import { eachInTurn, periodically } from "../../platform/periodically.ts";
+import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import { takeOpenJobs } from "../../stores/evals/experiment-jobs.ts";
 import { takeOpenImports } from "../../stores/evals/imports.ts";
-import { unappliedMonitors } from "../../stores/evals/monitors.ts";
+import type { Database } from "../../stores/db.ts";
 import type { EvalStarter } from "../../temporal/evals.ts";
-import { applyMonitor } from "./monitors.ts";
-import type { ScheduleDeps } from "./monitors.ts";
 
 const AGAIN_AFTER_MS = 10_000;
 const BATCH = 100;
 
-export interface SweeperDeps extends ScheduleDeps {
+export interface SweeperDeps {
+  readonly db: Database;
   readonly evals: EvalStarter;
 }
 
 /**
- * Starts again the imports and the jobs of experiments that a dead process left; where they are under way, that does nothing. Makes
- * Temporal's schedules what the monitors are. Any number of processes may do it.
+ * Starts again the imports and the jobs of experiments that a dead process left; where they are under way, that does nothing. Any
+ * number of processes may do it.
  */
 export function startEvalSweeper(deps: SweeperDeps, intervalMs: number, onError: (error: unknown) => void): Periodic {
   const { db, evals } = deps;
@@ -25,15 +24,13 @@ export function startEvalSweeper(deps: SweeperDeps, intervalMs: number, onError:
     async (isClosed) => {
       const round = { isClosed, onError };
       const imports = await db.system((connection) => takeOpenImports(connection, AGAIN_AFTER_MS, BATCH));
-      await eachInTurn(imports, (input) => evals.startImport(input), round);
+      await eachRoundRobin(imports, (input) => evals.startImport(input), round);
       const jobs = await db.system((connection) => takeOpenJobs(connection, AGAIN_AFTER_MS, BATCH));
       const start = async ({ cancel, ...job }: (typeof jobs)[number]): Promise<void> => {
         await evals.startJob(job);
         if (cancel) await evals.cancelJob(job.job_id);
       };
-      await eachInTurn(jobs, start, round);
-      const monitors = await db.system((connection) => unappliedMonitors(connection, BATCH));
-      await eachInTurn(monitors, (monitor) => applyMonitor(deps, monitor), round);
+      await eachRoundRobin(jobs, start, round);
     },
     onError,
   );

@@ -3,11 +3,11 @@ import { isBelow, nextAlert } from "../../domain/evals/alert.ts";
 import type { AlertCondition, AlertState, Observation } from "../../domain/evals/alert.ts";
 import type { WatchInput } from "../../domain/evals/monitor.ts";
 import type { Db } from "../../stores/db.ts";
-import { insertEvalEvent } from "../../stores/evals/eval-events.ts";
+import { insertEvent } from "../../stores/outbox.ts";
 import { beginScoring, endScoring } from "../../stores/evals/monitor-runs.ts";
 import { blamedRuns, summariseWindows } from "../../stores/evals/monitor-stats.ts";
 import type { Blame, WindowSummary } from "../../stores/evals/monitor-stats.ts";
-import { findMonitor, lockMonitor, noteAlert } from "../../stores/evals/monitors.ts";
+import { findMonitor, lockMonitor, noteAlert, noteMonitorError } from "../../stores/evals/monitors.ts";
 import type { MonitorRow } from "../../stores/evals/monitors.ts";
 import { scoreRuns } from "./score-runs.ts";
 import type { ScoreRunsDeps } from "./score-runs.ts";
@@ -27,13 +27,13 @@ export async function scoreTaken(
   signal: AbortSignal,
 ): Promise<{ readonly more: boolean }> {
   const { db } = deps;
-  const begun = await db.org(org_id, async (connection) => {
+  const taken = await db.org(org_id, async (connection) => {
     const monitor = await findMonitor(connection, monitor_id);
     if (monitor?.enabled !== true) return null;
     return { monitor, runs: await beginScoring(connection, monitor_id, BATCH, SUSPICIOUS) };
   });
-  if (begun === null || begun.runs.length === 0) return { more: false };
-  const { monitor, runs } = begun;
+  if (taken === null || taken.runs.length === 0) return { more: false };
+  const { monitor, runs } = taken;
   const tried = runs.filter(({ attempts }) => attempts <= MAX_ATTEMPTS);
   if (tried.length > 0) await scoreRuns(deps, org_id, monitor.evaluators, tried, { monitor_id, signal });
   const ids = runs.map(({ run_id }) => run_id);
@@ -45,7 +45,10 @@ export async function scoreTaken(
 export async function checkAlert({ db }: Pick<ScoreRunsDeps, "db">, { org_id, monitor_id }: WatchInput): Promise<void> {
   await db.orgTransaction(org_id, async (connection) => {
     const monitor = await lockMonitor(connection, monitor_id);
-    if (monitor === null || !monitor.enabled || !monitor.alert.enabled) return;
+    if (monitor === null || !monitor.enabled) return;
+    // The runs were scored before this.
+    if (monitor.last_error !== null) await noteMonitorError(connection, monitor_id, null);
+    if (!monitor.alert.enabled) return;
     const { alert, alert_state } = monitor;
     const windows = await summariseWindows(connection, monitor_id, alert.conditions);
     const observations = alert.conditions.map((condition, index) => observationOf(condition, windows[index]));
@@ -81,7 +84,7 @@ async function tell(
   state: AlertState,
   notice: "triggered" | "reminded" | "resolved",
 ): Promise<void> {
-  const { monitor_id, name, project_id, alert } = monitor;
+  const { org_id, monitor_id, name, project_id, alert } = monitor;
   const runs = new Set<string>();
   if (notice !== "resolved")
     for (const [index, condition] of alert.conditions.entries()) {
@@ -89,8 +92,9 @@ async function tell(
       if (state.observed[index]?.breached !== true || blame === null) continue;
       for (const run_id of await blamedRuns(db, monitor_id, condition, blame, MAX_NAMED_RUNS)) runs.add(run_id);
     }
-  await insertEvalEvent(db, {
+  await insertEvent(db, {
     event_id: uuidv7(),
+    org_id,
     type: `evals.monitor.alert.${notice === "resolved" ? "resolved" : "triggered"}`,
     project_id,
     data: {

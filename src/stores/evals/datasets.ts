@@ -115,7 +115,7 @@ export async function updateDataset(db: Db, datasetId: string, change: DatasetCh
   return rows[0] ?? null;
 }
 
-/** Begins the next version of a dataset's rows, of which there are `added` more, and answers it: its rows are locked until the transaction ends. Null where there is no such dataset. */
+/** Begins and returns the next version of a dataset, with `added` more rows. Locks its rows until the transaction ends. Null for a missing dataset. */
 export async function nextVersion(db: Db, datasetId: string, added: number): Promise<number | null> {
   const rows = await db.query<{ version: number }>(
     {
@@ -126,6 +126,19 @@ export async function nextVersion(db: Db, datasetId: string, added: number): Pro
     [datasetId, added],
   );
   return rows[0]?.version ?? null;
+}
+
+/** Counts the present rows of a dataset anew. */
+export async function setRowCount(db: Db, datasetId: string): Promise<void> {
+  await db.query(
+    {
+      name: "set_eval_dataset_row_count",
+      text: `update eval_datasets d set row_count = (select count(*) from eval_dataset_rows r
+          where r.dataset_id = d.dataset_id and r.to_version is null)
+        where org_id = current_org() and dataset_id = $1::uuid`,
+    },
+    [datasetId],
+  );
 }
 
 /** Deletes a dataset for every request that follows. False where there is none. */

@@ -51,11 +51,19 @@ export async function insertEvaluator(db: Db, row: NewEvaluator): Promise<boolea
 
 /** One evaluator as it is now, or null; with `lock` nobody else changes it until the transaction ends. */
 export async function findEvaluator(db: Db, evaluatorId: string, lock = false): Promise<EvaluatorRow | null> {
+  // A statement of its own: the version that somebody else has added while it waited is not there for the one that waits.
+  if (lock)
+    await db.query(
+      {
+        name: "lock_evaluator",
+        text: "select evaluator_id from evaluators where org_id = current_org() and evaluator_id = $1::uuid for update",
+      },
+      [evaluatorId],
+    );
   const rows = await db.query<EvaluatorRow>(
     {
-      name: lock ? "lock_evaluator" : "find_evaluator",
-      text: `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.evaluator_id = $1::uuid and e.deleted_at is null
-        ${lock ? "for update of e" : ""}`,
+      name: "find_evaluator",
+      text: `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.evaluator_id = $1::uuid and e.deleted_at is null`,
     },
     [evaluatorId],
   );
@@ -111,7 +119,7 @@ export async function markEvaluatorDeleted(db: Db, evaluatorId: string): Promise
   return rows.length === 1;
 }
 
-/** Versions of evaluators, deleted ones too, in the order in which they are asked for; those that are not there are left out. */
+/** Versions of evaluators, deleted ones too, in the given order. Missing ones are left out. */
 export async function pinnedEvaluators(
   db: Db,
   pins: ReadonlyArray<{ readonly evaluator_id: string; readonly version: number }>,

@@ -1,6 +1,7 @@
 import type { JobKind, JobState } from "../../domain/evals/experiment.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
+import { lockRoundRobin } from "../round-robin.ts";
 
 export interface JobOptions {
   readonly row_ids?: readonly string[] | undefined;
@@ -106,6 +107,14 @@ export async function endJob(
   return rows.length === 1;
 }
 
+const OPEN = lockRoundRobin({
+  table: "experiment_jobs",
+  key: "job_id",
+  where: "state in ('pending', 'running') and checked_at < now() - make_interval(secs => $1::float8 / 1000)",
+  order: "checked_at",
+  limit: "$2::int",
+});
+
 /** Jobs that should be under way, to be started again; each is taken once in a while. */
 export async function takeOpenJobs(
   db: Db,
@@ -116,9 +125,7 @@ export async function takeOpenJobs(
     {
       name: "take_open_experiment_jobs",
       text: `update experiment_jobs j set checked_at = now() from (
-          select job_id from experiment_jobs where state in ('pending', 'running')
-            and checked_at < now() - make_interval(secs => $1::float8 / 1000)
-          order by checked_at limit $2::int for update skip locked) d
+          ${OPEN}) d
         where j.job_id = d.job_id returning j.org_id, j.experiment_id, j.job_id, j.kind, j.cancel`,
     },
     [olderThanMs, limit],

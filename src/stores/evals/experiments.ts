@@ -151,7 +151,8 @@ export async function moveExperiment(
   end?: {
     readonly verdict: Verdict | null;
     readonly error: ExperimentRow["error"];
-    readonly result: ExperimentStatus;
+    /** Null where it could not be worked out. */
+    readonly result: ExperimentStatus | null;
   },
 ): Promise<void> {
   await db.query(
@@ -159,17 +160,23 @@ export async function moveExperiment(
       name: "move_experiment",
       text: `update experiments set state = $2::text, updated_at = now(),
           started_at = case when $2 = 'RUNNING' then now() when $2 = 'QUEUED' then null else started_at end,
-          finished_at = case when $3::jsonb is null then null else now() end,
-          verdict = case when $3::jsonb is null then null else $4::text end, error = $5::jsonb, result = coalesce($3::jsonb, result),
+          finished_at = case when $6::boolean then now() end, verdict = $4::text, error = $5::jsonb, result = coalesce($3::jsonb, result),
           progress = null, progress_due_at = null
         where ${ONE}`,
     },
-    [experimentId, state, end ? jsonb(end.result) : null, end?.verdict ?? null, end?.error ? jsonb(end.error) : null],
+    [
+      experimentId,
+      state,
+      end?.result ? jsonb(end.result) : null,
+      end?.verdict ?? null,
+      end?.error ? jsonb(end.error) : null,
+      end !== undefined,
+    ],
   );
 }
 
-/** Whether it is time to work out how an experiment stands; then it is nobody else's turn for a while. */
-export async function takeProgressTurn(db: Db, experimentId: string): Promise<boolean> {
+/** Claims the update of an experiment's progress for a while; false where another process has claimed it. */
+export async function claimProgressUpdate(db: Db, experimentId: string): Promise<boolean> {
   const rows = await db.query(
     {
       name: "take_experiment_progress",
@@ -219,20 +226,41 @@ export async function markExperimentDeleted(db: Db, experimentId: string): Promi
   return rows.length === 1;
 }
 
-/** Experiments that use a dataset, or have another one as their baseline. */
+const USES = {
+  dataset_id: "dataset_id = $1::uuid",
+  baseline_experiment_id: "baseline_experiment_id = $1::uuid",
+  evaluator_id: "evaluators @> jsonb_build_array(jsonb_build_object('evaluator_id', $1::uuid))",
+} as const;
+
+/** Experiments that use a dataset, have another one as their baseline, or have pinned a version of an evaluator. */
 export async function experimentsUsing(
   db: Db,
-  use: { readonly dataset_id: string } | { readonly baseline_experiment_id: string },
+  what: keyof typeof USES,
+  id: string,
   limit: number,
 ): Promise<Array<{ experiment_id: string; name: string }>> {
-  const [column, id] = Object.entries(use)[0] ?? [];
-  const on = column === "dataset_id" ? "dataset_id" : "baseline_experiment_id";
   return db.query<{ experiment_id: string; name: string }>(
     {
-      name: `experiments_using_${on}`,
-      text: `select experiment_id, name from experiments where org_id = current_org() and ${on} = $1::uuid and deleted_at is null
+      name: `experiments_using_${what}`,
+      text: `select experiment_id, name from experiments where org_id = current_org() and ${USES[what]} and deleted_at is null
         order by experiment_id limit $2::int`,
     },
     [id, limit],
+  );
+}
+
+/** Writes what an experiment that has ended comes to once one of its scores is another one; the caller has locked it. */
+export async function reviseResult(
+  db: Db,
+  experimentId: string,
+  result: ExperimentStatus,
+  verdict: Verdict | null,
+): Promise<void> {
+  await db.query(
+    {
+      name: "revise_experiment_result",
+      text: `update experiments set result = $2::jsonb, verdict = $3::text, revision = revision + 1, updated_at = now() where ${ONE}`,
+    },
+    [experimentId, jsonb(result), verdict],
   );
 }

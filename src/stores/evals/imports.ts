@@ -7,10 +7,13 @@ import type {
   ImportSource,
   ImportStatus,
   Mapping,
+  RowPart,
 } from "../../domain/evals/import.ts";
+import { ROW_PARTS } from "../../domain/evals/import.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
+import { lockRoundRobin } from "../round-robin.ts";
 
 export interface ImportRow {
   readonly import_id: string;
@@ -75,21 +78,23 @@ export async function findImport(db: Db, importId: string): Promise<ImportRow | 
 
 /** A record that has become a row. */
 export interface StagedRow extends RowContent {
+  /** The members of the row that the record sets. */
+  readonly given: readonly RowPart[];
   readonly line: number;
   readonly row_id: string;
   readonly source_run_id: string | null;
 }
 
-/** Keeps rows until they are applied; those of lines that are kept already stay as they are. */
+/** Stores rows until they are applied. Rows of lines that are stored already stay as they are. */
 export async function stageRows(db: Db, { org_id, import_id }: ImportInput, rows: readonly StagedRow[]): Promise<void> {
   await db.query(
     {
       name: "stage_eval_import_rows",
-      text: `insert into eval_import_rows (import_id, org_id, line, row_id, external_id, inputs, expected_outputs, metadata, split, tags, source_run_id)
+      text: `insert into eval_import_rows (import_id, org_id, line, row_id, external_id, inputs, expected_outputs, metadata, split, tags, given, source_run_id)
         select $1::uuid, $2::uuid, r.line, r.row_id, r.external_id, r.inputs, r.expected_outputs, r.metadata, r.split,
-          array(select jsonb_array_elements_text(r.tags)), r.source_run_id
+          array(select jsonb_array_elements_text(r.tags)), array(select jsonb_array_elements_text(r.given)), r.source_run_id
         from jsonb_to_recordset($3::jsonb) r(line int, row_id uuid, external_id text, inputs jsonb, expected_outputs jsonb,
-          metadata jsonb, split text, tags jsonb, source_run_id uuid)
+          metadata jsonb, split text, tags jsonb, given jsonb, source_run_id uuid)
         on conflict (import_id, line) do nothing`,
     },
     [import_id, org_id, jsonb(rows)],
@@ -104,19 +109,6 @@ export async function forgetStaged(db: Db, importId: string): Promise<void> {
       text: "delete from eval_import_rows where org_id = current_org() and import_id = $1::uuid",
     },
     [importId],
-  );
-}
-
-/** Counts the present rows of a dataset anew. */
-export async function setRowCount(db: Db, datasetId: string): Promise<void> {
-  await db.query(
-    {
-      name: "set_eval_dataset_row_count",
-      text: `update eval_datasets d set row_count = (select count(*) from eval_dataset_rows r
-          where r.dataset_id = d.dataset_id and r.to_version is null)
-        where org_id = current_org() and dataset_id = $1::uuid`,
-    },
-    [datasetId],
   );
 }
 
@@ -161,11 +153,12 @@ const APPLY_TIMEOUT_MS = 600_000;
 
 /**
  * Writes what an import has read into the version of its dataset that begins, which the caller has locked: `append` adds what has
- * no external id in use, `upsert` changes rows of the same external id, `replace` also removes all others.
+ * no external id in use, `upsert` changes rows of the same external id in what the record speaks of, `replace` makes them what the
+ * record says and removes all others.
  */
 export async function applyImport(
   db: Db,
-  { import_id, dataset_id, mode }: Pick<ImportRow, "import_id" | "dataset_id" | "mode">,
+  { import_id, dataset_id, mode, mapping }: Pick<ImportRow, "import_id" | "dataset_id" | "mode" | "mapping">,
   version: number,
 ): Promise<Pick<ImportCounts, "created" | "updated" | "removed">> {
   await db.query(`set local statement_timeout = ${APPLY_TIMEOUT_MS}`);
@@ -181,17 +174,26 @@ export async function applyImport(
   const content = staged.replaceAll("s.", "");
   let updated = 0;
   if (mode !== "append") {
+    const whole = mode === "replace";
+    // A mapping names members of inputs, expected outputs and metadata: the others stay. Without one they are given whole.
+    const parts = ROW_PARTS.map((part) => {
+      const isMerged = mapping !== null && ["inputs", "expected_outputs", "metadata"].includes(part);
+      const next = isMerged ? `r.${part} || s.${part}` : `s.${part}`;
+      return whole ? `s.${part}` : `case when '${part}' = any (s.given) then ${next} else r.${part} end`;
+    });
+    const named = ROW_PARTS.map((part, i) => `${parts[i]} as next_${part}`).join(", ");
     updated = await counted(
-      "upsert_eval_import",
-      `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, ${content})
-        select c.org_id, $2::uuid, $3::int, c.row_id, c.source_type, c.source_run_id, c.created_at, ${staged}
-        from closed c join eval_import_rows s on s.import_id = $1::uuid and s.line = c.line`,
+      `${mode}${mapping === null ? "_whole" : ""}_eval_import`,
+      `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, external_id,
+          ${ROW_PARTS.join(", ")})
+        select c.org_id, $2::uuid, $3::int, c.row_id, c.source_type, c.source_run_id, c.created_at, c.external_id,
+          ${ROW_PARTS.map((part) => `c.next_${part}`).join(", ")}
+        from closed c`,
       `closed as (
         update eval_dataset_rows r set to_version = $3::int from eval_import_rows s
         where s.import_id = $1::uuid and r.dataset_id = $2::uuid and r.to_version is null and r.external_id = s.external_id
-          and (r.inputs, r.expected_outputs, r.metadata, r.split, r.tags, r.status)
-            is distinct from (s.inputs, s.expected_outputs, s.metadata, s.split, s.tags, 'active')
-        returning r.row_id, r.org_id, r.source_type, r.source_run_id, r.created_at, s.line),`,
+          and (${ROW_PARTS.map((part) => `r.${part}`).join(", ")}, r.status) is distinct from (${parts.join(", ")}, 'active')
+        returning r.row_id, r.org_id, r.source_type, r.source_run_id, r.created_at, r.external_id, ${named}),`,
     );
   }
   const created = await counted(
@@ -211,15 +213,21 @@ export async function applyImport(
   return { created, updated, removed };
 }
 
+const OPEN = lockRoundRobin({
+  table: "eval_imports",
+  key: "import_id",
+  where: "status in ('pending', 'running') and checked_at < now() - make_interval(secs => $1::float8 / 1000)",
+  order: "checked_at",
+  limit: "$2::int",
+});
+
 /** Imports that should be under way, to be started again; each is taken once in a while. */
 export async function takeOpenImports(db: Db, olderThanMs: number, limit: number): Promise<ImportInput[]> {
   return db.query<ImportInput & Record<string, unknown>>(
     {
       name: "take_open_eval_imports",
       text: `update eval_imports i set checked_at = now() from (
-          select import_id from eval_imports where status in ('pending', 'running')
-            and checked_at < now() - make_interval(secs => $1::float8 / 1000)
-          order by checked_at limit $2::int for update skip locked) d
+          ${OPEN}) d
         where i.import_id = d.import_id returning i.org_id, i.import_id`,
     },
     [olderThanMs, limit],

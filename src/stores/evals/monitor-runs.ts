@@ -31,7 +31,7 @@ export async function labelsOf(db: Db, runIds: readonly string[]): Promise<Array
   );
 }
 
-/** What of an hour's runs a monitor is to count. */
+/** An hour's runs that a monitor is to count. */
 export interface HourCount {
   readonly monitor_id: string;
   readonly org_id: string;
@@ -76,7 +76,7 @@ export interface TakenRun {
   readonly ended_at: string;
 }
 
-/** Has runs scored by monitors; those that have been removed meanwhile are left out. System only. */
+/** Queues runs for scoring by monitors. Runs that were removed meanwhile are left out. System only. */
 export async function takeRuns(db: Db, runs: readonly TakenRun[]): Promise<void> {
   await db.query(
     {
@@ -91,13 +91,13 @@ export async function takeRuns(db: Db, runs: readonly TakenRun[]): Promise<void>
   );
 }
 
-/** A run that waits to be scored, and how often that was begun. */
+/** A run that waits to be scored, and the attempts so far. */
 export interface WaitingRun {
   readonly run_id: string;
   readonly attempts: number;
 }
 
-/** The oldest runs that a monitor has not scored: attempts are counted. Of those that were tried `suspicious` times only one. */
+/** The oldest runs that a monitor has not scored; counts the attempt. At most one of runs with `suspicious` attempts. */
 export async function beginScoring(
   db: Db,
   monitorId: string,

@@ -25,16 +25,20 @@ export interface MonitorRow extends MonitorPlan {
   readonly alert_state: AlertState;
   readonly revision: number;
   readonly applied_revision: number;
+  /** Why its runs were not scored, or its alert not looked at, the last time. */
+  readonly last_error: string | null;
+  readonly last_error_at: string | null;
   readonly created_at: string;
   readonly updated_at: string;
   readonly deleted_at: string | null;
 }
 
 /** With how the runs that it has seen were dealt with. */
-export type ShownMonitor = MonitorRow & MonitorStats;
+export type MonitorDetail = MonitorRow & MonitorStats;
 
 const COLUMNS = `m.monitor_id, m.org_id, m.name, m.description, m.project_id, m.flow_versions, m.evaluators, m.sampling_rate, m.filter,
-  m.max_per_hour, m.enabled, m.alert, m.alert_state, m.revision, m.applied_revision, m.created_at, m.updated_at, m.deleted_at`;
+  m.max_per_hour, m.enabled, m.alert, m.alert_state, m.revision, m.applied_revision, m.last_error, m.last_error_at,
+  m.created_at, m.updated_at, m.deleted_at`;
 const SHOWN = `${COLUMNS}, h.eligible, h.sampled, h.scored, h.errored`;
 const WITH_STATS = `cross join lateral (
   select coalesce(sum(eligible), 0) as eligible, coalesce(sum(sampled), 0) as sampled, coalesce(sum(scored), 0) as scored,
@@ -78,8 +82,8 @@ export async function insertMonitor(
 }
 
 /** One monitor, or null. */
-export async function findMonitor(db: Db, monitorId: string): Promise<ShownMonitor | null> {
-  const rows = await db.query<ShownMonitor>(
+export async function findMonitor(db: Db, monitorId: string): Promise<MonitorDetail | null> {
+  const rows = await db.query<MonitorDetail>(
     {
       name: "find_monitor",
       text: `select ${SHOWN} from eval_monitors m ${WITH_STATS} where ${ONE} and m.deleted_at is null`,
@@ -104,9 +108,9 @@ export interface MonitorSearch {
 }
 
 /** A page of the organisation's monitors. */
-export async function listMonitors(db: Db, search: MonitorSearch, page: Keyset): Promise<ShownMonitor[]> {
+export async function listMonitors(db: Db, search: MonitorSearch, page: Keyset): Promise<MonitorDetail[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
-  return db.query<ShownMonitor>(
+  return db.query<MonitorDetail>(
     {
       name: `list_monitors_${suffix}`,
       text: `select ${SHOWN} from (select * from eval_monitors where org_id = current_org() and deleted_at is null
@@ -114,6 +118,22 @@ export async function listMonitors(db: Db, search: MonitorSearch, page: Keyset):
           order by monitor_id ${order} limit $4::int) m ${WITH_STATS} order by m.monitor_id ${order}`,
     },
     [search.project_id, search.enabled, bound, page.limit],
+  );
+}
+
+/** Monitors that have pinned a version of an evaluator. */
+export async function monitorsUsing(
+  db: Db,
+  evaluatorId: string,
+  limit: number,
+): Promise<Array<{ monitor_id: string; name: string }>> {
+  return db.query<{ monitor_id: string; name: string }>(
+    {
+      name: "monitors_using_evaluator",
+      text: `select monitor_id, name from eval_monitors where org_id = current_org() and deleted_at is null
+        and evaluators @> jsonb_build_array(jsonb_build_object('evaluator_id', $1::uuid)) order by monitor_id limit $2::int`,
+    },
+    [evaluatorId, limit],
   );
 }
 
@@ -141,7 +161,7 @@ export async function updateMonitor(db: Db, monitorId: string, plan: MonitorPlan
       name: "update_monitor",
       text: `update eval_monitors m set name = $2::text, description = $3::text, project_id = $4::uuid, flow_versions = $5::int[],
           evaluators = $6::jsonb, sampling_rate = $7::float8, filter = $8::jsonb, max_per_hour = $9::int, enabled = $10::boolean,
-          revision = revision + 1, updated_at = now() where ${ONE}`,
+          last_error = null, last_error_at = null, revision = revision + 1, updated_at = now() where ${ONE}`,
     },
     [monitorId, ...values(plan)],
   );
@@ -167,6 +187,17 @@ export async function noteAlert(db: Db, monitorId: string, state: AlertState): P
   );
 }
 
+/** Says why a monitor does not do its work; null: it does. */
+export async function noteMonitorError(db: Db, monitorId: string, message: string | null): Promise<void> {
+  await db.query(
+    {
+      name: "note_monitor_error",
+      text: `update eval_monitors m set last_error = $2::text, last_error_at = case when $2::text is not null then now() end where ${ONE}`,
+    },
+    [monitorId, message?.slice(0, 1000) ?? null],
+  );
+}
+
 /** Deletes a monitor for everything that follows; housekeeping removes what it has taken. */
 export async function markMonitorDeleted(db: Db, monitorId: string): Promise<void> {
   await db.query(
@@ -178,26 +209,69 @@ export async function markMonitorDeleted(db: Db, monitorId: string): Promise<voi
   );
 }
 
-/** Monitors whose schedule in Temporal is not as they are; in any order, so that those which cannot be applied keep no others back. System only. */
-export async function unappliedMonitors(
-  db: Db,
-  limit: number,
-): Promise<Array<Pick<MonitorRow, "org_id" | "monitor_id">>> {
-  return db.query<Pick<MonitorRow, "org_id" | "monitor_id">>(
+/** Deletes the monitors of a project, whose row the transaction has locked. */
+export async function markMonitorsOfProjectDeleted(db: Db, projectId: string): Promise<void> {
+  await db.query(
+    {
+      name: "mark_monitors_of_project_deleted",
+      text: `update eval_monitors set deleted_at = now(), enabled = false, revision = revision + 1
+        where org_id = current_org() and project_id = $1::uuid and deleted_at is null`,
+    },
+    [projectId],
+  );
+}
+
+/** What a monitor's schedule in Temporal is made of. */
+export type MonitorSchedule = Pick<MonitorRow, "org_id" | "monitor_id" | "enabled" | "revision" | "deleted_at">;
+
+const SCHEDULED = "m.org_id, m.monitor_id, m.enabled, m.revision, m.deleted_at";
+
+/** The same of one monitor, deleted or not. */
+export async function findMonitorSchedule(db: Db, monitorId: string): Promise<MonitorSchedule | null> {
+  const rows = await db.query<MonitorSchedule>(
+    { name: "find_monitor_schedule", text: `select ${SCHEDULED} from eval_monitors m where ${ONE}` },
+    [monitorId],
+  );
+  return rows[0] ?? null;
+}
+
+/** The same of monitors that there are, by id, those behind `after`. System only. */
+export async function monitorSchedules(db: Db, after: string, limit: number): Promise<MonitorSchedule[]> {
+  return db.query<MonitorSchedule>(
+    {
+      name: "monitor_schedules",
+      text: `select ${SCHEDULED} from eval_monitors m where m.deleted_at is null and m.monitor_id > $1::uuid
+        order by m.monitor_id limit $2::int`,
+    },
+    [after, limit],
+  );
+}
+
+/**
+ * Monitors whose schedule in Temporal is out of date, round robin by organisation, otherwise in any order, so that one that
+ * cannot be applied blocks no other. System only.
+ */
+export async function unappliedMonitors(db: Db, limit: number): Promise<Array<{ org_id: string; id: string }>> {
+  return db.query<{ org_id: string; id: string }>(
     {
       name: "unapplied_monitors",
-      text: `select org_id, monitor_id from eval_monitors where applied_revision < revision order by random() limit $1::int`,
+      text: `select org_id, monitor_id as id from eval_monitors where applied_revision < revision
+        order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
     },
     [limit],
   );
 }
 
-/** Says that Temporal's schedule is that of a revision. */
-export async function markMonitorApplied(db: Db, monitorId: string, revision: number): Promise<void> {
-  await db.query(
-    { name: "mark_monitor_applied", text: `update eval_monitors m set applied_revision = $2::int where ${ONE}` },
+/** Says that Temporal's schedule is that of a revision; false where the monitor has another one by now. */
+export async function markMonitorApplied(db: Db, monitorId: string, revision: number): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "mark_monitor_applied",
+      text: `update eval_monitors m set applied_revision = revision where ${ONE} and m.revision = $2::int returning m.monitor_id`,
+    },
     [monitorId, revision],
   );
+  return rows.length === 1;
 }
 
 /** Removes what is older than `days`, and what deleted monitors have left, `limit` at most of each kind. Returns how many there were of the most frequent one, `limit` at most. System only. */

@@ -42,3 +42,15 @@ export async function listRunsToImport(
     ],
   );
 }
+
+/** The metadata of a run of an experiment; null of any other one. */
+export async function findRunMetadata(db: Db, runId: string): Promise<JsonObject | null> {
+  const [row] = await db.query<{ metadata: JsonObject }>(
+    {
+      name: "find_batch_run_metadata",
+      text: "select metadata from runs where org_id = current_org() and run_id = $1::uuid and run_type = 'batch'",
+    },
+    [runId],
+  );
+  return row?.metadata ?? null;
+}

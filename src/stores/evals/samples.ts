@@ -1,7 +1,8 @@
 import type { SampleCitation, SampleNode } from "../../domain/evals/evaluators/kind.ts";
-import type { JsonObject, StoredValue } from "../../domain/json.ts";
+import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import type { RunError, RunState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
+import { TERMINAL } from "../states.ts";
 
 /** What is scored of a run, values where they are kept. */
 export interface SampleRun {
@@ -18,7 +19,7 @@ export interface SampleRun {
   readonly citations: readonly SampleCitation[] | null;
 }
 
-/** Nodes of a run that an evaluator is shown. */
+/** Nodes of a run that an evaluator sees. */
 const MAX_NODES = 1000;
 
 /** What is scored of runs that have ended. */
@@ -32,7 +33,37 @@ export async function sampleRuns(db: Db, runIds: readonly string[]): Promise<Sam
               order by coalesce(n.started_at, n.finished_at), n.path)
             from (select * from node_runs n where n.run_id = r.run_id limit ${MAX_NODES}) n), '[]') as nodes
         from runs r where r.org_id = current_org() and r.run_id = any ($1::uuid[])
-          and r.state in ('COMPLETED', 'FAILED', 'CANCELLED')`,
+          and r.state in (${TERMINAL})`,
+    },
+    [runIds],
+  );
+}
+
+/** A node as its run's record has it. */
+export interface RecordedNode extends SampleNode {
+  readonly run_id: string;
+  readonly path: string;
+  readonly output: Json;
+  readonly truncated: boolean;
+  readonly error: RunError | null;
+  readonly latency_ms: number | null;
+}
+
+/** Nodes of a run whose outputs evaluators get, and the longest output (bytes of JSON). */
+const MAX_DETAILED = 200;
+const MAX_OUTPUT_BYTES = 64 * 1024;
+
+/** The nodes of runs with their outputs, the top level first, in the order in which they started. */
+export async function sampleNodes(db: Db, runIds: readonly string[]): Promise<RecordedNode[]> {
+  return db.query<RecordedNode & Record<string, unknown>>(
+    {
+      name: "sample_nodes",
+      text: `select n.run_id, n.path, n.node_id, n.type, n.state, n.error, extract(epoch from n.finished_at - n.started_at) * 1000 as latency_ms,
+          case when octet_length(n.output::text) <= ${MAX_OUTPUT_BYTES} then n.output end as output,
+          n.truncated or coalesce(octet_length(n.output::text), 0) > ${MAX_OUTPUT_BYTES} as truncated
+        from unnest($1::uuid[]) r(run_id)
+        cross join lateral (select * from node_runs where org_id = current_org() and run_id = r.run_id
+          order by path <> node_id, coalesce(started_at, finished_at), path limit ${MAX_DETAILED}) n`,
     },
     [runIds],
   );

@@ -30,14 +30,23 @@ export interface ScoreRow {
   readonly author: string | null;
   readonly metadata: JsonObject;
   readonly usage: JsonObject | null;
+  /** What was said first, and who has corrected it. */
+  readonly corrected: Correction | null;
+  readonly revision: number;
   readonly created_at: string;
 }
 
-export type NewScore = Omit<ScoreRow, "org_id" | "created_at">;
+/** A score as it was before it was corrected for the first time, and by whom and when it was the last time. */
+export interface Correction extends Pick<ScoreRow, "value" | "passed" | "comment" | "error"> {
+  readonly by: string;
+  readonly at: string;
+}
+
+export type NewScore = Omit<ScoreRow, "org_id" | "created_at" | "corrected" | "revision">;
 
 /**
  * Writes scores of one organisation. A score of an evaluator's version that the run has stays as it is, unless it is an error or
- * `replace` is set: then the new one takes its place, under the old id.
+ * `replace` is set: then the new one takes its place, under the old id. What somebody has corrected stays in any case.
  */
 export async function insertScores(db: Db, orgId: string, scores: readonly NewScore[], replace = false): Promise<void> {
   if (scores.length === 0) return;
@@ -56,44 +65,110 @@ export async function insertScores(db: Db, orgId: string, scores: readonly NewSc
         on conflict (run_id, evaluator_id, evaluator_version) where source = 'evaluator' do update
           set value = excluded.value, number = excluded.number, passed = excluded.passed, label = excluded.label,
             comment = excluded.comment, error = excluded.error, usage = excluded.usage, created_at = now()
-          where $3::boolean or scores.error is not null`,
+          where ($3::boolean or scores.error is not null) and scores.corrected is null`,
     },
     [orgId, jsonb(scores), replace],
   );
 }
 
 const COLUMNS = `score_id, org_id, run_id, node_id, name, data_type, value, number, passed, label, comment, error, source, evaluator_id,
-  evaluator_version, experiment_id, monitor_id, author, metadata, usage, created_at`;
+  evaluator_version, experiment_id, monitor_id, author, metadata, usage, corrected, revision, created_at`;
 
-/** One score, or null. */
-export async function findScore(db: Db, scoreId: string): Promise<ScoreRow | null> {
+/** One score, or null; with `lock` nobody else changes it until the transaction ends. */
+export async function findScore(db: Db, scoreId: string, lock = false): Promise<ScoreRow | null> {
   const rows = await db.query<ScoreRow & Record<string, unknown>>(
     {
-      name: "find_score",
-      text: `select ${COLUMNS} from scores where org_id = current_org() and score_id = $1::uuid`,
+      name: lock ? "lock_score" : "find_score",
+      text: `select ${COLUMNS} from scores where org_id = current_org() and score_id = $1::uuid ${lock ? "for update" : ""}`,
     },
     [scoreId],
   );
   return rows[0] ?? null;
 }
 
-export interface ScoreSearch {
-  readonly source: ScoreRow["source"] | null;
-  readonly name: string | null;
-  readonly node_id: string | null;
+/** Changes a score, which the caller has locked; a monitor's copy of it follows. */
+export async function correctScore(
+  db: Db,
+  score: Pick<
+    ScoreRow,
+    "score_id" | "value" | "number" | "passed" | "label" | "comment" | "error" | "metadata" | "corrected"
+  >,
+): Promise<void> {
+  await db.query(
+    {
+      name: "correct_score",
+      text: `with changed as (
+          update scores set value = $2::jsonb, number = $3::float8, passed = $4::boolean, label = $5::text, comment = $6::text,
+            error = $7::jsonb, metadata = $8::jsonb, corrected = $9::jsonb, revision = revision + 1
+          where org_id = current_org() and score_id = $1::uuid
+          returning run_id, evaluator_id, evaluator_version, number, passed, error)
+        update eval_monitor_scores m set number = c.number, passed = c.passed, failed = c.error is not null from changed c
+        where m.run_id = c.run_id and m.evaluator_id = c.evaluator_id and m.evaluator_version = c.evaluator_version`,
+    },
+    [
+      score.score_id,
+      score.value === null ? null : jsonb(score.value),
+      score.number,
+      score.passed,
+      score.label,
+      score.comment,
+      score.error === null ? null : jsonb(score.error),
+      jsonb(score.metadata),
+      score.corrected === null ? null : jsonb(score.corrected),
+    ],
+  );
 }
 
-/** A page of the scores of a run. */
-export async function listScores(db: Db, runId: string, search: ScoreSearch, page: Keyset): Promise<ScoreRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+/** Deletes a score. */
+export async function deleteScore(db: Db, scoreId: string): Promise<void> {
+  await db.query(
+    { name: "delete_score", text: "delete from scores where org_id = current_org() and score_id = $1::uuid" },
+    [scoreId],
+  );
+}
+
+/** Which scores are looked for; what is null does not matter. */
+export interface ScoreSearch {
+  readonly run_id: string | null;
+  readonly project_id: string | null;
+  readonly node_id: string | null;
+  readonly name: string | null;
+  readonly source: ScoreRow["source"] | null;
+  readonly evaluator_id: string | null;
+  readonly experiment_id: string | null;
+  readonly monitor_id: string | null;
+  readonly passed: boolean | null;
+  readonly corrected: boolean | null;
+  readonly created_after: string | null;
+  readonly created_before: string | null;
+}
+
+/** Conditions by what they look at, each with the next parameter. */
+const CONDITIONS: { readonly [Name in keyof ScoreSearch]: (parameter: string) => string } = {
+  run_id: (at) => `run_id = ${at}::uuid`,
+  project_id: (at) => `exists (select from runs r where r.run_id = scores.run_id and r.project_id = ${at}::uuid)`,
+  node_id: (at) => `node_id = ${at}::text`,
+  name: (at) => `name = ${at}::text`,
+  source: (at) => `source = ${at}::text`,
+  evaluator_id: (at) => `evaluator_id = ${at}::uuid`,
+  experiment_id: (at) => `experiment_id = ${at}::uuid`,
+  monitor_id: (at) => `monitor_id = ${at}::uuid`,
+  passed: (at) => `passed = ${at}::boolean`,
+  corrected: (at) => `(corrected is not null) = ${at}::boolean`,
+  created_after: (at) => `created_at > ${at}::timestamptz`,
+  created_before: (at) => `created_at < ${at}::timestamptz`,
+};
+
+/** A page of scores, of one run or of all. */
+export async function listScores(db: Db, search: Partial<ScoreSearch>, page: Keyset): Promise<ScoreRow[]> {
+  const { bound, compare, order } = keysetSql(page);
+  const asked = (Object.keys(CONDITIONS) as Array<keyof ScoreSearch>).filter((name) => (search[name] ?? null) !== null);
+  const conditions = asked.map((name, i) => ` and ${CONDITIONS[name](`$${i + 3}`)}`).join("");
+  // Planned for what is asked: by which index is a matter of that.
   return db.query<ScoreRow & Record<string, unknown>>(
-    {
-      name: `list_scores_${suffix}`,
-      text: `select ${COLUMNS} from scores where org_id = current_org() and run_id = $1::uuid
-        and ($2::text is null or source = $2) and ($3::text is null or name = $3) and ($4::text is null or node_id = $4)
-        and score_id ${compare} $5::uuid order by score_id ${order} limit $6::int`,
-    },
-    [runId, search.source, search.name, search.node_id, bound, page.limit],
+    `select ${COLUMNS} from scores where org_id = current_org()${conditions}
+        and score_id ${compare} $1::uuid order by score_id ${order} limit $2::int`,
+    [bound, page.limit, ...asked.map((name) => search[name])],
   );
 }
 

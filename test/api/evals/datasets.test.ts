@@ -76,6 +76,53 @@ describe("datasets", () => {
     });
   });
 
+  it("changes nothing where nothing is to be changed, and has no version that it has not come to", async () => {
+    const id = await makeDataset(tenant);
+    const path = `/v2/evals/datasets/${id}`;
+    const { body: row } = await tenant.secret.post(rowsPath(id), { inputs: { "in-0": "a" }, tags: ["t"] });
+    const before = await tenant.secret.get(path);
+    for (const change of [{}, { inputs: { "in-0": "a" } }, { tags: ["t"], split: null }]) {
+      const same = await tenant.secret.patch(`${rowsPath(id)}/${row.row_id}`, change);
+      expect([same.status, same.body]).toEqual([200, row]);
+    }
+    for (const change of [{}, { name: "Questions" }])
+      expect((await tenant.secret.patch(path, change)).body).toEqual(before.body);
+    const after = await tenant.secret.get(path);
+    expect([after.headers.get("etag"), after.body]).toEqual([before.headers.get("etag"), before.body]);
+    const long = await tenant.secret.patch(`${rowsPath(id)}/${row.row_id}`, { metadata: { x: "x".repeat(1_100_000) } });
+    expect(long.status).toBe(422);
+    for (const at of ["/rows", `/rows/${row.row_id}`, "/export"]) {
+      expect((await tenant.secret.raw("GET", `${path}${at}?version=1`)).status).toBe(200);
+      expect((await tenant.secret.raw("GET", `${path}${at}?version=2`)).status).toBe(404);
+    }
+  });
+
+  it("restores the rows of an earlier version as its next one", async () => {
+    const id = await makeDataset(tenant);
+    const path = rowsPath(id);
+    const rows = ["a", "b", "c"].map((text) => ({ inputs: { "in-0": text }, external_id: text }));
+    const { body } = await tenant.secret.post(path, { rows });
+    const [a, b] = body.rows;
+    await tenant.secret.patch(`${path}/${a.row_id}`, { expected_outputs: { "out-0": "A" }, status: "archived" });
+    await tenant.secret.delete(`${path}/${b.row_id}`);
+    await tenant.secret.post(path, { inputs: { "in-0": "d" }, external_id: "b" });
+    const [first, fourth] = [await contentOf(tenant, id, 1), await contentOf(tenant, id, 4)];
+    const restore = (version: number) => tenant.secret.post(`/v2/evals/datasets/${id}/restore`, { version });
+    expect((await restore(1)).body).toMatchObject({ version: 5, row_count: 3 });
+    expect(await contentOf(tenant, id)).toEqual(first);
+    const { data } = (await tenant.secret.get(path, { query: { status: "active", order: "asc" } })).body;
+    expect(data.map(({ row_id }: { row_id: string }) => row_id)).toEqual(
+      body.rows.map(({ row_id }: { row_id: string }) => row_id),
+    );
+    expect((await restore(1)).body.version).toBe(5);
+    expect((await restore(4)).body).toMatchObject({ version: 6, row_count: 3 });
+    expect(await contentOf(tenant, id)).toEqual(fourth);
+    expect((await restore(0)).body).toMatchObject({ version: 7, row_count: 0 });
+    expect([(await restore(8)).status, (await restore(-1)).status]).toEqual([404, 422]);
+    const other = await openTenant();
+    expect((await other.secret.post(`/v2/evals/datasets/${id}/restore`, { version: 1 })).status).toBe(404);
+  });
+
   it("narrows rows by split, tag, status and external id", async () => {
     const id = await makeDataset(tenant);
     const rows = [
@@ -166,6 +213,99 @@ describe("imports", () => {
     expect((await tenant.secret.get(`/v2/evals/datasets/${id}`)).body).toMatchObject({ version: 4, row_count: 2 });
     const nothing = await importInto(tenant, id, csv("id,q,a\n1,uno,1\n", { mode: "upsert" }));
     expect(nothing).toMatchObject({ version: 4, counts: { updated: 0, skipped: 1 } });
+  });
+
+  it("replace-empties: a mistyped column or a file without a row removes nothing, and empties nothing", async () => {
+    const id = await makeDataset(tenant);
+    await importInto(tenant, id, csv("id,q,a\n1,one,1\n2,two,2\n"));
+    const before = await contentOf(tenant, id);
+    const replace = (text: string, mapping: object = MAPPING) =>
+      importInto(tenant, id, { ...csv(text, { mode: "replace" }), mapping: { ...MAPPING, ...mapping } });
+    const codes = [
+      await replace("id,q,a\n1,uno,1\n", { inputs: { "in-0": "question" } }),
+      await replace("id,q,a\n1,uno,1\n", { expected_outputs: { "out-0": "answer" } }),
+      await replace("id,q,a\n1,uno,1\n", { external_id: "ID" }),
+      await replace("id,q,a\n1,uno,1\n", { metadata: { lang: "lang" } }),
+      await replace("id,q,a\n1\n2\n"),
+      await replace("id,q,a\n"),
+    ].map(({ status, errors, counts, version }) => [status, errors[0].code, counts.removed, version]);
+    expect(codes).toEqual([
+      ...Array.from({ length: 4 }, () => ["failed", "field_missing", 0, null]),
+      ["failed", "nothing_to_import", 0, null],
+      ["failed", "nothing_to_import", 0, null],
+    ]);
+    const named = await importInto(tenant, id, csv("id,q,a\n3,x,3\n", { mapping: { inputs: { "in-0": "Q" } } }));
+    expect(named).toMatchObject({ status: "failed", errors: [{ line: null }, { line: 2 }] });
+    expect(named.errors[0].message).toContain('"id", "q", "a"');
+    const upsert = csv("id,q,a\n1,uno,1\n", {
+      mode: "upsert",
+      mapping: { ...MAPPING, expected_outputs: { "out-0": "b" } },
+    });
+    expect(await importInto(tenant, id, upsert)).toMatchObject({ status: "failed", version: null });
+    expect(await contentOf(tenant, id)).toEqual(before);
+    // What a record of JSON lacks here and there is no mistake.
+    const text = '{"q":"x","a":"y","id":"1"}\n{"q":"z","id":"2"}\n';
+    const sparse = {
+      source: { type: "jsonl", text },
+      mapping: { ...MAPPING, metadata: { m: "none" } },
+      mode: "replace",
+    };
+    expect((await importInto(tenant, id, sparse)).counts).toMatchObject({ updated: 2, removed: 0, failed: 0 });
+    expect(await contentOf(tenant, id)).toEqual([
+      ["1", { "in-0": "x" }, { "out-0": "y" }],
+      ["2", { "in-0": "z" }, {}],
+    ]);
+  });
+
+  it("upserts what the record speaks of, and leaves the rest as it is", async () => {
+    const id = await makeDataset(tenant);
+    const row = {
+      external_id: "1",
+      inputs: { "in-0": "q", "in-1": "de" },
+      expected_outputs: { "out-0": "a", "out-1": "b" },
+      metadata: { from: "x", by: "y" },
+      split: "test",
+      tags: ["t"],
+    };
+    await tenant.secret.post(rowsPath(id), row);
+    const now = async () => (await tenant.secret.get(rowsPath(id))).body.data[0];
+    const upsert = (source: object, mapping?: object) =>
+      importInto(tenant, id, { source, mode: "upsert", ...(mapping ? { mapping } : {}) });
+    await upsert(
+      { type: "csv", text: "id,q,by\n1,Q,z\n" },
+      { inputs: { "in-0": "q" }, metadata: { by: "by" }, external_id: "id" },
+    );
+    const merged = { ...row, inputs: { "in-0": "Q", "in-1": "de" }, metadata: { from: "x", by: "z" } };
+    expect(await now()).toMatchObject(merged);
+    await upsert({ type: "jsonl", text: '{"external_id":"1","inputs":{"in-0":"R"},"tags":["u"]}' });
+    const whole = { ...merged, inputs: { "in-0": "R" }, tags: ["u"] };
+    expect(await now()).toMatchObject(whole);
+    expect((await now()).inputs).toEqual({ "in-0": "R" });
+    // A column that is there and empty is no value; one that is not there says nothing.
+    await upsert({ type: "csv", text: "external_id,inputs.in-0,expected_outputs.out-0,split\n1,R,,\n" });
+    expect(await now()).toMatchObject({ ...whole, expected_outputs: {}, split: null });
+    const same = await upsert({ type: "jsonl", text: '{"external_id":"1","inputs":{"in-0":"R"}}' });
+    expect(same.counts).toMatchObject({ updated: 0, skipped: 1 });
+    const replaced = { type: "jsonl", text: '{"external_id":"1","inputs":{"in-0":"S"}}' };
+    await importInto(tenant, id, { source: replaced, mode: "replace" });
+    expect(await now()).toMatchObject({ inputs: { "in-0": "S" }, metadata: {}, split: null, tags: [] });
+  });
+
+  it("reads tables as spreadsheets write them: semicolons, tabs, Latin-1, UTF-16", async () => {
+    const id = await makeDataset(tenant);
+    const sent = async (bytes: Buffer) => {
+      const form = new FormData();
+      form.set("file", new Blob([new Uint8Array(bytes)]), "rows.csv");
+      form.set("mapping", JSON.stringify(MAPPING));
+      const { body } = await tenant.secret.post(`/v2/evals/datasets/${id}/imports`, form);
+      return await importEnd(tenant, id, body.import_id);
+    };
+    const latin = Buffer.from('id;q;a\n1;Wo, bitte, ist M\xfcnchen?;"hier; 5 \x80"\n', "latin1");
+    expect(await sent(latin)).toMatchObject({
+      preview: [{ inputs: { "in-0": "Wo, bitte, ist München?" }, expected_outputs: { "out-0": "hier; 5 €" } }],
+    });
+    const wide = Buffer.from("\ufeffid\tq\ta\n2\tñ, ä\tx\n", "utf16le");
+    expect(await sent(wide)).toMatchObject({ preview: [{ inputs: { "in-0": "ñ, ä" } }] });
   });
 
   it("writes nothing where the first error is to abort it", async () => {

@@ -92,7 +92,7 @@ export async function startJob(tenant: ApiTenant, experimentId: string, job: Rec
 export async function jobEnd(tenant: ApiTenant, experimentId: string, jobId: string): Promise<Answer["body"]> {
   for (const deadline = Date.now() + 80_000; ;) {
     const { body } = await tenant.secret.get(`${experimentPath(experimentId)}/jobs/${jobId}`);
-    if (!["pending", "running"].includes(body.state) || Date.now() > deadline) return body;
+    if (!["PENDING", "RUNNING"].includes(body.state) || Date.now() > deadline) return body;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

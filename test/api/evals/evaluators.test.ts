@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Webhook } from "standardwebhooks";
 import { findModel } from "../../../src/platform/embeddings/model-files.ts";
 import { startModelStub } from "../../../src/dev/model-stub.ts";
+import { edges, flow, node } from "../../support/flows.ts";
 import { startHttpTarget } from "../../support/http-target.ts";
 import type { HttpTarget } from "../../support/http-target.ts";
 import { failing, echo, openTenant } from "../tenant.ts";
@@ -52,6 +53,9 @@ describe("evaluators", () => {
       score: { pass_threshold: 0.9 },
     });
     expect((await tenant.secret.patch(path, { weight: 3 }, { headers })).status).toBe(412);
+    const same = await tenant.secret.patch(path, { weight: 2, name: "E" });
+    expect(same.body).toEqual(changed.body);
+    expect((await tenant.secret.patch(path, {})).body).toEqual(changed.body);
     const refused = await tenant.secret.patch(path, { config: { pattern: "x" } });
     expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ["body", "config"]]);
     const { data } = (await tenant.secret.get(EVALUATORS, { query: { type: "levenshtein" } })).body;
@@ -146,7 +150,7 @@ describe("evaluators", () => {
     expect((await code("function main() { throw new Error('no') }")).error).toMatchObject({ code: "code_failed" });
   });
 
-  it("asks a webhook, signed with the secret that is shown once", async () => {
+  it("asks a webhook, signed with the secret that one answer has", async () => {
     let body = "";
     let headers: Readonly<Record<string, string>> = {};
     target.on("/score", (request, response) => {
@@ -197,6 +201,166 @@ describe("evaluators", () => {
     const asked = await trying(judge, { inputs: { "in-0": "x" }, outputs: { "out-0": "{{inputs}} hi" } });
     expect(asked).toMatchObject({ value: null, passed: null, error: { code: "model_not_configured" } });
     expect(asked.rendered_prompt).toContain("{{inputs}} hi");
+  });
+
+  it("says that a judge's connection is not there", async () => {
+    const connection_id = randomUUID();
+    const judge = { type: "llm_judge", config: { rubric: "It greets.", connection_id } };
+    for (const evaluator of [judge, { type: "composite", config: { parts: [{ name: "a", ...judge }] } }]) {
+      const made = await create(evaluator);
+      expect([made.status, made.body.detail]).toEqual([404, "No such connection."]);
+    }
+    // One that goes away later.
+    const { body } = await tenant.secret.post("/v2/connections", {
+      name: "gone",
+      provider_id: "openai_compatible",
+      scheme: "none",
+      credential: { base_url: target.url },
+    });
+    const { body: made } = await create({ ...judge, config: { rubric: "r", connection_id: body.connection_id } });
+    await tenant.secret.delete(`/v2/connections/${body.connection_id}`);
+    const asked = await preview({ evaluator_id: made.evaluator_id, sample: { outputs: { o: "x" } } });
+    expect(asked.error).toMatchObject({ code: "connection_not_found" });
+  });
+
+  it("scores no run that has failed by code, a webhook or a composite of them, unless it is to", async () => {
+    const failed = await tenant.secret.post("/v2/runs", {
+      project_id: await tenant.deploy(failing()),
+      inputs: {},
+      mode: "sync",
+    });
+    const { run_id } = failed.body;
+    target.on("/low", (_, response) => void response.end('{"value": 0}'));
+    const code = { type: "code", config: { source: "function main({ error }) { return error ? 0 : 1 }" } };
+    const webhook = { type: "webhook", config: { url: `${target.url}/low` } };
+    const composite = { type: "composite", config: { parts: [{ name: "a", ...code }] } };
+    for (const evaluator of [code, webhook, composite, { type: "exact_match", target: { output: "first" } }])
+      expect(await preview({ evaluator, run_id })).toMatchObject({
+        value: null,
+        passed: null,
+        error: { code: "no_output" },
+      });
+    expect(target.hits("/low")).toBe(0);
+    const wanted = { ...code, config: { ...code.config, failed_runs: true } };
+    expect(await preview({ evaluator: wanted, run_id })).toMatchObject({ value: 0, error: null });
+    const asked = { ...webhook, config: { ...webhook.config, failed_runs: true } };
+    expect(await preview({ evaluator: asked, run_id })).toMatchObject({ value: 0, error: null });
+  });
+
+  it("scores outputs that were made elsewhere, and sums up what is said of them", async () => {
+    const contains = (await create({ type: "contains", name: "says" })).body.evaluator_id;
+    const quick = (await create({ type: "latency", score: { pass_threshold: 100 } })).body.evaluator_id;
+    const source =
+      "function main({ passages, usage, citations, output }) { return passages.length + usage.total_tokens + citations.length }";
+    const told = (await create({ type: "code", config: { source } })).body.evaluator_id;
+    const dataset_id = await makeDataset(tenant);
+    const row = { inputs: { q: "When?" }, expected_outputs: { a: "ten" } };
+    const { row_id } = (await tenant.secret.post(rowsPath(dataset_id), row)).body;
+    const score = (body: object) => tenant.secret.post("/v2/evals/scorings", body);
+    const samples = [
+      {
+        external_id: "a-1",
+        outputs: { a: "At nine." },
+        expected_outputs: { a: "nine" },
+        latency_ms: 90,
+        passages: [{ text: "We open at nine." }],
+        citations: [{ resource_id: "r", resource_path: "p" }],
+        usage: { total_tokens: 5 },
+      },
+      { row_id, outputs: { a: "At nine." }, latency_ms: 200, usage: { total_tokens: 1 } },
+      { outputs: { a: "nine" }, expected_outputs: { a: "nine" }, error: { code: "timeout", message: "Too late" } },
+    ];
+    const { status, body } = await score({ evaluator_ids: [contains, quick, told], samples });
+    expect(status).toBe(200);
+    expect(body.data.map((each: { external_id: string; row_id: string }) => [each.external_id, each.row_id])).toEqual([
+      ["a-1", null],
+      [null, row_id],
+      [null, null],
+    ]);
+    type Shown = { scores: Array<{ value: unknown; passed: boolean | null; error: { code: string } | null }> };
+    expect(body.data.map(({ scores }: Shown) => scores.map(({ value, error }) => error?.code ?? value))).toEqual([
+      [true, 90, 7],
+      [false, 200, 1],
+      ["no_output", "no_latency", "no_output"],
+    ]);
+    expect(body.per_evaluator).toMatchObject([
+      { name: "says", n: 2, mean: 0.5, pass_rate: 0.5, passed: 1, expected: 3, unscored: 1 },
+      { n: 2, mean: 145, pass_rate: 0.5, unscored: 1 },
+      { n: 2, mean: 4, pass_rate: null, passed: 0, unscored: 1 },
+    ]);
+    const codes = [
+      await score({ evaluator_ids: [randomUUID()], samples }),
+      await score({ evaluator_ids: [told], samples: [{ row_id: randomUUID() }] }),
+      await score({ evaluator_ids: [told], samples: [] }),
+      await tenant.public.post("/v2/evals/scorings", { evaluator_ids: [told], samples }),
+      await (await openTenant()).secret.post("/v2/evals/scorings", { evaluator_ids: [told], samples }),
+    ].map((answer) => answer.status);
+    expect(codes).toEqual([404, 404, 422, 403, 404]);
+  });
+
+  it("tells code, webhooks and judges the whole of a run: nodes, passages, citations, usage, errors", async () => {
+    const { body: base } = await tenant.secret.post("/v2/knowledge-bases", {
+      name: "hours",
+      indexing_params: { embedding_params: { embedding_model: null } },
+    });
+    const resources = `/v2/knowledge-bases/${base.knowledge_base_id}/resources`;
+    const { body: made } = await tenant.secret.post(resources, { text: "We open at nine.", name: "hours.txt" });
+    const status = async () => (await tenant.secret.get(`${resources}/${made.resource_id}`)).body.status;
+    await expect.poll(status).toBe("indexed");
+    const project_id = await tenant.deploy(
+      flow({
+        nodes: [
+          node("in-0", "input"),
+          node("kb-0", "knowledge", {
+            knowledge_base_id: base.knowledge_base_id,
+            query: "{{in-0}}",
+            query_strategy: "keyword",
+          }),
+          { ...node("guard-0", "guard", { check: "false", message: "Never" }), on_error: "continue" },
+          node("out-0", "output", { value: "{{kb-0}}" }),
+        ],
+        edges: edges("in-0 > kb-0 > out-0", "in-0 > guard-0 > out-0"),
+      }),
+    );
+    const { body: run } = await tenant.secret.post("/v2/runs", {
+      project_id,
+      inputs: { "in-0": "open" },
+      mode: "sync",
+    });
+    expect(run.state, JSON.stringify(run)).toBe("COMPLETED");
+    let sent = {};
+    target.on("/told", (request, response) => {
+      sent = JSON.parse(request.body);
+      response.end('{"value": 1}');
+    });
+    const webhook = { type: "webhook", config: { url: `${target.url}/told` } };
+    expect(await preview({ evaluator: webhook, run_id: run.run_id })).toMatchObject({ value: 1 });
+    const output = expect.stringContaining("We open at nine.");
+    expect(sent).toMatchObject({
+      inputs: { "in-0": "open" },
+      output,
+      outputs: { "out-0": output },
+      expected_outputs: {},
+      nodes: {
+        "kb-0": { type: "knowledge", state: "COMPLETED", output: { text: output }, truncated: false, error: null },
+        "guard-0": { state: "FAILED", error: { code: "guard_failed", message: "Never" } },
+      },
+      passages: [{ path: "kb-0", resource_path: "hours.txt", text: "We open at nine." }],
+      citations: [{ resource_path: "hours.txt" }],
+      usage: run.usage,
+      latency_ms: expect.any(Number),
+      error: null,
+    });
+    const source =
+      "function main({ nodes, passages, citations }) { return nodes['kb-0'].output.results.length + passages.length + citations.length }";
+    const code = { type: "code", config: { source } };
+    expect(await preview({ evaluator: code, run_id: run.run_id })).toMatchObject({ value: 3, error: null });
+    const { data } = (await tenant.secret.get("/v2/evals/evaluator-templates")).body;
+    const grounded = data.find((each: { template_id: string }) => each.template_id === "llm_judge.groundedness");
+    const judged = await preview({ evaluator: { type: "llm_judge", config: grounded.config }, run_id: run.run_id });
+    expect(judged.rendered_prompt).toMatch(
+      /<passages-(\w{16})>\s+\[1\] hours.txt\s+We open at nine\.\s+<\/passages-\1>/,
+    );
   });
 
   it("asks a judge, counts what it says and writes down what it cost", async () => {

@@ -16,6 +16,7 @@ import {
   makeExperiment,
   rowsPath,
   shouting,
+  startJob,
 } from "./evals.ts";
 
 let tenant: ApiTenant;
@@ -68,7 +69,7 @@ describe("experiments", () => {
     const project = await tenant.deploy(shouting());
     const dataset_id = await datasetOf(["ab", "AB"], ["abcd", "ABCD"], ["x", "Y"], ["fail", ""]);
     const gates = [
-      { metric: "pass_rate", evaluator_id: right, op: "gte", value: 0.6 },
+      { metric: "pass_rate", evaluator_id: right, op: "gte", value: 0.5 },
       { metric: "error_rate", op: "lte", value: 0.25 },
     ];
     const id = await makeExperiment(tenant, {
@@ -81,16 +82,17 @@ describe("experiments", () => {
     });
     expect(await get(id)).toMatchObject({ state: "DRAFT", verdict: null, flow_version: 1, dataset_version: 1 });
     const job = await doJob(tenant, id, { kind: "run" });
-    expect(job).toMatchObject({ state: "completed", progress: { done: 8, total: 8 }, errors: [] });
-    expect(await get(id)).toMatchObject({ state: "COMPLETED", verdict: "passed" });
+    expect(job).toMatchObject({ state: "COMPLETED", progress: { done: 8, total: 8 }, errors: [] });
+    expect(await get(id)).toMatchObject({ state: "COMPLETED", verdict: "passed", unscored: 4 });
     const status = await get(id, "/status");
     expect(status).toMatchObject({
       counts: { rows: 8, pending: 0, running: 0, completed: 6, failed: 2, cancelled: 0 },
-      scores: { expected: 16, done: 16, errored: 4 },
+      scores: { expected: 16, done: 16, errored: 4, unscored: 4 },
       eta_seconds: null,
       gates: [
-        { observed: 2 / 3, passed: true },
-        { observed: 0.25, passed: true },
+        // Of the eight scores that there should be.
+        { observed: 0.5, passed: true, unscored: 2 },
+        { observed: 0.25, passed: true, unscored: 0 },
       ],
     });
     const [first, second] = status.per_evaluator;
@@ -100,7 +102,10 @@ describe("experiments", () => {
       mean: 2 / 3,
       median: 1,
       pass_rate: 2 / 3,
+      passed: 4,
       errors: 2,
+      expected: 8,
+      unscored: 2,
       baseline: null,
     });
     // 2, 4, 1, twice each.
@@ -112,10 +117,10 @@ describe("experiments", () => {
     const rows = await rowsOf(id);
     expect(rows.map((row) => [row.inputs["in-0"], row.repetition, row.state, row.error?.code ?? null])).toEqual(
       [1, 2].flatMap((repetition) => [
-        ["ab", repetition, "completed", null],
-        ["abcd", repetition, "completed", null],
-        ["x", repetition, "completed", null],
-        ["fail", repetition, "failed", "guard_failed"],
+        ["ab", repetition, "COMPLETED", null],
+        ["abcd", repetition, "COMPLETED", null],
+        ["x", repetition, "COMPLETED", null],
+        ["fail", repetition, "FAILED", "guard_failed"],
       ]),
     );
     expect(rows[0]).toMatchObject({ outputs: { "out-0": "AB" }, expected_outputs: { "out-0": "AB" }, baseline: null });
@@ -131,10 +136,118 @@ describe("experiments", () => {
       ["evals.experiment.completed", "COMPLETED", "passed"],
     ]);
     expect((await eventsOf(project)).map(({ type }) => type)).toEqual(["evals.experiment.completed"]);
-    expect(await get(id, "/rows", { state: "failed" })).toMatchObject({ data: [{}, {}] });
+    expect(await get(id, "/rows", { state: "FAILED" })).toMatchObject({ data: [{}, {}] });
     const page = await get(id, "/rows", { page_size: 3, order: "asc" });
     expect((await get(id, "/rows", { page_size: 3, order: "asc", cursor: page.cursor })).data[0].row_id).toBe(
       rows[3].row_id,
+    );
+  });
+
+  it("false-green: rows that could not be run or scored count against a gate, and the verdict says how many", async () => {
+    const dataset_id = await makeDataset(tenant);
+    const good = { inputs: { "in-0": "ab" }, expected_outputs: { "out-0": "AB" } };
+    // The first scores of `half` say nothing of passing.
+    const half = await makeEvaluator(tenant, {
+      type: "code",
+      config: {
+        source: "function main({ output }) { return output === 'AB' ? { value: 1, passed: true } : { value: 0 } }",
+      },
+    });
+    const rows = [good, ...Array.from({ length: 8 }, () => ({ inputs: {} })), { inputs: { "in-0": "x" } }];
+    await tenant.secret.post(rowsPath(dataset_id), { rows });
+    const gates = [
+      { metric: "pass_rate", evaluator_id: right, op: "gte", value: 1 },
+      { metric: "pass_rate", evaluator_id: right, op: "lte", value: 0.5 },
+      { metric: "mean", evaluator_id: right, op: "gte", value: 1 },
+      { metric: "p95_latency_ms", op: "lte", value: 100_000 },
+      { metric: "cost_usd", op: "lte", value: 100 },
+      { metric: "error_rate", op: "lte", value: 0.8 },
+    ];
+    const evaluator_ids = [right, half];
+    const id = await makeExperiment(tenant, { project_id, dataset_id, evaluator_ids, gates });
+    await doJob(tenant, id, { kind: "run" });
+    expect(await get(id)).toMatchObject({ state: "COMPLETED", verdict: "failed", unscored: 17 });
+    const status = await get(id, "/status");
+    // One of ten is right; nothing is expected of the last row, and eight could not be run.
+    expect(status).toMatchObject({
+      unscored: 17,
+      counts: { rows: 10, completed: 2, failed: 8 },
+      scores: { expected: 20, done: 4, errored: 1, unscored: 17 },
+      per_evaluator: [
+        { n: 1, passed: 1, pass_rate: 1, expected: 10, unscored: 9 },
+        // Of the scores that pass or fail, which are fewer than those with a number.
+        { n: 2, passed: 1, pass_rate: 1, expected: 10, unscored: 8 },
+      ],
+    });
+    expect(status.gates.map(({ observed, passed, unscored }: Answer["body"]) => [observed, passed, unscored])).toEqual([
+      [0.1, false, 9],
+      [1, false, 9],
+      [1, null, 9],
+      [expect.any(Number), null, 0],
+      [0, null, 0],
+      [0.8, true, 0],
+    ]);
+    expect((await eventsOf(id)).map(({ data }) => [data["verdict"], data["unscored"]])).toEqual([["failed", 17]]);
+    // Nothing but what holds for all rows is left: not passed, and not failed either.
+    const { body } = await tenant.secret.patch(experimentPath(id), { gates: gates.slice(2, 3) });
+    expect(body).toMatchObject({ verdict: "inconclusive", unscored: 17 });
+  });
+
+  it("counts a row whose run was cancelled as cancelled and as ended", async () => {
+    const project = await tenant.deploy(
+      flow({
+        nodes: [
+          node("in-0", "input"),
+          node("if-0", "condition", { cases: [{ id: "wait", when: 'nodes["in-0"] == "wait"' }] }),
+          node("delay-0", "delay", { seconds: 60 }),
+          node("guard-0", "guard", { check: 'nodes["in-0"] != "fail"', message: "No" }),
+          node("out-0", "output", { value: "{{in-0}}" }),
+        ],
+        edges: [
+          ...edges("in-0 > if-0"),
+          { source: "if-0", source_handle: "case:wait", target: "delay-0" },
+          { source: "if-0", source_handle: "else", target: "guard-0" },
+          ...edges("guard-0 > out-0", "delay-0 > out-0"),
+        ],
+      }),
+    );
+    const dataset_id = await datasetOf(["wait", "wait"], ["fail", ""], ["ok", "ok"]);
+    const gates = [
+      { metric: "error_rate", op: "lte", value: 0.4 },
+      { metric: "pass_rate", evaluator_id: right, op: "gte", value: 0.3 },
+    ];
+    const id = await makeExperiment(tenant, { project_id: project, dataset_id, evaluator_ids: [right], gates });
+    const job = await startJob(tenant, id, { kind: "run" });
+    await expect.poll(async () => (await rowsOf(id))[0]?.run_id ?? null).not.toBeNull();
+    const [waiting] = await rowsOf(id);
+    await tenant.until(waiting.run_id, "RUNNING");
+    await tenant.secret.post(`/v2/runs/${waiting.run_id}/cancel`, {});
+    await jobEnd(tenant, id, job);
+    const status = await get(id, "/status");
+    expect(status.counts).toEqual({ rows: 3, pending: 0, running: 0, completed: 1, failed: 1, cancelled: 1 });
+    expect(status.gates.map(({ observed, passed }: Answer["body"]) => [observed, passed])).toEqual([
+      [1 / 3, true],
+      [1 / 3, true],
+    ]);
+    expect((await rowsOf(id)).map(({ state, scores }) => [state, scores.length])).toEqual([
+      ["CANCELLED", 0],
+      ["FAILED", 1],
+      ["COMPLETED", 1],
+    ]);
+  });
+
+  it("compares a repetition with the same one of its baseline", async () => {
+    const dataset_id = await datasetOf(["ab", "AB"]);
+    const wish = { project_id, dataset_id, evaluator_ids: [right], repetitions: 3 };
+    const baseline = await makeExperiment(tenant, wish);
+    await doJob(tenant, baseline, { kind: "run" });
+    const id = await makeExperiment(tenant, { ...wish, baseline_experiment_id: baseline });
+    await doJob(tenant, id, { kind: "run" });
+    const [{ baseline: compared }] = (await get(id, "/status")).per_evaluator;
+    expect(compared).toMatchObject({ n: 3, diff: 0, unchanged: 3 });
+    const before = await rowsOf(baseline);
+    expect((await rowsOf(id)).map((row) => [row.repetition, row.baseline.run_id])).toEqual(
+      before.map((row) => [row.repetition, row.run_id]),
     );
   });
 
@@ -197,12 +310,12 @@ describe("experiments", () => {
       rows: [{ inputs: { "in-0": "pause" } }, { inputs: {} }, { inputs: { "in-0": "ok" } }],
     });
     const id = await makeExperiment(tenant, { project_id, dataset_id, evaluator_ids: [right] });
-    expect(await doJob(tenant, id, { kind: "run" })).toMatchObject({ state: "completed" });
+    expect(await doJob(tenant, id, { kind: "run" })).toMatchObject({ state: "COMPLETED" });
     const rows = await rowsOf(id);
     expect(rows.map((row) => [row.state, row.error?.code])).toEqual([
-      ["failed", "run_paused"],
-      ["failed", "inputs_invalid"],
-      ["completed", undefined],
+      ["FAILED", "run_paused"],
+      ["FAILED", "inputs_invalid"],
+      ["COMPLETED", undefined],
     ]);
     expect((await tenant.secret.get(`/v2/runs/${rows[0].run_id}`)).body).toMatchObject({
       state: "CANCELLED",
@@ -221,7 +334,7 @@ describe("experiments", () => {
     const before = await rowsOf(id);
     expect(before.length).toBe(2);
     expect(await doJob(tenant, id, { kind: "rerun_failed" })).toMatchObject({
-      state: "completed",
+      state: "COMPLETED",
       progress: { total: 1 },
     });
     const after = await rowsOf(id);
@@ -231,7 +344,7 @@ describe("experiments", () => {
     expect((await tenant.secret.post(`${experimentPath(id)}/jobs`, { kind: "run" })).status).toBe(409);
     expect((await tenant.secret.post(`${experimentPath(id)}/jobs`, { kind: "rerun_rows" })).status).toBe(422);
     expect(await doJob(tenant, id, { kind: "score_only", evaluator_ids: [right] })).toMatchObject({
-      state: "completed",
+      state: "COMPLETED",
     });
     expect(await get(id)).toMatchObject({ state: "COMPLETED" });
     const csv = await doJob(tenant, id, { kind: "export", format: "csv" });
@@ -239,7 +352,7 @@ describe("experiments", () => {
     expect(file.split("\r\n")[0]).toBe(
       "row_id,external_id,repetition,run_id,state,error,latency_ms,cost_usd,inputs,expected_outputs,outputs,right,right passed,right error",
     );
-    expect(file).toContain(`completed,`);
+    expect(file).toContain(`COMPLETED,`);
     const jsonl = await doJob(tenant, id, { kind: "export" });
     const lines = (await (await tenant.secret.raw("GET", jsonl.result_url)).text())
       .trim()
@@ -259,8 +372,8 @@ describe("experiments", () => {
     );
     expect((await tenant.secret.delete(experimentPath(id))).body.code).toBe("conflict");
     const cancel = await tenant.secret.post(`${experimentPath(id)}/jobs`, { kind: "cancel" });
-    expect([cancel.status, cancel.body.state]).toEqual([202, "completed"]);
-    expect(await jobEnd(tenant, id, body.job_id)).toMatchObject({ state: "cancelled" });
+    expect([cancel.status, cancel.body.state]).toEqual([202, "COMPLETED"]);
+    expect(await jobEnd(tenant, id, body.job_id)).toMatchObject({ state: "CANCELLED" });
     expect(await get(id)).toMatchObject({ state: "CANCELLED" });
     expect((await get(id, "/status")).counts).toMatchObject({ cancelled: 6, running: 0, pending: 0 });
     const { data } = (await tenant.secret.get("/v2/runs", { query: { project_id: project } })).body;
@@ -297,7 +410,7 @@ describe("experiments", () => {
       const dataset_id = await datasetOf(...Array.from({ length: 8 }, (_, i) => [`r${i}`, ""] as const));
       const budget = { max_cost_usd: 2.5 * cost };
       const id = await makeExperiment(tenant, { project_id: project, dataset_id, max_concurrency: 1, budget });
-      expect(await doJob(tenant, id, { kind: "run" })).toMatchObject({ state: "completed" });
+      expect(await doJob(tenant, id, { kind: "run" })).toMatchObject({ state: "COMPLETED" });
       expect(await get(id)).toMatchObject({ state: "PARTIAL", verdict: null, budget });
       const { counts, usage } = await get(id, "/status");
       // Three spend it; two more may have been under way.
@@ -310,6 +423,104 @@ describe("experiments", () => {
     } finally {
       await stub.close();
     }
+  });
+
+  it("is compared with any other one afterwards", async () => {
+    const project = await tenant.deploy(shouting());
+    const dataset_id = await datasetOf(["ab", "AB"], ["cd", "cd"], ["fail", ""], ["xyz", "XYZ"]);
+    const size = await makeEvaluator(tenant, {
+      name: "size",
+      type: "code",
+      config: { source: "function main({ output }) { return output.length }" },
+      score: { direction: "minimize" },
+    });
+    const first = await makeExperiment(tenant, {
+      project_id: project,
+      dataset_id,
+      evaluator_ids: [right, size],
+      repetitions: 2,
+    });
+    await doJob(tenant, first, { kind: "run" });
+    const other = shouting();
+    const nodes = other.nodes.map((each) =>
+      each.id === "tpl-0" ? { ...each, config: { template: "{{ in-0 | replace: 'xyz', 'longer' }}" } } : each,
+    );
+    await tenant.secret.post(`/v2/projects/${project}/versions`, { flow: { ...other, nodes } });
+    const second = await makeExperiment(tenant, {
+      project_id: project,
+      dataset_id,
+      evaluator_ids: [right, size, long],
+    });
+    await doJob(tenant, second, { kind: "run" });
+    const compare = (id: string, to: string) => tenant.secret.post(`${experimentPath(id)}/compare`, { with: to });
+    const { status, body } = await compare(second, first);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      experiment_id: second,
+      with: first,
+      rows: { both: 4, only_here: 0, only_there: 4 },
+      metrics: [
+        { metric: "error_rate", here: 0.25, there: 0.25, diff: 0 },
+        { metric: "p95_latency_ms" },
+        { metric: "cost_usd", here: 0, there: 0, diff: 0 },
+      ],
+    });
+    const named = new Map(body.per_evaluator.map((each: Answer["body"]) => [each.evaluator_id, each]));
+    // AB and XYZ are no longer right, cd is.
+    expect(named.get(right)).toMatchObject({
+      n: 3,
+      improved: 1,
+      regressed: 2,
+      unchanged: 0,
+      here: { n: 3, unscored: 1 },
+      there: { n: 6, unscored: 2 },
+    });
+    expect(named.get(size)).toMatchObject({ n: 3, diff: 1, improved: 0, regressed: 1, unchanged: 2 });
+    expect(named.get(long)).toMatchObject({ n: 0, diff: null, there: null, here: { evaluator_version: 1, n: 3 } });
+    const rows = await rowsOf(second);
+    expect(body.changed).toHaveLength(4);
+    expect(body.changed[0]).toMatchObject({
+      evaluator_id: size,
+      number: 6,
+      with_number: 3,
+      change: "regressed",
+      repetition: 1,
+      run_id: rows.find((row) => row.inputs["in-0"] === "xyz").run_id,
+    });
+    const better = body.changed.filter(({ change }: Answer["body"]) => change === "improved");
+    expect(better).toMatchObject([{ evaluator_id: right, number: 1, with_number: 0 }]);
+    const turned = (await compare(first, second)).body;
+    expect(turned).toMatchObject({ rows: { both: 4, only_here: 4, only_there: 0 } });
+    const foreign = await openTenant();
+    const project_of = await foreign.deploy(shouting());
+    const elsewhere = await makeExperiment(foreign, { project_id: project_of, dataset_id: await makeDataset(foreign) });
+    const refused = [
+      await compare(first, elsewhere),
+      await compare(elsewhere, first),
+      await compare(first, randomUUID()),
+    ];
+    expect(refused.map((each) => each.status)).toEqual([404, 404, 404]);
+    expect((await compare(first, "x")).status).toBe(422);
+  });
+
+  it("keeps the evaluators that it scores with from being deleted", async () => {
+    const dataset_id = await datasetOf(["ab", "AB"]);
+    const evaluator = await makeEvaluator(tenant, { type: "exact_match" });
+    const path = `/v2/evals/evaluators/${evaluator}`;
+    const id = await makeExperiment(tenant, { project_id, dataset_id, evaluator_ids: [right, evaluator] });
+    const monitor = { name: "M", project_id, evaluator_ids: [evaluator], enabled: false };
+    const { body: made } = await tenant.secret.post("/v2/evals/monitors", monitor);
+    const refused = await tenant.secret.delete(path);
+    expect([refused.status, refused.body.code]).toEqual([409, "in_use"]);
+    expect(refused.body.used_by).toEqual([
+      { monitor_id: made.monitor_id, name: "M" },
+      { experiment_id: id, name: "X" },
+    ]);
+    expect((await tenant.secret.delete(experimentPath(id))).status).toBe(204);
+    expect((await tenant.secret.delete(path)).body.used_by).toHaveLength(1);
+    expect((await tenant.secret.delete(`/v2/evals/monitors/${made.monitor_id}`)).status).toBe(204);
+    expect((await tenant.secret.delete(path)).status).toBe(204);
+    expect((await tenant.secret.get(path)).status).toBe(404);
   });
 
   it("is taken over where the process that accepted its job died before it started it", async () => {
@@ -325,7 +536,7 @@ describe("experiments", () => {
         );
       }),
     );
-    expect(await jobEnd(tenant, id, job_id)).toMatchObject({ state: "completed", progress: { done: 1, total: 1 } });
+    expect(await jobEnd(tenant, id, job_id)).toMatchObject({ state: "COMPLETED", progress: { done: 1, total: 1 } });
     expect(await get(id)).toMatchObject({ state: "COMPLETED" });
   });
 
@@ -335,7 +546,8 @@ describe("experiments", () => {
     const id = await makeExperiment(tenant, { project_id, dataset_id, evaluator_ids: [evaluator] });
     await tenant.secret.post(rowsPath(dataset_id), { inputs: { "in-0": "later" } });
     await tenant.secret.patch(`/v2/evals/evaluators/${evaluator}`, { negate: true });
-    await tenant.secret.delete(`/v2/evals/evaluators/${evaluator}`);
+    const { data } = (await tenant.secret.get("/v2/evals/evaluators")).body;
+    expect(data.map(({ evaluator_id }: Answer["body"]) => evaluator_id)).toContain(evaluator);
     await doJob(tenant, id, { kind: "run" });
     expect((await get(id, "/status")).per_evaluator).toMatchObject([{ evaluator_version: 1, n: 1, pass_rate: 1 }]);
     const create = async (body: object) =>

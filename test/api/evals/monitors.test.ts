@@ -48,7 +48,7 @@ async function scored(id: string, count: number): Promise<void> {
   await vi.waitFor(async () => expect((await statsOf(id))["scored"]).toBe(count), SOON);
 }
 
-/** The alerts told of a monitor. */
+/** The alert events of a monitor. */
 const toldOf = (id: string): Promise<Array<{ type: string; data: Record<string, unknown> }>> =>
   tenant.withDatabase((database) =>
     database.system((db) =>
@@ -66,7 +66,7 @@ describe("monitors", () => {
     const capped = await makeMonitor({ sampling_rate: 1, max_per_hour: 2 });
     const tagged = await makeMonitor({
       sampling_rate: 1,
-      filter: { tags: ["a"], metadata: { shop: 7 }, user_ids: ["ada-1"] },
+      filter: { tags: ["a", "b"], metadata: { shop: 7 }, user_ids: ["ada-1"] },
     });
     const failed = await makeMonitor({ sampling_rate: 1, filter: { states: ["FAILED"] } });
     const other = await makeMonitor({ sampling_rate: 1, flow_versions: [2] });
@@ -98,7 +98,7 @@ describe("monitors", () => {
     for (const id of [other, off])
       expect(await statsOf(id)).toEqual({ eligible: 0, sampled: 0, scored: 0, errored: 0 });
     expect([(await get(off)).status, (await get(all)).status]).toEqual(["disabled", "active"]);
-    // Of the row of an experiment nobody but the monitor is told.
+    // Only the monitor gets the end of an experiment's row.
     const told = await tenant.withDatabase((database) =>
       database.system((db) =>
         db.query("select type from outbox where org_id = $1 and data->>'run_type' = 'batch'", [tenant.org_id]),
@@ -204,7 +204,7 @@ describe("monitors", () => {
       "evals.monitor.alert.triggered",
       "evals.monitor.alert.resolved",
     ]);
-    // Nothing that was silenced is told.
+    // A silenced alert is not reported.
     const silenced_until = new Date(Date.now() + 3_600_000).toISOString();
     await tenant.secret.patch(alert, { silenced_until, conditions: [condition] });
     await vi.waitFor(async () => expect((await get(id, "/alert")).state.severity).toBe("alert"), SOON);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { beforeAll, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { checkedClient } from "../http/conformance.ts";
 import { openTenant, problemText } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
@@ -69,6 +69,136 @@ it("shows what evaluators and feedback say beside them", async () => {
     { name: "E", source: "evaluator", value: true, passed: true, evaluator_id, evaluator_version: 1, experiment_id },
     { name: "feedback", source: "api", value: true, passed: true, evaluator_id: null },
   ]);
+});
+
+describe("across runs", () => {
+  it("are listed by what they are of, page by page", async () => {
+    const own = await openTenant();
+    const project = await own.deploy(shouting());
+    const give = async (value: number, body: object = {}) => {
+      const { body: run } = await own.secret.post("/v2/runs", {
+        project_id: project,
+        inputs: { "in-0": "a" },
+        mode: "sync",
+      });
+      const given = { name: "help", data_type: "numeric", value, ...body };
+      return (await own.secret.post(scoresPath(run.run_id), given)).body;
+    };
+    const [first, second] = [await give(1, { passed: true }), await give(2, { name: "tone", passed: false })];
+    const editor = await own.user("editor");
+    const third = (await editor.post(scoresPath(second.run_id), { ...good, node_id: "tpl-0" })).body;
+    const ids = async (query: Record<string, string | number | boolean>) =>
+      (await own.secret.get("/v2/evals/scores", { query })).body.data.map(
+        (each: { score_id: string }) => each.score_id,
+      );
+    const all = [third, second, first].map(({ score_id }) => score_id);
+    expect(await ids({})).toEqual(all);
+    expect(await ids({ project_id: project, order: "asc" })).toEqual(all.toReversed());
+    expect(await ids({ project_id: randomUUID() })).toEqual([]);
+    expect(await ids({ run_id: second.run_id })).toEqual(all.slice(0, 2));
+    expect(await ids({ name: "tone" })).toEqual([second.score_id]);
+    expect(await ids({ source: "human" })).toEqual([third.score_id]);
+    expect(await ids({ node_id: "tpl-0" })).toEqual([third.score_id]);
+    expect(await ids({ passed: false })).toEqual([second.score_id]);
+    expect(await ids({ corrected: true })).toEqual([]);
+    const later = new Date(Date.parse(first.created_at) + 1).toISOString();
+    expect(await ids({ created_after: later, name: "help" })).toEqual([]);
+    expect(await ids({ created_before: third.created_at, passed: true })).toEqual([first.score_id]);
+    expect(await ids({ evaluator_id: randomUUID() })).toEqual([]);
+    const page = (await own.secret.get("/v2/evals/scores", { query: { page_size: 2 } })).body;
+    expect(await ids({ page_size: 2, cursor: page.cursor })).toEqual([first.score_id]);
+    const other = await own.secret.get("/v2/evals/scores", { query: { cursor: page.cursor, name: "help" } });
+    expect([other.status, other.body.code]).toEqual([400, "cursor_mismatch"]);
+    expect((await mine.secret.get("/v2/evals/scores", { query: { run_id: second.run_id } })).body.data).toEqual([]);
+  });
+
+  it("are corrected against their ETag, with what was said first, and deleted", async () => {
+    const path = await newRun();
+    const given = { name: "help", data_type: "numeric", value: 1, comment: "Good." };
+    const { body: score } = await mine.secret.post(path, given);
+    expect(score.corrected).toBeNull();
+    const at = `/v2/evals/scores/${score.score_id}`;
+    const read = await mine.secret.get(at);
+    const headers = { "if-match": read.headers.get("etag") ?? "" };
+    const editor = await mine.user("editor");
+    const changed = await editor.patch(at, { value: 0.5, comment: "Less." }, { headers });
+    expect([changed.status, changed.body]).toMatchObject([
+      200,
+      { value: 0.5, comment: "Less.", passed: null, author: score.author, source: "api" },
+    ]);
+    expect(changed.body.corrected).toMatchObject({ value: 1, comment: "Good.", passed: null, error: null });
+    expect(changed.body.corrected.by).not.toBe(score.author);
+    expect((await mine.secret.patch(at, { value: 0.4 }, { headers })).status).toBe(412);
+    const again = await mine.secret.patch(at, { passed: false });
+    expect(again.body).toMatchObject({ value: 0.5, passed: false, corrected: { value: 1, by: score.author } });
+    const same = await mine.secret.patch(at, { value: 0.5 });
+    expect([same.body, same.headers.get("etag")]).toEqual([again.body, again.headers.get("etag")]);
+    const { data } = (await mine.secret.get("/v2/evals/scores", { query: { corrected: true } })).body;
+    expect(data).toEqual([again.body]);
+    const { body: flag } = await mine.secret.post(path, good);
+    expect((await mine.secret.patch(`/v2/evals/scores/${flag.score_id}`, { value: false })).body.passed).toBe(false);
+    const wrong = await mine.secret.patch(at, { value: "high" });
+    expect([wrong.status, wrong.body.detail[0].loc]).toEqual([422, ["body", "value"]]);
+    const [viewer, others] = [await mine.user("viewer"), await openTenant()];
+    for (const [api, status] of [
+      [checkedClient(mine.target), 401],
+      [mine.public, 403],
+      [viewer, 403],
+      [others.secret, 404],
+    ] as const)
+      expect([(await api.patch(at, { value: 0 })).status, (await api.delete(at)).status]).toEqual([status, status]);
+    expect((await mine.secret.delete(at)).status).toBe(204);
+    expect([(await mine.secret.get(at)).status, (await mine.secret.delete(at)).status]).toEqual([404, 404]);
+  });
+
+  it("of an evaluator that are corrected stay so, and its experiment and monitor follow", async () => {
+    const own = await openTenant();
+    const project = await own.deploy(shouting());
+    const dataset_id = await makeDataset(own);
+    const rows = ["a", "b", "c", "d"].map((text) => ({ inputs: { "in-0": text } }));
+    await own.secret.post(rowsPath(dataset_id), { rows });
+    const evaluator_id = await makeEvaluator(own, {
+      type: "code",
+      config: { source: "function main({ output }) { if (output === 'D') throw 1; return output === 'A' ? 1 : 0 }" },
+      score: { pass_threshold: 0.5 },
+    });
+    const monitor = { name: "M", project_id: project, evaluator_ids: [evaluator_id], sampling_rate: 1 };
+    const filter = { run_types: ["batch"] };
+    const { body: watching } = await own.secret.post("/v2/evals/monitors", { ...monitor, filter });
+    const gates = [{ metric: "pass_rate", evaluator_id, op: "gte", value: 0.75 }];
+    const experiment_id = await makeExperiment(own, {
+      project_id: project,
+      dataset_id,
+      evaluator_ids: [evaluator_id],
+      gates,
+    });
+    await doJob(own, experiment_id, { kind: "run" });
+    const at = `/v2/evals/experiments/${experiment_id}`;
+    expect((await own.secret.get(at)).body).toMatchObject({ verdict: "failed", unscored: 1 });
+    const shown = (await own.secret.get(`${at}/rows`, { query: { order: "asc" } })).body.data;
+    const monitorPath = `/v2/evals/monitors/${watching.monitor_id}`;
+    await expect.poll(async () => (await own.secret.get(monitorPath)).body.stats.scored).toBe(4);
+    const scoreOf = async (index: number) =>
+      (await own.secret.get("/v2/evals/scores", { query: { run_id: shown[index].run_id, evaluator_id } })).body.data[0];
+    const correct = async (index: number, body: object) =>
+      (await own.secret.patch(`/v2/evals/scores/${(await scoreOf(index)).score_id}`, body)).body;
+    expect(await correct(1, { value: 0.9, comment: "It is right." })).toMatchObject({
+      passed: true,
+      source: "evaluator",
+    });
+    // What could not be scored is, by a person.
+    expect(await correct(3, { value: 0.6 })).toMatchObject({ passed: true, error: null, corrected: { value: null } });
+    expect((await own.secret.get(at)).body).toMatchObject({ verdict: "passed", unscored: 0 });
+    const status = async () => (await own.secret.get(`${at}/status`)).body.per_evaluator[0];
+    expect(await status()).toMatchObject({ n: 4, mean: 0.625, passed: 3, errors: 0 });
+    const stats = (await own.secret.get(`${monitorPath}/score-stats`, { query: { granularity: "day" } })).body.totals;
+    expect(stats).toMatchObject({ n: 4, mean: 0.625, pass_rate: 0.75, errors: 0 });
+    await doJob(own, experiment_id, { kind: "score_only" });
+    expect(await status()).toMatchObject({ n: 4, mean: 0.625 });
+    expect(await scoreOf(1)).toMatchObject({ value: 0.9, comment: "It is right.", corrected: { value: 0 } });
+    const refused = await own.secret.delete(`/v2/evals/scores/${(await scoreOf(0)).score_id}`);
+    expect([refused.status, refused.body.code]).toEqual([409, "conflict"]);
+  });
 });
 
 it("is given once for an Idempotency-Key", async () => {

@@ -25,7 +25,7 @@ const settings = (change: Partial<AlertSettings> = {}): AlertSettings => ({
 /** Enough samples of this value; null: none. */
 const seen = (value: number | null): Observation => ({ value, samples: value === null ? 0 : 5 });
 
-/** What is told minute by minute: the severity, and after a colon the notice. */
+/** The reports minute by minute: the severity, and after a colon the notice. */
 function told(alert: AlertSettings, steps: ReadonlyArray<ReadonlyArray<number | null>>): string[] {
   let state: AlertState = UNKNOWN_ALERT;
   return steps.map((values, minute) => {
@@ -36,7 +36,7 @@ function told(alert: AlertSettings, steps: ReadonlyArray<ReadonlyArray<number | 
 }
 
 describe("an alert", () => {
-  it("is told of once when it begins and once when it ends, which is at the recovery threshold", () => {
+  it("is reported once when it begins and once when it ends, at the recovery threshold", () => {
     expect(told(settings(), [[0.9], [0.79], [0.7], [0.85], [0.89], [0.9], [0.85], [0.79]])).toEqual([
       "ok",
       "alert:triggered",
@@ -93,7 +93,7 @@ describe("an alert", () => {
     ]);
   });
 
-  it("is told of again where that is wanted, and not while it is silenced", () => {
+  it("is reported again where a reminder is set, and not while it is silenced", () => {
     expect(told(settings({ renotify_seconds: 120 }), [[0.5], [0.5], [0.5], [0.5], [0.5]])).toEqual([
       "alert:triggered",
       "alert",
@@ -102,7 +102,7 @@ describe("an alert", () => {
       "alert:reminded",
     ]);
     const silenced_until = new Date(START + 150_000).toISOString();
-    // What began in silence and lasts is told of afterwards; what ended in it is not told at all.
+    // An alert that began in silence and lasts is reported afterwards. One that ended in it is not.
     expect(told(settings({ silenced_until }), [[1], [0.5], [0.5], [0.5]])).toEqual([
       "ok",
       "alert",
@@ -120,7 +120,7 @@ describe("an alert", () => {
     expect(accepts({ ...high, recovery_threshold: 0.6 })).toBe(false);
   });
 
-  it("is told of in turns, whatever is measured: begun, reminded, ended, begun", () => {
+  it("alternates, whatever is measured: begin, reminder, end, begin", () => {
     const value = fc.option(fc.constantFrom(0.5, 0.85, 0.95), { nil: null });
     fc.assert(
       fc.property(
@@ -141,7 +141,7 @@ describe("an alert", () => {
             if (notice === "reminded") expect([open, severity, renotify_seconds]).toEqual([true, "alert", 120]);
             if (notice === "resolved") expect([open, severity]).toEqual([true, "ok"]);
             if (notice !== undefined) open = notice !== "resolved";
-            // What is measured now is what has been told, unless it is silenced.
+            // The report matches the measurement, unless the alert is silenced.
             if ((silent === null || minute >= silent) && severity === "alert") expect(open).toBe(true);
             if ((silent === null || minute >= silent) && severity === "ok") expect(open).toBe(false);
           }

@@ -15,6 +15,7 @@ const SAMPLE: EvalSample = {
   error: null,
   latency_ms: 120,
   cost_usd: 0.25,
+  usage: {},
   nodes: [],
   citations: [],
 };
@@ -68,6 +69,13 @@ const CASES: ReadonlyArray<
   // kitten, sitting: three edits of seven characters.
   ["levenshtein", {}, "kitten", "sitting", 1 - 3 / 7, false],
   ["levenshtein", {}, "", "", 1, true],
+  // Characters, whatever they are made of: one of four differs.
+  ["levenshtein", {}, "ab😀c", "ab😃c", 0.75, false],
+  ["levenshtein", {}, "👍", "a", 0, false],
+  ["exact_match", {}, null, null, true, true],
+  ["exact_match", { value: null }, null, "x", true, true],
+  ["exact_match", { value: null }, "x", "x", false, false],
+  ["json_diff", { value: null }, null, { a: 1 }, 1, true],
   ["latency", {}, "x", undefined, 120, null],
   ["cost", {}, "x", undefined, 0.25, null],
   ["error_free", {}, "x", undefined, true, true],
@@ -126,11 +134,43 @@ describe("evaluators", () => {
     expect(scored({ type: "numeric_diff" }, "many", 3).error?.code).toBe("not_a_number");
   });
 
+  it("gives no score where a difference is no number, or too large a one to be averaged", () => {
+    const diff = (mode: string, output: Json, expected: Json) =>
+      scored({ type: "numeric_diff", config: { mode } }, output, expected);
+    expect(diff("absolute", 1e308, -1e308)).toMatchObject({
+      value: null,
+      passed: null,
+      error: { code: "not_comparable" },
+    });
+    expect(diff("absolute", 1e308, 0)).toMatchObject({ passed: null, error: { code: "value_out_of_range" } });
+    expect(diff("relative", 1, 1e-200)).toMatchObject({ passed: null, error: { code: "value_out_of_range" } });
+    const definition = checkDefinition({ type: "numeric_diff" });
+    if (!definition.ok) throw new Error("refused");
+    // As Infinity comes out of the process that has scored.
+    const finding = JSON.parse('{"value":null}');
+    expect(resultOf(definition.definition, { ok: true, finding })).toMatchObject({
+      passed: null,
+      error: { code: "value_out_of_range" },
+    });
+  });
+
+  it("scores no outputs of a run that has not completed, whatever of them is there", () => {
+    for (const state of ["FAILED", "CANCELLED"] as const)
+      for (const type of ["exact_match", "contains", "levenshtein", "json_valid", "regex"]) {
+        const config = type === "regex" ? { pattern: "a" } : {};
+        expect(scored({ type, config }, "a", "a", { state }).error?.code).toBe("no_output");
+      }
+  });
+
   it("looks into an output by a path, and into what is expected where that is as deep", () => {
     const target = { output: "out-0", json_path: '$.items[-1]["the name"]' };
     const output = '{"items":[{"the name":"a"},{"the name":"b"}]}';
     expect(scored({ type: "exact_match", target }, output, "b").value).toBe(true);
     expect(scored({ type: "exact_match", target }, output, { items: [{ "the name": "b" }] }).value).toBe(true);
+    expect(scored({ type: "exact_match", target }, '{"items":[{"the name":null}]}', null).value).toBe(true);
+    const none = { items: [{ "the name": null }] };
+    expect(scored({ type: "exact_match", target }, none, none).value).toBe(true);
+    expect(scored({ type: "exact_match", target }, output, { other: 1 }).error?.code).toBe("no_expected_output");
     expect(scored({ type: "exact_match", target }, "[]", "b").error?.code).toBe("no_output");
     expect(scored({ type: "exact_match", target: { output: "out-1" } }, "x", "x").error?.code).toBe("no_output");
   });

@@ -15,6 +15,7 @@ describe("a record made into a row", () => {
         split: null,
         tags: [],
       },
+      given: ["inputs", "expected_outputs"],
     });
   });
 

@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { describe, expect, it } from "vitest";
-import { bucketsOf, isSampled } from "../../../src/domain/evals/monitor.ts";
+import { bucketsOf, hasLabels, isSampled, monitorFilterSchema } from "../../../src/domain/evals/monitor.ts";
 
 describe("a sample", () => {
   const ids = Array.from({ length: 10_000 }, uuidv7);
@@ -12,6 +12,25 @@ describe("a sample", () => {
     expect(Math.abs(sample(0.1).length - 1000)).toBeLessThan(180);
     expect(sample(0.1).every((id) => isSampled(id, 0.3))).toBe(true);
     expect([sample(0).length, sample(1).length]).toEqual([0, ids.length]);
+  });
+});
+
+describe("a filter by labels", () => {
+  const labels = { user_id: "ada", tags: ["a", "b"], metadata: { shop: 7, open: true } };
+  it.each([
+    [{ tags: ["a", "b"] }, true],
+    [{ tags: ["a", "c"] }, false],
+    [{ user_ids: ["bob", "ada"] }, true],
+    [{ user_ids: ["bob"] }, false],
+    [{ metadata: { shop: 7, open: true } }, true],
+    [{ metadata: { shop: 7, open: false } }, false],
+    [{ metadata: { shop: "7" } }, false],
+    [{ tags: ["a"], user_ids: ["bob"] }, false],
+    [{}, true],
+  ])("%j is met: %s", (asked, met) => {
+    const filter = monitorFilterSchema.parse(asked);
+    expect(hasLabels(filter, labels)).toBe(met);
+    expect(hasLabels(filter, undefined)).toBe(Object.keys(asked).length === 0);
   });
 });
 

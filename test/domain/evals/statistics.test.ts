@@ -41,7 +41,7 @@ describe("the quantile of Student's t", () => {
 describe("gates", () => {
   const status = (mean: number | null, failed = 0): ExperimentStatus => ({
     counts: { rows: 10, pending: 0, running: 0, completed: 10 - failed, failed, cancelled: 0 },
-    scores: { expected: 10, done: 10, errored: 0 },
+    scores: { expected: 10, done: 10, errored: 0, unscored: 0 },
     per_evaluator: [
       {
         evaluator_id: "e",
@@ -53,13 +53,26 @@ describe("gates", () => {
         stddev: 0,
         ci95: null,
         pass_rate: mean,
+        passed: (mean ?? 0) * 10,
         errors: 0,
+        expected: 10,
+        unscored: 0,
         baseline: null,
       },
     ],
     usage: { total_tokens: 0, cost_usd: 0.3 },
     p95_latency_ms: 120,
+    unrun: 0,
   });
+  /** With so many of the scores missing. */
+  const lacking = (passes: number, unscored: number): ExperimentStatus => {
+    const all = status(1);
+    const [evaluator] = all.per_evaluator;
+    const pass_rate = unscored === 10 ? null : passes / (10 - unscored);
+    return evaluator === undefined
+      ? all
+      : { ...all, per_evaluator: [{ ...evaluator, passed: passes, unscored, pass_rate }] };
+  };
   const gate = (rest: Partial<Gate>): Gate => ({
     metric: "mean",
     evaluator_id: "e",
@@ -77,10 +90,31 @@ describe("gates", () => {
     expect(passed({ op: "lte", metric: "p95_latency_ms", value: 119 })).toBe(false);
     expect(passed({ op: "lt", metric: "cost_usd", value: 0.31 })).toBe(true);
     expect(passed({ op: "lte", metric: "error_rate", value: 0.2 }, status(1, 2))).toBe(true);
+    const cancelled = { ...status(1, 2), counts: { ...status(1, 2).counts, completed: 6, cancelled: 2 } };
+    expect(passed({ op: "lte", metric: "error_rate", value: 0.2 }, cancelled)).toBe(true);
     expect(passed({ vs: "baseline", value: -0.1 })).toBe(true);
     expect(passed({ vs: "baseline", value: -0.05 })).toBe(false);
     expect(passed({ vs: "baseline", value: 0 }, status(0.7), null)).toBeNull();
     expect(passed({}, status(null))).toBeNull();
+  });
+
+  it("count what is missing against themselves", () => {
+    const rate = (rest: Partial<Gate>, own: ExperimentStatus) =>
+      checkGates([gate({ metric: "pass_rate", ...rest })], own, null).map((each) => [each.observed, each.passed])[0];
+    expect(rate({ op: "gte", value: 1 }, lacking(1, 9))).toEqual([0.1, false]);
+    expect(rate({ op: "gt", value: 0.1 }, lacking(1, 9))).toEqual([0.1, false]);
+    expect(rate({ op: "lte", value: 0.5 }, lacking(0, 9))).toEqual([0.9, false]);
+    expect(rate({ op: "lt", value: 0.5 }, lacking(0, 9))).toEqual([0.9, false]);
+    expect(rate({ op: "eq", value: 0 }, lacking(0, 9))).toEqual([0.9, false]);
+    expect(rate({ op: "eq", value: 1 }, lacking(1, 9))).toEqual([0.1, false]);
+    expect(rate({ op: "gte", value: 0.1 }, lacking(0, 10))).toEqual([0, false]);
+    // An evaluator that does not judge has no rate.
+    expect(rate({}, status(null))).toEqual([null, null]);
+    expect(passed({ op: "gte", value: 0.5 }, lacking(9, 1))).toBeNull();
+    expect(passed({ op: "gte", value: 1.5 }, lacking(9, 1))).toBe(false);
+    expect(passed({ vs: "baseline", op: "gte", value: -1 }, status(1), lacking(9, 1))).toBeNull();
+    expect(passed({ op: "lt", metric: "cost_usd", value: 1 }, { ...status(1), unrun: 1 })).toBeNull();
+    expect(passed({ op: "lt", metric: "p95_latency_ms", value: 999 }, { ...status(1), unrun: 1 })).toBeNull();
   });
 
   it("pass an experiment only where it is complete and all of them are met", () => {
@@ -91,6 +125,7 @@ describe("gates", () => {
     expect(verdictOf("PARTIAL", met)).toBe("inconclusive");
     expect(verdictOf("PARTIAL", missed)).toBe("failed");
     expect(verdictOf("COMPLETED", [...met, ...unknown])).toBe("inconclusive");
+    expect(verdictOf("CANCELLED", missed)).toBe("inconclusive");
     expect(verdictOf("COMPLETED", [])).toBeNull();
   });
 });

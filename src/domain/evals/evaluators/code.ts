@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { syntaxFaultOf } from "../../flow/nodes/code-syntax.ts";
+import { failedRuns } from "./kind.ts";
 import type { EvaluatorKind } from "./kind.ts";
 
 const config = z.strictObject({
@@ -8,8 +9,9 @@ const config = z.strictObject({
     .min(1)
     .max(100_000)
     .describe(
-      "JavaScript that declares main({inputs, outputs, output, expected, expected_outputs, metadata, state, latency_ms}) and returns a number, a boolean, a text, or {value, label, reasoning, passed}. No network, files or modules.",
+      "JavaScript that declares main({inputs, output, outputs, expected, expected_outputs, nodes, citations, passages, usage, latency_ms, cost_usd, metadata, state, error}) and returns a number, a boolean, a text, or {value, label, reasoning, passed}. No network, files or modules.",
     ),
+  failed_runs: failedRuns,
   timeout_ms: z.int().min(100).max(10_000).default(2000),
 });
 export type CodeConfig = z.output<typeof config>;

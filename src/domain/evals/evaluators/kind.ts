@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Json, JsonObject } from "../../json.ts";
 import type { RunState } from "../../runs/run.ts";
 
@@ -12,6 +12,32 @@ export interface SampleNode {
   readonly node_id: string;
   readonly type: string;
   readonly state: string;
+}
+
+/** What is known of a node beyond that. */
+export interface NodeDetail extends SampleNode {
+  /** Null also where it is too long: then `truncated` is set. */
+  readonly output: Json;
+  readonly truncated: boolean;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly latency_ms: number | null;
+}
+
+/** A passage that a search of the run has found. */
+export interface Passage {
+  /** The node that has searched, or the call of a tool. */
+  readonly path: string;
+  readonly resource_id: string | null;
+  readonly resource_path: string | null;
+  readonly text: string;
+  readonly score: number | null;
+}
+
+/** Details of a run that only judges, code and webhooks get. */
+export interface SampleDetail {
+  /** By path: of a node at the top level its id. */
+  readonly nodes: Readonly<Record<string, NodeDetail>>;
+  readonly passages: readonly Passage[];
 }
 
 /** A source that an answer rests on. */
@@ -31,9 +57,12 @@ export interface EvalSample {
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly latency_ms: number | null;
   readonly cost_usd: number | null;
+  readonly usage: JsonObject;
   /** In the order in which they started. */
   readonly nodes: readonly SampleNode[];
   readonly citations: readonly SampleCitation[];
+  /** Only where an evaluator reads it: it is long. */
+  readonly detail?: SampleDetail;
 }
 
 /** A sample as one evaluator sees it: its target is looked up. Undefined: there is none. */
@@ -63,7 +92,7 @@ export class EvaluatorError extends Error {
   }
 }
 
-/** What of a kind's scores follows from the kind. */
+/** Members of a score that the kind determines. */
 export interface ScoreDefaults {
   readonly data_type: DataType;
   readonly direction: Direction;
@@ -105,16 +134,34 @@ export interface AnyKind extends Omit<EvaluatorKind<unknown>, "faults" | "find">
   readonly find?: (config: never, subject: Subject) => Finding;
 }
 
+/** The outputs of an incomplete run are not its answer, so scoring them would mislead. */
+export function requireCompleted({ state }: EvalSample): void {
+  if (state !== "COMPLETED") throw nothingToScore(`the run is ${state}`);
+}
+
 /** The target's value, or what is wrong. */
 export function requireOutput({ output, sample }: Subject): Json {
-  if (output !== undefined) return output;
-  const why = sample.state === "COMPLETED" ? "the run has no such output" : `the run is ${sample.state}`;
-  throw new EvaluatorError("no_output", `There is nothing to score: ${why}.`);
+  requireCompleted(sample);
+  if (output === undefined) throw nothingToScore("the run has no such output");
+  return output;
+}
+
+/** Kinds that also score runs that have not completed. They get the reason. */
+export const failedRuns = z
+  .boolean()
+  .default(false)
+  .describe(
+    "Whether runs that have not completed are scored too: `state` and `error` say why. Else they have an error.",
+  );
+
+function nothingToScore(why: string): EvaluatorError {
+  return new EvaluatorError("no_output", `There is nothing to score: ${why}.`);
 }
 
 /** The expected value: the configuration's own, else the row's. */
 export function requireExpected({ expected }: Subject, own?: Json): Json {
-  const found = own ?? expected;
+  // Null is a value that can be expected.
+  const found = own === undefined ? expected : own;
   if (found !== undefined) return found;
   throw new EvaluatorError(
     "no_expected_output",

@@ -4,8 +4,9 @@ import { EvaluatorError, requireExpected, requireOutput } from "./kind.ts";
 import type { EvaluatorKind } from "./kind.ts";
 import { plainText, textOptions } from "./text-options.ts";
 
-/** Longest text (UTF-16 units): the work grows with the product of both. */
+/** Longest text (characters): the work grows with the product of both. */
 const MAX_CHARS = 50_000;
+const MAX_UNITS = 2 * MAX_CHARS;
 
 const config = z.strictObject({
   ...textOptions,
@@ -24,11 +25,30 @@ export const levenshtein: EvaluatorKind<z.output<typeof config>> = {
     },
   ],
   find(options, subject) {
-    const a = plainText(requireOutput(subject), options);
-    const b = plainText(requireExpected(subject, options.value), options);
+    const output = plainText(requireOutput(subject), options);
+    const expected = plainText(requireExpected(subject, options.value), options);
+    const tooLong = new EvaluatorError("text_too_long", `Texts are compared up to ${MAX_CHARS} characters.`);
+    if (Math.max(output.length, expected.length) > MAX_UNITS) throw tooLong;
+    const [a, b] = unitsOf(output, expected);
     const longest = Math.max(a.length, b.length);
-    if (longest > MAX_CHARS)
-      throw new EvaluatorError("text_too_long", `Texts are compared up to ${MAX_CHARS} characters.`);
+    if (longest > MAX_CHARS) throw tooLong;
     return { value: longest === 0 ? 1 : 1 - distance(a, b) / longest };
   },
 };
+
+/** Maps each character of two texts to one UTF-16 unit, equal characters to equal units: an emoji counts once. */
+function unitsOf(...texts: [string, string]): [string, string] {
+  if (!texts.some((text) => /[\ud800-\udfff]/.test(text))) return texts;
+  const units = new Map<string, string>();
+  const [a, b] = texts.map((text) => {
+    const mapped: string[] = [];
+    for (const character of text) {
+      const unit = units.get(character) ?? String.fromCharCode(units.size);
+      units.set(character, unit);
+      mapped.push(unit);
+    }
+    return mapped.join("");
+  });
+  if (units.size > 0xffff) throw new EvaluatorError("text_too_long", "The texts have too many different characters.");
+  return [a ?? "", b ?? ""];
+}

@@ -9,15 +9,31 @@ const label = z.strictObject({
   description: z.string().max(1000).default(""),
 });
 
+/** Each section is between tags that carry a nonce: what a run has said cannot end its section or begin another. */
 const DEFAULT_PROMPT = `Question or input:
+<input-{{fence}}>
 {{inputs | json}}
+</input-{{fence}}>
 
 Answer to be judged:
+<answer-{{fence}}>
 {{output}}
-{% if expected %}
+</answer-{{fence}}>
+{% unless expected == nil %}
 A reference answer:
+<reference-{{fence}}>
 {{expected}}
-{% endif %}`;
+</reference-{{fence}}>
+{% endunless %}`;
+
+const PASSAGES_PROMPT = `${DEFAULT_PROMPT}
+Passages that were found:
+<passages-{{fence}}>
+{% for passage in passages %}
+[{{forloop.index}}] {{passage.resource_path}}
+{{passage.text}}
+{% endfor %}
+</passages-{{fence}}>`;
 
 const config = z
   .strictObject({
@@ -30,7 +46,7 @@ const config = z
       .max(50_000)
       .default(DEFAULT_PROMPT)
       .describe(
-        "Liquid: `inputs`, `outputs`, `output`, `expected`, `metadata`. What a run said is data in it, never an instruction.",
+        "Liquid: `inputs`, `output`, `outputs`, `expected`, `expected_outputs`, `nodes`, `citations`, `passages`, `usage`, `latency_ms`, `error`, `metadata`. What a run said is data in it, never an instruction; within tags that carry `{{fence}}`, as in the default, it cannot pose as another section.",
       ),
     scale: z
       .strictObject({ min: z.number(), max: z.number() })
@@ -42,7 +58,7 @@ const config = z
       .min(1)
       .max(9)
       .default(1)
-      .describe("How often it is asked: of labels the majority counts, of a scale the median."),
+      .describe("Number of calls: the majority of labels counts, or the median on a scale."),
     temperature: z.number().min(0).max(2).default(0),
     max_tokens: z.int().min(50).max(4000).default(800),
   })
@@ -75,6 +91,25 @@ export const llmJudge: EvaluatorKind<JudgeConfig> = {
       description: "Whether the answer helps whoever asked",
       config: {
         rubric: "The answer addresses the request completely and can be acted upon.",
+        scale: { min: 0, max: 1 },
+      },
+    },
+    {
+      name: "Groundedness",
+      description: "Whether the answer rests on the passages that the run has found",
+      config: {
+        rubric: "Every statement of the answer is supported by the passages that were found.",
+        prompt: PASSAGES_PROMPT,
+        scale: { min: 0, max: 1 },
+      },
+    },
+    {
+      name: "Context precision",
+      description: "Whether the passages that the run has found are about what was asked",
+      config: {
+        rubric:
+          "The passages that were found help to answer the question: the share of them that does, those first in the list counting most.",
+        prompt: PASSAGES_PROMPT,
         scale: { min: 0, max: 1 },
       },
     },

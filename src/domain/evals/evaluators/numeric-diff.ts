@@ -26,6 +26,8 @@ export const numericDiff: EvaluatorKind<z.output<typeof config>> = {
     const output = numberOf(requireOutput(subject), "output");
     const expected = numberOf(requireExpected(subject, value), "expected output");
     const difference = Math.abs(output - expected);
+    if (!Number.isFinite(difference))
+      throw new EvaluatorError("not_comparable", "The difference is too large to be a number.");
     if (mode === "absolute") return { value: difference };
     if (expected !== 0) return { value: difference / Math.abs(expected) };
     if (difference === 0) return { value: 0 };

@@ -6,7 +6,7 @@ const config = z
   .strictObject({
     ran: nodeIds.default([]).describe("Nodes that have to have run."),
     did_not_run: nodeIds.default([]).describe("Nodes that must not."),
-    in_order: z.boolean().default(false).describe("Those of `ran` have to have started in this order."),
+    in_order: z.boolean().default(false).describe("The nodes of `ran` have to start in this order."),
   })
   .refine(({ ran, did_not_run }) => ran.length + did_not_run.length > 0, {
     path: ["ran"],

@@ -1,8 +1,10 @@
 import { z } from "zod";
+import { failedRuns } from "./kind.ts";
 import type { EvaluatorKind } from "./kind.ts";
 
 const config = z.strictObject({
   url: z.url({ protocol: /^https?$/, error: "An http or https address is expected" }).max(2048),
+  failed_runs: failedRuns,
   timeout_ms: z.int().min(100).max(60_000).default(15_000),
 });
 export type WebhookConfig = z.output<typeof config>;

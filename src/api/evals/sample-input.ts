@@ -1,0 +1,70 @@
+import { z } from "zod";
+import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
+import type { JsonObject } from "../../domain/json.ts";
+
+const values = z.record(z.string(), z.json()).default({});
+const MAX_PASSAGES = 200;
+
+/** What is scored, written out: of a run that Millrace need not know. */
+export const sampleInput = z
+  .strictObject({
+    inputs: values,
+    outputs: values,
+    expected_outputs: values,
+    metadata: values,
+    passages: z
+      .array(
+        z.strictObject({
+          text: z.string().max(100_000),
+          resource_path: z.string().max(2048).nullish(),
+          resource_id: z.string().max(2048).nullish(),
+          score: z.number().nullish(),
+        }),
+      )
+      .max(MAX_PASSAGES)
+      .default([])
+      .describe("The passages that were found for it."),
+    citations: z
+      .array(z.strictObject({ resource_id: z.string().max(2048), resource_path: z.string().max(2048) }))
+      .max(MAX_PASSAGES)
+      .default([]),
+    usage: values,
+    latency_ms: z.number().min(0).nullish(),
+    cost_usd: z.number().min(0).nullish(),
+    error: z
+      .strictObject({ code: z.string().max(200), message: z.string().max(4000) })
+      .nullish()
+      .describe("Why there is no answer: it counts as a run that has failed."),
+  })
+  .meta({ id: "EvalSample" });
+type Values = "inputs" | "outputs" | "expected_outputs" | "metadata" | "usage";
+type Given = Omit<z.output<typeof sampleInput>, Values> & { readonly [Name in Values]: JsonObject };
+
+/** A sample as evaluators see it. */
+export function sampleOf(given: Partial<Given>): EvalSample {
+  const { inputs = {}, outputs = {}, expected_outputs = {}, metadata = {}, usage = {}, error = null } = given;
+  return {
+    run_id: null,
+    state: error === null ? "COMPLETED" : "FAILED",
+    inputs,
+    outputs,
+    expected_outputs,
+    metadata,
+    usage,
+    error,
+    latency_ms: given.latency_ms ?? null,
+    cost_usd: given.cost_usd ?? null,
+    nodes: [],
+    citations: given.citations ?? [],
+    detail: {
+      nodes: {},
+      passages: (given.passages ?? []).map(({ text, resource_path = null, resource_id = null, score = null }) => ({
+        path: "",
+        resource_id,
+        resource_path,
+        text,
+        score,
+      })),
+    },
+  };
+}

@@ -1,0 +1,192 @@
+import { z } from "zod";
+import { notFound } from "../../domain/errors.ts";
+import { numberOf } from "../../domain/evals/evaluator.ts";
+import { requireEvaluator } from "../../services/evals/evaluators.ts";
+import { addedUp } from "../../services/evals/judge.ts";
+import type { Scored } from "../../services/evals/scorer.ts";
+import { findRowAnywhere } from "../../stores/evals/dataset-rows.ts";
+import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
+import type { ApiDeps } from "../deps.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { scoreResultSchema } from "./evaluator-presenter.ts";
+import { sampleInput, sampleOf } from "./sample-input.ts";
+
+const MAX_SAMPLES = 100;
+const MAX_EVALUATORS = 10;
+const EVALUATOR = "0197f0a0-0000-7000-8000-000000000002";
+
+const id = z.uuid().toLowerCase();
+const body = z
+  .strictObject({
+    evaluator_ids: z.array(id).min(1).max(MAX_EVALUATORS).describe("In their present versions."),
+    samples: z
+      .array(
+        sampleInput.extend({
+          external_id: z.string().min(1).max(512).nullish().describe("Your own name for it, given back."),
+          row_id: id
+            .optional()
+            .describe("A row of a dataset: its inputs, expected outputs and metadata, where the sample has none."),
+        }),
+      )
+      .min(1)
+      .max(MAX_SAMPLES),
+  })
+  .meta({ id: "ScoringCreate" });
+
+const scoringSchema = z
+  .object({
+    data: z.array(
+      z.object({
+        external_id: z.string().nullable(),
+        row_id: z.uuid().nullable(),
+        scores: z.array(z.object({ evaluator_id: z.uuid(), evaluator_version: z.int(), ...scoreResultSchema.shape })),
+      }),
+    ),
+    per_evaluator: z.array(
+      z.object({
+        evaluator_id: z.uuid(),
+        evaluator_version: z.int(),
+        name: z.string(),
+        n: z.int().describe("Scores that count in the mean."),
+        mean: z.number().nullable(),
+        pass_rate: z.number().nullable().describe("The part that passes of the scores that pass or fail."),
+        passed: z.int(),
+        expected: z.int(),
+        unscored: z.int().describe("Samples that could not be scored."),
+      }),
+    ),
+    usage: z.record(z.string(), z.number()).describe("The usage of judges."),
+  })
+  .meta({ id: "Scoring" });
+
+const FOUND = { evaluator_id: EVALUATOR, evaluator_version: 1, label: null, reasoning: null };
+const SCORED: z.infer<typeof scoringSchema> = {
+  data: [
+    { external_id: "a-1", row_id: null, scores: [{ ...FOUND, value: true, passed: true, error: null }] },
+    {
+      external_id: "a-2",
+      row_id: null,
+      scores: [
+        {
+          ...FOUND,
+          value: null,
+          passed: null,
+          error: { code: "no_output", message: "There is nothing to score: the run is FAILED." },
+        },
+      ],
+    },
+  ],
+  per_evaluator: [
+    {
+      evaluator_id: EVALUATOR,
+      evaluator_version: 1,
+      name: "says",
+      n: 1,
+      mean: 1,
+      pass_rate: 1,
+      passed: 1,
+      expected: 2,
+      unscored: 1,
+    },
+  ],
+  usage: {},
+};
+
+/** `/v2/evals/scorings`: what evaluators say of outputs that were made elsewhere. */
+export function createScoringOperations({ db, scorer }: ApiDeps): Operation[] {
+  return [
+    defineOperation({
+      id: "scoreSamples",
+      method: "POST",
+      path: "/v2/evals/scorings",
+      tag: "Run scores",
+      summary: "Score outputs that were made elsewhere",
+      description: `Up to ${MAX_SAMPLES} samples by up to ${MAX_EVALUATORS} evaluators. Nothing is stored: send the scores where the outputs are.`,
+      auth: "secret",
+      body,
+      idempotent: true,
+      problems: ["not_found"],
+      examples: {
+        answers: {
+          evaluator_ids: [EVALUATOR],
+          samples: [
+            { external_id: "a-1", outputs: { answer: "We open at nine." }, expected_outputs: { answer: "nine" } },
+            { external_id: "a-2", outputs: {}, error: { code: "timeout", message: "No answer within 30 s" } },
+          ],
+        },
+      },
+      success: {
+        200: { description: "What they say, in the order of the samples.", schema: scoringSchema, example: SCORED },
+      },
+      async handler({ body: { evaluator_ids, samples }, principal: { org_id }, signal }) {
+        const { evaluators, rows } = await db.org(org_id, async (connection) => {
+          const found: EvaluatorRow[] = [];
+          for (const each of new Set(evaluator_ids)) found.push(await requireEvaluator(connection, each));
+          const named = new Map<string, Awaited<ReturnType<typeof findRowAnywhere>>>();
+          for (const { row_id } of samples)
+            if (row_id !== undefined && !named.has(row_id))
+              named.set(row_id, await findRowAnywhere(connection, row_id));
+          return { evaluators: found, rows: named };
+        });
+        const whole = samples.map(({ external_id: _external, row_id, ...sample }) => {
+          const row = row_id === undefined ? undefined : rows.get(row_id);
+          if (row === null) throw notFound("row");
+          const has = (values: object): boolean => Object.keys(values).length > 0;
+          return sampleOf({
+            ...sample,
+            inputs: row === undefined || has(sample.inputs) ? sample.inputs : row.inputs,
+            expected_outputs:
+              row === undefined || has(sample.expected_outputs) ? sample.expected_outputs : row.expected_outputs,
+            metadata: row === undefined || has(sample.metadata) ? sample.metadata : row.metadata,
+          });
+        });
+        const scored = await scorer.score(org_id, evaluators, whole, signal);
+        const usages = scored.flat().flatMap(({ usage }) => (usage === null ? [] : [usage]));
+        return {
+          status: 200,
+          body: {
+            data: samples.map(({ external_id, row_id }, index) => ({
+              external_id: external_id ?? null,
+              row_id: row_id ?? null,
+              scores: evaluators.map(({ evaluator_id, version }, place) => ({
+                evaluator_id,
+                evaluator_version: version,
+                ...presentResult(scored[index]?.[place]),
+              })),
+            })),
+            per_evaluator: evaluators.map((evaluator, place) =>
+              summaryOf(
+                evaluator,
+                scored.flatMap((ofSample) => ofSample[place] ?? []),
+              ),
+            ),
+            usage: addedUp(usages) ?? {},
+          },
+        };
+      },
+    }),
+  ];
+}
+
+function presentResult(scored: Scored | undefined): z.infer<typeof scoreResultSchema> {
+  const { value = null, passed = null, label = null, reasoning = null, error = null } = scored ?? {};
+  return { value, passed, label, reasoning, error };
+}
+
+function summaryOf({ evaluator_id, version, name }: EvaluatorRow, scores: readonly Scored[]) {
+  const numbers = scores.flatMap((score) => numberOf(score) ?? []);
+  const judged = scores.filter(({ passed }) => passed !== null);
+  const passed = judged.filter((score) => score.passed).length;
+  return {
+    evaluator_id,
+    evaluator_version: version,
+    name,
+    n: numbers.length,
+    mean: numbers.length === 0 ? null : numbers.reduce((sum, number) => sum + number, 0) / numbers.length,
+    pass_rate: judged.length === 0 ? null : passed / judged.length,
+    passed,
+    expected: scores.length,
+    unscored: scores.filter(({ error }) => error !== null).length,
+  };
+}

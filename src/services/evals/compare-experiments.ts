@@ -1,0 +1,73 @@
+import { errorRateOf } from "../../domain/evals/experiment.ts";
+import type { BaselineComparison, EvaluatorStatus, ExperimentStatus, Gate } from "../../domain/evals/experiment.ts";
+import type { Db } from "../../stores/db.ts";
+import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
+import { changedScores, compareRows, countPairs } from "../../stores/evals/experiment-results.ts";
+import type { ChangedScore } from "../../stores/evals/experiment-results.ts";
+import type { ExperimentRow } from "../../stores/evals/experiments.ts";
+import { comparison, experimentStatus } from "./experiment-status.ts";
+
+/** Scores that are named one by one. */
+const NAMED = 100;
+
+/** What an evaluator says of one experiment. */
+type Side = Pick<EvaluatorStatus, "evaluator_version" | "n" | "mean" | "pass_rate" | "unscored">;
+
+export interface ComparedEvaluator extends BaselineComparison {
+  readonly evaluator_id: string;
+  readonly name: string;
+  /** Null where the experiment is not scored by it. */
+  readonly here: Side | null;
+  readonly there: Side | null;
+}
+
+export interface ExperimentsCompared {
+  readonly rows: { readonly both: number; readonly only_here: number; readonly only_there: number };
+  readonly per_evaluator: readonly ComparedEvaluator[];
+  readonly metrics: ReadonlyArray<{
+    readonly metric: Exclude<Gate["metric"], "pass_rate" | "mean">;
+    readonly here: number | null;
+    readonly there: number | null;
+  }>;
+  readonly changed: ReadonlyArray<ChangedScore & { readonly change: "improved" | "regressed" }>;
+}
+
+/** Compares an experiment with any other one: the same rows in the same repetition, where both were scored by the same version. */
+export async function compareExperiments(
+  db: Db,
+  experiment: ExperimentRow,
+  other: ExperimentRow,
+): Promise<ExperimentsCompared> {
+  const ids = [experiment.experiment_id, other.experiment_id] as const;
+  const [here, there] = [await experimentStatus(db, experiment), await experimentStatus(db, other)];
+  const rows = await countPairs(db, ...ids);
+  const differences = await compareRows(db, ...ids);
+  const pinned = await pinnedEvaluators(db, [...experiment.evaluators, ...other.evaluators]);
+  const directions = new Map(pinned.map((each) => [each.evaluator_id, each.definition.score.direction]));
+  const named = new Map(pinned.map(({ evaluator_id, name }) => [evaluator_id, name]));
+  const per_evaluator = [...named].map(([evaluator_id, name]): ComparedEvaluator => {
+    const difference = differences.find((each) => each.evaluator_id === evaluator_id);
+    const sides = { here: sideOf(here, evaluator_id), there: sideOf(there, evaluator_id) };
+    return { evaluator_id, name, ...sides, ...comparison(difference, directions.get(evaluator_id) ?? "maximize") };
+  });
+  const changed = (await changedScores(db, ...ids, NAMED)).flatMap((each) => {
+    const direction = directions.get(each.evaluator_id);
+    // Of a monitor, for example.
+    if (direction === undefined) return [];
+    const isBetter = each.number > each.with_number === (direction === "maximize");
+    return [{ ...each, change: isBetter ? ("improved" as const) : ("regressed" as const) }];
+  });
+  const metrics: ExperimentsCompared["metrics"] = [
+    { metric: "error_rate", here: errorRateOf(here), there: errorRateOf(there) },
+    { metric: "p95_latency_ms", here: here.p95_latency_ms, there: there.p95_latency_ms },
+    { metric: "cost_usd", here: here.usage.cost_usd, there: there.usage.cost_usd },
+  ];
+  return { rows, per_evaluator, metrics, changed };
+}
+
+function sideOf({ per_evaluator }: ExperimentStatus, evaluatorId: string): Side | null {
+  const found = per_evaluator.find(({ evaluator_id }) => evaluator_id === evaluatorId);
+  if (found === undefined) return null;
+  const { evaluator_version, n, mean, pass_rate, unscored } = found;
+  return { evaluator_version, n, mean, pass_rate, unscored };
+}

@@ -1,0 +1,56 @@
+import type { Config } from "../../config.ts";
+import {
+  findMonitorSchedule,
+  markMonitorApplied,
+  monitorSchedules as listMonitorSchedules,
+  unappliedMonitors,
+} from "../../stores/evals/monitors.ts";
+import type { MonitorSchedule } from "../../stores/evals/monitors.ts";
+import { MONITOR_SCHEDULES, monitorScheduleId, taskQueues } from "../../temporal/ids.ts";
+import type { Schedule } from "../../temporal/schedules.ts";
+import type { ScheduleKind } from "../schedules/apply.ts";
+
+type Settings = Pick<Config, "MILLRACE_TASK_QUEUE" | "MILLRACE_MONITOR_INTERVAL_SECONDS">;
+
+/** Scoring that was missed is made up for by the next one. */
+const CATCHUP_SECONDS = 10;
+
+/** The schedules by which monitors score. */
+export function monitorSchedules(config: Settings): ScheduleKind {
+  return {
+    prefix: MONITOR_SCHEDULES,
+    async read(db, id) {
+      const row = await findMonitorSchedule(db, id);
+      if (row === null) return null;
+      return { revision: String(row.revision), schedule: row.deleted_at === null ? scheduleOf(config, row) : null };
+    },
+    applied: (db, id, revision) => markMonitorApplied(db, id, Number(revision)),
+    // Nothing in it is a caller's: this is for whoever operates the installation.
+    refused: (_db, _id, _revision, message) => Promise.reject(new Error(message)),
+    unapplied: unappliedMonitors,
+    async wanted(db, after, limit) {
+      const rows = await listMonitorSchedules(db, after, limit);
+      return rows.map((row) => ({ org_id: row.org_id, id: row.monitor_id, schedule: scheduleOf(config, row) }));
+    },
+  };
+}
+
+function scheduleOf(config: Settings, { org_id, monitor_id, enabled }: MonitorSchedule): Schedule {
+  const every_seconds = config.MILLRACE_MONITOR_INTERVAL_SECONDS;
+  return {
+    id: monitorScheduleId(monitor_id),
+    paused: !enabled,
+    org_id,
+    urgency: "batch",
+    at: { every_seconds },
+    overlap: "skip",
+    catchup_window_seconds: CATCHUP_SECONDS,
+    // Not all at the same second.
+    jitter_seconds: Math.floor(every_seconds / 4),
+    workflow: {
+      type: "watchMonitor",
+      input: { org_id, monitor_id },
+      queue: taskQueues(config.MILLRACE_TASK_QUEUE).background,
+    },
+  };
+}
