@@ -9,8 +9,6 @@ import type { Database } from "../../src/stores/db.ts";
 import { getDocument, markError, markIndexed } from "../../src/stores/documents/documents.ts";
 import type { ParseDocument } from "./parse-document.ts";
 
-const HEARTBEAT_MS = 1000;
-
 export interface IngestDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -29,7 +27,6 @@ export function createIngestDocument({ db, blobs, parse }: IngestDeps) {
       await db.org(org_id, (connection) => markIndexed(connection, file_id, { v: "" }, null));
       return;
     }
-    const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
     try {
       const { text, page_count } = await parse({
         org_id,
@@ -44,8 +41,6 @@ export function createIngestDocument({ db, blobs, parse }: IngestDeps) {
       const reason = readingFailure(error);
       if (!reason) throw error;
       await db.org(org_id, (connection) => markError(connection, file_id, reason));
-    } finally {
-      clearInterval(heartbeat);
     }
   };
 }

@@ -1,5 +1,5 @@
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
-import type { NodeConfigs } from "../../src/domain/flow/nodes/index.ts";
+import { ofKind } from "../../src/domain/flow/plan/by-kind.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { EvaluateInput, LoadDocumentsResult } from "../../src/domain/runs/run-report.ts";
 import { loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
@@ -16,7 +16,7 @@ const MAX_DOCUMENTS = 1000;
 export function createLoadDocuments(db: Database, blobs: BlobStore, plans: PlanCache) {
   return async function loadDocuments({ run, plan_path, scope }: EvaluateInput): Promise<LoadDocumentsResult> {
     const node = (await plans.get(run)).node(plan_path);
-    const { required } = node.config as unknown as NodeConfigs["files"];
+    const { required } = ofKind(node, "files").config;
     const userId = scope.user_id;
     const rows =
       userId === null

@@ -1,3 +1,4 @@
+import { readDocumentMetadata } from "../../src/domain/knowledge/document-metadata.ts";
 import type { IngestStep, ResourceInput } from "../../src/domain/knowledge/ingest.ts";
 import { BlobNotFound } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
@@ -6,6 +7,7 @@ import { DocumentError } from "../../src/platform/parsing/errors.ts";
 import { storeExtractedText } from "../../src/services/knowledge/extracted-text.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { findKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
+import type { KnowledgeBaseRow } from "../../src/stores/knowledge/knowledge-bases.ts";
 import { markResource } from "../../src/stores/knowledge/resources.ts";
 import type { ResourceRow } from "../../src/stores/knowledge/resources.ts";
 import { ResourceFailure } from "../../src/domain/knowledge/resource-failure.ts";
@@ -22,9 +24,16 @@ export function createExtractResource({ db, blobs, parser }: ExtractDeps) {
   return async function extractResource(input: ResourceInput): Promise<IngestStep> {
     const { org_id, resource_id, revision } = input;
     return await takeStep(db, input, ["resource"], async (resource, signal) => {
-      const { text, pages, headings, page_count } = await parse(resource, signal);
+      const base = await db.org(org_id, (connection) => findKnowledgeBase(connection, resource.knowledge_base_id));
+      const { text, pages, headings, page_count, properties } = await parse(resource, base, signal);
+      // What a document says itself comes before what its server says.
+      const { last_modified } = resource;
+      const said = last_modified === null ? properties : { modified: last_modified, ...properties };
+      const declared = base?.dataloader_metadata_schema ?? { properties: {} };
+      const dataloader_metadata = readDocumentMetadata(declared, said);
       const text_blob_key = await storeExtractedText(blobs, org_id, { text, pages, headings });
-      const state = { status: "parsed" as const, text_blob_key, text_length: text.length, page_count };
+      const parsed = { text_blob_key, text_length: text.length, page_count, dataloader_metadata };
+      const state = { status: "parsed" as const, ...parsed };
       const marked = await db.org(org_id, (connection) => markResource(connection, resource_id, revision, state));
       const unused = marked ? resource.text_blob_key : text_blob_key;
       if (unused !== null) await blobs.delete(unused);
@@ -32,9 +41,12 @@ export function createExtractResource({ db, blobs, parser }: ExtractDeps) {
     });
   };
 
-  async function parse(resource: ResourceRow, signal: AbortSignal): Promise<ParsedDocument> {
-    const { org_id, knowledge_base_id, source, resource_path, content_mime } = resource;
-    const base = await db.org(org_id, (connection) => findKnowledgeBase(connection, knowledge_base_id));
+  async function parse(
+    resource: ResourceRow,
+    base: KnowledgeBaseRow | null,
+    signal: AbortSignal,
+  ): Promise<ParsedDocument> {
+    const { org_id, source, resource_path, content_mime } = resource;
     const key = resource.blob_key ?? "";
     try {
       return await parser.parse({

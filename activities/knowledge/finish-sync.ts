@@ -18,8 +18,8 @@ export function createFinishSync(deps: SyncStepDeps) {
     return await takeSyncStep(deps, input, () =>
       db.orgTransaction(org_id, async (connection): Promise<SyncStep> => {
         if (!(await lockKnowledgeBase(connection, knowledge_base_id))) return "stop";
-        const { open, begun } = await countItems(connection, sync_id);
-        if (open + begun > 0) return "more";
+        const { open, inFlight } = await countItems(connection, sync_id);
+        if (open + inFlight > 0) return "more";
         const unlisted = await findUnlistedSource(connection, sync_id);
         let error: SyncError | null = null;
         if (unlisted !== null) {

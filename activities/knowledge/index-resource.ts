@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { Context } from "@temporalio/activity";
 import { MAX_CHUNKS, chunkText } from "../../src/domain/knowledge/chunk.ts";
 import type { ChunkedText } from "../../src/domain/knowledge/chunk.ts";
@@ -13,9 +12,11 @@ import { loadExtractedText } from "../../src/services/knowledge/extracted-text.t
 import { indexResource as indexChunks } from "../../src/services/knowledge/index-resource.ts";
 import { listIndexes } from "../../src/stores/knowledge/indexes.ts";
 import type { IndexRow } from "../../src/stores/knowledge/indexes.ts";
-import { insertKnowledgeEvent } from "../../src/stores/knowledge/resource-ingest.ts";
+import { insertEvent } from "../../src/stores/outbox.ts";
 import { ResourceFailure } from "../../src/domain/knowledge/resource-failure.ts";
+import { attemptOf, beat } from "../attempts.ts";
 import { takeStep } from "./resource-step.ts";
+import { nextSlice } from "../../src/platform/slices.ts";
 
 export interface IndexResourceDeps {
   readonly blobs: BlobStore;
@@ -46,16 +47,16 @@ export function createIndexResource({ blobs, knowledge, maxAttempts }: IndexReso
           const published = await indexChunks(knowledge, index, { resource_id, revision }, chunks, {
             signal,
             isLast,
-            onProgress: (done, total) => context.heartbeat({ done, total }),
+            onProgress: () => beat(context),
             async onPublished(db) {
               if (!isLast) return;
               const outcome = { type: "indexed", chunk_count: chunks.length } as const;
-              await insertKnowledgeEvent(db, resourceEvent(resource, outcome));
+              await insertEvent(db, resourceEvent(resource, outcome));
             },
           });
           if (!published) return "stop";
         } catch (error) {
-          throw asFailure(error, context.info.attempt, maxAttempts);
+          throw asFailure(error, attemptOf(context), maxAttempts);
         }
       }
       return "done";
@@ -86,7 +87,7 @@ export function createIndexResource({ blobs, knowledge, maxAttempts }: IndexReso
 async function cut(text: ChunkedText, params: IndexingParams["chunker_params"]): Promise<NewChunk[]> {
   const chunks: NewChunk[] = [];
   for (const chunk of chunkText(text, params)) {
-    if (chunks.push(chunk) % CUT_AT_ONCE === 0) await nextTurn();
+    if (chunks.push(chunk) % CUT_AT_ONCE === 0) await nextSlice();
     if (chunks.length > MAX_CHUNKS) {
       const message = `The document has more than ${MAX_CHUNKS} chunks: choose a larger chunk_size or a smaller chunk_overlap.`;
       throw new ResourceFailure("too_many_chunks", message);

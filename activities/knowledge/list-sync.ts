@@ -2,10 +2,10 @@ import type { SyncInput, SyncStep } from "../../src/domain/knowledge/sync.ts";
 import type { Db } from "../../src/stores/db.ts";
 import { insertIndex, listIndexes, retireIndex } from "../../src/stores/knowledge/indexes.ts";
 import { addListFailure, addListedItems, addResourceItems } from "../../src/stores/knowledge/sync-items.ts";
-import { beginSync, countItems, moveSync } from "../../src/stores/knowledge/syncs.ts";
+import { beginSync, countItems, mayDeleteMissing, moveSync } from "../../src/stores/knowledge/syncs.ts";
 import type { SyncPosition } from "../../src/stores/knowledge/syncs.ts";
 import { takeSyncStep } from "./sync-step.ts";
-import type { SyncScene, SyncStepDeps } from "./sync-step.ts";
+import type { SyncContext, SyncStepDeps } from "./sync-step.ts";
 
 export interface ListSyncDeps extends SyncStepDeps {
   /** Documents that the sources of one knowledge base may list. */
@@ -17,14 +17,14 @@ export function createListSync(deps: ListSyncDeps) {
   const { db, maxPages } = deps;
   return async function listSync(input: SyncInput): Promise<SyncStep> {
     const { org_id, sync_id } = input;
-    return await takeSyncStep(deps, input, async (scene) => {
-      const { sync, sources, signal } = scene;
-      await db.orgTransaction(org_id, (connection) => begin(connection, scene));
+    return await takeSyncStep(deps, input, async (context) => {
+      const { sync, sources, signal } = context;
+      await db.orgTransaction(org_id, (connection) => begin(connection, context));
       let { position } = sync;
-      // Of what is listed nothing has begun yet.
+      // No listed item is being read yet.
       let { open: total } = await db.org(org_id, (connection) => countItems(connection, sync_id));
       while (position === null || !("done" in position)) {
-        if (scene.isLate()) return "more";
+        if (context.isLate()) return "more";
         const from: SyncPosition | null = position;
         const { source_no, at } = from ?? { source_no: 0, at: null };
         const source = sources[source_no];
@@ -45,7 +45,7 @@ export function createListSync(deps: ListSyncDeps) {
         const moved = await db.orgTransaction(org_id, async (connection) => {
           if (!(await moveSync(connection, sync_id, from, to, failures.length > 0))) return false;
           if (page === null) {
-            await addResourceItems(connection, { ...sync, deleteMissing: await mayDelete(connection) });
+            await addResourceItems(connection, { ...sync, deleteMissing: await mayDeleteMissing(connection, sync_id) });
             return true;
           }
           total += await addListedItems(connection, sync_id, source_no, page.addresses.slice(0, maxPages - total));
@@ -59,22 +59,10 @@ export function createListSync(deps: ListSyncDeps) {
       }
       return "done";
     });
-
-    /** Where a part could not be listed, nothing is known to be missing. */
-    async function mayDelete(connection: Db): Promise<boolean> {
-      const rows = await connection.query<{ may: boolean }>(
-        {
-          name: "may_delete_missing",
-          text: "select delete_missing and not listing_incomplete as may from knowledge_syncs where org_id = current_org() and sync_id = $1::uuid",
-        },
-        [sync_id],
-      );
-      return rows[0]?.may === true;
-    }
   };
 
   /** Notes the beginning, with the index that is to take the place of the present one where the settings have changed. */
-  async function begin(connection: Db, { sync, base }: SyncScene): Promise<void> {
+  async function begin(connection: Db, { sync, base }: SyncContext): Promise<void> {
     if (!(await beginSync(connection, sync.sync_id)) || sync.mode !== "full" || !base.reindex_required) return;
     const { org_id, knowledge_base_id, indexing_params: params } = base;
     for (const { index_no, state } of await listIndexes(connection, knowledge_base_id)) {

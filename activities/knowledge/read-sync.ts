@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { uuidv7 } from "uuidv7";
 import { ResourceFailure } from "../../src/domain/knowledge/resource-failure.ts";
 import type { SyncError, SyncInput, SyncOutcome, SyncStep } from "../../src/domain/knowledge/sync.ts";
+import { eachAtOnce } from "../../src/platform/at-once.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 import type { FetchedPage, PageAnswer } from "../../src/services/knowledge/fetch-page.ts";
@@ -23,14 +24,14 @@ import {
   listOpenItems,
   lockOpenItem,
   markItem,
-  markItemBegun,
+  markItemIndexing,
   planDelete,
   settleItems,
 } from "../../src/stores/knowledge/sync-items.ts";
 import type { SyncItemRow } from "../../src/stores/knowledge/sync-items.ts";
 import { countItems } from "../../src/stores/knowledge/syncs.ts";
 import { takeSyncStep } from "./sync-step.ts";
-import type { SyncScene, SyncStepDeps } from "./sync-step.ts";
+import type { SyncContext, SyncStepDeps } from "./sync-step.ts";
 
 export interface ReadSyncDeps extends SyncStepDeps, Pick<AddDeps, "resources"> {
   readonly blobs: BlobStore;
@@ -43,120 +44,126 @@ const LANES = 4;
 const BATCH = 20;
 const POLL_MS = 250;
 
-/** Reads what a sync has listed, at most WINDOW documents ahead of what is indexed, and notes what becomes of each. */
+/** Reads what a sync has listed, at most WINDOW documents ahead of what is indexed, and records the outcome of each. */
 export function createReadSync(deps: ReadSyncDeps) {
   const { db, blobs, resources, maxBytes } = deps;
   return async function readSync(input: SyncInput): Promise<SyncStep> {
     const { org_id, sync_id } = input;
-    return await takeSyncStep(deps, input, async (scene) => {
+    return await takeSyncStep(deps, input, async (context) => {
       for (;;) {
-        scene.signal.throwIfAborted();
-        const { open, begun } = await db.org(org_id, async (connection) => {
+        context.signal.throwIfAborted();
+        const { open, inFlight } = await db.org(org_id, async (connection) => {
           await settleItems(connection, sync_id);
           return await countItems(connection, sync_id);
         });
-        if (open + begun === 0) return "done";
-        if (scene.isLate()) return "more";
-        const room = Math.min(BATCH, WINDOW - begun);
+        if (open + inFlight === 0) return "done";
+        if (context.isLate()) return "more";
+        const room = Math.min(BATCH, WINDOW - inFlight);
         if (open === 0 || room <= 0) {
-          await delay(POLL_MS, undefined, { signal: scene.signal });
+          await delay(POLL_MS, undefined, { signal: context.signal });
           continue;
         }
         const items = await db.org(org_id, (connection) => listOpenItems(connection, sync_id, room));
-        await inLanes(items, LANES, (item) => take(scene, item));
+        // A failure is thrown after every item was tried, so that it blocks no other item.
+        const failures: unknown[] = [];
+        await eachAtOnce(items, LANES, (item) => take(context, item).catch((error: unknown) => failures.push(error)));
+        if (failures.length > 0) throw failures[0];
       }
     });
   };
 
-  async function take(scene: SyncScene, item: SyncItemRow): Promise<void> {
-    scene.signal.throwIfAborted();
-    const { org_id, knowledge_base_id, mode } = scene.sync;
+  async function take(context: SyncContext, item: SyncItemRow): Promise<void> {
+    context.signal.throwIfAborted();
+    const { org_id, knowledge_base_id, mode } = context.sync;
     if (item.action === "delete") {
       if (mode !== "dry_run") {
         await deleteResource({ database: db, blobs }, org_id, knowledge_base_id, item.resource_id ?? "");
       }
-      return await end(scene, item, "deleted");
+      return await end(context, item, "deleted");
     }
     const resource = await db.org(org_id, (connection) =>
       item.resource_id === null
         ? findByAddress(connection, knowledge_base_id, item.address)
         : findResource(connection, knowledge_base_id, item.resource_id),
     );
-    if (item.resource_id !== null && resource === null) return await end(scene, item, "deleted");
-    if (item.action === "read") return await read(scene, item, resource);
-    if (mode === "dry_run") return await end(scene, item, "updated", { resource });
-    if (resource !== null) await indexAgain(scene, item, resource, null);
+    if (item.resource_id !== null && resource === null) return await end(context, item, "deleted");
+    if (item.action === "read") return await read(context, item, resource);
+    if (mode === "dry_run") return await end(context, item, "updated", { resource });
+    if (resource !== null) await indexAgain(context, item, resource, null);
   }
 
-  async function read(scene: SyncScene, item: SyncItemRow, resource: ResourceRow | null): Promise<void> {
-    const { sync, signal } = scene;
+  async function read(context: SyncContext, item: SyncItemRow, resource: ResourceRow | null): Promise<void> {
+    const { sync, signal } = context;
     const { mode, org_id } = sync;
-    // Somebody has just added it: what becomes of that is what becomes of the item.
+    // Somebody has just added it: the outcome of that ingest is the outcome of the item.
     if (resource !== null && ["pending", "resource", "parsed"].includes(resource.status)) {
-      return await (mode === "dry_run" ? end(scene, item, "unchanged", { resource }) : follow(org_id, item, resource));
+      return await (mode === "dry_run"
+        ? end(context, item, "unchanged", { resource })
+        : follow(org_id, item, resource));
     }
     const isPresent = resource?.status === "indexed";
     const isComparable = isPresent && mode !== "full";
     let page: PageAnswer;
     try {
-      page = await readFrom(scene, item, isComparable ? resource : null);
+      page = await readFrom(context, item, isComparable ? resource : null);
     } catch (error) {
       // An abort is none of the document's failures.
       signal.throwIfAborted();
       if (!(error instanceof ResourceFailure)) throw error;
-      return await fail(scene, item, resource, error);
+      return await fail(context, item, resource, error);
     }
     if (page.outcome === "missing") {
-      if (resource?.from_source !== true || !sync.delete_missing) return await fail(scene, item, resource, page.error);
+      if (resource?.from_source !== true || !sync.delete_missing)
+        return await fail(context, item, resource, page.error);
       const { resource_id } = resource;
-      if (mode === "dry_run") return await end(scene, item, "deleted", { resource });
+      if (mode === "dry_run") return await end(context, item, "deleted", { resource });
       // So that another attempt knows it, too.
       await db.org(org_id, (connection) => planDelete(connection, item.item_id, resource_id));
-      return await take(scene, { ...item, action: "delete", resource_id });
+      return await take(context, { ...item, action: "delete", resource_id });
     }
     const isSame = page.outcome === "not_modified" || (isPresent && page.content_hash === resource.content_hash);
     if (isComparable && isSame) {
       if (page.outcome === "fetched" && mode !== "dry_run") {
         await db.org(org_id, (connection) => noteVersion(connection, resource.resource_id, page));
       }
-      return await end(scene, item, "unchanged", { resource });
+      return await end(context, item, "unchanged", { resource });
     }
-    if (mode === "dry_run") return await end(scene, item, resource === null ? "added" : "updated", { resource });
-    if (isSame && resource !== null) return await indexAgain(scene, item, resource, null);
-    if (page.outcome === "fetched") await store(scene, item, page);
+    if (mode === "dry_run") return await end(context, item, resource === null ? "added" : "updated", { resource });
+    if (isSame && resource !== null) return await indexAgain(context, item, resource, null);
+    if (page.outcome === "fetched") await store(context, item, page);
   }
 
   function readFrom(
-    { sources, site, signal }: SyncScene,
+    { sources, site, signal }: SyncContext,
     item: SyncItemRow,
     known: ResourceRow | null,
   ): Promise<PageAnswer> {
     const source = item.source_no === null ? undefined : sources[item.source_no];
     if (source !== undefined) return source.read(item.address, known, signal);
-    // Somebody added this address by itself, and with it the decision to read it.
+    // Somebody added this single address, and so decided that it is read.
     return site.page(item.address, { known, respectful: false, signal });
   }
 
   /** A document that cannot be read stays as it was. In a full sync it is indexed from the bytes that are stored. */
   async function fail(
-    scene: SyncScene,
+    context: SyncContext,
     item: SyncItemRow,
     resource: ResourceRow | null,
     failure: ResourceFailure,
   ): Promise<void> {
     const error = { code: failure.code, message: redactSecrets(failure.message) };
-    if (scene.sync.mode === "full" && resource?.status === "indexed" && resource.blob_key !== null) {
-      return await indexAgain(scene, item, resource, error);
+    if (context.sync.mode === "full" && resource?.status === "indexed" && resource.blob_key !== null) {
+      return await indexAgain(context, item, resource, error);
     }
-    await end(scene, item, "failed", { resource, error });
+    await end(context, item, "failed", { resource, error });
   }
 
   /** Stores what was read as a resource's content, and has it indexed. */
-  async function store(scene: SyncScene, item: SyncItemRow, page: FetchedPage): Promise<void> {
-    const { org_id, knowledge_base_id } = scene.sync;
+  async function store(context: SyncContext, item: SyncItemRow, page: FetchedPage): Promise<void> {
+    const { org_id, knowledge_base_id } = context.sync;
     const { key, size } = await blobs.put(org_id, page.body, { maxBytes });
     const content = { ...page, size, blob_key: key };
-    const stored = await begin(scene, item, async (connection) => {
+    const stored = await begin(context, item, async (connection) => {
       await lockResourceIdentity(connection, knowledge_base_id, resourceIdentity({ source_url: item.address }));
       const before = await findByAddress(connection, knowledge_base_id, item.address);
       const resource_id = before?.resource_id ?? uuidv7();
@@ -173,7 +180,6 @@ export function createReadSync(deps: ReadSyncDeps) {
         size: 0,
         blob_key: null,
         user_metadata: {},
-        dataloader_metadata: {},
         from_source: true,
       };
       if (before === null) await insertResource(connection, added);
@@ -188,12 +194,12 @@ export function createReadSync(deps: ReadSyncDeps) {
 
   /** Has a resource indexed anew from the bytes that are stored. */
   async function indexAgain(
-    scene: SyncScene,
+    context: SyncContext,
     item: SyncItemRow,
     { resource_id, blob_key }: ResourceRow,
     error: SyncError | null,
   ): Promise<void> {
-    await begin(scene, item, async (connection) => {
+    await begin(context, item, async (connection) => {
       const revision = await restartResource(connection, resource_id);
       if (revision === null) return null;
       if (blob_key !== null) await markResource(connection, resource_id, revision, { status: "resource" });
@@ -203,37 +209,41 @@ export function createReadSync(deps: ReadSyncDeps) {
 
   /** Begins a revision for an item, once: the item and the resource change together. Null where there is nothing to begin (any more). */
   async function begin<
-    Begun extends {
+    Started extends {
       resource_id: string;
       revision: number;
       becomes: Exclude<SyncOutcome, "deleted">;
       error: SyncError | null;
     },
-  >(scene: SyncScene, item: SyncItemRow, work: (connection: Db) => Promise<Begun | null>): Promise<Begun | null> {
-    const { org_id, knowledge_base_id } = scene.sync;
-    const begun = await db.orgTransaction(org_id, async (connection) => {
+  >(
+    context: SyncContext,
+    item: SyncItemRow,
+    work: (connection: Db) => Promise<Started | null>,
+  ): Promise<Started | null> {
+    const { org_id, knowledge_base_id } = context.sync;
+    const started = await db.orgTransaction(org_id, async (connection) => {
       // Nothing is added to a knowledge base that is deleted, nor twice where two attempts of a step overlap.
       if ((await holdKnowledgeBases(connection, [knowledge_base_id])).length === 0) return null;
       if (!(await lockOpenItem(connection, item.item_id))) return null;
       const made = await work(connection);
       if (made === null) await markItem(connection, item.item_id, "deleted");
-      else await markItemBegun(connection, item.item_id, made);
+      else await markItemIndexing(connection, item.item_id, made);
       return made;
     });
-    if (begun === null) return null;
-    const { resource_id, revision } = begun;
+    if (started === null) return null;
+    const { resource_id, revision } = started;
     // The row is what counts: a start that is lost is made up for by the sweeper.
     await resources.startIngest({ org_id, knowledge_base_id, resource_id, revision }).catch(() => undefined);
-    return begun;
+    return started;
   }
 
   function follow(orgId: string, item: SyncItemRow, { resource_id, revision }: ResourceRow): Promise<void> {
-    const begun = { resource_id, revision, becomes: "unchanged", error: null } as const;
-    return db.org(orgId, (connection) => markItemBegun(connection, item.item_id, begun));
+    const indexing = { resource_id, revision, becomes: "unchanged", error: null } as const;
+    return db.org(orgId, (connection) => markItemIndexing(connection, item.item_id, indexing));
   }
 
   function end(
-    { sync }: SyncScene,
+    { sync }: SyncContext,
     item: SyncItemRow,
     outcome: SyncOutcome,
     { resource = null, error = null }: { resource?: ResourceRow | null; error?: SyncError | null } = {},
@@ -241,15 +251,4 @@ export function createReadSync(deps: ReadSyncDeps) {
     const resource_id = resource?.resource_id ?? null;
     return db.org(sync.org_id, (connection) => markItem(connection, item.item_id, outcome, { resource_id, error }));
   }
-}
-
-/** Works through items, so many at once; the first failure is thrown once those under way have ended. */
-async function inLanes<T>(items: readonly T[], lanes: number, work: (item: T) => Promise<void>): Promise<void> {
-  const left = items.values();
-  const lane = async (): Promise<void> => {
-    for (const item of left) await work(item);
-  };
-  const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
-  const failed = ends.find((each) => each.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
 }

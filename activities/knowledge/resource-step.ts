@@ -5,16 +5,17 @@ import { ResourceFailure } from "../../src/domain/knowledge/resource-failure.ts"
 import type { ResourceStatus } from "../../src/domain/knowledge/knowledge-base.ts";
 import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 import type { Database } from "../../src/stores/db.ts";
-import { findForIngest, insertKnowledgeEvent } from "../../src/stores/knowledge/resource-ingest.ts";
+import { findForIngest } from "../../src/stores/knowledge/resource-ingest.ts";
+import { insertEvent } from "../../src/stores/outbox.ts";
 import { markResourceError } from "../../src/stores/knowledge/resources.ts";
+import { attemptOf } from "../attempts.ts";
 import type { ResourceRow } from "../../src/stores/knowledge/resources.ts";
 
-const HEARTBEAT_MS = 1000;
 /** After so many, a failure that may pass is the resource's state. */
 const MAX_ATTEMPTS = 4;
 
 /**
- * Takes one step of a resource's way into the index, with heartbeats. Nothing is done where the resource is gone or has been
+ * Takes one step of a resource's way into the index. Nothing is done where the resource is gone or has been
  * replaced, or an earlier attempt got further. A ResourceFailure ends up in the resource's row, with its event; anything else is
  * thrown, for Temporal to try again, and so is a failure that may pass, up to MAX_ATTEMPTS times.
  */
@@ -29,18 +30,24 @@ export async function takeStep(
   const resource = await db.org(org_id, (connection) => findForIngest(connection, resource_id));
   if (resource === null || resource.revision !== revision || resource.status === "error") return "stop";
   if (!from.includes(resource.status)) return "done";
-  const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
   try {
     return await work(resource, context.cancellationSignal);
   } catch (error) {
-    if (!(error instanceof ResourceFailure) || (error.retryable && context.info.attempt < MAX_ATTEMPTS)) throw error;
-    const reason = { code: error.code, message: redactSecrets(error.message) };
-    await db.orgTransaction(org_id, async (connection) => {
-      if (!(await markResourceError(connection, resource_id, revision, reason))) return;
-      await insertKnowledgeEvent(connection, resourceEvent(resource, { type: "failed", error: reason }));
-    });
+    if (!(error instanceof ResourceFailure) || (error.retryable && attemptOf(context) < MAX_ATTEMPTS)) throw error;
+    await failResource(db, input, { code: error.code, message: redactSecrets(error.message) });
     return "stop";
-  } finally {
-    clearInterval(heartbeat);
   }
+}
+
+/** Writes why a resource cannot be indexed into its row, with its event. */
+export async function failResource(
+  db: Database,
+  { org_id, resource_id, revision }: ResourceInput,
+  error: { readonly code: string; readonly message: string },
+): Promise<void> {
+  await db.orgTransaction(org_id, async (connection) => {
+    const resource = await findForIngest(connection, resource_id);
+    if (resource === null || !(await markResourceError(connection, resource_id, revision, error))) return;
+    await insertEvent(connection, resourceEvent(resource, { type: "failed", error }));
+  });
 }

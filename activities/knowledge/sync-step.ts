@@ -1,6 +1,7 @@
 import { Context } from "@temporalio/activity";
 import { readBucketSource } from "../../src/domain/knowledge/bucket-source.ts";
 import type { SyncInput, SyncStep } from "../../src/domain/knowledge/sync.ts";
+import { periodically } from "../../src/platform/periodically.ts";
 import { recordSyncEnd } from "../../src/services/knowledge/sync.ts";
 import { createBucketSource } from "../../src/services/knowledge/sources/bucket.ts";
 import type { CallBuckets } from "../../src/services/knowledge/sources/bucket.ts";
@@ -21,13 +22,13 @@ export interface SyncStepDeps extends SiteDeps {
   readonly connections: ConnectionResolver;
 }
 
-/** How often a step says that it lives, and looks whether it is still wanted (ms). */
+/** How often a step looks whether it is still wanted (ms). */
 const WATCH_MS = 1000;
 /** Time after which a step gives the work back, so that no sync keeps a worker from others (ms). */
 const STEP_MS = 60_000;
 
 /** What a step of a sync works with. */
-export interface SyncScene {
+export interface SyncContext {
   readonly sync: SyncWork;
   readonly base: KnowledgeBaseRow;
   /** In the order of the numbers that items carry. */
@@ -49,7 +50,7 @@ class NotWanted extends Error {}
 export async function takeSyncStep(
   { db, connections, ...site }: SyncStepDeps,
   input: SyncInput,
-  work: (scene: SyncScene) => Promise<SyncStep>,
+  work: (context: SyncContext) => Promise<SyncStep>,
 ): Promise<SyncStep> {
   const { org_id, knowledge_base_id, sync_id } = input;
   const context = Context.current();
@@ -63,16 +64,15 @@ export async function takeSyncStep(
   const { signal } = controller;
   const abort = (): void => controller.abort(context.cancellationSignal.reason);
   context.cancellationSignal.addEventListener("abort", abort, { once: true });
-  const watch = setInterval(() => {
-    context.heartbeat();
-    find().then(
-      (present) => {
-        if (present === null || present.cancel_requested_at !== null) controller.abort(new NotWanted());
-      },
-      // A database that is gone is noticed by the work itself.
-      () => undefined,
-    );
-  }, WATCH_MS);
+  const watch = periodically(
+    WATCH_MS,
+    async () => {
+      const present = await find();
+      if (present === null || present.cancel_requested_at !== null) controller.abort(new NotWanted());
+    },
+    // A database that is gone is noticed by the work itself.
+    () => undefined,
+  );
   const until = Date.now() + STEP_MS;
   const client = createSiteClient(site);
   const callBuckets = bucketCaller(connections, site.guardedFetch, base);
@@ -89,7 +89,7 @@ export async function takeSyncStep(
     if (!(signal.reason instanceof NotWanted)) throw error;
     return (await find()) === null ? "stop" : await cancelled();
   } finally {
-    clearInterval(watch);
+    await watch.close();
     context.cancellationSignal.removeEventListener("abort", abort);
   }
 

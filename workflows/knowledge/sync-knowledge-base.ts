@@ -3,7 +3,7 @@ import { ownActivities } from "../activities.ts";
 import type { SyncActivities } from "../../activities/index.ts";
 import type { SyncInput } from "../../src/domain/knowledge/sync.ts";
 
-/** Activities give the work back by themselves long before. */
+/** Activities give the work back long before. */
 const STEP_TIMEOUT_MS = 600_000;
 /** Activities after which the history begins anew. */
 const MAX_ACTIVITIES = 200;

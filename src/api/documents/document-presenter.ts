@@ -9,7 +9,7 @@ export const uploadedDocumentSchema = z
     filename: z.string(),
     size: z.int().describe("Bytes."),
     content_hash: z.string().describe("SHA-256 of the content, as hexadecimal digits."),
-    mime_type: z.string().describe("What the content is, whatever the upload called it."),
+    mime_type: z.string().describe("The type of the content, whatever the upload called it."),
     org: z.uuid(),
     user_id: z.string(),
     flow_id: z.uuid(),

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { Problem, invalid, notFound } from "../../domain/errors.ts";
-import type { NodeConfigs } from "../../domain/flow/nodes/index.ts";
 import { imageTypes } from "../../domain/flow/nodes/image.ts";
 import { MEDIA_TYPES } from "../../domain/media/media.ts";
-import type { Plan, PlanNode } from "../../domain/flow/plan/types.ts";
+import type { Plan, PlanNode, PlanNodeOf } from "../../domain/flow/plan/types.ts";
+import { MAX_READ_AT_ONCE } from "../../services/documents/document-sweeper.ts";
 import * as documents from "../../stores/documents/documents.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -45,7 +45,7 @@ const form = z
   .meta({ id: "DocumentUpload" });
 
 const DESCRIPTION = `The file is stored and then read in the background: \`status\` is \`pending\` at first. Runs with the same \`user_id\` wait until it has been read.
-The same file name again under the same organisation, handle, flow and node replaces the earlier file. What the file is, is told from its content, not from what
+The same file name again under the same organisation, handle, flow and node replaces the earlier file. The type of the file is detected from its content, not from what
 the request calls it. With an \`Idempotency-Key\` the same file is stored once; another one under that key is a 409.`;
 
 /** `/upload_to_storage_user` and its older name. */
@@ -60,14 +60,16 @@ export function createUploadOperations(deps: ApiDeps, { flows }: ApiServices): O
   /** Makes the upload a document; answers the one that is there already where this one was made before. */
   async function keep(document: documents.NewDocument): Promise<documents.DocumentRow | null> {
     const { org_id, file_id } = document;
-    const replaced = await db.orgTransaction(org_id, async (client) => {
+    const made = await db.orgTransaction(org_id, async (client) => {
       await documents.lockFilename(client, document, document.filename);
-      const inserted = await documents.insertDocument(client, document);
-      return inserted ? documents.deleteReplaced(client, document) : null;
+      if (!(await documents.insertDocument(client, document))) return null;
+      const replaced = await documents.deleteReplaced(client, document);
+      return { replaced, pending: await documents.countPending(client, org_id, MAX_READ_AT_ONCE + 1) };
     });
-    if (!replaced) return earlier(document);
-    await discardDocuments(deps, replaced);
-    // The row is what counts: a start that is lost is made up for by the sweeper.
+    if (!made) return earlier(document);
+    await discardDocuments(deps, made.replaced);
+    // The row is what counts: a start that is lost, or that has to wait, is the sweeper's.
+    if (made.pending > MAX_READ_AT_ONCE) return null;
     await runs
       .startIngest({ org_id, file_id })
       .catch((err: unknown) => logger.warn({ err, file_id }, "ingestion not started"));
@@ -136,9 +138,15 @@ export function createUploadOperations(deps: ApiDeps, { flows }: ApiServices): O
   );
 }
 
+type UploadNode = PlanNodeOf<"files" | "audio" | "image">;
+
+function takesUploads(node: PlanNode): node is UploadNode {
+  return node.type === "files" || node.type === "audio" || node.type === "image";
+}
+
 /** The node that is meant. Throws 422 where there is none, or more than one document node and none is named. */
-function documentNode(plan: Plan, nodeId: string | undefined): PlanNode {
-  const all = plan.nodes.filter(({ type }) => type === "files" || type === "audio" || type === "image");
+function documentNode(plan: Plan, nodeId: string | undefined): UploadNode {
+  const all = plan.nodes.filter(takesUploads);
   const nodes = all.filter(({ type }) => type === "files");
   const [only, ...others] = nodes;
   const names = all.map(({ id }) => id).join(", ");
@@ -155,10 +163,8 @@ function documentNode(plan: Plan, nodeId: string | undefined): PlanNode {
 }
 
 /** What a node takes. */
-function uploadRules({ type, config }: PlanNode, maxBytes: number, maxInputBytes: number): UploadRules {
-  if (type !== "audio" && type !== "image") {
-    return { maxBytes, accept: (config as unknown as NodeConfigs["files"]).accept };
-  }
-  const types = type === "image" ? imageTypes(config as unknown as NodeConfigs["image"]) : MEDIA_TYPES.audio;
-  return { maxBytes: Math.min(maxBytes, maxInputBytes), media: { kind: type, types } };
+function uploadRules(node: UploadNode, maxBytes: number, maxInputBytes: number): UploadRules {
+  if (node.type === "files") return { maxBytes, accept: node.config.accept };
+  const types = node.type === "image" ? imageTypes(node.config) : MEDIA_TYPES.audio;
+  return { maxBytes: Math.min(maxBytes, maxInputBytes), media: { kind: node.type, types } };
 }

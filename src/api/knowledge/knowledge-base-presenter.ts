@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { indexingParamsSchema, WEBSITE_SOURCE_TYPES } from "../../domain/knowledge/knowledge-base.ts";
 import { SYNC_STATES } from "../../domain/knowledge/sync.ts";
+import { dataloaderFields } from "../../domain/knowledge/document-metadata.ts";
 import { BUILTIN_FIELDS, METADATA_TYPES, metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
 
@@ -50,11 +51,13 @@ export const knowledgeBaseSchema = z
     last_synced_at: z.iso.datetime().nullable(),
     user_metadata_schema: metadataSchemaSchema,
     dataloader_metadata_schema: metadataSchemaSchema,
-    sync: z.object({
-      schedule_cron: z.string().nullable(),
-      status: z.enum(["idle", ...SYNC_STATES]).describe("The state of its last sync; `idle` before the first."),
-      last_sync_id: z.uuid().nullable(),
-    }),
+    sync: z
+      .object({
+        schedule_cron: z.string().nullable(),
+        status: z.enum(["idle", ...SYNC_STATES]).describe("The state of its last sync; `idle` before the first."),
+        last_sync_id: z.uuid().nullable(),
+      })
+      .meta({ id: "KnowledgeBaseSyncSettings" }),
     reindex_required: z
       .boolean()
       .describe(
@@ -97,7 +100,9 @@ export function presentKnowledgeBase(base: KnowledgeBaseRow): z.infer<typeof kno
 export const metadataSchemasSchema = z
   .object({
     user_metadata_schema: metadataSchemaSchema,
-    dataloader_metadata_schema: metadataSchemaSchema,
+    dataloader_metadata_schema: metadataSchemaSchema.describe(
+      "Fields that are read from documents: the built-in ones and the ones that this knowledge base declares.",
+    ),
     builtin: z
       .object({ properties: z.record(z.string(), z.object({ type: z.enum(METADATA_TYPES) })) })
       .describe("Fields that every resource has."),
@@ -109,7 +114,7 @@ export function presentMetadataSchemas(
 ): z.infer<typeof metadataSchemasSchema> {
   return {
     user_metadata_schema: base.user_metadata_schema,
-    dataloader_metadata_schema: base.dataloader_metadata_schema,
+    dataloader_metadata_schema: dataloaderFields(base.dataloader_metadata_schema),
     builtin: {
       properties: Object.fromEntries(Object.entries(BUILTIN_FIELDS).map(([name, type]) => [name, { type }])),
     },

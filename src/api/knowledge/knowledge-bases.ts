@@ -8,7 +8,8 @@ import {
   createKnowledgeBase,
   requireKnowledgeBase,
 } from "../../services/knowledge/knowledge-bases.ts";
-import { followSchedule } from "../../services/knowledge/schedule.ts";
+import { syncSchedules } from "../../services/knowledge/schedule.ts";
+import { followSchedule } from "../../services/schedules/apply.ts";
 import { siteAddress } from "../../services/knowledge/sources/website.ts";
 import { queryKnowledgeBase } from "../../services/knowledge/query.ts";
 import { deleteKnowledgeBase } from "../../services/knowledge/remove.ts";
@@ -78,7 +79,11 @@ const createBody = z
     sync: sync.default({ schedule_cron: null }),
     indexing_params: indexingParamsInputSchema.default({}),
     user_metadata_schema: metadataSchemaSchema.default({ properties: {} }),
-    dataloader_metadata_schema: metadataSchemaSchema.default({ properties: {} }),
+    dataloader_metadata_schema: metadataSchemaSchema
+      .default({ properties: {} })
+      .describe(
+        "What to read from documents beside title, author, description, keywords, language, created and modified.",
+      ),
   })
   .meta({ id: "KnowledgeBaseCreate" });
 const changeBody = z
@@ -89,7 +94,7 @@ const changeBody = z
     connection_source_ids: connectionSourceIds.optional(),
     website_sources: websiteSources.optional(),
     sync: sync.optional(),
-    indexing_params: indexingParamsInputSchema.optional().describe("What is left out stays as it is."),
+    indexing_params: indexingParamsInputSchema.optional().describe("Absent members stay as they are."),
     user_metadata_schema: metadataSchemaSchema.optional().describe("Takes the place of the present one."),
     dataloader_metadata_schema: metadataSchemaSchema.optional().describe("Takes the place of the present one."),
   })
@@ -118,7 +123,9 @@ const SCHEMA_EXAMPLE = {
 /** `/v2/knowledge-bases`: sets of documents that are searched. */
 export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
   const { db, knowledge } = deps;
-  const shown = (base: KnowledgeBaseRow) => ({
+  const follow = (org_id: string, id: string): Promise<void> =>
+    followSchedule(deps, syncSchedules(deps.config), { org_id, id });
+  const toResponse = (base: KnowledgeBaseRow) => ({
     status: 200,
     body: presentKnowledgeBase(base),
     headers: { ETag: revisionTag(base.revision) },
@@ -178,8 +185,8 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
           { ...members, knowledge_base_id, org_id, schedule_cron },
           indexing_params,
         );
-        if (schedule_cron !== null) await followSchedule(deps, org_id, knowledge_base_id);
-        const { body, headers } = shown(base);
+        if (schedule_cron !== null) await follow(org_id, knowledge_base_id);
+        const { body, headers } = toResponse(base);
         return { status: 201, body, headers: { ...headers, Location: `/v2/knowledge-bases/${knowledge_base_id}` } };
       },
     }),
@@ -189,6 +196,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       path: "/v2/knowledge-bases",
       tag: TAG,
       summary: "List knowledge bases",
+      description: "Newest first, with their counts of resources.",
       auth: "secret",
       query: listQuery,
       problems: ["invalid_cursor", "cursor_mismatch"],
@@ -213,11 +221,12 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       path: "/v2/knowledge-bases/{knowledge_base_id}",
       tag: TAG,
       summary: "Get a knowledge base",
+      description: "With its settings, counts, and where its last sync stands.",
       auth: "secret",
       params,
       success: { 200: { description: "The knowledge base.", schema: knowledgeBaseSchema, headers: ETAG } },
       async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
-        return shown(await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id)));
+        return toResponse(await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id)));
       },
     }),
     defineOperation({
@@ -253,8 +262,8 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
           settings,
           (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
         );
-        if (schedule !== undefined) await followSchedule(deps, org_id, knowledge_base_id);
-        return shown(base);
+        if (schedule !== undefined) await follow(org_id, knowledge_base_id);
+        return toResponse(base);
       },
     }),
     defineOperation({
@@ -270,7 +279,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       success: { 204: { description: "It is gone: no query finds anything of it any more." } },
       async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
         await deleteKnowledgeBase({ database: db }, org_id, knowledge_base_id);
-        await followSchedule(deps, org_id, knowledge_base_id);
+        await follow(org_id, knowledge_base_id);
         return { status: 204 };
       },
     }),
@@ -280,6 +289,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       path: "/v2/knowledge-bases/{knowledge_base_id}/metadata-schemas",
       tag: TAG,
       summary: "Get the fields that a filter may name",
+      description: "Declared fields, fields that documents bring, and the fields of every resource.",
       auth: "secret",
       params,
       success: { 200: { description: "The fields, by where they come from.", schema: metadataSchemasSchema } },
@@ -295,7 +305,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       tag: TAG,
       summary: "Search a knowledge base",
       description:
-        "By meaning (`semantic`), by words (`keyword`, BM25) or by both, fused by reciprocal rank (`hybrid`). Without an embedding model " +
+        "By meaning (`semantic`), by words (`keyword`, BM25) or by both (`hybrid`, with a score from 0 to 1). Without an embedding model " +
         "`semantic` is refused, and `hybrid` is keyword search, which `strategy_used` says.",
       auth: "secret",
       role: "viewer",

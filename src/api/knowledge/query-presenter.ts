@@ -10,7 +10,7 @@ const resultSchema = z
     resource_path: z.string(),
     source_url: z.string().nullable(),
     text: z.string().nullable(),
-    score: z.number().describe("What the results are ordered by: see scores and strategy_used."),
+    score: z.number().describe("Results are ordered by it: see scores and strategy_used."),
     scores: z
       .object({
         semantic: z.number().nullable().describe("Cosine similarity."),

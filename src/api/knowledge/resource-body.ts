@@ -44,7 +44,7 @@ const one = {
   text: z.string().min(1).optional().describe("The text itself; it needs a `name`."),
   name: visibleText(512)
     .optional()
-    .describe("What the resource is called (`resource_path`); of a `url`, the address by default."),
+    .describe("The name of the resource (`resource_path`). The default for a `url` is the address."),
   user_metadata: userMetadata.optional(),
   external_id: externalId.optional(),
   on_duplicate: onDuplicate.optional(),
@@ -78,3 +78,13 @@ export const resourcesBody = z
     }
   })
   .meta({ id: "KnowledgeBaseResourcesInput" });
+
+/** What can be said anew of a resource. */
+export const resourceChange = z
+  .strictObject({
+    name: visibleText(512).optional().describe("The new name of the resource (`resource_path`)."),
+    user_metadata: userMetadata
+      .optional()
+      .describe("New values of fields. Null removes a field, and absent ones stay."),
+  })
+  .meta({ id: "KnowledgeBaseResourceChange" });

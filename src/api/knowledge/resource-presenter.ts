@@ -18,7 +18,7 @@ export const resourceSchema = z
       .describe("`pending`, `resource` (its bytes are stored), `parsed` (its text is), then `indexed` or `error`."),
     error: z.object({ code: z.string(), message: z.string() }).nullable().describe("Why it is not indexed."),
     content_hash: z.string().nullable().describe("SHA-256 of its bytes, as hexadecimal digits."),
-    content_mime: z.string().nullable().describe("What its bytes are, whatever it is called."),
+    content_mime: z.string().nullable().describe("The type of its bytes, whatever its name."),
     size: z.int().describe("Bytes."),
     chunk_count: z.int(),
     page_count: z.int().nullable(),

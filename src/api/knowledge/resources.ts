@@ -1,14 +1,13 @@
-import contentDisposition from "content-disposition";
 import { z } from "zod";
-import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
+import { ValidationProblem, notFound } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import { RESOURCE_STATUSES } from "../../domain/knowledge/knowledge-base.ts";
-import { readMetadata } from "../../domain/knowledge/metadata.ts";
+import { mediaType, readMetadata } from "../../domain/knowledge/metadata.ts";
 import type { Metadata } from "../../domain/knowledge/metadata.ts";
-import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import { storeUpload } from "../../services/documents/store-upload.ts";
 import type { StoredUpload } from "../../services/documents/store-upload.ts";
 import { loadExtractedText } from "../../services/knowledge/extracted-text.ts";
+import { changeResource } from "../../services/knowledge/change-resource.ts";
 import { addResources, idsOf, storeText } from "../../services/knowledge/ingest.ts";
 import type { AddedResource, ResourceToAdd } from "../../services/knowledge/ingest.ts";
 import { deleteResource } from "../../services/knowledge/remove.ts";
@@ -17,27 +16,30 @@ import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts
 import { findResource, listResources } from "../../stores/knowledge/resources.ts";
 import type { NewResource, ResourceRow } from "../../stores/knowledge/resources.ts";
 import type { ApiDeps } from "../deps.ts";
+import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { JsonAnswer, Operation, RequestContext } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { readMultipart } from "../http/read-multipart.ts";
-import { resourceForm, resourcesBody } from "./resource-body.ts";
+import { resourceChange, resourceForm, resourcesBody } from "./resource-body.ts";
 import type { ResourceInputBody } from "./resource-body.ts";
-import { byteRange } from "./byte-range.ts";
+import { downloadOperation, ONE_RESOURCE as ONE, resourceParams as params } from "./resource-download.ts";
 import { presentResource, resourceSchema } from "./resource-presenter.ts";
 
 const TAG = "Knowledge bases";
 const PATH = "/v2/knowledge-bases/{knowledge_base_id}/resources";
-const ONE = `${PATH}/{resource_id}` as const;
+
+const ETAG = { ETag: "For If-Match." };
 
 const baseParams = z.object({ knowledge_base_id: pathId("knowledge base") });
-const params = baseParams.extend({ resource_id: pathId("resource") });
 
-const accepted = z.object({ message: z.string(), resource_id: z.uuid(), status: z.enum(RESOURCE_STATUSES) });
+const accepted = z
+  .object({ message: z.string(), resource_id: z.uuid(), status: z.enum(RESOURCE_STATUSES) })
+  .meta({ id: "KnowledgeBaseResourceAccepted" });
 const acceptedSchema = z
   .union([accepted, z.object({ message: z.string(), resources: z.array(accepted) })])
-  .describe("Of one resource its id; of `resources` an array, in the same order.")
+  .describe("The id of the resource; with `resources` an array of ids, in the same order.")
   .meta({ id: "KnowledgeBaseResourcesAccepted" });
 
 const MESSAGES: Readonly<Record<AddedResource["outcome"], string>> = {
@@ -46,7 +48,7 @@ const MESSAGES: Readonly<Record<AddedResource["outcome"], string>> = {
   unchanged: "The resource is there already.",
 };
 
-const DESCRIPTION = `One resource as a multipart \`file\` with fields, as \`{url}\` or as \`{text, name}\`; several addresses and texts as \`{resources: [...]}\`, of which either
+const DESCRIPTION = `One resource as a multipart \`file\` with fields, as \`{url}\` or as \`{text, name}\`; several addresses and texts as \`{resources: [...]}\`; either
 all are accepted or none. They are read and indexed in the background: \`GET\` on the resource shows how far it is. A resource that cannot be read has the status \`error\` with
 a code and a message. With an \`Idempotency-Key\` the same request adds nothing twice.`;
 
@@ -144,12 +146,18 @@ export function createResourceOperations(deps: ApiDeps): Operation[] {
       path: PATH,
       tag: TAG,
       summary: "List a knowledge base's resources",
+      description: "Newest first, in every status, unreadable ones included.",
       auth: "secret",
       params: baseParams,
       query: listQuery.extend({
         status: z.enum(RESOURCE_STATUSES).optional(),
-        path_prefix: z.string().min(1).max(2048).optional().describe("Only those whose `resource_path` begins so."),
-        mime: z.string().min(1).max(255).optional().describe("Only those of this `content_mime`."),
+        path_prefix: z.string().min(1).max(2048).optional().describe("Only resources whose `resource_path` begins so."),
+        mime: z
+          .string()
+          .min(1)
+          .max(255)
+          .optional()
+          .describe("Only resources of this `content_mime`, whatever parameters it has."),
         external_id: z.string().min(1).max(512).optional(),
       }),
       problems: ["not_found", "invalid_cursor", "cursor_mismatch"],
@@ -162,7 +170,7 @@ export function createResourceOperations(deps: ApiDeps): Operation[] {
         const search = {
           status: status ?? null,
           path_prefix: path_prefix ?? null,
-          content_mime: mime ?? null,
+          content_mime: mime === undefined ? null : mediaType(mime),
           external_id: external_id ?? null,
         };
         const page = await listPage({
@@ -233,18 +241,43 @@ export function createResourceOperations(deps: ApiDeps): Operation[] {
       path: ONE,
       tag: TAG,
       summary: "Get a resource of a knowledge base",
+      description: "With its status, and with `expand=text` the text that was extracted.",
       auth: "secret",
       params,
       query: z.object({ expand: z.enum(["text"]).optional().describe("Also its extracted text.") }),
       problems: ["not_found"],
-      success: { 200: { description: "The resource.", schema: resourceSchema } },
+      success: { 200: { description: "The resource.", schema: resourceSchema, headers: ETAG } },
       async handler({ params: path, query: { expand }, principal: { org_id } }) {
         const resource = await requireResource(org_id, path);
         const view = presentResource(resource);
-        if (expand === undefined) return { status: 200, body: view };
+        const headers = { ETag: tagOf(resource) };
+        if (expand === undefined) return { status: 200, body: view, headers };
         const key = resource.text_blob_key;
         const text = key === null ? null : (await loadExtractedText(blobs, key)).text;
-        return { status: 200, body: { ...view, text } };
+        return { status: 200, body: { ...view, text }, headers };
+      },
+    }),
+    defineOperation({
+      id: "changeKnowledgeBaseResource",
+      method: "PATCH",
+      path: ONE,
+      tag: TAG,
+      summary: "Change what is said of a resource",
+      description:
+        "Its name and its `user_metadata`, by which queries find it from the answer on. Nothing is read or indexed again.",
+      auth: "secret",
+      params,
+      headers: ifMatchHeaders,
+      body: resourceChange,
+      examples: { fields: { user_metadata: { department: "legal", year: null } }, name: { name: "handbook-2026.pdf" } },
+      problems: ["not_found", "precondition_failed"],
+      success: { 200: { description: "The resource as it is now.", schema: resourceSchema, headers: ETAG } },
+      async handler({ params: path, headers, body, principal: { org_id } }) {
+        const { knowledge_base_id, resource_id } = path;
+        const resource = await changeResource(db, org_id, knowledge_base_id, resource_id, body, (found) =>
+          requireMatch(headers["if-match"], tagOf(found)),
+        );
+        return { status: 200, body: presentResource(resource), headers: { ETag: tagOf(resource) } };
       },
     }),
     defineOperation({
@@ -267,58 +300,12 @@ export function createResourceOperations(deps: ApiDeps): Operation[] {
         return { status: 204 };
       },
     }),
-    defineOperation({
-      id: "downloadKnowledgeBaseResource",
-      method: "GET",
-      path: `${ONE}/download`,
-      tag: TAG,
-      summary: "Download the original of a resource",
-      description: "The bytes as they were added or fetched. One range of bytes can be asked for.",
-      auth: "secret",
-      params,
-      headers: z.object({
-        range: z
-          .string()
-          .max(200)
-          .optional()
-          .describe("As in `bytes=0-1023`; several ranges are answered with the whole."),
-      }),
-      problems: ["not_found", "conflict", "range_not_satisfiable"],
-      success: {
-        // Of the type that the resource has.
-        200: { description: "The whole.", content: { "*/*": null } },
-        206: { description: "The range.", content: { "*/*": null } },
-      },
-      async handler({ params: path, headers: { range }, principal: { org_id } }) {
-        const resource = await requireResource(org_id, path);
-        const { blob_key, content_mime, content_hash, resource_path } = resource;
-        if (blob_key === null)
-          throw new Problem("conflict", "The resource has not been fetched: there is nothing to download yet.");
-        const size = await blobs.size(blob_key).catch(gone);
-        const part = byteRange(range, size);
-        const { stream } = await blobs.openRead(blob_key, part ?? undefined).catch(gone);
-        const name = resource_path.split(/[\\/]/).findLast((each) => each !== "") ?? "download";
-        return {
-          status: part === null ? 200 : 206,
-          // Never shown as a page of this origin.
-          type: content_mime ?? "application/octet-stream",
-          content: stream,
-          headers: {
-            "Accept-Ranges": "bytes",
-            "Content-Length": String(part === null ? size : part.end - part.start + 1),
-            "Content-Disposition": contentDisposition(name.slice(0, 200).toWellFormed(), { type: "attachment" }),
-            ...(part === null ? {} : { "Content-Range": `bytes ${part.start}-${part.end}/${size}` }),
-            ...(content_hash === null ? {} : { ETag: `"${content_hash}"` }),
-          },
-        };
-      },
-    }),
+    downloadOperation(deps, requireResource),
   ];
 }
 
-function gone(error: unknown): never {
-  throw error instanceof BlobNotFound ? notFound("resource") : error;
-}
+/** Of what can be changed of a resource, and not of how far its indexing is. */
+const tagOf = ({ resource_path, user_metadata }: ResourceRow): string => contentTag({ resource_path, user_metadata });
 
 function common(base: KnowledgeBaseRow, resource_id: string, external_id: string | undefined, user_metadata: Metadata) {
   const { org_id, knowledge_base_id } = base;
@@ -328,7 +315,6 @@ function common(base: KnowledgeBaseRow, resource_id: string, external_id: string
     knowledge_base_id,
     external_id: external_id ?? null,
     user_metadata,
-    dataloader_metadata: {},
   };
 }
 

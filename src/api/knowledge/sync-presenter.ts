@@ -23,12 +23,14 @@ export const syncSchema = z
         unchanged: z.int(),
         failed: z.int(),
       })
-      .describe("Of a dry run, what would become of them."),
+      .describe("In a dry run, the expected outcomes."),
     error: reason.nullable().describe("Why it has failed as a whole."),
     errors: z
       .array(reason.extend({ address: z.string(), resource_id: z.uuid().nullable() }))
       .optional()
-      .describe("Of one sync: the first hundred documents that failed. `.../items?outcome=failed` has all."),
+      .describe(
+        "In the answer of one sync: the first hundred documents that failed. `.../items?outcome=failed` has all.",
+      ),
     created_at: z.iso.datetime(),
     started_at: z.iso.datetime().nullable(),
     finished_at: z.iso.datetime().nullable(),

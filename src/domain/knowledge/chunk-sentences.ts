@@ -68,7 +68,7 @@ function* sentencesOf(text: string, maxLength: number): Generator<TextRange, voi
 }
 
 function sentenceLengths(segmenter: Intl.Segmenter, text: string): number[] {
-  // Most lines of tables, lists and code are one sentence, which is told more quickly this way.
+  // Most lines of tables, lists and code are one sentence, and this test is the quickest.
   if (!/[.!?…。！？｡]/.test(text)) return [text.length];
   return [...segmenter.segment(text)].map(({ segment }) => segment.length);
 }

@@ -46,22 +46,31 @@ export function* chunkText(source: ChunkedText, params: IndexingParams["chunker_
     while (pages !== null && (pages[firstPage]?.char_end ?? Infinity) <= char_start) firstPage += 1;
     let lastPage = firstPage;
     while (pages !== null && (pages[lastPage + 1]?.char_start ?? Infinity) < char_end) lastPage += 1;
+    const context = contextOf(above(char_start));
+    // With the one that it begins with.
+    const titles = above(char_start + 1);
     yield {
       chunk_index,
       text: text.slice(char_start, char_end),
-      context: above(char_start),
+      context,
       char_start,
       char_end,
       page_start: pages?.[firstPage]?.page ?? null,
       page_end: pages?.[lastPage]?.page ?? null,
-      metadata: {},
+      metadata: titles.length === 0 ? {} : { headings: titles },
     };
     chunk_index += 1;
   }
 }
 
+/** What is embedded and ranked of a chunk: its headings, then its text. */
+export function embeddedText(chunk: { readonly context: string; readonly text: string } | undefined): string {
+  if (chunk === undefined) return "";
+  return chunk.context === "" ? chunk.text : `${chunk.context}\n\n${chunk.text}`;
+}
+
 /** The headings above a place, from the topmost; to be asked for places in their order. A heading is not above itself. */
-function headingsAbove({ text, headings }: ChunkedText): (at: number) => string {
+function headingsAbove({ text, headings }: ChunkedText): (at: number) => readonly string[] {
   const path: { readonly level: number; readonly title: string }[] = [];
   let next = 0;
   return (at) => {
@@ -71,12 +80,18 @@ function headingsAbove({ text, headings }: ChunkedText): (at: number) => string 
       while ((path.at(-1)?.level ?? 0) >= heading.level) path.pop();
       const end = Math.min(heading.char_end, heading.char_start + MAX_CONTEXT);
       const written = text.slice(heading.char_start, beforePair(text, end));
-      const title = written.replace(/^ {0,3}#+[ \t]+|[ \t]+#*[ \t]*$/g, "").replace(/[^\S\t]+/g, " ");
+      // Marks of Markdown, at the beginning and closing ones at the end.
+      const marked = written.replace(/^ {0,3}#+(?=[ \t])/, "").trim();
+      const title = marked.replace(/(?<![^ \t])#+$/, "").replace(/[^\S\t]+/g, " ");
       path.push({ level: heading.level, title: title.trim() });
     }
-    const joined = path.map(({ title }) => title).join(" > ");
-    return joined.slice(0, beforePair(joined, Math.min(MAX_CONTEXT, joined.length)));
+    return path.map(({ title }) => title);
   };
+}
+
+function contextOf(titles: readonly string[]): string {
+  const joined = titles.join(" > ");
+  return joined.slice(0, beforePair(joined, Math.min(MAX_CONTEXT, joined.length)));
 }
 
 function skipBlanks(text: string, start: number, end: number): number {

@@ -1,5 +1,5 @@
 import type { ValidationIssue } from "../errors.ts";
-import { BUILTIN_FIELDS, readMetadataValue } from "./metadata.ts";
+import { BUILTIN_FIELDS, mediaType, readMetadataValue } from "./metadata.ts";
 import type { BuiltinField, MetadataSchema, MetadataType, MetadataValue } from "./metadata.ts";
 
 export const FILTER_OPERATORS = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "exists"] as const;
@@ -111,11 +111,22 @@ export function resolveFilter(
     }
     const value = readOperand(found.type, operator, node["value"]);
     if ("expected" in value) return refuse([...place, "value"], `${value.expected} is expected`, "wrong_type");
-    return { kind: "condition", field, ...found, op: operator, value: value.value };
+    return { kind: "condition", field, ...found, op: operator, value: comparable(found.source, field, value.value) };
   };
 
   const filter = readNode(tree, loc, 1);
   return { filter: issues.length === 0 ? filter : null, issues };
+}
+
+/** A value in the form of the stored values. */
+function comparable(
+  source: FilterSource,
+  field: string,
+  value: MetadataValue | readonly number[],
+): MetadataValue | readonly number[] {
+  if (source !== "builtin" || field !== "content_mime") return value;
+  if (typeof value === "string") return mediaType(value);
+  return Array.isArray(value) ? (value as readonly unknown[]).map((each) => mediaType(String(each))) : value;
 }
 
 function findField(
@@ -150,7 +161,7 @@ function readOperand(
   const values: MetadataValue[] = [];
   for (const each of value) {
     const read = readMetadataValue(element, each);
-    if ("expected" in read) return { expected: `a list of which each is ${read.expected}` };
+    if ("expected" in read) return { expected: `a list whose items are each ${read.expected}` };
     values.push(read.value);
   }
   return { value: values as readonly string[] | readonly number[] };

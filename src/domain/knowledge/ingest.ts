@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { JsonObject } from "../json.ts";
+import type { NewEvent } from "../webhooks/events.ts";
 
 /** What the workflow that indexes a resource is started with. */
 export interface ResourceInput {
@@ -14,7 +15,7 @@ export interface ResourceInput {
 export type IngestStep = "done" | "stop";
 
 export const DUPLICATE_RULES = ["skip", "replace", "error"] as const;
-/** What becomes of a resource that is there already. */
+/** What an ingest does with an existing resource. */
 export type DuplicateRule = (typeof DUPLICATE_RULES)[number];
 
 /** The event of a resource's end: the same for the same revision, however often it is written. */
@@ -23,8 +24,8 @@ export function resourceEvent(
   outcome:
     | { readonly type: "indexed"; readonly chunk_count: number }
     | { readonly type: "failed"; readonly error: { readonly code: string; readonly message: string } },
-): { readonly event_id: string; readonly type: string; readonly data: JsonObject } {
-  const { knowledge_base_id, resource_id, resource_path, external_id, revision } = resource;
+): NewEvent & { readonly org_id: string } {
+  const { org_id, knowledge_base_id, resource_id, resource_path, external_id, revision } = resource;
   const { type } = outcome;
   const event_id = derivedId(resource_id, `${type} ${revision}`);
   const same = { knowledge_base_id, resource_id, resource_path, external_id };
@@ -32,7 +33,7 @@ export function resourceEvent(
     outcome.type === "indexed"
       ? { ...same, status: "indexed", chunk_count: outcome.chunk_count, error: null }
       : { ...same, status: "error", chunk_count: null, error: { ...outcome.error } };
-  return { event_id, type: `knowledge_base.resource.${type}`, data };
+  return { event_id, org_id, type: `knowledge_base.resource.${type}`, data };
 }
 
 /** A UUIDv7 with the time of another and, instead of chance, what `name` says. */

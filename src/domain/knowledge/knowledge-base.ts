@@ -50,7 +50,12 @@ export const indexingParamsInputSchema = z.strictObject({
   chunker_params: z
     .strictObject({
       chunk_size: z.int().min(MIN_CHUNK_SIZE).max(MAX_CHUNK_SIZE).optional().describe("Characters. Default 1500"),
-      chunk_overlap: z.int().min(0).max(MAX_CHUNK_SIZE).optional().describe("Less than chunk_size. Default 500"),
+      chunk_overlap: z
+        .int()
+        .min(0)
+        .max(MAX_CHUNK_SIZE)
+        .optional()
+        .describe("Less than chunk_size. Default 500, or a third of a chunk_size that is not more than that"),
       chunker_type: z.enum(CHUNKER_TYPES).optional().describe("Default sentence"),
     })
     .optional(),

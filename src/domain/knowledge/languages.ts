@@ -66,3 +66,29 @@ export function wordsText(text: string): string {
   for (const { segment } of segmenter.segment(plain)) words.push(segment);
   return words.join(" ");
 }
+
+/** Configurations whose stemmers know no accents: words lose them before they are stemmed, and in all others afterwards. */
+export const ACCENTLESS: readonly TextConfiguration[] = [DEFAULT_LANGUAGE, NO_LANGUAGE];
+
+/** Letters whose accent is part of them. */
+const STROKED: Readonly<Record<string, string>> = {
+  ł: "l",
+  ø: "o",
+  đ: "d",
+  ħ: "h",
+  ŧ: "t",
+  ı: "i",
+  ß: "ss",
+  æ: "ae",
+  œ: "oe",
+};
+
+/** A word in lower case without its accents, as `fold_accents` of the database makes it. */
+export function foldAccents(word: string): string {
+  if (ASCII.test(word)) return word;
+  const bare = word
+    .normalize("NFD")
+    .replace(/[\u0300-\u036f]/g, "")
+    .normalize("NFC");
+  return bare.replace(/[łøđħŧıßæœ]/g, (letter) => STROKED[letter] ?? letter) || word;
+}

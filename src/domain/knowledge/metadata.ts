@@ -49,6 +49,12 @@ export const BUILTIN_FIELDS = {
 } as const satisfies Record<string, MetadataType>;
 export type BuiltinField = keyof typeof BUILTIN_FIELDS;
 
+/** A content type without its parameters: what filters compare. */
+export function mediaType(contentType: string): string {
+  const end = contentType.indexOf(";");
+  return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
+}
+
 /** A date as it is stored and compared, `2026-01-31T00:00:00.000Z`, or null where the text is none. */
 function normalizeDate(text: string): string | null {
   if (!/^\d{4}-\d{2}-\d{2}(?:[Tt ].*)?$/.test(text)) return null;

@@ -16,7 +16,7 @@ const queryText = z.string().min(1).max(MAX_QUERY).regex(/\S/u, "a query must ha
 export const knowledgeQuerySchema = z.strictObject({
   query: z
     .union([queryText, z.array(queryText).min(1).max(MAX_QUERIES)])
-    .describe('Words, "phrases", begin* and -not; several queries are ranked each by itself and fused'),
+    .describe('Words, "phrases", begin* and -not; each query is ranked alone, then the rankings are fused'),
   query_strategy: z.enum(QUERY_STRATEGIES).default("hybrid"),
   top_k: z.int().min(1).max(MAX_TOP_K).default(10),
   filter: jsonObjectSchema
@@ -25,7 +25,9 @@ export const knowledgeQuerySchema = z.strictObject({
   score_threshold: z
     .number()
     .optional()
-    .describe("Lowest `score` of a result: of the reranker where one is used, else of the strategy used"),
+    .describe(
+      "Lowest `score` of a result: of the reranker where one is used, else of the strategy used. That of `hybrid` is from 0 to 1",
+    ),
   max_chunks_per_resource: z.int().min(1).max(MAX_TOP_K).optional(),
   neighbors: z.int().min(0).max(MAX_NEIGHBORS).default(0).describe("Chunks before and after each result to add to it"),
   rerank: z.boolean().optional().describe("Default: whether a reranker is configured"),
@@ -91,7 +93,7 @@ export interface KnowledgeAnswer {
   readonly filter_report: { readonly matched_resources: number };
   /** `keyword` where `hybrid` was asked for and there are no embeddings to search. */
   readonly strategy_used: QueryStrategy;
-  /** Milliseconds in all, and of them those that embedding the query took. */
+  /** Milliseconds in all, and the part that embedding the query took. */
   readonly latency_ms: number;
   readonly embedding_ms: number;
 }

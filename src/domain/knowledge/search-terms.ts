@@ -1,4 +1,4 @@
-import { wordsText } from "./languages.ts";
+import { foldAccents, wordsText } from "./languages.ts";
 
 /** What a query asks of the keyword index. Every text is as wordsText makes it. */
 export interface SearchTerms {
@@ -50,7 +50,8 @@ export function parseSearch(query: string): SearchTerms {
     const not = /^-[\p{L}\p{N}]/u.test(word);
     const bare = not ? word.slice(1) : word;
     const prefix = /^[\p{L}\p{N}]+\*$/u.test(bare) && bare.length > MIN_PREFIX;
-    const text = wordsText(prefix ? bare.slice(0, -1) : bare);
+    // Whole words are folded once they have been stemmed.
+    const text = prefix ? foldAccents(wordsText(bare.slice(0, -1))) : wordsText(bare);
     if (!LETTER.test(text)) {
       plain.push(word);
       continue;

@@ -6,11 +6,11 @@ export interface FoundSources {
   readonly citations: readonly Citation[];
 }
 
-/** What a model is told where it is given sources. */
+/** Instructions for a model that gets sources. */
 export const CITE_SOURCES =
   "Passages of sources are numbered like [1]. Where a statement of yours rests on one, put its number behind it, like [1] or [2][3].";
 
-/** A search's passages numbered on from those that a model has been given before. */
+/** A search's passages, numbered on from the passages that the model already has. */
 export function numberedFrom({ text, citations }: FoundSources, before: number): FoundSources {
   if (before === 0) return { text, citations };
   let numbered = "";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../json.ts";
+import type { NewEvent } from "../webhooks/events.ts";
 import { derivedId } from "./ingest.ts";
 
 export const SYNC_MODES = ["incremental", "full", "dry_run"] as const;
@@ -8,7 +8,7 @@ export const SYNC_STATES = ["pending", "running", "completed", "failed", "cancel
 export type SyncState = (typeof SYNC_STATES)[number];
 
 export const SYNC_OUTCOMES = ["added", "updated", "deleted", "unchanged", "failed"] as const;
-/** What became of a document in a sync; of a dry run, what would. */
+/** The outcome of a document in a sync; in a dry run, the expected one. */
 export type SyncOutcome = (typeof SYNC_OUTCOMES)[number];
 
 /** What a sync's workflow is started with. */
@@ -35,17 +35,19 @@ export function syncEvent(
   state: "completed" | "failed",
   counts: SyncCounts,
   error: SyncError | null,
-): { readonly event_id: string; readonly type: string; readonly data: JsonObject } {
-  const { knowledge_base_id, sync_id, mode } = sync;
+): NewEvent & { readonly org_id: string } {
+  const { org_id, knowledge_base_id, sync_id, mode } = sync;
   return {
     event_id: derivedId(sync_id, "end"),
+    org_id,
     type: `knowledge_base.sync.${state}`,
     data: {
       knowledge_base_id,
       sync_id,
       mode,
       state,
-      counts: { ...counts },
+      // Nothing else of what is given, which may be a whole row.
+      counts: Object.fromEntries(SYNC_OUTCOMES.map((outcome) => [outcome, counts[outcome]])),
       error: error === null ? null : { ...error },
     },
   };

@@ -41,7 +41,7 @@ export interface UploadRules {
 }
 
 /**
- * Streams an upload into the blob store. Its type is told from its first bytes and its name before anything is kept.
+ * Streams an upload into the blob store. Its first bytes and its name decide its type, before anything is stored.
  * Throws 413, 415 for a type that cannot be read or that `accept` does not name, and 422 for an empty file; nothing is
  * left behind then.
  */
@@ -81,7 +81,7 @@ export async function storeUpload(
 function requireMedia({ kind, types }: NonNullable<UploadRules["media"]>, head: Uint8Array): string {
   const type = mediaType(kind, head);
   if (type !== null && types.includes(type)) return type;
-  const message = `This node takes ${types.join(", ")}, told from the file's content, which is none of these.`;
+  const message = `This node takes ${types.join(", ")}, and the file's content is none of these.`;
   throw new Problem("unsupported_media_type", message);
 }
 

@@ -1,4 +1,4 @@
-import { isUnspaced, wordsText } from "../../domain/knowledge/languages.ts";
+import { foldAccents, isUnspaced, wordsText } from "../../domain/knowledge/languages.ts";
 import type { Highlight } from "../../domain/knowledge/query.ts";
 import type { QueryTerm } from "../../stores/knowledge/search.ts";
 import type { Lexer } from "./lexer.ts";
@@ -38,7 +38,7 @@ export async function findHighlights(
 /** The first letter in lower case, without its accents: the same of a word in a text as of what is given to Postgres. */
 function beginning(word: string): string {
   const [first = ""] = word;
-  return (first < "\u0080" ? first : (first.normalize("NFKD")[0] ?? "")).toLowerCase();
+  return first < "\u0080" ? first.toLowerCase() : (foldAccents(first.normalize("NFKC").toLowerCase())[0] ?? "");
 }
 
 /** A word of a text, and as it is given to Postgres. */
@@ -66,7 +66,7 @@ function highlightsOf(
 ): Highlight[] {
   const highlights: Highlight[] = [];
   for (const { text, plain, start } of words) {
-    if (found.has(plain) || prefixes.some((prefix) => plain.startsWith(prefix))) {
+    if (found.has(plain) || prefixes.some((prefix) => foldAccents(plain).startsWith(prefix))) {
       highlights.push({ start, end: start + text.length });
     } else if (isUnspaced(text)) {
       // A run of several words.

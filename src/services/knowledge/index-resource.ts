@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { uuidv7 } from "uuidv7";
+import { embeddedText } from "../../domain/knowledge/chunk.ts";
 import { encodeHalves, decodeHalves } from "../../domain/knowledge/halves.ts";
 import type { NewChunk } from "../../domain/knowledge/knowledge-base.ts";
 import { wordsText } from "../../domain/knowledge/languages.ts";
@@ -15,17 +16,15 @@ import {
   lockHnsw,
   markResourceIndexed,
   publishRevision,
-  removeDeadChunks,
   reserveChunkNumbers,
 } from "../../stores/knowledge/chunks.ts";
 import type { ChunkOwner, ChunkRow } from "../../stores/knowledge/chunks.ts";
 import { insertVectors } from "../../stores/knowledge/hnsw.ts";
 import { settleDimensions } from "../../stores/knowledge/indexes.ts";
 import type { IndexRow } from "../../stores/knowledge/indexes.ts";
-import { nextRevision } from "../../stores/knowledge/resources.ts";
+import { removeDeadChunks } from "../../stores/knowledge/remove-chunks.ts";
 import type { Db } from "../../stores/db.ts";
 import type { IndexDeps } from "./deps.ts";
-import { embeddedText } from "./query.ts";
 
 /** Chunks that are embedded and written together. */
 const BATCH = 64;
@@ -41,15 +40,10 @@ export interface IndexResourceOptions {
   readonly onPublished?: (db: Db) => Promise<void>;
 }
 
-/** Begins a new revision of a resource's index; null where the resource is being deleted. What is found stays until it is complete. */
-export async function beginRevision(deps: IndexDeps, orgId: string, resourceId: string): Promise<number | null> {
-  return await deps.database.org(orgId, (db) => nextRevision(db, resourceId));
-}
-
 /**
  * Indexes a revision of a resource: embeds and writes its chunks in batches, then makes them the ones that are found, in place of
- * those of earlier revisions. Can be called again with the same chunks after any failure: what has been written is kept. False
- * where a later revision has begun or the resource is being deleted. Throws EmbeddingError.
+ * earlier revisions. Can be called again with the same chunks after any failure: written chunks stay. False
+ * where a later revision has started or the resource is being deleted. Throws EmbeddingError.
  */
 export async function indexResource(
   deps: IndexDeps,
@@ -149,7 +143,7 @@ async function indexBatch(
   });
 }
 
-/** Halves of each text's vector; those that the knowledge base has of the same text are not computed again. */
+/** Halves of each text's vector. Vectors that the knowledge base has of the same text are reused. */
 async function embedTexts(
   database: IndexDeps["database"],
   index: IndexRow,

@@ -35,7 +35,7 @@ export interface ResourceToAdd {
   readonly onDuplicate: DuplicateRule | undefined;
 }
 
-/** What became of it. */
+/** The outcome. */
 export interface AddedResource {
   readonly resource_id: string;
   readonly status: ResourceStatus;
@@ -158,7 +158,8 @@ async function write(db: Db, { resource, onDuplicate }: ResourceToAdd): Promise<
     const what = byName === null ? "The same content" : "A resource with this external_id";
     throw conflict(`${what} is in the knowledge base already, as resource ${existing.resource_id}.`);
   }
-  if (rule === "skip") return unchanged;
+  // What could not be indexed is not there: it is tried again.
+  if (rule === "skip" && existing.status !== "error") return unchanged;
   const mayHaveChanged = resource.source === "url" || existing.content_mime !== resource.content_mime;
   if (isSame && !mayHaveChanged && SETTLED.includes(existing.status)) {
     await updateMetadata(db, existing.resource_id, resource);

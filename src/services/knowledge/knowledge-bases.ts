@@ -14,6 +14,7 @@ import type {
   KnowledgeBaseRow,
   NewKnowledgeBase,
 } from "../../stores/knowledge/knowledge-bases.ts";
+import { changeChecked } from "../change.ts";
 import { requireConnectionSources } from "./connection-sources.ts";
 import type { Knowledge } from "./open-knowledge.ts";
 
@@ -47,7 +48,7 @@ export async function createKnowledgeBase(
 }
 
 /**
- * Changes a knowledge base; of its settings those that are given. `check` is called with it as it is, locked, before anything is
+ * Changes the given settings of a knowledge base. `check` is called with it as it is, locked, before anything is
  * changed. One without resources is indexed by the new settings at once; any other one needs a full sync. Throws 404 and 422.
  */
 export async function changeKnowledgeBase(
@@ -58,25 +59,41 @@ export async function changeKnowledgeBase(
   settings: IndexingParamsInput | undefined,
   check: (base: KnowledgeBaseRow) => void,
 ): Promise<KnowledgeBaseRow> {
-  return await database.orgTransaction(orgId, async (db) => {
-    if (!(await lockKnowledgeBase(db, knowledgeBaseId))) throw notFound(KNOWLEDGE_BASE);
-    const found = await requireKnowledgeBase(db, knowledgeBaseId);
-    check(found);
-    if (settings === undefined && Object.values(change).every((member) => member === undefined)) return found;
-    const { connection_id = found.connection_id, connection_source_ids = found.connection_source_ids } = change;
-    if (change.connection_id !== undefined || change.connection_source_ids !== undefined)
-      await requireConnectionSources(db, { connection_id, connection_source_ids });
-    const params = settings === undefined ? undefined : withSettings(found.indexing_params, settings);
-    if (params !== undefined) await requireUsable(knowledge, orgId, params, settings ?? {});
-    const all = params === undefined ? change : { ...change, indexing_params: params };
-    await updateKnowledgeBase(db, knowledgeBaseId, found.revision, all);
-    const changed = await requireKnowledgeBase(db, knowledgeBaseId);
-    if (!changed.reindex_required || changed.total_files > 0) return changed;
-    const [active] = (await listIndexes(db, knowledgeBaseId)).filter((index) => index.state === "active");
-    if (active !== undefined) await retireActiveIndex(db, active.index_no);
-    await beginIndex(db, changed, changed.indexing_params);
-    return requireKnowledgeBase(db, knowledgeBaseId);
+  return await changeChecked(database, orgId, {
+    find: (db) => requireKnowledgeBase(db, knowledgeBaseId),
+    async lock(db) {
+      if (!(await lockKnowledgeBase(db, knowledgeBaseId))) throw notFound(KNOWLEDGE_BASE);
+      return requireKnowledgeBase(db, knowledgeBaseId);
+    },
+    requireMatch: check,
+    revisionOf: ({ revision }) => revision,
+    // Whether a model is there is asked of a service that may take its time.
+    async prepare({ indexing_params: present }) {
+      if (settings === undefined) return undefined;
+      const params = withSettings(present, settings);
+      await requireUsable(knowledge, orgId, params, settings);
+      return params;
+    },
+    async write(db, found, params) {
+      if (params === undefined && Object.values(change).every((member) => member === undefined)) return found;
+      const { connection_id = found.connection_id, connection_source_ids = found.connection_source_ids } = change;
+      if (change.connection_id !== undefined || change.connection_source_ids !== undefined)
+        await requireConnectionSources(db, { connection_id, connection_source_ids });
+      const all = params === undefined ? change : { ...change, indexing_params: params };
+      await updateKnowledgeBase(db, knowledgeBaseId, found.revision, all);
+      return await withIndex(db, knowledgeBaseId);
+    },
   });
+}
+
+/** Gives a knowledge base without resources an index by its present settings. */
+async function withIndex(db: Db, knowledgeBaseId: string): Promise<KnowledgeBaseRow> {
+  const changed = await requireKnowledgeBase(db, knowledgeBaseId);
+  if (!changed.reindex_required || changed.total_files > 0) return changed;
+  const [active] = (await listIndexes(db, knowledgeBaseId)).filter((index) => index.state === "active");
+  if (active !== undefined) await retireActiveIndex(db, active.index_no);
+  await beginIndex(db, changed, changed.indexing_params);
+  return requireKnowledgeBase(db, knowledgeBaseId);
 }
 
 async function beginIndex(
@@ -88,15 +105,18 @@ async function beginIndex(
   await insertIndex(db, { org_id, knowledge_base_id, state: "active", params, embedding_model, dimensions: null });
 }
 
-/** Settings with those that are given in the place of the present ones. Throws 422 where they do not fit each other. */
+/** Merges given settings into the present ones. Throws 422 where they contradict each other. */
 function withSettings(present: IndexingParams, given: IndexingParamsInput): IndexingParams {
   const [chunker, before] = [given.chunker_params ?? {}, present.chunker_params];
+  const size = chunker.chunk_size ?? before.chunk_size;
   const params = {
     ocr: given.ocr ?? present.ocr,
     embedding_params: given.embedding_params ?? present.embedding_params,
     chunker_params: {
-      chunk_size: chunker.chunk_size ?? before.chunk_size,
-      chunk_overlap: chunker.chunk_overlap ?? before.chunk_overlap,
+      chunk_size: size,
+      // A size may be given alone: an overlap that does not fit it becomes the share of it that it is by default.
+      chunk_overlap:
+        chunker.chunk_overlap ?? (before.chunk_overlap < size ? before.chunk_overlap : Math.floor(size / 3)),
       chunker_type: chunker.chunker_type ?? before.chunker_type,
     },
   };

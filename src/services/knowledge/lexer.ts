@@ -2,12 +2,12 @@ import type { Database } from "../../stores/db.ts";
 import { lexWords } from "../../stores/knowledge/search.ts";
 import type { LexedWord } from "../../stores/knowledge/search.ts";
 
-/** Of one word, in all of the languages asked for; empty for a stop word. */
+/** The lexemes of one word in all of these languages; empty for a stop word. */
 export type Lexemes = ReadonlyArray<Omit<LexedWord, "word">>;
 
 /** Tells the lexemes of words. */
 export interface Lexer {
-  /** As lexWords; those of each word at its place. */
+  /** Like lexWords, with the lexemes of each word at its index. */
   lex(words: readonly string[], languages: readonly string[]): Promise<readonly Lexemes[]>;
 }
 

@@ -1,13 +1,8 @@
 import { createBest } from "../../platform/vectors/best.ts";
 import type { Database } from "../../stores/db.ts";
-import {
-  frequencyWeight,
-  lengthSlope,
-  listLiveChunks,
-  readPostings,
-  termScore,
-} from "../../stores/knowledge/search.ts";
-import type { Hit, SearchedIndex } from "../../stores/knowledge/search.ts";
+import { frequencyWeight, lengthSlope, readPostings, termScore } from "../../stores/knowledge/search-keywords.ts";
+import { listLiveChunks } from "../../stores/knowledge/search-limits.ts";
+import type { KeywordHit, SearchedIndex } from "../../stores/knowledge/search.ts";
 
 /** A word of a query as its one lexeme. */
 export interface PlainTerm {
@@ -18,7 +13,7 @@ export interface PlainTerm {
 /** Ranks by words in memory. */
 export interface PostingCache {
   /** The chunks with the best BM25 scores, best first: the same as searchKeywords finds without limits. */
-  search(orgId: string, index: SearchedIndex, terms: readonly PlainTerm[], limit: number): Promise<Hit[]>;
+  search(orgId: string, index: SearchedIndex, terms: readonly PlainTerm[], limit: number): Promise<KeywordHit[]>;
   /** The chunks that can be found, by number. */
   readLive(orgId: string, index: SearchedIndex): Promise<Pick<ReadonlySet<number>, "has">>;
 }
@@ -27,6 +22,8 @@ export interface PostingCache {
 interface Posting {
   readonly slots: Int32Array;
   readonly scores: Float64Array;
+  /** The most that a chunk could score; 0 where the term occurs nowhere. */
+  readonly most: number;
 }
 
 /** What is known of an index as of a version of it. */
@@ -129,7 +126,8 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
           size += 1;
         }
         count(entry, index.index_no, size * BYTES_OF_ENTRY);
-        return [lexeme, { slots: slots.slice(0, size), scores: scores.slice(0, size) }];
+        const most = frequency > 0 ? weight : 0;
+        return [lexeme, { slots: slots.slice(0, size), scores: scores.slice(0, size), most }];
       }),
     );
   };
@@ -173,7 +171,11 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
         }
       }
       const { slots, scores } = best.sorted();
-      return slots.map((slot, i) => ({ chunk_no: chunkNos[slot] as number, score: scores[i] as number }));
+      const most = postings.reduce((sum, { weight, posting }) => sum + weight * posting.most, 0);
+      return slots.map((slot, i) => {
+        const score = scores[i] as number;
+        return { chunk_no: chunkNos[slot] as number, score, share: score / most };
+      });
     },
 
     async readLive(orgId, index) {

@@ -9,7 +9,7 @@ import {
   removeRetiredChunks,
   removeRetiredIndex,
   unpublishResource,
-} from "../../stores/knowledge/chunks.ts";
+} from "../../stores/knowledge/remove-chunks.ts";
 import { dropHnsw } from "../../stores/knowledge/hnsw.ts";
 import { retireIndexes } from "../../stores/knowledge/indexes.ts";
 import { lockKnowledgeBase, markKnowledgeBaseDeleted } from "../../stores/knowledge/knowledge-bases.ts";

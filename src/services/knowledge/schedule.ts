@@ -1,48 +1,64 @@
-import { periodicallyEach } from "../../platform/periodically.ts";
-import type { Periodic } from "../../platform/periodically.ts";
+import type { Config } from "../../config.ts";
 import {
   findSchedule,
   listUnappliedSchedules,
-  lockSchedule,
+  listWantedSchedules,
   markScheduleApplied,
 } from "../../stores/knowledge/knowledge-bases.ts";
-import type { SyncDeps } from "./sync.ts";
+import { SYNC_SCHEDULES, scheduledSyncWorkflowId, syncScheduleId, taskQueues } from "../../temporal/ids.ts";
+import type { Schedule } from "../../temporal/schedules.ts";
+import type { ScheduleKind } from "../schedules/apply.ts";
 
-const BATCH = 100;
+type Settings = Pick<Config, "MILLRACE_TASK_QUEUE">;
 
-/** Makes the schedule that Temporal has of a knowledge base the wanted one. */
-async function applySchedule(
-  { db, syncs }: Pick<SyncDeps, "db" | "syncs">,
+/** A sync that was missed while Temporal was down is made up for within this time. */
+const CATCH_UP_SECONDS = 3600;
+
+/** The schedules by which knowledge bases are synchronised. Their revision is the cron expression; that of none is empty. */
+export function syncSchedules(config: Settings): ScheduleKind {
+  return {
+    prefix: SYNC_SCHEDULES,
+    async read(db, id) {
+      const row = await findSchedule(db, id);
+      if (row === null) return null;
+      const schedule = row.wanted === null ? null : scheduleOf(config, row.org_id, id, row.wanted);
+      return { revision: row.wanted ?? "", schedule };
+    },
+    async isApplied(db, id) {
+      const row = await findSchedule(db, id);
+      return row?.wanted === row?.applied;
+    },
+    applied: (db, id, revision) => markScheduleApplied(db, id, revision === "" ? null : revision),
+    // Every expression that a knowledge base takes is one of Temporal's: this is for whoever operates the installation.
+    refused: (_db, _id, _revision, message) => Promise.reject(new Error(message)),
+    unapplied: listUnappliedSchedules,
+    async wanted(db, after, limit) {
+      const rows = await listWantedSchedules(db, after, limit);
+      return rows.map(({ org_id, id, cron }) => ({ org_id, id, schedule: scheduleOf(config, org_id, id, cron) }));
+    },
+  };
+}
+
+function scheduleOf(
+  { MILLRACE_TASK_QUEUE }: Settings,
   org_id: string,
   knowledge_base_id: string,
-): Promise<void> {
-  await db.orgTransaction(org_id, async (connection) => {
-    // One after the other: what is noted last is what Temporal was told last.
-    await lockSchedule(connection, knowledge_base_id);
-    const schedule = await findSchedule(connection, knowledge_base_id);
-    if (schedule === null || schedule.wanted === schedule.applied) return;
-    await syncs.schedule({ org_id, knowledge_base_id }, schedule.wanted);
-    await markScheduleApplied(connection, knowledge_base_id, schedule.wanted);
-  });
-}
-
-/** The same after a change that has been committed: where it fails, the sweeper makes up for it. */
-export async function followSchedule(deps: SyncDeps, orgId: string, knowledgeBaseId: string): Promise<void> {
-  await applySchedule(deps, orgId, knowledgeBaseId).catch((err: unknown) =>
-    deps.logger.warn({ err, knowledge_base_id: knowledgeBaseId }, "schedule of syncs not applied"),
-  );
-}
-
-/** Applies schedules whose change a dead process, or a Temporal that was away, has left. Any number of processes may do it. */
-export function startScheduleSweeper(
-  deps: Pick<SyncDeps, "db" | "syncs">,
-  intervalMs: number,
-  onError: (error: unknown) => void,
-): Periodic {
-  return periodicallyEach(
-    intervalMs,
-    () => deps.db.system((connection) => listUnappliedSchedules(connection, BATCH)),
-    ({ org_id, knowledge_base_id }) => applySchedule(deps, org_id, knowledge_base_id),
-    onError,
-  );
+  cron: string,
+): Schedule {
+  return {
+    id: syncScheduleId(knowledge_base_id),
+    at: { cron, time_zone: "UTC" },
+    overlap: "skip",
+    catchup_window_seconds: CATCH_UP_SECONDS,
+    jitter_seconds: 0,
+    paused: false,
+    org_id,
+    urgency: "batch",
+    workflow: {
+      type: "scheduledSync",
+      id: scheduledSyncWorkflowId(knowledge_base_id),
+      input: { org_id, knowledge_base_id },
+      queue: taskQueues(MILLRACE_TASK_QUEUE).background,
+    },
+  };
 }

@@ -7,7 +7,7 @@ import type { Periodic } from "../../platform/periodically.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { listIndexes, retireIndex } from "../../stores/knowledge/indexes.ts";
 import { lockKnowledgeBase } from "../../stores/knowledge/knowledge-bases.ts";
-import { insertKnowledgeEvent } from "../../stores/knowledge/resource-ingest.ts";
+import { insertEvent } from "../../stores/outbox.ts";
 import {
   endSync,
   findActiveSync,
@@ -26,7 +26,7 @@ export interface SyncDeps {
 }
 
 /**
- * Begins a sync of a knowledge base; the same one again where it was begun before. Throws 404, and 409 `sync_in_progress`
+ * Begins a sync of a knowledge base. Repeated, it answers the same sync. Throws 404, and 409 `sync_in_progress`
  * where another one is under way.
  */
 export async function requestSync(
@@ -78,7 +78,7 @@ export async function recordSyncEnd(
   for (const index of await listIndexes(db, knowledge_base_id)) {
     if (index.state === "building") await retireIndex(db, index.index_no);
   }
-  if (state !== "cancelled") await insertKnowledgeEvent(db, syncEvent(ended, state, ended, error));
+  if (state !== "cancelled") await insertEvent(db, syncEvent(ended, state, ended, error));
   return true;
 }
 
@@ -86,8 +86,8 @@ const IDLE_MS = 10_000;
 const BATCH = 100;
 
 /**
- * Looks after syncs that nobody works on: starts those whose workflow was never started, or is gone, and gives those whose
- * workflow was ended from outside an honest end. Any number of processes may do it.
+ * Looks after syncs that no workflow works on. It starts a workflow that was never started or is gone, and settles a sync
+ * whose workflow was ended from outside. Any number of processes may do it.
  */
 export function startSyncSweeper(
   { db, syncs }: Pick<SyncDeps, "db" | "syncs">,

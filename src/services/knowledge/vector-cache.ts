@@ -2,7 +2,8 @@ import { decodeHalves } from "../../domain/knowledge/halves.ts";
 import { allocateVectors, numbersOf, strideOf } from "../../platform/vectors/nearest.ts";
 import type { NearestSearch, VectorMemory } from "../../platform/vectors/nearest.ts";
 import type { Database } from "../../stores/db.ts";
-import { listLiveChunks, readVectors } from "../../stores/knowledge/search.ts";
+import { listLiveChunks } from "../../stores/knowledge/search-limits.ts";
+import { readVectors } from "../../stores/knowledge/search-vectors.ts";
 import type { Hit, SearchedIndex } from "../../stores/knowledge/search.ts";
 
 /** Vectors read in one statement. */

@@ -83,6 +83,19 @@ export async function insertDocument(db: Db, document: NewDocument): Promise<boo
   return rows.length === 1;
 }
 
+/** How many documents of the organisation wait to be read, as far as `most`. */
+export async function countPending(db: Db, orgId: string, most: number): Promise<number> {
+  const rows = await db.query<{ pending: number }>(
+    {
+      name: "count_pending_documents",
+      text: `select count(*)::integer as pending from (
+          select from documents where org_id = $1::uuid and status = 'pending' limit $2::integer) as waiting`,
+    },
+    [orgId, most],
+  );
+  return rows[0]?.pending ?? 0;
+}
+
 /** One document, or null. */
 export async function getDocument(db: Db, fileId: string): Promise<DocumentRow | null> {
   const rows = await db.query<DocumentRow>(
@@ -197,7 +210,8 @@ export async function pendingDocuments(
     {
       name: "pending_documents",
       text: `select org_id, file_id from documents where status = 'pending'
-        and created_at < now() - make_interval(secs => $1::float8 / 1000) order by created_at limit $2::integer`,
+        and created_at < now() - make_interval(secs => $1::float8 / 1000)
+        order by row_number() over (partition by org_id order by created_at) limit $2::integer`,
     },
     [olderThanMs, limit],
   );

@@ -1,4 +1,5 @@
 import type { NewChunk } from "../../domain/knowledge/knowledge-base.ts";
+import { ACCENTLESS } from "../../domain/knowledge/languages.ts";
 import type { TextConfiguration } from "../../domain/knowledge/languages.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
@@ -27,7 +28,7 @@ export interface StoredEmbedding {
   readonly vector: Buffer;
 }
 
-/** Positions of the chunks that have been written: those of a batch that is written again are left alone. */
+/** Positions of the written chunks. A batch that is written again skips them. */
 export async function listPositions(db: Db, owner: ChunkOwner): Promise<Set<number>> {
   const rows = await db.query<{ chunk_index: number }>(
     {
@@ -40,7 +41,7 @@ export async function listPositions(db: Db, owner: ChunkOwner): Promise<Set<numb
   return new Set(rows.map((row) => row.chunk_index));
 }
 
-/** Reserves so many chunk numbers and returns the first. To be committed by itself: it locks the index's row. */
+/** Reserves so many chunk numbers and returns the first. Commit it alone: it locks the index's row. */
 export async function reserveChunkNumbers(db: Db, indexNo: number, count: number): Promise<number | null> {
   const rows = await db.query<{ first: number }>(
     {
@@ -66,7 +67,8 @@ export async function insertChunks(db: Db, owner: ChunkOwner, chunks: readonly C
           select resource_id from knowledge_resources
           where org_id = current_org() and resource_id = $3::uuid and revision = $4::int and status <> 'pending_delete' for key share),
         lexed as (
-          select n.*, to_tsvector(n.language::regconfig, n.words) as lexemes
+          select n.*, fold_accents(to_tsvector(n.language::regconfig,
+              case when n.language = any('{${ACCENTLESS.join(",")}}') then fold_accents(n.words) else n.words end)) as lexemes
           from unnest($5::uuid[], $6::int[], $7::int[], $8::text[], $9::text[], $10::int[], $11::int[], $12::int[], $13::int[],
               $14::jsonb[], $15::text[], $16::text[])
             n (chunk_id, chunk_no, chunk_index, text, context, char_start, char_end, page_start, page_end, metadata, language, words)),
@@ -221,146 +223,5 @@ export async function markResourceIndexed(
         where org_id = current_org() and resource_id = $2::uuid`,
     },
     [index_no, resource_id],
-  );
-}
-
-/** Takes a resource out of every index: no search that starts after the commit finds it. Its chunks are removed by removeDeadChunks. */
-export async function unpublishResource(db: Db, resourceId: string): Promise<void> {
-  await db.query(
-    {
-      name: "unpublish_resource",
-      text: `with removed as (
-          delete from knowledge_index_resources where org_id = current_org() and resource_id = $1::uuid returning index_no, chunk_count, term_count)
-        update knowledge_indexes i set version = i.version + 1, chunk_count = i.chunk_count - r.chunk_count, term_count = i.term_count - r.term_count,
-          resource_count = i.resource_count - 1
-        from removed r where i.org_id = current_org() and i.index_no = r.index_no`,
-    },
-    [resourceId],
-  );
-}
-
-/**
- * Removes a batch of a resource's chunks that are not found (any more), with postings and embeddings: those of revisions before
- * the present one, and all of a resource that is being deleted. Returns how many; fewer than `limit`: none is left.
- */
-export async function removeDeadChunks(db: Db, resourceId: string, limit: number): Promise<number> {
-  const rows = await db.query<{ index_no: number; chunk_no: number }>(
-    {
-      name: "list_dead_chunks",
-      text: `select c.index_no, c.chunk_no from knowledge_chunks c join knowledge_resources r using (resource_id)
-        where c.org_id = current_org() and c.resource_id = $1::uuid
-          and (r.status = 'pending_delete' or (c.revision < r.revision and not exists (select from knowledge_index_resources x
-            where x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision)))
-        limit $2::int`,
-    },
-    [resourceId, limit],
-  );
-  await removeChunks(db, rows);
-  return rows.length;
-}
-
-/** Removes a batch of the chunks of a retired index; returns how many. */
-export async function removeRetiredChunks(db: Db, indexNo: number, limit: number): Promise<number> {
-  const rows = await db.query<{ index_no: number; chunk_no: number }>(
-    {
-      name: "list_retired_chunks",
-      text: `select c.index_no, c.chunk_no from knowledge_chunks c join knowledge_indexes i using (index_no)
-        where c.org_id = current_org() and i.index_no = $1::int and i.state = 'retired' limit $2::int`,
-    },
-    [indexNo, limit],
-  );
-  await removeChunks(db, rows);
-  return rows.length;
-}
-
-async function removeChunks(
-  db: Db,
-  chunks: readonly { readonly index_no: number; readonly chunk_no: number }[],
-): Promise<void> {
-  if (chunks.length === 0) return;
-  const values = [chunks.map((each) => each.index_no), chunks.map((each) => each.chunk_no)];
-  for (const table of ["postings", "embeddings", "chunks"]) {
-    await db.query(
-      {
-        name: `remove_${table}_of_chunks`,
-        text: `delete from knowledge_${table} t using unnest($1::int[], $2::int[]) d (index_no, chunk_no)
-          where t.index_no = d.index_no and t.chunk_no = d.chunk_no`,
-      },
-      values,
-    );
-  }
-}
-
-/** Removes a retired index that has no chunk left, with what else belongs to it. */
-export async function removeRetiredIndex(db: Db, indexNo: number): Promise<void> {
-  await db.query(
-    {
-      name: "remove_index_resources",
-      text: `delete from knowledge_index_resources x using knowledge_indexes i
-        where x.org_id = current_org() and x.index_no = $1::int and i.index_no = x.index_no and i.state = 'retired'`,
-    },
-    [indexNo],
-  );
-  await db.query(
-    {
-      name: "remove_retired_index",
-      text: "delete from knowledge_indexes where org_id = current_org() and index_no = $1::int and state = 'retired'",
-    },
-    [indexNo],
-  );
-}
-
-/** Retired indexes of any organisation. */
-export async function listRetiredIndexes(
-  db: Db,
-  limit: number,
-): Promise<{ org_id: string; index_no: number; has_hnsw: boolean }[]> {
-  return db.query<{ org_id: string; index_no: number; has_hnsw: boolean }>(
-    {
-      name: "list_retired_indexes",
-      text: "select org_id, index_no, has_hnsw from knowledge_indexes where state = 'retired' order by index_no limit $1::int",
-    },
-    [limit],
-  );
-}
-
-/** Deleted knowledge bases of any organisation. */
-export async function listDeletedBases(
-  db: Db,
-  limit: number,
-): Promise<{ org_id: string; knowledge_base_id: string }[]> {
-  return db.query<{ org_id: string; knowledge_base_id: string }>(
-    {
-      name: "list_deleted_bases",
-      text: "select org_id, knowledge_base_id from knowledge_bases where deleted_at is not null order by deleted_at limit $1::int",
-    },
-    [limit],
-  );
-}
-
-/** Removes a deleted knowledge base once it has no resource, no index and no schedule left. */
-export async function removeKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<void> {
-  await db.query(
-    {
-      name: "remove_knowledge_base",
-      text: `delete from knowledge_bases k where k.org_id = current_org() and k.knowledge_base_id = $1::uuid and k.deleted_at is not null
-          and k.applied_cron is null
-          and not exists (select from knowledge_resources r where r.knowledge_base_id = k.knowledge_base_id)
-          and not exists (select from knowledge_indexes i where i.knowledge_base_id = k.knowledge_base_id)`,
-    },
-    [knowledgeBaseId],
-  );
-}
-
-/** Marks the resources of a deleted knowledge base as being deleted. */
-export async function markResourcesOfDeletedBase(db: Db, knowledgeBaseId: string): Promise<void> {
-  await db.query(
-    {
-      name: "mark_resources_of_deleted_base",
-      text: `update knowledge_resources r set status = 'pending_delete', modified_at = now() from knowledge_bases k
-        where r.org_id = current_org() and r.knowledge_base_id = $1::uuid and k.knowledge_base_id = r.knowledge_base_id
-          and k.deleted_at is not null and r.status <> 'pending_delete'`,
-    },
-    [knowledgeBaseId],
   );
 }

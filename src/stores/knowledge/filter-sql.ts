@@ -6,14 +6,14 @@ const METADATA_COLUMNS: Readonly<Record<Exclude<FilterSource, "builtin">, string
   user: "r.user_metadata",
   dataloader: "r.dataloader_metadata",
 };
-/** Times as the text that filters compare. */
+/** Times as the text that filters compare, content types without their parameters. */
 const BUILTIN_SQL: Readonly<Record<BuiltinField, string>> = {
   resource_id: "r.resource_id::text",
   resource_path: "r.resource_path",
   source: "r.source",
   source_url: "r.source_url",
   external_id: "r.external_id",
-  content_mime: "r.content_mime",
+  content_mime: "split_part(r.content_mime, ';', 1)",
   size: "r.size::numeric",
   page_count: "r.page_count::numeric",
   created_at: timeText("created_at"),

@@ -65,7 +65,7 @@ export async function listMissingVectors(
   );
 }
 
-/** Adds vectors for the HNSW; those that are there stay. */
+/** Adds vectors for the HNSW. Existing ones stay. */
 export async function insertVectors(
   db: Db,
   owner: { readonly org_id: string; readonly index_no: number },

@@ -68,7 +68,10 @@ export async function settleDimensions(db: Db, indexNo: number, dimensions: numb
   return rows.length === 1;
 }
 
-/** Makes the index that is being built the active one and retires the one before; false where there is none being built. In one transaction. */
+/**
+ * Makes the index that is being built the active one and retires the one before; its resources have as many chunks as it has of them.
+ * False where there is none being built. In one transaction.
+ */
 export async function activateIndex(db: Db, knowledgeBaseId: string, indexNo: number): Promise<boolean> {
   await db.query(
     {
@@ -87,7 +90,17 @@ export async function activateIndex(db: Db, knowledgeBaseId: string, indexNo: nu
     },
     [knowledgeBaseId, indexNo],
   );
-  return rows.length === 1;
+  if (rows.length === 0) return false;
+  await db.query(
+    {
+      name: "recount_chunks",
+      text: `update knowledge_resources r set chunk_count = x.chunk_count from knowledge_index_resources x
+        where r.org_id = current_org() and x.org_id = current_org() and x.index_no = $1::int and r.resource_id = x.resource_id
+          and r.chunk_count <> x.chunk_count`,
+    },
+    [indexNo],
+  );
+  return true;
 }
 
 /** Gives up an index that is being built. Its rows are removed by purgeKnowledge. */

@@ -32,7 +32,7 @@ export interface KnowledgeBaseRow {
   readonly revision: number;
   readonly created_at: string;
   readonly updated_at: string;
-  /** Of its resources, those that are being deleted left out. Sizes in bytes. */
+  /** Its resources, without the ones being deleted. Sizes in bytes. */
   readonly total_files: number;
   readonly total_indexed_files: number;
   readonly total_error_files: number;
@@ -63,6 +63,8 @@ export type KnowledgeBaseChange = {
     | undefined;
 };
 
+/** The cron expression by which a knowledge base is to be synchronised. */
+const WANTED_CRON = "(case when deleted_at is null then schedule_cron end)";
 const COLUMNS = `k.knowledge_base_id, k.org_id, k.name, k.description, k.connection_id, k.connection_source_ids, k.website_sources,
   k.indexing_params, k.user_metadata_schema, k.dataloader_metadata_schema, k.schedule_cron, k.last_sync_id, k.last_synced_at,
   k.revision, k.created_at, k.updated_at`;
@@ -128,7 +130,7 @@ export async function lockKnowledgeBase(db: Db, knowledgeBaseId: string): Promis
   return rows.length === 1;
 }
 
-/** Those of these knowledge bases that are there; they are not deleted until the transaction ends. */
+/** The existing ones of these knowledge bases, locked against deletion until the transaction ends. */
 export async function holdKnowledgeBases(db: Db, knowledgeBaseIds: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ knowledge_base_id: string }>(
     {
@@ -230,11 +232,11 @@ export async function markKnowledgeBaseDeleted(db: Db, knowledgeBaseId: string):
 export async function findSchedule(
   db: Db,
   knowledgeBaseId: string,
-): Promise<{ readonly wanted: string | null; readonly applied: string | null } | null> {
-  const rows = await db.query<{ wanted: string | null; applied: string | null }>(
+): Promise<{ readonly org_id: string; readonly wanted: string | null; readonly applied: string | null } | null> {
+  const rows = await db.query<{ org_id: string; wanted: string | null; applied: string | null }>(
     {
       name: "find_sync_schedule",
-      text: `select case when deleted_at is null then schedule_cron end as wanted, applied_cron as applied
+      text: `select org_id, ${WANTED_CRON} as wanted, applied_cron as applied
         from knowledge_bases where org_id = current_org() and knowledge_base_id = $1::uuid`,
     },
     [knowledgeBaseId],
@@ -242,40 +244,49 @@ export async function findSchedule(
   return rows[0] ?? null;
 }
 
-/** Holds back everybody else who applies the schedule of a knowledge base until the transaction ends. */
-export async function lockSchedule(db: Db, knowledgeBaseId: string): Promise<void> {
-  await db.query(
-    {
-      name: "lock_sync_schedule",
-      text: "select pg_advisory_xact_lock(hashtextextended('sync schedule ' || $1::text, 0))",
-    },
-    [knowledgeBaseId],
-  );
-}
-
-/** Notes the schedule that Temporal has. */
-export async function markScheduleApplied(db: Db, knowledgeBaseId: string, cron: string | null): Promise<void> {
-  await db.query(
+/** Notes the schedule that Temporal has; false where another one is wanted by now. */
+export async function markScheduleApplied(db: Db, knowledgeBaseId: string, cron: string | null): Promise<boolean> {
+  const rows = await db.query(
     {
       name: "mark_schedule_applied",
-      text: "update knowledge_bases set applied_cron = $2::text where org_id = current_org() and knowledge_base_id = $1::uuid",
+      text: `update knowledge_bases set applied_cron = $2::text where org_id = current_org() and knowledge_base_id = $1::uuid
+        and ${WANTED_CRON} is not distinct from $2::text returning knowledge_base_id`,
     },
     [knowledgeBaseId, cron],
   );
+  return rows.length === 1;
 }
 
-/** Knowledge bases of any organisation whose schedule is not known to be the wanted one; in any order, so that those which cannot be applied keep no others back. System only. */
+/**
+ * Knowledge bases whose schedule may be out of date, round robin by organisation, otherwise in any order, so that one that
+ * cannot be applied blocks no other. System only.
+ */
 export async function listUnappliedSchedules(
   db: Db,
   limit: number,
-): Promise<{ readonly org_id: string; readonly knowledge_base_id: string }[]> {
-  return db.query<{ org_id: string; knowledge_base_id: string }>(
+): Promise<Array<{ readonly org_id: string; readonly id: string }>> {
+  return db.query<{ org_id: string; id: string }>(
     {
       name: "list_unapplied_schedules",
-      text: `select org_id, knowledge_base_id from knowledge_bases
-        where applied_cron is distinct from (case when deleted_at is null then schedule_cron end)
-        order by random() limit $1::int`,
+      text: `select org_id, knowledge_base_id as id from knowledge_bases where applied_cron is distinct from ${WANTED_CRON}
+        order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
     },
     [limit],
+  );
+}
+
+/** Knowledge bases that are to have a schedule, by id, those behind `after`. System only. */
+export async function listWantedSchedules(
+  db: Db,
+  after: string,
+  limit: number,
+): Promise<Array<{ readonly org_id: string; readonly id: string; readonly cron: string }>> {
+  return db.query<{ org_id: string; id: string; cron: string }>(
+    {
+      name: "list_wanted_schedules",
+      text: `select org_id, knowledge_base_id as id, schedule_cron as cron from knowledge_bases
+        where deleted_at is null and schedule_cron is not null and knowledge_base_id > $1::uuid order by knowledge_base_id limit $2::int`,
+    },
+    [after, limit],
   );
 }

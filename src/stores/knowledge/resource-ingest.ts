@@ -1,9 +1,9 @@
-import type { JsonObject } from "../../domain/json.ts";
 import type { ResourceInput } from "../../domain/knowledge/ingest.ts";
 import type { Metadata } from "../../domain/knowledge/metadata.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import type { NewResource, ResourceRow } from "./resources.ts";
+import { lockRoundRobin } from "../round-robin.ts";
 
 /** Holds back every other request about the same external id, content or address in a knowledge base until the transaction ends. */
 export async function lockResourceIdentity(db: Db, knowledgeBaseId: string, identity: string): Promise<void> {
@@ -48,20 +48,34 @@ export async function findSame(
   return rows[0]?.resource_id ?? null;
 }
 
-/** Changes what is said about a resource whose content stays. */
+/** Changes what is said about a resource whose content stays; answers when. */
 export async function updateMetadata(
   db: Db,
   resourceId: string,
   change: { readonly resource_path: string; readonly user_metadata: Metadata },
-): Promise<void> {
-  await db.query(
+): Promise<string | undefined> {
+  const rows = await db.query<{ modified_at: string }>(
     {
       name: "update_resource_metadata",
       text: `update knowledge_resources set resource_path = $2::text, user_metadata = $3::jsonb, modified_at = now()
-        where org_id = current_org() and resource_id = $1::uuid`,
+        where org_id = current_org() and resource_id = $1::uuid returning modified_at`,
     },
     [resourceId, change.resource_path, jsonb(change.user_metadata)],
   );
+  return rows[0]?.modified_at;
+}
+
+/** Holds a resource against other changes until the transaction ends; false where there is none. */
+export async function lockResource(db: Db, knowledgeBaseId: string, resourceId: string): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "lock_resource",
+      text: `select resource_id from knowledge_resources
+        where org_id = current_org() and knowledge_base_id = $1::uuid and resource_id = $2::uuid and status <> 'pending_delete' for no key update`,
+    },
+    [knowledgeBaseId, resourceId],
+  );
+  return rows.length === 1;
 }
 
 /** Begins to index a resource anew, from where it gets its content; returns its revision, or null where it is being deleted. */
@@ -124,20 +138,14 @@ export async function findForIngest(db: Db, resourceId: string): Promise<Resourc
   return rows[0] ?? null;
 }
 
-/** Adds an event of a knowledge base in the transaction that records what it tells of. Adding it again changes nothing. */
-export async function insertKnowledgeEvent(
-  db: Db,
-  event: { readonly event_id: string; readonly type: string; readonly data: JsonObject },
-): Promise<void> {
-  await db.query(
-    {
-      name: "insert_knowledge_event",
-      text: `insert into outbox (event_id, org_id, type, data) values ($1::uuid, current_org(), $2::text, $3::jsonb)
-        on conflict (event_id, org_id) do nothing`,
-    },
-    [event.event_id, event.type, jsonb(event.data)],
-  );
-}
+const UNINDEXED = lockRoundRobin({
+  table: "knowledge_resources",
+  key: "resource_id",
+  where:
+    "status in ('pending', 'resource', 'parsed') and checked_at < now() - make_interval(secs => $1::float8 / 1000)",
+  order: "checked_at",
+  limit: "$2::int",
+});
 
 /** Resources of any organisation that are still to be indexed and were last looked after some time ago; each is taken once. System only. */
 export async function takeUnindexed(db: Db, olderThanMs: number, limit: number): Promise<ResourceInput[]> {
@@ -145,9 +153,7 @@ export async function takeUnindexed(db: Db, olderThanMs: number, limit: number):
     {
       name: "take_unindexed_resources",
       text: `update knowledge_resources r set checked_at = now() from (
-          select resource_id from knowledge_resources where status in ('pending', 'resource', 'parsed')
-            and checked_at < now() - make_interval(secs => $1::float8 / 1000)
-          order by checked_at limit $2::int for update skip locked) d
+          ${UNINDEXED}) d
         where r.resource_id = d.resource_id returning r.org_id, r.knowledge_base_id, r.resource_id, r.revision`,
     },
     [olderThanMs, limit],

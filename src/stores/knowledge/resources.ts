@@ -56,14 +56,13 @@ const GIVEN = {
   size: "bigint",
   blob_key: "text",
   user_metadata: "jsonb",
-  dataloader_metadata: "jsonb",
 } as const;
 
 export type NewResource = Pick<ResourceRow, "resource_id" | "org_id" | "knowledge_base_id" | keyof typeof GIVEN> &
   Partial<Pick<ResourceRow, "from_source">>;
 
 const GIVEN_NAMES = Object.keys(GIVEN) as Array<keyof typeof GIVEN>;
-/** The parameters of those, the first of which has the number `from`. */
+/** The parameters of these conditions, numbered from `from`. */
 const givenParameters = (from: number): string[] =>
   GIVEN_NAMES.map((name, index) => `$${from + index}::${GIVEN[name]}`);
 const givenValues = (resource: NewResource): unknown[] =>
@@ -96,7 +95,7 @@ export async function insertResource(db: Db, resource: NewResource): Promise<boo
 
 /**
  * Gives a resource new content: it is `pending` again with the next revision, and what was found of it is found until that has
- * been indexed. Its external id stays where none is given. Returns the revision; null where the resource is being deleted.
+ * been indexed, and what it says of itself stays until it has been read. Its external id stays where none is given. Returns the revision; null where the resource is being deleted.
  */
 export async function replaceResource(db: Db, resourceId: string, resource: NewResource): Promise<number | null> {
   const parameters = givenParameters(2);
@@ -132,6 +131,7 @@ export async function findResource(db: Db, knowledgeBaseId: string, resourceId: 
 export interface ResourceSearch {
   readonly status: ResourceStatus | null;
   readonly path_prefix: string | null;
+  /** Without parameters, which the resources may have. */
   readonly content_mime: string | null;
   readonly external_id: string | null;
 }
@@ -148,7 +148,7 @@ export async function listResources(
     {
       name: `list_resources_${suffix}`,
       text: `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and ($2::text is null or status = $2)
-        and ($3::text is null or starts_with(resource_path, $3)) and ($4::text is null or content_mime = $4)
+        and ($3::text is null or starts_with(resource_path, $3)) and ($4::text is null or split_part(content_mime, ';', 1) = $4)
         and ($5::text is null or external_id = $5) and resource_id ${compare} $6::uuid
         order by resource_id ${order} limit $7::int`,
     },
@@ -162,6 +162,7 @@ export interface ExtractedText {
   /** UTF-16 units. */
   readonly text_length: number;
   readonly page_count: number | null;
+  readonly dataloader_metadata: Metadata;
 }
 
 /** Notes a step towards being indexed; false where the resource is being deleted, or `revision` is no longer the present one. */
@@ -176,7 +177,8 @@ export async function markResource(
     {
       name: "mark_resource",
       text: `update knowledge_resources set status = $3::text, error = null, text_blob_key = coalesce($4::text, text_blob_key),
-          text_length = coalesce($5::int, text_length), page_count = case when $4::text is null then page_count else $6::int end
+          text_length = coalesce($5::int, text_length), page_count = case when $4::text is null then page_count else $6::int end,
+          dataloader_metadata = coalesce($7::jsonb, dataloader_metadata)
         where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete' returning resource_id`,
     },
     [
@@ -186,6 +188,7 @@ export async function markResource(
       text?.text_blob_key ?? null,
       text?.text_length ?? null,
       text?.page_count ?? null,
+      text === null ? null : jsonb(text.dataloader_metadata),
     ],
   );
   return rows.length === 1;
@@ -207,19 +210,6 @@ export async function markResourceError(
     [resourceId, revision, jsonb(error)],
   );
   return rows.length === 1;
-}
-
-/** Begins a new revision of a resource's index and returns its number, or null where the resource is not there (any more). */
-export async function nextRevision(db: Db, resourceId: string): Promise<number | null> {
-  const rows = await db.query<{ revision: number }>(
-    {
-      name: "next_revision",
-      text: `update knowledge_resources set revision = revision + 1
-        where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
-    },
-    [resourceId],
-  );
-  return rows[0]?.revision ?? null;
 }
 
 /** Marks a resource as being deleted; false where there is none. */
@@ -255,7 +245,8 @@ export async function listDeletedResources(db: Db, limit: number): Promise<{ org
   return db.query<{ org_id: string; resource_id: string }>(
     {
       name: "list_deleted_resources",
-      text: "select org_id, resource_id from knowledge_resources where status = 'pending_delete' order by modified_at limit $1::int",
+      text: `select org_id, resource_id from knowledge_resources where status = 'pending_delete'
+        order by row_number() over (partition by org_id order by modified_at) limit $1::int`,
     },
     [limit],
   );

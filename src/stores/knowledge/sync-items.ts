@@ -124,7 +124,7 @@ export async function addResourceItems(
   );
 }
 
-/** Some items that nobody has begun, beyond a place in their order. */
+/** The next open items, in their order. */
 export async function listOpenItems(db: Db, syncId: string, limit: number): Promise<SyncItemRow[]> {
   return db.query<SyncItemRow>(
     {
@@ -136,7 +136,7 @@ export async function listOpenItems(db: Db, syncId: string, limit: number): Prom
   );
 }
 
-/** Holds an item that nobody has begun until the transaction ends; false where somebody has. */
+/** Locks an open item until the transaction ends; false where it is not open any more. */
 export async function lockOpenItem(db: Db, itemId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -150,10 +150,10 @@ export async function lockOpenItem(db: Db, itemId: string): Promise<boolean> {
 }
 
 /** Notes that an item is being indexed, and what its outcome is then. In the transaction that begins the revision. */
-export async function markItemBegun(
+export async function markItemIndexing(
   db: Db,
   itemId: string,
-  begun: {
+  indexing: {
     readonly resource_id: string;
     readonly revision: number;
     readonly becomes: Exclude<SyncOutcome, "deleted">;
@@ -162,15 +162,21 @@ export async function markItemBegun(
 ): Promise<void> {
   await db.query(
     {
-      name: "mark_sync_item_begun",
+      name: "mark_sync_item_indexing",
       text: `update knowledge_sync_items set resource_id = $2::uuid, revision = $3::int, becomes = $4::text, error = $5::jsonb
         where org_id = current_org() and item_id = $1::uuid and outcome is null`,
     },
-    [itemId, begun.resource_id, begun.revision, begun.becomes, begun.error === null ? null : jsonb(begun.error)],
+    [
+      itemId,
+      indexing.resource_id,
+      indexing.revision,
+      indexing.becomes,
+      indexing.error === null ? null : jsonb(indexing.error),
+    ],
   );
 }
 
-/** Notes what became of an item; one of which that is known stays as it is. */
+/** Records the outcome of an item, unless it has one. */
 export async function markItem(
   db: Db,
   itemId: string,
@@ -202,7 +208,7 @@ export async function planDelete(db: Db, itemId: string, resourceId: string): Pr
   );
 }
 
-/** Notes what became of the items that were being indexed. One whose resource somebody deleted meanwhile is deleted. */
+/** Records the outcomes of items that were being indexed. One whose resource was deleted meanwhile is deleted. */
 export async function settleItems(db: Db, syncId: string): Promise<void> {
   await db.query(
     {
@@ -222,7 +228,7 @@ export async function settleItems(db: Db, syncId: string): Promise<void> {
 export interface IndexGap {
   /** Resources that are being indexed. */
   readonly underWay: number;
-  /** Some of those that are found in the active index and not in the new one, and whether this sync has tried. */
+  /** Some resources that are in the active index and not in the new one, and whether this sync has tried. */
   readonly missing: readonly { readonly resource_id: string; readonly address: string; readonly tried: boolean }[];
 }
 

@@ -4,6 +4,7 @@ import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
+import { lockRoundRobin } from "../round-robin.ts";
 
 export interface SyncItemError extends SyncError {
   readonly address: string;
@@ -27,7 +28,7 @@ export interface SyncRow extends SyncInput, SyncCounts {
 /** How far the sources have been listed. */
 export type SyncPosition = { readonly source_no: number; readonly at: Json } | { readonly done: true };
 
-/** Errors of items that are shown with a sync. */
+/** Errors of items that the answer of a sync lists. */
 const SHOWN_ERRORS = 100;
 /** Syncs of a knowledge base whose items are kept. */
 const KEPT = 5;
@@ -153,7 +154,7 @@ export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork
   return rows[0] ?? null;
 }
 
-/** Notes that a sync has begun; false where it has before. */
+/** Notes that a sync has "inFlight"; false where it has before. */
 export async function beginSync(db: Db, syncId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -185,9 +186,25 @@ export async function moveSync(
   return rows.length === 1;
 }
 
-/** Refreshes what a sync says of its items, and answers what is still to be done: begun items are being indexed. */
-export async function countItems(db: Db, syncId: string): Promise<{ readonly open: number; readonly begun: number }> {
-  const rows = await db.query<{ open: number; begun: number }>(
+/** Whether what was not listed may be deleted: where a part could not be listed, nothing is known to be missing. */
+export async function mayDeleteMissing(db: Db, syncId: string): Promise<boolean> {
+  const rows = await db.query<{ may: boolean }>(
+    {
+      name: "may_delete_missing",
+      text: `select delete_missing and not listing_incomplete as may from knowledge_syncs
+        where org_id = current_org() and sync_id = $1::uuid`,
+    },
+    [syncId],
+  );
+  return rows[0]?.may === true;
+}
+
+/** Refreshes the counts of a sync, and returns the remaining items: open ones, and in-flight ones that are being indexed. */
+export async function countItems(
+  db: Db,
+  syncId: string,
+): Promise<{ readonly open: number; readonly inFlight: number }> {
+  const rows = await db.query<{ open: number; inFlight: number }>(
     {
       name: "count_sync_items",
       text: `with counted as (
@@ -195,16 +212,16 @@ export async function countItems(db: Db, syncId: string): Promise<{ readonly ope
             count(*) filter (where outcome = 'deleted')::int as deleted, count(*) filter (where outcome = 'unchanged')::int as unchanged,
             count(*) filter (where outcome = 'failed')::int as failed, count(*)::int as total,
             count(*) filter (where outcome is null and revision is null)::int as open,
-            count(*) filter (where outcome is null and revision is not null)::int as begun
+            count(*) filter (where outcome is null and revision is not null)::int as "inFlight"
           from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid),
         written as (
           update knowledge_syncs s set added = c.added, updated = c.updated, deleted = c.deleted, unchanged = c.unchanged, failed = c.failed, total = c.total
           from counted c where s.org_id = current_org() and s.sync_id = $1::uuid)
-        select open, begun from counted`,
+        select open, "inFlight" from counted`,
     },
     [syncId],
   );
-  return rows[0] ?? { open: 0, begun: 0 };
+  return rows[0] ?? { open: 0, inFlight: 0 };
 }
 
 /** Ends a sync that is under way; null where it has ended. A sync that was not a dry run and completed is the knowledge base's last one. */
@@ -237,14 +254,21 @@ export async function endSync(
   return ended;
 }
 
+const IDLE = lockRoundRobin({
+  table: "knowledge_syncs s",
+  key: "sync_id",
+  where: `${ACTIVE} and checked_at < now() - make_interval(secs => $1::float8 / 1000)`,
+  order: "checked_at",
+  limit: "$2::int",
+});
+
 /** Syncs of any organisation that nobody has worked on for some time; each is taken once. System only. */
 export async function takeIdleSyncs(db: Db, olderThanMs: number, limit: number): Promise<SyncRow[]> {
   return db.query<SyncRow>(
     {
       name: "take_idle_syncs",
       text: `update knowledge_syncs s set checked_at = now() from (
-          select sync_id from knowledge_syncs s where ${ACTIVE} and checked_at < now() - make_interval(secs => $1::float8 / 1000)
-          order by checked_at limit $2::int for update skip locked) d
+          ${IDLE}) d
         where s.sync_id = d.sync_id returning ${COLUMNS}`,
     },
     [olderThanMs, limit],

@@ -129,7 +129,7 @@ describe("uploading a document", () => {
     expect((await upload("x", { by: await tenant.user("viewer") })).status).toBe(403);
   });
 
-  it("finds the node by itself where there is one, and asks where there are several", async () => {
+  it("finds the only node, and asks where there are several", async () => {
     expect((await upload("x", { query: { node_id: undefined } })).body.node_id).toBe("doc-0");
     const several = await tenant.deploy(twoNodes());
     const unnamed = await upload("x", { query: { flow_id: several, node_id: undefined } });

@@ -65,7 +65,7 @@ it("a model that is fed by searches has numbered sources, and the run the citati
   expect((await run(typed, ["kb-0>llm-0", "llm-0>out-0"])).citations).toMatchObject([{ index: 1, resource_id: hats }]);
 });
 
-it("so does one that searches by itself", async () => {
+it("so does a model that searches by a tool", async () => {
   const call = (at: number, query: string) => ({ id: `call_${at}`, name: "look", input: { query } });
   stub.next(
     { tools: [call(0, "gloves"), call(1, "nothing-of-the-kind")] },

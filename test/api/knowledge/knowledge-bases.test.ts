@@ -132,6 +132,19 @@ describe("change", () => {
     expect((await mine.secret.patch(path, {})).headers.get("etag")).toBe(changed.headers.get("etag"));
   });
 
+  it.each([
+    [{ chunk_size: 400 }, { chunk_size: 400, chunk_overlap: 133 }],
+    [{ chunk_size: 4000 }, { chunk_size: 4000, chunk_overlap: 500 }],
+    [{ chunk_overlap: 0 }, { chunk_size: 1500, chunk_overlap: 0 }],
+  ])("takes chunker_params %j alone", async (chunker_params, expected) => {
+    const indexing_params = { ...KEYWORDS, chunker_params };
+    const created = await create(mine, { indexing_params });
+    expect(created.body.indexing_params.chunker_params).toMatchObject(expected);
+    const { path } = await create(mine);
+    const changed = await mine.secret.patch(path, { indexing_params: { chunker_params } });
+    expect(changed.body.indexing_params.chunker_params).toMatchObject(expected);
+  });
+
   it("says that resources have to be indexed anew after other settings, and takes them at once without resources", async () => {
     const { path, body } = await create(mine);
     const settings = { indexing_params: { chunker_params: { chunk_size: 900 } } };
@@ -146,9 +159,10 @@ describe("change", () => {
     const found = await mine.secret.post(`${path}/query`, { query: "something" });
     expect(found.body.results).toHaveLength(1);
     expect((await mine.secret.patch(path, settings)).body.reindex_required).toBe(false);
-    expect(places(await mine.secret.patch(path, { indexing_params: { chunker_params: { chunk_size: 400 } } }))).toEqual(
-      [["body", "indexing_params", "chunker_params", "chunk_overlap"]],
-    );
+    const unfit = { indexing_params: { chunker_params: { chunk_size: 400, chunk_overlap: 400 } } };
+    expect(places(await mine.secret.patch(path, unfit))).toEqual([
+      ["body", "indexing_params", "chunker_params", "chunk_overlap"],
+    ]);
   });
 });
 

@@ -193,6 +193,76 @@ describe("resources of a knowledge base", () => {
     expect(data.map((each: { resource_id: string }) => each.resource_id)).toEqual([gone, locked]);
   });
 
+  it("tries a document again that could not be indexed, when it is added again", async () => {
+    let isThere = false;
+    target.on("/late", (_, response) => void response.writeHead(isThere ? 200 : 404).end("A late page about fords."));
+    const url = `${target.url}/late`;
+    const id = await add({ url });
+    expect((await settled(tenant, base, id)).status).toBe("error");
+    isThere = true;
+    const again = await tenant.secret.post(path, { url });
+    expect(again.body).toMatchObject({ resource_id: id, status: "pending" });
+    expect(await settled(tenant, base, id)).toMatchObject({ status: "indexed", error: null });
+    // One that is indexed is left as it is.
+    expect((await tenant.secret.post(path, { url })).body).toMatchObject({ resource_id: id, status: "indexed" });
+    const broken = upload("broken.pdf", "%PDF-1.4 nothing follows");
+    const first = (await tenant.secret.post(path, broken)).body.resource_id;
+    expect((await settled(tenant, base, first)).status).toBe("error");
+    expect((await tenant.secret.post(path, upload("broken.pdf", "%PDF-1.4 nothing follows"))).body).toMatchObject({
+      resource_id: first,
+      status: "pending",
+    });
+    await settled(tenant, base, first);
+  });
+
+  it("knows what documents and servers say of them, by declared fields too, and filters by it", async () => {
+    const declared = {
+      properties: { department: { type: "string" }, chapters: { type: "number" }, reviewed: { type: "boolean" } },
+    };
+    const { path: of, body } = await create(tenant, { dataloader_metadata_schema: declared });
+    const head = `<title>On fords</title><meta name="author" content="Ada Weir"><meta name="department" content="Rivers"><meta name="chapters" content="12"><meta name="reviewed" content="soon">`;
+    target.on("/fords", (_, response) => {
+      const headers = {
+        "content-type": "text/html; charset=utf-8",
+        "last-modified": "Wed, 01 Jan 2025 10:00:00 GMT",
+      };
+      response
+        .writeHead(200, headers)
+        .end(`<html><head>${head}</head><body><h1>Fords</h1><p>A ford is shallow.</p></body></html>`);
+    });
+    const page = await tenant.secret.post(`${of}/resources`, { url: `${target.url}/fords` });
+    const pdf = buildPdf(["A bridge is dry."], { information: "<< /Title (On bridges) /CreationDate (D:20240301) >>" });
+    const file = await tenant.secret.post(`${of}/resources`, upload("bridges.pdf", pdf));
+    const said = async (id: string) => (await settled(tenant, body.knowledge_base_id, id)).dataloader_metadata;
+    expect(await said(page.body.resource_id)).toEqual({
+      title: "On fords",
+      author: "Ada Weir",
+      department: "Rivers",
+      chapters: 12,
+      modified: "2025-01-01T10:00:00.000Z",
+    });
+    expect(await said(file.body.resource_id)).toEqual({ title: "On bridges", created: "2024-03-01T00:00:00.000Z" });
+    const fields = (await tenant.secret.get(`${of}/metadata-schemas`)).body.dataloader_metadata_schema.properties;
+    expect(Object.keys(fields)).toEqual(expect.arrayContaining(["title", "author", "created", "modified", "chapters"]));
+    expect((await tenant.secret.get(of)).body.dataloader_metadata_schema.properties).not.toHaveProperty("title");
+    const find = async (filter: object) => {
+      const answer = await tenant.secret.post(`${of}/query`, { query: "ford bridge", filter });
+      expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+      return answer.body.results;
+    };
+    const [ford] = await find({ field: "author", op: "contains", value: "Weir" });
+    expect(ford.metadata).toMatchObject({ title: "On fords", headings: ["Fords"] });
+    expect(await find({ field: "modified", op: "gte", value: "2025-01-01" })).toHaveLength(1);
+    expect(await find({ field: "chapters", op: "gt", value: 12 })).toEqual([]);
+    // A content type is that with any parameters.
+    for (const value of ["text/html", "text/html; charset=iso-8859-1"])
+      expect(await find({ field: "content_mime", op: "eq", value })).toHaveLength(1);
+    expect(await find({ field: "content_mime", op: "in", value: ["text/html", "text/csv"] })).toHaveLength(1);
+    expect(await find({ field: "content_mime", op: "ne", value: "text/html" })).toHaveLength(1);
+    const listed = (await tenant.secret.get(`${of}/resources`, { query: { mime: "text/html" } })).body.data;
+    expect(listed).toMatchObject([{ content_mime: "text/html; charset=utf-8" }]);
+  });
+
   it("replaces by external_id, and lets the old text be found until the new one is indexed", async () => {
     const first = await add({ text: "The first edition.", name: "book.txt", external_id: "book" });
     await settled(tenant, base, first);
@@ -229,33 +299,105 @@ describe("resources of a knowledge base", () => {
     expect(named.body.resource_id).not.toBe(first);
   });
 
-  it("adds nothing twice under one Idempotency-Key", async () => {
+  it.each([
+    [
+      "texts",
+      () => ({
+        resources: [
+          { text: "One of them.", name: "1" },
+          { text: "Two of them.", name: "2" },
+        ],
+      }),
+    ],
+    ["a file", (text = "A file, once.") => upload("once.txt", text, { external_id: "once" })],
+  ])("adds %s once under one Idempotency-Key, and gives the first answer again", async (what, body) => {
     const headers = { "idempotency-key": `resources-${uuidv7()}` };
-    const body = {
-      resources: [
-        { text: "One.", name: "1" },
-        { text: "Two.", name: "2" },
-      ],
-    };
-    const ids = async (): Promise<string[]> =>
-      (await tenant.secret.post(path, body, { headers })).body.resources.map(
-        (each: { resource_id: string }) => each.resource_id,
-      );
-    const first = await ids();
-    expect(await ids()).toEqual(first);
-    expect(new Set(first).size).toBe(2);
+    const first = await tenant.secret.post(path, body(), { headers });
+    expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([202, null]);
+    const ids: string[] = (first.body.resources ?? [first.body]).map(
+      (each: { resource_id: string }) => each.resource_id,
+    );
+    for (const id of ids) await settled(tenant, base, id);
+    const again = await tenant.secret.post(path, body(), { headers });
+    expect([again.status, again.body, again.headers.get("idempotent-replayed")]).toEqual([202, first.body, "true"]);
+    // What has been deleted since is not made again.
+    for (const id of ids) expect((await tenant.secret.delete(`${path}/${id}`)).status).toBe(204);
+    expect((await tenant.secret.post(path, body(), { headers })).body).toEqual(first.body);
+    for (const id of ids) expect((await tenant.secret.get(`${path}/${id}`)).status).toBe(404);
+    const other = what === "texts" ? { text: "Another.", name: "3" } : body("Another file.");
+    const refused = await tenant.secret.post(path, other, { headers });
+    expect([refused.status, refused.body.code]).toEqual([409, "idempotency_conflict"]);
   });
 
   it("is indexed anew where a dead process has left it", async () => {
     const id = await add({ text: "Left in the middle.", name: "left.txt" });
     await settled(tenant, base, id);
-    // A revision that has begun, and that nobody has started a workflow for.
+    // A new revision without a workflow.
     const revision = await tenant.withDatabase((database) =>
       database.org(tenant.org_id, (db) => restartResource(db, id)),
     );
     expect(revision).toBe(1);
     expect(await settled(tenant, base, id)).toMatchObject({ status: "indexed", text: "Left in the middle." });
     expect((await chunksOf(id)).length).toBe(1);
+  });
+
+  it("changes what is said of a resource without reading it again", async () => {
+    const options = { user_metadata: { topic: "mills", year: 1790 } };
+    const id = await add({ text: "Pentstocks carry water.", name: "pentstock.txt", ...options });
+    const before = await settled(tenant, base, id);
+    const one = `${path}/${id}`;
+    const etag = (await tenant.secret.get(one)).headers.get("etag") ?? "";
+    const changed = await tenant.secret.patch(
+      one,
+      { user_metadata: { topic: "rivers" } },
+      { headers: { "if-match": etag } },
+    );
+    expect([changed.status, changed.body]).toMatchObject([
+      200,
+      {
+        user_metadata: { topic: "rivers", year: 1790 },
+        status: "indexed",
+        indexed_at: before.indexed_at,
+        chunk_count: 1,
+      },
+    ]);
+    expect(changed.headers.get("etag")).toBe((await tenant.secret.get(one)).headers.get("etag"));
+    const stale = await tenant.secret.patch(one, { name: "late.txt" }, { headers: { "if-match": etag } });
+    expect([stale.status, stale.body.code]).toEqual([412, "precondition_failed"]);
+    const find = async (value: string) =>
+      (
+        await tenant.secret.post(`/v2/knowledge-bases/${base}/query`, {
+          query: "pentstocks",
+          filter: { field: "topic", op: "eq", value },
+        })
+      ).body.results;
+    expect(await find("mills")).toEqual([]);
+    expect(await find("rivers")).toMatchObject([{ metadata: { topic: "rivers" } }]);
+    // Two changes at once are both there, and null removes.
+    const both = await Promise.all([
+      tenant.secret.patch(one, { user_metadata: { year: null } }),
+      tenant.secret.patch(one, { user_metadata: { topic: "mills" } }),
+      tenant.secret.patch(one, { name: "penstock.txt" }),
+    ]);
+    expect(both.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect((await tenant.secret.get(one)).body).toMatchObject({
+      resource_path: "penstock.txt",
+      user_metadata: { topic: "mills" },
+    });
+    expect((await tenant.secret.get(one)).body.user_metadata).not.toHaveProperty("year");
+    for (const [body, loc] of [
+      [{ user_metadata: { topic: "boats" } }, ["body", "user_metadata", "topic"]],
+      [{ user_metadata: { height: 1 } }, ["body", "user_metadata", "height"]],
+      [{ text: "new" }, ["body"]],
+      [{ name: "" }, ["body", "name"]],
+    ] as const) {
+      const refused = await tenant.secret.patch(one, body);
+      expect([refused.status, refused.body.detail[0].loc.slice(0, loc.length)]).toEqual([422, loc]);
+    }
+    expect((await tenant.public.patch(one, {})).status).toBe(403);
+    expect((await (await tenant.user("viewer")).patch(one, {})).status).toBe(403);
+    expect((await other.secret.patch(one, {})).status).toBe(404);
+    expect((await tenant.secret.patch(`${path}/${uuidv7()}`, {})).status).toBe(404);
   });
 
   it("gives the original back, whole or in part", async () => {

@@ -119,6 +119,18 @@ describe("a sync with a site", () => {
     });
     expect(base.last_synced_at).not.toBeNull();
     expect(await eventsOf(done.sync_id)).toEqual(["knowledge_base.sync.completed"]);
+    const told = await tenant.withDatabase((database) =>
+      database.system((db) => db.query("select data from outbox where data->>'sync_id' = $1", [done.sync_id])),
+    );
+    // Counts and nothing else of the row.
+    expect(told[0]?.["data"]).toEqual({
+      knowledge_base_id: done.knowledge_base_id,
+      sync_id: done.sync_id,
+      mode: "incremental",
+      state: "completed",
+      counts: counts({ added: 3, failed: 4 }),
+      error: null,
+    });
     for (const { resource_id } of await resources(path)) {
       expect(await eventsOf(resource_id)).toEqual(["knowledge_base.resource.indexed"]);
     }
@@ -139,7 +151,7 @@ describe("a sync with a site", () => {
   });
 
   it("tells in a dry run what it would do, and does nothing", async () => {
-    site.pages.set("/mills", "Mills saw wood.");
+    site.pages.set("/mills", `Mills saw wood. ${"They also grind corn, as they always did. ".repeat(6)}`);
     site.pages.set("/new", "Sluices let water pass.");
     site.pages.delete("/locks");
     const done = await sync(path, { mode: "dry_run" });
@@ -222,6 +234,18 @@ describe("a sync with a site", () => {
     expect(await search(path, "saw")).toContain("Mills saw wood.");
     expect(await search(path, "keep")).toContain("Ours to keep.");
     expect((await tenant.secret.get(path)).body).toMatchObject({ reindex_required: false, total_indexed_files: 3 });
+    // As many chunks as the new index has.
+    const mills = (await resources(path)).find((each) => each.source_url === site.address("/mills"));
+    const last = await tenant.withDatabase((database) =>
+      database.system((db) =>
+        db.query(
+          "select x.chunk_count from knowledge_index_resources x join knowledge_indexes i using (index_no) where x.resource_id = $1 and i.state = 'active'",
+          [mills.resource_id],
+        ),
+      ),
+    );
+    expect(mills.chunk_count).toBe(last[0]?.["chunk_count"]);
+    expect(mills.chunk_count).toBeGreaterThan(1);
   });
 
   it("runs one at a time, and can be cancelled", async () => {
@@ -262,9 +286,50 @@ describe("a sync", () => {
     site.override = null;
     expect((await sync(path)).counts).toEqual(counts({ added: 1, updated: 1, unchanged: 1 }));
     expect(await search(path, "light")).toContain("Skiffs are light.");
-    // An address that somebody added by itself is never missing.
+    // A single address that somebody added is never missing.
     await tenant.secret.patch(path, { website_sources: [] });
     expect((await sync(path)).counts).toEqual(counts({ deleted: 2, unchanged: 1 }));
+    await site.close();
+  });
+
+  it("asks robots.txt about the page that a redirect leads to, too", async () => {
+    const site = await startWebsite({ "/a": "Punts are flat.", "/private/wages": "Nobody reads this." });
+    const selected_resources = [site.address("/a"), site.address("/moved"), site.address("/within")];
+    const { path } = await create(tenant, { website_sources: [{ source_type: "manual", selected_resources }] });
+    site.override = ({ path: at }) => {
+      if (at === "/moved") return { status: 302, headers: { location: "/private/wages" } };
+      return at === "/within" ? { status: 302, headers: { location: "/a" } } : null;
+    };
+    const done = await sync(path);
+    expect(done).toMatchObject({
+      counts: counts({ added: 2, failed: 1 }),
+      errors: [{ address: site.address("/moved"), code: "robots_forbidden" }],
+    });
+    expect(await search(path, "nobody")).toBeUndefined();
+    await site.close();
+  });
+
+  it("asks a site that has only dates whether a page has changed since, and takes what has", async () => {
+    const site = await startWebsite({});
+    const { path } = await create(tenant, {
+      website_sources: [{ source_type: "manual", selected_resources: [site.address("/dated")] }],
+    });
+    let [modified, text] = ["Wed, 01 Jan 2025 10:00:00 GMT", "Punts are flat."];
+    const answers: number[] = [];
+    site.override = ({ path: at, headers }) => {
+      if (at !== "/dated") return null;
+      const status = headers["if-modified-since"] === modified ? 304 : 200;
+      answers.push(status);
+      const sent = { "last-modified": modified, "content-type": "text/plain" };
+      return { status, headers: sent, body: status === 304 ? "" : text };
+    };
+    expect((await sync(path)).counts).toEqual(counts({ added: 1 }));
+    expect((await sync(path)).counts).toEqual(counts({ unchanged: 1 }));
+    expect(answers).toEqual([200, 304]);
+    [modified, text] = ["Thu, 02 Jan 2025 10:00:00 GMT", "Barges are long."];
+    expect((await sync(path)).counts).toEqual(counts({ updated: 1 }));
+    expect(answers).toEqual([200, 304, 200]);
+    expect(await search(path, "barges")).toContain("Barges are long.");
     await site.close();
   });
 
@@ -290,7 +355,7 @@ describe("a sync", () => {
     await target.close();
   });
 
-  it("is begun once under one Idempotency-Key", async () => {
+  it("starts once under one Idempotency-Key", async () => {
     const { path } = await create(tenant);
     const headers = { "idempotency-key": `sync-${uuidv7()}` };
     const first = await tenant.secret.post(`${path}/sync`, {}, { headers });
@@ -354,7 +419,7 @@ describe("the schedule of syncs", () => {
     expect(body.sync).toEqual({ schedule_cron: "0 3 * * mon", status: "idle", last_sync_id: null });
     const id = body.knowledge_base_id;
     expect(await applied(id)).toBe("0 3 * * mon");
-    // As if the process that changed it had died before it told Temporal.
+    // As if the process that changed it had died before it called Temporal.
     await tenant.withDatabase((database) =>
       database.system((db) =>
         db.query("update knowledge_bases set schedule_cron = '5 4 * * *' where knowledge_base_id = $1", [id]),

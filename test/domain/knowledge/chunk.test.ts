@@ -61,6 +61,22 @@ describe("chunks", () => {
     );
   });
 
+  it.each(["naive", "sentence"] as const)("never cut an emoji in half (%s)", (chunker_type) => {
+    // Without a blank, so that cuts fall between characters; of one text at odd places, of the other at even ones.
+    for (const before of ["", "x"]) {
+      const text = before + "😀".repeat(3000);
+      for (const [chunk_size, chunk_overlap] of [
+        [50, 0],
+        [51, 17],
+        [20_000, 0],
+      ] as const) {
+        const chunks = chunksOf(plain(text), { chunk_size, chunk_overlap, chunker_type });
+        expect(chunks.every((chunk) => chunk.text.isWellFormed())).toBe(true);
+        expect(chunks.at(-1)?.char_end).toBe(text.length);
+      }
+    }
+  });
+
   it("overlap by no more than is asked for", () => {
     fc.assert(
       fc.property(anyText, params, (text, given) => {
@@ -98,6 +114,11 @@ describe("chunks", () => {
     expect(races.length).toBeGreaterThan(0);
     expect(chunks.find((chunk) => chunk.text.startsWith("## Races"))?.context).toBe("Mills");
     expect(chunks.at(-1)?.text).toBe("# Rivers\nThey flow.");
+    // For whoever reads a result, the one that a chunk begins with is among its headings.
+    expect(chunks.find((chunk) => chunk.text.startsWith("## Races"))?.metadata).toEqual({
+      headings: ["Mills", "Races"],
+    });
+    expect(chunks.at(-1)?.metadata).toEqual({ headings: ["Rivers"] });
   });
 
   it("know the pages they lie on", () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { beginRevision, indexResource } from "../../../src/services/knowledge/index-resource.ts";
+import { indexResource } from "../../../src/services/knowledge/index-resource.ts";
 import { deleteKnowledgeBase, deleteResource, purgeKnowledge } from "../../../src/services/knowledge/remove.ts";
 import { activateIndex, insertIndex, listIndexes } from "../../../src/stores/knowledge/indexes.ts";
 import { findResource } from "../../../src/stores/knowledge/resources.ts";
-import { addResource, ask, buildBase, buildResource, chunksOf, ownKnowledge } from "./knowledge.ts";
+import { beginRevision, addResource, ask, buildBase, buildResource, chunksOf, ownKnowledge } from "./knowledge.ts";
 import type { BuiltBase } from "./knowledge.ts";
 
 const own = ownKnowledge();
@@ -29,7 +29,7 @@ describe("indexing", () => {
   it("replaces a resource's chunks, and embeds no text twice", async () => {
     const base = await buildBase(own.database, { model: "test-embedding" });
     const resource_id = await addResource(own, base, ["A first apple.", "The same pear."]);
-    const revision = (await beginRevision(own.knowledge.deps, base.org_id, resource_id)) ?? 0;
+    const revision = (await beginRevision(own.database, base.org_id, resource_id)) ?? 0;
     expect(await texts(base, "apple")).toContain("A first apple.");
     const before = own.models.embedded.length;
     await indexResource(
@@ -48,7 +48,7 @@ describe("indexing", () => {
   it("goes on where it was broken off, and shows nothing of a resource before it is whole", async () => {
     const base = await buildBase(own.database, { model: "test-embedding" });
     const resource_id = await buildResource(own.database, base);
-    const revision = (await beginRevision(own.knowledge.deps, base.org_id, resource_id)) ?? 0;
+    const revision = (await beginRevision(own.database, base.org_id, resource_id)) ?? 0;
     const chunks = chunksOf(Array.from({ length: 150 }, (_, i) => `Number ${i} of the chunks`));
     const stop = new AbortController();
     const onProgress = (done: number): void => {
@@ -72,8 +72,8 @@ describe("indexing", () => {
   it("gives way to a later revision", async () => {
     const base = await buildBase(own.database);
     const resource_id = await buildResource(own.database, base);
-    const first = (await beginRevision(own.knowledge.deps, base.org_id, resource_id)) ?? 0;
-    const second = (await beginRevision(own.knowledge.deps, base.org_id, resource_id)) ?? 0;
+    const first = (await beginRevision(own.database, base.org_id, resource_id)) ?? 0;
+    const second = (await beginRevision(own.database, base.org_id, resource_id)) ?? 0;
     const index = (revision: number, text: string): Promise<boolean> =>
       indexResource(own.knowledge.deps, base.index, { resource_id, revision }, chunksOf([text]));
     expect(await index(second, "The later text.")).toBe(true);
@@ -129,7 +129,7 @@ describe("indexing", () => {
     const building = await own.database.org(org_id, (db) =>
       insertIndex(db, { ...base.index, state: "building", embedding_model: "another-model", dimensions: null }),
     );
-    const revision = (await beginRevision(own.knowledge.deps, org_id, resource_id)) ?? 0;
+    const revision = (await beginRevision(own.database, org_id, resource_id)) ?? 0;
     await indexResource(
       own.knowledge.deps,
       building,

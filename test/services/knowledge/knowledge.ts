@@ -6,13 +6,14 @@ import type { NewChunk } from "../../../src/domain/knowledge/knowledge-base.ts";
 import type { Metadata, MetadataSchema } from "../../../src/domain/knowledge/metadata.ts";
 import { knowledgeQuerySchema } from "../../../src/domain/knowledge/query.ts";
 import type { KnowledgeAnswer, KnowledgeQueryInput } from "../../../src/domain/knowledge/query.ts";
-import { beginRevision, indexResource } from "../../../src/services/knowledge/index-resource.ts";
+import { indexResource } from "../../../src/services/knowledge/index-resource.ts";
 import { openKnowledge } from "../../../src/services/knowledge/open-knowledge.ts";
 import type { Knowledge } from "../../../src/services/knowledge/open-knowledge.ts";
 import { queryKnowledgeBase } from "../../../src/services/knowledge/query.ts";
 import { insertIndex } from "../../../src/stores/knowledge/indexes.ts";
 import type { IndexRow } from "../../../src/stores/knowledge/indexes.ts";
 import { findKnowledgeBase, insertKnowledgeBase } from "../../../src/stores/knowledge/knowledge-bases.ts";
+import { restartResource } from "../../../src/stores/knowledge/resource-ingest.ts";
 import { insertResource } from "../../../src/stores/knowledge/resources.ts";
 import type { Database } from "../../../src/stores/db.ts";
 import { testDatabase } from "../../support/database.ts";
@@ -133,8 +134,8 @@ export async function buildResource(
   { path, user_metadata = {}, dataloader_metadata = {} }: ResourceOptions = {},
 ): Promise<string> {
   const resource_id = uuidv7();
-  await database.org(org_id, (db) =>
-    insertResource(db, {
+  await database.org(org_id, async (db) => {
+    await insertResource(db, {
       resource_id,
       org_id,
       knowledge_base_id,
@@ -147,9 +148,10 @@ export async function buildResource(
       size: 1,
       blob_key: null,
       user_metadata,
-      dataloader_metadata,
-    }),
-  );
+    });
+    const set = "update knowledge_resources set dataloader_metadata = $2::jsonb where resource_id = $1::uuid";
+    await db.query(set, [resource_id, JSON.stringify(dataloader_metadata)]);
+  });
   return resource_id;
 }
 
@@ -164,6 +166,10 @@ export function chunksOf(texts: readonly string[]): NewChunk[] {
   });
 }
 
+/** Begins a new revision of a resource; null where it is being deleted. */
+export const beginRevision = (database: Database, orgId: string, resourceId: string): Promise<number | null> =>
+  database.org(orgId, (db) => restartResource(db, resourceId));
+
 /** Adds a resource of these chunks to a knowledge base, indexed; answers its id. */
 export async function addResource(
   { database, knowledge }: Pick<Own, "database" | "knowledge">,
@@ -172,7 +178,7 @@ export async function addResource(
   options: ResourceOptions = {},
 ): Promise<string> {
   const resource_id = await buildResource(database, base, options);
-  const revision = (await beginRevision(knowledge.deps, base.org_id, resource_id)) ?? 0;
+  const revision = (await beginRevision(database, base.org_id, resource_id)) ?? 0;
   const indexed = await indexResource(knowledge.deps, base.index, { resource_id, revision }, chunksOf(texts));
   if (!indexed) throw new Error("the resource was not indexed");
   return resource_id;

@@ -30,7 +30,7 @@ it("says what Postgres says of words, and asks it once", async () => {
   }
 });
 
-it("keeps those that were asked for last", async () => {
+it("keeps the last requested ones", async () => {
   const { database, asked } = counted();
   const lexer = createLexer(database, 2);
   const lex = async (...words: string[]): Promise<boolean> => {

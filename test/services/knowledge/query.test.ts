@@ -1,7 +1,10 @@
+import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { foldAccents } from "../../../src/domain/knowledge/languages.ts";
 import type { KnowledgeAnswer, KnowledgeQueryInput } from "../../../src/domain/knowledge/query.ts";
 import type { Knowledge } from "../../../src/services/knowledge/open-knowledge.ts";
-import { findActiveIndex, searchKeywords } from "../../../src/stores/knowledge/search.ts";
+import { searchKeywords } from "../../../src/stores/knowledge/search-keywords.ts";
+import { findActiveIndex } from "../../../src/stores/knowledge/search.ts";
 import { addResource, ask, buildBase, ownKnowledge } from "./knowledge.ts";
 import type { BuiltBase } from "./knowledge.ts";
 
@@ -125,6 +128,87 @@ describe("keyword search", () => {
     expect(await find("図書館")).toEqual(["ja"]);
   });
 
+  it("finds words with and without their accents, in either", async () => {
+    const accented = await buildBase(own.database);
+    const add = (path: string, text: string): Promise<string> => addResource(own, accented, [text], { path });
+    await add(
+      "café",
+      "The café in Zürich opens at nine, and the naïve visitor waits before its door, with his résumé.",
+    );
+    await add("cafe", "The cafe in Zurich is closed on Mondays, which the visitor does not know before he comes.");
+    await add(
+      "fr",
+      "Les élèves français étaient déjà à l'école quand la cloche a sonné, mais le maître dormait encore.",
+    );
+    await add("pl", "Łódź leży nad rzeką, której prawie nikt w mieście nie widział od bardzo wielu lat.");
+    const find = async (text: string): Promise<string> =>
+      paths(await ask(own, own.knowledge, accented, { query: text, query_strategy: "keyword" }))
+        .toSorted()
+        .join();
+    for (const text of ["cafe", "café", "CAFÉ", "zurich", "Zürich", "caf*", "zür*"])
+      expect(await find(text), text).toBe("cafe,café");
+    for (const text of ["élèves", "eleves", "école", "ecole", '"eleves francais"'])
+      expect(await find(text), text).toBe("fr");
+    for (const text of ["resume", "résumé", "Résumés", '"his resume"', "naive"])
+      expect(await find(text), text).toBe("café");
+    for (const text of ["lodz", "Łódź", "łód*"]) expect(await find(text), text).toBe("pl");
+    expect(await find("zurich -café")).toBe("");
+    expect(await find('zurich -"naive visitor"')).toBe("cafe");
+    const { results } = await ask(own, own.knowledge, accented, { query: "lodz zur*", query_strategy: "keyword" });
+    const marked = results.map(({ text, highlights }) => highlights?.map(({ start, end }) => text?.slice(start, end)));
+    expect(new Set(marked.flat())).toEqual(new Set(["Łódź", "Zürich", "Zurich"]));
+  });
+
+  it("finds what was indexed with its accents before they were folded", async () => {
+    const old = await buildBase(own.database);
+    await addResource(own, old, ["The café is near, and another cafe is far. Cafés close early, says the résumé."], {
+      path: "old",
+    });
+    const { index_no } = old.index;
+    // As they were: each with its accents, and a posting of its own.
+    await own.database.system(async (db) => {
+      await db.query("update knowledge_chunks set lexemes = to_tsvector('english', lower(text)) where index_no = $1", [
+        index_no,
+      ]);
+      await db.query("delete from knowledge_postings where index_no = $1", [index_no]);
+      await db.query(
+        `insert into knowledge_postings (index_no, term, chunk_no, tf, length)
+          select c.index_no, u.lexeme, c.chunk_no, cardinality(u.positions), c.term_count from knowledge_chunks c, unnest(c.lexemes) u
+          where c.index_no = $1`,
+        [index_no],
+      );
+      const file = readFileSync(new URL("../../../migrations/0039_folded_accents.sql", import.meta.url), "utf8");
+      await db.query(file.slice(file.indexOf("-- What is indexed already.")));
+    });
+    const find = async (query: string): Promise<string[]> =>
+      paths(await ask(own, own.knowledge, old, { query, query_strategy: "keyword" }));
+    for (const query of ["cafe", "café", "résumé", '"cafe is near"']) expect(await find(query), query).toEqual(["old"]);
+    const rows = await own.database.system((db) =>
+      db.query("select term, tf from knowledge_postings where index_no = $1 and term like 'caf%'", [index_no]),
+    );
+    expect(rows).toEqual([{ term: "cafe", tf: 3 }]);
+  });
+
+  it("folds accents in the database as here", async () => {
+    const words = [..."àéîõüçñåžşğőțọệłøđħŧıßæœйёίがパ한"].flatMap((letter) => [
+      letter,
+      `x${letter}y`,
+      letter.normalize("NFD"),
+    ]);
+    const rows = await own.database.search((db) =>
+      db.query<{ folded: string }>(
+        "select fold_accents(w) as folded from unnest($1::text[]) with ordinality u (w, n) order by n",
+        [words],
+      ),
+    );
+    expect(rows.map(({ folded }) => folded)).toEqual(words.map(foldAccents));
+    const vector = String.raw`'a''b\\c':1,3 'é''ü\\':2 'e':5`;
+    const [row] = await own.database.search((db) =>
+      db.query<{ folded: string }>("select fold_accents($1::tsvector)::text as folded", [vector]),
+    );
+    expect(row?.folded).toBe(String.raw`'a''b\\c':1,3 'e':5 'e''u\\':2`);
+  });
+
   it.each([
     ["an accent", "apfel", "Die Äpfel liegen auf dem Tisch, und niemand weiß, von wem sie eigentlich sind.", "Äpfel"],
     ["another beginning", "bacaan", "Anak itu suka membaca buku di rumah pada malam hari bersama ibunya.", "membaca"],
@@ -169,27 +253,51 @@ describe("semantic and hybrid search", () => {
     }
   });
 
-  it("fuses both rankings by reciprocal rank", async () => {
+  it("scores a hybrid search from 0 to 1: half by the words that a passage has, half by its meaning", async () => {
     const [keyword, semantic, hybrid] = await Promise.all(
       (["keyword", "semantic", "hybrid"] as const).map((query_strategy) =>
         query({ query: "car licence", query_strategy }),
       ),
     );
     expect(hybrid?.strategy_used).toBe("hybrid");
-    const ranksOf = (answer: KnowledgeAnswer | undefined): Map<string, number> =>
-      new Map(answer?.results.map((each) => [each.chunk_id, each.rank]));
-    const [byKeyword, bySemantic] = [ranksOf(keyword), ranksOf(semantic)];
+    const scoresOf = (answer: KnowledgeAnswer | undefined): Map<string, number> =>
+      new Map(answer?.results.map((each) => [each.chunk_id, each.score]));
+    const [byKeyword, bySemantic] = [scoresOf(keyword), scoresOf(semantic)];
     // "automobile" is a car by meaning only.
     expect(bySemantic.size).toBeGreaterThan(byKeyword.size);
-    for (const { chunk_id, score } of hybrid?.results ?? []) {
-      const ranks = [byKeyword.get(chunk_id), bySemantic.get(chunk_id)].filter((rank) => rank !== undefined);
+    // N = 6; "car" is in one chunk, "licence" in two.
+    const most = [1, 2].reduce((sum, found) => sum + 2.2 * Math.log(1 + (6 - found + 0.5) / (found + 0.5)), 0);
+    const results = hybrid?.results ?? [];
+    for (const { chunk_id, score } of results)
       expect(score).toBeCloseTo(
-        ranks.reduce((sum, rank) => sum + 1 / (60 + rank), 0),
-        9,
+        ((byKeyword.get(chunk_id) ?? 0) / most + Math.max(0, bySemantic.get(chunk_id) ?? 0)) / 2,
+        5,
       );
-    }
+    expect(results.map(({ score }) => score)).toEqual(results.map(({ score }) => score).toSorted((a, b) => b - a));
+    // So a threshold tells what fits from what does not, whatever else was found.
+    const score_threshold = 0.3;
+    expect((await query({ query: "car licence", score_threshold })).results.length).toBeGreaterThan(0);
+    expect((await query({ query: "zebra", score_threshold })).results).toEqual([]);
+    // In SQL the same as in memory.
+    const inSql = await query({ query: "car licence -absent" });
+    inSql.results.forEach(({ score }, i) => expect(score).toBeCloseTo(results[i]?.score ?? Number.NaN, 5));
     // What is excluded is out of both.
     expect(paths(await query({ query: "car -automobile" }))).not.toContain("licences");
+  });
+
+  it("counts the meaning of what only its words have found", async () => {
+    const large = await buildBase(own.database, { model: "test-embedding" });
+    // More chunks of the same meaning than a ranking has places.
+    await addResource(
+      own,
+      large,
+      Array.from({ length: 130 }, () => "automobile road"),
+      { path: "cars" },
+    );
+    await addResource(own, large, ["Code zx81 of another make."], { path: "zx81" });
+    const found = await ask(own, own.knowledge, large, { query: "car zx81", top_k: 3 });
+    expect(paths(found)[0]).toBe("zx81");
+    expect(found.results[0]?.scores.semantic).toBeNull();
   });
 
   it("limits chunks a resource, adds neighbors, and cuts at a threshold", async () => {
@@ -207,10 +315,33 @@ describe("semantic and hybrid search", () => {
     expect((await query({ query: "car", top_k: 1 })).results).toHaveLength(1);
   });
 
+  it("finds the others beside a resource that has all of the first places", async () => {
+    const uneven = await buildBase(own.database, { model: "test-embedding" });
+    const pages = Array.from({ length: 700 }, () => "engine");
+    await addResource(own, uneven, pages, { path: "manual" });
+    const others = Array.from({ length: 11 }, (_, i) => `other-${String(i).padStart(2, "0")}`);
+    for (const path of others)
+      await addResource(own, uneven, [`An engine is mentioned here, in ${path}, beside much else.`], { path });
+    const find = async (request: Partial<KnowledgeQueryInput>): Promise<string[]> =>
+      paths(await ask(own, own.knowledge, uneven, { query: "engine", top_k: 20, ...request })).toSorted();
+    for (const query_strategy of ["keyword", "semantic", "hybrid"] as const) {
+      const found = await find({ query_strategy, max_chunks_per_resource: 1 });
+      expect(found, query_strategy).toEqual(["manual", ...others]);
+    }
+    // In SQL, where words are not all that is asked.
+    for (const query of ["engin*", "engine -absent"])
+      expect(await find({ query, max_chunks_per_resource: 2 }), query).toEqual(["manual", "manual", ...others]);
+    expect(await find({ query: ["engine", "engines"], max_chunks_per_resource: 1 })).toEqual(["manual", ...others]);
+    expect(await find({ max_chunks_per_resource: 1, top_k: 3 })).toHaveLength(3);
+  });
+
   it("fuses the rankings of several queries", async () => {
     const answer = await query({ query: ["red", "bicycles"], top_k: 2 });
     expect(new Set(paths(answer))).toEqual(new Set(["cars", "bikes"]));
     expect(answer.query).toEqual(["red", "bicycles"]);
+    // By places: first in every ranking would be 1.
+    const both = await query({ query: ["bicycles green", "green bicycle"], top_k: 1 });
+    expect([paths(both), both.results[0]?.score]).toEqual([["bikes"], 1]);
   });
 
   it("lets a reranker decide, and shows its scores", async () => {

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { readPostings, searchKeywords } from "../../../src/stores/knowledge/search-keywords.ts";
+import { restrictChunks } from "../../../src/stores/knowledge/search-limits.ts";
+import { readVectors } from "../../../src/stores/knowledge/search-vectors.ts";
 import {
   countMatched,
   findActiveIndex,
   readChunks,
   readPositions,
-  readPostings,
-  readVectors,
-  restrictChunks,
-  searchKeywords,
+  readResourcesOf,
 } from "../../../src/stores/knowledge/search.ts";
 import type { SearchedIndex } from "../../../src/stores/knowledge/search.ts";
 import { addResource, ask, buildBase, ownKnowledge } from "./knowledge.ts";
@@ -64,11 +64,12 @@ describe("search-tenant", () => {
           (await countMatched(db, orgId, index_no, all)).resources,
           (await readVectors(db, orgId, index_no, numbers)).length,
           (await readChunks(db, orgId, index_no, numbers)).length,
+          (await readResourcesOf(db, orgId, index_no, numbers)).size,
           (await readPositions(db, orgId, index_no, [{ resource_id: theirResource, chunk_index: 0 }])).length,
         ];
       });
-    expect(await run(theirs.org_id)).toEqual([true, 1, 1, 1, 1, 1, 1, 1, 1]);
-    expect(await run(mine.org_id)).toEqual([false, 0, 0, 0, 0, 0, 0, 0, 0]);
+    expect(await run(theirs.org_id)).toEqual([true, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+    expect(await run(mine.org_id)).toEqual([false, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
   });
 
   it("shows and changes no postings of another organisation, by row-level security", async () => {

@@ -20,7 +20,7 @@ export interface SiteClient {
   robots(url: string, signal: AbortSignal): Promise<Robots>;
   /** The bytes at an address. Throws ResourceFailure. */
   load(url: string, maxBytes: number, signal: AbortSignal): Promise<Buffer>;
-  /** A page. With `respectful: false` robots.txt is not asked, as for an address that somebody added by itself. Throws ResourceFailure. */
+  /** A page. With `respectful: false` robots.txt is not asked, as for a single address that somebody added. Throws ResourceFailure. */
   page(
     url: string,
     options: { readonly known: PageVersion | null; readonly respectful: boolean; readonly signal: AbortSignal },
@@ -34,8 +34,8 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
   const free = new Map<string, number>();
   const headers = { "user-agent": `Millrace/${version}` };
 
-  /** Waits for a host's turn. */
-  async function turn(url: string, ms: number, signal: AbortSignal): Promise<void> {
+  /** Waits until the next request to a host may start. */
+  async function awaitSlot(url: string, ms: number, signal: AbortSignal): Promise<void> {
     const { host } = new URL(url);
     const now = Date.now();
     const at = Math.max(now, free.get(host) ?? 0);
@@ -95,7 +95,7 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
     async load(url, maxBytes, signal) {
       const { delayMs: asked } = await allowed(url, signal);
       return await twice(async () => {
-        await turn(url, Math.max(delayMs, asked ?? 0), signal);
+        await awaitSlot(url, Math.max(delayMs, asked ?? 0), signal);
         try {
           const answer = await guardedFetch.fetch({ url, headers, limits: { responseBytes: maxBytes }, signal });
           if (answer.status >= 200 && answer.status <= 299) return answer.body;
@@ -109,7 +109,7 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
     async page(url, { known, respectful, signal }) {
       const asked = respectful ? (await allowed(url, signal)).delayMs : null;
       const answer = await twice(async () => {
-        await turn(url, Math.max(delayMs, asked ?? 0), signal);
+        await awaitSlot(url, Math.max(delayMs, asked ?? 0), signal);
         return await fetchPage(deps, { url, known, signal });
       }, signal);
       // Where a redirect leads is another page, with a rule of its own.

@@ -1,0 +1,68 @@
+import { readMetadataValue } from "./metadata.ts";
+import type { Metadata, MetadataSchema, MetadataType, MetadataValue } from "./metadata.ts";
+
+const MAX_STRING = 1000;
+const MAX_LIST = 100;
+
+/** What the documents of every knowledge base say of themselves, where they do. */
+const DOCUMENT_FIELDS: MetadataSchema["properties"] = {
+  title: { type: "string", description: "The document's or page's title", order: 0 },
+  author: { type: "string", description: "Who wrote it", order: 1 },
+  description: { type: "string", description: "Its description or summary", order: 2 },
+  keywords: { type: "string_list", description: "Its keywords", order: 3 },
+  language: { type: "string", description: "The language that it names as its own", order: 4 },
+  created: { type: "date", description: "When it was made or published", order: 5 },
+  modified: { type: "date", description: "When it was last changed, as the document or its server says", order: 6 },
+};
+
+/** The fields that are read from documents: those, and what a knowledge base declares beside them or in their place. */
+export function dataloaderFields(declared: MetadataSchema): MetadataSchema {
+  return { properties: { ...DOCUMENT_FIELDS, ...declared.properties } };
+}
+
+/**
+ * What a document says of itself, by the fields of its knowledge base. Names of properties are in lower case. What a field cannot
+ * hold is left out: nobody can mend somebody else's document.
+ */
+export function readDocumentMetadata(declared: MetadataSchema, properties: Readonly<Record<string, string>>): Metadata {
+  const metadata: Record<string, MetadataValue> = {};
+  for (const [name, { type, options }] of Object.entries(dataloaderFields(declared).properties)) {
+    const key = name.toLowerCase();
+    const text = Object.hasOwn(properties, key) ? properties[key] : undefined;
+    if (text === undefined) continue;
+    const read = readMetadataValue(type, valueOf(type, text));
+    if ("expected" in read) continue;
+    const given = Array.isArray(read.value) ? (read.value as readonly string[]) : [String(read.value)];
+    if (options === undefined || given.every((each) => options.includes(each))) metadata[name] = read.value;
+  }
+  return metadata;
+}
+
+function valueOf(type: MetadataType, text: string): unknown {
+  switch (type) {
+    case "string":
+      return text.slice(0, MAX_STRING).toWellFormed();
+    case "number":
+      return /^[-+]?\d{1,30}(?:\.\d{1,30})?$/.test(text) ? Number(text) : null;
+    case "boolean":
+      return /^(?:true|yes|1)$/i.test(text) ? true : /^(?:false|no|0)$/i.test(text) ? false : null;
+    case "date":
+      return dateOf(text);
+    case "string_list":
+      return text
+        .split(/[,;]/)
+        .map((each) => each.trim().slice(0, MAX_STRING).toWellFormed())
+        .filter((each) => each !== "")
+        .slice(0, MAX_LIST);
+  }
+}
+
+/** Dates as documents and servers write them; a year or a month is its first day, and a time without a zone is in UTC. */
+function dateOf(text: string): string {
+  if (/^\d{4}(?:-\d{2})?$/.test(text)) return `${text}-01-01`.slice(0, 10);
+  if (/^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?$/.test(text)) return `${text}Z`;
+  // As in HTTP: Sun, 06 Nov 1994 08:49:37 GMT.
+  if (!/^[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} /.test(text)) return text;
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? text : new Date(time).toISOString();
+}

@@ -1,0 +1,49 @@
+import { notFound, ValidationProblem } from "../../domain/errors.ts";
+import { readMetadata } from "../../domain/knowledge/metadata.ts";
+import type { Database } from "../../stores/db.ts";
+import { lockResource, updateMetadata } from "../../stores/knowledge/resource-ingest.ts";
+import { findResource } from "../../stores/knowledge/resources.ts";
+import type { ResourceRow } from "../../stores/knowledge/resources.ts";
+import { changeLocked } from "../change.ts";
+import { requireKnowledgeBase } from "./knowledge-bases.ts";
+
+/** What can be said anew of a resource; its content stays. What is left out stays, and a field that is null is removed. */
+export interface ResourceChange {
+  readonly name?: string | undefined;
+  readonly user_metadata?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/**
+ * Changes what is said of a resource: searches find it by that at once. `check` is called with it as it is, locked, before anything is
+ * changed. Throws 404, and 422 for what does not fit the metadata schema.
+ */
+export async function changeResource(
+  database: Database,
+  orgId: string,
+  knowledgeBaseId: string,
+  resourceId: string,
+  { name, user_metadata = {} }: ResourceChange,
+  check: (resource: ResourceRow) => void,
+): Promise<ResourceRow> {
+  return await changeLocked(database, orgId, {
+    async lock(db) {
+      const { user_metadata_schema } = await requireKnowledgeBase(db, knowledgeBaseId);
+      const isThere = await lockResource(db, knowledgeBaseId, resourceId);
+      const found = isThere ? await findResource(db, knowledgeBaseId, resourceId) : null;
+      if (found === null) throw notFound("resource");
+      return { found, schema: user_metadata_schema };
+    },
+    requireMatch: ({ found }) => check(found),
+    async write(db, { found, schema }) {
+      const { metadata, issues } = readMetadata(schema, user_metadata, ["body", "user_metadata"]);
+      if (issues.length > 0) throw new ValidationProblem(issues);
+      const kept = Object.entries(found.user_metadata).filter(([field]) => !Object.hasOwn(user_metadata, field));
+      const change = {
+        resource_path: name ?? found.resource_path,
+        user_metadata: { ...Object.fromEntries(kept), ...metadata },
+      };
+      const modified_at = (await updateMetadata(db, resourceId, change)) ?? found.modified_at;
+      return { ...found, ...change, modified_at };
+    },
+  });
+}

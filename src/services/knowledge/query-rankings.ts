@@ -1,0 +1,260 @@
+import { Problem } from "../../domain/errors.ts";
+import type { ResolvedFilter } from "../../domain/knowledge/filter.ts";
+import type { QueryStrategy } from "../../domain/knowledge/query.ts";
+import type { SearchTerms } from "../../domain/knowledge/search-terms.ts";
+import { FUSED_DEPTH } from "../../domain/knowledge/fuse.ts";
+import { searchKeywords } from "../../stores/knowledge/search-keywords.ts";
+import { restrictChunks } from "../../stores/knowledge/search-limits.ts";
+import type { SearchLimits } from "../../stores/knowledge/search-limits.ts";
+import { searchAmong, searchNearest } from "../../stores/knowledge/search-vectors.ts";
+import { readResourcesOf } from "../../stores/knowledge/search.ts";
+import type { Hit, KeywordHit, Matched, QueryTerm, SearchedIndex } from "../../stores/knowledge/search.ts";
+import type { QueryDeps } from "./deps.ts";
+import type { Lexer } from "./lexer.ts";
+import type { PlainTerm } from "./posting-cache.ts";
+
+/** Candidates, as a multiple of the results, where some chunks are excluded. */
+const SPARE = 3;
+/** Factor of nearest neighbours to read where a check follows. */
+const NEAREST_SPARE = 20;
+/** A filter that leaves no more chunks than this is searched exactly. */
+const MAX_EXACT = 20_000;
+
+/** Places of a ranking that are looked at first where a resource may have few of them, and how many times as many the next time. */
+const LIMITED_DEPTH = 400;
+const DEEPER = 8;
+
+/** How many chunks of a resource a ranking may have. */
+export interface ResourceLimit {
+  readonly max: number;
+  /** Places that a ranking is to have all the same, where there are as many. */
+  readonly wanted: number;
+  /** The resources of the chunks that have been found, which searches add to. */
+  readonly resourceOf: Map<number, string>;
+}
+
+/** One query's rankings, best first. */
+export interface Rankings {
+  readonly terms: readonly QueryTerm[];
+  readonly keyword: readonly KeywordHit[];
+  readonly semantic: readonly Hit[];
+  /** In a hybrid search, the similarity of chunks that only their words found. */
+  readonly nearness: readonly Hit[];
+}
+
+export interface RankRequest {
+  readonly terms: SearchTerms;
+  readonly filter: ResolvedFilter | null;
+  readonly matched: Matched;
+  readonly strategy: QueryStrategy;
+  readonly vector: Float32Array | null;
+  /** Null: a resource may have any number of chunks. */
+  readonly limit: ResourceLimit | null;
+}
+
+/** Ranks by words and by meaning, as the strategy wants. */
+export async function rank(
+  deps: QueryDeps,
+  orgId: string,
+  index: SearchedIndex,
+  { terms, filter, matched, strategy, vector, limit }: RankRequest,
+): Promise<Rankings> {
+  const limits: SearchLimits = { filter, phrases: terms.phrases, excluded: terms.excluded };
+  const byKeyword = async (): Promise<Pick<Rankings, "terms" | "keyword">> => {
+    const lexed = await readTerms(deps.lexer, terms, index.languages);
+    if (strategy === "semantic" || lexed.length === 0) return { terms: lexed, keyword: [] };
+    const plain = plainTerms(lexed);
+    const isLimited = filter !== null || terms.phrases.length > 0 || terms.excluded.length > 0;
+    const search = (depth: number): Promise<KeywordHit[]> =>
+      plain === null || isLimited
+        ? deps.database.search((db) => searchKeywords(db, orgId, index, lexed, limits, depth))
+        : deps.postings.search(orgId, index, plain, depth);
+    return { terms: lexed, keyword: await searchWithin(deps, orgId, index, limit, search) };
+  };
+  const byMeaning = async (): Promise<Hit[]> => {
+    if (vector === null || strategy === "keyword") return [];
+    // A phrase is about words: what is near in meaning need not have it, and a question may quote something.
+    const request = { vector, limits: { ...limits, phrases: [] }, matched, strategy };
+    const search = (depth: number, isExact: boolean): Promise<Hit[]> =>
+      searchVectors(deps, orgId, index, { ...request, limit: depth, isExact });
+    return await searchWithin(deps, orgId, index, limit, search);
+  };
+  const [found, semantic] = await Promise.all([byKeyword(), byMeaning()]);
+  const near = new Set(semantic.map(({ chunk_no }) => chunk_no));
+  const others = found.keyword.map(({ chunk_no }) => chunk_no).filter((chunkNo) => !near.has(chunkNo));
+  const nearness =
+    vector === null || strategy !== "hybrid" || others.length === 0
+      ? []
+      : await compareWith(deps, orgId, index, vector, others, others.length);
+  return { ...found, semantic, nearness };
+}
+
+/** Compares a vector with the vectors of some chunks, one by one. */
+async function compareWith(
+  { database, vectors }: QueryDeps,
+  orgId: string,
+  index: SearchedIndex,
+  vector: Float32Array,
+  among: readonly number[],
+  limit: number,
+): Promise<Hit[]> {
+  return index.has_hnsw
+    ? await database.search((db) => searchAmong(db, orgId, index, vector, among, limit))
+    : await vectors.search(orgId, index, vector, { among, limit });
+}
+
+/**
+ * The first places of a ranking, with so many chunks of a resource at most. A long document may have all of the first places, so
+ * more of them are looked at until there are enough of other resources. From the second time on `isExact` is true: an
+ * approximate search may end before it has seen every chunk.
+ */
+async function searchWithin<Found extends Hit>(
+  { database }: QueryDeps,
+  orgId: string,
+  index: SearchedIndex,
+  limit: ResourceLimit | null,
+  search: (depth: number, isExact: boolean) => Promise<Found[]>,
+): Promise<Found[]> {
+  if (limit === null) return await search(FUSED_DEPTH, false);
+  const { resourceOf } = limit;
+  for (let depth = LIMITED_DEPTH; ; depth *= DEEPER) {
+    const isExact = depth > LIMITED_DEPTH || !index.has_hnsw;
+    const hits = await search(depth, isExact);
+    const unknown = hits.map(({ chunk_no }) => chunk_no).filter((chunkNo) => !resourceOf.has(chunkNo));
+    for (const [chunkNo, resourceId] of await database.search((db) =>
+      readResourcesOf(db, orgId, index.index_no, unknown),
+    )) {
+      resourceOf.set(chunkNo, resourceId);
+    }
+    const kept = limitResources(hits, limit).slice(0, FUSED_DEPTH);
+    if (kept.length >= limit.wanted || (isExact && hits.length < depth)) return kept;
+  }
+}
+
+/** The best of each resource, in the same order. A chunk that has been removed meanwhile stays: whoever reads it notices. */
+export function limitResources<Found extends Pick<Hit, "chunk_no">>(
+  found: readonly Found[],
+  { max, resourceOf }: ResourceLimit,
+): Found[] {
+  const taken = new Map<string, number>();
+  return found.filter(({ chunk_no }) => {
+    const resourceId = resourceOf.get(chunk_no);
+    if (resourceId === undefined) return true;
+    const count = taken.get(resourceId) ?? 0;
+    taken.set(resourceId, count + 1);
+    return count < max;
+  });
+}
+
+/** The same where every word has one form; null otherwise. */
+function plainTerms(terms: readonly QueryTerm[]): PlainTerm[] | null {
+  const plain = terms.flatMap(({ lexemes, prefix, weight }) => {
+    const [lexeme] = lexemes;
+    return prefix || lexemes.length !== 1 || lexeme === undefined ? [] : [{ lexeme, weight }];
+  });
+  return plain.length === terms.length ? plain : null;
+}
+
+/** The lexemes of a query's words. What two words have in common counts as often as both. */
+async function readTerms(lexer: Lexer, { words }: SearchTerms, languages: readonly string[]): Promise<QueryTerm[]> {
+  const terms = new Map<string, QueryTerm>();
+  const add = (lexemes: readonly string[], prefix: boolean, weight: number): void => {
+    const key = JSON.stringify([lexemes, prefix]);
+    terms.set(key, { lexemes, prefix, weight: weight + (terms.get(key)?.weight ?? 0) });
+  };
+  const whole = words.filter((word) => !word.prefix);
+  const lexed =
+    whole.length === 0 || languages.length === 0
+      ? []
+      : await lexer.lex(
+          whole.map((word) => word.text),
+          languages,
+        );
+  // Languages stem a word each in its own way: any of the forms stands for it.
+  const forms = new Map<string, { readonly word: number; readonly lexemes: string[] }>();
+  for (const [word, each] of lexed.entries()) {
+    for (const { position, lexeme } of each) {
+      const key = `${word}.${position}`;
+      const known = forms.get(key);
+      if (known === undefined) forms.set(key, { word, lexemes: [lexeme] });
+      else known.lexemes.push(lexeme);
+    }
+  }
+  for (const { word, lexemes } of forms.values()) add(lexemes, false, whole[word]?.count ?? 1);
+  for (const { text, prefix, count } of words) if (prefix) add([text], true, count);
+  return [...terms.values()];
+}
+
+interface VectorRequest {
+  readonly vector: Float32Array;
+  readonly limits: SearchLimits;
+  readonly matched: Matched;
+  readonly strategy: QueryStrategy;
+  readonly limit: number;
+  readonly isExact: boolean;
+}
+
+async function searchVectors(
+  deps: QueryDeps,
+  orgId: string,
+  index: SearchedIndex,
+  request: VectorRequest,
+): Promise<Hit[]> {
+  const { vector, limits, matched, limit, isExact } = request;
+  if (vector.length !== index.dimensions) {
+    if (index.dimensions === null) return [];
+    throw new Problem(
+      "upstream_failed",
+      `The embedding model now gives ${vector.length} dimensions and the knowledge base was indexed with ${index.dimensions}: run a full sync.`,
+    );
+  }
+  const restrict = (among: readonly number[] | null): Promise<number[]> =>
+    deps.database.search((db) => restrictChunks(db, orgId, index, limits, among));
+  if (index.has_hnsw && isExact) return await compareWith(deps, orgId, index, vector, await restrict(null), limit);
+  if (index.has_hnsw) {
+    const found = await searchNearestUnchecked(deps, orgId, index, request);
+    if (found !== null) return found;
+    const among = limits.filter !== null && matched.chunks <= MAX_EXACT ? await restrict(null) : null;
+    if (among !== null) return await compareWith(deps, orgId, index, vector, among, limit);
+    return await deps.database.search((db) => searchNearest(db, orgId, index, vector, limits, limit));
+  }
+  const search = (among: readonly number[] | null, count: number): Promise<Hit[]> =>
+    deps.vectors.search(orgId, index, vector, { among, limit: count });
+  if (limits.filter !== null) return await search(await restrict(null), limit);
+  if (limits.excluded.length === 0) return await search(null, limit);
+  // Few chunks have what is excluded: looking at the nearest ones is mostly enough, and at all of them it takes long.
+  const depth = limit * SPARE;
+  const nearest = await search(null, depth);
+  const allowed = new Set(await restrict(nearest.map((hit) => hit.chunk_no)));
+  return takeAllowed(nearest, depth, allowed, limit) ?? (await search(await restrict(null), limit));
+}
+
+/**
+ * Leaves the check of what may be found to the posting cache, which a hybrid search mostly reads for its words. Null where limits or the
+ * strategy rule that out, or where too many of the nearest are just being written or replaced.
+ */
+async function searchNearestUnchecked(
+  { database, postings }: QueryDeps,
+  orgId: string,
+  index: SearchedIndex,
+  { vector, limits, strategy, limit }: VectorRequest,
+): Promise<Hit[] | null> {
+  if (strategy !== "hybrid" || limits.filter !== null || limits.excluded.length > 0) return null;
+  const depth = limit + NEAREST_SPARE;
+  const [nearest, live] = await Promise.all([
+    database.search((db) => searchNearest(db, orgId, index, vector, null, depth)),
+    postings.readLive(orgId, index),
+  ]);
+  return takeAllowed(nearest, depth, live, limit);
+}
+
+/** The first of the `depth` nearest that may be found; null where they are too few and there may be more beyond. */
+function takeAllowed(
+  nearest: readonly Hit[],
+  depth: number,
+  allowed: Pick<ReadonlySet<number>, "has">,
+  limit: number,
+): Hit[] | null {
+  const found = nearest.filter((hit) => allowed.has(hit.chunk_no)).slice(0, limit);
+  return found.length === limit || nearest.length < depth ? found : null;
+}

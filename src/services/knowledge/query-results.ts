@@ -1,0 +1,184 @@
+import { Problem } from "../../domain/errors.ts";
+import { embeddedText } from "../../domain/knowledge/chunk.ts";
+import { fuseRankings, fuseScores } from "../../domain/knowledge/fuse.ts";
+import type { KnowledgeQuery, KnowledgeResult, Neighbor, QueryStrategy } from "../../domain/knowledge/query.ts";
+import { EmbeddingError } from "../../platform/embeddings/types.ts";
+import type { Db } from "../../stores/db.ts";
+import { readChunks, readPositions } from "../../stores/knowledge/search.ts";
+import type { FoundChunk, Hit, SearchedIndex } from "../../stores/knowledge/search.ts";
+import type { QueryDeps } from "./deps.ts";
+import { findHighlights } from "./highlights.ts";
+import { limitResources } from "./query-rankings.ts";
+import type { Rankings, ResourceLimit } from "./query-rankings.ts";
+
+/** Results that a reranker reads. */
+const RERANKED = 50;
+
+interface Candidate {
+  readonly chunk_no: number;
+  readonly score: number;
+  readonly rerank: number | null;
+}
+
+/**
+ * Merges rankings into one order. A single ranking keeps its own scores. Several rankings are merged by rank: scores of
+ * different queries cannot be compared.
+ */
+export function combine(
+  rankings: readonly Rankings[],
+  strategy: QueryStrategy,
+  limit: ResourceLimit | null,
+): Candidate[] {
+  const lists = rankings.flatMap(({ keyword, semantic }) =>
+    strategy === "keyword" ? [keyword] : strategy === "semantic" ? [semantic] : [keyword, semantic],
+  );
+  const [only] = lists;
+  if (lists.length === 1 && only !== undefined) return only.map((hit) => ({ ...hit, rerank: null }));
+  const [single] = rankings;
+  const fused =
+    rankings.length === 1 && single !== undefined
+      ? fuseScores(
+          new Map(single.keyword.map(({ chunk_no, share }) => [chunk_no, share])),
+          new Map([...single.semantic, ...single.nearness].map(({ chunk_no, score }) => [chunk_no, score])),
+        )
+      : fuseRankings(lists.map((list) => list.map((hit) => hit.chunk_no)));
+  const candidates = [...fused].map(([chunk_no, score]) => ({ chunk_no, score, rerank: null }));
+  // Each ranking may have others of a resource.
+  return limit === null ? candidates : limitResources(candidates, limit);
+}
+
+/** How many candidates are read: results are chosen from them. */
+export function candidatesRead({ reranker }: QueryDeps, { top_k, rerank }: KnowledgeQuery): number {
+  return reranker !== null && rerank !== false ? Math.max(RERANKED, top_k) : top_k;
+}
+
+export async function readCandidates(
+  deps: QueryDeps,
+  orgId: string,
+  indexNo: number,
+  candidates: readonly Candidate[],
+): Promise<{ readonly chunks: Map<number, FoundChunk>; readonly isWhole: boolean }> {
+  const numbers = candidates.map((each) => each.chunk_no);
+  const rows = await deps.database.search((db) => readChunks(db, orgId, indexNo, numbers));
+  return { chunks: new Map(rows.map((row) => [row.chunk_no, row])), isWhole: rows.length === numbers.length };
+}
+
+export async function rerank(
+  { reranker }: QueryDeps,
+  queries: readonly string[],
+  candidates: readonly Candidate[],
+  chunks: ReadonlyMap<number, FoundChunk>,
+  request: KnowledgeQuery,
+): Promise<readonly Candidate[]> {
+  if (reranker === null || request.rerank === false) return candidates;
+  const read = candidates.filter(({ chunk_no }) => chunks.has(chunk_no));
+  const texts = read.map(({ chunk_no }) => embeddedText(chunks.get(chunk_no)));
+  try {
+    const scores = await reranker.rerank(queries.join("\n"), texts);
+    return read
+      .map(({ chunk_no }, i) => ({ chunk_no, score: scores[i] ?? 0, rerank: scores[i] ?? 0 }))
+      .toSorted((a, b) => b.score - a.score);
+  } catch (error) {
+    if (!(error instanceof EmbeddingError)) throw error;
+    throw upstreamFailed("The reranker failed", error);
+  }
+}
+
+/** The first candidates that score enough. One that is absent was removed while we searched. */
+export function choose(
+  candidates: readonly Candidate[],
+  chunks: ReadonlyMap<number, FoundChunk>,
+  { top_k, score_threshold = -Infinity }: KnowledgeQuery,
+): Candidate[] {
+  return candidates.filter(({ chunk_no, score }) => score >= score_threshold && chunks.has(chunk_no)).slice(0, top_k);
+}
+
+export async function present(
+  deps: QueryDeps,
+  orgId: string,
+  index: SearchedIndex,
+  { include, neighbors }: KnowledgeQuery,
+  found: {
+    readonly chosen: readonly Candidate[];
+    readonly chunks: ReadonlyMap<number, FoundChunk>;
+    readonly rankings: readonly Rankings[];
+  },
+): Promise<KnowledgeResult[]> {
+  const rows = found.chosen.flatMap((candidate) => found.chunks.get(candidate.chunk_no) ?? []);
+  const texts = rows.map((row) => row.text);
+  const terms = found.rankings.flatMap((each) => each.terms);
+  const [highlights, beside] = await Promise.all([
+    include.includes("highlights") && rows.length > 0
+      ? findHighlights(deps.lexer, terms, texts, index.languages)
+      : null,
+    neighbors > 0 ? deps.database.search((db) => readNeighbors(db, orgId, index.index_no, rows, neighbors)) : null,
+  ]);
+  const scores = {
+    keyword: bestScores(found.rankings.map((each) => each.keyword)),
+    semantic: bestScores(found.rankings.map((each) => each.semantic)),
+  };
+  return rows.map((row, i) => ({
+    chunk_id: row.chunk_id,
+    resource_id: row.resource_id,
+    resource_path: row.resource_path,
+    source_url: row.source_url,
+    text: include.includes("text") ? row.text : null,
+    score: found.chosen[i]?.score ?? 0,
+    scores: {
+      semantic: scores.semantic.get(row.chunk_no) ?? null,
+      keyword: scores.keyword.get(row.chunk_no) ?? null,
+      rerank: found.chosen[i]?.rerank ?? null,
+    },
+    rank: i + 1,
+    chunk_index: row.chunk_index,
+    page_start: row.page_start,
+    page_end: row.page_end,
+    char_start: row.char_start,
+    char_end: row.char_end,
+    metadata: include.includes("metadata") ? row.metadata : null,
+    highlights: highlights?.[i] ?? null,
+    ...(beside === null ? {} : { neighbors: beside[i] ?? [] }),
+  }));
+}
+
+function bestScores(rankings: ReadonlyArray<readonly Hit[]>): Map<number, number> {
+  const best = new Map<number, number>();
+  for (const { chunk_no, score } of rankings.flat()) best.set(chunk_no, Math.max(score, best.get(chunk_no) ?? score));
+  return best;
+}
+
+async function readNeighbors(
+  db: Db,
+  orgId: string,
+  indexNo: number,
+  rows: readonly FoundChunk[],
+  distance: number,
+): Promise<Neighbor[][]> {
+  const positions = rows.flatMap(({ resource_id, chunk_index }) =>
+    Array.from({ length: 2 * distance + 1 }, (_, i) => ({
+      resource_id,
+      chunk_index: chunk_index - distance + i,
+    })).filter((each) => each.chunk_index >= 0 && each.chunk_index !== chunk_index),
+  );
+  const key = (each: { readonly resource_id: string; readonly chunk_index: number }): string =>
+    `${each.resource_id}.${each.chunk_index}`;
+  const unique = [...new Map(positions.map((each) => [key(each), each])).values()];
+  const found = new Map((await readPositions(db, orgId, indexNo, unique)).map((row) => [key(row), row]));
+  return rows.map(({ resource_id, chunk_index }) =>
+    positions
+      .filter((each) => each.resource_id === resource_id && Math.abs(each.chunk_index - chunk_index) <= distance)
+      .filter(
+        (each, i, all) => each.chunk_index !== chunk_index && all.findIndex((other) => key(other) === key(each)) === i,
+      )
+      .toSorted((a, b) => a.chunk_index - b.chunk_index)
+      .flatMap((each) => {
+        const row = found.get(key(each));
+        if (row === undefined) return [];
+        const { chunk_id, text, char_start, char_end } = row;
+        return [{ chunk_id, chunk_index: row.chunk_index, text, char_start, char_end }];
+      }),
+  );
+}
+
+export const upstreamFailed = (what: string, error: EmbeddingError): Problem =>
+  new Problem("upstream_failed", `${what}: ${error.message}`, { cause: error });

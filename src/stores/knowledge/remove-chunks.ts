@@ -1,0 +1,142 @@
+import type { Db } from "../db.ts";
+
+/** Takes a resource out of every index: no search that starts after the commit finds it. Its chunks are removed by removeDeadChunks. */
+export async function unpublishResource(db: Db, resourceId: string): Promise<void> {
+  await db.query(
+    {
+      name: "unpublish_resource",
+      text: `with removed as (
+          delete from knowledge_index_resources where org_id = current_org() and resource_id = $1::uuid returning index_no, chunk_count, term_count)
+        update knowledge_indexes i set version = i.version + 1, chunk_count = i.chunk_count - r.chunk_count, term_count = i.term_count - r.term_count,
+          resource_count = i.resource_count - 1
+        from removed r where i.org_id = current_org() and i.index_no = r.index_no`,
+    },
+    [resourceId],
+  );
+}
+
+/**
+ * Removes a batch of a resource's chunks that are not found (any more), with postings and embeddings: those of revisions before
+ * the present one, and all of a resource that is being deleted. Returns how many; fewer than `limit`: none is left.
+ */
+export async function removeDeadChunks(db: Db, resourceId: string, limit: number): Promise<number> {
+  const rows = await db.query<{ index_no: number; chunk_no: number }>(
+    {
+      name: "list_dead_chunks",
+      text: `select c.index_no, c.chunk_no from knowledge_chunks c join knowledge_resources r using (resource_id)
+        where c.org_id = current_org() and c.resource_id = $1::uuid
+          and (r.status = 'pending_delete' or (c.revision < r.revision and not exists (select from knowledge_index_resources x
+            where x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision)))
+        limit $2::int`,
+    },
+    [resourceId, limit],
+  );
+  await removeChunks(db, rows);
+  return rows.length;
+}
+
+/** Removes a batch of the chunks of a retired index; returns how many. */
+export async function removeRetiredChunks(db: Db, indexNo: number, limit: number): Promise<number> {
+  const rows = await db.query<{ index_no: number; chunk_no: number }>(
+    {
+      name: "list_retired_chunks",
+      text: `select c.index_no, c.chunk_no from knowledge_chunks c join knowledge_indexes i using (index_no)
+        where c.org_id = current_org() and i.index_no = $1::int and i.state = 'retired' limit $2::int`,
+    },
+    [indexNo, limit],
+  );
+  await removeChunks(db, rows);
+  return rows.length;
+}
+
+async function removeChunks(
+  db: Db,
+  chunks: readonly { readonly index_no: number; readonly chunk_no: number }[],
+): Promise<void> {
+  if (chunks.length === 0) return;
+  const values = [chunks.map((each) => each.index_no), chunks.map((each) => each.chunk_no)];
+  for (const table of ["postings", "embeddings", "chunks"]) {
+    await db.query(
+      {
+        name: `remove_${table}_of_chunks`,
+        text: `delete from knowledge_${table} t using unnest($1::int[], $2::int[]) d (index_no, chunk_no)
+          where t.index_no = d.index_no and t.chunk_no = d.chunk_no`,
+      },
+      values,
+    );
+  }
+}
+
+/** Removes a retired index that has no chunk left, with what else belongs to it. */
+export async function removeRetiredIndex(db: Db, indexNo: number): Promise<void> {
+  await db.query(
+    {
+      name: "remove_index_resources",
+      text: `delete from knowledge_index_resources x using knowledge_indexes i
+        where x.org_id = current_org() and x.index_no = $1::int and i.index_no = x.index_no and i.state = 'retired'`,
+    },
+    [indexNo],
+  );
+  await db.query(
+    {
+      name: "remove_retired_index",
+      text: "delete from knowledge_indexes where org_id = current_org() and index_no = $1::int and state = 'retired'",
+    },
+    [indexNo],
+  );
+}
+
+/** Retired indexes of any organisation. */
+export async function listRetiredIndexes(
+  db: Db,
+  limit: number,
+): Promise<{ org_id: string; index_no: number; has_hnsw: boolean }[]> {
+  return db.query<{ org_id: string; index_no: number; has_hnsw: boolean }>(
+    {
+      name: "list_retired_indexes",
+      text: "select org_id, index_no, has_hnsw from knowledge_indexes where state = 'retired' order by index_no limit $1::int",
+    },
+    [limit],
+  );
+}
+
+/** Deleted knowledge bases of any organisation. */
+export async function listDeletedBases(
+  db: Db,
+  limit: number,
+): Promise<{ org_id: string; knowledge_base_id: string }[]> {
+  return db.query<{ org_id: string; knowledge_base_id: string }>(
+    {
+      name: "list_deleted_bases",
+      text: "select org_id, knowledge_base_id from knowledge_bases where deleted_at is not null order by deleted_at limit $1::int",
+    },
+    [limit],
+  );
+}
+
+/** Removes a deleted knowledge base once it has no resource, no index and no schedule left. */
+export async function removeKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<void> {
+  await db.query(
+    {
+      name: "remove_knowledge_base",
+      text: `delete from knowledge_bases k where k.org_id = current_org() and k.knowledge_base_id = $1::uuid and k.deleted_at is not null
+          and k.applied_cron is null
+          and not exists (select from knowledge_resources r where r.knowledge_base_id = k.knowledge_base_id)
+          and not exists (select from knowledge_indexes i where i.knowledge_base_id = k.knowledge_base_id)`,
+    },
+    [knowledgeBaseId],
+  );
+}
+
+/** Marks the resources of a deleted knowledge base as being deleted. */
+export async function markResourcesOfDeletedBase(db: Db, knowledgeBaseId: string): Promise<void> {
+  await db.query(
+    {
+      name: "mark_resources_of_deleted_base",
+      text: `update knowledge_resources r set status = 'pending_delete', modified_at = now() from knowledge_bases k
+        where r.org_id = current_org() and r.knowledge_base_id = $1::uuid and k.knowledge_base_id = r.knowledge_base_id
+          and k.deleted_at is not null and r.status <> 'pending_delete'`,
+    },
+    [knowledgeBaseId],
+  );
+}

@@ -1,0 +1,85 @@
+import { ACCENTLESS } from "../../domain/knowledge/languages.ts";
+import type { ResolvedFilter } from "../../domain/knowledge/filter.ts";
+import type { Db } from "../db.ts";
+import { filterSql } from "./filter-sql.ts";
+import type { SearchedIndex } from "./search.ts";
+
+// Every function here runs on Database.search, whose role sees the rows of all organisations: each statement names the
+// organisation, and reaches postings and vectors only through an index of that organisation.
+
+/** What limits the chunks a search may find. */
+export interface SearchLimits {
+  readonly filter: ResolvedFilter | null;
+  /** Phrases it must have, each in one of the forms that the index's languages give it. */
+  readonly phrases: readonly string[];
+  /** Words and phrases it must not have. */
+  readonly excluded: ReadonlyArray<{ readonly text: string; readonly prefix: boolean }>;
+}
+
+/** Selects something where the chunk of that number may be found. $1 is the organisation. */
+export function liveChunkSql(chunkNo: string, limits: SearchLimits, index: SearchedIndex, values: unknown[]): string {
+  const conditions = chunkConditions(limits, index, values);
+  const resource =
+    limits.filter === null
+      ? ""
+      : `join knowledge_resources r on r.resource_id = c.resource_id and r.org_id = $1::uuid and ${filterSql(limits.filter, values)}`;
+  return `select 1 from knowledge_chunks c
+    join knowledge_index_resources x on x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision and x.org_id = $1::uuid
+    ${resource} where c.index_no = ${Number(index.index_no)} and c.chunk_no = ${chunkNo}${conditions}`;
+}
+
+function chunkConditions({ phrases, excluded }: SearchLimits, { languages }: SearchedIndex, values: unknown[]): string {
+  const bind = (value: unknown, cast: string): string => `$${values.push(value)}::${cast}`;
+  const phraseSql = (language: string, text: string): string => {
+    const words = (ACCENTLESS as readonly string[]).includes(language) ? `fold_accents(${text})` : text;
+    return `fold_accents(phraseto_tsquery(${bind(language, "regconfig")}, ${words})::text)::tsquery`;
+  };
+  const matches = (text: string): string =>
+    `(${languages.map((language) => `c.lexemes @@ ${phraseSql(language, text)}`).join(" or ") || "false"})`;
+  const all: string[] = [];
+  for (const phrase of phrases) {
+    const text = bind(phrase, "text");
+    all.push(matches(text));
+  }
+  for (const each of excluded) {
+    if (each.prefix) {
+      // The word has letters and digits only, so quoting it is all that is needed.
+      all.push(`(not c.lexemes @@ ${bind(`'${each.text.replaceAll("'", "''")}':*`, "tsquery")})`);
+      continue;
+    }
+    const text = bind(each.text, "text");
+    all.push(`(not ${matches(text)})`);
+  }
+  return all.map((condition) => ` and ${condition}`).join("");
+}
+
+/** The numbers of all chunks of an index that can be found, in no order. */
+export async function listLiveChunks(db: Db, orgId: string, index: SearchedIndex): Promise<number[]> {
+  return await restrictChunks(db, orgId, index, { filter: null, phrases: [], excluded: [] });
+}
+
+/** The numbers of the chunks that limits let through, in no order; with `among`, of those only. */
+export async function restrictChunks(
+  db: Db,
+  orgId: string,
+  index: SearchedIndex,
+  limits: SearchLimits,
+  among: readonly number[] | null = null,
+): Promise<number[]> {
+  const values: unknown[] = [orgId, index.index_no];
+  const resource =
+    limits.filter === null
+      ? ""
+      : `join knowledge_resources r on r.resource_id = x.resource_id and r.org_id = $1::uuid and ${filterSql(limits.filter, values)}`;
+  const conditions = chunkConditions(limits, index, values);
+  const numbered = among === null ? "" : ` and c.chunk_no = any($${values.push(among)}::int[])`;
+  // As text: an array of numbers would be parsed element by element.
+  const rows = await db.query<{ numbers: string | null }>(
+    `select string_agg(c.chunk_no::text, ',') as numbers from knowledge_index_resources x
+      join knowledge_chunks c on c.index_no = x.index_no and c.resource_id = x.resource_id and c.revision = x.revision
+      ${resource} where x.org_id = $1::uuid and x.index_no = $2::int and c.org_id = $1::uuid${conditions}${numbered}`,
+    values,
+  );
+  const numbers = rows[0]?.numbers ?? "";
+  return numbers === "" ? [] : numbers.split(",").map(Number);
+}
