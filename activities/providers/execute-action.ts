@@ -43,11 +43,11 @@ export function createExecuteAction(deps: ActionDeps): ExecuteAction {
     if (executor === undefined) throw new Error(`nothing executes the actions of ${provider_id}`);
 
     const once = !isRepeatable(action.annotations) && !dry_run;
-    let begun = false;
+    let called = false;
     async function begin(): Promise<void> {
       if (!once) return;
       if (!(await db.org(org_id, (each) => beginCall(each, org_id, idempotency_key)))) throw outcomeUnknown();
-      begun = true;
+      called = true;
     }
     try {
       const call = { org_id, action, inputs, connection, dry_run, idempotency_key, signal, begin };
@@ -55,11 +55,11 @@ export function createExecuteAction(deps: ActionDeps): ExecuteAction {
       const mask = createMaskValues(connection?.secrets ?? []);
       return { ...answer, outputs: maskJson(answer.outputs, mask) };
     } catch (thrown) {
-      if (begun && hadNoEffect(thrown)) await db.org(org_id, (each) => forgetCall(each, idempotency_key));
-      else if (begun && isUnclear(thrown, signal)) throw outcomeUnknown(thrown);
+      if (called && hadNoEffect(thrown)) await db.org(org_id, (each) => forgetCall(each, idempotency_key));
+      else if (called && isUnclear(thrown, signal)) throw outcomeUnknown(thrown);
       const failure = toFailure(thrown);
       if (!(failure instanceof NodeFailure)) throw failure;
-      throw presentable(failure, connection, !begun || hadNoEffect(thrown));
+      throw presentable(failure, connection, !called || hadNoEffect(thrown));
     }
   };
 }
@@ -109,7 +109,7 @@ function isUnclear(thrown: unknown, signal: AbortSignal): boolean {
 function outcomeUnknown(cause?: unknown): NodeFailure {
   return new NodeFailure(
     "outcome_unknown",
-    "The action was called and nobody knows what became of it. It is not repeated, as it might be done twice: look at the service.",
+    "The action was called, but its outcome is unknown. It is not repeated, since it might be done twice: look at the service.",
     { upstream: true, cause },
   );
 }

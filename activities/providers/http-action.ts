@@ -8,7 +8,7 @@ import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/gua
 import { createMaskValues } from "../../src/platform/logging/mask-values.ts";
 import { MASK } from "../../src/platform/logging/redaction.ts";
 import { maskJson } from "../../src/platform/logging/mask-json.ts";
-import { shown, withQuery } from "../nodes/http-request.ts";
+import { requestPreview, withQuery } from "../nodes/http-request.ts";
 import { readableBody, readableHeaders, statusFailure } from "../nodes/http-response.ts";
 import type { ActionExecutor } from "./action-call.ts";
 
@@ -37,15 +37,20 @@ export function createHttpAction(deps: {
     const addressed = ({ query }: Authorization): string =>
       withQuery(
         request.url,
-        new URLSearchParams([...(request.query ?? []), ...Object.entries(query)].map(pair)).toString(),
+        [
+          new URLSearchParams([...(request.query ?? []), ...Object.entries(query)].map(pair)).toString(),
+          ...(request.encoded_query ?? []),
+        ]
+          .filter((part) => part !== "")
+          .join("&"),
       );
     const rendered = (): Json => {
       const { headers, query } = connection?.authorization() ?? NOBODY;
       const hidden = Object.fromEntries(Object.keys(headers).map((name) => [name, MASK]));
       const url = addressed({ headers, query: Object.fromEntries(Object.keys(query).map((name) => [name, "masked"])) });
-      const plain = { method: request.method, url, headers: { ...own, ...hidden }, body: body?.shown ?? null };
+      const plain = { method: request.method, url, headers: { ...own, ...hidden }, body: body?.preview ?? null };
       const masked = maskJson(plain, createMaskValues(connection?.secrets ?? [])) as unknown as typeof plain;
-      return shown({ ...masked, body: body && masked.body });
+      return requestPreview({ ...masked, body: body && masked.body });
     };
     if (dry_run) return { outputs: null, rendered_request: rendered() };
 
@@ -53,7 +58,7 @@ export function createHttpAction(deps: {
       deps.guardedFetch.fetch({
         method: request.method,
         url: addressed(authorization),
-        headers: { ...own, ...authorization.headers },
+        headers: { ...own, ...authorization.headers, ...cookies(own, authorization) },
         secretHeaders: Object.keys(authorization.headers),
         ...(body ? { body: body.bytes } : {}),
         limits: LIMITS,
@@ -68,6 +73,12 @@ export function createHttpAction(deps: {
   };
 }
 
+/** Cookies that are parameters stand beside one that authenticates. */
+function cookies(own: Readonly<Record<string, string>>, { headers }: Authorization): Record<string, string> {
+  const both = [own["cookie"], headers["cookie"]].filter((each) => each !== undefined);
+  return both.length < 2 ? {} : { cookie: both.join("; ") };
+}
+
 /** A parameter that is a dot or two would lead out of the place that the action is for. */
 function requirePlainPath(url: string): void {
   const path = url.replace(/[?#].*$/s, "").replace(/^[a-z]+:\/\/[^/]*/i, "");
@@ -79,16 +90,16 @@ interface EncodedBody {
   readonly bytes: string | Uint8Array;
   readonly type: string;
   /** For people. */
-  readonly shown: Json;
+  readonly preview: Json;
 }
 
 function encoded(body: RequestBody): EncodedBody {
-  if ("json" in body) return { bytes: JSON.stringify(body.json), type: "application/json", shown: body.json };
-  if ("text" in body) return { bytes: body.text, type: body.type, shown: body.text };
-  if ("bytes" in body) return { ...body, shown: `[${body.bytes.byteLength} bytes]` };
+  if ("json" in body) return { bytes: JSON.stringify(body.json), type: "application/json", preview: body.json };
+  if ("text" in body) return { bytes: body.text, type: body.type, preview: body.text };
+  if ("bytes" in body) return { ...body, preview: `[${body.bytes.byteLength} bytes]` };
   if ("form" in body) {
     const text = new URLSearchParams(body.form.map(pair)).toString();
-    return { bytes: text, type: "application/x-www-form-urlencoded", shown: Object.fromEntries(body.form) };
+    return { bytes: text, type: "application/x-www-form-urlencoded", preview: Object.fromEntries(body.form) };
   }
   const boundary = `millrace-${randomBytes(16).toString("hex")}`;
   const parts = body.parts.flatMap(({ name, content, filename, type }) => {
@@ -104,7 +115,7 @@ function encoded(body: RequestBody): EncodedBody {
   return {
     bytes: Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)]),
     type: `multipart/form-data; boundary=${boundary}`,
-    shown: Object.fromEntries(visible) as Json,
+    preview: Object.fromEntries(visible) as Json,
   };
 }
 

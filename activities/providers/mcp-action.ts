@@ -1,4 +1,5 @@
 import { Context } from "@temporalio/activity";
+import { beat } from "../attempts.ts";
 import type { Json, JsonObject } from "../../src/domain/json.ts";
 import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
 import { ActionRefused } from "../../src/domain/providers/action.ts";
@@ -13,7 +14,7 @@ import type { McpClient, ToolProgress, ToolResult } from "../../src/platform/mcp
 import { sendAuthorized } from "../../src/services/providers/send-authorized.ts";
 import { depthOfRun } from "../../src/services/triggers/chain.ts";
 import type { Database } from "../../src/stores/db.ts";
-import { shown } from "../nodes/http-request.ts";
+import { requestPreview } from "../nodes/http-request.ts";
 import { callerOf } from "./action-call.ts";
 import type { ActionCall, ActionExecutor } from "./action-call.ts";
 
@@ -40,7 +41,7 @@ export function createMcpAction({
     const server = { url, send: sendAuthorized(connection), signal, limits: LIMITS };
     // The server may be our own, and the tool the flow that calls it.
     const _meta = { [DEPTH]: await depthOfRun(db, org_id, callerOf(call)) };
-    const result = await mcp.callTool(server, { ...params, _meta }, { begin, onProgress: beat });
+    const result = await mcp.callTool(server, { ...params, _meta }, { begin, onProgress: tellProgress });
     const text = textsOf(result);
     if (result.isError) throw new ActionRefused("upstream", text || "The tool failed and does not say why.");
     const outputs: JsonObject = {
@@ -64,12 +65,12 @@ function renderedRequest(url: string, params: JsonObject, { connection }: Action
     headers: Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])),
     body: { jsonrpc: "2.0", method: "tools/call", params },
   };
-  return shown(maskJson(plain, createMaskValues(connection?.secrets ?? [])) as unknown as typeof plain);
+  return requestPreview(maskJson(plain, createMaskValues(connection?.secrets ?? [])) as unknown as typeof plain);
 }
 
 /** Only numbers: what a server says in words may be anything. */
-function beat({ progress, total }: ToolProgress): void {
-  Context.current().heartbeat({ progress, total: total ?? null });
+function tellProgress({ progress, total }: ToolProgress): void {
+  beat(Context.current(), { progress, total: total ?? null });
 }
 
 function textsOf({ content }: ToolResult): string {

@@ -3,7 +3,7 @@ import type { Json } from "../../src/domain/json.ts";
 import { derivedId } from "../../src/domain/knowledge/ingest.ts";
 import { ActionRefused, asText } from "../../src/domain/providers/action.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
-import { mayStart, TOO_MANY_NESTED_RUNS } from "../../src/services/triggers/chain.ts";
+import { admitNested } from "../../src/services/triggers/chain.ts";
 import { createRun } from "../../src/services/runs/create-run.ts";
 import type { CreateRunDeps } from "../../src/services/runs/create-run.ts";
 import { requireInputs } from "../../src/services/runs/run-inputs.ts";
@@ -43,8 +43,7 @@ async function startRun(deps: MillraceDeps, call: ActionCall): Promise<Json> {
   const startedBy = callerOf(call);
   // Tried again, it is the run that was started before.
   const run_id = derivedId(startedBy, idempotency_key);
-  if (!(await mayStart(deps.db, org_id, startedBy, run_id)))
-    throw new NodeFailure("too_many_nested_runs", TOO_MANY_NESTED_RUNS);
+  await admitNested(deps.db, org_id, { startedBy }, run_id, deps.limits.max_nested_runs);
   const flow = await deps.flows.get(org_id, asText(inputs["project_id"]), -1);
   const { project_id } = flow.project;
   const user_id = typeof inputs["user_id"] === "string" ? inputs["user_id"] : null;
@@ -62,14 +61,14 @@ async function startRun(deps: MillraceDeps, call: ActionCall): Promise<Json> {
     ran_by_type: "system",
     ran_by_id: null,
   });
-  return shown(deps, run);
+  return runResult(deps, run);
 }
 
 async function showRun(deps: MillraceDeps, orgId: string, runId: string): Promise<Json> {
-  return shown(deps, await requireRun(deps.db, orgId, runId));
+  return runResult(deps, await requireRun(deps.db, orgId, runId));
 }
 
-async function shown({ blobs }: MillraceDeps, run: Awaited<ReturnType<typeof requireRun>>): Promise<Json> {
+async function runResult({ blobs }: MillraceDeps, run: Awaited<ReturnType<typeof requireRun>>): Promise<Json> {
   const outputs = Object.entries(run.outputs ?? {}).map(
     async ([id, value]) => [id, await loadValue(blobs, value)] as const,
   );
@@ -86,5 +85,6 @@ function refused(error: unknown): never {
   if (!(error instanceof Problem)) throw error;
   if (error.status === 429 || error.status >= 500)
     throw new NodeFailure(error.code, error.message, { retryable: true, cause: error });
+  if (error.code === "too_many_nested_runs") throw new NodeFailure(error.code, error.message, { cause: error });
   throw new ActionRefused("inputs", error.message);
 }

@@ -2,7 +2,10 @@ import { CancelledFailure, Context } from "@temporalio/activity";
 import type { Json } from "../../src/domain/json.ts";
 import type { ActionError, ExecuteAction } from "../../src/domain/providers/action-run.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
-import { loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
+import { attemptOf } from "../attempts.ts";
+import { MAX_FAULTS } from "../faults.ts";
+import { createTimeLimit } from "../../src/platform/time-limit.ts";
+import { isBlobOutage, loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 import type { Database } from "../../src/stores/db.ts";
@@ -16,8 +19,6 @@ const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 10_000;
 /** Longest wait for a database that is gone, to write what was done. */
 const INSIST_MS = 600_000;
-/** Temporal's attempts after which a fault of ours ends the run of the action. */
-const MAX_FAULTS = 6;
 
 export interface RunActionDeps {
   readonly db: Database;
@@ -48,13 +49,13 @@ export function createRunAction({ db, blobs, executeAction }: RunActionDeps) {
     const stop = new AbortController();
     const onCancel = (): void => stop.abort(new CancelledFailure("the worker stops"));
     context.cancellationSignal.addEventListener("abort", onCancel, { once: true });
-    const limit = setTimeout(() => stop.abort(timeout(run)), run.timeout_seconds * 1000);
+    const limit = createTimeLimit(run.timeout_seconds * 1000, () => stop.abort(timeout(run)));
     try {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await once(run, inputs, stop.signal);
+          return await limit.within(() => once(run, inputs, stop.signal));
         } catch (thrown) {
-          const failure = ours(stop.signal.aborted ? stop.signal.reason : thrown, thrown, context.info.attempt);
+          const failure = ours(stop.signal.aborted ? stop.signal.reason : thrown, thrown, attemptOf(context));
           if (!failure.retryable || attempt === MAX_ATTEMPTS || stop.signal.aborted) return failed(failure);
           const wait = Math.max(failure.retry_after_ms ?? 0, FIRST_WAIT_MS * 2 ** (attempt - 1));
           if (wait > MAX_WAIT_MS) return failed(failure);
@@ -62,7 +63,7 @@ export function createRunAction({ db, blobs, executeAction }: RunActionDeps) {
         }
       }
     } finally {
-      clearTimeout(limit);
+      limit.stop();
       context.cancellationSignal.removeEventListener("abort", onCancel);
     }
   }
@@ -80,7 +81,8 @@ function ours(reason: unknown, thrown: unknown, temporalAttempt: number): NodeFa
   // What is not known stays so, also where the time was up.
   const known = thrown instanceof NodeFailure && thrown.code === "outcome_unknown" ? thrown : reason;
   if (known instanceof NodeFailure) return known;
-  if (known instanceof CancelledFailure || isConnectionError(known) || temporalAttempt < MAX_FAULTS) throw known;
+  const passes = known instanceof CancelledFailure || isConnectionError(known) || isBlobOutage(known);
+  if (passes || temporalAttempt < MAX_FAULTS) throw known;
   return new NodeFailure("internal_error", "The action could not be run because of a fault of the service.");
 }
 
@@ -97,4 +99,15 @@ function failed({ code, message, retryable, upstream_status }: NodeFailure): Omi
     retryable,
   };
   return { outputs: null, error, rendered_request: null };
+}
+
+/** Ends a run of an action whose inputs, say, cannot be read. */
+export async function failActionRun(
+  db: Database,
+  orgId: string,
+  actionRunId: string,
+  { code, message }: { readonly code: string; readonly message: string },
+): Promise<void> {
+  const end = failed(new NodeFailure(code, message));
+  await db.org(orgId, (connection) => finishActionRun(connection, actionRunId, { ...end, latency_ms: 0 }));
 }

@@ -13,7 +13,7 @@ const MAX_OBJECT_BYTES = 16 * 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** How long an action may take is its own setting, and arrives by the signal. */
 const LIMITS = { headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
-const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;
+const BASE64 = /^[A-Za-z0-9+/\s]*(?:=\s*){0,2}$/;
 
 /** Carries out the actions of provider `s3`. */
 export function createS3Actions({

@@ -13,7 +13,7 @@ import { renderedCall, requireConnection } from "./rendered-call.ts";
 /** Longest silence of a mail server (ms). */
 const SILENCE_MS = 60_000;
 const ADDRESS = new RegExp(MAIL_ADDRESS);
-const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;
+const BASE64 = /^[A-Za-z0-9+/\s]*(?:=\s*){0,2}$/;
 
 /** Carries out the action of provider `smtp`. */
 export function createSmtpActions({ sockets }: { readonly sockets: GuardedSockets }): ActionExecutor {
@@ -48,7 +48,7 @@ export function createSmtpActions({ sockets }: { readonly sockets: GuardedSocket
   };
 }
 
-/** Answers of 4xx pass; those of 5xx do not. */
+/** Answers of 4xx are transient; answers of 5xx are not. */
 function toFailure({ why, status, unclear, message, cause }: MailFailed): ActionFailed {
   const retryable = status === null || (status >= 400 && status <= 499);
   const code = why === "login" ? "connection_rejected" : why === "refused" ? "action_refused" : "connection_failed";

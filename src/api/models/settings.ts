@@ -33,7 +33,7 @@ const ETAG = { ETag: "For If-Match." };
 
 /** `/v2/settings`: what the organisation's model nodes use where they name nothing themselves. */
 export function createSettingsOperations({ db }: ApiDeps): Operation[] {
-  const shown = ({ default_connection_id, default_model }: OrganisationSettings) => {
+  const toResponse = ({ default_connection_id, default_model }: OrganisationSettings) => {
     const body = { default_connection_id, default_model };
     return { status: 200, body, headers: { ETag: contentTag(body) } };
   };
@@ -44,10 +44,11 @@ export function createSettingsOperations({ db }: ApiDeps): Operation[] {
       path: "/v2/settings",
       tag: "Models",
       summary: "Get the organisation's settings",
+      description: "The connection and the model that nodes without one of their own use.",
       auth: "secret",
       success: { 200: { description: "The settings.", schema: settingsSchema, headers: ETAG } },
       async handler({ principal: { org_id } }) {
-        return shown(await db.org(org_id, getSettings));
+        return toResponse(await db.org(org_id, getSettings));
       },
     }),
     defineOperation({
@@ -70,9 +71,9 @@ export function createSettingsOperations({ db }: ApiDeps): Operation[] {
       success: { 200: { description: "The settings as they are now.", schema: settingsSchema, headers: ETAG } },
       async handler({ headers, body, principal: { org_id } }) {
         const changed = await changeSettings(db, org_id, body, (found) =>
-          requireMatch(headers["if-match"], shown(found).headers.ETag),
+          requireMatch(headers["if-match"], toResponse(found).headers.ETag),
         );
-        return shown(changed);
+        return toResponse(changed);
       },
     }),
   ];

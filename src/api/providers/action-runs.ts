@@ -3,6 +3,8 @@ import { jsonValueSchema } from "../../domain/json-schema.ts";
 import { MAX_ACTION_SECONDS } from "../../domain/providers/action-run.ts";
 import { createInputCheck } from "../../services/providers/action-inputs.ts";
 import { createActionRun, requireActionRun } from "../../services/providers/action-runs.ts";
+import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
+import { admitNested } from "../../services/triggers/chain.ts";
 import type { ActionRunRow } from "../../stores/providers/action-runs.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -14,7 +16,7 @@ import { actionRunSchema, presentActionRun } from "./action-run-presenter.ts";
 const id = z.string().min(1).max(200);
 const runBody = z
   .strictObject({
-    inputs: z.record(z.string(), jsonValueSchema).default({}).describe("By the action's input_schema."),
+    inputs: z.record(z.string(), jsonValueSchema).default({}).describe("Values of the action's input_schema."),
     connection_id: z.uuid().toLowerCase().nullish(),
     dry_run: z.boolean().default(false).describe("Call nobody: only say what would be sent, in `rendered_request`."),
     timeout_seconds: z.int().min(1).max(MAX_ACTION_SECONDS).optional(),
@@ -23,7 +25,7 @@ const runBody = z
 
 const TAG = "Providers and actions";
 
-/** `POST .../actions/{action_id}/run` and what became of it. */
+/** `POST .../actions/{action_id}/run` and its outcome. */
 export function createActionRunOperations(deps: ApiDeps): Operation[] {
   const { config, db, blobs, providerJobs, evaluation } = deps;
   const service = { ...deps, checkInputs: createInputCheck(evaluation) };
@@ -54,7 +56,9 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
       }),
       body: runBody,
       bodyLimit: "run",
+      wideBody: true,
       idempotent: true,
+      problems: ["too_many_nested_runs", "too_many_concurrent_runs"],
       examples: {
         read: { inputs: { url: "https://example.com/status" } },
         issue: {
@@ -74,10 +78,13 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
           },
         },
       },
-      async handler({ params, headers, body, principal, newId, signal }) {
+      async handler({ params, headers, body, principal, newId, signal, ctx }) {
         const { org_id } = principal;
         const prefer = parsePrefer(headers.prefer);
         const action_run_id = newId();
+        // The action may start a run: a flow that calls this starts itself by a detour.
+        const startedBy = callerOfRequest(deps.secrets, org_id, ctx.headers);
+        await admitNested(db, org_id, { startedBy }, action_run_id, config.MILLRACE_MAX_NESTED_RUNS);
         const accepted = await createActionRun(service, {
           ...params,
           org_id,
@@ -102,6 +109,7 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
       path: "/v2/action-runs/{action_run_id}",
       tag: TAG,
       summary: "Get a run of an action",
+      description: "Of one that was answered 202; ask again until its state is a final one.",
       auth: "secret",
       params: z.object({ action_run_id: pathId("action run") }),
       query: z.object({

@@ -13,7 +13,7 @@ export const connectionSchema = z
       .describe(
         "`active`: the service took the credential; `error`: it refused it; `unverified`: nobody knows yet; `disabled`: it is not used.",
       ),
-    status_reason: z.string().nullable().describe("What was last found out about it, where that was no success."),
+    status_reason: z.string().nullable().describe("Why the last check did not succeed."),
     last_checked_at: z.iso.datetime().nullable(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),

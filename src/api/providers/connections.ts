@@ -18,7 +18,7 @@ import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { connectionSchema, presentConnection } from "./connection-presenter.ts";
 
-/** Longest wait for a check (ms): one that takes longer goes on by itself. */
+/** Longest wait for a check (ms). A longer check continues in the background. */
 const CHECK_WAIT_MS = 5000;
 
 const params = z.object({ connection_id: pathId("connection") });
@@ -27,7 +27,7 @@ const providerId = z.string().min(1).max(200);
 const scheme = z.enum(CONNECTION_SCHEMES);
 const credential = z
   .record(z.string().max(100), jsonValueSchema)
-  .describe("What the provider's `auth.fields` ask for. It is never shown again.");
+  .describe("Members of the provider's `auth.fields`. No answer repeats them.");
 
 const createBody = z
   .strictObject({
@@ -61,7 +61,7 @@ const LINKS = Object.fromEntries(
 
 /** `/v2/connections`: credentials of other services, which nobody can read again. */
 export function createConnectionOperations({ db, secrets, providerJobs, logger }: ApiDeps): Operation[] {
-  const shown = (connection: ConnectionRow) => ({
+  const toResponse = (connection: ConnectionRow) => ({
     status: 200,
     body: presentConnection(connection),
     headers: { ETag: revisionTag(connection.revision) },
@@ -125,7 +125,7 @@ export function createConnectionOperations({ db, secrets, providerJobs, logger }
           { db, secrets },
           { ...body, scheme: body.scheme, connection_id, org_id, created_by: id },
         );
-        const { body: view, headers } = shown(await checked(created));
+        const { body: view, headers } = toResponse(await checked(created));
         return { status: 201, body: view, headers: { ...headers, Location: `/v2/connections/${connection_id}` } };
       },
     }),
@@ -138,7 +138,7 @@ export function createConnectionOperations({ db, secrets, providerJobs, logger }
       description: "Without their credentials.",
       auth: "secret",
       query: listQuery.extend({
-        provider_id: providerId.optional().describe("Only those of this provider."),
+        provider_id: providerId.optional().describe("Only connections of this provider."),
         status: z.enum(CONNECTION_STATUSES).optional(),
       }),
       problems: ["invalid_cursor", "cursor_mismatch"],
@@ -165,11 +165,12 @@ export function createConnectionOperations({ db, secrets, providerJobs, logger }
       path: "/v2/connections/{connection_id}",
       tag: TAG,
       summary: "Get a connection",
+      description: "Never with its credential.",
       auth: "secret",
       params,
       success: { 200: { description: "The connection.", schema: connectionSchema, headers: ETAG } },
       async handler({ params: { connection_id }, principal: { org_id } }) {
-        return shown(await db.org(org_id, (connection) => requireConnection(connection, connection_id)));
+        return toResponse(await db.org(org_id, (connection) => requireConnection(connection, connection_id)));
       },
     }),
     defineOperation({
@@ -194,7 +195,7 @@ export function createConnectionOperations({ db, secrets, providerJobs, logger }
           requireMatch(headers["if-match"], revisionTag(found.revision)),
         );
         const isNew = body.credential !== undefined || body.disabled === false;
-        return shown(isNew && changed.status !== "disabled" ? await checked(changed) : changed);
+        return toResponse(isNew && changed.status !== "disabled" ? await checked(changed) : changed);
       },
     }),
     defineOperation({
@@ -220,7 +221,7 @@ export function createConnectionOperations({ db, secrets, providerJobs, logger }
       summary: "Try a connection's credential",
       description:
         "Asks the service whether it takes the credential. Where the service cannot be reached, or the provider has no way to ask, the status stays. " +
-        `A check that takes longer than ${CHECK_WAIT_MS / 1000} s goes on by itself: the answer then shows the connection as it was.`,
+        `A check that takes longer than ${CHECK_WAIT_MS / 1000} s continues in the background: the answer then has the connection's earlier status.`,
       auth: "secret",
       params,
       idempotent: true,
@@ -232,7 +233,7 @@ export function createConnectionOperations({ db, secrets, providerJobs, logger }
           throw new Problem("conflict", "The connection is disabled: enable it before it is checked.");
         }
         await providerJobs.check(found, CHECK_WAIT_MS);
-        return shown(await db.org(org_id, (connection) => requireConnection(connection, connection_id)));
+        return toResponse(await db.org(org_id, (connection) => requireConnection(connection, connection_id)));
       },
     }),
   ];

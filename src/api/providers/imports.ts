@@ -5,6 +5,7 @@ import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
 import { CONNECTION_SCHEMES } from "../../domain/providers/connection.ts";
 import { deleteProvider, importDocument } from "../../services/providers/import-provider.ts";
 import { importServer } from "../../services/providers/import-server.ts";
+import { requireProvider } from "../../services/providers/providers.ts";
 import { refuseWhileUsed } from "../../services/projects/flow-references.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -44,6 +45,19 @@ const importBody = z
       .optional()
       .describe("Default: made of the name. An import under the id of an earlier one takes its place."),
     name: z.string().trim().min(1).max(200).optional().describe("Default: the document's title, the server's name."),
+    dry_run: z.boolean().default(false).describe("Only says what the import would change. Nothing is stored."),
+    force: z.boolean().default(false).describe("Actions that published flows use may go; their nodes then fail."),
+    accept_changes: z
+      .boolean()
+      .default(false)
+      .describe("Of an MCP server imported before: an admin has looked at the tools that changed or are new."),
+    trust_annotations: z
+      .boolean()
+      .optional()
+      .describe(
+        "Of an MCP server: whether an admin believes what it says of its tools' effects (`readOnlyHint` and so on), by which calls " +
+          "are tried again. Default: as before, which is not at first.",
+      ),
   })
   .refine(({ openapi, mcp }) => (openapi === undefined) !== (mcp === undefined), {
     path: ["openapi"],
@@ -57,16 +71,37 @@ const importBody = z
     path: ["connection_id"],
     message: "Give either connection or connection_id",
   })
+  .refine(({ mcp, accept_changes, trust_annotations }) => mcp !== undefined || !(accept_changes || trust_annotations), {
+    path: ["accept_changes"],
+    message: "accept_changes and trust_annotations are for MCP servers",
+  })
   .meta({ id: "ProviderImport" });
 
+const changed = {
+  added: z.array(z.string()).describe("Ids of actions."),
+  changed: z.array(z.string()),
+  removed: z.array(z.string()),
+};
 const changes = z
-  .object({
-    operations: z.int().describe("How many actions the provider has now."),
-    added: z.array(z.string()).describe("Ids of actions."),
-    changed: z.array(z.string()),
-    removed: z.array(z.string()),
-  })
+  .object({ operations: z.int().describe("How many actions the provider has now."), ...changed })
   .meta({ id: "ProviderImportChanges" });
+const previewSchema = z
+  .object({
+    ...changed,
+    used_by: z
+      .array(z.object({ project_id: z.uuid(), name: z.string(), action_ids: z.array(z.string()) }))
+      .describe("The published flows that use what changes or goes, a hundred at most."),
+    differences: z
+      .array(
+        z.object({
+          action_id: z.string(),
+          members: z.array(z.string()).describe("Which of its members differ."),
+          description: z.object({ before: z.string().nullable(), after: z.string().nullable() }),
+        }),
+      )
+      .describe("How actions change, fifty at most; `description` is what models read."),
+  })
+  .meta({ id: "ProviderImportPreview" });
 const importedSchema = providerSchema
   .extend({
     import: changes,
@@ -88,10 +123,14 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
       summary: "Make a provider of an OpenAPI document or an MCP server",
       description:
         "Each operation of a document, each tool of a server becomes an action. References within a document are followed, circles too; " +
-        "others are refused. Imported again under the same id, it takes the place of what was imported before, and `import` tells " +
-        "what that changed. Connections keep the addresses that they were created with. `connection` needs an admin.",
+        "others are refused. Imported again under the same `provider_id`, or from the same address, it takes the place of what was imported " +
+        "before, and `import` tells what that changed; the same title alone is a 409. What would remove an action that a published flow " +
+        "uses is a 409 `in_use` unless `force` is sent. Changed and new tools of an MCP server that was imported before are a 409 " +
+        "`tools_changed` until an admin sends `accept_changes`. Connections keep the addresses that they were created with. `connection`, " +
+        "`accept_changes` and `trust_annotations` need an admin.",
       auth: "secret",
       body: importBody,
+      wideBody: true,
       idempotent: true,
       confidential: true,
       examples: {
@@ -107,12 +146,22 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
             paths: { "/orders": { get: { operationId: "listOrders", responses: { 200: { description: "Orders" } } } } },
           },
         },
+        preview: {
+          openapi: {
+            openapi: "3.1.0",
+            info: { title: "Shop", version: "2" },
+            servers: [{ url: "https://api.example.com" }],
+            paths: { "/carts": { get: { operationId: "listCarts", responses: { 200: { description: "Carts" } } } } },
+          },
+          provider_id: "shop",
+          dry_run: true,
+        },
         server: {
           mcp: { url: "https://mcp.example.com/mcp" },
           connection: { scheme: "bearer", credential: { token: "..." } },
         },
       },
-      problems: ["not_found", "service_unavailable"],
+      problems: ["not_found", "conflict", "in_use", "tools_changed", "service_unavailable"],
       success: {
         201: {
           description: "The new provider.",
@@ -122,43 +171,41 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
             actions: { operationId: "listActions", parameters: { provider_id: "$response.body#/provider_id" } },
           },
         },
-        200: { description: "The provider that was there, made anew.", schema: importedSchema },
+        200: {
+          description: "The provider that was there, made anew; of a dry run what would change.",
+          schema: z.union([importedSchema, previewSchema]),
+        },
       },
       async handler({ body, principal, newId }) {
-        const { mcp, openapi, connection } = body;
-        if (connection && !roleAllows(principal.role, "admin"))
-          throw new Problem(
-            "forbidden",
-            `To create a connection the role admin is needed; yours is ${principal.role}.`,
-          );
-        const { provider_id, name } = body;
-        const {
-          provider,
-          created,
-          operations,
-          changes: made,
-          connection_id,
-        } = mcp
+        const { mcp, openapi, connection, accept_changes, trust_annotations } = body;
+        const needsAdmin = connection ? "create a connection" : accept_changes ? "accept changed tools" : null;
+        const reason = needsAdmin ?? (trust_annotations === true ? "trust a server" : null);
+        if (reason !== null && !roleAllows(principal.role, "admin"))
+          throw new Problem("forbidden", `To ${reason} the role admin is needed; yours is ${principal.role}.`);
+        const { org_id } = principal;
+        const { provider_id, name, dry_run, force } = body;
+        const common = { org_id, provider_id, name, dry_run, force };
+        const { connection_id, ...made } = mcp
           ? await importServer(deps, {
-              org_id: principal.org_id,
+              ...common,
               url: mcp.url,
-              provider_id,
-              name,
               connection,
               connection_id: body.connection_id,
+              accept_changes,
+              trust_annotations: trust_annotations ?? null,
               created_by: principal.id,
               import_id: newId(),
             })
-          : {
-              connection_id: null,
-              ...(await importDocument(deps, { org_id: principal.org_id, openapi, provider_id, name })),
-            };
+          : { connection_id: null, ...(await importDocument(deps, { ...common, openapi })) };
+        const { added, changed: others, removed, used_by, differences, operations } = made;
+        if (!made.stored) return { status: 200, body: { added, changed: others, removed, used_by, differences } };
+        const provider = await db.org(org_id, (each) => requireProvider(each, made.provider_id));
         const view = {
           ...presentProvider(provider),
-          import: { operations, ...made },
+          import: { operations, added, changed: others, removed },
           ...(connection_id === null ? {} : { connection_id }),
         };
-        if (!created) return { status: 200, body: view };
+        if (!made.created) return { status: 200, body: view };
         return { status: 201, body: view, headers: { Location: `/v2/providers/${provider.provider_id}` } };
       },
     }),

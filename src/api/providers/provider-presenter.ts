@@ -63,7 +63,7 @@ export const actionSchema = z
       idempotent: z.boolean().describe("Done twice it is the same as done once; only such actions are retried."),
     }),
     requires_connection: z.boolean(),
-    timeout_seconds: z.int().describe("How long it may take where nothing else is said."),
+    timeout_seconds: z.int().describe("Default time limit of a run."),
     version: z.string(),
   })
   .meta({ id: "Action" });
@@ -89,7 +89,7 @@ export const triggerSchema = z
     provider_id: z.string(),
     name: z.string(),
     description: z.string(),
-    instructions: z.string().describe("What to do so that it works."),
+    instructions: z.string().describe("Setup instructions."),
     kind: z.enum(["webhook", "schedule", "poll", "run_event"]),
     config_schema: jsonSchema,
     payload_schema: jsonSchema,

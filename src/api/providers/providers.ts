@@ -48,6 +48,7 @@ export function createProviderOperations({ db }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/providers",
       summary: "List providers",
+      description: "The built-in providers and the ones that the organisation has imported.",
       query: byId,
       success: { 200: { description: "A page of providers.", schema: pageOf(providerSchema, "ProviderPage") } },
       async handler({ query, principal: { org_id } }) {
@@ -63,6 +64,7 @@ export function createProviderOperations({ db }: ApiDeps): Operation[] {
       path: "/v2/providers/{provider_id}",
       tag: TAG,
       summary: "Get a provider",
+      description: "With the credentials it takes.",
       auth: "secret",
       params,
       success: { 200: { description: "The provider.", schema: providerSchema } },
@@ -76,6 +78,7 @@ export function createProviderOperations({ db }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/providers/{provider_id}/actions",
       summary: "List or search a provider's actions",
+      description: "By name; `query` searches names and descriptions.",
       params,
       query: byId.extend({
         query: z
@@ -109,6 +112,7 @@ export function createProviderOperations({ db }: ApiDeps): Operation[] {
       path: "/v2/providers/{provider_id}/actions/{action_id}",
       tag: TAG,
       summary: "Get an action",
+      description: "With the JSON Schemas of its inputs and outputs.",
       auth: "secret",
       params: actionParams,
       success: {
@@ -136,6 +140,7 @@ export function createProviderOperations({ db }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/providers/{provider_id}/triggers",
       summary: "List a provider's triggers",
+      description: "What of this provider can start runs.",
       params,
       query: byId,
       success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema, "ProviderTriggerPage") } },
@@ -154,6 +159,7 @@ export function createProviderOperations({ db }: ApiDeps): Operation[] {
       path: "/v2/providers/{provider_id}/triggers/{trigger_id}",
       tag: TAG,
       summary: "Get a trigger",
+      description: "With the JSON Schemas of its configuration and payload, and a sample.",
       auth: "secret",
       params: triggerParams,
       success: { 200: { description: "The trigger.", schema: triggerSchema } },

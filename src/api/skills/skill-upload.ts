@@ -11,13 +11,13 @@ import type { BundleFile, SkillBundle } from "../../domain/skills/bundle.ts";
 import { skillDescription, skillName, writeSkillFile } from "../../domain/skills/front-matter.ts";
 import { unpackSkill } from "../../services/skills/unpack-skill.ts";
 import type { RequestContext } from "../http/operation.ts";
-import { isMultipart, readBytes } from "../http/read-json.ts";
+import { isMultipart, readBody } from "../http/read-json.ts";
 import { readMultipart } from "../http/read-multipart.ts";
 
 export const ZIP = "application/zip";
 /** An archive that is not compressed is longer than its files. */
 const MAX_ARCHIVE_BYTES = MAX_SKILL_BYTES + 1024 * 1024;
-/** A body up to here is told which rule of skills it breaks; a longer one is too large for any. */
+/** A body up to this length gets a 422 that names the broken rule. A longer one is a 413. */
 const MAX_BODY_BYTES = 2 * MAX_SKILL_BYTES;
 
 // Without groups that repeat: those overflow the stack on long texts.
@@ -65,7 +65,7 @@ export async function readSkill(
   body: z.output<typeof skillBody> | undefined,
 ): Promise<SkillBundle> {
   if (body !== undefined) return readBundle(filesOfBody(body));
-  if (!isMultipart(ctx.req)) return readBundle(await unpackSkill(await readBytes(ctx.req, MAX_ARCHIVE_BYTES)));
+  if (!isMultipart(ctx.req)) return readBundle(await unpackSkill(await readBody(ctx, MAX_ARCHIVE_BYTES)));
 
   let bytes = 0;
   const { files } = await readMultipart(

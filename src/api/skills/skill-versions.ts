@@ -40,6 +40,7 @@ export function createSkillVersionOperations(deps: ApiDeps): Operation[] {
       path: PATH,
       tag: TAG,
       summary: "List a skill's versions",
+      description: "Newest first, without their files. Versions never change.",
       auth: "secret",
       params,
       query: listQuery,
@@ -93,9 +94,9 @@ export function createSkillVersionOperations(deps: ApiDeps): Operation[] {
         await db.org(org_id, (connection) => requireSkill(connection, skill_id));
         const bundle = await readSkill(ctx, body);
         const { row, created } = await createSkillVersion(deps, { org_id, skill_id, created_by: id }, bundle);
-        const shown = presentSkillVersion(row);
-        if (!created) return { status: 200, body: shown };
-        return { status: 201, body: shown, headers: { Location: `/v2/skills/${skill_id}/versions/${row.version}` } };
+        const answer = presentSkillVersion(row);
+        if (!created) return { status: 200, body: answer };
+        return { status: 201, body: answer, headers: { Location: `/v2/skills/${skill_id}/versions/${row.version}` } };
       },
     }),
     defineOperation({

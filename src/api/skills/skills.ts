@@ -33,7 +33,7 @@ that holds everything may be around it. It needs a \`SKILL.md\` that begins with
 /** `/v2/skills`: instructions with files, for models. */
 export function createSkillOperations(deps: ApiDeps): Operation[] {
   const { db } = deps;
-  const shown = (skill: SkillRow, status = 200, headers: Record<string, string> = {}) => ({
+  const toResponse = (skill: SkillRow, status = 200, headers: Record<string, string> = {}) => ({
     status,
     body: presentSkill(skill),
     headers: { ETag: revisionTag(skill.revision), ...headers },
@@ -67,7 +67,7 @@ export function createSkillOperations(deps: ApiDeps): Operation[] {
         const bundle = await readSkill(ctx, body);
         const { row, created } = await createSkill(deps, { org_id, skill_id: newId(), created_by: id }, bundle);
         const replayed: Record<string, string> = created ? {} : { "Idempotent-Replayed": "true" };
-        return shown(row, 201, { Location: `/v2/skills/${row.skill_id}`, ...replayed });
+        return toResponse(row, 201, { Location: `/v2/skills/${row.skill_id}`, ...replayed });
       },
     }),
     defineOperation({
@@ -76,6 +76,7 @@ export function createSkillOperations(deps: ApiDeps): Operation[] {
       path: "/v2/skills",
       tag: TAG,
       summary: "List skills",
+      description: "Newest first, without their files.",
       auth: "secret",
       query: listQuery,
       problems: ["invalid_cursor", "cursor_mismatch"],
@@ -98,6 +99,7 @@ export function createSkillOperations(deps: ApiDeps): Operation[] {
       path: "/v2/skills/{skill_id}",
       tag: TAG,
       summary: "Get a skill",
+      description: "With its versions' numbers and the flows that use it.",
       auth: "secret",
       params,
       success: { 200: { description: "The skill.", schema: skillWithUsersSchema, headers: ETAG } },
@@ -106,7 +108,7 @@ export function createSkillOperations(deps: ApiDeps): Operation[] {
           await requireSkill(connection, skill_id),
           await listUsers(connection, "skill", skill_id),
         ]);
-        const { body, ...answer } = shown(skill);
+        const { body, ...answer } = toResponse(skill);
         return { ...answer, body: { ...body, used_by } };
       },
     }),
@@ -116,6 +118,7 @@ export function createSkillOperations(deps: ApiDeps): Operation[] {
       path: "/v2/skills/{skill_id}",
       tag: TAG,
       summary: "Choose a skill's default version",
+      description: "Flows that name no version use the default one from their next run on.",
       auth: "secret",
       params,
       headers: ifMatchHeaders,
@@ -124,7 +127,7 @@ export function createSkillOperations(deps: ApiDeps): Operation[] {
       problems: ["precondition_failed"],
       success: { 200: { description: "The skill as it is now.", schema: skillSchema, headers: ETAG } },
       async handler({ params: { skill_id }, headers, body: { default_version }, principal: { org_id } }) {
-        return shown(
+        return toResponse(
           await changeDefaultVersion(db, org_id, skill_id, default_version, (skill) =>
             requireMatch(headers["if-match"], revisionTag(skill.revision)),
           ),

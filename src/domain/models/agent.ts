@@ -1,9 +1,9 @@
-import type { NodeKind } from "../flow/plan/types.ts";
-import type { JsonObject, StoredValue } from "../json.ts";
+import type { NodeKind } from "../flow/kinds.ts";
+import type { Json, JsonObject, StoredValue } from "../json.ts";
 
 /** Calls of tools that one node may make in all its steps. */
 export const MAX_TOOL_CALLS = 200;
-/** Tools that a model is shown at once. */
+/** Tools that a model sees at once. */
 export const MAX_TOOLS = 128;
 
 /** Names of the tools that read skills. */
@@ -18,10 +18,12 @@ export interface AgentStepPart {
   readonly step: number;
   /** What has been said so far; null at the first step. */
   readonly conversation: StoredValue | null;
-  /** What came of the calls that the model made last, in their order. */
+  /** The results of the model's last calls, in their order. */
   readonly answers: readonly ToolAnswer[];
   /** Calls of the steps before. */
   readonly calls_before: number;
+  /** The run that this one resumes, where that has not got to the node's end: what it was answered is not asked again. */
+  readonly earlier_run?: string;
 }
 
 export interface ToolCallPart {
@@ -37,30 +39,43 @@ export interface AgentCall {
   readonly type: NodeKind;
   /** Position among the node's `tools`; null where there is no such tool. */
   readonly tool: number | null;
-  /** Of a tool that stands for several actions. */
+  /** The members of a tool that stands for several actions. */
   readonly action_id?: string;
-  /** Of a tool that reads a skill: which version, as "id@version". */
+  /** The version that a tool of a skill reads, as "id@version". */
   readonly skill?: string;
   readonly arguments: StoredValue;
+  /** What the model wanted, where a person has approved the call with other arguments. */
+  readonly edited_from?: StoredValue;
   /** Whether a person decides first. */
   readonly approval: boolean;
+  /** Its result in the run that this one resumes: the call is not made again. */
+  readonly reused?: ReusedAnswer;
   /** Why it is not made. */
   readonly refused?: { readonly code: string; readonly message: string };
 }
 
-/** What came of a call: the tool's output, or `{error: {code, message}}`. */
+/** The result of a call: the tool's output, or `{error: {code, message}}`. */
 export interface ToolAnswer {
   readonly output: StoredValue;
   readonly failed: boolean;
 }
 
-/** What came of a step. */
+/** The result of a call in an earlier run. */
+export interface ReusedAnswer extends ToolAnswer {
+  /** The arguments that a person has approved in the place of the model's. */
+  readonly edited?: Json;
+}
+
+/** The result of a step. */
 export interface AgentStep {
   readonly conversation: StoredValue;
   readonly calls: readonly AgentCall[];
   /** The node's value, where this was the last step. */
   readonly value?: StoredValue;
 }
+
+/** Whether a place in a run is that of a call of a tool. */
+export const isToolPath = (path: string): boolean => /\/tools\[\d{1,9}\]$/.test(path);
 
 /** Where the n-th call of a node stands in its run, from 0; and its n-th step, from 1. */
 export const toolPath = (path: string, index: number): string => `${path}/tools[${index}]`;
@@ -73,11 +88,11 @@ export function ownerOf(path: string): string {
 
 /** A text as the name of a tool, as both protocols take it. */
 export function toolName(text: string): string {
-  const name = text.replaceAll(/[^A-Za-z0-9_-]+/g, "_").replaceAll(/^_+|_+$/g, "");
+  const name = text.replaceAll(/[^A-Za-z0-9_-]+/g, "_").replaceAll(/^_+|(?<!_)_+$/g, "");
   return name === "" ? "tool" : name.slice(0, 64);
 }
 
-/** Names that are all different: those that were chosen stay, the others get a number where they are taken. */
+/** Makes names unique: chosen names stay, the others get a number where they are taken. */
 export function distinctNames(wanted: ReadonlyArray<{ readonly name: string; readonly chosen: boolean }>): string[] {
   const taken = new Set([...SKILL_TOOLS, ...wanted.filter(({ chosen }) => chosen).map(({ name }) => name)]);
   return wanted.map(({ name, chosen }) => {
@@ -89,7 +104,7 @@ export function distinctNames(wanted: ReadonlyArray<{ readonly name: string; rea
   });
 }
 
-/** The schema of an object without some of its members, as it is shown to who may not choose them. */
+/** The schema of an object without the members that a caller may not choose. */
 export function withoutMembers(schema: JsonObject, names: readonly string[]): JsonObject {
   if (names.length === 0) return schema;
   const properties = (schema["properties"] ?? {}) as JsonObject;

@@ -39,12 +39,32 @@ export interface ChatTool {
   readonly input_schema: JsonObject;
 }
 
-/** What a model is asked. */
-export interface ChatRequest {
-  readonly model: string;
-  readonly messages: readonly ChatMessage[];
+export const REASONING_EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh"] as const;
+export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
+
+/** Which tools a model may call: any or none, at least one, none, or this one. */
+export type ToolChoice = "auto" | "required" | "none" | { readonly tool: string };
+
+/** Members of a request that are not set from outside. */
+export const OWN_MEMBERS: readonly string[] = ["model", "messages", "system", "stream", "stream_options", "tools", "n"];
+
+/** How a model is asked, beside what. */
+export interface ChatSettings {
   readonly temperature?: number;
   readonly max_tokens?: number;
+  readonly top_p?: number;
+  readonly stop?: readonly string[];
+  readonly seed?: number;
+  readonly reasoning_effort?: ReasoningEffort;
+  readonly tool_choice?: ToolChoice;
+  /** Members that are added to the request as they are. */
+  readonly extra_body?: JsonObject;
+}
+
+/** What a model is asked. */
+export interface ChatRequest extends ChatSettings {
+  readonly model: string;
+  readonly messages: readonly ChatMessage[];
   /** JSON Schema of the answer; without it the answer is text. */
   readonly schema?: JsonObject;
   readonly tools?: readonly ChatTool[];
@@ -57,7 +77,7 @@ export type FinishReason = "stop" | "length" | "content_filter" | "tool_calls" |
 export interface TokenCount {
   readonly input_tokens: number | null;
   readonly output_tokens: number | null;
-  /** Of the input tokens, those that were read from the endpoint's cache. */
+  /** Input tokens that the endpoint read from its cache. */
   readonly cached_tokens: number | null;
 }
 

@@ -6,8 +6,14 @@ export interface ModelPrice {
   readonly cached_input?: number;
 }
 
-/** Prices by a model's name, or by the longest beginning of it that has one. */
-export type PriceTable = Readonly<Record<string, ModelPrice>>;
+/** Prices by names of models. */
+export type Prices = Readonly<Record<string, ModelPrice>>;
+
+/** An operator's prices, then published ones. An operator's price also holds for names that begin with its name. */
+export interface PriceTable {
+  readonly own: Prices;
+  readonly listed: Prices;
+}
 
 export interface TokenTotals {
   readonly input: number;
@@ -16,10 +22,14 @@ export interface TokenTotals {
   readonly cached: number;
 }
 
+/** What to do where a model has no price. */
+export const PRICE_WAY_OUT =
+  "Give it one in the file that MILLRACE_MODEL_PRICES_FILE names, ask another model, or leave max_cost_usd out";
+
 const MILLION = 1_000_000;
 
-/** List prices of well-known models, as their makers published them; an operator's own table takes precedence. */
-export const MODEL_PRICES: PriceTable = {
+/** List prices of well-known models, as their makers published them, for these names and for dated versions of them. */
+export const MODEL_PRICES: Prices = {
   "claude-haiku-4-5": { input: 1, output: 5, cached_input: 0.1 },
   "claude-sonnet-4-5": { input: 3, output: 15, cached_input: 0.3 },
   "claude-opus-4-5": { input: 5, output: 25, cached_input: 0.5 },
@@ -37,8 +47,18 @@ export function costOf(prices: PriceTable, model: string, { input, output, cache
   return (fresh + output * price.output) / MILLION;
 }
 
-function priceOf(prices: PriceTable, model: string): ModelPrice | null {
-  const names = Object.keys(prices).filter((name) => model.startsWith(name));
-  const best = names.toSorted((one, other) => other.length - one.length)[0];
-  return best === undefined ? null : (prices[best] ?? null);
+/** A model's very name counts more than a beginning of it: `gpt-4.1-nano` is no `gpt-4.1`. Null where it has no price. */
+export function priceOf({ own, listed }: PriceTable, model: string): ModelPrice | null {
+  const exact = of(own, model) ?? of(listed, model);
+  if (exact !== null) return exact;
+  const [longest] = Object.keys(own)
+    .filter((name) => model.startsWith(name))
+    .toSorted((one, other) => other.length - one.length);
+  return longest === undefined ? of(listed, model.replace(DATED, "")) : of(own, longest);
 }
+
+/** What makers put behind the name of a model for a version of it. */
+const DATED = /[-@](?:latest|\d{4}-\d{2}-\d{2}|\d{8})$/;
+
+const of = (prices: Prices, name: string): ModelPrice | null =>
+  Object.hasOwn(prices, name) ? (prices[name] ?? null) : null;

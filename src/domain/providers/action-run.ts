@@ -5,7 +5,7 @@ export type ActionRunState = (typeof ACTION_RUN_STATES)[number];
 
 /** Why an action failed. */
 export interface ActionError {
-  /** Stable snake_case word. `outcome_unknown`: the call was made, and nobody knows what became of it. */
+  /** Stable snake_case word. `outcome_unknown`: the call was made, and its outcome is unknown. */
   readonly code: string;
   readonly message: string;
   /** The status that the service answered. */
@@ -16,7 +16,7 @@ export interface ActionError {
 /** Longest time that an action may be given (s). */
 export const MAX_ACTION_SECONDS = 3600;
 
-/** What came of an action. */
+/** The result of an action. */
 export interface ActionAnswer {
   readonly outputs: Json;
   /** What was sent, or would be: without secrets. */
@@ -39,7 +39,7 @@ export interface ActionToExecute {
 }
 
 /**
- * Carries out actions: of nodes, of models, and those that are run by themselves. Throws NodeFailure; `retryable` only where trying again can
+ * Carries out actions: of nodes, of models, and of action runs. Throws NodeFailure; `retryable` only where trying again can
  * do no harm. An action that must not be done twice is noted before it is called: found noted, or broken off in between, it
  * fails with `outcome_unknown`. Nothing that leaves this has a secret of the connection.
  */

@@ -14,7 +14,7 @@ export const READS: ActionAnnotations = { read_only: true, destructive: false, i
 export const ADDS: ActionAnnotations = { read_only: false, destructive: false, idempotent: false };
 export const CHANGES: ActionAnnotations = { read_only: false, destructive: true, idempotent: true };
 
-/** Whether an action may be tried again when nobody knows what became of it. */
+/** Whether an action may be retried when its outcome is unknown. */
 export function isRepeatable({ read_only, idempotent }: ActionAnnotations): boolean {
   return read_only || idempotent;
 }
@@ -39,6 +39,8 @@ export interface ActionRequest {
   readonly method: string;
   readonly url: string;
   readonly query?: ReadonlyArray<readonly [string, string]>;
+  /** Parts of the query that are encoded already: in a list, what separates the items is not encoded, and what is in them is. */
+  readonly encoded_query?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: RequestBody;
 }
@@ -153,7 +155,7 @@ export function asText(value: Json | undefined): string {
 
 /** An address below a base, whatever slashes they have between them. */
 export function below(base: Json | undefined, path: string): string {
-  return `${asText(base).replace(/\/+$/, "")}/${path.replace(/^\/+/, "")}`;
+  return `${asText(base).replace(/(?<!\/)\/+$/, "")}/${path.replace(/^\/+/, "")}`;
 }
 
 /** Members of an object that are there. */

@@ -52,6 +52,20 @@ export const apiKey = (placement: KeyPlacement, more: More = {}, optional: reado
   placement,
 });
 
+/** Keys that are sent together, by the members of the credential that have them. */
+export const apiKeys = (placements: Readonly<Record<string, KeyPlacement>>, more: More = {}): AuthScheme => ({
+  fields: fieldsOf({
+    ...Object.fromEntries(
+      Object.entries(placements).map(([member, { in: where, name }]) => [
+        member,
+        secret(`The key of the ${where} ${name}`),
+      ]),
+    ),
+    ...more,
+  }),
+  placements,
+});
+
 export const basic = (more: More = {}, optional: readonly string[] = []): AuthScheme => ({
   fields: fieldsOf({ username: plain("The user"), password: secretText("The password"), ...more }, optional),
 });

@@ -1,7 +1,14 @@
 import type { Json, JsonObject } from "../json.ts";
 
 /** How a connection proves who it is. */
-export const CONNECTION_SCHEMES = ["none", "api_key", "basic", "bearer", "oauth2_client_credentials"] as const;
+export const CONNECTION_SCHEMES = [
+  "none",
+  "api_key",
+  "api_keys",
+  "basic",
+  "bearer",
+  "oauth2_client_credentials",
+] as const;
 export type ConnectionScheme = (typeof CONNECTION_SCHEMES)[number];
 
 /** `error`: the service refused the credential; it is still tried. `unverified`: nobody knows yet. `disabled`: not used. */
@@ -25,6 +32,8 @@ export interface AuthScheme {
   readonly fields: JsonObject;
   /** Of an `api_key`; without it the key is used otherwise than in a header or parameter. */
   readonly placement?: KeyPlacement;
+  /** Of `api_keys`, which are sent together: where each goes, by the member that has it. */
+  readonly placements?: Readonly<Record<string, KeyPlacement>>;
 }
 
 export type AuthSchemes = { readonly [Scheme in ConnectionScheme]?: AuthScheme };
@@ -55,6 +64,12 @@ export function authorizationOf(
       return header("authorization", `Bearer ${token ?? ""}`);
     case "api_key":
       return keyAuthorization(auth.placement, credential);
+    case "api_keys":
+      return together(
+        Object.entries(auth.placements ?? {}).map(([member, placement]) =>
+          placed(placement, `${placement.prefix ?? ""}${textOf(credential, member)}`),
+        ),
+      );
     default:
       return scheme satisfies never;
   }
@@ -92,11 +107,23 @@ function keyAuthorization(placement: KeyPlacement | undefined, credential: Crede
   if (placement === undefined) return NONE;
   const where = textOf(credential, "in") || placement.in;
   const name = textOf(credential, "name") || placement.name;
-  const value = `${placement.prefix ?? ""}${textOf(credential, "api_key")}`;
-  if (where === "query") return { headers: {}, query: { [name]: value } };
-  return where === "cookie"
+  return placed({ in: where as KeyPlacement["in"], name }, `${placement.prefix ?? ""}${textOf(credential, "api_key")}`);
+}
+
+function placed(placement: KeyPlacement, value: string): Authorization {
+  const { name } = placement;
+  if (placement.in === "query") return { headers: {}, query: { [name]: value } };
+  return placement.in === "cookie"
     ? header("cookie", `${name}=${encodeURIComponent(value)}`)
     : header(name.toLowerCase(), value);
+}
+
+/** Several cookies are one header; otherwise each key has a name of its own. */
+function together(all: readonly Authorization[]): Authorization {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of all.flatMap((each) => Object.entries(each.headers)))
+    headers[name] = name === "cookie" && headers[name] !== undefined ? `${headers[name]}; ${value}` : value;
+  return { headers, query: Object.assign({}, ...all.map(({ query }) => query)) as Record<string, string> };
 }
 
 function header(name: string, value: string): Authorization {

@@ -35,7 +35,7 @@ export function actionId(wanted: string, taken: Set<string>): string {
   const base =
     wanted
       .replaceAll(/[^A-Za-z0-9_.-]+/g, "_")
-      .replaceAll(/^_+|_+$/g, "")
+      .replaceAll(/^_+|(?<!_)_+$/g, "")
       .slice(0, 120) || "operation";
   let id = base;
   for (let n = 2; taken.has(id); n += 1) id = `${base}_${n}`;

@@ -1,3 +1,6 @@
+import type { ProblemCode } from "../errors.ts";
+import type { JsonObject } from "../json.ts";
+
 /** What the workflow that checks a connection is started with. */
 export interface CheckInput {
   readonly org_id: string;
@@ -15,10 +18,24 @@ export interface ActionRunInput {
   readonly queue: string;
 }
 
-/** What the workflow that imports the tools of an MCP server is started with. */
-export interface ToolsImportInput {
-  readonly org_id: string;
+/** The request to import a provider. */
+export interface ImportOptions {
   readonly provider_id: string;
+  /** They have named it themselves: what is there under the id is meant. */
+  readonly named: boolean;
+  /** Nothing is written. */
+  readonly dry_run: boolean;
+  /** Actions that published flows use may go. */
+  readonly force: boolean;
+  /** An admin has said that changed and new tools of a server are to be used. */
+  readonly accept_changes: boolean;
+  /** An admin has said whether what a server says of its tools' effects is believed; null: as before, which is not at first. */
+  readonly trust_annotations: boolean | null;
+}
+
+/** What the workflow that imports the tools of an MCP server is started with. */
+export interface ToolsImportInput extends ImportOptions {
+  readonly org_id: string;
   /** In place of the server's own. */
   readonly name: string | null;
   readonly url: string;
@@ -29,16 +46,39 @@ export interface ToolsImportInput {
   readonly queue: string;
 }
 
-/** What became of it. Nobody but who asked is told why it failed. */
+/** What an import does, or would do, to the provider that there is, by the ids of actions. */
+export interface ImportPreview {
+  readonly added: string[];
+  readonly changed: string[];
+  readonly removed: string[];
+  /** The published flows that use what changes or goes. */
+  readonly used_by: Array<{
+    readonly project_id: string;
+    readonly name: string;
+    readonly action_ids: readonly string[];
+  }>;
+  /** How actions change, some of them: the members that differ, and what models read. */
+  readonly differences: Array<{
+    readonly action_id: string;
+    readonly members: readonly string[];
+    readonly description: { readonly before: string | null; readonly after: string | null };
+  }>;
+}
+
+/** The outcome of an import; `stored` is false for a dry run. */
+export interface Imported extends ImportPreview {
+  readonly stored: boolean;
+  readonly created: boolean;
+  /** How many actions it has. */
+  readonly operations: number;
+}
+
+/** The same for the caller that waits for the import of a server. Only that caller learns why it failed. */
 export type ToolsImportResult =
+  | { readonly ok: true; readonly imported: Imported }
+  | { readonly ok: false; readonly loc: ReadonlyArray<string | number>; readonly message: string }
+  /** There is something that it would undo. */
   | {
-      readonly ok: true;
-      readonly created: boolean;
-      readonly operations: number;
-      readonly changes: {
-        readonly added: readonly string[];
-        readonly changed: readonly string[];
-        readonly removed: readonly string[];
-      };
-    }
-  | { readonly ok: false; readonly loc: ReadonlyArray<string | number>; readonly message: string };
+      readonly ok: false;
+      readonly problem: { readonly code: ProblemCode; readonly detail: string; readonly extra: JsonObject };
+    };

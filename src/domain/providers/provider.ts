@@ -26,6 +26,8 @@ export interface Provider {
   readonly icon: string | null;
   readonly auth: { readonly required: boolean; readonly schemes: AuthSchemes };
   readonly source: ProviderSource;
+  /** Whether annotations of an MCP server's tools are trusted. */
+  readonly trusted?: boolean;
   readonly check?: CredentialCheck;
   readonly actions: readonly Action[];
   readonly triggers: readonly Trigger[];

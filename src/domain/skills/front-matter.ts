@@ -26,7 +26,7 @@ const frontMatterSchema = z
     compatibility: compatibility ?? null,
     metadata: metadata ?? {},
     // Separated by spaces or commas, or a list; a tool may be limited to what is in its parentheses.
-    allowed_tools: typeof tools === "string" ? (tools.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? []) : (tools ?? []),
+    allowed_tools: typeof tools === "string" ? (tools.match(/[^\s,(]+(?:\([^()]*\))?/g) ?? []) : (tools ?? []),
   }));
 export type FrontMatter = Readonly<z.output<typeof frontMatterSchema>>;
 

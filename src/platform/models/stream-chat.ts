@@ -1,35 +1,11 @@
-import { createAnthropic } from "@ai-sdk/anthropic";
-import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { APICallError } from "@ai-sdk/provider";
-import type {
-  LanguageModelV3,
-  LanguageModelV3CallOptions,
-  LanguageModelV3FinishReason,
-  LanguageModelV3Message,
-  LanguageModelV3StreamPart,
-  LanguageModelV3Usage,
-} from "@ai-sdk/provider";
+import { APICallError, InvalidResponseDataError } from "@ai-sdk/provider";
+import type { LanguageModelV3FinishReason, LanguageModelV3StreamPart, LanguageModelV3Usage } from "@ai-sdk/provider";
 import type { Json } from "../../domain/json.ts";
-import type {
-  ChatAnswer,
-  ChatImage,
-  ChatMessage,
-  ChatRequest,
-  FinishReason,
-  ToolCall,
-} from "../../domain/models/chat.ts";
+import type { ChatAnswer, ChatRequest, FinishReason, ToolCall } from "../../domain/models/chat.ts";
 import { retryAfterMs } from "../../domain/retry-after.ts";
 import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
-
-/** Where a model is, and how it is spoken to. */
-export interface ChatEndpoint {
-  readonly protocol: "openai" | "anthropic";
-  /** Up to the version, without a slash at the end. */
-  readonly base_url: string;
-  /** What authenticates a request. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string>>;
-}
+import { callOptions, firstForm, nextForm, openModel } from "./chat-request.ts";
+import type { ChatEndpoint, RequestForm } from "./chat-request.ts";
 
 export const CHAT_FAILURES = [
   "model_refused",
@@ -83,9 +59,40 @@ export async function streamChat(
   fetch: typeof globalThis.fetch,
   endpoint: ChatEndpoint,
   request: ChatRequest,
+  options: ChatOptions,
+): Promise<ChatAnswer> {
+  let form = firstForm(endpoint, request);
+  for (;;) {
+    try {
+      return await askOnce(fetch, endpoint, { request, form }, options);
+    } catch (error) {
+      const next = error instanceof ChatError ? nextForm(form, request, error.status, bodyOf(error.cause)) : null;
+      if (next === null) throw error;
+      form = next;
+    }
+  }
+}
+
+/** A connection that ends in the middle of an answer is another thing than one that there never was. */
+function asBroken(failure: unknown, host: string): unknown {
+  if (!(failure instanceof ChatError) || failure.failure !== "model_unavailable" || failure.status !== null)
+    return failure;
+  const message = `${host} ended its answer before it was whole: ${failure.message}`;
+  return new ChatError("model_stream_broken", message, { retryable: true, cause: failure });
+}
+
+/** What an endpoint answered in place of an answer. */
+const bodyOf = (cause: unknown): string =>
+  APICallError.isInstance(cause) ? (cause.responseBody ?? cause.message) : "";
+
+async function askOnce(
+  fetch: typeof globalThis.fetch,
+  endpoint: ChatEndpoint,
+  { request, form }: { readonly request: ChatRequest; readonly form: RequestForm },
   { signal, silenceMs, onText }: ChatOptions,
 ): Promise<ChatAnswer> {
   const { host } = new URL(endpoint.base_url);
+  let started = false;
   const stop = new AbortController();
   const onAbort = (): void => stop.abort(signal.reason);
   signal.throwIfAborted();
@@ -95,8 +102,10 @@ export async function streamChat(
     stop.abort(new ChatError("model_timeout", message, { retryable: true }));
   }, silenceMs);
   try {
-    const { stream } = await openModel(fetch, endpoint, request.model).doStream(callOptions(request, stop.signal));
+    const model = openModel(fetch, endpoint, request, form);
+    const { stream } = await model.doStream(callOptions(endpoint, request, form, stop.signal));
     const answer = createAnswer();
+    started = true;
     for await (const part of stream) {
       silence.refresh();
       if (part.type === "error") throw part.error;
@@ -106,104 +115,15 @@ export async function streamChat(
     stop.signal.throwIfAborted();
     return answer.finished(host);
   } catch (error) {
-    throw stop.signal.aborted ? stop.signal.reason : toChatError(error, host);
+    if (stop.signal.aborted) throw stop.signal.reason;
+    const failure = toChatError(error, host);
+    throw started ? asBroken(failure, host) : failure;
   } finally {
     clearTimeout(silence);
     signal.removeEventListener("abort", onAbort);
     // Also after a fault of ours: an answer that nobody reads would be paid for.
     stop.abort();
   }
-}
-
-function openModel(fetch: typeof globalThis.fetch, endpoint: ChatEndpoint, model: string): LanguageModelV3 {
-  const { protocol, base_url: baseURL, headers, query } = endpoint;
-  if (protocol === "anthropic") {
-    // The key of the SDK goes into the same header that `headers` sets, and loses.
-    return createAnthropic({ baseURL, apiKey: headers["x-api-key"] ?? "none", headers: { ...headers }, fetch })(model);
-  }
-  return createOpenAICompatible({
-    name: "model",
-    baseURL,
-    headers: { ...headers },
-    ...(query === undefined ? {} : { queryParams: { ...query } }),
-    fetch,
-    includeUsage: true,
-    supportsStructuredOutputs: true,
-  })(model);
-}
-
-function callOptions(request: ChatRequest, signal: AbortSignal): LanguageModelV3CallOptions {
-  const { messages, temperature, max_tokens, schema, tools } = request;
-  return {
-    prompt: joinToolResults(messages.map(toPrompt)),
-    abortSignal: signal,
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(max_tokens === undefined ? {} : { maxOutputTokens: max_tokens }),
-    ...(schema === undefined ? {} : { responseFormat: { type: "json", schema, name: "answer" } }),
-    ...(tools === undefined || tools.length === 0
-      ? {}
-      : {
-          tools: tools.map(({ name, description, input_schema }) => ({
-            type: "function",
-            name,
-            description,
-            inputSchema: input_schema,
-          })),
-        }),
-  };
-}
-
-function toPrompt(message: ChatMessage): LanguageModelV3Message {
-  switch (message.role) {
-    case "system":
-      return { role: "system", content: message.content };
-    case "user":
-      return {
-        role: "user",
-        content: [{ type: "text", text: message.content }, ...(message.images ?? []).map(toImagePart)],
-      };
-    case "assistant":
-      return {
-        role: "assistant",
-        content: [
-          ...(message.content === "" ? [] : [{ type: "text" as const, text: message.content }]),
-          ...(message.tool_calls ?? []).map(({ call_id, name, input }) => ({
-            type: "tool-call" as const,
-            toolCallId: call_id,
-            toolName: name,
-            input,
-          })),
-        ],
-      };
-    case "tool": {
-      const { call_id, name, output, failed } = message;
-      const value = failed ? { type: "error-json" as const, value: output } : { type: "json" as const, value: output };
-      // JSON of ours and JSON of the SDK differ in `readonly` only.
-      return {
-        role: "tool",
-        content: [{ type: "tool-result", toolCallId: call_id, toolName: name, output: value }],
-      } as LanguageModelV3Message;
-    }
-    default:
-      return message satisfies never;
-  }
-}
-
-/** Results of calls that were made side by side are one message in both protocols. */
-function joinToolResults(messages: readonly LanguageModelV3Message[]): LanguageModelV3Message[] {
-  const joined: LanguageModelV3Message[] = [];
-  for (const message of messages) {
-    const last = joined.at(-1);
-    if (message.role === "tool" && last?.role === "tool") last.content.push(...message.content);
-    else joined.push(message);
-  }
-  return joined;
-}
-
-function toImagePart(image: ChatImage) {
-  return "url" in image
-    ? { type: "file" as const, data: new URL(image.url), mediaType: "image/*" }
-    : { type: "file" as const, data: image.base64, mediaType: image.mime_type };
 }
 
 /** Collects the parts of a stream. */
@@ -286,6 +206,13 @@ export function toChatError(error: unknown, host: string): unknown {
     }
     const body = error.responseBody ?? message;
     return statusError(host, status, responseHeaders?.["retry-after"], message, body, error);
+  }
+  // The SDK's own word for a stream without an end: of what the endpoint has said wrong it has the data.
+  if (InvalidResponseDataError.isInstance(error) && error.data === undefined) {
+    return new ChatError("model_stream_broken", `${host} ended its answer before it was whole.`, {
+      ...options,
+      retryable: true,
+    });
   }
   // What a stream carries as an error, and what cannot be parsed.
   const message = error instanceof Error ? error.message : JSON.stringify(error);

@@ -1,6 +1,6 @@
 import type { ChatAnswer, Recording } from "../../domain/models/chat.ts";
 import { ChatError, statusError, toChatError } from "./stream-chat.ts";
-import type { ChatEndpoint } from "./stream-chat.ts";
+import type { ChatEndpoint } from "./chat-request.ts";
 
 /** Endings that services tell the type of a recording by. */
 const ENDINGS: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { uuidv7 } from "uuidv7";
 import type { ModelChoice } from "../../domain/models/choose.ts";
 import type { ChatAnswer, ChatRequest, Recording } from "../../domain/models/chat.ts";
-import { costOf } from "../../domain/models/prices.ts";
+import { PRICE_WAY_OUT, costOf, priceOf } from "../../domain/models/prices.ts";
 import type { PriceTable } from "../../domain/models/prices.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
@@ -10,7 +10,8 @@ import { ChatError, streamChat } from "../../platform/models/stream-chat.ts";
 import { transcribe } from "../../platform/models/transcribe.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import type { ModelCallRow } from "../../stores/models/model-calls.ts";
-import { hasModelCall, insertModelCall, reachedBudget } from "../../stores/models/model-calls.ts";
+import { hasModelCall, insertModelCall, nearestBudget } from "../../stores/models/model-calls.ts";
+import { recountUsageOf } from "../runs/recount-usage.ts";
 import type { ModelResolver, ResolvedModel } from "./resolve-model.ts";
 
 /** A question to a model, and on whose account it is. */
@@ -19,7 +20,7 @@ export interface ModelCall extends Pick<
   "org_id" | "project_id" | "run_id" | "path" | "attempt" | "step"
 > {
   readonly choice: ModelChoice;
-  /** Whether this attempt was begun before, by a process that may have died in the middle of a call. */
+  /** Whether a process that may have died in the middle of a call started this attempt before. */
   readonly repeated: boolean;
   /** Asked in their order, where the one before cannot answer now. */
   readonly fallback_models?: readonly string[] | undefined;
@@ -31,7 +32,7 @@ export interface ModelCall extends Pick<
    * process that dies has then done both, or neither.
    */
   readonly keep?: (reply: ModelReply) => Promise<(db: Db) => Promise<void>>;
-  /** Called with each piece of text; another `beginning` than before says that another model has begun anew. */
+  /** Called with each piece of text; a new `beginning` says that another model starts over. */
   readonly onText?: (text: string, beginning: number) => void;
 }
 
@@ -145,7 +146,11 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
         if (received !== "") await write(error.failure, null);
         throw toNodeFailure(error, resolved.secrets);
       }
-      if (call.signal.aborted && received !== "") await write("cancelled", null);
+      if (call.signal.aborted && received !== "") {
+        await write("cancelled", null);
+        const { org_id, run_id, path } = call;
+        if (run_id !== null) await recountUsageOf(db, org_id, run_id, path);
+      }
       throw error;
     }
   }
@@ -177,12 +182,17 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
     });
   }
 
-  /** Throws where what the run, or one around it, may spend is spent. */
-  async function requireBudget({ org_id, run_id }: ModelCall): Promise<void> {
+  /** Throws where what the run, or one around it, may spend is spent, or nobody knows what this model costs. */
+  async function requireBudget({ org_id, run_id }: ModelCall, model: string): Promise<void> {
     if (run_id === null) return;
-    const reached = await db.org(org_id, (connected) => reachedBudget(connected, run_id));
-    if (reached === null) return;
-    const { max_cost_usd, spent_usd } = reached;
+    const budget = await db.org(org_id, (connected) => nearestBudget(connected, run_id));
+    if (budget === null) return;
+    const { max_cost_usd, spent_usd } = budget;
+    if (spent_usd < max_cost_usd) {
+      if (priceOf(prices, model) !== null) return;
+      const message = `The flow's settings.max_cost_usd is ${max_cost_usd}, and the model ${model} has no price: it would never be reached. ${PRICE_WAY_OUT}.`;
+      throw new NodeFailure("model_not_priced", message);
+    }
     const message = `Models have cost ${spent_usd} US dollars by now, and the flow's settings.max_cost_usd is ${max_cost_usd}.`;
     throw new NodeFailure("budget_exceeded", message);
   }
@@ -193,7 +203,7 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
       for (const [at, model] of names.entries()) {
         const resolved = await models.resolve(call.org_id, { ...call.choice, model });
         if (call.repeated && at === 0) await writeLost(call, resolved);
-        await requireBudget(call);
+        await requireBudget(call, resolved.model);
         try {
           return await ask(call, resolved, at);
         } catch (error) {

@@ -1,6 +1,6 @@
 import { Problem } from "../../domain/errors.ts";
 import type { LlmTool } from "../../domain/flow/nodes/llm-tools.ts";
-import type { NodeKind } from "../../domain/flow/plan/types.ts";
+import type { NodeKind } from "../../domain/flow/kinds.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { distinctNames, MAX_TOOLS, toolName, withoutMembers } from "../../domain/models/agent.ts";
 import { inputsOf } from "../../domain/providers/action.ts";
@@ -11,23 +11,23 @@ import { requireKnowledgeBase } from "../knowledge/knowledge-bases.ts";
 import { findCalledFlow } from "../projects/called-flow.ts";
 import { findAction, findProvider, listActions } from "../providers/providers.ts";
 
-/** A tool as a model is shown it, and what it stands for. */
+/** A tool as a model sees it, and what it stands for. */
 export interface FoundTool {
   readonly name: string;
   readonly description: string;
-  /** Of what the model chooses. */
+  /** The schema of the inputs that the model chooses. */
   readonly input_schema: JsonObject;
-  /** Position among the node's `tools`; null for those that read its skills. */
+  /** Index in the node's `tools`; null for tools that read its skills. */
   readonly tool: number | null;
   readonly type: NodeKind;
-  /** Of a tool that stands for several actions. */
+  /** The members of a tool that stands for several actions. */
   readonly action_id?: string;
   readonly approval: boolean;
 }
 
 type Draft = Omit<FoundTool, "tool" | "approval"> & { readonly chosen: boolean };
 
-/** Longest description that a model is shown (characters). */
+/** Longest description that a model sees (characters). */
 const MAX_DESCRIPTION = 1024;
 
 /** Finds the tools of a node as they are now. Throws NodeFailure where one is not there any more. */
@@ -45,7 +45,7 @@ export async function findTools(
     return all;
   });
   if (found.length > MAX_TOOLS) {
-    const message = `The node has ${found.length} tools; a model is shown at most ${MAX_TOOLS}. Name those it needs in "only".`;
+    const message = `The node has ${found.length} tools; a model sees at most ${MAX_TOOLS}. Name the ones it needs in "only".`;
     throw new NodeFailure("too_many_tools", message);
   }
   const names = distinctNames(found);

@@ -2,29 +2,33 @@ import type { Config } from "../../config.ts";
 import type { FlowModel } from "../../domain/flow/references.ts";
 import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
 import { chooseModel, MODEL_WAY_OUT } from "../../domain/models/choose.ts";
+import { PRICE_WAY_OUT, priceOf } from "../../domain/models/prices.ts";
+import type { PriceTable } from "../../domain/models/prices.ts";
 import type { Db } from "../../stores/db.ts";
 import { getSettings } from "../../stores/models/settings.ts";
 
-/** A warning for each node of a flow that would find no model to ask as things are. */
+/**
+ * A warning for each node of a flow that would find no model to ask as things are, and, in a flow whose costs are limited, for each whose
+ * model has no price.
+ */
 export async function modelProblems(
   db: Db,
   { MILLRACE_MODEL_URL: url, MILLRACE_MODEL: model }: Pick<Config, "MILLRACE_MODEL_URL" | "MILLRACE_MODEL">,
   asked: readonly FlowModel[],
+  limited: { readonly max_cost_usd: number | undefined; readonly prices: PriceTable },
 ): Promise<FlowProblem[]> {
   if (asked.length === 0) return [];
   const defaults = { organisation: await getSettings(db), installation: { url, model } };
-  return asked
-    .filter((choice) => chooseModel(choice, defaults) === null)
-    .map(({ node_id, node_path, path }) => {
+  return asked.flatMap((choice): FlowProblem[] => {
+    const { node_id, node_path, path } = choice;
+    const place = { node_id, node_path, path, severity: "warning" as const };
+    const chosen = chooseModel(choice, defaults);
+    if (chosen === null) {
       const message = "No model is configured for this node: it would fail";
-      return {
-        node_id,
-        node_path,
-        path,
-        code: "model_not_configured",
-        severity: "warning",
-        message,
-        hint: MODEL_WAY_OUT,
-      };
-    });
+      return [{ ...place, code: "model_not_configured", message, hint: MODEL_WAY_OUT }];
+    }
+    if (limited.max_cost_usd === undefined || priceOf(limited.prices, chosen.model) !== null) return [];
+    const message = `The model ${chosen.model} has no price, and settings.max_cost_usd is set: the node would fail`;
+    return [{ ...place, code: "model_not_priced", message, hint: PRICE_WAY_OUT }];
+  });
 }

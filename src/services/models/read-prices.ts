@@ -9,9 +9,9 @@ const pricesFile = z.record(
   z.strictObject({ input: price, output: price, cached_input: price.exactOptional() }),
 );
 
-/** The prices of models: those of the operator's file, and the built-in ones. Throws an Error that names the file and its faults. */
+/** The prices of models: the operator's file, then the built-in ones. Throws an Error that names the file and its faults. */
 export function readPrices(file: string | undefined): PriceTable {
-  if (file === undefined) return MODEL_PRICES;
+  if (file === undefined) return { own: {}, listed: MODEL_PRICES };
   const fail = (reason: string): never => {
     throw new Error(`MILLRACE_MODEL_PRICES_FILE ${file} is not usable: ${reason}`);
   };
@@ -22,5 +22,5 @@ export function readPrices(file: string | undefined): PriceTable {
     return fail((error as Error).message);
   }
   const read = pricesFile.safeParse(content);
-  return read.success ? { ...MODEL_PRICES, ...read.data } : fail(z.prettifyError(read.error));
+  return read.success ? { own: read.data, listed: MODEL_PRICES } : fail(z.prettifyError(read.error));
 }

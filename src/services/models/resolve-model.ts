@@ -5,7 +5,7 @@ import { textOf } from "../../domain/providers/connection.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { fetchAdapter } from "../../platform/fetch/fetch-adapter.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
-import type { ChatEndpoint } from "../../platform/models/stream-chat.ts";
+import type { ChatEndpoint } from "../../platform/models/chat-request.ts";
 import type { Database } from "../../stores/db.ts";
 import { getSettings } from "../../stores/models/settings.ts";
 import type { ConnectionResolver, ResolvedConnection } from "../providers/resolve-connection.ts";
@@ -58,7 +58,11 @@ export function createModelResolver({
       const { MILLRACE_MODEL_URL: url, MILLRACE_MODEL_KEY: key, MILLRACE_MODEL } = config;
       const organisation = await db.org(orgId, getSettings);
       const chosen = chooseModel(choice, { organisation, installation: { url, model: MILLRACE_MODEL } });
-      if (chosen === null) throw new NodeFailure("model_not_configured", `No model is configured. ${MODEL_WAY_OUT}.`);
+      if (chosen === null) {
+        // A connection that is not there says so, rather than that it names no model.
+        if (choice.connection_id !== undefined) await connections.resolve(orgId, choice.connection_id);
+        throw new NodeFailure("model_not_configured", `No model is configured. ${MODEL_WAY_OUT}.`);
+      }
       const { model, connection_id } = chosen;
       if (connection_id !== null) {
         const connection = await connections.resolve(orgId, connection_id);
@@ -66,7 +70,7 @@ export function createModelResolver({
         return { endpoint, model, connection, fetch: outside, secrets: connection.secrets };
       }
       const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
-      const endpoint: ChatEndpoint = { protocol: "openai", base_url: (url ?? "").replace(/\/+$/, ""), headers };
+      const endpoint: ChatEndpoint = { protocol: "openai", base_url: (url ?? "").replace(/(?<!\/)\/+$/, ""), headers };
       return { endpoint, model, connection: null, fetch: inside, secrets: key === undefined ? [] : [key] };
     },
   };
@@ -74,7 +78,7 @@ export function createModelResolver({
 
 async function endpointOf(connection: ResolvedConnection): Promise<ChatEndpoint> {
   const { provider_id } = connection.provider;
-  const base = textOf(connection.credential, "base_url").replace(/\/+$/, "");
+  const base = textOf(connection.credential, "base_url").replace(/(?<!\/)\/+$/, "");
   const authorization = await connection.authorize();
   switch (provider_id) {
     case "openai_compatible":

@@ -2,6 +2,7 @@ import { invalid } from "../../domain/errors.ts";
 import type { Database } from "../../stores/db.ts";
 import { lockSettings, updateSettings } from "../../stores/models/settings.ts";
 import type { OrganisationSettings } from "../../stores/models/settings.ts";
+import { changeLocked } from "../change.ts";
 import { requireConnection } from "../providers/connections.ts";
 
 /** The providers whose connections lead to models. */
@@ -17,19 +18,21 @@ export async function changeSettings(
   change: SettingsChange,
   check: (settings: OrganisationSettings) => void,
 ): Promise<OrganisationSettings> {
-  return await db.orgTransaction(orgId, async (connected) => {
-    const found = await lockSettings(connected);
-    check(found);
-    const { default_connection_id = found.default_connection_id, default_model = found.default_model } = change;
-    if (default_connection_id !== null) {
-      const { provider_id } = await requireConnection(connected, default_connection_id);
-      if (!MODEL_PROVIDERS.includes(provider_id)) {
-        const message = `A connection of ${provider_id} has no models: name one of ${MODEL_PROVIDERS.join(" or ")}`;
-        throw invalid(["body", "default_connection_id"], message);
+  return await changeLocked(db, orgId, {
+    lock: lockSettings,
+    requireMatch: check,
+    async write(connected, found) {
+      const { default_connection_id = found.default_connection_id, default_model = found.default_model } = change;
+      if (default_connection_id !== null) {
+        const { provider_id } = await requireConnection(connected, default_connection_id);
+        if (!MODEL_PROVIDERS.includes(provider_id)) {
+          const message = `A connection of ${provider_id} has no models: name one of ${MODEL_PROVIDERS.join(" or ")}`;
+          throw invalid(["body", "default_connection_id"], message);
+        }
       }
-    }
-    const settings = { default_connection_id, default_model };
-    await updateSettings(connected, settings);
-    return settings;
+      const settings = { default_connection_id, default_model };
+      await updateSettings(connected, settings);
+      return settings;
+    },
   });
 }

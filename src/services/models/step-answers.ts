@@ -1,3 +1,4 @@
+import type { StoredValue } from "../../domain/json.ts";
 import { loadValue, storeReference } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
@@ -9,20 +10,38 @@ export interface StepPlace {
   readonly org_id: string;
   readonly run_id: string;
   readonly path: string;
-  /** Whether this attempt was begun before, by a process that may have got the answer. */
+  /** Whether a process that may have got the answer started this attempt before. */
   readonly repeated?: boolean;
+  /** A digest of what the node asks. */
+  readonly asked: string;
+  /** The run that this one resumes, whose answer is taken over where it was asked the same. */
+  readonly earlier_run?: string | undefined;
+}
+
+export interface StepReply {
+  readonly reply: ModelReply;
+  readonly reused: boolean;
 }
 
 /** Has the model asked, and keeps what it answers: an answer that is kept is not paid for again. */
 export async function answerOnce(
   { db, blobs }: { readonly db: Database; readonly blobs: BlobStore },
-  { org_id, run_id, path, repeated = false }: StepPlace,
+  { org_id, run_id, path, repeated = false, asked, earlier_run }: StepPlace,
   ask: (keep: NonNullable<ModelCall["keep"]>) => Promise<ModelReply>,
-): Promise<ModelReply> {
+): Promise<StepReply> {
+  const read = async (kept: StoredValue) => (await loadValue(blobs, kept)) as unknown as ModelReply;
+  const earlier =
+    earlier_run === undefined ? null : await db.org(org_id, (each) => findStepAnswer(each, earlier_run, path, asked));
+  if (earlier) {
+    // For the run that resumes this one.
+    await db.org(org_id, (each) => keepStepAnswer(each, { org_id, run_id, path, answer: earlier, asked }));
+    return { reply: await read(earlier), reused: true };
+  }
   const known = repeated ? await db.org(org_id, (each) => findStepAnswer(each, run_id, path)) : null;
-  if (known) return (await loadValue(blobs, known)) as unknown as ModelReply;
-  return ask(async (reply) => {
-    const answer = await storeReference(blobs, org_id, JSON.stringify(reply));
-    return (each) => keepStepAnswer(each, { org_id, run_id, path, answer });
+  if (known) return { reply: await read(known), reused: false };
+  const reply = await ask(async (given) => {
+    const answer = await storeReference(blobs, org_id, JSON.stringify(given));
+    return (each) => keepStepAnswer(each, { org_id, run_id, path, answer, asked });
   });
+  return { reply, reused: false };
 }

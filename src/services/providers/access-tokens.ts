@@ -32,6 +32,8 @@ export interface AccessTokens {
    * that is there already. Throws TokenRefused, or NodeFailure `http_failed` and `http_refused`.
    */
   get(key: string, credential: Credential, instead?: string): Promise<string>;
+  /** A new one, whatever is kept: tells whether the client is still good. Throws as `get`. */
+  renew(key: string, credential: Credential): Promise<string>;
 }
 
 export function createAccessTokens(guardedFetch: Pick<GuardedFetch, "fetch">): AccessTokens {
@@ -63,6 +65,7 @@ export function createAccessTokens(guardedFetch: Pick<GuardedFetch, "fetch">): A
       const token = await kept.text;
       return token === instead ? fetchToken(key, credential) : token;
     },
+    renew: fetchToken,
   };
 }
 

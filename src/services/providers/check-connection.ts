@@ -50,6 +50,17 @@ export async function checkConnection(deps: CheckDeps, orgId: string, connection
   );
 }
 
+/** Says at a connection that a fault of ours kept it from being checked. */
+export async function noteCheckFault(db: Database, orgId: string, connectionId: string, reason: string): Promise<void> {
+  await db.orgTransaction(orgId, async (connection) => {
+    const row = await findConnection(connection, connectionId);
+    if (row === null) return;
+    const { credential_revision } = row;
+    const finding = { ...unknown(reason), credential_revision, event_id: uuidv7() };
+    await recordFinding(connection, connectionId, finding);
+  });
+}
+
 /** Null where there is no way to tell. */
 async function tryCredential(deps: CheckDeps, connection: ResolvedConnection): Promise<Finding | null> {
   try {
@@ -77,19 +88,20 @@ async function ask({ guardedFetch, mcp, version }: CheckDeps, connection: Resolv
   const base = textOf(credential, "base_url");
   const { check } = provider;
   if (provider.source === "mcp" && base !== "") {
+    await connection.authorizeAnew();
     const signal = AbortSignal.timeout(LIMITS.totalMs);
     await mcp.greet({ url: base, send: sendAuthorized(connection), signal, limits: LIMITS });
     return { status: "active", reason: null };
   }
   if (check === undefined || base === "") {
     if (connection.scheme !== "oauth2_client_credentials") return null;
-    await connection.authorize();
+    await connection.authorizeAnew();
     return { status: "active", reason: null };
   }
-  const { headers, query } = await connection.authorize();
+  const { headers, query } = await connection.authorizeAnew();
   const parameters = new URLSearchParams(query).toString();
   const response = await guardedFetch.fetch({
-    url: base.replace(/\/+$/, "") + check.path + (parameters && `?${parameters}`),
+    url: base.replace(/(?<!\/)\/+$/, "") + check.path + (parameters && `?${parameters}`),
     method: check.method,
     headers: { accept: "application/json", "user-agent": `Millrace/${version}`, ...check.headers, ...headers },
     secretHeaders: Object.keys(headers),

@@ -11,7 +11,9 @@ import {
   updateConnection,
 } from "../../stores/providers/connections.ts";
 import type { ConnectionRow } from "../../stores/providers/connections.ts";
+import { changeLocked } from "../change.ts";
 import { refuseWhileSource } from "../knowledge/connection-sources.ts";
+import { refuseWhileTriggering } from "../triggers/triggers.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
 import { requireCredential, requireScheme, sealCredential } from "./credentials.ts";
 import { findProvider } from "./providers.ts";
@@ -45,7 +47,7 @@ export async function createConnection({ db, secrets }: Deps, wanted: Connection
   const { connection_id, org_id, name, created_by } = wanted;
   return await db.orgTransaction(org_id, async (connection) => {
     const provider = await known(connection, wanted.provider_id);
-    const { scheme, auth } = requireScheme(provider, wanted.scheme);
+    const { scheme, auth } = requireScheme(provider, wanted.scheme, wanted.credential);
     const credential = sealCredential(secrets, connection_id, requireCredential(auth, wanted.credential));
     const { provider_id } = provider;
     await insertConnection(connection, { connection_id, org_id, name, provider_id, scheme, credential, created_by });
@@ -68,32 +70,39 @@ export async function changeConnection(
   { name, scheme, credential, disabled }: ConnectionChangeRequest,
   check: (connection: ConnectionRow) => void,
 ): Promise<ConnectionRow> {
-  return await db.orgTransaction(orgId, async (connection) => {
-    const found = await lockConnection(connection, connectionId);
-    if (found === null) throw notFound(CONNECTION);
-    check(found);
-    if (scheme !== undefined && credential === undefined)
-      throw invalid(["body", "credential"], "Another scheme needs another credential");
-    const fresh = credential && requireScheme(await known(connection, found.provider_id), scheme ?? found.scheme);
-    await updateConnection(connection, connectionId, {
-      name,
-      disabled,
-      credential: fresh && {
-        scheme: fresh.scheme,
-        sealed: sealCredential(secrets, connectionId, requireCredential(fresh.auth, credential)),
-      },
-    });
-    return requireConnection(connection, connectionId);
+  return await changeLocked(db, orgId, {
+    async lock(connection) {
+      const found = await lockConnection(connection, connectionId);
+      if (found === null) throw notFound(CONNECTION);
+      return found;
+    },
+    requireMatch: check,
+    async write(connection, found) {
+      if (scheme !== undefined && credential === undefined)
+        throw invalid(["body", "credential"], "Another scheme needs another credential");
+      const fresh =
+        credential && requireScheme(await known(connection, found.provider_id), scheme ?? found.scheme, credential);
+      await updateConnection(connection, connectionId, {
+        name,
+        disabled,
+        credential: fresh && {
+          scheme: fresh.scheme,
+          sealed: sealCredential(secrets, connectionId, requireCredential(fresh.auth, credential)),
+        },
+      });
+      return requireConnection(connection, connectionId);
+    },
   });
 }
 
-/** Throws 404 where there is none, 409 `in_use` while a published flow or a knowledge base uses it. */
+/** Throws 404 where there is none, 409 `in_use` while a published flow, a knowledge base or a trigger uses it. */
 export async function deleteConnection(db: Database, orgId: string, connectionId: string): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
     // Locked before the look at flows: none is published with it in between.
     if ((await lockConnection(connection, connectionId)) === null) throw notFound(CONNECTION);
     await refuseWhileUsed(connection, "connection", connectionId);
     await refuseWhileSource(connection, connectionId);
+    await refuseWhileTriggering(connection, connectionId);
     if (!(await removeConnection(connection, connectionId))) throw notFound(CONNECTION);
   });
 }

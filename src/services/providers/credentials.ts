@@ -17,19 +17,45 @@ export function openCredential(box: SecretBox, connectionId: string, sealed: Buf
   return JSON.parse(box.open(sealed, contextOf(connectionId))) as Credential;
 }
 
-/** The scheme of a provider that a credential is of: the only one where none is named. Throws 422. */
+/**
+ * The scheme of a provider that a credential is of: the one that is named, or the one that the credential's members tell. Throws 422 where
+ * they tell none.
+ */
 export function requireScheme(
   provider: Provider,
   scheme: ConnectionScheme | undefined,
+  credential: Credential,
 ): { readonly scheme: ConnectionScheme; readonly auth: AuthScheme } {
   const schemes = Object.keys(provider.auth.schemes) as ConnectionScheme[];
   if (schemes.length === 0) throw invalid(["body", "provider_id"], `${provider.name} needs no connection`);
-  const named = scheme ?? (schemes.length === 1 ? schemes[0] : undefined);
+  const named = scheme ?? schemeOf(provider, Object.keys(credential));
   const auth = named === undefined ? undefined : provider.auth.schemes[named];
   if (named === undefined || auth === undefined) {
     throw invalid(["body", "scheme"], `${provider.name} takes one of: ${schemes.join(", ")}`);
   }
   return { scheme: named, auth };
+}
+
+/**
+ * The scheme that takes these members: the one with none missing, or else the only one that has them all. Members that only one scheme has
+ * tell it too, so that what is missing beside them is named.
+ */
+function schemeOf({ auth }: Provider, names: readonly string[]): ConnectionScheme | undefined {
+  const schemes = (Object.entries(auth.schemes) as Array<[ConnectionScheme, AuthScheme]>).map(
+    ([scheme, { fields }]) => ({
+      scheme,
+      known: Object.keys((fields["properties"] ?? {}) as object),
+      required: (fields["required"] ?? []) as readonly string[],
+    }),
+  );
+  if (schemes.length === 1) return schemes[0]?.scheme;
+  const taking = schemes.filter(({ known }) => names.every((name) => known.includes(name)));
+  const whole = taking.filter(({ required }) => required.every((name) => names.includes(name)));
+  const telling = schemes.filter(({ known }) =>
+    names.some((name) => known.includes(name) && schemes.filter((each) => each.known.includes(name)).length === 1),
+  );
+  const [only, ...others] = [whole, taking, telling].find((found) => found.length === 1) ?? [];
+  return others.length === 0 ? only?.scheme : undefined;
 }
 
 /** The credential with defaults. Throws 422 with every place where it is not what the scheme takes; no message quotes it. */
@@ -43,7 +69,11 @@ export function requireCredential(
   const credential = withDefaults(auth, given);
   const issues = form.check(credential);
   if (issues.length === 0) return credential;
-  throw new ValidationProblem(
-    issues.map(({ path, message }) => ({ loc: [...loc, ...path], msg: message, type: "value_error" })),
-  );
+  const required = (auth.fields["required"] ?? []) as readonly string[];
+  const missing = required.filter((name) => credential[name] === undefined);
+  const others = issues.filter(({ path: [first, ...inside] }) => inside.length > 0 || !missing.includes(String(first)));
+  throw new ValidationProblem([
+    ...missing.map((name) => ({ loc: [...loc, name], msg: "It is needed", type: "missing" })),
+    ...others.map(({ path, message }) => ({ loc: [...loc, ...path], msg: message, type: "value_error" })),
+  ]);
 }

@@ -1,20 +1,13 @@
 import { invalid, notFound, Problem, ValidationProblem } from "../../domain/errors.ts";
 import { findBuiltin } from "../../domain/providers/builtin/index.ts";
-import type { Provider } from "../../domain/providers/provider.ts";
+import type { Imported } from "../../domain/providers/jobs.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
-import type { MadeProvider } from "../../platform/evaluation/protocol.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { countConnections } from "../../stores/providers/connections.ts";
-import {
-  deleteImportedProvider,
-  lockImportedProvider,
-  putImportedProvider,
-  replaceImportedActions,
-} from "../../stores/providers/imports.ts";
-import type { ImportChanges } from "../../stores/providers/imports.ts";
-import { requireProvider } from "./providers.ts";
+import { deleteImportedProvider, lockImportedProvider } from "../../stores/providers/imports.ts";
+import { storeProvider } from "./store-provider.ts";
 
 const LIMITS = { responseBytes: 25 * 1024 * 1024, totalMs: 30_000 };
 
@@ -31,50 +24,27 @@ export interface ImportRequest {
   /** Default: made of the title. */
   readonly provider_id: string | undefined;
   readonly name: string | undefined;
-}
-
-/** What became of an import. */
-export interface Imported {
-  readonly created: boolean;
-  readonly operations: number;
-  readonly changes: ImportChanges;
+  readonly dry_run: boolean;
+  readonly force: boolean;
 }
 
 /**
  * Makes a provider of an OpenAPI document, or puts the document in the place of the one that the provider was made of. Throws
- * 422 for a document that cannot be imported.
+ * 422 for a document that cannot be imported, and 409 as storeProvider does.
  */
 export async function importDocument(
   { db, guardedFetch, evaluation }: ImportDeps,
-  { org_id, openapi, name, provider_id }: ImportRequest,
-): Promise<Imported & { readonly provider: Provider }> {
+  { org_id, openapi, name, provider_id, dry_run, force }: ImportRequest,
+): Promise<Imported & { readonly provider_id: string }> {
   const address = typeof openapi === "string" ? openapi : null;
   const document = typeof openapi === "string" ? await fetchDocument(guardedFetch, openapi) : openapi;
   const made = await evaluation.provider(org_id, { openapi: document, address });
   if (!made.ok) throw new ValidationProblem(made.issues);
   const id = requireProviderId(provider_id ?? providerIdOf(name ?? made.provider.name));
-  const imported = await storeProvider(db, org_id, { provider_id: id, name: name ?? null, made, address });
-  return { ...imported, provider: await db.org(org_id, (connection) => requireProvider(connection, id)) };
-}
-
-/** Writes a provider that was made, in the place of the one that there may be. */
-export async function storeProvider(
-  database: Database,
-  orgId: string,
-  wanted: {
-    readonly provider_id: string;
-    readonly name: string | null;
-    readonly made: Extract<MadeProvider, { readonly ok: true }>;
-    readonly address: string | null;
-  },
-): Promise<Imported> {
-  const { provider_id, name, made, address } = wanted;
-  const provider = { ...made.provider, name: name ?? made.provider.name };
-  return await database.orgTransaction(orgId, async (db) => {
-    const created = await putImportedProvider(db, orgId, { provider_id, provider }, address);
-    const changes = await replaceImportedActions(db, orgId, provider_id, made.actions);
-    return { created, operations: made.operations, changes };
-  });
+  const options = { provider_id: id, named: provider_id !== undefined, dry_run, force };
+  const documentOptions = { ...options, accept_changes: false, trust_annotations: null };
+  const imported = await storeProvider(db, org_id, { ...documentOptions, name: name ?? null, made, address });
+  return { ...imported, provider_id: id };
 }
 
 /** Throws 422 for the id of a built-in provider. */
@@ -92,7 +62,7 @@ export async function deleteProvider(
 ): Promise<void> {
   if (findBuiltin(providerId) !== undefined) throw new Problem("conflict", "A built-in provider cannot be deleted.");
   await database.orgTransaction(orgId, async (db) => {
-    if (!(await lockImportedProvider(db, providerId))) throw notFound("provider");
+    if ((await lockImportedProvider(db, providerId)) === null) throw notFound("provider");
     await refuseWhileUsed(db);
     const connections = await countConnections(db, providerId);
     if (connections > 0)
@@ -106,7 +76,7 @@ export function providerIdOf(name: string): string {
   const id = name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")
-    .replaceAll(/^-+|-+$/g, "")
+    .replaceAll(/^-|-$/g, "")
     .slice(0, 64);
   return id === "" || findBuiltin(id) !== undefined ? `imported-${id || "api"}` : id;
 }

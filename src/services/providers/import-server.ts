@@ -1,7 +1,7 @@
 import { invalid, notFound, Problem } from "../../domain/errors.ts";
 import type { ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
+import type { Imported } from "../../domain/providers/jobs.ts";
 import { mcpSchemes } from "../../domain/providers/mcp/tools.ts";
-import type { Provider } from "../../domain/providers/provider.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Database } from "../../stores/db.ts";
@@ -9,8 +9,6 @@ import { deleteConnection, findConnection, insertConnection } from "../../stores
 import type { ProviderJobs } from "../../temporal/providers.ts";
 import { requireCredential, sealCredential } from "./credentials.ts";
 import { providerIdOf, requireProviderId } from "./import-provider.ts";
-import type { Imported } from "./import-provider.ts";
-import { requireProvider } from "./providers.ts";
 
 /** Longest wait for an import, which has a shorter limit of its own. */
 const WAIT_MS = 15_000;
@@ -36,17 +34,22 @@ export interface ServerImportRequest {
     | { readonly name?: string | undefined; readonly scheme: ConnectionScheme; readonly credential: Credential }
     | undefined;
   readonly connection_id: string | undefined;
+  readonly dry_run: boolean;
+  readonly force: boolean;
+  readonly accept_changes: boolean;
+  readonly trust_annotations: boolean | null;
 }
 
 export interface ServerImported extends Imported {
-  readonly provider: Provider;
+  readonly provider_id: string;
   /** The connection that was made. */
   readonly connection_id: string | null;
 }
 
 /**
  * Makes a provider of the tools of an MCP server, or renews the one that was made of it. A worker asks the server: only there
- * credentials are opened. Throws 422 for a server that cannot be imported, 404 for an unknown connection.
+ * credentials are opened. Throws 422 for a server that cannot be imported, 404 for an unknown connection, and 409 as
+ * storeProvider does.
  */
 export async function importServer(deps: ServerImportDeps, request: ServerImportRequest): Promise<ServerImported> {
   const { db, providerJobs, logger } = deps;
@@ -57,9 +60,15 @@ export async function importServer(deps: ServerImportDeps, request: ServerImport
   const made = request.connection === undefined ? null : import_id;
   if (request.connection) await store(deps, request, provider_id, request.connection);
   else if (request.connection_id !== undefined) await requireOwn(db, org_id, request.connection_id, provider_id);
+  const { dry_run, force, accept_changes, trust_annotations } = request;
   const input = {
     org_id,
     provider_id,
+    named: request.provider_id !== undefined,
+    dry_run,
+    force,
+    accept_changes,
+    trust_annotations,
     name: request.name ?? null,
     url,
     connection_id: made ?? request.connection_id ?? null,
@@ -75,11 +84,10 @@ export async function importServer(deps: ServerImportDeps, request: ServerImport
       headers: { "Retry-After": "5" },
     });
   }
-  if (!result.ok) throw invalid(result.loc, result.message);
-  const provider = await db.org(org_id, (connection) => requireProvider(connection, provider_id));
-  const { added, changed, removed } = result.changes;
-  const changes = { added: [...added], changed: [...changed], removed: [...removed] };
-  return { ...result, changes, provider, connection_id: made };
+  if (result.ok) return { ...result.imported, provider_id, connection_id: dry_run ? null : made };
+  if ("loc" in result) throw invalid(result.loc, result.message);
+  const { code, detail, extra } = result.problem;
+  throw new Problem(code, detail, { extra });
 }
 
 /** Stores the credential as a connection of the provider that is to be. Throws 422. */

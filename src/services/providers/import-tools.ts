@@ -1,5 +1,5 @@
-import { ValidationProblem } from "../../domain/errors.ts";
-import type { Json } from "../../domain/json.ts";
+import { Problem, ValidationProblem } from "../../domain/errors.ts";
+import type { Json, JsonObject } from "../../domain/json.ts";
 import { textOf } from "../../domain/providers/connection.ts";
 import { MAX_ACTIONS } from "../../domain/providers/imported.ts";
 import type { ToolsImportInput, ToolsImportResult } from "../../domain/providers/jobs.ts";
@@ -13,9 +13,10 @@ import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import type { McpClient } from "../../platform/mcp/mcp-client.ts";
 import type { Database } from "../../stores/db.ts";
 import { deleteConnection } from "../../stores/providers/connections.ts";
-import { storeProvider } from "./import-provider.ts";
+import { findImportedProvider } from "../../stores/providers/imports.ts";
 import type { ConnectedProvider, ConnectionResolver, ResolvedConnection } from "./resolve-connection.ts";
 import { sendAuthorized } from "./send-authorized.ts";
+import { storeProvider } from "./store-provider.ts";
 
 /** Longest time for all that is asked of the server: somebody waits for it. */
 const MAX_MS = 10_000;
@@ -34,7 +35,7 @@ export async function importTools(
   input: ToolsImportInput,
   stopped: AbortSignal,
 ): Promise<ToolsImportResult> {
-  const { org_id, provider_id, name, url, connection_id } = input;
+  const { org_id, provider_id, url, connection_id } = input;
   const secrets: string[] = [];
   try {
     const connection =
@@ -45,20 +46,31 @@ export async function importTools(
     const listing = await deps.mcp
       .listTools(server, MAX_ACTIONS)
       .finally(() => secrets.push(...(connection?.secrets ?? [])));
-    // A server may well say again what it was told.
+    // A server may well repeat what it received.
     const mcp = maskJson(listing as unknown as Json, createMaskValues(secrets)) as unknown as McpListing;
-    const made = await deps.evaluation.provider(org_id, { mcp, url, secured: connection !== null });
+    const before = await deps.db.org(org_id, (db) => findImportedProvider(db, provider_id));
+    const trusted = input.trust_annotations ?? before?.provider.trusted ?? false;
+    const made = await deps.evaluation.provider(org_id, { mcp, url, secured: connection !== null, trusted });
     if (!made.ok) throw new ValidationProblem(made.issues);
-    const imported = await storeProvider(deps.db, org_id, { provider_id, name, made, address: url });
-    return { ok: true, ...imported };
+    const imported = await storeProvider(deps.db, org_id, { ...input, made, address: url });
+    if (!imported.stored) await dropNewConnection(deps.db, input);
+    return { ok: true, imported };
   } catch (error) {
     if (stopped.aborted) throw error;
     const refusal = refusalOf(error, connection_id);
     if (refusal === null) throw error;
-    if (input.new_connection && connection_id !== null)
-      await deps.db.org(org_id, (db) => deleteConnection(db, connection_id));
+    await dropNewConnection(deps.db, input);
+    if ("problem" in refusal) return { ok: false, ...refusal };
     return { ok: false, ...refusal, message: createMaskValues(secrets)(refusal.message, true) };
   }
+}
+
+/** Removes the connection that was made for a failed import. */
+export async function dropNewConnection(
+  db: Database,
+  { org_id, connection_id, new_connection }: ToolsImportInput,
+): Promise<void> {
+  if (new_connection && connection_id !== null) await db.org(org_id, (each) => deleteConnection(each, connection_id));
 }
 
 /** The provider as far as its connections need it, before there is one. */
@@ -75,7 +87,8 @@ function requireSameAddress({ credential, name }: ResolvedConnection, url: strin
   );
 }
 
-type Refusal = Omit<Extract<ToolsImportResult, { readonly ok: false }>, "ok">;
+type Refused<Result> = Result extends { readonly ok: false } ? Omit<Result, "ok"> : never;
+type Refusal = Refused<ToolsImportResult>;
 
 /** What the caller can do something about; null for what is no fault of theirs. */
 function refusalOf(error: unknown, connectionId: string | null): Refusal | null {
@@ -84,6 +97,8 @@ function refusalOf(error: unknown, connectionId: string | null): Refusal | null 
     const [first] = error.issues;
     return { loc: first?.loc ?? url, message: first?.msg ?? error.message };
   }
+  if (error instanceof Problem && error.status === 409)
+    return { problem: { code: error.code, detail: error.message, extra: error.extra as JsonObject } };
   if (error instanceof DOMException && error.name === "TimeoutError")
     return { loc: url, message: `The server did not answer within ${MAX_MS / 1000} s` };
   if (error instanceof FetchRefused || error instanceof FetchFailed)

@@ -28,6 +28,8 @@ export interface ResolvedConnection {
   readonly secrets: readonly string[];
   /** What authenticates a request. Throws NodeFailure where there is no access token to be had. */
   authorize(): Promise<Authorization>;
+  /** The same with a new access token, where the connection uses any: for checks of the credential. */
+  authorizeAnew(): Promise<Authorization>;
   /** The same without asking anybody for a token: for what people read, once it is masked. */
   authorization(): Authorization;
   /**
@@ -98,10 +100,14 @@ export function createConnectionResolver({
       const rejected = (reason: string): Promise<void> => note("error", reason);
       const accepted = (): Promise<void> => note("active", null);
 
-      async function authorize(instead?: string): Promise<Authorization> {
+      const key = `${connection_id} ${credential_revision}`;
+      const authorize = (instead?: string): Promise<Authorization> =>
+        authorizeBy(() => tokens.get(key, credential, instead));
+
+      async function authorizeBy(tokenOf: () => Promise<string>): Promise<Authorization> {
         if (scheme === "oauth2_client_credentials") {
           try {
-            token = await tokens.get(`${connection_id} ${credential_revision}`, credential, instead);
+            token = await tokenOf();
           } catch (error) {
             if (error instanceof TokenRefused) await rejected(error.message);
             throw error;
@@ -119,6 +125,7 @@ export function createConnectionResolver({
         credential,
         secrets,
         authorize: () => authorize(),
+        authorizeAnew: () => authorizeBy(() => tokens.renew(key, credential)),
         authorization: () => authorizationOf(scheme, auth, credential, token ?? "token"),
         rejected,
         accepted,

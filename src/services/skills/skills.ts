@@ -9,6 +9,7 @@ import { isUniqueViolation } from "../../stores/db.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import * as skills from "../../stores/skills/skills.ts";
 import type { SkillRow, SkillVersionRow, StoredFile } from "../../stores/skills/skills.ts";
+import { changeLocked } from "../change.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
 
 export interface SkillDeps {
@@ -114,15 +115,19 @@ export async function changeDefaultVersion(
   version: number | undefined,
   check: (skill: SkillRow) => void,
 ): Promise<SkillRow> {
-  return await db.orgTransaction(orgId, async (connection) => {
-    if (!(await skills.lockSkill(connection, skillId))) throw notFound("skill");
-    const skill = await requireSkill(connection, skillId);
-    check(skill);
-    if (version === undefined || version === skill.default_version) return skill;
-    if (!(await skills.setDefaultVersion(connection, skillId, version))) {
-      throw invalid(["body", "default_version"], `The skill has no version ${version}`);
-    }
-    return requireSkill(connection, skillId);
+  return await changeLocked(db, orgId, {
+    async lock(connection) {
+      if (!(await skills.lockSkill(connection, skillId))) throw notFound("skill");
+      return requireSkill(connection, skillId);
+    },
+    requireMatch: check,
+    async write(connection, skill) {
+      if (version === undefined || version === skill.default_version) return skill;
+      if (!(await skills.setDefaultVersion(connection, skillId, version))) {
+        throw invalid(["body", "default_version"], `The skill has no version ${version}`);
+      }
+      return requireSkill(connection, skillId);
+    },
   });
 }
 

@@ -2,29 +2,43 @@ import type { StoredValue } from "../../domain/json.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
-/** What a model answered at a step of a node that calls tools; null where it has not, as far as anybody knows. */
-export async function findStepAnswer(db: Db, runId: string, path: string): Promise<StoredValue | null> {
+/**
+ * What a model answered at a step of a node that calls tools, or what a call yielded; null where it has not, as far as anybody
+ * knows. With `asked` only what it answered to that.
+ */
+export async function findStepAnswer(
+  db: Db,
+  runId: string,
+  path: string,
+  asked: string | null = null,
+): Promise<StoredValue | null> {
   const rows = await db.query<{ answer: StoredValue }>(
     {
       name: "find_step_answer",
-      text: "select answer from agent_steps where run_id = $1::uuid and path = $2::text",
+      text: `select answer from agent_steps where run_id = $1::uuid and path = $2::text and ($3::text is null or asked = $3)`,
     },
-    [runId, path],
+    [runId, path, asked],
   );
   return rows[0]?.answer ?? null;
 }
 
+export interface KeptAnswer {
+  readonly org_id: string;
+  readonly run_id: string;
+  readonly path: string;
+  readonly answer: StoredValue;
+  /** A digest of what the node asked. */
+  readonly asked: string | null;
+}
+
 /** Keeps what a model answered at a step, in the place of an answer that could not be used. */
-export async function keepStepAnswer(
-  db: Db,
-  { org_id, run_id, path, answer }: { org_id: string; run_id: string; path: string; answer: StoredValue },
-): Promise<void> {
+export async function keepStepAnswer(db: Db, { org_id, run_id, path, answer, asked }: KeptAnswer): Promise<void> {
   await db.query(
     {
       name: "keep_step_answer",
-      text: `insert into agent_steps (run_id, path, org_id, answer) values ($1::uuid, $2::text, $3::uuid, $4::jsonb)
-        on conflict (run_id, path) do update set answer = excluded.answer`,
+      text: `insert into agent_steps (run_id, path, org_id, answer, asked) values ($1::uuid, $2::text, $3::uuid, $4::jsonb, $5::text)
+        on conflict (run_id, path) do update set answer = excluded.answer, asked = excluded.asked`,
     },
-    [run_id, path, org_id, jsonb(answer)],
+    [run_id, path, org_id, jsonb(answer), asked],
   );
 }

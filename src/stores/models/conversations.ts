@@ -20,7 +20,7 @@ export interface TurnRow {
   readonly created_at: string;
 }
 
-/** Whose turns they are, and of which node. */
+/** The user and the node of a conversation. */
 export interface Memory {
   readonly project_id: string;
   readonly user_id: string;
@@ -46,7 +46,7 @@ export async function earlierTurns(
   return rows.map(({ said }) => said).toReversed();
 }
 
-/** Adds a turn; that of a node which is executed again takes the place of its first. */
+/** Adds a turn. When a node is executed again, its turn replaces the first one. */
 export async function insertTurn(
   db: Db,
   turn: Memory & Pick<TurnRow, "turn_id" | "run_id" | "said"> & { org_id: string; conversation_id: string },

@@ -18,7 +18,7 @@ export interface ModelCallRow {
   readonly connection_id: string | null;
   readonly input_tokens: number;
   readonly output_tokens: number;
-  /** Of the input tokens, those read from the endpoint's cache. */
+  /** Input tokens that the endpoint read from its cache. */
   readonly cached_tokens: number;
   /** Null where the model has no price. */
   readonly cost_usd: number | null;
@@ -45,14 +45,14 @@ export async function hasModelCall(
   return rows.length > 0;
 }
 
-/** A limit of costs that is reached, of the run or of one around it; null where there is none. */
-export async function reachedBudget(
+/** The limit of costs that is nearest, of the run or of one around it, and what was spent of it; null where there is none. */
+export async function nearestBudget(
   db: Db,
   runId: string,
 ): Promise<{ max_cost_usd: number; spent_usd: number } | null> {
   const rows = await db.query<{ max_cost_usd: number; spent_usd: number }>(
     {
-      name: "reached_budget",
+      name: "nearest_budget",
       text: `with recursive around as (
           select run_id, parent_run_id, project_id, flow_version from runs where run_id = $1::uuid
           union all
@@ -65,9 +65,9 @@ export async function reachedBudget(
           union all
           select within.root, within.most, r.run_id from within join runs r on r.parent_run_id = within.run_id
         )
-        select most::float8 as max_cost_usd, sum(m.cost_usd)::float8 as spent_usd
-        from within join model_calls m on m.run_id = within.run_id
-        group by root, most having sum(m.cost_usd) >= most limit 1`,
+        select most::float8 as max_cost_usd, coalesce(sum(m.cost_usd), 0)::float8 as spent_usd
+        from within left join model_calls m on m.run_id = within.run_id
+        group by root, most order by most - coalesce(sum(m.cost_usd), 0) limit 1`,
     },
     [runId],
   );
@@ -84,7 +84,7 @@ export interface UsageRow {
   readonly input_tokens: number;
   readonly output_tokens: number;
   readonly cached_tokens: number;
-  /** Of the calls whose model has a price. */
+  /** The cost of calls whose model has a price. */
   readonly cost_usd: number;
   readonly calls_without_price: number;
   readonly estimated_calls: number;

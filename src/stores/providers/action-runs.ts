@@ -2,6 +2,7 @@ import type { Json, StoredValue } from "../../domain/json.ts";
 import type { ActionError, ActionRunState } from "../../domain/providers/action-run.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
+import { lockRoundRobin } from "../round-robin.ts";
 
 export interface ActionRunRow {
   readonly action_run_id: string;
@@ -89,6 +90,14 @@ export async function finishActionRun(db: Db, actionRunId: string, end: ActionRu
   );
 }
 
+const UNFINISHED = lockRoundRobin({
+  table: "action_runs",
+  key: "action_run_id",
+  where: "finished_at is null and swept_at < now() - make_interval(secs => $1::float8 / 1000)",
+  order: "swept_at",
+  limit: "$2::int",
+});
+
 /** Takes runs that nobody has looked after for `afterMs`. System only. */
 export function takeUnfinishedActionRuns(
   db: Db,
@@ -99,8 +108,7 @@ export function takeUnfinishedActionRuns(
     {
       name: "take_unfinished_action_runs",
       text: `update action_runs set swept_at = now() where action_run_id in (
-          select action_run_id from action_runs where finished_at is null and swept_at < now() - make_interval(secs => $1::float8 / 1000)
-          order by swept_at limit $2::int for update skip locked
+          ${UNFINISHED}
         ) returning org_id, action_run_id, timeout_seconds`,
     },
     [afterMs, limit],

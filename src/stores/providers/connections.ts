@@ -1,5 +1,6 @@
 import type { ConnectionScheme, ConnectionStatus } from "../../domain/providers/connection.ts";
 import type { Db } from "../db.ts";
+import { eventType } from "../outbox.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
@@ -71,7 +72,7 @@ export async function holdConnections(db: Db, connectionIds: readonly string[]):
   return rows.map((row) => row.connection_id);
 }
 
-/** The same with what it has sealed, for those who are about to use it. */
+/** The same with its sealed credential, for its users. */
 export async function findSealedConnection(
   db: Db,
   connectionId: string,
@@ -156,12 +157,12 @@ export async function deleteConnection(db: Db, connectionId: string): Promise<bo
 
 /** What was found out about a credential. */
 export interface CredentialFinding {
-  /** Of the credential that was tried: nothing is written when there is another one by now. */
+  /** The revision of the tried credential: nothing is written when another one has replaced it. */
   readonly credential_revision: number;
   /** Null where nothing is known: the status stays. */
   readonly status: "active" | "error" | null;
   readonly reason: string | null;
-  /** Of the event that is written where the credential turns out not to be good any more. */
+  /** The event that is written when the credential stops working. */
   readonly event_id: string;
 }
 
@@ -181,7 +182,7 @@ changed as (
   returning c.connection_id, c.org_id, c.name, c.provider_id, c.status, found.status as before
 )
 insert into outbox (event_id, org_id, type, data)
-select $5::uuid, org_id, 'connection.error',
+select $5::uuid, org_id, ${eventType("connection.error")},
   jsonb_build_object('connection_id', connection_id, 'name', name, 'provider_id', provider_id, 'reason', $4::text)
 from changed where status = 'error' and before <> 'error'`,
     },

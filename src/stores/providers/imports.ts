@@ -27,23 +27,70 @@ export function listImportedProviders(db: Db): Promise<ImportedProviderRow[]> {
   });
 }
 
-/** Adds a provider or puts another in its place; true where it is new. Nobody else imports it until the transaction ends. */
+/** Adds a provider or puts another in its place. */
 export async function putImportedProvider(
   db: Db,
   orgId: string,
   { provider_id, provider }: ImportedProviderRow,
   sourceUrl: string | null,
-): Promise<boolean> {
-  const rows = await db.query<{ created: boolean }>(
+): Promise<void> {
+  await db.query(
     {
       name: "put_imported_provider",
       text: `insert into imported_providers (org_id, provider_id, provider, source_url) values ($1::uuid, $2::text, $3::jsonb, $4::text)
-        on conflict (org_id, provider_id) do update set provider = excluded.provider, source_url = excluded.source_url, updated_at = now()
-        returning xmax = 0 as created`,
+        on conflict (org_id, provider_id) do update set provider = excluded.provider, source_url = excluded.source_url, updated_at = now()`,
     },
     [orgId, provider_id, jsonb(provider), sourceUrl],
   );
-  return rows[0]?.created === true;
+}
+
+/** How an action differs from the one of the same id that there is. */
+export interface ActionDifference {
+  readonly action_id: string;
+  readonly change: keyof ImportChanges;
+  /** The members that differ. */
+  readonly members: readonly string[];
+  /** Its description for models. */
+  readonly description: { readonly before: string | null; readonly after: string | null };
+}
+
+/** How actions differ from the provider's present ones, by id. */
+export async function compareImportedActions(
+  db: Db,
+  providerId: string,
+  /** JSON of ImportedAction[]. */
+  actions: string,
+): Promise<ActionDifference[]> {
+  return db.query<ActionDifference>(
+    {
+      name: "compare_imported_actions",
+      text: `
+with fresh as (
+  select action->>'action_id' as action_id, action from jsonb_array_elements($2::jsonb) as action
+),
+old as (select action_id, action from imported_actions where ${OWN})
+select coalesce(fresh.action_id, old.action_id) as action_id,
+  case when old.action_id is null then 'added' when fresh.action_id is null then 'removed' else 'changed' end as change,
+  case when old.action_id is null or fresh.action_id is null then '{}'::text[] else array(
+    select key from (select jsonb_object_keys(fresh.action) union select jsonb_object_keys(old.action)) as keys (key)
+    where fresh.action->key is distinct from old.action->key order by key) end as members,
+  jsonb_build_object('before', old.action->'description'->>'llm', 'after', fresh.action->'description'->>'llm') as description
+from fresh full join old using (action_id)
+where fresh.action is distinct from old.action order by 1`,
+    },
+    [providerId, actions],
+  );
+}
+
+/** Keeps everybody else from importing a provider of this id until the transaction ends, also where there is none yet. */
+export async function lockImport(db: Db, providerId: string): Promise<void> {
+  await db.query(
+    {
+      name: "lock_import",
+      text: "select pg_advisory_xact_lock(hashtextextended('import ' || current_org() || ' ' || $1::text, 0))",
+    },
+    [providerId],
+  );
 }
 
 /** What a new import changed, by the ids of actions. */
@@ -53,15 +100,15 @@ export interface ImportChanges {
   readonly removed: string[];
 }
 
-/** Puts actions in the place of those that the provider has. */
+/** Replaces the actions of a provider. */
 export async function replaceImportedActions(
   db: Db,
   orgId: string,
   providerId: string,
   /** JSON of ImportedAction[]. */
   actions: string,
-): Promise<ImportChanges> {
-  const rows = await db.query<{ action_id: string; change: keyof ImportChanges }>(
+): Promise<void> {
+  await db.query(
     {
       name: "replace_imported_actions",
       text: `
@@ -71,20 +118,12 @@ with fresh as (
 gone as (
   delete from imported_actions where org_id = $1::uuid and provider_id = $2::text and action_id not in (select action_id from fresh)
   returning action_id
-),
-written as (
-  insert into imported_actions (org_id, provider_id, action_id, action) select $1::uuid, $2::text, action_id, action from fresh
-  on conflict (org_id, provider_id, action_id) do update set action = excluded.action where imported_actions.action <> excluded.action
-  returning action_id, xmax = 0 as added
 )
-select action_id, case when added then 'added' else 'changed' end as change from written
-union all select action_id, 'removed' from gone order by 1`,
+insert into imported_actions (org_id, provider_id, action_id, action) select $1::uuid, $2::text, action_id, action from fresh
+on conflict (org_id, provider_id, action_id) do update set action = excluded.action where imported_actions.action <> excluded.action`,
     },
     [orgId, providerId, actions],
   );
-  const of = (change: keyof ImportChanges): string[] =>
-    rows.filter((row) => row.change === change).map(({ action_id }) => action_id);
-  return { added: of("added"), changed: of("changed"), removed: of("removed") };
 }
 
 export async function findImportedAction(db: Db, providerId: string, actionId: string): Promise<ImportedAction | null> {
@@ -92,7 +131,7 @@ export async function findImportedAction(db: Db, providerId: string, actionId: s
   return action ?? null;
 }
 
-/** Those of the actions that there are, in the order of the ids. */
+/** The existing ones of these actions, in the order of the ids. */
 export async function importedActions(
   db: Db,
   providerId: string,
@@ -145,16 +184,22 @@ export async function deleteImportedProvider(db: Db, providerId: string): Promis
   return rows.length === 1;
 }
 
-/** Locks a provider until the transaction ends; false where there is none. */
-export async function lockImportedProvider(db: Db, providerId: string): Promise<boolean> {
-  const rows = await db.query(
-    { name: "lock_imported_provider", text: `select provider_id from imported_providers where ${OWN} for update` },
+/** Locks a provider until the transaction ends; null where there is none. Flows that begin to use it wait. */
+export async function lockImportedProvider(
+  db: Db,
+  providerId: string,
+): Promise<(ImportedProviderRow & { readonly source_url: string | null }) | null> {
+  const rows = await db.query<ImportedProviderRow & { source_url: string | null }>(
+    {
+      name: "lock_imported_provider",
+      text: `select provider_id, provider, source_url from imported_providers where ${OWN} for update`,
+    },
     [providerId],
   );
-  return rows.length === 1;
+  return rows[0] ?? null;
 }
 
-/** Those of the actions, as provider and action, that there are; they stay until the transaction ends. */
+/** The existing ones of these actions, as provider and action, locked until the transaction ends. */
 export function holdImportedActions(
   db: Db,
   actions: ReadonlyArray<{ readonly provider_id: string; readonly action_id: string }>,

@@ -24,7 +24,7 @@ export interface RemoteLimits {
   readonly statementMs: number;
 }
 
-/** A session with a transaction that has begun. */
+/** A session with an open transaction. */
 export interface RemoteTransaction {
   /** Throws RemoteError, RemoteTooLarge, and whatever a broken connection throws. */
   run(sql: string, params: readonly Json[], limits: RemoteLimits): Promise<RemoteRows>;
@@ -54,7 +54,7 @@ export async function beginRemote(
   signal.addEventListener("abort", cut, { once: true });
   const close = async (): Promise<void> => {
     signal.removeEventListener("abort", cut);
-    // Rolls back by itself; a server that does not answer is not waited for.
+    // The server rolls back. Nobody waits for one that does not answer.
     await Promise.race([client.end(), new Promise((resolve) => void setTimeout(resolve, 1000).unref())]).catch(
       () => undefined,
     );

@@ -2,6 +2,7 @@ import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import type { Db } from "../db.ts";
+import { eventType } from "../outbox.ts";
 import type { ListedFile } from "../../domain/skills/bundle.ts";
 
 /** A skill, described by its default version. */
@@ -79,7 +80,7 @@ export async function insertSkillVersion(db: Db, event_id: string, version: NewS
             $12::text, $13::uuid)
           returning skill_id, version, org_id, description, content_hash)
         insert into outbox (event_id, org_id, type, data)
-        select $14::uuid, a.org_id, 'skill.version.created', jsonb_build_object('skill_id', a.skill_id, 'name', s.name,
+        select $14::uuid, a.org_id, ${eventType("skill.version.created")}, jsonb_build_object('skill_id', a.skill_id, 'name', s.name,
           'version', a.version, 'description', a.description, 'content_hash', a.content_hash)
         from added a join skills s using (skill_id)`,
     },
@@ -134,7 +135,7 @@ export async function lockSkill(db: Db, skillId: string): Promise<boolean> {
   return rows.length === 1;
 }
 
-/** Those of these skills that are there, with their latest versions; they are not deleted until the transaction ends. */
+/** The existing ones of these skills with their latest versions, locked against deletion until the transaction ends. */
 export async function holdSkills(db: Db, skillIds: readonly string[]): Promise<Array<[string, number]>> {
   const rows = await db.query<{ skill_id: string; latest_version: number }>(
     {

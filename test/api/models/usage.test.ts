@@ -58,6 +58,21 @@ it("is that of the node, of the run, and of the runs around it", async () => {
   expect(parent.metadata.usage.total_tokens).toBe(3 * TOTAL);
 });
 
+it("of a run that is cancelled while a model writes counts what was written", async () => {
+  const asked = await mine.deploy(asking(PRICED));
+  stub.next({ text: Array.from({ length: 200 }, () => "word "), pauseMs: 100 });
+  const calls = stub.calls.length;
+  const { body: started } = await mine.secret.post("/v2/runs", { project_id: asked, inputs: {} });
+  await expect.poll(() => stub.calls.length).toBeGreaterThan(calls);
+  // Some words of two hundred have come then, whatever the machine does.
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  await mine.secret.post(`/v2/runs/${started.run_id}/cancel`, {});
+  await mine.until(started.run_id, "CANCELLED");
+  const usage = async () => (await mine.secret.get(`/v2/runs/${started.run_id}`)).body.usage;
+  await expect.poll(async () => (await usage()).output_tokens).toBeGreaterThan(0);
+  expect((await usage()).estimated).toBe(true);
+});
+
 it("has no cost where a model has no price, and is estimated where an endpoint does not count", async () => {
   const { metadata } = await run(await mine.deploy(asking("of-our-own", PRICED)));
   expect(metadata.usage).toMatchObject({ total_tokens: 2 * TOTAL, cost_usd: null, estimated: false });
@@ -102,4 +117,19 @@ it("is limited by the flow: the next model is not asked", async () => {
   const within = await run(await mine.deploy({ ...calling, settings: { max_cost_usd: COST } }));
   expect(within.state).toBe("FAILED");
   expect(within.error.message).toContain("max_cost_usd");
+});
+
+it("is never limited in vain: a model without a price is not asked, and the flow's check says so", async () => {
+  const definition = { ...asking(PRICED, "of-our-own"), settings: { max_cost_usd: 1 } };
+  const { body: checked } = await mine.secret.post("/v2/flows/validate", { flow: definition });
+  const found = checked.problems.map((each: Record<string, string>) => [
+    each["code"],
+    each["severity"],
+    each["node_id"],
+  ]);
+  expect([checked.valid, found]).toEqual([true, [["model_not_priced", "warning", "llm-1"]]]);
+  const before = stub.calls.length;
+  const { error, state } = await run(await mine.deploy(definition));
+  expect([state, error.code, error.node_id, error.retryable]).toEqual(["FAILED", "model_not_priced", "llm-1", false]);
+  expect(stub.calls.length - before).toBe(1);
 });

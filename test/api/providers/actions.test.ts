@@ -281,7 +281,7 @@ describe("running an action", () => {
   });
 
   it.each([
-    [{ inputs: {} }, [["body", "inputs"]]],
+    [{ inputs: {} }, [["body", "inputs", "url"]]],
     [{ inputs: { url: 3 } }, [["body", "inputs", "url"]]],
     [{ inputs: { url: "x", headers: { "a b": "c" } } }, [["body", "inputs", "headers"]]],
     [{ inputs: { url: "x" }, timeout_seconds: 0 }, [["body", "timeout_seconds"]]],
@@ -400,5 +400,24 @@ describe("built-in providers", () => {
       inputs: { run_id: started.outputs.run_id },
     });
     expect(theirs.body).toMatchObject({ successful: false, error: { code: "invalid_action_inputs" } });
+  });
+});
+
+describe("s3", () => {
+  it("asks nobody in a dry run, whatever it would do", async () => {
+    const credential = { access_key_id: "id", secret_access_key: TOKEN, endpoint: upstream.url };
+    const connection_id = await connect({ provider_id: "s3", credential });
+    const before = upstream.requests.length;
+    const inputs = { bucket: "blobs", key: "a.txt" };
+    for (const [action, given] of [
+      ["s3/list_objects", { bucket: "blobs", prefix: "a" }],
+      ["s3/get_object", inputs],
+      ["s3/put_object", { ...inputs, body: "x" }],
+    ] as const) {
+      const body = await outcome(action, { inputs: given, connection_id, dry_run: true });
+      expect(body, action).toMatchObject({ successful: true, outputs: null, rendered_request: given });
+      expect(JSON.stringify(body)).not.toContain(TOKEN);
+    }
+    expect(upstream.requests.length).toBe(before);
   });
 });

@@ -44,6 +44,21 @@ async function create(members: Record<string, unknown> = models()): Promise<Answ
 }
 
 describe("create", () => {
+  it("finds the scheme by the credential's members, and names what is missing", async () => {
+    modelsTake(KEY);
+    const { scheme: _, ...unnamed } = models();
+    expect((await create(unnamed)).body.scheme).toBe("api_key");
+    const of = (credential: object) => ({ name: "c", provider_id: "http", credential });
+    const base_url = upstream.url;
+    expect((await create(of({ base_url, token: KEY }))).body.scheme).toBe("bearer");
+    expect((await create(of({ base_url, username: "u", password: KEY }))).body.scheme).toBe("basic");
+    const half = await mine.secret.post(PATH, of({ base_url, username: "u" }));
+    expect([half.status, places(half)]).toEqual([422, [["body", "credential", "password"]]]);
+    const client = await mine.secret.post(PATH, of({ base_url, client_id: "c", client_secret: KEY }));
+    expect(places(client)).toEqual([["body", "credential", "token_url"]]);
+    expect(places(await mine.secret.post(PATH, of({ base_url })))).toEqual([["body", "scheme"]]);
+  });
+
   it("tries the credential and shows none of it, neither then nor later", async () => {
     modelsTake(KEY);
     const created = await create();
@@ -79,10 +94,50 @@ describe("create", () => {
       data: { connection_id: body.connection_id, name: "Models", provider_id: "openai_compatible" },
     });
     expect(JSON.stringify(sent)).not.toContain(KEY);
-    // Told once, however often it is looked at.
-    await mine.secret.post(`${PATH}/${body.connection_id}/check`);
+    // Told once, however often it is looked at: no second event is written, whose delivery might only be late.
+    const checks = [1, 2].map(() => mine.secret.post(`${PATH}/${body.connection_id}/check`));
+    for (const { body: checked } of await Promise.all(checks)) expect(checked.status).toBe("error");
+    const events = await mine.withDatabase((database) =>
+      database.system((db) =>
+        db.query("select event_id from outbox where type = 'connection.error' and data->>'connection_id' = $1", [
+          body.connection_id,
+        ]),
+      ),
+    );
     const { body: deliveries } = await mine.secret.get(`${path}/deliveries`);
-    expect([deliveries.data.length, id]).toEqual([1, id]);
+    expect([events.length, deliveries.data.length, id]).toEqual([1, 1, id]);
+    // Good again, and bad once more: that is reported again.
+    modelsTake(KEY);
+    await mine.secret.post(`${PATH}/${body.connection_id}/check`);
+    modelsTake("another key");
+    await mine.secret.post(`${PATH}/${body.connection_id}/check`);
+    await expect.poll(() => upstream.hits("/hook")).toBe(2);
+  });
+
+  it("asks the token service anew when it is checked, whatever token is kept", async () => {
+    let good = true;
+    upstream.on("/token", (_, response) => {
+      response.writeHead(good ? 200 : 400, { "content-type": "application/json" });
+      response.end(JSON.stringify(good ? { access_token: "t", expires_in: 3600 } : { error: "invalid_client" }));
+    });
+    const { body } = await create({
+      name: "OAuth",
+      provider_id: "http",
+      scheme: "oauth2_client_credentials",
+      credential: {
+        base_url: upstream.url,
+        token_url: `${upstream.url}/token`,
+        client_id: "c",
+        client_secret: KEY,
+      },
+    });
+    expect(body.status).toBe("active");
+    good = false;
+    const checked = await mine.secret.post(`${PATH}/${body.connection_id}/check`);
+    expect([checked.body.status, checked.body.status_reason]).toEqual([
+      "error",
+      expect.stringContaining("invalid_client"),
+    ]);
   });
 
   it("says that it does not know where the service cannot be reached, or has no way to ask", async () => {
@@ -123,9 +178,9 @@ describe("create", () => {
     [{ name: "" }, [["body", "name"]]],
     [{ provider_id: "nobody" }, [["body", "provider_id"]]],
     [{ provider_id: "millrace" }, [["body", "provider_id"]]],
-    [{ scheme: undefined }, [["body", "scheme"]]],
+    [{ scheme: undefined, provider_id: "http", credential: { base_url: "https://example.com" } }, [["body", "scheme"]]],
     [{ scheme: "basic" }, [["body", "scheme"]]],
-    [{ credential: { base_url: "https://example.com" } }, [["body", "credential"]]],
+    [{ credential: { base_url: "https://example.com" } }, [["body", "credential", "api_key"]]],
     [{ credential: { base_url: "file:///etc/passwd", api_key: KEY } }, [["body", "credential", "base_url"]]],
     [
       { credential: { base_url: "https://example.com", api_key: `${KEY}\r\nx: y` } },

@@ -137,6 +137,97 @@ describe("importing an OpenAPI document", () => {
     expect(same.body.import).toEqual({ operations: 2, added: [], changed: [], removed: [] });
   });
 
+  it("never takes another one's place for its title alone", async () => {
+    const titled = (paths: JsonObject): JsonObject => ({
+      ...shop(paths),
+      info: { title: "FastAPI", version: "0.1.0" },
+    });
+    const first = await imported({ openapi: titled({}) });
+    const other = titled({ "/carts": { get: operation("listCarts") } });
+    const refused = await mine.secret.post(PATH, { openapi: other });
+    expect([refused.status, refused.body.code, refused.body.provider_id]).toEqual([409, "conflict", "fastapi"]);
+    expect(refused.body.detail).toContain("send another provider_id");
+    expect((await mine.secret.get(`${PATH}/fastapi`)).body).toMatchObject({ provider_id: first.body.provider_id });
+    expect((await mine.secret.get(`${PATH}/fastapi/actions/listCarts`)).status).toBe(404);
+    // The very same again changes nothing, and is no conflict.
+    expect((await mine.secret.post(PATH, { openapi: titled({}) })).status).toBe(200);
+    expect((await imported({ openapi: other, provider_id: "fastapi-2" })).status).toBe(201);
+    // From the same address it is the same one.
+    upstream.on("/fastapi.json", (_, response) => void response.end(JSON.stringify(other)));
+    const byAddress = { openapi: `${upstream.url}/fastapi.json`, name: "By address" };
+    expect([(await imported(byAddress)).status, (await imported(byAddress)).status]).toEqual([201, 200]);
+  });
+
+  it("shows what it would change, and keeps what a published flow uses unless forced", async () => {
+    await imported({ openapi: shop(), provider_id: "kept" });
+    const inputs = { id: 1 };
+    const { body: own } = await mine.secret.post("/v2/connections", {
+      name: "c",
+      provider_id: "kept",
+      credential: { token: TOKEN },
+    });
+    const { connection_id } = own;
+    const project_id = await mine.deploy(
+      flow({
+        nodes: [
+          node("in-0", "input"),
+          node("act-0", "action", { provider_id: "kept", action_id: "getOrder", connection_id, inputs }),
+          node("out-0", "output"),
+        ],
+        edges: edges("in-0 > act-0", "act-0 > out-0"),
+      }),
+    );
+    const without = shop({ "/carts": { get: operation("listCarts") } });
+    delete (without["paths"] as Record<string, unknown>)["/orders/{id}"];
+    const wanted = { openapi: without, provider_id: "kept" };
+    const preview = await mine.secret.post(PATH, { ...wanted, dry_run: true });
+    expect([preview.status, preview.body]).toEqual([
+      200,
+      {
+        added: ["listCarts"],
+        changed: [],
+        removed: ["getOrder"],
+        used_by: [{ project_id, name: "test", action_ids: ["getOrder"] }],
+        differences: [],
+      },
+    ]);
+    const refused = await mine.secret.post(PATH, wanted);
+    expect([refused.status, refused.body.code, refused.body.used_by]).toEqual([409, "in_use", preview.body.used_by]);
+    expect((await mine.secret.get(`${PATH}/kept/actions/listCarts`)).status).toBe(404);
+    const changed = shop({ "/orders/{id}": { get: operation("getOrder", { summary: "Another" }) } });
+    const { body: other } = await mine.secret.post(PATH, { openapi: changed, provider_id: "kept", dry_run: true });
+    expect(other).toMatchObject({
+      changed: ["getOrder"],
+      used_by: [{ project_id }],
+      differences: [
+        {
+          action_id: "getOrder",
+          description: { before: "About getOrder (GET /orders/{id})", after: "Another (GET /orders/{id})" },
+        },
+      ],
+    });
+    expect(other.differences[0].members).toContain("description");
+    const forced = await mine.secret.post(PATH, { ...wanted, force: true });
+    expect([forced.status, forced.body.import.removed]).toEqual([200, ["getOrder"]]);
+    expect(
+      (await mine.secret.post(PATH, { openapi: shop(), provider_id: "nothing", dry_run: true })).body.added,
+    ).toEqual(["getOrder", "placeOrder"]);
+    expect((await mine.secret.get(`${PATH}/nothing`)).status).toBe(404);
+  });
+
+  it("tool-rug-pull: removes what nobody sees from what models read, and says so", async () => {
+    const hidden = `Lists${String.fromCodePoint(0xe0049, 0xe0067)} \u202Ecarts\u200B`;
+    const parameter = { name: "q", in: "query", description: "Words\u2066", schema: { type: "string" } };
+    await imported({
+      openapi: shop({ "/c": { get: operation("listCarts", { summary: hidden, parameters: [parameter] }) } }),
+      provider_id: "hidden-words",
+    });
+    const { body } = await mine.secret.get(`${PATH}/hidden-words/actions/listCarts`);
+    expect(body.description.llm).toBe("Lists carts (GET /c)");
+    expect(body.description.human).toContain("U+E0049");
+    expect(JSON.stringify(body.input_schema)).toContain('"Words"');
+  });
+
   it("takes the address of a document, in JSON or YAML, through the guarded fetch", async () => {
     upstream.on("/openapi.yaml", (_, response) => {
       response.writeHead(200, { "content-type": "text/yaml" });
@@ -224,6 +315,49 @@ describe("the action node", () => {
       const { status, body } = await mine.secret.delete(path);
       expect([status, body.code, body.used_by?.[0]?.project_id]).toEqual([409, "in_use", project_id]);
     }
+  });
+
+  it("is refused without a connection that it needs, and with inputs that the action does not have or lacks", async () => {
+    await imported({ openapi: shop(), provider_id: "checked" });
+    const problems = async (config: Record<string, unknown>): Promise<unknown> => {
+      const flow_ = graph({ provider_id: "checked", action_id: "getOrder", ...config });
+      const { body } = await mine.secret.post("/v2/flows/validate", { flow: flow_ });
+      return [
+        body.valid,
+        body.problems.map((each: { code: string; path: unknown[] }) => [each.code, ...each.path.slice(3)]),
+      ];
+    };
+    expect(await problems({ inputs: { id: "{{in-0}}" } })).toEqual([false, [["connection_required", "connection_id"]]]);
+    const { body } = await mine.secret.post("/v2/connections", {
+      name: "c",
+      provider_id: "checked",
+      credential: { token: TOKEN },
+    });
+    const { connection_id } = body;
+    expect(await problems({ connection_id, inputs: { number: 1 } })).toEqual([
+      false,
+      [
+        ["unknown_input", "inputs", "number"],
+        ["missing_input", "inputs", "id"],
+      ],
+    ]);
+    expect(await problems({ connection_id, inputs: { id: 1 } })).toEqual([true, []]);
+    // A model chooses what is not fixed.
+    const tool = { type: "action", provider_id: "checked", action_id: "getOrder" };
+    const agent = (more: object) =>
+      flow({
+        nodes: [
+          node("in-0", "input"),
+          node("llm-0", "llm", { prompt: "{{in-0}}", model: "m", connection_id, tools: [{ ...tool, ...more }] }),
+          node("out-0", "output"),
+        ],
+        edges: edges("in-0 > llm-0", "llm-0 > out-0"),
+      });
+    const validated = await mine.secret.post("/v2/flows/validate", { flow: agent({ fixed_inputs: { no: 1 } }) });
+    expect(validated.body.problems.map((each: { path: unknown[] }) => each.path.slice(3))).toEqual([
+      ["tools", 0, "connection_id"],
+      ["tools", 0, "fixed_inputs", "no"],
+    ]);
   });
 
   it("is checked when its flow is deployed", async () => {

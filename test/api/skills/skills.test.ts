@@ -160,6 +160,18 @@ describe("upload", () => {
     expect((await others.secret.post(PATH, form(files))).status).toBe(201);
   });
 
+  it("gives the first answer again for a version, too", async () => {
+    const { skill_id, name } = await create();
+    const options = { headers: { "Idempotency-Key": `version-${skill_id}` } };
+    const post = (text: string) =>
+      mine.secret.post(`${PATH}/${skill_id}/versions`, form({ "SKILL.md": skillMd(name, "", text) }), options);
+    const first = await post("# Two");
+    const again = await post("# Two");
+    expect([first.status, again.status, again.body]).toEqual([201, 201, first.body]);
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    expect((await post("# Three")).body.code).toBe("idempotency_conflict");
+  });
+
   it("makes one version of what is pushed many times at once", async () => {
     const { skill_id, name } = await create();
     const body = { name, description: "Test.", instructions: "# Two" };

@@ -64,16 +64,114 @@ describe("operations", () => {
       query: [
         ["tag", "x"],
         ["tag", "y"],
-        ["sort", "p,q"],
-        ["pipe", "1|2"],
         ["filter[a]", "1"],
         ["q", '{"b":[2]}'],
       ],
+      encoded_query: ["sort=p,q", "pipe=1%7C2"],
       headers: { "x-trace": "t", cookie: "session=s%201" },
     });
     expect(imported.actions[0]?.input_schema).toMatchObject({ required: ["id"], additionalProperties: false });
     expect(Object.keys(imported.actions[0]?.input_schema["properties"] as object)).not.toContain("Authorization");
     expect(() => requestOf(imported, { ...inputs, id: ".." })).toThrow(/cannot be part of a path/);
+  });
+
+  const RGB = { R: 100, G: "a,b" };
+  it.each<[JsonObject, unknown, string]>([
+    [{ style: "simple" }, ["a,b", "c"], "/x/a%2Cb,c"],
+    [{ style: "simple" }, RGB, "/x/R,100,G,a%2Cb"],
+    [{ style: "simple", explode: true }, RGB, "/x/R=100,G=a%2Cb"],
+    [{ style: "label" }, ["a", "b"], "/x/.a,b"],
+    [{ style: "label", explode: true }, ["a", "b"], "/x/.a.b"],
+    [{ style: "label", explode: true }, RGB, "/x/.R=100.G=a%2Cb"],
+    [{ style: "matrix" }, ["a", "b"], "/x/;p=a,b"],
+    [{ style: "matrix", explode: true }, ["a", "b"], "/x/;p=a;p=b"],
+    [{ style: "matrix", explode: true }, RGB, "/x/;R=100;G=a%2Cb"],
+    [{ style: "matrix" }, 5, "/x/;p=5"],
+  ])("write a part of a path as %j", (style, value, path) => {
+    const imported = one(
+      { parameters: [{ name: "p", in: "path", required: true, schema: {}, ...style }] },
+      {},
+      "/x/{p}",
+    );
+    expect(requestOf(imported, { p: value } as JsonObject)?.url).toBe(`https://shop.example/v1${path}`);
+  });
+
+  it("write lists and objects of a query as one parameter without a doubt, and refuse what no style can write", () => {
+    const of = (more: JsonObject, where = "query") =>
+      one({ parameters: [{ name: "p", in: where, schema: {}, ...more }] });
+    const joined = (more: JsonObject, p: unknown) => requestOf(of(more), { p } as JsonObject)?.encoded_query;
+    expect(joined({ explode: false }, ["a,b", "c&d"])).toEqual(["p=a%2Cb,c%26d"]);
+    expect(joined({ explode: false }, RGB)).toEqual(["p=R,100,G,a%2Cb"]);
+    expect(joined({ style: "spaceDelimited", explode: false }, ["a b", "c"])).toEqual(["p=a%20b%20c"]);
+    expect(requestOf(of({}), { p: RGB })?.query).toEqual([
+      ["R", "100"],
+      ["G", "a,b"],
+    ]);
+    const header = of({}, "header");
+    expect(requestOf(header, { p: ["a", "b"] })?.headers).toEqual({ p: "a,b" });
+    expect(requestOf(header, { p: "a,b" })?.headers).toEqual({ p: "a,b" });
+    expect(() => requestOf(header, { p: ["a,b", "c"] })).toThrow(/no comma/);
+    const cookie = of({}, "cookie");
+    expect(requestOf(cookie, { p: "x y" })?.headers).toEqual({ cookie: "p=x%20y" });
+    expect(() => requestOf(cookie, { p: ["a", "b"] })).toThrow(/exploded/);
+    expect(requestOf(of({ explode: false }, "cookie"), { p: ["a", "b"] })?.headers).toEqual({ cookie: "p=a,b" });
+    expect(() => requestOf(of({}), { p: [["a"]] })).toThrow(/cannot be written/);
+  });
+
+  it("take XML as the text that it is", () => {
+    const content = { "application/xml": { schema: { type: "object", properties: { a: { type: "string" } } } } };
+    const imported = one({ requestBody: { required: true, content } });
+    expect(imported.actions[0]?.input_schema["properties"]).toMatchObject({ body: { type: "string" } });
+    expect(requestOf(imported, { body: "<a/>" })?.body).toEqual({ text: "<a/>", type: "application/xml" });
+  });
+
+  it("are refused by name where no connection has what they want", () => {
+    const key = (name: string) => ({ type: "apiKey", in: "header", name });
+    const securitySchemes = { a: key("X-A"), a2: key("x-a"), b: key("X-B"), t: { type: "http", scheme: "bearer" } };
+    const components = { securitySchemes: { ...securitySchemes, p: { type: "http", scheme: "basic" } } };
+    const of = (security: JsonObject[]) => ({
+      ...base,
+      components,
+      paths: { "/o": { get: { security, responses: ok } } },
+    });
+    for (const security of [
+      [{ a: [], p: [] }],
+      [{ b: [] }],
+      [{ t: [], p: [] }],
+      [{ a: [], a2: [] }],
+      [{ a: [], c: [] }],
+    ])
+      expect(String(refusal(of(security))), JSON.stringify(security)).toContain("GET /o");
+    for (const security of [[{ a: [] }], [{ a: [], p: [] }, { t: [] }], [{ b: [] }, {}], []])
+      expect(importOpenApi(of(security), null).actions).toHaveLength(1);
+    const schemesOf = (...security: JsonObject[]) => importOpenApi(of(security), null).provider.auth.schemes;
+    expect(Object.keys(schemesOf({ a: [], b: [] }))).toEqual(["bearer", "basic", "api_keys"]);
+    expect(Object.keys(schemesOf({ b: [], t: [] }, { a: [] }))).toEqual(["api_key", "basic", "api_keys"]);
+    expect(schemesOf({ a: [], t: [] }).api_keys?.fields["required"]).toEqual(["a", "t"]);
+  });
+
+  it("can be satisfied where a type with a discriminator has alternatives that are built on it", () => {
+    const refTo = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+    const own = (member: string) => ({
+      allOf: [refTo("Pet"), { type: "object", properties: { [member]: { type: "string" } } }],
+    });
+    const schemas = {
+      Pet: {
+        type: "object",
+        properties: { kind: { type: "string" } },
+        required: ["kind"],
+        discriminator: { propertyName: "kind" },
+        oneOf: [refTo("Cat"), refTo("Dog")],
+      },
+      Cat: own("claws"),
+      Dog: own("bark"),
+    };
+    const requestBody = { required: true, content: { "application/json": { schema: refTo("Pet") } } };
+    const [action] = one({ requestBody }, { components: { schemas } }).actions;
+    const form = createFormCompiler()(action?.input_schema ?? {});
+    if (!form.ok) throw new Error(form.message);
+    expect(form.check({ body: { kind: "cat", claws: "long" } })).toEqual([]);
+    expect(form.check({ body: { claws: "long" } })).not.toEqual([]);
   });
 
   it("name two parameters of one name, and one called body, apart", () => {
@@ -134,7 +232,7 @@ describe("operations", () => {
     });
   });
 
-  it("have schemas that stand by themselves, with circles in them, in the words of JSON Schema", () => {
+  it("have self-contained JSON Schemas, circles included", () => {
     const Node = {
       type: "object",
       properties: {

@@ -26,7 +26,7 @@ it("writes down, once and estimated, the call of a process that died", async () 
   const run_id = await buildRun(db, tenant);
   const endpoint = { protocol: "openai" as const, base_url: `${stub.url}/v1`, headers: {} };
   const resolved = { endpoint, model: "m", connection: null, fetch: globalThis.fetch, secrets: [] };
-  const caller = createModelCaller({ db, models: { resolve: async () => resolved }, prices: {} });
+  const caller = createModelCaller({ db, models: { resolve: async () => resolved }, prices: { own: {}, listed: {} } });
   const ask = (attempt: number, repeated: boolean) =>
     caller.call({
       ...tenant,
@@ -58,6 +58,49 @@ it("writes down, once and estimated, the call of a process that died", async () 
   expect(Number(rows[0]?.input_tokens)).toBeGreaterThan(100);
 });
 
+it("asks the models of a node in their order, each where the one before cannot answer now", async () => {
+  const { database: db } = own;
+  const tenant = await buildTenant(db);
+  const run_id = await buildRun(db, tenant);
+  const endpoint = { protocol: "openai" as const, base_url: `${stub.url}/v1`, headers: {} };
+  const caller = createModelCaller({
+    db,
+    models: {
+      resolve: async (_, { model = "" }) => ({
+        endpoint,
+        model,
+        connection: null,
+        fetch: globalThis.fetch,
+        secrets: [],
+      }),
+    },
+    prices: { own: {}, listed: {} },
+  });
+  const ask = (path: string) =>
+    caller.call({
+      ...tenant,
+      run_id,
+      path,
+      attempt: 1,
+      step: 1,
+      choice: { model: "first" },
+      fallback_models: ["second", "third"],
+      repeated: false,
+      request: { messages: [{ role: "user", content: "Hello?" }] },
+      signal: AbortSignal.timeout(10_000),
+    });
+  const asked = (from: number): unknown[] => stub.calls.slice(from).map(({ body }) => body.model);
+  const before = stub.calls.length;
+  stub.next({ status: 503 }, { status: 429 }, { text: ["here"] });
+  expect(await ask("a")).toMatchObject({ text: "here", model: "third" });
+  expect(asked(before)).toEqual(["first", "second", "third"]);
+  // What another model would refuse as well is not asked for again.
+  const next = stub.calls.length;
+  stub.next({ status: 401 });
+  await expect(ask("b")).rejects.toMatchObject({ code: "model_refused" });
+  expect(asked(next)).toEqual(["first"]);
+});
+
 it("takes an operator's prices before its own, and says what is wrong with them", () => {
   const write = (content: string): string => {
     const file = join(folder, "prices.json");
@@ -66,12 +109,12 @@ it("takes an operator's prices before its own, and says what is wrong with them"
   };
   const million = { input: 1_000_000, output: 0, cached: 0 };
   const prices = readPrices(write('{"gpt-4o": {"input": 9, "output": 9}, "ours-": {"input": 0, "output": 0}}'));
-  expect(["gpt-4o", "gpt-4o-mini", "ours-2", "theirs"].map((model) => costOf(prices, model, million))).toEqual([
-    9,
-    0.15,
-    0,
-    null,
-  ]);
+  const models = ["gpt-4o", "gpt-4o-mini", "gpt-4o-2024-08-06", "gpt-4o-audio", "ours-2", "theirs"];
+  expect(models.map((model) => costOf(prices, model, million))).toEqual([9, 0.15, 9, 9, 0, null]);
+  // Of the published ones only dated versions are the same: another model that begins so has a price of its own.
+  const published = readPrices(undefined);
+  const named = ["gpt-4.1", "gpt-4.1-2025-04-14", "gpt-4.1-nano", "claude-sonnet-4-5-20250929", "constructor"];
+  expect(named.map((model) => costOf(published, model, million))).toEqual([2, 2, null, 3, null]);
   expect(() => readPrices(write('{"m": {"input": "cheap"}}'))).toThrow(/prices\.json is not usable:[^]*input/);
   expect(() => readPrices(write("{"))).toThrow(/JSON/);
 });

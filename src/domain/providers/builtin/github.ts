@@ -6,7 +6,7 @@ import { bearer, webAddress } from "../auth-fields.ts";
 import type { BuiltinProvider } from "../provider.ts";
 
 const text = { type: "string", minLength: 1 } as const;
-/** A dot by itself, or two, would be another address. */
+/** A segment of one dot, or two, would be another address. */
 const REPOSITORY_NAME = "^\\.?[A-Za-z0-9_-][A-Za-z0-9_.-]*$";
 const repository = {
   owner: { ...text, pattern: REPOSITORY_NAME },

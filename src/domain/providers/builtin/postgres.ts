@@ -4,7 +4,7 @@ import { basic, certificate, plain } from "../auth-fields.ts";
 import type { Credential } from "../connection.ts";
 import type { BuiltinProvider } from "../provider.ts";
 
-/** Rows that a statement may answer; what is beyond them is told of, not answered. */
+/** Rows that a statement may answer. The answer says when there are more. */
 const MAX_ROWS = 10_000;
 export const DEFAULT_ROWS = 1000;
 /** Time that the server gives a statement, where the inputs name none (s). */

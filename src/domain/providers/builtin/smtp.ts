@@ -15,7 +15,7 @@ const server = {
 
 /** Without a line break in it nothing can be added to the headers or the dialogue with the server. */
 const LINE = "^[^\\x00-\\x1f\\x7f]*$";
-/** One address, by itself or as `Name <address>`: characters that would make a list or a comment of it are not allowed. */
+/** One address, plain or as `Name <address>`. Characters that would make a list or a comment of it are refused. */
 export const MAIL_ADDRESS =
   '^(?:[^<>,;:"\\\\()\\x00-\\x1f\\x7f]* ?<([^\\s<>,;:"\\\\()@\\x00-\\x1f\\x7f]+@[^\\s<>,;:"\\\\()@\\x00-\\x1f\\x7f]+)>|([^\\s<>,;:"\\\\()@\\x00-\\x1f\\x7f]+@[^\\s<>,;:"\\\\()@\\x00-\\x1f\\x7f]+))$';
 
@@ -66,7 +66,7 @@ const send = defineAction({
     properties: {
       message_id: { type: "string" },
       accepted: { type: "array", items: { type: "string" }, description: "Recipients that the server took" },
-      rejected: { type: "array", items: { type: "string" }, description: "Those that it did not take" },
+      rejected: { type: "array", items: { type: "string" }, description: "Recipients that the server refused" },
     },
     required: ["message_id", "accepted", "rejected"],
   },

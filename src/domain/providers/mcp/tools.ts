@@ -48,8 +48,18 @@ export function mcpSchemes(url: string): AuthSchemes {
   };
 }
 
-/** Makes a provider of an MCP server: each tool is an action. `secured`: its tools need a connection. Throws 422. */
-export function importTools({ server, tools }: McpListing, url: string, secured: boolean): ImportedProvider {
+/** How the tools of a server are imported. */
+export interface ToolsSource {
+  readonly url: string;
+  /** Its tools need a connection. */
+  readonly secured: boolean;
+  /** What it says of its tools' effects is believed. */
+  readonly trusted: boolean;
+}
+
+/** Makes a provider of an MCP server: each tool is an action. Throws 422. */
+export function importTools({ server, tools }: McpListing, source: ToolsSource): ImportedProvider {
+  const { url, secured, trusted } = source;
   if (tools.length > MAX_ACTIONS) refuse(`The server has more than ${MAX_ACTIONS} tools`);
   const taken = new Set<string>();
   const compile = createFormCompiler(MAX_SCHEMA_CHARS);
@@ -58,7 +68,7 @@ export function importTools({ server, tools }: McpListing, url: string, secured:
     const tool = isObject(each) ? each : {};
     const name = textOf(tool["name"]);
     if (name === "") return [];
-    const action = actionOf(tool, actionId(name, taken), { name, url }, secured, compile);
+    const action = actionOf(tool, actionId(name, taken), { name, url }, source, compile);
     chars += JSON.stringify(action).length;
     if (chars > MAX_TOTAL_CHARS) refuse("The server's tools are too long together");
     return [action];
@@ -74,6 +84,7 @@ export function importTools({ server, tools }: McpListing, url: string, secured:
       icon: null,
       auth: { required: secured, schemes: mcpSchemes(url) },
       source: "mcp",
+      trusted,
     },
     actions,
   };
@@ -83,7 +94,7 @@ function actionOf(
   tool: JsonObject,
   action_id: string,
   call: { readonly name: string; readonly url: string },
-  secured: boolean,
+  { secured, trusted }: ToolsSource,
   compile: FormCompiler,
 ): ImportedAction {
   const hints = isObject(tool["annotations"]) ? tool["annotations"] : {};
@@ -108,7 +119,7 @@ function actionOf(
       },
       required: ["text", "content"],
     },
-    annotations: annotationsOf(hints),
+    annotations: annotationsOf(trusted ? hints : {}),
     requires_connection: secured,
     timeout_seconds: 60,
     version: "1",
@@ -116,7 +127,10 @@ function actionOf(
   };
 }
 
-/** What the protocol says of a tool that says nothing: it may change and delete things, and is called once. */
+/**
+ * What the protocol says of a tool that says nothing: it may change and delete things, and is called once. Hints are a server's own words:
+ * one that is not trusted does not decide by them that its tools may be called again.
+ */
 function annotationsOf(hints: JsonObject): ActionAnnotations {
   const read_only = hints["readOnlyHint"] === true;
   return {

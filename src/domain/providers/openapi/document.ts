@@ -5,7 +5,7 @@ import { invalid } from "../../errors.ts";
 /** Deepest nesting that is looked through. */
 const MAX_DEPTH = 100;
 
-/** A document with its local references, which are followed where they are met: so that circles do no harm. */
+/** A document whose local references are resolved on use, so that circles do no harm. */
 export interface OpenApiDocument {
   readonly root: JsonObject;
   readonly version: "3.0" | "3.1";

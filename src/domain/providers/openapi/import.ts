@@ -1,7 +1,5 @@
 import type { Json, JsonObject } from "../../json.ts";
 import type { ActionAnnotations } from "../action.ts";
-import { apiKey, basic, bearer, clientCredentials, noCredential, webAddress } from "../auth-fields.ts";
-import type { AuthScheme, AuthSchemes, ConnectionScheme } from "../connection.ts";
 import {
   actionId,
   MAX_ACTIONS,
@@ -14,8 +12,11 @@ import type { ImportedAction, ImportedProvider } from "../imported.ts";
 import { isObject, listOf, membersOf, readDocument, refuse, textOf } from "./document.ts";
 import type { OpenApiDocument } from "./document.ts";
 import { BODY_INPUT } from "./operation.ts";
-import type { OperationCall, OperationParameter } from "./operation.ts";
+import type { OperationCall } from "./operation.ts";
+import type { OperationParameter } from "./parameters.ts";
 import { createSchemaReader } from "./schemas.ts";
+import { readSecurity } from "./security.ts";
+import type { Security } from "./security.ts";
 import type { SchemaReader } from "./schemas.ts";
 
 const METHODS = ["get", "put", "post", "delete", "patch", "head", "options"] as const;
@@ -29,7 +30,7 @@ export function importOpenApi(value: unknown, address: string | null): ImportedP
   const info = document.resolve(root["info"]);
   const server = serverOf(root["servers"], address);
   const reader = createSchemaReader(document);
-  const secured = requirementOf(root["security"]) ?? false;
+  const security = readSecurity(document, server);
   const actions: ImportedAction[] = [];
   const taken = new Set<string>();
   let chars = 0;
@@ -47,7 +48,7 @@ export function importOpenApi(value: unknown, address: string | null): ImportedP
         operation: shared[method],
         server,
         address,
-        secured,
+        security,
         taken,
       });
       chars += JSON.stringify(action).length;
@@ -69,7 +70,7 @@ export function importOpenApi(value: unknown, address: string | null): ImportedP
       icon: null,
       auth: {
         required: actions.some(({ requires_connection }) => requires_connection),
-        schemes: schemesOf(document, server),
+        schemes: security.schemes,
       },
       source: "openapi",
     },
@@ -86,7 +87,7 @@ interface OperationContext {
   readonly operation: JsonObject;
   readonly server: string;
   readonly address: string | null;
-  readonly secured: boolean;
+  readonly security: Security;
   readonly taken: Set<string>;
 }
 
@@ -149,7 +150,7 @@ function actionOf(context: OperationContext): ImportedAction {
     },
     output_schema: outputOf(context),
     annotations: annotationsOf(method),
-    requires_connection: requirementOf(operation["security"]) ?? context.secured,
+    requires_connection: context.security.required(operation["security"], `${method.toUpperCase()} ${path}`, place),
     timeout_seconds: 60,
     version: "1",
     operation: {
@@ -173,7 +174,7 @@ function annotationsOf(method: string): ActionAnnotations {
   };
 }
 
-/** The parameters of an operation: its own, and those of its path that it does not replace. */
+/** The parameters of an operation: its own, and its path's unless it replaces them. */
 function parametersOf({
   document,
   shared,
@@ -229,7 +230,11 @@ function bodyOf(document: OpenApiDocument, value: Json | undefined): Body | unde
     const [type, media] = found;
     // A range is no type that can be sent.
     const sent = type.includes("*") ? (kind === "text" ? "text/plain" : "application/octet-stream") : type;
-    return { call: { kind, type: sent }, schema: document.resolve(media)["schema"], given };
+    const { schema } = document.resolve(media);
+    // What is neither JSON nor a form is for the caller to write: a schema of its members would promise what nobody does.
+    const isText = isObject(schema) && document.resolve(schema)["type"] === "string";
+    const text: JsonObject = { type: "string", description: `The body as ${sent}` };
+    return { call: { kind, type: sent }, schema: kind === "text" && !isText ? text : schema, given };
   }
   return undefined;
 }
@@ -261,12 +266,6 @@ function outputOf({ document, reader, operation }: OperationContext): JsonObject
   return {};
 }
 
-/** Whether a credential is needed; undefined where nothing is said. */
-function requirementOf(security: Json | undefined): boolean | undefined {
-  if (!Array.isArray(security)) return undefined;
-  return security.length > 0 && !security.some((each: Json) => isObject(each) && Object.keys(each).length === 0);
-}
-
 /** The first server, with the defaults of its variables; "" where there is none with a whole address. */
 function serverOf(servers: Json | undefined, address: string | null): string {
   const [first] = listOf(servers);
@@ -280,42 +279,4 @@ function serverOf(servers: Json | undefined, address: string | null): string {
   if (!URL.canParse(url, base)) return "";
   const { protocol, href, username } = new URL(url, base);
   return /^https?:$/.test(protocol) && username === "" ? href.replace(/\/$/, "") : "";
-}
-
-/** The ways to authenticate that the document names; the first of each kind. */
-function schemesOf(document: OpenApiDocument, server: string): AuthSchemes {
-  const base = {
-    base_url: webAddress(
-      "The service: the credential is sent to addresses below this one only",
-      server === "" ? {} : { default: server },
-    ),
-  };
-  const schemes: { [Scheme in ConnectionScheme]?: AuthScheme } = {};
-  for (const [, value] of membersOf(document.resolve(document.root["components"])["securitySchemes"])) {
-    const found = schemeOf(document.resolve(value), base);
-    if (found) schemes[found[0]] ??= found[1];
-  }
-  return Object.keys(schemes).length > 0 ? schemes : { none: noCredential(base) };
-}
-
-function schemeOf(
-  given: JsonObject,
-  base: Readonly<Record<string, JsonObject>>,
-): [ConnectionScheme, AuthScheme] | undefined {
-  const type = textOf(given["type"]);
-  if (type === "apiKey") {
-    const [where, name] = [textOf(given["in"]), textOf(given["name"])];
-    const isKnown = where === "header" || where === "query" || where === "cookie";
-    return isKnown && name !== "" ? ["api_key", apiKey({ in: where, name }, base)] : undefined;
-  }
-  if (type === "http")
-    return textOf(given["scheme"]).toLowerCase() === "basic" ? ["basic", basic(base)] : ["bearer", bearer(base)];
-  if (type === "openIdConnect") return ["bearer", bearer(base)];
-  if (type !== "oauth2") return undefined;
-  const flows = isObject(given["flows"]) ? given["flows"] : {};
-  const flow = flows["clientCredentials"];
-  if (!isObject(flow)) return ["bearer", bearer(base)];
-  const url = textOf(flow["tokenUrl"]);
-  const token_url = webAddress("Where access tokens are asked for", /^https?:\/\//.test(url) ? { default: url } : {});
-  return ["oauth2_client_credentials", clientCredentials({ ...base, token_url })];
 }

@@ -3,18 +3,8 @@ import { ActionRefused, asText, below } from "../action.ts";
 import type { ActionRequest, BodyPart, RequestBody } from "../action.ts";
 import { textOf } from "../connection.ts";
 import type { Credential } from "../connection.ts";
-
-/** A parameter of an operation, and the member of the inputs that it takes. */
-export interface OperationParameter {
-  readonly name: string;
-  readonly in: "path" | "query" | "header" | "cookie";
-  readonly input: string;
-  readonly explode: boolean;
-  /** `form`, `simple`, `deepObject`, `spaceDelimited`, `pipeDelimited`. */
-  readonly style: string;
-  /** The value is sent as JSON. */
-  readonly json?: true;
-}
+import { cookieText, headerText, pathPart, queryList, queryPairs } from "./parameters.ts";
+import type { OperationParameter } from "./parameters.ts";
 
 /** The request of an imported operation, as it is stored. */
 export interface OperationCall {
@@ -31,11 +21,10 @@ export interface OperationCall {
 /** The member of the inputs that a request's body is in. */
 export const BODY_INPUT = "body";
 
-const DELIMITERS: Readonly<Record<string, string>> = { spaceDelimited: " ", pipeDelimited: "|" };
-
 /** The request of an imported operation on these inputs. Throws ActionRefused. */
 export function operationRequest(call: OperationCall, inputs: JsonObject, credential: Credential): ActionRequest {
   const query: Array<readonly [string, string]> = [];
+  const encoded_query: string[] = [];
   const headers: Record<string, string> = {};
   const cookies: string[] = [];
   let { path } = call;
@@ -44,9 +33,13 @@ export function operationRequest(call: OperationCall, inputs: JsonObject, creden
     if (parameter.in === "path") {
       path = path.replaceAll(`{${parameter.name}}`, pathPart(parameter, value));
     } else if (value !== undefined && value !== null) {
-      if (parameter.in === "query") query.push(...queryPairs(parameter, value));
-      if (parameter.in === "header") headers[parameter.name.toLowerCase()] = flat(value, ",");
-      if (parameter.in === "cookie") cookies.push(`${parameter.name}=${encodeURIComponent(flat(value, ","))}`);
+      if (parameter.in === "query") {
+        const list = queryList(parameter, value);
+        if (list === null) query.push(...queryPairs(parameter, value));
+        else encoded_query.push(list);
+      }
+      if (parameter.in === "header") headers[parameter.name.toLowerCase()] = headerText(parameter, value);
+      if (parameter.in === "cookie") cookies.push(cookieText(parameter, value));
     }
   }
   if (cookies.length > 0) headers["cookie"] = cookies.join("; ");
@@ -56,6 +49,7 @@ export function operationRequest(call: OperationCall, inputs: JsonObject, creden
     method: call.method,
     url: below(serverOf(call, credential), path),
     query,
+    ...(encoded_query.length > 0 ? { encoded_query } : {}),
     headers,
     ...(body ? { body } : {}),
   };
@@ -74,37 +68,7 @@ function serverOf({ server, own_server }: OperationCall, credential: Credential)
 function isBelow(server: string, base: string): boolean {
   if (!URL.canParse(server)) return false;
   const [own, root] = [new URL(server), new URL(base)];
-  return own.origin === root.origin && `${own.pathname}/`.startsWith(`${root.pathname.replace(/\/+$/, "")}/`);
-}
-
-function pathPart({ name, style, explode }: OperationParameter, value: Json | undefined): string {
-  const text = encodeURIComponent(flat(value, ","));
-  if (text === "" || /^\.{1,2}$/.test(text))
-    throw new ActionRefused("inputs", `${name}: "${text}" cannot be part of a path`);
-  if (style === "label") return `.${text}`;
-  return style === "matrix" && !explode ? `;${encodeURIComponent(name)}=${text}` : text;
-}
-
-function queryPairs({ name, style, explode, json }: OperationParameter, value: Json): Array<readonly [string, string]> {
-  if (json) return [[name, JSON.stringify(value)]];
-  if (Array.isArray(value)) {
-    if (explode) return value.map((each: Json): readonly [string, string] => [name, asText(each)]);
-    return [[name, value.map((each: Json) => asText(each)).join(DELIMITERS[style] ?? ",")]];
-  }
-  if (typeof value !== "object" || value === null) return [[name, asText(value)]];
-  const members = Object.entries(value as JsonObject);
-  if (style === "deepObject")
-    return members.map(([key, each]): readonly [string, string] => [`${name}[${key}]`, asText(each)]);
-  if (explode) return members.map(([key, each]): readonly [string, string] => [key, asText(each)]);
-  return [[name, flat(value, ",")]];
-}
-
-function flat(value: Json | undefined, delimiter: string): string {
-  if (Array.isArray(value)) return value.map((each: Json) => asText(each)).join(delimiter);
-  if (typeof value !== "object" || value === null) return asText(value);
-  return Object.entries(value as JsonObject)
-    .flatMap(([key, each]) => [key, asText(each)])
-    .join(delimiter);
+  return own.origin === root.origin && `${own.pathname}/`.startsWith(`${root.pathname.replace(/(?<!\/)\/+$/, "")}/`);
 }
 
 function bodyOf({ kind, type }: NonNullable<OperationCall["body"]>, value: Json): RequestBody {

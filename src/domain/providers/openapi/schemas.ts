@@ -15,7 +15,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "$schema",
   "$id",
 ]);
-/** Members whose values are maps of names to schemas, and those that are schemas or lists of them. */
+/** Members that map names to schemas, and members that are schemas or lists of them. */
 const MAPS: ReadonlySet<string> = new Set([
   "properties",
   "patternProperties",
@@ -39,7 +39,7 @@ interface Converted {
 /** Whether a schema describes what is sent or what comes back. */
 export type Direction = "request" | "response";
 
-/** Makes JSON Schemas (2020-12) that stand by themselves of the schemas of a document. */
+/** Makes self-contained JSON Schemas (2020-12) from the schemas of a document. */
 export interface SchemaReader {
   /**
    * The schema with everything that it refers to in `$defs`, at most about `maxChars` of it: what does not fit takes anything, and
@@ -87,6 +87,16 @@ export function createSchemaReader(document: OpenApiDocument): SchemaReader {
     return { schema: result, refs, size: JSON.stringify(result).length };
   }
 
+  /** What is built on a type with alternatives is one of them, and cannot be all that it is itself once more. */
+  function withoutAlternatives(part: Json): Json {
+    const pointer = isObject(part) ? part["$ref"] : undefined;
+    const target = typeof pointer === "string" ? atPointer(document.root, pointer) : part;
+    if (!isObject(target) || !isObject(target["discriminator"])) return part;
+    if (target["oneOf"] === undefined && target["anyOf"] === undefined) return part;
+    const { oneOf: _one, anyOf: _any, discriminator: _by, ...own } = target;
+    return own;
+  }
+
   function walk(value: Json, direction: Direction, refs: string[]): Json {
     if (!isObject(value)) return typeof value === "boolean" ? value : {};
     const { $ref } = value;
@@ -95,14 +105,18 @@ export function createSchemaReader(document: OpenApiDocument): SchemaReader {
       return { $ref: `#/$defs/${nameOf($ref)}` };
     }
     const members: Array<[string, Json]> = [];
-    for (const [name, member] of Object.entries(value)) {
+    for (const [given, member] of Object.entries(value)) {
+      // Told apart by a discriminator, alternatives may overlap without it: one of them at least holds.
+      const name = given === "oneOf" && isObject(value["discriminator"]) ? "anyOf" : given;
       if (LEFT_OUT.has(name) || name.startsWith("x-")) continue;
       if (MAPS.has(name) && isObject(member)) {
         const inner = Object.entries(member).map(([key, each]) => [key, walk(each, direction, refs)] as const);
         members.push([name, Object.fromEntries(inner)]);
       } else if (DATA.has(name) || typeof member !== "object" || member === null) members.push([name, member]);
-      else if (Array.isArray(member)) members.push([name, member.map((each: Json) => walk(each, direction, refs))]);
-      else members.push([name, walk(member, direction, refs)]);
+      else if (Array.isArray(member)) {
+        const all = name === "allOf" ? member.map((each: Json) => withoutAlternatives(each)) : member;
+        members.push([name, all.map((each: Json) => walk(each, direction, refs))]);
+      } else members.push([name, walk(member, direction, refs)]);
     }
     return adjusted(value, Object.fromEntries(members), direction, document);
   }

@@ -1,0 +1,88 @@
+import type { Json, JsonObject } from "../json.ts";
+
+/** Levels of a schema in strict mode, and members of all its objects. */
+const MAX_LEVELS = 10;
+const MAX_MEMBERS = 100;
+/** What strict mode knows, beside what says nothing of the answer. */
+const words = (text: string): ReadonlySet<unknown> => new Set(text.split(" "));
+const KNOWN = words(
+  "type properties required additionalProperties items enum const anyOf $ref $defs pattern format minimum maximum exclusiveMinimum " +
+    "exclusiveMaximum multipleOf minItems maxItems title description",
+);
+/** What says nothing of the answer, and strict mode does not know. */
+const LEFT_OUT = words("$schema $id $comment default examples deprecated");
+const FORMATS = words("date-time time date duration email hostname ipv4 ipv6 uuid");
+
+/**
+ * The schema as OpenAI's strict mode takes it: objects are closed, and name all of their members as required. Null where the answers would
+ * differ: a member that may be left out, an object with any members, a keyword that the mode does not know.
+ */
+export function strictSchema(schema: JsonObject): JsonObject | null {
+  const count = { members: 0 };
+  if (schema["type"] !== "object" || schema["anyOf"] !== undefined) return null;
+  return strict(schema, 1, count);
+}
+
+function strict(schema: Json | undefined, level: number, count: { members: number }): JsonObject | null {
+  if (level > MAX_LEVELS || !isObject(schema)) return null;
+  const made: Record<string, Json> = {};
+  for (const [name, value] of Object.entries(schema)) {
+    if (LEFT_OUT.has(name)) continue;
+    if (!KNOWN.has(name) || (name === "format" && !FORMATS.has(value))) return null;
+    made[name] = value;
+  }
+  if (made["$ref"] !== undefined && Object.keys(made).some((name) => name !== "$ref" && name !== "$defs")) return null;
+  for (const name of ["properties", "$defs"]) {
+    if (made[name] === undefined) continue;
+    const members = strictMembers(made[name], level, count);
+    if (members === null) return null;
+    made[name] = members;
+  }
+  if (made["anyOf"] !== undefined) {
+    if (!Array.isArray(made["anyOf"])) return null;
+    const all = made["anyOf"].map((each: Json) => strict(each, level + 1, count));
+    if (all.includes(null)) return null;
+    made["anyOf"] = all;
+  }
+  if (made["items"] !== undefined) {
+    const items = strict(made["items"], level + 1, count);
+    if (items === null) return null;
+    made["items"] = items;
+  }
+  return isOrClosesObject(made) ? made : null;
+}
+
+/** Whether it is no schema of objects, or one whose members are all required; that is closed then. */
+function isOrClosesObject(made: Record<string, Json>): boolean {
+  const { type, properties, required, additionalProperties } = made;
+  const types = [type ?? []].flat();
+  if (!types.includes("object")) return properties === undefined && (type !== undefined || isPlain(made));
+  const names = isObject(properties) ? Object.keys(properties) : [];
+  // Closed, an object without members that are named could only be empty.
+  if (names.length === 0 || (additionalProperties !== undefined && additionalProperties !== false)) return false;
+  if (!Array.isArray(required) || required.length !== names.length || !names.every((name) => required.includes(name)))
+    return false;
+  made["additionalProperties"] = false;
+  return true;
+}
+
+/** Keywords that alone define the values. */
+const isPlain = (made: Record<string, Json>): boolean =>
+  ["enum", "const", "anyOf", "$ref"].some((name) => made[name] !== undefined);
+
+function strictMembers(value: Json | undefined, level: number, count: { members: number }): JsonObject | null {
+  if (!isObject(value)) return null;
+  const made: Record<string, Json> = {};
+  for (const [name, member] of Object.entries(value)) {
+    count.members += 1;
+    if (count.members > MAX_MEMBERS) return null;
+    const found = strict(member, level + 1, count);
+    if (found === null) return null;
+    made[name] = found;
+  }
+  return made;
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,127 @@
+import type { Json, JsonObject } from "../../json.ts";
+import { apiKey, apiKeys, basic, bearer, clientCredentials, noCredential, webAddress } from "../auth-fields.ts";
+import type { AuthScheme, AuthSchemes, ConnectionScheme, KeyPlacement } from "../connection.ts";
+import { isObject, listOf, membersOf, refuse, textOf } from "./document.ts";
+import type { OpenApiDocument } from "./document.ts";
+
+/** Most keys that a connection sends together. */
+const MAX_KEYS = 5;
+
+/** How a service wants to be authenticated with. */
+export interface Security {
+  /** The schemes of its connections. */
+  readonly schemes: AuthSchemes;
+  /**
+   * Whether an operation needs a connection, by what it says itself or by what the document says. Throws 422 with the operation's name
+   * where no connection could send what it wants.
+   */
+  required(security: Json | undefined, operation: string, place: readonly string[]): boolean;
+}
+
+/** Reads the ways to authenticate that the document names; of each kind the first. */
+export function readSecurity(document: OpenApiDocument, server: string): Security {
+  const base = {
+    base_url: webAddress(
+      "The service: the credential is sent to addresses below this one only",
+      server === "" ? {} : { default: server },
+    ),
+  };
+  const schemes: { [Scheme in ConnectionScheme]?: AuthScheme } = {};
+  /** The schemes of the document whose credential is that of a connection's scheme. */
+  const sendable = new Map<string, ConnectionScheme>();
+  for (const [name, value] of membersOf(document.resolve(document.root["components"])["securitySchemes"])) {
+    const found = schemeOf(document.resolve(value), base);
+    if (found === undefined) continue;
+    const [kind, auth] = found;
+    schemes[kind] ??= auth;
+    if (JSON.stringify(schemes[kind]) === JSON.stringify(auth)) sendable.set(name, kind);
+  }
+
+  const keys = keysOf(document);
+  /** The names of the keys that some operation wants at once: of the first such combination. */
+  const combined = requirementsOf(document).find((names) => {
+    const places = new Set(
+      names.map((name) => keys.get(name)).map((key) => key && `${key.in} ${key.name.toLowerCase()}`),
+    );
+    return names.length > 1 && names.length <= MAX_KEYS && places.size === names.length && !places.has(undefined);
+  });
+  if (combined !== undefined) {
+    const placements = combined.map((name, at) => [memberName(name, at), keys.get(name) as KeyPlacement] as const);
+    schemes.api_keys = apiKeys(Object.fromEntries(placements), base);
+    // One of them alone would be refused by the operations that want them all.
+    for (const [name, kind] of sendable) if (combined.includes(name)) delete schemes[kind];
+  }
+
+  function canSend(requirement: Json): boolean {
+    const names = isObject(requirement) ? Object.keys(requirement) : [];
+    if (combined !== undefined && names.every((name) => combined.includes(name)) && names.length > 0) return true;
+    const kinds = new Set(names.map((name) => sendable.get(name)));
+    // Several of one kind are one credential; two kinds are two, and a connection of another scheme has one.
+    return kinds.size === 1 && !kinds.has(undefined) && (names.length === 1 || !kinds.has("api_key"));
+  }
+
+  return {
+    schemes: Object.keys(schemes).length > 0 ? schemes : { none: noCredential(base) },
+    required(security, operation, place) {
+      const wanted = Array.isArray(security) ? security : document.root["security"];
+      if (!Array.isArray(wanted) || wanted.length === 0) return false;
+      if (wanted.some((each: Json) => isObject(each) && Object.keys(each).length === 0)) return false;
+      if (!wanted.some(canSend)) {
+        const message = `${operation} wants several credentials at once that are not all keys or tokens, or others than the rest of the document: a connection has those of one kind. Import it without this operation, or change its "security"`;
+        refuse(message, ...place, "security");
+      }
+      return true;
+    },
+  };
+}
+
+/** Where the keys and tokens of the document go, by the names of its schemes. */
+function keysOf(document: OpenApiDocument): Map<string, KeyPlacement> {
+  const keys = new Map<string, KeyPlacement>();
+  for (const [name, value] of membersOf(document.resolve(document.root["components"])["securitySchemes"])) {
+    const [kind, auth] = schemeOf(document.resolve(value), {}) ?? [];
+    if (kind === "api_key" && auth?.placement !== undefined) keys.set(name, auth.placement);
+    if (kind === "bearer") keys.set(name, { in: "header", name: "Authorization", prefix: "Bearer " });
+  }
+  return keys;
+}
+
+/** The names of the schemes that the document and its operations want, one list for each alternative. */
+function requirementsOf(document: OpenApiDocument): string[][] {
+  const operations = membersOf(document.root["paths"]).flatMap(([, path]) =>
+    membersOf(path).map(([, operation]) => (isObject(operation) ? operation["security"] : undefined)),
+  );
+  return [document.root["security"], ...operations].flatMap((security) =>
+    listOf(security)
+      .filter(isObject)
+      .map((each) => Object.keys(each)),
+  );
+}
+
+/** What the member of a credential is called: as the document's scheme, as far as that is a plain name. */
+function memberName(name: string, at: number): string {
+  const plain = name.replace(/[^A-Za-z0-9_]/g, "_").slice(0, 64);
+  return plain === "base_url" || plain === "__proto__" ? `key_${at + 1}` : plain;
+}
+
+function schemeOf(
+  given: JsonObject,
+  base: Readonly<Record<string, JsonObject>>,
+): [ConnectionScheme, AuthScheme] | undefined {
+  const type = textOf(given["type"]);
+  if (type === "apiKey") {
+    const [where, name] = [textOf(given["in"]), textOf(given["name"])];
+    const isKnown = where === "header" || where === "query" || where === "cookie";
+    return isKnown && name !== "" ? ["api_key", apiKey({ in: where, name }, base)] : undefined;
+  }
+  if (type === "http")
+    return textOf(given["scheme"]).toLowerCase() === "basic" ? ["basic", basic(base)] : ["bearer", bearer(base)];
+  if (type === "openIdConnect") return ["bearer", bearer(base)];
+  if (type !== "oauth2") return undefined;
+  const flows = isObject(given["flows"]) ? given["flows"] : {};
+  const flow = flows["clientCredentials"];
+  if (!isObject(flow)) return ["bearer", bearer(base)];
+  const url = textOf(flow["tokenUrl"]);
+  const token_url = webAddress("Where access tokens are asked for", /^https?:\/\//.test(url) ? { default: url } : {});
+  return ["oauth2_client_credentials", clientCredentials({ ...base, token_url })];
+}

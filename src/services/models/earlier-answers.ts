@@ -1,0 +1,76 @@
+import { RECORDED_CHARS } from "../../domain/json.ts";
+import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
+import type { ReusedAnswer } from "../../domain/models/agent.ts";
+import { createInlineBudget, storeReference } from "../../platform/blobs/blobs.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { findStepAnswer, keepStepAnswer } from "../../stores/models/agent-steps.ts";
+import { findNodeRun } from "../runs/find-node-run.ts";
+import type { NodeRun } from "../runs/find-node-run.ts";
+
+interface ReuseDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+}
+
+interface Place {
+  readonly org_id: string;
+  readonly run_id: string;
+  readonly path: string;
+}
+
+/** Outputs of one step's calls that the workflow carries by value (characters of JSON). */
+const MAX_CARRIED = 128 * 1024;
+
+/** Keeps what a call has yielded where its record does not tell it whole: a run that resumes this one takes it over. */
+export async function keepOutput(
+  { db, blobs }: ReuseDeps,
+  { org_id, run_id, path, masked }: Place & { readonly masked?: boolean },
+  output: Json,
+): Promise<void> {
+  const text = JSON.stringify(output);
+  if (masked !== true && text.length <= RECORDED_CHARS) return;
+  const answer = await storeReference(blobs, org_id, text);
+  await db.org(org_id, (each) => keepStepAnswer(each, { org_id, run_id, path, answer, asked: null }));
+}
+
+/** Results of calls in an earlier run, in their order; null for one that was open, or that a fault of the service ended. */
+export async function earlierAnswers(
+  { db, blobs }: ReuseDeps,
+  { org_id, run_id }: Omit<Place, "path">,
+  earlierRun: string,
+  paths: readonly string[],
+): Promise<Array<ReusedAnswer | null>> {
+  const carry = createInlineBudget(blobs, org_id, MAX_CARRIED);
+  const answers: Array<ReusedAnswer | null> = [];
+  for (const path of paths) {
+    const found = await db.org(org_id, (each) => earlierAnswer(each, { org_id, run_id, path }, earlierRun));
+    answers.push(found && { ...found, output: await carry(found.output) });
+  }
+  return answers;
+}
+
+async function earlierAnswer(db: Db, place: Place, earlierRun: string): Promise<ReusedAnswer | null> {
+  const node = await findNodeRun(db, earlierRun, place.path);
+  if (node?.state === "FAILED" && node.error && node.error.code !== "internal_error") {
+    const { code, message, retryable } = node.error;
+    return { output: { v: { error: { code, message, retryable } } }, failed: true };
+  }
+  if (node?.state !== "COMPLETED") return null;
+  const output = await outputOf(db, place, earlierRun, node);
+  return output && { output, failed: false, ...editedOf(node) };
+}
+
+/** What a call has yielded: kept beside its record, where that does not tell it whole. */
+async function outputOf(db: Db, place: Place, earlierRun: string, node: NodeRun): Promise<StoredValue | null> {
+  const kept = await findStepAnswer(db, earlierRun, place.path);
+  // For the run that resumes this one.
+  if (kept) await keepStepAnswer(db, { ...place, answer: kept, asked: null });
+  return kept ?? (node.truncated ? null : { v: node.output });
+}
+
+/** The arguments that a person has approved in the place of the model's. */
+function editedOf({ inputs }: NodeRun): Pick<ReusedAnswer, "edited"> {
+  const edited = (inputs as JsonObject | null)?.["edited"];
+  return edited === undefined ? {} : { edited };
+}

@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../src/domain/json.ts";
+import { strictSchema } from "../../../src/domain/models/strict-schema.ts";
+
+const text = { type: "string" };
+const closed = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
+  type: "object",
+  properties,
+  required: Object.keys(properties),
+  ...more,
+});
+
+describe("a schema in strict mode", () => {
+  it("has all of its objects closed, wherever they stand, and says nothing that the mode does not know", () => {
+    const inner = closed({ a: text });
+    const given = closed(
+      {
+        list: { type: "array", items: inner },
+        one: { anyOf: [{ $ref: "#/$defs/inner" }, { type: "null" }] },
+        b: { ...text, default: "x" },
+      },
+      { $schema: "https://json-schema.org/draft/2020-12/schema", $defs: { inner } },
+    );
+    const found = { ...inner, additionalProperties: false };
+    expect(strictSchema(given)).toEqual({
+      type: "object",
+      properties: {
+        list: { type: "array", items: found },
+        one: { anyOf: [{ $ref: "#/$defs/inner" }, { type: "null" }] },
+        b: text,
+      },
+      required: ["list", "one", "b"],
+      additionalProperties: false,
+      $defs: { inner: found },
+    });
+  });
+
+  it.each<[string, JsonObject]>([
+    ["a member that may be left out", { ...closed({ a: text, b: text }), required: ["a"] }],
+    ["a member that is needed and not described", { ...closed({ a: text }), required: ["a", "b"] }],
+    ["an object of any members", closed({ a: { type: "object" } })],
+    ["an object of members by a schema", closed({ a: { type: "object", additionalProperties: text } })],
+    ["an open object that says so", closed({ a: text }, { additionalProperties: true })],
+    ["a keyword that the mode does not know", closed({ a: { ...text, minLength: 2 } })],
+    ["a combination", closed({ a: text }, { allOf: [closed({ b: text })] })],
+    ["no object", { type: "array", items: text }],
+    ["any value", closed({ a: {} })],
+    ["a format that the mode does not know", closed({ a: { ...text, format: "uri" } })],
+  ])("is none for %s", (_, schema) => {
+    expect(strictSchema(schema)).toBeNull();
+  });
+});
