@@ -1,13 +1,25 @@
-import { executeChild, ParentClosePolicy, workflowInfo } from "@temporalio/workflow";
+import { executeChild, ParentClosePolicy, sleep, workflowInfo } from "@temporalio/workflow";
 import type { RunWorkflowInput } from "../../src/domain/runs/run.ts";
+import { NO_PLACE } from "../../src/domain/triggers/scheduled.ts";
 import type { ScheduledInput } from "../../src/domain/triggers/trigger.ts";
 import { runWorkflowId } from "../../src/temporal/ids.ts";
 import { local } from "../activities.ts";
 
+/** Waits for a place among the runs under way (ms), and how often: a day and more. */
+const FIRST_WAIT_MS = 2000;
+const MAX_WAIT_MS = 60_000;
+const MAX_TRIES = 1500;
+
 /** Runs a flow at one of the times of a schedule, and lasts as long as the run: Temporal's overlap policies go by that. */
 export async function runSchedule({ org_id, id, node_queue }: ScheduledInput): Promise<void> {
-  const start = await local.createScheduledRun({ org_id, id, scheduled_at: scheduledTime() });
-  if (start === null) return;
+  const scheduled_at = scheduledTime();
+  let start = await local.createScheduledRun({ org_id, id, scheduled_at });
+  for (let tries = 0; start === NO_PLACE && tries < MAX_TRIES; tries += 1) {
+    await sleep(Math.min(FIRST_WAIT_MS * 2 ** tries, MAX_WAIT_MS));
+    start = await local.createScheduledRun({ org_id, id, scheduled_at });
+  }
+  // The trigger shows why.
+  if (start === null || start === NO_PLACE) return;
   try {
     await executeChild<(input: RunWorkflowInput) => Promise<unknown>>("runFlow", {
       workflowId: runWorkflowId(start.run_id),

@@ -1,36 +1,46 @@
 import { z } from "zod";
-import { notFound } from "../../domain/errors.ts";
-import type { Json } from "../../domain/json.ts";
-import { runLimits } from "../../services/runs/create-run.ts";
+import { notFound, Problem } from "../../domain/errors.ts";
+import { challengeOf } from "../../domain/triggers/handshake.ts";
+import type { HandshakeRequest } from "../../domain/triggers/handshake.ts";
+import type { WebhookConfig } from "../../domain/triggers/trigger.ts";
 import { receiveWebhook } from "../../services/triggers/receive.ts";
-import { hashAddress } from "../../services/triggers/triggers.ts";
+import { hashAddress, secretContext } from "../../services/triggers/triggers.ts";
 import { findTriggerByAddress } from "../../stores/triggers/triggers.ts";
+import type { TriggerRow } from "../../stores/triggers/triggers.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
-import { createRateLimiter } from "../http/rate-limit.ts";
-import { readJson } from "../http/read-json.ts";
+import { createRateLimiter } from "../../services/rate-limiter.ts";
+import { readHookBody } from "./hook-body.ts";
+import { startingRuns } from "./starting-runs.ts";
 
 /** Longest body of a request to a trigger. */
 const MAX_BODY_BYTES = 1024 * 1024;
+const PLAIN = "text/plain; charset=utf-8";
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 /** `/hooks/{token}`: the addresses of inbound webhooks. */
-export function createHookOperations(deps: ApiDeps, { flows }: ApiServices): Operation[] {
-  const { config, db, blobs, runs, evaluation, secrets, logger } = deps;
+export function createHookOperations(deps: ApiDeps, services: ApiServices): Operation[] {
+  const { config, db, secrets } = deps;
   const limiter = createRateLimiter(db, { name: "hooks", points: config.MILLRACE_HOOK_RATE_LIMIT, seconds: 60 });
-  const starting = {
-    db,
-    blobs,
-    flows,
-    evaluation,
-    secrets,
-    starter: runs,
-    limits: runLimits(config),
-    maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
-    onStartDelayed: (run_id: string, err: unknown) =>
-      logger.warn({ err, run_id }, "run not started at once; the sweeper will"),
-  };
+  const starting = { ...startingRuns(deps, services), secrets };
+
+  /** The trigger of an address, where it may be asked now. Throws 404 and 429. */
+  async function triggerAt(token: string): Promise<TriggerRow> {
+    const trigger = TOKEN.test(token)
+      ? await db.system((connection) => findTriggerByAddress(connection, hashAddress(token)))
+      : null;
+    if (trigger === null) throw notFound("trigger");
+    await limiter.take(trigger.id);
+    return trigger;
+  }
+  function challengeFor(trigger: TriggerRow, request: HandshakeRequest): string | null {
+    const { handshake } = trigger.config as unknown as WebhookConfig;
+    if (handshake === undefined || !trigger.enabled) return null;
+    const secret = trigger.secret === null ? "" : secrets.open(trigger.secret, secretContext(trigger.id));
+    return challengeOf(handshake, secret, request);
+  }
+
   return [
     defineOperation({
       id: "receiveWebhook",
@@ -38,7 +48,7 @@ export function createHookOperations(deps: ApiDeps, { flows }: ApiServices): Ope
       path: "/hooks/{token}",
       tag: "Triggers",
       summary: "Start a run by an inbound webhook",
-      description: `The address is the credential, beside the signature that the trigger asks for. A delivery that comes again is answered with the run it started first. At most ${MAX_BODY_BYTES} bytes of JSON.`,
+      description: `The address is the credential, beside the signature that the trigger asks for. A delivery that comes again is answered with the run it started first. At most ${MAX_BODY_BYTES} bytes of JSON, a form (its fields by name) or text. A sender that asks beforehand whether the address is ours, as the trigger's \`handshake\` has it, is given its challenge back.`,
       auth: "none",
       params: z.object({ token: z.string().max(1000).describe("The unguessable part of the trigger's address.") }),
       looseQuery: true,
@@ -48,6 +58,7 @@ export function createHookOperations(deps: ApiDeps, { flows }: ApiServices): Ope
         "bad_request",
         "unauthorized",
         "conflict",
+        "too_many_nested_runs",
         "payload_too_large",
         "unsupported_media_type",
         "too_many_concurrent_runs",
@@ -55,25 +66,40 @@ export function createHookOperations(deps: ApiDeps, { flows }: ApiServices): Ope
         "service_unavailable",
       ],
       success: {
+        200: { description: "The challenge of a handshake.", content: { "text/plain": z.string() } },
         202: {
           description: "The run has been accepted.",
           schema: z.object({ run_id: z.uuid() }).meta({ id: "RunAccepted" }),
         },
       },
       async handler({ params: { token }, ctx }) {
-        const trigger = TOKEN.test(token)
-          ? await db.system((connection) => findTriggerByAddress(connection, hashAddress(token)))
-          : null;
-        if (trigger === null) throw notFound("trigger");
-        await limiter.take(trigger.id);
-        const { value, bytes } = await readJson(ctx.req, { limit: MAX_BODY_BYTES });
-        const { run_id, repeated } = await receiveWebhook(starting, trigger, {
-          headers: firsts(ctx.headers),
-          query: firsts(ctx.query),
-          bytes,
-          body: (value ?? null) as Json,
-        });
+        const trigger = await triggerAt(token);
+        const { bytes, body } = await readHookBody(ctx.req, MAX_BODY_BYTES);
+        const query = firsts(ctx.query);
+        const challenge = challengeFor(trigger, { method: "POST", query, body });
+        if (challenge !== null) return { status: 200, type: PLAIN, content: challenge };
+        const request = { headers: firsts(ctx.headers), query, bytes, body };
+        const { run_id, repeated } = await receiveWebhook(starting, trigger, request);
         return { status: 202, body: { run_id }, headers: repeated ? { "Idempotent-Replayed": "true" } : {} };
+      },
+    }),
+    defineOperation({
+      id: "answerHandshake",
+      method: "GET",
+      path: "/hooks/{token}",
+      tag: "Triggers",
+      summary: "Answer a sender that asks whether an inbound address is ours",
+      description: "For senders whose `handshake` is a GET with a challenge (`meta`). Starts no run.",
+      auth: "none",
+      params: z.object({ token: z.string().max(1000).describe("The unguessable part of the trigger's address.") }),
+      looseQuery: true,
+      problems: ["forbidden", "rate_limited", "service_unavailable"],
+      success: { 200: { description: "The challenge.", content: { "text/plain": z.string() } } },
+      async handler({ params: { token }, ctx }) {
+        const trigger = await triggerAt(token);
+        const challenge = challengeFor(trigger, { method: "GET", query: firsts(ctx.query), body: null });
+        if (challenge === null) throw new Problem("forbidden", "This is no handshake that the trigger answers.");
+        return { status: 200, type: PLAIN, content: challenge };
       },
     }),
   ];

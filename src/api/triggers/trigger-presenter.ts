@@ -1,7 +1,10 @@
 import { z } from "zod";
+import { seesSecrets } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
 import { jsonObjectSchema } from "../../domain/json-schema.ts";
 import { TRIGGER_KINDS } from "../../domain/triggers/trigger.ts";
-import type { ShownTrigger } from "../../stores/triggers/triggers.ts";
+import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
+import type { TriggerDetail } from "../../stores/triggers/triggers.ts";
 
 export const triggerSchema = z
   .object({
@@ -22,18 +25,30 @@ export const triggerSchema = z
   })
   .meta({ id: "ProjectTrigger" });
 
-export const createdTriggerSchema = triggerSchema
+export const triggerDetailSchema = triggerSchema
+  .extend({
+    next_times: z
+      .array(z.iso.datetime())
+      .nullable()
+      .describe(
+        "Of a schedule, when it is due next, five times at most; null of others, and where Temporal cannot tell.",
+      ),
+    warnings: z.array(z.string()).describe("What of it may be meant otherwise than it is carried out."),
+  })
+  .meta({ id: "ProjectTriggerShown" });
+
+export const createdTriggerSchema = triggerDetailSchema
   .extend({ address: z.string().nullable().describe("Of an inbound webhook, here and never again.") })
   .meta({ id: "ProjectTriggerCreated" });
 
-export function presentTrigger(trigger: ShownTrigger): z.infer<typeof triggerSchema> {
+export function presentTrigger(trigger: TriggerDetail, reader: Principal): z.infer<typeof triggerSchema> {
   return {
     id: trigger.id,
     project_id: trigger.project_id,
     provider_id: trigger.provider_id,
     trigger_id: trigger.trigger_id,
     kind: trigger.kind,
-    config: trigger.config,
+    config: seesSecrets(reader) ? trigger.config : maskLiterals(trigger.config),
     inputs: trigger.inputs,
     enabled: trigger.enabled,
     last_fired_at: trigger.last_fired_at,

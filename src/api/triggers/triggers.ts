@@ -1,14 +1,23 @@
 import { z } from "zod";
+import type { Principal } from "../../domain/accounts/principal.ts";
 import { ValidationProblem, invalid } from "../../domain/errors.ts";
 import { checkCel } from "../../domain/flow/expressions/cel/cel.ts";
 import { jsonObjectSchema } from "../../domain/json-schema.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { TRIGGER_TYPES, findTriggerType } from "../../domain/triggers/trigger.ts";
 import type { TriggerType } from "../../domain/triggers/trigger.ts";
-import { changeTrigger, createTrigger, deleteTrigger, requireTrigger } from "../../services/triggers/triggers.ts";
+import { testTrigger } from "../../services/triggers/test-trigger.ts";
+import {
+  changeTrigger,
+  createTrigger,
+  deleteTrigger,
+  outlookOf,
+  requireTrigger,
+} from "../../services/triggers/triggers.ts";
+import type { TriggerChange } from "../../services/triggers/triggers.ts";
 import { listTriggers } from "../../stores/triggers/triggers.ts";
-import type { ShownTrigger } from "../../stores/triggers/triggers.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { baseUrl } from "../http/base-url.ts";
 import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
 import { toValidationIssues } from "../http/issues.ts";
@@ -16,7 +25,8 @@ import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
-import { createdTriggerSchema, presentTrigger, triggerSchema } from "./trigger-presenter.ts";
+import { startingRuns } from "./starting-runs.ts";
+import { createdTriggerSchema, presentTrigger, triggerDetailSchema, triggerSchema } from "./trigger-presenter.ts";
 
 const TAG = "Triggers";
 const ETAG = { ETag: "For If-Match." };
@@ -57,14 +67,15 @@ const changeBody = z
 
 const PROJECT = "0197f0a0-0000-7000-8000-000000000000";
 
-/** `/v2/triggers`: what starts runs by itself. */
-export function createTriggerOperations(deps: ApiDeps): Operation[] {
+/** `/v2/triggers`: what starts runs automatically. */
+export function createTriggerOperations(deps: ApiDeps, services: ApiServices): Operation[] {
   const { config: settings, db } = deps;
-  const shown = (trigger: ShownTrigger) => ({
+  const toResponse = async (trigger: TriggerDetail, reader: Principal) => ({
     status: 200,
-    body: presentTrigger(trigger),
+    body: { ...presentTrigger(trigger, reader), ...(await outlookOf(deps, trigger)) },
     headers: { ETag: revisionTag(trigger.revision) },
   });
+  const starting = startingRuns(deps, services);
 
   return [
     defineOperation({
@@ -91,7 +102,7 @@ export function createTriggerOperations(deps: ApiDeps): Operation[] {
           project_id: PROJECT,
           provider_id: "millrace",
           trigger_id: "webhook",
-          config: { verification: "github", secret: "what GitHub was told" },
+          config: { verification: "github", secret: "the secret set at GitHub" },
           inputs: { "in-0": "payload.body.repository.full_name" },
         },
         run_event: {
@@ -124,7 +135,7 @@ export function createTriggerOperations(deps: ApiDeps): Operation[] {
           links: { get: { operationId: "getTrigger", parameters: { id: "$response.body#/id" } } },
         },
       },
-      async handler({ body, principal, newId, ctx }) {
+      async handler({ body, principal, newId, requireHeld, ctx }) {
         const type = findTriggerType(body.provider_id, body.trigger_id);
         if (type === undefined) throw unknownType();
         const { trigger, token } = await createTrigger(deps, {
@@ -136,9 +147,10 @@ export function createTriggerOperations(deps: ApiDeps): Operation[] {
           inputs: body.inputs,
           enabled: body.enabled,
           created_by: principal.id,
+          requireHeld,
         });
         const address = token === null ? null : `${baseUrl(settings, ctx)}/hooks/${token}`;
-        const answer = shown(trigger);
+        const answer = await toResponse(trigger, principal);
         return {
           status: 201,
           body: { ...answer.body, address },
@@ -152,11 +164,13 @@ export function createTriggerOperations(deps: ApiDeps): Operation[] {
       path: "/v2/triggers",
       tag: TAG,
       summary: "List triggers",
+      description: "Newest first, disabled ones included.",
       auth: "secret",
       query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional() }),
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema, "ProjectTriggerPage") } },
-      async handler({ query, principal: { org_id } }) {
+      async handler({ query, principal }) {
+        const { org_id } = principal;
         const { project_id } = query;
         const page = await listPage({
           list: "triggers",
@@ -165,7 +179,7 @@ export function createTriggerOperations(deps: ApiDeps): Operation[] {
           filters: { project_id },
           fetch: (keyset) => db.org(org_id, (connection) => listTriggers(connection, project_id ?? null, keyset)),
           idOf: ({ id }) => id,
-          present: presentTrigger,
+          present: (trigger) => presentTrigger(trigger, principal),
         });
         return { status: 200, body: page };
       },
@@ -176,11 +190,13 @@ export function createTriggerOperations(deps: ApiDeps): Operation[] {
       path: "/v2/triggers/{id}",
       tag: TAG,
       summary: "Get a trigger",
+      description: "With when it fired last, and what went wrong then.",
       auth: "secret",
       params,
-      success: { 200: { description: "The trigger.", schema: triggerSchema, headers: ETAG } },
-      async handler({ params: { id }, principal: { org_id } }) {
-        return shown(await db.org(org_id, (connection) => requireTrigger(connection, id)));
+      success: { 200: { description: "The trigger.", schema: triggerDetailSchema, headers: ETAG } },
+      async handler({ params: { id }, principal }) {
+        const trigger = await db.org(principal.org_id, (connection) => requireTrigger(connection, id));
+        return toResponse(trigger, principal);
       },
     }),
     defineOperation({
@@ -189,6 +205,7 @@ export function createTriggerOperations(deps: ApiDeps): Operation[] {
       path: "/v2/triggers/{id}",
       tag: TAG,
       summary: "Change, disable or enable a trigger",
+      description: "What is left out stays as it is. A new setting holds from the next firing on.",
       auth: "secret",
       params,
       headers: ifMatchHeaders,
@@ -196,15 +213,47 @@ export function createTriggerOperations(deps: ApiDeps): Operation[] {
       confidential: true,
       examples: { disable: { enabled: false }, inputs: { inputs: { "in-0": "payload.body.id" } } },
       problems: ["precondition_failed"],
-      success: { 200: { description: "The trigger as it is now.", schema: triggerSchema, headers: ETAG } },
-      async handler({ params: { id }, headers, body, principal: { org_id } }) {
-        const changed = await changeTrigger(deps, org_id, id, (trigger) => {
-          requireMatch(headers["if-match"], revisionTag(trigger.revision));
+      success: { 200: { description: "The trigger as it is now.", schema: triggerDetailSchema, headers: ETAG } },
+      async handler({ params: { id }, headers, body, principal }) {
+        const read = (trigger: TriggerRow): TriggerChange => {
           const type = findTriggerType(trigger.provider_id, trigger.trigger_id);
           if (body.config === undefined || type === undefined) return { ...body, config: undefined };
           return { ...body, config: readConfig(type, body.config) };
-        });
-        return shown(changed);
+        };
+        const changed = await changeTrigger(deps, principal.org_id, id, read, ({ revision }) =>
+          requireMatch(headers["if-match"], revisionTag(revision)),
+        );
+        return toResponse(changed, principal);
+      },
+    }),
+    defineOperation({
+      id: "testTrigger",
+      method: "POST",
+      path: "/v2/triggers/{id}/test",
+      tag: TAG,
+      summary: "Start a run as the trigger would",
+      description:
+        "With the payload that is given, or a sample of its kind. Also where the trigger is disabled. What its expressions or the flow do not " +
+        "take is a 422.",
+      auth: "secret",
+      params,
+      body: z
+        .strictObject({ payload: jsonObjectSchema.optional().describe("What the expressions see as `payload`.") })
+        .meta({ id: "ProjectTriggerTest" }),
+      idempotent: true,
+      examples: { sample: {}, own: { payload: { body: { order: { id: 17 } }, headers: {}, query: {} } } },
+      problems: ["too_many_concurrent_runs", "service_unavailable"],
+      success: {
+        202: {
+          description: "The run has been accepted.",
+          schema: z.object({ run_id: z.uuid(), payload: jsonObjectSchema }).meta({ id: "ProjectTriggerTested" }),
+          headers: { Location: "The run's address." },
+        },
+      },
+      async handler({ params: { id }, body, principal: { org_id }, newId }) {
+        const trigger = await db.org(org_id, (connection) => requireTrigger(connection, id));
+        const tested = await testTrigger(starting, trigger, newId(), body.payload);
+        return { status: 202, body: tested, headers: { Location: `/v2/runs/${tested.run_id}` } };
       },
     }),
     defineOperation({

@@ -35,6 +35,32 @@ export function cronFault(text: string): string | null {
   return null;
 }
 
+/** Shortest time between two of its times (s), as far as its seconds tell; of one without seconds, a minute. */
+export function shortestInterval(text: string): number {
+  const parts = text.trim().split(/\s+/);
+  if (parts.length !== 6) return 60;
+  const seconds = Array.from({ length: 60 }, (_, second) => second).filter((second) =>
+    parts[0]?.split(",").some((part) => isIn(part, second)),
+  );
+  const gaps = seconds.map((second, at) => (seconds[at + 1] ?? (seconds[0] ?? 0) + 60) - second);
+  return Math.min(60, ...gaps);
+}
+
+/** Whether a second is in a part of a list that is known to be in order. */
+function isIn(part: string, second: number): boolean {
+  const [range = "", step = "1"] = part.split("/");
+  const [from = "", to = part.includes("/") ? "59" : from] = range === "*" ? ["0", "59"] : range.split("-");
+  return second >= Number(from) && second <= Number(to) && (second - Number(from)) % Number(step) === 0;
+}
+
+/** A part of a cron expression that other systems read otherwise; null where there is none. */
+export function cronWarning(text: string): string | null {
+  const parts = text.trim().split(/\s+/);
+  const [day = "*", , weekday = "*"] = parts.slice(parts.length - 3);
+  if (parts.length < 5 || day.startsWith("*") || weekday.startsWith("*")) return null;
+  return `Day of the month (${day}) and day of the week (${weekday}) both have to hold: other systems take either of them`;
+}
+
 /** As Temporal takes it: with seconds there are seven fields, the last but one being the day of the week. */
 export function temporalCron(text: string): string {
   const parts = text.trim().split(/\s+/);
@@ -53,11 +79,19 @@ function isPart(part: string, { min, max, names = [] }: Field): boolean {
   return low >= min && high <= max && low <= high && Number(step ?? 1) >= 1;
 }
 
-/** Whether a text is a time zone of the IANA database. */
-export function isTimeZone(text: string): boolean {
+const ZONES: ReadonlySet<string> = new Set([...Intl.supportedValuesOf("timeZone"), "UTC"]);
+const FIXED = /^Etc\/GMT[+-]\d{1,2}$/;
+
+/**
+ * The name of a time zone of the IANA database as the database writes it, whatever its case; an alias is the zone that it stands for. Null
+ * for anything else. Temporal takes no other spelling.
+ */
+export function timeZoneOf(text: string): string | null {
+  if (/^[+-]/.test(text)) return null;
   try {
-    return new Intl.DateTimeFormat("en", { timeZone: text }).format(0) !== "" && !/^[+-]/.test(text);
+    const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: text }).resolvedOptions();
+    return ZONES.has(timeZone) || FIXED.test(timeZone) ? timeZone : null;
   } catch {
-    return false;
+    return null;
   }
 }

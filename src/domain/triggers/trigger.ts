@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { JsonObject } from "../json.ts";
-import { cronFault, isTimeZone } from "./cron.ts";
+import { TERMINAL_STATES } from "../runs/run.ts";
+import { isWebhookSecret } from "../webhooks/webhook-signature.ts";
+import { cronFault, timeZoneOf } from "./cron.ts";
 import { readJsonPath } from "./json-path.ts";
 
 export const TRIGGER_KINDS = ["webhook", "schedule", "poll", "run_event"] as const;
@@ -12,7 +14,7 @@ export const MAX_TRIGGER_DEPTH = 8;
 /** What is done when a schedule is due while a run of it is under way. */
 const OVERLAPS = ["skip", "buffer_one", "buffer_all", "allow_all"] as const;
 export const VERIFICATIONS = ["none", "standard_webhooks", "github", "stripe"] as const;
-const END_STATES = ["COMPLETED", "FAILED", "CANCELLED"] as const;
+const HANDSHAKES = ["slack", "meta", "microsoft_graph"] as const;
 
 const cronText = z
   .string()
@@ -24,14 +26,18 @@ const cronText = z
 
 const scheduleConfig = z.strictObject({
   cron: cronText.describe(
-    "Minute, hour, day of the month, month, day of the week; or six fields with the second first; or @hourly, @daily, @weekly, @monthly, @yearly.",
+    "Minute, hour, day of the month, month, day of the week; or six fields with the second first; or @hourly, @daily, @weekly, @monthly, " +
+      "@yearly. Where both the day of the month and the day of the week are given, both have to hold: 0 9 13 * fri is each Friday the 13th.",
   ),
   time_zone: z
     .string()
     .max(100)
-    .refine(isTimeZone, "a time zone such as Europe/Berlin is expected")
+    .refine((text) => timeZoneOf(text) !== null, "a time zone such as Europe/Berlin is expected")
+    .overwrite((text) => timeZoneOf(text) ?? text)
     .default("UTC")
-    .describe("Of the IANA database. Times that a change of clocks skips are left out."),
+    .describe(
+      "Of the IANA database, in any case; an alias becomes the zone that it stands for. Times that a change of clocks skips are left out.",
+    ),
   overlap: z
     .enum(OVERLAPS)
     .default("skip")
@@ -54,19 +60,31 @@ const webhookConfig = z
       .max(1000)
       .optional()
       .meta({ writeOnly: true, description: "What it signs with. Never shown." }),
+    handshake: z
+      .enum(HANDSHAKES)
+      .optional()
+      .describe(
+        "How the sender asks beforehand whether the address is ours: `slack` (url_verification), `meta` (hub.challenge, whose " +
+          "hub.verify_token is the secret), `microsoft_graph` (validationToken). Their challenge is given back, and no run starts.",
+      ),
   })
   .refine(
     ({ verification, secret }) =>
-      verification !== "standard_webhooks" || secret === undefined || /^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret),
+      verification !== "standard_webhooks" || secret === undefined || isWebhookSecret(secret),
     {
       path: ["secret"],
-      message: "a secret of Standard Webhooks begins with whsec_ and is base64 after that",
+      message: "a secret of Standard Webhooks is whsec_ and the base64 of 24 to 64 bytes",
     },
   );
 
 const runEventConfig = z.strictObject({
-  project_id: z.uuid().toLowerCase().nullable().default(null).describe("Of which project's runs; null: of any."),
-  states: z.array(z.enum(END_STATES)).min(1).max(3).default(["COMPLETED"]).describe("How they have ended."),
+  project_id: z
+    .uuid()
+    .toLowerCase()
+    .nullable()
+    .default(null)
+    .describe("The project whose runs start it; null: any project."),
+  states: z.array(z.enum(TERMINAL_STATES)).min(1).max(3).default(["COMPLETED"]).describe("How they have ended."),
 });
 
 const httpChangedConfig = z.strictObject({

@@ -55,7 +55,8 @@ function digestOf(signed: Buffer, secret: string): Buffer {
   return createHmac("sha256", secret).update(signed).digest();
 }
 
+/** Whether it is the digest, in hexadecimal: a text that is empty, shorter or of anything else is none. */
 function isDigest(hex: string, expected: Buffer): boolean {
-  const given = Buffer.from(hex, "hex");
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  if (!/^[0-9a-f]{64}$/i.test(hex)) return false;
+  return timingSafeEqual(Buffer.from(hex, "hex"), expected);
 }

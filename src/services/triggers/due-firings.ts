@@ -10,7 +10,10 @@ import type { StartRunDeps } from "./start-run.ts";
 
 const BATCH = 50;
 
-/** Starts the runs of firings that are due. What fails for a reason that passes is taken again later. */
+/**
+ * Starts the runs of due firings: one after the other within an organisation, organisations in parallel. Transient failures
+ * are retried later.
+ */
 export async function startDueFirings(
   deps: StartRunDeps,
   isClosed: () => boolean,
@@ -18,11 +21,13 @@ export async function startDueFirings(
 ): Promise<void> {
   for (;;) {
     const due = await deps.db.system((connection) => takeDueFirings(connection, BATCH));
-    for (const firing of due) {
-      if (isClosed()) return;
-      await startDue(deps, firing).catch(onError);
-    }
-    if (due.length < BATCH) return;
+    if (due.length === 0 || isClosed()) return;
+    const startAll = async (org_id: string): Promise<void> => {
+      for (const firing of due) {
+        if (firing.org_id === org_id && !isClosed()) await startDue(deps, firing).catch(onError);
+      }
+    };
+    await Promise.all([...new Set(due.map(({ org_id }) => org_id))].map(startAll));
   }
 }
 

@@ -106,7 +106,9 @@ async function readLast(
   { table, column }: NewRowsConfig,
   signal: AbortSignal,
 ): Promise<{ readonly value: Json }> {
-  const sql = `select ${quoted(column)}::text from ${place(table)} order by ${quoted(column)} desc nulls last limit 1`;
+  // By the table's column: its name alone would mean the text beside it, and as texts "9" is greater than "12".
+  const name = `t.${quoted(column)}`;
+  const sql = `select ${name}::text from ${place(table)} t order by ${name} desc nulls last limit 1`;
   const { rows } = await ask(deps, connection, { sql, params: [] }, signal);
   return { value: rows[0]?.[0] ?? null };
 }
@@ -120,9 +122,9 @@ async function readNew(
   limit: number,
   signal: AbortSignal,
 ): Promise<NewRow[] | null> {
-  const name = quoted(column);
+  const name = `t.${quoted(column)}`;
   const bound = after === null ? "" : `and ${name} > $1`;
-  const sql = `select *, ${name}::text as ${quoted(VALUE)} from ${place(table)} where ${name} is not null ${bound}
+  const sql = `select t.*, ${name}::text as ${quoted(VALUE)} from ${place(table)} t where ${name} is not null ${bound}
     order by ${name} fetch first ${limit} rows with ties`;
   const params = after === null ? [] : [after];
   const answer = await ask(deps, connection, { sql, params }, signal).catch((error: unknown) => {
@@ -140,7 +142,7 @@ async function readNew(
         `The row of ${column} ${value.slice(0, 100)} is longer than ${MAX_ROW_CHARS} characters: let a view leave out what is long.`,
       );
     }
-    // Rows that are the same in everything are told apart by their number.
+    // A number distinguishes rows that are equal in everything.
     const same = createHash("sha256").update(`${value} ${text}`).digest("hex");
     const count = (times.get(same) ?? 0) + 1;
     times.set(same, count);

@@ -4,13 +4,13 @@ import { MAX_TRIGGER_DEPTH } from "../../domain/triggers/trigger.ts";
 import type { RunEventConfig } from "../../domain/triggers/trigger.ts";
 import { uuid7Of } from "../../domain/uuid.ts";
 import { OVERSIZE } from "../../domain/webhooks/events.ts";
-import type { DomainEvent } from "../../domain/webhooks/events.ts";
+import type { DomainEvent, EventType } from "../../domain/webhooks/events.ts";
 import type { Db } from "../../stores/db.ts";
 import { depthsOf, queueFirings } from "../../stores/triggers/firings.ts";
 import { noteTriggerError, runEventTriggers } from "../../stores/triggers/triggers.ts";
 import type { TriggerRow } from "../../stores/triggers/triggers.ts";
 
-const ENDS: readonly string[] = ["run.completed", "run.failed", "run.cancelled"];
+const ENDS: readonly string[] = ["run.completed", "run.failed", "run.cancelled"] satisfies EventType[];
 /** Runs whose ends are parts of something else. */
 const PARTS: readonly unknown[] = ["sub_workflow", "batch"];
 

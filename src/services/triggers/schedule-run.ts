@@ -1,16 +1,19 @@
 import { createHash } from "node:crypto";
+import { Problem } from "../../domain/errors.ts";
 import type { RunInput } from "../../domain/runs/run.ts";
+import { NO_PLACE } from "../../domain/triggers/scheduled.ts";
 import type { ScheduledInput } from "../../domain/triggers/trigger.ts";
 import { uuid7Of } from "../../domain/uuid.ts";
 import { recordFiring } from "../../stores/triggers/firings.ts";
-import { findTrigger } from "../../stores/triggers/triggers.ts";
+import { findTrigger, noteTriggerError } from "../../stores/triggers/triggers.ts";
 import { startInput } from "../runs/create-run.ts";
 import { noteFault, startTriggeredRun } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
 
 /**
  * Inserts the run of a time of a schedule, once however often it is asked for: its id is made of the trigger and the time.
- * Answers what its workflow, which is the caller's to start, begins with; null where none is to be started.
+ * Answers what its workflow, which is the caller's to start, begins with; NO_PLACE where as many are under way as may be, and
+ * null where none is to be started.
  */
 export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStartDelayed">) {
   const inserting: StartRunDeps = {
@@ -22,7 +25,9 @@ export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStar
     org_id,
     id,
     scheduled_at,
-  }: Omit<ScheduledInput, "node_queue"> & { readonly scheduled_at: string }): Promise<Omit<RunInput, "plan"> | null> {
+  }: Omit<ScheduledInput, "node_queue"> & { readonly scheduled_at: string }): Promise<
+    Omit<RunInput, "plan"> | typeof NO_PLACE | null
+  > {
     const trigger = await deps.db.org(org_id, (connection) => findTrigger(connection, id));
     if (trigger?.enabled !== true) return null;
     const run_id = scheduledRunId(id, scheduled_at);
@@ -32,6 +37,11 @@ export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStar
       const run = await startTriggeredRun(inserting, trigger, run_id, { scheduled_at });
       return run.state === "PENDING" ? startInput(run) : null;
     } catch (error) {
+      // Its workflow waits: repeated here, it would hold a step of that workflow.
+      if (error instanceof Problem && error.code === "too_many_concurrent_runs") {
+        await deps.db.org(org_id, (connection) => noteTriggerError(connection, id, error.message));
+        return NO_PLACE;
+      }
       await noteFault(deps.db, trigger, run_id, error);
       return null;
     }

@@ -1,42 +1,45 @@
 import type { Config } from "../../config.ts";
-import { temporalCron } from "../../domain/triggers/cron.ts";
+import { temporalCron, timeZoneOf } from "../../domain/triggers/cron.ts";
 import type { HttpChangedConfig, ScheduleConfig } from "../../domain/triggers/trigger.ts";
-import type { Database } from "../../stores/db.ts";
-import { lockAnyTrigger, markApplied } from "../../stores/triggers/triggers.ts";
+import {
+  findAnyTrigger,
+  markApplied,
+  markRefused,
+  scheduledTriggers,
+  unappliedTriggers,
+} from "../../stores/triggers/triggers.ts";
 import type { TriggerRow } from "../../stores/triggers/triggers.ts";
-import { taskQueues, triggerScheduleId } from "../../temporal/ids.ts";
-import type { Schedule, Schedules } from "../../temporal/schedules.ts";
-
-export interface ApplyDeps {
-  readonly config: Pick<Config, "MILLRACE_TASK_QUEUE">;
-  readonly db: Database;
-  readonly schedules: Schedules;
-}
+import { TRIGGER_SCHEDULES, taskQueues, triggerScheduleId } from "../../temporal/ids.ts";
+import type { Schedule } from "../../temporal/schedules.ts";
+import type { ScheduleKind } from "../schedules/apply.ts";
 
 /** A poll that was missed is not made up for: what counts is how things are now. */
 const POLL_CATCHUP_SECONDS = 60;
 
-/**
- * Makes Temporal's schedule of a trigger what the trigger is: the row counts, and the schedule follows. The row is locked
- * meanwhile, so that of two changes the later one is what remains.
- */
-export async function applySchedule(
-  { config, db, schedules }: ApplyDeps,
-  { org_id, id }: Pick<TriggerRow, "org_id" | "id">,
-): Promise<void> {
-  await db.orgTransaction(org_id, async (connection) => {
-    const trigger = await lockAnyTrigger(connection, id);
-    if (trigger === null) return;
-    if (trigger.deleted_at !== null) await schedules.remove(triggerScheduleId(id));
-    else await schedules.put(scheduleOf(config, trigger));
-    await markApplied(connection, id, trigger.revision);
-  });
+/** The schedules of triggers that have one. */
+export function triggerSchedules(config: Pick<Config, "MILLRACE_TASK_QUEUE">): ScheduleKind {
+  return {
+    prefix: TRIGGER_SCHEDULES,
+    async read(db, id) {
+      const trigger = await findAnyTrigger(db, id);
+      if (trigger === null) return null;
+      const schedule = trigger.deleted_at === null ? scheduleOf(config, trigger) : null;
+      return { revision: String(trigger.revision), schedule };
+    },
+    applied: (db, id, revision) => markApplied(db, id, Number(revision)),
+    refused: (db, id, revision, message) => markRefused(db, id, Number(revision), message),
+    unapplied: unappliedTriggers,
+    async wanted(db, after, limit) {
+      const rows = await scheduledTriggers(db, after, limit);
+      return rows.map((row) => ({ org_id: row.org_id, id: row.id, schedule: scheduleOf(config, row) }));
+    },
+  };
 }
 
-function scheduleOf({ MILLRACE_TASK_QUEUE }: ApplyDeps["config"], trigger: TriggerRow): Schedule {
+function scheduleOf({ MILLRACE_TASK_QUEUE }: Pick<Config, "MILLRACE_TASK_QUEUE">, trigger: TriggerRow): Schedule {
   const { org_id, id, kind, config } = trigger;
   const queues = taskQueues(MILLRACE_TASK_QUEUE);
-  const common = { id: triggerScheduleId(id), paused: !trigger.enabled };
+  const common = { id: triggerScheduleId(id), paused: !trigger.enabled, org_id, urgency: "later" as const };
   if (kind === "poll") {
     const { every_minutes } = config as unknown as HttpChangedConfig;
     return {
@@ -51,7 +54,7 @@ function scheduleOf({ MILLRACE_TASK_QUEUE }: ApplyDeps["config"], trigger: Trigg
   const { cron, time_zone, overlap, catchup_window_seconds, jitter_seconds } = config as unknown as ScheduleConfig;
   return {
     ...common,
-    at: { cron: temporalCron(cron), time_zone },
+    at: { cron: temporalCron(cron), time_zone: timeZoneOf(time_zone) ?? time_zone },
     overlap,
     catchup_window_seconds,
     jitter_seconds,

@@ -1,22 +1,27 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Config } from "../../config.ts";
-import { invalid, notFound, Problem } from "../../domain/errors.ts";
+import { invalid, notFound, Problem, ValidationProblem } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import type { TriggerType } from "../../domain/triggers/trigger.ts";
+import { cronWarning, shortestInterval } from "../../domain/triggers/cron.ts";
+import type { ScheduleConfig, TriggerType } from "../../domain/triggers/trigger.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Db } from "../../stores/db.ts";
+import { triggerScheduleId } from "../../temporal/ids.ts";
 import * as triggers from "../../stores/triggers/triggers.ts";
-import type { ShownTrigger, TriggerRow } from "../../stores/triggers/triggers.ts";
-import { existsProject, requireProject } from "../projects/projects.ts";
+import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.ts";
+import { changeLocked } from "../change.ts";
+import { publishedInputs } from "../projects/flow-inputs.ts";
+import { existsProject } from "../projects/projects.ts";
 import { holdConnection } from "../providers/hold-connection.ts";
-import { applySchedule } from "./schedules.ts";
-import type { ApplyDeps } from "./schedules.ts";
+import { followSchedule } from "../schedules/apply.ts";
+import type { ApplyDeps } from "../schedules/apply.ts";
+import { triggerSchedules } from "./schedules.ts";
 
 const TOKEN_BYTES = 32;
 
-export interface TriggerDeps extends Omit<ApplyDeps, "config"> {
-  readonly config: ApplyDeps["config"] & Pick<Config, "MILLRACE_MAX_TRIGGERS">;
+export interface TriggerDeps extends ApplyDeps {
+  readonly config: Pick<Config, "MILLRACE_TASK_QUEUE" | "MILLRACE_MAX_TRIGGERS" | "MILLRACE_MIN_SCHEDULE_SECONDS">;
   readonly secrets: SecretBox;
   readonly logger: Logger;
 }
@@ -31,6 +36,8 @@ export interface TriggerToCreate {
   readonly inputs: Readonly<Record<string, string>>;
   readonly enabled: boolean;
   readonly created_by: string;
+  /** Throws where the request has lost its Idempotency-Key to a later attempt. */
+  readonly requireHeld: (db: Db) => Promise<void>;
 }
 
 /** Where a trigger's secret belongs: at another one it cannot be opened. */
@@ -41,7 +48,7 @@ export function hashAddress(token: string): Buffer {
 }
 
 /** Throws 404 where there is none. */
-export async function requireTrigger(db: Db, id: string): Promise<ShownTrigger> {
+export async function requireTrigger(db: Db, id: string): Promise<TriggerDetail> {
   const trigger = await triggers.findTrigger(db, id);
   if (trigger === null) throw notFound("trigger");
   return trigger;
@@ -54,16 +61,17 @@ export async function requireTrigger(db: Db, id: string): Promise<ShownTrigger> 
 export async function createTrigger(
   deps: TriggerDeps,
   wanted: TriggerToCreate,
-): Promise<{ trigger: ShownTrigger; token: string | null }> {
+): Promise<{ trigger: TriggerDetail; token: string | null }> {
   const { db, secrets } = deps;
   const { id, org_id, project_id, type, inputs, enabled, created_by } = wanted;
-  await requireProject(db, org_id, project_id, "project");
   const { secret: given, ...config } = wanted.config;
   const secret = sealed(secrets, id, given);
   requireSecret(config, secret);
+  requireSpacing(type.kind, config, deps.config.MILLRACE_MIN_SCHEDULE_SECONDS);
   const token = type.kind === "webhook" ? randomBytes(TOKEN_BYTES).toString("base64url") : null;
   const { provider_id, trigger_id, kind } = type;
   const trigger = await db.orgTransaction(org_id, async (connection) => {
+    await wanted.requireHeld(connection);
     const address_hash = token === null ? null : hashAddress(token);
     const row = {
       id,
@@ -78,13 +86,36 @@ export async function createTrigger(
       secret,
       address_hash,
     };
+    if (!(await existsProject(connection, project_id))) throw notFound("project");
     await requireKnown(connection, type, config);
+    await requireInputs(connection, project_id, inputs);
     await requireRoom(connection, id, deps.config.MILLRACE_MAX_TRIGGERS);
     await triggers.insertTrigger(connection, { ...row, created_by });
+    // Again after the row, which keeps the project from being deleted until the transaction ends.
+    if (!(await existsProject(connection, project_id))) throw notFound("project");
     return requireTrigger(connection, id);
   });
   await follow(deps, trigger);
-  return { trigger, token };
+  return { trigger: await db.org(org_id, (connection) => requireTrigger(connection, id)), token };
+}
+
+/** How many of a schedule's next times are listed. */
+const NEXT_TIMES = 5;
+
+/** When a schedule is due next, and what of it may be meant otherwise; null where that is no schedule, or Temporal cannot tell. */
+export async function outlookOf(
+  deps: Pick<TriggerDeps, "schedules" | "logger">,
+  { id, kind, enabled, config }: TriggerRow,
+): Promise<{ readonly next_times: string[] | null; readonly warnings: string[] }> {
+  if (kind !== "schedule") return { next_times: null, warnings: [] };
+  const warning = cronWarning((config as unknown as ScheduleConfig).cron);
+  const warnings = warning === null ? [] : [warning];
+  if (!enabled) return { next_times: [], warnings };
+  const next_times = await deps.schedules.nextTimes(triggerScheduleId(id), NEXT_TIMES).catch((err: unknown) => {
+    deps.logger.warn({ err, id }, "Temporal does not tell when a schedule is due next");
+    return null;
+  });
+  return { next_times, warnings };
 }
 
 export interface TriggerChange {
@@ -95,36 +126,47 @@ export interface TriggerChange {
 
 /**
  * Changes what is given; a secret stays where the new configuration names none. `check` is called with the trigger as it is,
- * locked, before. Throws 404 and 422.
+ * locked, and then `read`, which says what is given to one of that type. Throws 404 and 422.
  */
 export async function changeTrigger(
   deps: TriggerDeps,
   orgId: string,
   id: string,
-  check: (trigger: TriggerRow) => TriggerChange,
-): Promise<ShownTrigger> {
-  const changed = await deps.db.orgTransaction(orgId, async (connection) => {
-    const found = await triggers.lockTrigger(connection, id);
-    if (found === null) throw notFound("trigger");
-    const { config: given, inputs, enabled } = check(found);
-    if (given === undefined && inputs === undefined && enabled === undefined) return requireTrigger(connection, id);
-    const { secret: newSecret, ...config } = given ?? found.config;
-    const secret = newSecret === undefined ? found.secret : sealed(deps.secrets, id, newSecret);
-    requireSecret(config, secret);
-    if (given !== undefined) await requireKnown(connection, found, config);
-    await triggers.updateTrigger(connection, {
-      id,
-      config,
-      inputs: inputs ?? found.inputs,
-      enabled: enabled ?? found.enabled,
-      secret,
-      // Another address, or another value in it, is not compared with what was seen before.
-      seen: given === undefined ? found.seen : null,
-    });
-    return requireTrigger(connection, id);
+  read: (trigger: TriggerRow) => TriggerChange,
+  check: (trigger: TriggerRow) => void,
+): Promise<TriggerDetail> {
+  const changed = await changeLocked(deps.db, orgId, {
+    async lock(connection) {
+      const found = await triggers.lockTrigger(connection, id);
+      if (found === null) throw notFound("trigger");
+      return found;
+    },
+    requireMatch: check,
+    async write(connection, found) {
+      const { config: given, inputs, enabled } = read(found);
+      if (given === undefined && inputs === undefined && enabled === undefined) return requireTrigger(connection, id);
+      const { secret: newSecret, ...config } = given ?? found.config;
+      const secret = newSecret === undefined ? found.secret : sealed(deps.secrets, id, newSecret);
+      requireSecret(config, secret);
+      if (given !== undefined) {
+        requireSpacing(found.kind, config, deps.config.MILLRACE_MIN_SCHEDULE_SECONDS);
+        await requireKnown(connection, found, config);
+      }
+      if (inputs !== undefined) await requireInputs(connection, found.project_id, inputs);
+      await triggers.updateTrigger(connection, {
+        id,
+        config,
+        inputs: inputs ?? found.inputs,
+        enabled: enabled ?? found.enabled,
+        secret,
+        // Another address, or another value in it, is not compared with what was seen before.
+        seen: given === undefined ? found.seen : null,
+      });
+      return requireTrigger(connection, id);
+    },
   });
   await follow(deps, changed);
-  return changed;
+  return await deps.db.org(orgId, (connection) => requireTrigger(connection, id));
 }
 
 /** Deletes a trigger: nothing starts a run of it any more. Throws 404. */
@@ -138,12 +180,24 @@ export async function deleteTrigger(deps: TriggerDeps, orgId: string, id: string
   await follow(deps, { org_id: orgId, id, kind });
 }
 
-/** Temporal's schedule is made to follow at once; where that fails, a worker does it. */
-async function follow(deps: TriggerDeps, trigger: Pick<TriggerRow, "org_id" | "id" | "kind">): Promise<void> {
-  if (trigger.kind !== "schedule" && trigger.kind !== "poll") return;
-  await applySchedule(deps, trigger).catch((err: unknown) =>
-    deps.logger.warn({ err, id: trigger.id }, "the schedule of a trigger is not applied yet"),
-  );
+/** Deletes the triggers of a project that the transaction has locked. Their schedules find nothing to start, and go soon after. */
+export const deleteTriggersOf = (db: Db, projectId: string): Promise<void> =>
+  triggers.markTriggersOfProjectDeleted(db, projectId);
+
+async function follow(deps: TriggerDeps, { org_id, id, kind }: Pick<TriggerRow, "org_id" | "id" | "kind">) {
+  if (kind === "schedule" || kind === "poll") await followSchedule(deps, triggerSchedules(deps.config), { org_id, id });
+}
+
+/** Triggers that a refusal lists. */
+const MAX_LISTED = 100;
+
+/** Throws 409 `in_use` where triggers use a connection that the transaction has locked for update. */
+export async function refuseWhileTriggering(db: Db, connectionId: string): Promise<void> {
+  const used_by = await triggers.triggersOfConnection(db, connectionId, MAX_LISTED);
+  const [first] = used_by;
+  if (first === undefined) return;
+  const detail = `The trigger ${first.id} uses this connection${used_by.length > 1 ? ", and others do" : ""}. Change or delete that first.`;
+  throw new Problem("in_use", detail, { extra: { used_by } });
 }
 
 function sealed(box: SecretBox, id: string, secret: unknown): Buffer | null {
@@ -153,6 +207,12 @@ function sealed(box: SecretBox, id: string, secret: unknown): Buffer | null {
 function requireSecret(config: JsonObject, secret: Buffer | null): void {
   if ((config["verification"] ?? "none") !== "none" && secret === null)
     throw invalid(["body", "config", "secret"], "The secret that the sender signs with is needed", "missing");
+}
+
+function requireSpacing(kind: TriggerRow["kind"], { cron }: JsonObject, minSeconds: number): void {
+  if (kind !== "schedule" || typeof cron !== "string" || shortestInterval(cron) >= minSeconds) return;
+  const message = `Two times are less than ${minSeconds} seconds apart (MILLRACE_MIN_SCHEDULE_SECONDS)`;
+  throw invalid(["body", "config", "cron"], message);
 }
 
 /** What a configuration names has to be there: a trigger that waits for another project's runs would wait for ever. */
@@ -170,6 +230,24 @@ async function requireKnown(
     const message = `A connection of provider ${provider_id} is needed; this one is of ${connection.provider_id}`;
     throw invalid(["body", "config", "connection_id"], message);
   }
+}
+
+/** What the published flow takes, and needs, where there is one: with other inputs each firing would fail. */
+async function requireInputs(db: Db, projectId: string, given: Readonly<Record<string, string>>): Promise<void> {
+  const takenBy = await publishedInputs(db, projectId);
+  if (takenBy === null) return;
+  const { known, required } = takenBy;
+  const issue = (name: string, msg: string, type: string) => ({ loc: ["body", "inputs", name], msg, type });
+  const takes = known.length === 0 ? "it has none" : `it has ${known.slice(0, 20).join(", ")}`;
+  const issues = [
+    ...Object.keys(given)
+      .filter((name) => !known.includes(name))
+      .map((name) => issue(name, `The published flow has no such input: ${takes}`, "unknown_input")),
+    ...required
+      .filter((name) => given[name] === undefined)
+      .map((name) => issue(name, "The published flow needs this input", "missing")),
+  ];
+  if (issues.length > 0) throw new ValidationProblem(issues);
 }
 
 async function requireRoom(db: Db, id: string, max: number): Promise<void> {

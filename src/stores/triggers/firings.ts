@@ -1,6 +1,8 @@
 import type { JsonObject } from "../../domain/json.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
+import { lockRoundRobin } from "../round-robin.ts";
+import { OPEN } from "../states.ts";
 
 /** Why a run is to be started. */
 export interface NewFiring {
@@ -49,16 +51,27 @@ export async function queueFirings(
   );
 }
 
+/** Firings of one organisation that are taken at once: another's, which comes now, is not to wait for many. */
+const MOST_OF_ONE = 3;
+const DUE = lockRoundRobin({
+  table: "trigger_firings",
+  key: "run_id",
+  where: "due_at <= now()",
+  order: "due_at, run_id",
+  limit: "$1::int",
+  most: MOST_OF_ONE,
+});
+
 /**
- * Takes firings that are due, in the order in which they were queued; another process takes them again later, unless their runs have been
- * started. System only.
+ * Takes firings that are due, a few of each organisation, in the order in which they were queued; another process takes them again
+ * later, unless their runs have been started. System only.
  */
 export async function takeDueFirings(db: Db, limit: number): Promise<DueFiring[]> {
   const taken = await db.query<DueFiring>(
     {
       name: "take_due_firings",
       text: `update trigger_firings set attempts = attempts + 1, due_at = now() + least(interval '10 minutes', interval '5 seconds' * 2 ^ least(attempts, 10))
-        where run_id in (select run_id from trigger_firings where due_at <= now() order by due_at, run_id limit $1::int for update skip locked)
+        where run_id in (${DUE})
         returning run_id, org_id, trigger_id, key, depth, payload, attempts`,
     },
     [limit],
@@ -83,7 +96,7 @@ export async function finishFiring(db: Db, runId: string): Promise<void> {
   );
 }
 
-/** How deep these runs are, of those that triggers started. System only. */
+/** The depth of runs that triggers started. System only. */
 export async function depthsOf(db: Db, runIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const rows = await db.query<{ run_id: string; depth: number }>(
     {
@@ -95,34 +108,59 @@ export async function depthsOf(db: Db, runIds: readonly string[]): Promise<Reado
   return new Map(rows.map(({ run_id, depth }) => [run_id, depth]));
 }
 
-/** Notes how deep a run is that another one, and no trigger, has started. */
-export async function recordDepth(db: Db, runId: string, orgId: string, depth: number): Promise<void> {
+/** Notes how deep a run is that another one, and no trigger, has started, and which run all began with: that is its key. */
+export async function recordDepth(
+  db: Db,
+  run: { readonly run_id: string; readonly org_id: string; readonly depth: number; readonly root: string },
+): Promise<void> {
   await db.query(
     {
       name: "record_run_depth",
-      text: `insert into trigger_firings (run_id, org_id, key, depth) values ($1::uuid, $2::uuid, $1::text, $3::int)
+      text: `insert into trigger_firings (run_id, org_id, key, depth) values ($1::uuid, $2::uuid, $3::text, $4::int)
         on conflict (run_id) do nothing`,
     },
-    [runId, orgId, depth],
+    [run.run_id, run.org_id, run.root, run.depth],
   );
 }
 
 /** How deep a run is: as deep as the run that it is a part of. */
 export async function depthOf(db: Db, runId: string): Promise<number> {
-  const rows = await db.query<{ depth: number }>(
+  return (await chainOf(db, runId)).depth;
+}
+
+/** The depth of a run, and the first run of its chain: the run itself where no run started it. */
+export async function chainOf(db: Db, runId: string): Promise<{ depth: number; root: string }> {
+  const rows = await db.query<{ depth: number; root: string }>(
     {
-      name: "depth_of_run",
+      name: "chain_of_run",
       text: `with recursive up as (
           select $1::uuid as run_id, 0 as level
           union all
           select r.parent_run_id, up.level + 1 from up join runs r on r.run_id = up.run_id
           where r.org_id = current_org() and r.parent_run_id is not null and up.level < 1000)
-        select coalesce(max(f.depth), 0) as depth from up join trigger_firings f on f.run_id = up.run_id
-        where f.org_id = current_org()`,
+        select coalesce(max(f.depth), 0) as depth,
+          coalesce((array_agg(f.key order by up.level) filter (where f.run_id is not null and f.trigger_id is null))[1],
+            (array_agg(up.run_id::text order by up.level desc))[1]) as root
+        from up left join trigger_firings f on f.run_id = up.run_id and f.org_id = current_org()`,
     },
     [runId],
   );
-  return rows[0]?.depth ?? 0;
+  return rows[0] ?? { depth: 0, root: runId };
+}
+
+/** How many runs are under way that a run has led to, up to `max`. */
+export async function countLiveRunsOfRoot(db: Db, root: string, max: number): Promise<number> {
+  const rows = await db.query<{ n: number }>(
+    {
+      name: "count_live_runs_of_root",
+      text: `select count(*)::integer as n from (
+        select 1 from runs r join trigger_firings f on f.run_id = r.run_id
+        where r.org_id = current_org() and r.state in (${OPEN})
+          and f.org_id = current_org() and f.trigger_id is null and f.key = $1::text limit $2::int) as live`,
+    },
+    [root, max],
+  );
+  return rows[0]?.n ?? 0;
 }
 
 /** Removes firings older than `maxAgeMs` that are done, and deleted triggers that have none any more; how many firings. System only. */

@@ -28,7 +28,7 @@ export interface TriggerRow {
 }
 
 /** With the run that it started last. */
-export interface ShownTrigger extends TriggerRow {
+export interface TriggerDetail extends TriggerRow {
   readonly last_run_id: string | null;
   readonly last_fired_at: string | null;
 }
@@ -40,6 +40,9 @@ export type NewTrigger = Pick<
 
 const COLUMNS = `t.id, t.org_id, t.project_id, t.provider_id, t.trigger_id, t.kind, t.config, t.inputs, t.enabled, t.secret, t.seen,
   t.last_error, t.last_error_at, t.revision, t.created_at, t.updated_at, t.deleted_at`;
+/** What is written of a trigger that is deleted. */
+const DELETED =
+  "deleted_at = now(), enabled = false, secret = null, address_hash = null, revision = revision + 1, updated_at = now()";
 const SHOWN = `${COLUMNS}, f.run_id as last_run_id, f.created_at as last_fired_at`;
 const WITH_LAST = `left join lateral (
   select run_id, created_at from trigger_firings where trigger_id = t.id order by created_at desc limit 1) f on true`;
@@ -72,8 +75,8 @@ export async function insertTrigger(db: Db, trigger: NewTrigger): Promise<void> 
   );
 }
 
-export async function findTrigger(db: Db, id: string): Promise<ShownTrigger | null> {
-  const rows = await db.query<ShownTrigger>(
+export async function findTrigger(db: Db, id: string): Promise<TriggerDetail | null> {
+  const rows = await db.query<TriggerDetail>(
     {
       name: "find_trigger",
       text: `select ${SHOWN} from triggers t ${WITH_LAST} where t.org_id = current_org() and t.id = $1::uuid and t.deleted_at is null`,
@@ -113,10 +116,10 @@ export async function countTriggers(db: Db, except: string): Promise<number> {
 }
 
 /** A page of the organisation's triggers, of one project or of all. */
-export async function listTriggers(db: Db, projectId: string | null, page: Keyset): Promise<ShownTrigger[]> {
+export async function listTriggers(db: Db, projectId: string | null, page: Keyset): Promise<TriggerDetail[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
   const [ofProject, name] = projectId === null ? ["", "all"] : ["and project_id = $3::uuid", "project"];
-  return db.query<ShownTrigger>(
+  return db.query<TriggerDetail>(
     {
       name: `list_triggers_${name}_${suffix}`,
       text: `select ${SHOWN} from (select * from triggers where org_id = current_org() and deleted_at is null and id ${compare} $1::uuid
@@ -138,12 +141,12 @@ export async function lockTrigger(db: Db, id: string): Promise<TriggerRow | null
   return rows[0] ?? null;
 }
 
-/** The same, deleted or not. */
-export async function lockAnyTrigger(db: Db, id: string): Promise<TriggerRow | null> {
+/** A trigger, deleted or not. */
+export async function findAnyTrigger(db: Db, id: string): Promise<TriggerRow | null> {
   const rows = await db.query<TriggerRow>(
     {
-      name: "lock_any_trigger",
-      text: `select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid for update`,
+      name: "find_any_trigger",
+      text: `select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid`,
     },
     [id],
   );
@@ -178,8 +181,7 @@ export async function markTriggerDeleted(db: Db, id: string): Promise<void> {
   await db.query(
     {
       name: "mark_trigger_deleted",
-      text: `update triggers set deleted_at = now(), enabled = false, secret = null, address_hash = null, revision = revision + 1,
-          updated_at = now()
+      text: `update triggers set ${DELETED}
         where org_id = current_org() and id = $1::uuid and deleted_at is null`,
     },
     [id],
@@ -208,26 +210,82 @@ export async function noteSeen(db: Db, id: string, value: Json): Promise<void> {
   );
 }
 
-/** Triggers whose schedule in Temporal is not as they are; in any order, so that those which cannot be applied keep no others back. System only. */
-export async function unappliedTriggers(db: Db, limit: number): Promise<TriggerRow[]> {
-  return db.query<TriggerRow>(
+/**
+ * Triggers whose schedule in Temporal is out of date, round robin by organisation, otherwise in any order, so that one that
+ * cannot be applied blocks no other. System only.
+ */
+export async function unappliedTriggers(db: Db, limit: number): Promise<Array<Pick<TriggerRow, "org_id" | "id">>> {
+  return db.query<Pick<TriggerRow, "org_id" | "id">>(
     {
       name: "unapplied_triggers",
-      text: `select ${COLUMNS} from triggers t where t.kind in ('schedule', 'poll') and t.applied_revision < t.revision
-        order by random() limit $1::int`,
+      text: `select org_id, id from triggers t where t.kind in ('schedule', 'poll') and t.applied_revision < t.revision
+        order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
     },
     [limit],
   );
 }
 
-/** Says that Temporal's schedule is that of a revision. */
-export async function markApplied(db: Db, id: string, revision: number): Promise<void> {
-  await db.query(
+/** A page of triggers with a schedule in Temporal, by id, from `after` on, without refused schedules. System only. */
+export async function scheduledTriggers(db: Db, after: string, limit: number): Promise<TriggerRow[]> {
+  return db.query<TriggerRow>(
+    {
+      name: "scheduled_triggers",
+      text: `select ${COLUMNS} from triggers t where t.kind in ('schedule', 'poll') and t.deleted_at is null
+        and t.refused_revision is distinct from t.revision and t.id > $1::uuid order by t.id limit $2::int`,
+    },
+    [after, limit],
+  );
+}
+
+/** Says that Temporal's schedule is that of a revision; false where the trigger has another one by now. */
+export async function markApplied(db: Db, id: string, revision: number): Promise<boolean> {
+  const rows = await db.query(
     {
       name: "mark_trigger_applied",
-      text: "update triggers set applied_revision = $2::int where id = $1::uuid",
+      text: `update triggers set applied_revision = revision
+        where org_id = current_org() and id = $1::uuid and revision = $2::int returning id`,
     },
     [id, revision],
+  );
+  return rows.length === 1;
+}
+
+/** Says why Temporal takes no schedule of a revision: it is not asked again. */
+export async function markRefused(db: Db, id: string, revision: number, message: string): Promise<void> {
+  await db.query(
+    {
+      name: "mark_trigger_refused",
+      text: `update triggers set applied_revision = revision, refused_revision = revision, last_error = $3::text, last_error_at = now()
+        where org_id = current_org() and id = $1::uuid and revision = $2::int`,
+    },
+    [id, revision, message.slice(0, 1000)],
+  );
+}
+
+/** Deletes the triggers of a project, whose row the transaction has locked. */
+export async function markTriggersOfProjectDeleted(db: Db, projectId: string): Promise<void> {
+  await db.query(
+    {
+      name: "mark_triggers_of_project_deleted",
+      text: `update triggers set ${DELETED} where org_id = current_org() and project_id = $1::uuid and deleted_at is null`,
+    },
+    [projectId],
+  );
+}
+
+/** The triggers that use a connection. */
+export async function triggersOfConnection(
+  db: Db,
+  connectionId: string,
+  limit: number,
+): Promise<Array<{ readonly id: string; readonly project_id: string }>> {
+  return db.query<{ id: string; project_id: string }>(
+    {
+      name: "triggers_of_connection",
+      text: `select id, project_id from triggers where org_id = current_org() and deleted_at is null and config ? 'connection_id'
+        and config->>'connection_id' = $1::text order by id limit $2::int`,
+    },
+    [connectionId, limit],
   );
 }
 

@@ -36,7 +36,8 @@ beforeAll(async () => {
   connection_id = body.connection_id;
   await administer(remote.url, 'create schema "my shop"');
   await administer(remote.url, "create table orders (id int8, at timestamptz default now(), note text)");
-  await administer(remote.url, "insert into orders (id, note) values (1, 'old'), (2, 'old')");
+  // As a text, "9" is greater than "12".
+  await administer(remote.url, "insert into orders (id, note) values (9, 'old'), (12, 'old')");
 });
 afterAll(async () => {
   await temporal?.close();
@@ -76,20 +77,20 @@ const firings = (id: string) => query("select run_id, key from trigger_firings w
 it("starts one run for each new row, whoever polls how often", { timeout: 120_000 }, async () => {
   const id = await create({});
   await poll(id);
-  await eventually("the rows there are", async () => (await seen(id)) === "2");
+  await eventually("the rows there are", async () => (await seen(id)) === "12");
   expect(await firings(id)).toEqual([]);
   // Some of them are the same in everything.
-  await administer(remote.url, "insert into orders (id, note) select n, 'new' from generate_series(3, 6) n");
+  await administer(remote.url, "insert into orders (id, note) select n, 'new' from generate_series(13, 16) n");
   await administer(
     remote.url,
-    "insert into orders (id, at, note) values (7, '2026-01-01', 'x'), (7, '2026-01-01', 'x')",
+    "insert into orders (id, at, note) values (17, '2026-01-01', 'x'), (17, '2026-01-01', 'x')",
   );
   await poll(id);
-  await eventually("all rows", async () => (await seen(id)) === "7");
+  await eventually("all rows", async () => (await seen(id)) === "17");
   await poll(id);
-  await administer(remote.url, "insert into orders (id, note) values (8, 'last'), (null, 'none')");
+  await administer(remote.url, "insert into orders (id, note) values (18, 'last'), (null, 'none')");
   await poll(id);
-  await eventually("the last row", async () => (await seen(id)) === "8");
+  await eventually("the last row", async () => (await seen(id)) === "18");
   const found = await firings(id);
   expect(found).toHaveLength(7);
   const runs = await eventually("their runs", async () => {
@@ -182,6 +183,20 @@ it("keeps nothing of a table that it watches no more when the rows come", async 
     await pollTrigger(deps, mine.org_id, id, new AbortController().signal);
   });
   expect(await seen(id)).toBeUndefined();
+});
+
+it("keeps its connection from being deleted", async () => {
+  const { body } = await mine.secret.post("/v2/connections", { name: "kept", provider_id: "postgres", credential });
+  const path = `/v2/connections/${body.connection_id}`;
+  const id = await create({ connection_id: body.connection_id });
+  const refused = await mine.secret.delete(path);
+  expect([refused.status, refused.body.code, refused.body.used_by]).toEqual([
+    409,
+    "in_use",
+    [{ id, project_id: expect.any(String) }],
+  ]);
+  expect((await mine.secret.delete(`/v2/triggers/${id}`)).status).toBe(204);
+  expect((await mine.secret.delete(path)).status).toBe(204);
 });
 
 it("needs a connection of its provider", async () => {

@@ -2,12 +2,14 @@ import { createHmac } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { findTriggerType } from "../../../src/domain/triggers/trigger.ts";
 import { signWebhook } from "../../../src/domain/webhooks/webhook-signature.ts";
-import { createTrigger } from "../../../src/services/triggers/triggers.ts";
+import { changeTrigger, createTrigger } from "../../../src/services/triggers/triggers.ts";
 import type { TriggerDeps } from "../../../src/services/triggers/triggers.ts";
 import { flow } from "../../engine/support.ts";
 import type { Answer, TestClient } from "../../support/client.ts";
 import { client } from "../../support/client.ts";
 import { eventually } from "../../support/scratch.ts";
+import { monitorScheduleId, triggerScheduleId } from "../../../src/temporal/ids.ts";
+import { withTemporal } from "../../support/histories.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { echo, openTenant, slow } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
@@ -31,6 +33,7 @@ const of = (trigger_id: string, config: unknown, more: object = {}) => ({
   provider_id: trigger_id === "http.changed" ? "http" : "millrace",
   trigger_id,
   config,
+  inputs: { "in-0": "'given'" },
   ...more,
 });
 async function create(trigger_id: string, config: unknown = {}, more: object = {}): Promise<Answer["body"]> {
@@ -73,6 +76,8 @@ describe("what a trigger is", () => {
         last_error_at: null,
         created_at: expect.any(String),
         updated_at: expect.any(String),
+        next_times: Array.from({ length: 5 }, () => expect.stringMatching(/T0[78]:00:00.000Z$/)),
+        warnings: [],
       },
     ]);
     const path = `${PATH}/${trigger.id}`;
@@ -80,7 +85,8 @@ describe("what a trigger is", () => {
     const read = await viewer.get(path);
     expect([read.body, read.headers.get("etag")]).toEqual([trigger, created.headers.get("etag")]);
     const page = await viewer.get(PATH, { query: { project_id, page_size: 1 } });
-    expect(page.body.data).toEqual([trigger]);
+    const { next_times: _times, warnings: _warnings, ...listed } = trigger;
+    expect(page.body.data).toEqual([listed]);
     const headers = { "If-Match": read.headers.get("etag") ?? "" };
     const changed = await mine.secret.patch(path, { enabled: false }, { headers });
     expect([changed.status, changed.body.enabled, changed.body.config]).toEqual([200, false, trigger.config]);
@@ -112,6 +118,9 @@ describe("what a trigger is", () => {
     ["schedule", { cron: "@daily", every: 1 }, {}, config("every")],
     ["webhook", { verification: "github" }, {}, config("secret")],
     ["webhook", { verification: "standard_webhooks", secret: "no whsec" }, {}, config("secret")],
+    // weak-key
+    ["webhook", { verification: "standard_webhooks", secret: "whsec_AA==" }, {}, config("secret")],
+    ["webhook", { verification: "standard_webhooks", secret: `whsec_${"A".repeat(30)}=` }, {}, config("secret")],
     ["run_event", { states: ["PAUSED"] }, {}, ["body", "config", "states", 0]],
     ["run_event", { project_id: UNKNOWN }, {}, config("project_id")],
     ["http.changed", { url: "file:///etc/passwd" }, {}, config("url")],
@@ -163,7 +172,7 @@ describe("schedules", () => {
     expect((await mine.secret.delete(`${PATH}/${id}`)).status).toBe(204);
   });
 
-  it("leave out a time while a run is under way, unless told otherwise", async () => {
+  it("leave out a time while a run is in flight, unless configured otherwise", async () => {
     const waiting = await mine.deploy(slow(60));
     const { id } = await create("schedule", { cron: "* * * * * *" }, { project_id: waiting });
     await eventually("a run", async () => (await runsOf(id)).length > 0);
@@ -172,6 +181,55 @@ describe("schedules", () => {
     expect(runs).toHaveLength(1);
     expect((await mine.secret.delete(`${PATH}/${id}`)).status).toBe(204);
     await mine.secret.post(`/v2/runs/${runs[0].run_id}/cancel`, {});
+  });
+
+  it("are in Temporal as they are here, after changes too, in the zone that was meant", async () => {
+    const { id, config } = await create("schedule", { cron: "0 9 * * *", time_zone: "europe/berlin" });
+    expect(config.time_zone).toBe("Europe/Berlin");
+    const { body } = await mine.secret.patch(`${PATH}/${id}`, {
+      config: { cron: "30 8 * * *", time_zone: "Asia/tokyo", overlap: "buffer_one", jitter_seconds: 7 },
+      enabled: false,
+    });
+    expect([body.config.time_zone, body.last_error]).toEqual(["Asia/Tokyo", null]);
+    await withTemporal(mine.target.temporalAddress, async (temporal) => {
+      const { spec, policies, state } = await temporal.schedule.getHandle(triggerScheduleId(id)).describe();
+      expect([spec.timezone, policies.overlap, spec.jitter, state.paused]).toEqual([
+        "Asia/Tokyo",
+        "BUFFER_ONE",
+        7000,
+        true,
+      ]);
+      expect(spec.calendars?.map(({ hour, minute }) => [hour, minute])).toMatchObject([
+        [[{ start: 8 }], [{ start: 30 }]],
+      ]);
+    });
+    await mine.secret.delete(`${PATH}/${id}`);
+  });
+
+  it("say that Temporal refuses them, and do not ask it again and again or run by what they were before", async () => {
+    const { id } = await create("schedule", EVERY_SECOND, { inputs: { "in-0": "payload.scheduled_at" } });
+    const query = (text: string): Promise<Record<string, unknown>[]> =>
+      mine.withDatabase((database) => database.system((db) => db.query(text, [id])));
+    // As only an earlier version took it.
+    await query(
+      `update triggers set config = config || '{"time_zone": "Middle/Earth"}', revision = revision + 1 where id = $1`,
+    );
+    const error = await eventually("the refusal", async () => {
+      const { body } = await mine.secret.get(`${PATH}/${id}`);
+      return body.last_error ?? undefined;
+    });
+    expect(error).toContain("Temporal does not take the schedule: ");
+    expect(error).toMatch(/Middle.Earth|time ?zone/i);
+    const [row] = await query(
+      "select applied_revision = revision as settled, last_error_at from triggers where id = $1",
+    );
+    expect(row).toMatchObject({ settled: true });
+    await withTemporal(mine.target.temporalAddress, (temporal) =>
+      expect(temporal.schedule.getHandle(triggerScheduleId(id)).describe()).rejects.toThrow(/not found/i),
+    );
+    const { body } = await mine.secret.patch(`${PATH}/${id}`, { config: { cron: "@yearly" } });
+    expect(body.last_error).toBeNull();
+    await mine.secret.delete(`${PATH}/${id}`);
   });
 
   it("say why they start nothing", async () => {
@@ -186,8 +244,87 @@ describe("schedules", () => {
   });
 });
 
+describe("before it fires", () => {
+  it("says when a schedule is due next, and what of it may be meant otherwise", async () => {
+    const { id, next_times, warnings } = await create("schedule", { cron: "0 9 13 * fri" });
+    expect(warnings).toEqual([expect.stringContaining("both have to hold")]);
+    expect(next_times).toHaveLength(5);
+    for (const time of next_times.map((each: string) => new Date(each)))
+      expect([time.getUTCDate(), time.getUTCDay(), time.getUTCHours()]).toEqual([13, 5, 9]);
+    const { body } = await mine.secret.patch(`${PATH}/${id}`, { config: { cron: "0 9 1 1 *" } });
+    expect([body.warnings, body.next_times[0]]).toEqual([[], expect.stringMatching(/-01-01T09:00:00.000Z$/)]);
+    expect((await mine.secret.patch(`${PATH}/${id}`, { enabled: false })).body.next_times).toEqual([]);
+    expect((await create("webhook")).next_times).toBeNull();
+  });
+
+  it("is refused inputs that the published flow does not take, or lacks", async () => {
+    const bad = { inputs: { "in-9": "payload.body" } };
+    const wrong = [
+      ["body", "inputs", "in-9"],
+      ["body", "inputs", "in-0"],
+    ];
+    expect(places(await mine.secret.post(PATH, of("webhook", {}, bad)))).toEqual([422, wrong]);
+    const { id } = await create("webhook");
+    expect(places(await mine.secret.patch(`${PATH}/${id}`, bad))).toEqual([422, wrong]);
+  });
+
+  it("can be tried: with a sample, or what is given", async () => {
+    const { id } = await create("webhook", {}, { inputs: { "in-0": "payload.body.order.id" }, enabled: false });
+    const sample = await mine.secret.post(`${PATH}/${id}/test`, {});
+    expect([sample.status, sample.body.payload.body]).toEqual([202, { order: { id: 17 } }]);
+    const run = await mine.until(sample.body.run_id, "COMPLETED");
+    expect([run.ran_by_id, run.inputs]).toEqual([id, { "in-0": "17" }]);
+    const own = await mine.secret.post(`${PATH}/${id}/test`, { payload: { body: { order: { id: "A" } } } });
+    expect((await mine.until(own.body.run_id, "COMPLETED")).outputs).toEqual({ "out-0": "A" });
+    expect(places(await mine.secret.post(`${PATH}/${id}/test`, { payload: {} }))).toEqual([422, [["body", "payload"]]]);
+    expect((await viewer.post(`${PATH}/${id}/test`, {})).status).toBe(403);
+    expect((await others.secret.post(`${PATH}/${id}/test`, {})).status).toBe(404);
+  });
+});
+
+describe("a deleted project", () => {
+  it("takes its triggers and monitors with it", async () => {
+    const doomed = await mine.deploy(echo());
+    const more = { project_id: doomed, inputs: { "in-0": "'x'" } };
+    const hook = await create("webhook", {}, more);
+    const schedule = await create("schedule", { cron: "@yearly" }, more);
+    const { body: evaluator } = await mine.secret.post("/v2/evals/evaluators", {
+      name: "same",
+      type: "error_free",
+      config: {},
+    });
+    const monitor = await mine.secret.post("/v2/evals/monitors", {
+      name: "watch",
+      project_id: doomed,
+      evaluator_ids: [evaluator.evaluator_id],
+      sampling_rate: 1,
+    });
+    expect(monitor.status, JSON.stringify(monitor.body)).toBe(201);
+    expect((await mine.secret.delete(`/v2/projects/${doomed}`)).status).toBe(204);
+    const gone = [
+      await mine.secret.get(`${PATH}/${schedule.id}`),
+      await mine.secret.get(`/v2/evals/monitors/${monitor.body.monitor_id}`),
+      await client(mine.target).post(new URL(hook.address).pathname, {}),
+      await mine.secret.post(PATH, of("webhook", {}, more)),
+    ];
+    expect(gone.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
+    await withTemporal(mine.target.temporalAddress, async (temporal) => {
+      const ids = [triggerScheduleId(schedule.id), monitorScheduleId(monitor.body.monitor_id)];
+      for (const id of ids)
+        await expect
+          .poll(() =>
+            temporal.schedule
+              .getHandle(id)
+              .describe()
+              .catch((error: Error) => error.name),
+          )
+          .toBe("ScheduleNotFoundError");
+    });
+  });
+});
+
 describe("trigger-forgery: inbound webhooks", () => {
-  const secret = `whsec_${Buffer.from("a secret of the sender").toString("base64")}`;
+  const secret = `whsec_${Buffer.from("a secret of the sender, long enough").toString("base64")}`;
   const now = (): number => Math.floor(Date.now() / 1000);
   const inputs = { "in-0": "payload.body.order" };
   const text = (order: string): string => JSON.stringify({ order });
@@ -214,6 +351,12 @@ describe("trigger-forgery: inbound webhooks", () => {
       cookie: "session=own-secret",
       "x-hub-signature-256": "sha256=own-secret",
       "x-gitlab-token": "own-secret",
+      "x-api-key": "own-secret",
+      "x-auth-token": "own-secret",
+      "x-telegram-bot-api-secret-token": "own-secret",
+      "x-shop-hmac-sha256": "own-secret",
+      "x-webhook-secret": "own-secret",
+      apikey: "own-secret",
     };
     const headers = { "x-kind": "new", ...kept };
     const answer = await client(mine.target).post(`${new URL(address).pathname}?q=1`, text("A17"), {
@@ -271,7 +414,7 @@ describe("trigger-forgery: inbound webhooks", () => {
     const { address, id } = await create("webhook", {}, { inputs });
     const long = await post(address, JSON.stringify({ order: "long-order".repeat(200_000) }));
     const bad = await post(address, '{"order": "unquoted-order');
-    const plain = await post(address, "plain-order", { "content-type": "text/plain" });
+    const plain = await post(address, "plain-order", { "content-type": "application/pdf" });
     const none = await post(address, '{"purchase": "no-order"}');
     expect([long.status, bad.status, plain.status, none.status]).toEqual([413, 422, 415, 422]);
     expect(JSON.stringify([long, bad, plain, none].map(({ body }) => body))).not.toMatch(/\w+-order/);
@@ -283,6 +426,52 @@ describe("trigger-forgery: inbound webhooks", () => {
     await mine.secret.delete(`${PATH}/${id}`);
     expect((await post(address, text("deleted"))).status).toBe(404);
     expect(await runsOf(id)).toEqual([]);
+  });
+
+  it("take forms and texts", async () => {
+    const { address } = await create("webhook", {}, { inputs: { "in-0": "payload.body" } });
+    const seen = async (body: string, type: string): Promise<unknown> => {
+      const { status, body: answer } = await post(address, body, { "content-type": type });
+      expect([type, status]).toEqual([type, 202]);
+      return (await mine.until(answer.run_id, "COMPLETED")).outputs["out-0"];
+    };
+    const form = "a=1&b=x+y&b=%C3%A9&__proto__=bad";
+    expect(JSON.parse(String(await seen(form, "application/x-www-form-urlencoded")))).toEqual({
+      a: "1",
+      b: ["x y", "é"],
+    });
+    expect(await seen("hello", "text/plain; charset=utf-8")).toBe("hello");
+    expect(await seen("<a/>", "application/xml")).toBe("<a/>");
+  });
+
+  it("give a sender its challenge back where the trigger has its handshake, and nowhere else", async () => {
+    const api = client(mine.target);
+    const made = async (config: object): Promise<string> => new URL((await create("webhook", config)).address).pathname;
+    const [slack, graph, meta, none] = [
+      await made({ handshake: "slack" }),
+      await made({ handshake: "microsoft_graph" }),
+      await made({ handshake: "meta", secret: "verify-me-please" }),
+      await made({}),
+    ];
+    const body = { type: "url_verification", challenge: "c-123" };
+    const asked = await api.post(slack, body);
+    expect([asked.status, asked.body, asked.headers.get("content-type")]).toEqual([
+      200,
+      "c-123",
+      "text/plain; charset=utf-8",
+    ]);
+    expect((await api.post(`${graph}?validationToken=t%201`, {})).body).toBe("t 1");
+    const question = "hub.mode=subscribe&hub.challenge=42&hub.verify_token=";
+    expect((await api.get(`${meta}?${question}verify-me-please`)).body).toBe("42");
+    expect((await api.get(`${meta}?${question}another`)).status).toBe(403);
+    expect((await api.get(`${none}?${question}`)).status).toBe(403);
+    // What is no challenge is never given back.
+    const script = { ...body, challenge: "<script>\n" };
+    const started = [await api.post(slack, script), await api.post(none, body)];
+    expect(started.map((each) => [each.status, Object.keys(each.body)])).toEqual([
+      [202, ["run_id"]],
+      [202, ["run_id"]],
+    ]);
   });
 
   it("keep neither the address nor the secret readable", async () => {
@@ -370,7 +559,7 @@ describe("limits", () => {
     const { body: limits } = await mine.secret.get("/v2/limits");
     expect(limits.triggers).toBe(20_000);
     await mine.withDatabase(async (db) => {
-      const config = { MILLRACE_TASK_QUEUE: "none", MILLRACE_MAX_TRIGGERS: 0 };
+      const config = { MILLRACE_TASK_QUEUE: "none", MILLRACE_MAX_TRIGGERS: 0, MILLRACE_MIN_SCHEDULE_SECONDS: 10 };
       const deps = { config, db } as unknown as TriggerDeps;
       const type = findTriggerType("millrace", "run_event");
       if (type === undefined) throw new Error("there is such a trigger");
@@ -379,11 +568,20 @@ describe("limits", () => {
         org_id: mine.org_id,
         project_id,
         type,
-        inputs: {},
+        inputs: { "in-0": "'x'" },
         enabled: true,
         created_by: UNKNOWN,
+        requireHeld: async () => undefined,
       };
       await expect(createTrigger(deps, { ...wanted, config: {} })).rejects.toMatchObject({ code: "conflict" });
+      const schedule = findTriggerType("millrace", "schedule");
+      if (schedule === undefined) throw new Error("there is such a trigger");
+      const often = { ...wanted, type: schedule, config: { cron: "*/5 * * * * *" } };
+      await expect(createTrigger(deps, often)).rejects.toThrow("less than 10 seconds apart");
+      const { id } = await create("schedule", { cron: "0 0 9 * * *" });
+      const read = () => ({ config: { cron: "0,9 * * * * *" } });
+      const change = changeTrigger(deps, mine.org_id, id, read, () => undefined);
+      await expect(change).rejects.toThrow("less than 10 seconds apart");
     });
     const { id } = await create("run_event", { project_id });
     const patched = await mine.secret.patch(`${PATH}/${id}`, { config: { project_id: UNKNOWN } });

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { cronFault, isTimeZone, temporalCron } from "../../../src/domain/triggers/cron.ts";
+import { cronFault, shortestInterval, temporalCron, timeZoneOf } from "../../../src/domain/triggers/cron.ts";
 import { readJsonPath, valueAt } from "../../../src/domain/triggers/json-path.ts";
 import { verifyInbound } from "../../../src/domain/triggers/verify.ts";
 
@@ -30,12 +30,38 @@ describe("cron", () => {
     expect(cronFault(text)).toContain(why);
   });
 
+  it.each([
+    ["* * * * *", 60],
+    ["@hourly", 60],
+    ["30 0 9 * * *", 60],
+    ["* * * * * *", 1],
+    ["*/5 * * * * *", 5],
+    ["*/7 * * * * *", 4],
+    ["5/20 * * * * *", 20],
+    ["0,10,25 * * * * *", 10],
+    ["50,5 * * * * *", 15],
+    ["0-30/15 * * * * *", 15],
+    ["8-9 * * * * *", 1],
+  ])("noisy-neighbour: knows the shortest time between two of %s", (text, seconds) => {
+    expect(shortestInterval(text)).toBe(seconds);
+  });
+
   it("has seven fields for Temporal where it has seconds", () => {
     expect([temporalCron("30 0 9 * * 1"), temporalCron("0 9 * * 1")]).toEqual(["30 0 9 * * 1 *", "0 9 * * 1"]);
   });
 
-  it("knows time zones by name", () => {
-    expect(["Europe/Berlin", "UTC", "+02:00", "Mars", ""].map(isTimeZone)).toEqual([true, true, false, false, false]);
+  it.each([
+    ["Europe/Berlin", "Europe/Berlin"],
+    ["europe/berlin", "Europe/Berlin"],
+    ["utc", "UTC"],
+    ["US/Pacific-New", "America/Los_Angeles"],
+    ["etc/gmt+5", "Etc/GMT+5"],
+    ["SystemV/PST8", null],
+    ["+02:00", null],
+    ["Mars", null],
+    ["", null],
+  ])("takes the time zone %j as %j", (text, zone) => {
+    expect(timeZoneOf(text)).toBe(zone);
   });
 });
 
@@ -81,6 +107,12 @@ describe("trigger-forgery: signatures", () => {
       signed(now + 301),
       signed(now).replace("v1=", "v0="),
       `t=${now},v1=${hex("x")}`,
+      // weak-key: a digest that is none.
+      `t=${now},v1=`,
+      `t=${now},v1`,
+      `t=${now}`,
+      `t=${now},v1=${hex(`${now}.${body.toString()}`).slice(0, 32)}`,
+      `t=${now},v1=zz`,
       `t=${now + 1},v1=${hex(`${now}.${body.toString()}`)}`,
     ];
     for (const header of bad) expect(stripe(header), header).toHaveProperty("problem");

@@ -30,3 +30,34 @@ it("lets a trigger fire for ends of runs since there is the trigger", async () =
     expect(await database.system((db) => db.query(text, [trigger.id]))).toEqual([{ key: after.event_id }]);
   });
 });
+
+it("cross-tenant: lets no trigger fire for another organisation's run, in whatever batch it comes", async () => {
+  const [mine, theirs] = await Promise.all([openTenant(), openTenant()]);
+  const ofAny = async (tenant: typeof mine): Promise<string> => {
+    const { body } = await tenant.secret.post("/v2/triggers", {
+      project_id: await tenant.deploy(echo()),
+      provider_id: "millrace",
+      trigger_id: "run_event",
+      config: { project_id: null },
+      inputs: { "in-0": "payload.state" },
+    });
+    return body.id;
+  };
+  const [own, foreign] = [await ofAny(mine), await ofAny(theirs)];
+  const ends = [mine, theirs].map(({ org_id }) => ({
+    event_id: uuidv7(),
+    org_id,
+    type: "run.completed",
+    project_id: uuidv7(),
+    data: { run_id: uuidv7(), run_type: "api", state: "COMPLETED", outputs: {} },
+    occurred_at: new Date(Date.now() + 60_000).toISOString(),
+  }));
+  await mine.withDatabase(async (database) => {
+    expect(await database.system((db) => queueRunEvents(db, ends))).toBe(true);
+    const text = "select trigger_id, org_id, key from trigger_firings where trigger_id = any ($1::uuid[])";
+    const found = await database.system((db) => db.query(text, [[own, foreign]]));
+    const of = (trigger_id: string, at: 0 | 1) => ({ trigger_id, org_id: ends[at]?.org_id, key: ends[at]?.event_id });
+    expect(found).toHaveLength(2);
+    expect(found).toEqual(expect.arrayContaining([of(own, 0), of(foreign, 1)]));
+  });
+});

@@ -1,0 +1,41 @@
+import type { IncomingMessage } from "node:http";
+import { isUtf8 } from "node:buffer";
+import { invalid } from "../../domain/errors.ts";
+import type { Json } from "../../domain/json.ts";
+import { MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES } from "../http/json-guard.ts";
+import { checkEncoding, mediaType, readBytes, readJson } from "../http/read-json.ts";
+
+const FORM = "application/x-www-form-urlencoded";
+const TEXT = /^(?:text\/[\w.+-]+|application\/(?:xml|[\w.+-]+\+xml))$/;
+const NO_NAMES: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+
+/**
+ * The body of a request to a trigger: JSON as it is, of a form its fields, any text as a text. Throws Problems: 413, 415 for anything else,
+ * and 422 for what is not what it says.
+ */
+export async function readHookBody(req: IncomingMessage, limit: number): Promise<{ bytes: Buffer; body: Json }> {
+  const type = mediaType(req);
+  if (type !== FORM && !TEXT.test(type)) {
+    const { value, bytes } = await readJson(req, { limit, maxValues: MAX_WIDE_JSON_VALUES });
+    return { bytes, body: (value ?? null) as Json };
+  }
+  checkEncoding(req);
+  const bytes = await readBytes(req, limit);
+  if (!isUtf8(bytes)) throw invalid(["body"], "The body is not valid UTF-8");
+  const text = bytes.toString("utf8");
+  return { bytes, body: type === FORM ? fieldsOf(text) : text.replaceAll("\0", "") };
+}
+
+/** A text for each name, and a list where there are several. */
+function fieldsOf(text: string): Json {
+  if (text.split("&", MAX_JSON_VALUES + 1).length > MAX_JSON_VALUES)
+    throw invalid(["body"], `A form has at most ${MAX_JSON_VALUES} fields`);
+  const fields = new Map<string, Json>();
+  for (const [name, given] of new URLSearchParams(text)) {
+    if (NO_NAMES.has(name)) continue;
+    const value = given.toWellFormed().replaceAll("\0", "");
+    const before = fields.get(name);
+    fields.set(name, before === undefined ? value : [before, value].flat());
+  }
+  return Object.fromEntries(fields);
+}

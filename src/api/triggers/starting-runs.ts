@@ -1,0 +1,18 @@
+import { runLimits } from "../../services/runs/create-run.ts";
+import type { StartRunDeps } from "../../services/triggers/start-run.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
+
+/** What the runs of triggers are started with. */
+export function startingRuns(deps: ApiDeps, { flows }: ApiServices): StartRunDeps {
+  const { config, db, blobs, runs, evaluation, logger } = deps;
+  return {
+    db,
+    blobs,
+    flows,
+    evaluation,
+    starter: runs,
+    limits: runLimits(config),
+    maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+    onStartDelayed: (run_id, err) => logger.warn({ err, run_id }, "run not started at once; the sweeper will"),
+  };
+}

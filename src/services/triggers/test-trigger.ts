@@ -1,0 +1,23 @@
+import { invalid } from "../../domain/errors.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { findTriggerType } from "../../domain/triggers/trigger.ts";
+import type { TriggerRow } from "../../stores/triggers/triggers.ts";
+import { startTriggeredRun, TriggerFault } from "./start-run.ts";
+import type { StartRunDeps } from "./start-run.ts";
+
+/** Starts a run as a trigger would, by this payload or a sample. It is none of the trigger's firings. Throws 422 and 429. */
+export async function testTrigger(
+  deps: StartRunDeps,
+  trigger: TriggerRow,
+  runId: string,
+  given: JsonObject | undefined,
+): Promise<{ run_id: string; payload: JsonObject }> {
+  const payload = given ?? findTriggerType(trigger.provider_id, trigger.trigger_id)?.sample_payload ?? {};
+  try {
+    const { run_id } = await startTriggeredRun(deps, trigger, runId, payload);
+    return { run_id, payload };
+  } catch (error) {
+    if (!(error instanceof TriggerFault)) throw error;
+    throw invalid(["body", "payload"], error.message);
+  }
+}
