@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { ApplicationFailure, Context, heartbeat } from "@temporalio/activity";
+import { ApplicationFailure, Context } from "@temporalio/activity";
 import type { Deliverer } from "../../src/services/webhooks/deliverer.ts";
+import { whileBeating } from "../attempts.ts";
 import type { WebhookActivities } from "../index.ts";
 
-const HEARTBEAT_MS = 2000;
 /** After so long (ms) a shard is given back, so that workers that came later get their share. */
 const TENURE_MS = 600_000;
 
@@ -22,14 +22,12 @@ export function createWebhookActivities(
           category: "BENIGN",
         });
       const over = new AbortController();
-      const alive = setInterval(() => heartbeat(), HEARTBEAT_MS);
       try {
         const tenure = delay(TENURE_MS, undefined, { signal: over.signal }).catch(() => undefined);
-        await Promise.race([deliverer.leaving, tenure, Context.current().cancelled]);
+        await whileBeating(() => Promise.race([deliverer.leaving, tenure, Context.current().cancelled]));
         return { retired: false };
       } finally {
         over.abort();
-        clearInterval(alive);
         release();
       }
     },

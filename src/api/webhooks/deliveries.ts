@@ -6,7 +6,8 @@ import { toTimestamp, timestampOrAge, timeOrAgeText, timeText } from "../../doma
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import { DELIVERY_STATUSES } from "../../domain/webhooks/webhook.ts";
 import type { Db } from "../../stores/db.ts";
-import { findEvent, insertEvent } from "../../stores/webhooks/outbox.ts";
+import { insertEvent } from "../../stores/outbox.ts";
+import { findEvent } from "../../stores/webhooks/outbox.ts";
 import {
   findDelivery,
   insertDeliveries,
@@ -93,7 +94,7 @@ export function createWebhookDeliveryOperations({ db, config }: ApiDeps): Operat
           if (made) return made;
           const event_id = uuidv7();
           const data = { subscription_id, message: "A test of this webhook subscription." };
-          await insertEvent(connection, { event_id, org_id, type: TEST_EVENT_TYPE, project_id: null, data }, true);
+          await insertEvent(connection, { event_id, org_id, type: TEST_EVENT_TYPE, data }, true);
           const addressed = { delivery_id, org_id, subscription_id, event_id, event_type: TEST_EVENT_TYPE };
           await insertDeliveries(connection, [addressed]);
           return requireDelivery(connection, subscription_id, delivery_id);
@@ -107,6 +108,7 @@ export function createWebhookDeliveryOperations({ db, config }: ApiDeps): Operat
       method: "GET",
       path: "/v2/webhooks/subscriptions/{subscription_id}/deliveries",
       summary: "List what a webhook subscription was sent",
+      description: "Newest first, one for each event, with how the last attempt ended.",
       params: subscriptionParams,
       query: listQuery.extend(filters),
       problems: ["invalid_cursor", "cursor_mismatch"],
@@ -141,6 +143,7 @@ export function createWebhookDeliveryOperations({ db, config }: ApiDeps): Operat
       method: "GET",
       path: "/v2/webhooks/subscriptions/{subscription_id}/deliveries/{delivery_id}",
       summary: "Get a delivery with all its attempts",
+      description: "Each attempt with its time, status, and the beginning of the answer.",
       params: deliveryParams,
       success: {
         200: {
@@ -150,13 +153,17 @@ export function createWebhookDeliveryOperations({ db, config }: ApiDeps): Operat
       },
       async handler({ params: { subscription_id, delivery_id }, principal }) {
         const body = await db.org(principal.org_id, async (connection) => {
-          await requireSubscription(connection, subscription_id);
+          const { url: receiver } = await requireSubscription(connection, subscription_id);
           const delivery = await requireDelivery(connection, subscription_id, delivery_id);
           const attempts = await listAttempts(connection, delivery_id);
           const event = await findEvent(connection, delivery.event_id);
           // The two were removed meanwhile: their retention is over.
           if (!event) throw notFound(DELIVERY);
-          return presentDeliveryDetail(delivery, attempts, event, config.MILLRACE_PUBLIC_URL ?? "");
+          return presentDeliveryDetail(delivery, attempts, event, {
+            baseUrl: config.MILLRACE_PUBLIC_URL ?? "",
+            reader: principal,
+            receiver,
+          });
         });
         return { status: 200, body };
       },
@@ -189,7 +196,7 @@ export function createWebhookDeliveryOperations({ db, config }: ApiDeps): Operat
       method: "POST",
       path: "/v2/webhooks/subscriptions/{subscription_id}/replay",
       summary: "Send the events of a time once more",
-      description: `Those that the subscription selects as it is now, also from before it was made or while it was disabled. An event keeps its \`webhook-id\`,
+      description: `Events that the subscription selects as it is now, also from before it was made or while it was disabled. An event keeps its \`webhook-id\`,
 so that a receiver knows what it has had already. What is under way is left alone.`,
       params: subscriptionParams,
       body: replayBody,
@@ -203,10 +210,10 @@ so that a receiver knows what it has had already. What is under way is left alon
           events: ["run.failed", "run.cancelled"],
         },
       },
-      success: { 202: { description: "The replay has begun.", schema: webhookReplaySchema } },
+      success: { 202: { description: "The replay has started.", schema: webhookReplaySchema } },
       async handler({ params: { subscription_id }, body, principal: { org_id }, newId }) {
         const replay = await db.orgTransaction(org_id, async (connection) => {
-          // Before the times: of a subscription that is not there nothing else is told.
+          // Before the times: a missing subscription is a 404, whatever else is wrong.
           const subscription = await lockEnabled(connection, subscription_id);
           return insertReplay(connection, {
             replay_id: newId(),

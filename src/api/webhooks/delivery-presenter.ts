@@ -1,4 +1,8 @@
 import { z } from "zod";
+import { seesSecrets } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import { maskAddress, secretsOfAddress } from "../../platform/logging/literal-secrets.ts";
+import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import { eventEnvelope, publicEventId } from "../../domain/webhooks/events.ts";
 import { DELIVERY_STATUSES, FAILURE_REASONS } from "../../domain/webhooks/webhook.ts";
 import type { OutboxEvent } from "../../stores/webhooks/outbox.ts";
@@ -90,25 +94,33 @@ export function presentDeliveryDetail(
   delivery: WebhookDelivery,
   attempts: readonly WebhookAttempt[],
   event: OutboxEvent,
-  baseUrl: string,
+  { baseUrl, reader, receiver }: { readonly baseUrl: string; readonly reader: Principal; readonly receiver: string },
 ): z.infer<typeof webhookDeliveryDetailSchema> {
+  const address = (url: string): string => (seesSecrets(reader) ? url : maskAddress(url));
+  // A receiver may say again what it was called with.
+  const secrets = [receiver, ...attempts.map(({ url }) => url)].flatMap(secretsOfAddress);
+  const mask = seesSecrets(reader) ? (text: string) => text : createMaskValues(secrets);
   return {
     ...presentDelivery(delivery),
-    attempts_made: attempts.map(presentAttempt),
+    last_error: delivery.last_error && mask(delivery.last_error),
+    attempts_made: attempts.map((attempt) => presentAttempt(attempt, { address, mask })),
     event: eventEnvelope(event, baseUrl),
   };
 }
 
-function presentAttempt(attempt: WebhookAttempt): z.infer<typeof webhookAttemptSchema> {
+function presentAttempt(
+  attempt: WebhookAttempt,
+  { address, mask }: { readonly address: (url: string) => string; readonly mask: (text: string) => string },
+): z.infer<typeof webhookAttemptSchema> {
   const { error_code: code, error_message: message } = attempt;
   return {
     attempt: attempt.attempt,
     at: attempt.at,
     duration_ms: attempt.duration_ms,
-    url: attempt.url,
+    url: address(attempt.url),
     status_code: attempt.status_code,
-    error: code === null ? null : { code, message: message ?? "" },
-    response_body: attempt.response_body,
+    error: code === null ? null : { code, message: mask(message ?? "") },
+    response_body: attempt.response_body && mask(attempt.response_body),
   };
 }
 

@@ -1,17 +1,20 @@
 import { z } from "zod";
 import { DISABLED_REASONS, SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
+import { seesSecrets } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import { maskAddress } from "../../platform/logging/literal-secrets.ts";
 import { MASK } from "../../platform/logging/redaction.ts";
 import type { WebhookSubscription } from "../../stores/webhooks/subscriptions.ts";
 
 export const webhookSubscriptionSchema = z
   .object({
     subscription_id: z.uuid(),
-    url: z.string(),
+    url: z.string().describe("For viewers without the values of its parameters."),
     events: z.array(z.string()).describe("Types of events, `prefix.*`, or `*`."),
     filter: z
       .object({ project_id: z.array(z.uuid()) })
       .nullable()
-      .describe("Only events of these projects; null: all events, also those of no project."),
+      .describe("Only events of these projects; null: all events, with or without a project."),
     description: z.string(),
     headers: z.record(z.string(), z.string()).describe("Sent along with each event. Their values are never shown."),
     status: z.enum(SUBSCRIPTION_STATUSES),
@@ -33,9 +36,7 @@ export const webhookSubscriptionSchema = z
   })
   .meta({ id: "WebhookSubscription" });
 
-const secret = z
-  .string()
-  .describe("Signs the deliveries, by the rules of Standard Webhooks. It is shown here and never again.");
+const secret = z.string().describe("Signs the deliveries, by the rules of Standard Webhooks. Only this answer has it.");
 
 export const newWebhookSubscriptionSchema = webhookSubscriptionSchema
   .extend({ secret })
@@ -52,10 +53,13 @@ export const webhookSecretSchema = z
   })
   .meta({ id: "WebhookSecret" });
 
-export function presentSubscription(subscription: WebhookSubscription): z.infer<typeof webhookSubscriptionSchema> {
+export function presentSubscription(
+  subscription: WebhookSubscription,
+  reader: Principal,
+): z.infer<typeof webhookSubscriptionSchema> {
   return {
     subscription_id: subscription.subscription_id,
-    url: subscription.url,
+    url: seesSecrets(reader) ? subscription.url : maskAddress(subscription.url),
     events: subscription.events,
     filter: subscription.project_ids && { project_id: subscription.project_ids },
     description: subscription.description,

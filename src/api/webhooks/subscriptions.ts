@@ -1,11 +1,13 @@
 import { uuidv7 } from "uuidv7";
 import { z } from "zod";
+import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import { MAX_SUBSCRIPTIONS, SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
 import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
 import { FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import type { Database, Db } from "../../stores/db.ts";
+import { changeLocked } from "../../services/change.ts";
 import { knownProjects } from "../../services/projects/projects.ts";
 import {
   countSubscriptions,
@@ -101,7 +103,7 @@ export async function lockEnabled(db: Db, subscriptionId: string): Promise<Webho
   return subscription;
 }
 
-/** `/v2/webhooks/subscriptions`: who is told of events. Changes are for admins, since events leave the service by them. */
+/** `/v2/webhooks/subscriptions`: who gets events. Only admins change them, since they send events out of the service. */
 export function createWebhookSubscriptionOperations({ db, config, guardedFetch, secrets }: ApiDeps): Operation[] {
   /** Throws a 422 with all that is wrong with what only the network and the database can tell. */
   async function requireReachable(
@@ -116,9 +118,9 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
     if (issues.length > 0) throw new ValidationProblem(issues);
   }
 
-  const shown = (subscription: WebhookSubscription) => ({
+  const shown = (subscription: WebhookSubscription, reader: Principal) => ({
     status: 200,
-    body: presentSubscription(subscription),
+    body: presentSubscription(subscription, reader),
     headers: { ETag: revisionTag(subscription.revision) },
   });
 
@@ -153,13 +155,15 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
           links: LINKS,
         },
       },
-      async handler({ body, principal: { org_id, id }, newId }) {
+      async handler({ body, principal, newId, requireHeld }) {
+        const { org_id, id } = principal;
         const projectIds = body.filter?.project_id;
         await requireReachable(org_id, { url: body.url, projectIds });
         const subscription_id = newId();
         const secret = newWebhookSecret();
         const headers = lowerCased(body.headers ?? {});
         const subscription = await db.orgTransaction(org_id, async (connection) => {
+          await requireHeld(connection);
           if ((await countSubscriptions(connection, subscription_id)) >= MAX_SUBSCRIPTIONS) {
             throw new Problem(
               "conflict",
@@ -181,7 +185,7 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
         });
         // Made by an earlier attempt of the same request, and deleted since.
         if (!subscription) throw notFound(SUBSCRIPTION);
-        const { body: view, headers: tags } = shown(subscription);
+        const { body: view, headers: tags } = shown(subscription, principal);
         const location = `/v2/webhooks/subscriptions/${subscription_id}`;
         return { status: 201, body: { ...view, secret }, headers: { ...tags, Location: location } };
       },
@@ -202,14 +206,15 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
           schema: pageOf(webhookSubscriptionSchema, "WebhookSubscriptionPage"),
         },
       },
-      async handler({ query, principal: { org_id } }) {
+      async handler({ query, principal }) {
+        const { org_id } = principal;
         const page = await listPage({
           list: "webhook-subscriptions",
           orgId: org_id,
           query,
           fetch: (keyset) => db.org(org_id, (connection) => listSubscriptions(connection, keyset)),
           idOf: (subscription) => subscription.subscription_id,
-          present: presentSubscription,
+          present: (subscription) => presentSubscription(subscription, principal),
         });
         return { status: 200, body: page };
       },
@@ -220,11 +225,13 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
       path: "/v2/webhooks/subscriptions/{subscription_id}",
       tag: TAG,
       summary: "Get a webhook subscription",
+      description: "Without its secret, which is shown when it is made and when it is rotated.",
       auth: "secret",
       params: subscriptionParams,
       success: { 200: { description: "The subscription.", schema: webhookSubscriptionSchema, headers: ETAG } },
       async handler({ params: { subscription_id }, principal }) {
-        return shown(await db.org(principal.org_id, (connection) => requireSubscription(connection, subscription_id)));
+        const find = (connection: Db) => requireSubscription(connection, subscription_id);
+        return shown(await db.org(principal.org_id, find), principal);
       },
     }),
     defineOperation({
@@ -233,6 +240,8 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
       method: "PATCH",
       path: "/v2/webhooks/subscriptions/{subscription_id}",
       summary: "Change a webhook subscription, disable or enable it",
+      description:
+        "What is left out stays as it is. One that was disabled delivers again from the next event on; a replay sends the earlier ones.",
       params: subscriptionParams,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -245,9 +254,10 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
       success: {
         200: { description: "The subscription as it is now.", schema: webhookSubscriptionSchema, headers: ETAG },
       },
-      async handler({ params: { subscription_id }, headers, body, principal: { org_id } }) {
+      async handler({ params: { subscription_id }, headers, body, principal }) {
+        const { org_id } = principal;
         const projectIds = body.filter?.project_id;
-        // First: of a subscription that is not there nothing else is told.
+        // First: a missing subscription is a 404, whatever else is wrong.
         await db.org(org_id, (connection) => requireSubscription(connection, subscription_id));
         await requireReachable(org_id, { url: body.url, projectIds });
         const sent = lowerCased(body.headers ?? {});
@@ -261,17 +271,19 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
               ? undefined
               : { sealed: sealHeaders(secrets, subscription_id, sent), names: Object.keys(sent) },
         };
-        const subscription = await db.orgTransaction(org_id, async (connection) => {
-          const found = await requireLocked(connection, subscription_id);
-          requireMatch(headers["if-match"], revisionTag(found.revision));
-          if (Object.values(change).some((member) => member !== undefined))
-            await updateSubscription(connection, subscription_id, change);
-          if (body.status === "enabled") await enableSubscription(connection, subscription_id);
-          if (body.status === "disabled")
-            await disableSubscription(connection, subscription_id, "manual", { event_id: uuidv7(), detail: {} });
-          return requireSubscription(connection, subscription_id);
+        const subscription = await changeLocked(db, org_id, {
+          lock: (connection) => requireLocked(connection, subscription_id),
+          requireMatch: ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
+          async write(connection) {
+            if (Object.values(change).some((member) => member !== undefined))
+              await updateSubscription(connection, subscription_id, change);
+            if (body.status === "enabled") await enableSubscription(connection, subscription_id);
+            if (body.status === "disabled")
+              await disableSubscription(connection, subscription_id, "manual", { event_id: uuidv7(), detail: {} });
+            return requireSubscription(connection, subscription_id);
+          },
         });
-        return shown(subscription);
+        return shown(subscription, principal);
       },
     }),
     defineOperation({
@@ -325,7 +337,7 @@ function refusalOfUrl(error: unknown): ValidationIssue[] {
   return [{ loc: ["body", "url"], msg: error.message, type: "value_error" }];
 }
 
-/** The places of those that are not there; a project of another organisation is as good as none. */
+/** The indexes of missing projects. A project of another organisation counts as missing. */
 async function unknownProjects(db: Database, orgId: string, projectIds: readonly string[]): Promise<ValidationIssue[]> {
   const known = new Set(await knownProjects(db, orgId, projectIds));
   return projectIds.flatMap((projectId, at) =>

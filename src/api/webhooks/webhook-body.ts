@@ -17,7 +17,7 @@ export const receiverUrl = z
   })
   .describe("http or https, without user, password and fragment. Private addresses are refused.");
 
-/** Which events: patterns, each of which stands for at least one type. */
+/** Patterns of event types. Each matches at least one type. */
 export const eventPatterns = z
   .array(
     z
@@ -33,7 +33,7 @@ export const eventPatterns = z
 
 export const projectFilter = z
   .strictObject({ project_id: z.array(z.uuid().toLowerCase()).min(1).max(100) })
-  .describe("Only events of these projects. Without it all events, also those of no project.");
+  .describe("Only events of these projects. Without it all events, with or without a project.");
 
 /** Headers to be sent along. */
 export const sentHeaders = z
@@ -44,14 +44,14 @@ export const sentHeaders = z
     const ours = headerProblems(headers);
     for (const { name, problem } of ours) add(name, problem);
     if (ours.some(({ name }) => name === "")) return;
-    const told = new Set(ours.map(({ name }) => name));
+    const reported = new Set(ours.map(({ name }) => name));
     const seen = new Set<string>();
     for (const [name, value] of Object.entries(headers)) {
       const lower = name.toLowerCase();
       const problem = seen.has(lower)
         ? `The header ${lower} is given twice.`
         : refusalOf(() => outboundHeaders({ [name]: value }));
-      if (problem !== null && !told.has(name)) add(name, problem);
+      if (problem !== null && !reported.has(name)) add(name, problem);
       seen.add(lower);
     }
   })

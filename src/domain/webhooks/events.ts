@@ -22,8 +22,16 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** What a test sends where it is told no other type. No pattern matches it: nobody gets it unasked. */
+/** The default type of a test. No pattern matches it: nobody gets it unasked. */
 export const TEST_EVENT_TYPE = "webhook.test";
+
+/** An event as it is written: its type is a known one. */
+export interface NewEvent {
+  readonly event_id: string;
+  readonly type: EventType | typeof TEST_EVENT_TYPE;
+  readonly project_id?: string | null;
+  readonly data: JsonObject;
+}
 
 /** The version of the envelope, and of what the events carry. */
 const EVENT_API_VERSION = "v2";
@@ -65,12 +73,6 @@ export function typesOfPattern(pattern: string): EventType[] {
   if (!pattern.endsWith(".*")) return EVENT_TYPES.filter((type) => type === pattern);
   const prefix = pattern.slice(0, -1);
   return EVENT_TYPES.filter((type) => type.startsWith(prefix));
-}
-
-/** The types that any of the patterns stands for. */
-export function typesOfPatterns(patterns: readonly string[]): EventType[] {
-  const wanted = new Set(patterns.flatMap(typesOfPattern));
-  return EVENT_TYPES.filter((type) => wanted.has(type));
 }
 
 /** What decides whether a subscription gets an event. */

@@ -2,12 +2,24 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
 const PREFIX = "whsec_";
 const SECRET_BYTES = 32;
+/** What Standard Webhooks asks for. */
+const MIN_SECRET_BYTES = 24;
+const MAX_SECRET_BYTES = 64;
+/** The base64 of 32 bytes. */
+const SIGNATURE = /^[A-Za-z0-9+/]{43}=$/;
 /** How far a delivery's clock may be off (s). */
 const TOLERANCE_SECONDS = 300;
 
 /** Makes a signing secret: `whsec_` and 32 random bytes in base64. */
 export function newWebhookSecret(): string {
   return PREFIX + randomBytes(SECRET_BYTES).toString("base64");
+}
+
+/** Whether a text is a secret of Standard Webhooks: `whsec_` and the base64 of 24 to 64 bytes. */
+export function isWebhookSecret(text: string): boolean {
+  if (!/^whsec_[A-Za-z0-9+/]{1,88}={0,2}$/.test(text)) return false;
+  const bytes = Buffer.from(text.slice(PREFIX.length), "base64").length;
+  return bytes >= MIN_SECRET_BYTES && bytes <= MAX_SECRET_BYTES;
 }
 
 export interface SignedMessage {
@@ -33,9 +45,11 @@ export function webhookProblem(
   if (!id || !time || !signatures) return "a webhook header is missing";
   if (!/^\d{1,12}$/.test(time)) return "webhook-timestamp is not a time";
   if (Math.abs(nowMs / 1000 - Number(time)) > TOLERANCE_SECONDS) return "the delivery is not fresh";
+  if (!isWebhookSecret(secret)) return "the secret is too short to sign with";
   const expected = digest(`${id}.${time}.${body}`, secret);
   const given = signatures.split(" ").flatMap((each) => (each.startsWith("v1,") ? [each.slice(3)] : []));
   const holds = given.some((text) => {
+    if (!SIGNATURE.test(text)) return false;
     const bytes = Buffer.from(text, "base64");
     return bytes.length === expected.length && timingSafeEqual(bytes, expected);
   });

@@ -27,7 +27,7 @@ export interface AttemptResult {
   readonly retry_after_ms: number | null;
 }
 
-/** What becomes of a delivery after an attempt. */
+/** The state of a delivery after an attempt. */
 export interface DeliveryVerdict {
   readonly status: Exclude<DeliveryStatus, "pending">;
   readonly failure_reason: FailureReason | null;

@@ -1,6 +1,7 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { verdictOf } from "../../domain/webhooks/webhook.ts";
 import type { AttemptResult, DeliveryVerdict } from "../../domain/webhooks/webhook.ts";
-import { isConnectionError } from "../../stores/db.ts";
+import { whileDatabaseIsAway } from "../../stores/patience.ts";
 import type { AfterAttempt, DeliveryJob } from "../../stores/webhooks/attempts.ts";
 import type { RecordAttempt } from "./record-attempts.ts";
 import type { SendDelivery } from "./send.ts";
@@ -29,7 +30,6 @@ export type AttemptDelivery = (job: DeliveryJob, signal: AbortSignal, onSent: ()
 
 /** While the database is away, what came of an attempt is held so long (ms): forgotten, it would be made again. */
 const RECORD_PATIENCE_MS = 60_000;
-const RECORD_PAUSE_MS = 500;
 
 export function createAttemptDelivery(deps: AttemptDeps): AttemptDelivery {
   const { send, record, schedule, random = Math.random, onAttempt } = deps;
@@ -37,15 +37,11 @@ export function createAttemptDelivery(deps: AttemptDeps): AttemptDelivery {
     const result = await send(job, signal);
     onSent();
     const verdict = verdictOf(result, job.tries + 1, schedule, random);
-    for (const until = Date.now() + RECORD_PATIENCE_MS; ;) {
-      try {
-        const after = await record({ job, result, verdict });
-        onAttempt?.(job, result);
-        return { verdict, after };
-      } catch (error) {
-        if (!isConnectionError(error) || Date.now() > until || signal.aborted) throw error;
-        await new Promise((resolve) => setTimeout(resolve, RECORD_PAUSE_MS));
-      }
-    }
+    const after = await whileDatabaseIsAway(() => record({ job, result, verdict }), {
+      maxMs: RECORD_PATIENCE_MS,
+      sleep: (ms) => (signal.aborted ? Promise.reject(signal.reason) : delay(ms)),
+    });
+    onAttempt?.(job, result);
+    return { verdict, after };
   };
 }

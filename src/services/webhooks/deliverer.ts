@@ -2,11 +2,12 @@ import { setMaxListeners } from "node:events";
 import { shardOf } from "../../domain/webhooks/shards.ts";
 import { periodically } from "../../platform/periodically.ts";
 import type { Database } from "../../stores/db.ts";
-import { claimDeliveries, dueSubscriptions } from "../../stores/webhooks/attempts.ts";
+import { roundRobin } from "../../domain/shares.ts";
+import { claimDeliveries, dueSubscriptions, organisationsOf } from "../../stores/webhooks/attempts.ts";
 import type { DeliveryJob, DueSubscription } from "../../stores/webhooks/attempts.ts";
 import type { AttemptDelivery } from "./attempt.ts";
-import { shares } from "./slots.ts";
-import type { DeliverySlots } from "./slots.ts";
+import { reserve } from "./slots.ts";
+import type { DeliverySlot, DeliverySlots, Reservation } from "./slots.ts";
 
 /** Subscriptions looked at by one claim. */
 const MAX_SUBSCRIPTIONS = 500;
@@ -23,7 +24,7 @@ export interface DelivererDeps {
   readonly attempt: AttemptDelivery;
   /** How many shards there are in all. */
   readonly shards: number;
-  /** How often the rows are looked at for what no notice told of (ms). */
+  /** How often deliveries are polled, for lost notifications (ms). */
   readonly pollMs: number;
   /** Time a receiver has to answer (ms). */
   readonly timeoutMs: number;
@@ -56,6 +57,8 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   /** When to look at a subscription (by the monotonic clock, ms). */
   const dueAt = new Map<string, number>();
   const failing = new Set<string>();
+  /** Whose a subscription is: its slots count as theirs. */
+  const orgOf = new Map<string, string>();
   const underWay = new Map<string, Promise<void>>();
   let stopping = false;
   let stop = (): void => undefined;
@@ -64,7 +67,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   });
   const abort = new AbortController();
   // Each delivery under way listens once, and there are as many as slots: only more than that would be a leak to warn of.
-  setMaxListeners(slots.left(false), abort.signal);
+  setMaxListeners(slots.total, abort.signal);
 
   const scanning = periodically(
     pollMs,
@@ -84,7 +87,8 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     dueAt.set(subscriptionId, Math.min(at, dueAt.get(subscriptionId) ?? Infinity));
   }
 
-  function note({ subscription_id, failing: fails, due_in_ms }: DueSubscription): void {
+  function note({ subscription_id, org_id, failing: fails, due_in_ms }: DueSubscription): void {
+    orgOf.set(subscription_id, org_id);
     if (fails) failing.add(subscription_id);
     else failing.delete(subscription_id);
     if (due_in_ms !== null) look(subscription_id, performance.now() + due_in_ms);
@@ -94,38 +98,55 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   async function claim(): Promise<number | undefined> {
     if (stopping) return undefined;
     const since = performance.now();
-    const ready = [...dueAt]
-      .map(([subscription_id, at]) => ({ subscription_id, at, failing: failing.has(subscription_id) }))
-      .filter((each) => each.at <= since && slots.free(each.subscription_id, each.failing) > 0)
-      .toSorted((a, b) => a.at - b.at);
-    const wanted = shares(ready.slice(0, MAX_SUBSCRIPTIONS), slots);
-    if (wanted.length > 0) await claimShares(wanted, since);
+    const due = [...dueAt].filter(([, at]) => at <= since).toSorted(([, a], [, b]) => a - b);
+    await learnOrganisations(due.map(([subscriptionId]) => subscriptionId));
+    const ready = due
+      .map(([subscription_id]) => ({
+        subscription_id,
+        // Of one that has been deleted meanwhile nothing is claimed.
+        org_id: orgOf.get(subscription_id) ?? subscription_id,
+        failing: failing.has(subscription_id),
+      }))
+      .filter((each) => slots.isFree(each));
+    const wanted = reserve(roundRobin(ready, ({ org_id }) => org_id).slice(0, MAX_SUBSCRIPTIONS), slots);
+    if (wanted.length > 0) await claimReserved(wanted, since);
     // For what is due already there is no slot: one that becomes free wakes us.
     const next = [...dueAt.values()].filter((at) => at > since);
     return ready.length > wanted.length && wanted.length > 0 ? 0 : soonest(next);
   }
 
-  async function claimShares(wanted: ReturnType<typeof shares>, since: number): Promise<void> {
+  /** Notices tell the subscription alone. */
+  async function learnOrganisations(subscriptionIds: readonly string[]): Promise<void> {
+    const unknown = subscriptionIds.filter((id) => !orgOf.has(id));
+    if (unknown.length === 0) return;
+    const found = await db.system((connection) => organisationsOf(connection, unknown));
+    for (const { subscription_id, org_id } of found) orgOf.set(subscription_id, org_id);
+  }
+
+  async function claimReserved(reserved: readonly Reservation[], since: number): Promise<void> {
     // A notice that comes while the query is under way stays.
-    for (const { subscription_id } of wanted) dueAt.delete(subscription_id);
+    for (const { subscription_id } of reserved) dueAt.delete(subscription_id);
+    const wanted = reserved.map((each) => ({ subscription_id: each.subscription_id, count: each.slots.length }));
+    const slotsOf = new Map(reserved.map((each) => [each.subscription_id, each.slots]));
     try {
       const claimed = await db.system((connection) =>
         claimDeliveries(connection, wanted, [...underWay.keys()], claimMs),
       );
       const isLate = performance.now() - since > MAX_CLAIM_QUERY_MS;
-      const share = new Map(wanted.map((each) => [each.subscription_id, each]));
-      for (const job of isLate ? [] : claimed.jobs) begin(job, share.get(job.subscription_id)?.failing ?? false);
+      for (const job of isLate ? [] : claimed.jobs) {
+        const slot = slotsOf.get(job.subscription_id)?.pop();
+        if (slot) begin(job, slot);
+      }
       claimed.subscriptions.forEach(note);
     } catch (error) {
-      for (const { subscription_id } of wanted) look(subscription_id, since);
+      for (const { subscription_id } of reserved) look(subscription_id, since);
       throw error;
+    } finally {
+      for (const each of reserved) for (const slot of each.slots) slot.release();
     }
   }
 
-  function begin(job: DeliveryJob, asFailing: boolean): void {
-    const slot = slots.take(job.subscription_id, asFailing);
-    // Its share of the slots was counted beforehand.
-    if (slot === null) return;
+  function begin(job: DeliveryJob, slot: DeliverySlot): void {
     const release = (): void => {
       slot.release();
       claiming.wake();
@@ -170,6 +191,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
         const isGone = (id: string): boolean => shardOf(id, shards) === shard;
         for (const id of [...dueAt.keys()].filter(isGone)) dueAt.delete(id);
         for (const id of [...failing].filter(isGone)) failing.delete(id);
+        for (const id of [...orgOf.keys()].filter(isGone)) orgOf.delete(id);
       };
     },
     leaving,

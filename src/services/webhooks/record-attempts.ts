@@ -5,6 +5,7 @@ import { isConnectionError } from "../../stores/db.ts";
 import { recordAttempts } from "../../stores/webhooks/attempts.ts";
 import type { AfterAttempt, AttemptRecord } from "../../stores/webhooks/attempts.ts";
 import { disableSubscription } from "../../stores/webhooks/subscriptions.ts";
+import { shareWrites } from "../shared-writes.ts";
 
 /** Attempts are gathered for so long (ms), and so many of them are recorded by one statement. */
 const GATHER_MS = 5;
@@ -17,20 +18,11 @@ export interface RecordDeps {
   readonly disableAttempts: number;
 }
 
-/** Records one attempt, with those that end beside it; null when the delivery is not there any more. */
+/** Records one attempt in a batch with concurrent ones; null when its delivery is gone. */
 export type RecordAttempt = (attempt: AttemptRecord) => Promise<AfterAttempt | null>;
 
-interface Waiting {
-  readonly attempt: AttemptRecord;
-  resolve(after: AfterAttempt | null): void;
-  reject(error: unknown): void;
-}
-
-/** Disables the subscriptions that said they are gone, and those that only fail, with the attempt that shows it. */
+/** Disables subscriptions that answered 410, and subscriptions that only fail, with the attempt that shows it. */
 export function createRecordAttempt({ db, disableAfterMs, disableAttempts }: RecordDeps): RecordAttempt {
-  let waiting: Waiting[] = [];
-  let timer: NodeJS.Timeout | undefined;
-
   async function write(attempts: readonly AttemptRecord[]): Promise<AfterAttempt[]> {
     if (attempts.every(({ result }) => result.ok))
       return db.system((connection) => recordAttempts(connection, attempts));
@@ -55,30 +47,7 @@ export function createRecordAttempt({ db, disableAfterMs, disableAttempts }: Rec
     return failing_ms !== null && failing_ms >= disableAfterMs && failed_attempts >= disableAttempts ? "failing" : null;
   }
 
-  async function settle(batch: readonly Waiting[]): Promise<void> {
-    try {
-      const recorded = await write(batch.map(({ attempt }) => attempt));
-      const afterOf = new Map(recorded.map((after) => [after.delivery_id, after]));
-      for (const { attempt, resolve } of batch) resolve(afterOf.get(attempt.job.delivery_id) ?? null);
-    } catch (error) {
-      // What is wrong with one of them must not be held against the others.
-      if (batch.length > 1 && !isConnectionError(error)) for (const each of batch) await settle([each]);
-      else for (const { reject } of batch) reject(error);
-    }
-  }
-
-  async function flush(): Promise<void> {
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, MAX_BATCH);
-      waiting = waiting.slice(MAX_BATCH);
-      await settle(batch);
-    }
-    timer = undefined;
-  }
-
-  return (attempt) =>
-    new Promise((resolve, reject) => {
-      waiting.push({ attempt, resolve, reject });
-      timer ??= setTimeout(() => void flush(), GATHER_MS);
-    });
+  const share = shareWrites(write, isConnectionError, { maxTogether: MAX_BATCH, gatherMs: GATHER_MS });
+  return async (attempt) =>
+    (await share("attempts", attempt)).find((after) => after.delivery_id === attempt.job.delivery_id) ?? null;
 }

@@ -13,7 +13,7 @@ import { queueRunEvents } from "../triggers/run-events.ts";
 const BATCH = 500;
 
 /**
- * Turns the next events of the outbox into deliveries, one for each subscription that wants them, into firings of triggers and into the samples of monitors, in one transaction:
+ * Makes deliveries, firings of triggers and samples of monitors of the next events in the outbox, in one transaction:
  * whatever dies, an event is either still waiting or all of its deliveries are there. True when there may be more.
  */
 export function relayEvents(db: Database): Promise<boolean> {

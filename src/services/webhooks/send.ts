@@ -10,6 +10,7 @@ import { redactSecrets, redactUrl } from "../../platform/logging/redaction.ts";
 import { SealBroken } from "../../platform/secrets/seal.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { DeliveryJob } from "../../stores/webhooks/attempts.ts";
+import { asCallOf } from "../../platform/fetch/own-calls.ts";
 import { openHeaders, openSecret } from "./subscription-secrets.ts";
 
 /** How much of an answer is read, and how much of that is kept (bytes, characters). */
@@ -57,15 +58,19 @@ export function createSendDelivery({
     try {
       const { request, secrets } = signedRequest(job, began);
       mask = createMaskValues(secrets);
-      const answer = await guardedFetch.fetch({
-        ...request,
-        // A redirect is an answer like any other, and not a good one: nobody else gets to say where events go.
-        redirects: 0,
-        // What counts is the status; a body that cannot be read takes nothing from it.
-        incomplete: "keep",
-        limits: { responseBytes: READ_BYTES, headersMs: timeoutMs, bodyMs: timeoutMs, totalMs: timeoutMs },
-        signal,
-      });
+      const send = (): Promise<GuardedResponse> =>
+        guardedFetch.fetch({
+          ...request,
+          // A redirect is an answer like any other, and not a good one: nobody else gets to say where events go.
+          redirects: 0,
+          // What counts is the status; a body that cannot be read takes nothing from it.
+          incomplete: "keep",
+          limits: { responseBytes: READ_BYTES, headersMs: timeoutMs, bodyMs: timeoutMs, totalMs: timeoutMs },
+          signal,
+        });
+      const { run_id } = job.event.data;
+      // The receiver may be a trigger of ours, and start a run that sends an event in turn.
+      const answer = await (typeof run_id === "string" ? asCallOf({ org_id: job.org_id, run_id }, send) : send());
       return ended(reading(answer, mask));
     } catch (error) {
       if (signal.aborted) throw error;
@@ -101,7 +106,7 @@ export function createSendDelivery({
     return { request, secrets: [...Object.values(headers), ...signing, ...bare] };
   }
 
-  /** Of the secret that was replaced nobody needs to hear when it cannot be read: perhaps it was replaced for that. */
+  /** A replaced secret that cannot be read is not reported: perhaps it was replaced for that. */
   function previousSecret({ previous_secret, subscription_id }: DeliveryJob): string[] {
     if (previous_secret === null) return [];
     try {
@@ -128,7 +133,7 @@ function reading(answer: GuardedResponse, mask: MaskValues): Partial<AttemptResu
 function explained({ status, broken }: GuardedResponse): string {
   const unread = broken === undefined ? "" : ` Its body could not be read to the end: ${broken.message}`;
   if (status >= 300 && status < 400) {
-    return `The receiver answered ${status}, a redirect: they are not followed. Change the subscription's url.${unread}`;
+    return `The receiver answered ${status}, a redirect, which is not followed. Change the subscription's url.${unread}`;
   }
   return `The receiver answered ${status}; anything but 2xx is a failure.${unread}`;
 }

@@ -37,7 +37,7 @@ export interface Webhooks {
   close(graceMs: number): Promise<void>;
 }
 
-/** Turns events into deliveries, and makes those of the shards that Temporal gives to this process (see `deliverer`). */
+/** Makes deliveries of events, and sends the ones in the shards that Temporal gives to this process (see `deliverer`). */
 export function startWebhooks(deps: WebhooksDeps): Webhooks {
   const { db, startShard, shards, pollMs, ensureMs, onError } = deps;
   const slots = createDeliverySlots(deps.totalSlots, deps.slotsPerSubscription);
@@ -73,7 +73,7 @@ export function startWebhooks(deps: WebhooksDeps): Webhooks {
   };
 }
 
-/** Relays what waits; a long replay takes turns with new events. */
+/** Relays the backlog. A long replay alternates with new events. */
 async function relay(db: Database, onRelayed: (() => void) | undefined, isClosed: () => boolean): Promise<void> {
   let { events, replays } = await db.system((connection) => relayWork(connection));
   while ((events || replays) && !isClosed()) {

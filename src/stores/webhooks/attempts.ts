@@ -24,13 +24,14 @@ export interface DeliveryJob {
 /** A subscription that has open deliveries. */
 export interface DueSubscription {
   readonly subscription_id: string;
+  readonly org_id: string;
   /** Until the first of them is due (ms), at least 0; null when there is none. */
   readonly due_in_ms: number | null;
   /** Whether its last attempt has failed. */
   readonly failing: boolean;
 }
 
-/** Those that the index of due deliveries has. */
+/** The condition of the index of due deliveries. */
 const OPEN = "status in ('pending', 'retrying')";
 /** Others have no open deliveries: who disables or deletes a subscription ends them. */
 const ACTIVE = "status = 'enabled' and s.deleted_at is null";
@@ -55,11 +56,25 @@ with recursive due as (
     select d.subscription_id, d.next_attempt_at from webhook_deliveries d where d.${OPEN} and d.subscription_id > due.subscription_id
     order by d.subscription_id, d.next_attempt_at limit 1) as following
 )
-select s.subscription_id, ${DUE_IN_MS("due.next_attempt_at")} as due_in_ms, s.failing_since is not null as failing
+select s.subscription_id, s.org_id, ${DUE_IN_MS("due.next_attempt_at")} as due_in_ms, s.failing_since is not null as failing
 from due join webhook_subscriptions s using (subscription_id)
 where s.${ACTIVE} and get_byte(uuid_send(due.subscription_id), 15) % $1::int = any ($2::int[])`,
     },
     [shards.count, shards.own],
+  );
+}
+
+/** Whose subscriptions these are. System only. */
+export function organisationsOf(
+  db: Db,
+  subscriptionIds: readonly string[],
+): Promise<Array<Pick<DueSubscription, "subscription_id" | "org_id">>> {
+  return db.query(
+    {
+      name: "organisations_of_subscriptions",
+      text: "select subscription_id, org_id from webhook_subscriptions where subscription_id = any ($1::uuid[])",
+    },
+    [subscriptionIds],
   );
 }
 
@@ -102,12 +117,12 @@ claimed as (
   where delivery_id in (select delivery_id from taken)
   returning delivery_id, org_id, subscription_id, round, tries, claim, event_id
 )
-select s.subscription_id, s.failing_since is not null as failing,
+select s.subscription_id, s.org_id, s.failing_since is not null as failing,
   (select ${DUE_IN_MS("d.next_attempt_at")} from webhook_deliveries d
     where d.subscription_id = s.subscription_id and s.${ACTIVE} and d.${OPEN} and d.delivery_id not in (select delivery_id from taken)
       and d.delivery_id <> all ($4)
     order by d.next_attempt_at limit 1) as due_in_ms,
-  claimed.delivery_id, claimed.org_id, claimed.round, claimed.tries, claimed.claim, claimed.event_id,
+  claimed.delivery_id, claimed.round, claimed.tries, claimed.claim, claimed.event_id,
   json_build_object('type', o.type, 'project_id', o.project_id, 'data', o.data,
     'occurred_at', to_char(o.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as event,
   s.url, s.secret, case when s.previous_secret_until > now() then s.previous_secret end as previous_secret, s.headers
@@ -124,7 +139,7 @@ order by claimed.delivery_id`,
   };
 }
 
-/** An attempt that was made, and what becomes of its delivery. */
+/** A finished attempt, and the new state of its delivery. */
 export interface AttemptRecord {
   readonly job: Pick<DeliveryJob, "delivery_id" | "subscription_id" | "round" | "claim">;
   readonly result: AttemptResult;
@@ -142,8 +157,8 @@ export interface AfterAttempt {
 }
 
 /**
- * Writes attempts, each of another delivery, what becomes of the deliveries and what it says of their subscriptions: in
- * one statement. Answers in any order, and nothing of deliveries that are not there any more.
+ * Writes attempts of distinct deliveries, and updates the deliveries and their subscriptions, in one statement. Returns
+ * results in any order, and none for deliveries that are gone.
  */
 export function recordAttempts(db: Db, attempts: readonly AttemptRecord[]): Promise<AfterAttempt[]> {
   const column = <T>(of: (attempt: AttemptRecord) => T): T[] => attempts.map(of);

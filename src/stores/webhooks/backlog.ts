@@ -8,7 +8,7 @@ export interface WebhookBacklog {
   /** Deliveries that wait for their first attempt, and for another one. */
   readonly pending: number;
   readonly retrying: number;
-  /** Subscriptions that fail at present, and those that were disabled because of it. */
+  /** Subscriptions that fail at present, and subscriptions that were disabled because of it. */
   readonly failing: number;
   readonly disabled: number;
 }

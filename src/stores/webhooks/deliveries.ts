@@ -49,7 +49,7 @@ export interface NewDelivery {
 /** Tells the workers to which subscriptions something is due: their ids, so many that a payload (8000 bytes) holds them. */
 const NOTIFY_DUE = `
 select pg_notify('${WEBHOOKS_CHANNEL}', string_agg(subscription_id::text, ','))
-from (select subscription_id, row_number() over () / 200 as part from (select distinct subscription_id from queued)) as due group by part`;
+from (select subscription_id, row_number() over () / 200 as part from (select distinct subscription_id from queued) as ids) as due group by part`;
 
 /**
  * Queues deliveries to those subscriptions that are enabled; one that an event has for the subscription already stays as it

@@ -1,6 +1,4 @@
 import type { DomainEvent } from "../../domain/webhooks/events.ts";
-import type { JsonObject } from "../../domain/json.ts";
-import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 
 /** An event with its place in the outbox. */
@@ -21,43 +19,36 @@ export async function relayWork(db: Db): Promise<{ events: boolean; replays: boo
 }
 
 /**
- * Takes the oldest events that no relay has taken yet, and marks them as relayed; others skip them until the transaction
- * ends, which makes their deliveries. System only.
+ * Takes the oldest events of each organisation that no relay has taken yet, and marks them as relayed; others skip them until
+ * the transaction ends, which makes their deliveries. System only.
  */
 export function takeUnrelayed(db: Db, limit: number): Promise<OutboxEvent[]> {
   return db.query<OutboxEvent>(
     {
       name: "take_unrelayed",
       text: `
-with taken as (
+with recursive organisations as (
+  -- From one organisation to the next through the index, however many events each of them has.
+  (select org_id from outbox where relayed_at is null order by org_id limit 1)
+  union all
+  select following.org_id from organisations cross join lateral (
+    select o.org_id from outbox o where o.relayed_at is null and o.org_id > organisations.org_id
+    order by o.org_id limit 1) as following
+),
+next as (
+  select oldest.seq from organisations cross join lateral (
+    select o.seq, row_number() over (order by o.seq) as place from outbox o
+    where o.relayed_at is null and o.org_id = organisations.org_id order by o.seq limit $1::int) as oldest
+  order by oldest.place, oldest.seq limit $1::int
+),
+taken as (
   update outbox set relayed_at = now()
-  where seq in (select seq from outbox where relayed_at is null order by seq limit $1::int for update skip locked)
+  where seq in (select seq from outbox where relayed_at is null and seq in (select seq from next) for update skip locked)
   returning ${COLUMNS}
 )
 select * from taken order by seq`,
     },
     [limit],
-  );
-}
-
-/**
- * Writes an event that no statement of its own writes. Adding it again changes nothing. `relayed`:
- * for one receiver alone, so no relay looks at it.
- */
-export async function insertEvent(
-  db: Db,
-  event: { event_id: string; org_id: string; type: string; project_id: string | null; data: JsonObject },
-  relayed = false,
-): Promise<void> {
-  await db.query(
-    {
-      name: "insert_event",
-      text: `
-insert into outbox (event_id, org_id, type, project_id, data, relayed_at)
-values ($1::uuid, $2::uuid, $3::text, $4::uuid, $5::jsonb, case when $6::boolean then now() end)
-on conflict (event_id, org_id) do nothing`,
-    },
-    [event.event_id, event.org_id, event.type, event.project_id, jsonb(event.data), relayed],
   );
 }
 

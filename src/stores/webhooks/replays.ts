@@ -52,7 +52,7 @@ select ${COLUMNS}, ${NOTIFY_RELAYS} from ordered`,
 }
 
 /**
- * Takes the oldest replay that is not finished, and with it its subscription: who disables or deletes that waits, since both
+ * Takes the oldest replay of any organisation that is not finished, and with it its subscription: who disables or deletes that waits, since both
  * change many deliveries. Others skip it until the transaction ends. System only.
  */
 export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
@@ -62,7 +62,9 @@ export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
       .map((column) => `r.${column}`)
       .join(", ")}
       from webhook_replays r join webhook_subscriptions s using (subscription_id)
-      where r.finished_at is null order by r.created_at limit 1 for no key update skip locked`,
+      where r.replay_id in (
+        select distinct on (org_id) replay_id from webhook_replays where finished_at is null order by org_id, created_at)
+      order by random() limit 1 for no key update skip locked`,
   });
   return rows[0] ?? null;
 }

@@ -1,6 +1,7 @@
 import type { DisabledReason, SubscriptionStatus } from "../../domain/webhooks/webhook.ts";
 import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
+import { eventType } from "../outbox.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
@@ -10,7 +11,7 @@ export interface WebhookSubscription {
   readonly url: string;
   /** Patterns: types, `prefix.*`, `*`. */
   readonly events: string[];
-  /** Null: events of every project, and those of none. */
+  /** Null: events of every project, and events without one. */
   readonly project_ids: string[] | null;
   readonly description: string;
   /** Of the headers sent along; their values are sealed. */
@@ -210,9 +211,9 @@ ended as (
 ),
 event as (
   insert into outbox (event_id, org_id, type, data)
-  select $3::uuid, org_id, 'webhook.subscription.disabled', jsonb_build_object('subscription_id', subscription_id, 'url', url,
+  select $3::uuid, org_id, ${eventType("webhook.subscription.disabled")}, jsonb_build_object('subscription_id', subscription_id, 'url', url,
     'reason', $2::text, 'failed_attempts', failed_attempts,
-    -- As every other time is written: Postgres by itself would write microseconds and an offset.
+    -- In the format of every other time: Postgres would write microseconds and an offset.
     'failing_since', to_char(failing_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || $4::jsonb
   from disabled
 )

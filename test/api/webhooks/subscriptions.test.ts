@@ -193,7 +193,7 @@ describe("webhook subscriptions", () => {
           ],
         ],
         [
-          { headers: Object.fromEntries(Array.from({ length: 130_000 }, (_, n) => [`bad name ${n}`, ""])) },
+          { headers: Object.fromEntries(Array.from({ length: 9_500 }, (_, n) => [`bad name ${n}`, ""])) },
           [["headers"]],
         ],
         [
@@ -384,7 +384,7 @@ describe("webhook subscriptions", () => {
   });
 
   describe("change", () => {
-    it("changes each member by itself, and null takes filter and headers away", async () => {
+    it("changes each member alone, and null removes filter and headers", async () => {
       const { path } = await subscribe(
         mine.secret,
         fitting({ filter: { project_id: [project] }, headers: { "x-a": "1" }, description: "old" }),
@@ -485,7 +485,7 @@ describe("webhook subscriptions", () => {
       for (const answer of refused)
         expect(answer).toMatchObject({ status: 409, body: { code: "subscription_disabled" } });
 
-      // Disabled again, it stays as it is and is not told of twice.
+      // Disabled again, it stays as it is and sends no second event.
       expect((await tenant.secret.patch(path, { status: "disabled" })).body).toEqual(disabled);
       await expect.poll(() => receiver.hits("/watching")).toBe(1);
       const told = receiver.requests.find((each) => each.path === "/watching");

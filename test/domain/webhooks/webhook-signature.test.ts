@@ -49,6 +49,9 @@ describe("the signature of a delivery", () => {
     ["another signature", { "webhook-signature": "v1,dawfeoifkpqwoekfpqoekf" }, VECTOR.body],
     ["a part of the signature", { "webhook-signature": VECTOR.signature.slice(0, 8) }, VECTOR.body],
     ["no signature in it", { "webhook-signature": "v1," }, VECTOR.body],
+    // Buffer.from reads all of these as the same bytes.
+    ["a signature without its end", { "webhook-signature": VECTOR.signature.slice(0, -1) }, VECTOR.body],
+    ["a signature with more in it", { "webhook-signature": VECTOR.signature.replace("v1,", "v1,*") }, VECTOR.body],
   ])("does not hold for %s", (_, headers, body) => {
     expect(problem(headers, body)).toContain("no signature");
   });
@@ -66,6 +69,16 @@ describe("the signature of a delivery", () => {
     expect(problem({}, VECTOR.body, SENT - 5 * minutes - 1000)).toContain("not fresh");
     for (const time of ["hello", "-1", "1e9", "1614265330.5", " 1614265330"])
       expect(problem({ "webhook-timestamp": time })).toContain("not a time");
+  });
+
+  it("weak-key: is believed under no secret of less than 24 bytes", () => {
+    for (const bytes of [0, 1, 23, 24]) {
+      const secret = `whsec_${Buffer.alloc(bytes, 7).toString("base64")}`;
+      const headers = { ...HEADERS, "webhook-signature": signWebhook(VECTOR, [secret]) };
+      const found = webhookProblem(headers, VECTOR.body, secret, SENT);
+      if (bytes < 24) expect(found).toContain("too short");
+      else expect(found).toBeNull();
+    }
   });
 
   it("has a secret of 32 random bytes", () => {

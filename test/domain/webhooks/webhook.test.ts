@@ -23,7 +23,7 @@ function result(status_code: number | null, retry_after_ms: number | null = null
 const verdict = (status: number | null, tries = 1, retryAfter: number | null = null, random = never) =>
   verdictOf(result(status, retryAfter), tries, DEFAULT_WEBHOOK_SCHEDULE_MS, random);
 
-describe("what becomes of a delivery", () => {
+describe("the outcome of a delivery", () => {
   it("ends with a 2xx", () => {
     for (const status of [200, 201, 202, 204, 299])
       expect(verdict(status)).toEqual({ status: "delivered", failure_reason: null, delay_ms: null, hold_ms: null });
@@ -100,7 +100,7 @@ describe("Retry-After", () => {
 });
 
 describe("the headers of a subscription", () => {
-  it("may be any but those that the delivery itself sets", () => {
+  it("may be any but the ones that the delivery itself sets", () => {
     expect(headerProblems({ authorization: "Bearer x", "x-api-key": "y" })).toEqual([]);
     const ours = [
       "Webhook-Id",

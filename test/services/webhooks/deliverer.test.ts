@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { uuidv7 } from "uuidv7";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { shardOf } from "../../../src/domain/webhooks/shards.ts";
 import { createGuardedFetch } from "../../../src/platform/fetch/guarded-fetch.ts";
 import { createSecretBox } from "../../../src/platform/secrets/seal.ts";
@@ -12,7 +12,7 @@ import { sealSecret } from "../../../src/services/webhooks/subscription-secrets.
 import type { Database } from "../../../src/stores/db.ts";
 import { claimDeliveries, recordAttempts } from "../../../src/stores/webhooks/attempts.ts";
 import { insertDeliveries, retryDelivery } from "../../../src/stores/webhooks/deliveries.ts";
-import { insertEvent } from "../../../src/stores/webhooks/outbox.ts";
+import { insertEvent } from "../../../src/stores/outbox.ts";
 import { buildTenant, ownDatabase, putSubscription } from "../../stores/rows.ts";
 import { eventually } from "../../support/scratch.ts";
 import { startReceiver } from "./receiver.ts";
@@ -166,6 +166,52 @@ describe("the owner of a shard", () => {
     await allDelivered(subscription, 1);
     expect(receiver.counts().size).toBe(1);
     expect(receiver.received()).toHaveLength(2);
+  });
+});
+
+describe("a worker that stops", () => {
+  it("has recorded what was under way, before it is gone", async () => {
+    const subscription = await subscribed();
+    const held: Array<() => void> = [];
+    subscription.receiver.answer((_, response) => void held.push(() => response.writeHead(204).end()));
+    const worker = startWorker();
+    worker.deliverer.own(0);
+    await subscription.queue(1);
+    await eventually("it is under way", () => held.length === 1);
+    let gone = false;
+    const closing = worker.close(MINUTE_MS).then(() => (gone = true));
+    await delay(100);
+    expect(gone).toBe(false);
+    held[0]?.();
+    await closing;
+    expect(await rowsOf(subscription)).toMatchObject([{ status: "delivered", attempts: 1 }]);
+  });
+});
+
+describe("a claim that took so long that it may end while it is sent", () => {
+  it("is left alone", async () => {
+    const subscription = await subscribed();
+    await subscription.queue(1);
+    const now = performance.now.bind(performance);
+    let ahead = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + ahead);
+    onTestFinished(() => clock.mockRestore());
+    const slow: Database = {
+      ...own.database,
+      async system(work) {
+        const answer = await own.database.system(work);
+        ahead += 6000;
+        return answer;
+      },
+    };
+    startWorker({ db: slow }).deliverer.own(0);
+    const claims = (): Promise<Array<{ claim: number }>> =>
+      own.database.system((db) =>
+        db.query("select claim from webhook_deliveries where subscription_id = $1", [subscription.subscription_id]),
+      );
+    await eventually("it is claimed", async () => (await claims())[0]?.claim === 1);
+    await delay(200);
+    expect(subscription.receiver.received()).toEqual([]);
   });
 });
 

@@ -1,5 +1,7 @@
 import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { withTemporal } from "../../support/histories.ts";
 import { echo } from "../../api/tenant.ts";
 import { flow, openBench } from "../../engine/support.ts";
 import type { Bench } from "../../engine/support.ts";
@@ -8,6 +10,7 @@ import { startService } from "../../support/service.ts";
 import type { OwnService } from "../../support/service.ts";
 import { eventually } from "../../support/scratch.ts";
 import { startReceiver } from "./receiver.ts";
+import { readMetrics } from "../../support/metrics.ts";
 import type { Receiver } from "./receiver.ts";
 
 const SCHEDULE_MS = [0, 100, 200, 300];
@@ -17,9 +20,25 @@ const DISABLE_ATTEMPTS = 6;
 let service: OwnService;
 let bench: Bench;
 let project_id: string;
+const taskQueue = `deliveries-${process.pid}`;
+/** Workflows that an earlier release made for deliveries: on this installation's queue, and on another's. */
+const retired = { ours: `deliver-${randomUUID()}-0`, theirs: `deliver-${randomUUID()}-0` };
 beforeAll(async () => {
+  await withTemporal(inject("millrace").temporalAddress, async (client) => {
+    const begin = (workflowId: string, queue: string) =>
+      client.workflow.start("deliverWebhook", { workflowId, taskQueue: `${queue}-runs`, workflowTaskTimeout: "1s" });
+    await Promise.all([begin(retired.ours, taskQueue), begin(retired.theirs, `not-${taskQueue}`)]);
+    // Workers ask for them when they start.
+    await eventually("they are listed", async () => {
+      const { count } = await client.workflow.count(
+        `WorkflowType = 'deliverWebhook' and TaskQueue = '${taskQueue}-runs'`,
+      );
+      return Number(count) === 1;
+    });
+  });
   service = await startService({
     env: {
+      MILLRACE_TASK_QUEUE: taskQueue,
       MILLRACE_WEBHOOK_SCHEDULE_MS: SCHEDULE_MS.join(","),
       MILLRACE_WEBHOOK_TIMEOUT_MS: String(TIMEOUT_MS),
       MILLRACE_WEBHOOK_DISABLE_AFTER_MS: "1",
@@ -94,6 +113,15 @@ const dripping =
     const timer = setInterval(() => response.write("x"), 50);
     response.on("close", () => clearInterval(timer));
   };
+
+it("ends the workflows that an earlier release made for deliveries, and nobody else's", async () => {
+  await withTemporal(service.temporalAddress, async (client) => {
+    const state = async (id: string) => (await client.workflow.getHandle(id).describe()).status.name;
+    await eventually("it is ended", async () => (await state(retired.ours)) === "TERMINATED");
+    expect(await state(retired.theirs)).toBe("RUNNING");
+    await client.workflow.getHandle(retired.theirs).terminate();
+  });
+});
 
 describe("an event", () => {
   it("arrives once, signed, with what it tells of", async () => {
@@ -302,7 +330,7 @@ describe("a receiver that fails", () => {
     },
   );
 
-  it("is left alone for as long as it asks, and is shown, even if the body of its answer breaks off", async () => {
+  it("waits as long as it asks, and has its answer recorded, even if the body breaks off", async () => {
     const receiver = await startReceiver();
     receiver.answer(brokenOff(503, { "retry-after": "60" }));
     const subscription = await subscribe(receiver);
@@ -381,7 +409,7 @@ describe("a receiver that fails", () => {
     expect(receiver.counts().size).toBe(2);
   });
 
-  it("is disabled when it only fails, which the other subscriptions are told", async () => {
+  it("is disabled when it only fails, and the other subscriptions get an event", async () => {
     const [receiver, watcher] = await Promise.all([startReceiver(), startReceiver()]);
     const mine = await openBench(service);
     const project = await mine.deploy(echo());
@@ -417,7 +445,7 @@ describe("a receiver that fails", () => {
     await Promise.all(Array.from({ length: 12 }, () => run()));
     await eventually("the healthy one has all", () => healthy.received().length === 12);
     const took = Date.now() - since;
-    // One after the other behind those that hang, they would take as many time-outs.
+    // One after the other behind hanging ones, they would take as many time-outs.
     expect(took).toBeLessThan(12 * TIMEOUT_MS);
     expect(hanging.target.active()).toBeLessThanOrEqual(4);
     await ended(alive, 12);
@@ -443,7 +471,7 @@ describe("many deliveries at once", () => {
 });
 
 describe("a secret", () => {
-  it("that is sent along is shown to nobody, even if the receiver answers with it, in whole or in part", async () => {
+  it("that is sent along is visible to nobody, even if the receiver answers with it, in whole or in part", async () => {
     const receiver = await startReceiver();
     const headers = {
       "X-Plain-Name": 'Zebra/7 "quoted" & more',
@@ -493,7 +521,7 @@ describe("a secret", () => {
   });
 });
 
-describe("what is told of it", () => {
+describe("its record", () => {
   it("by the metrics: what waits by every process, what came of attempts by the workers", async () => {
     const receiver = await startReceiver();
     const mine = await openBench(service);
@@ -520,7 +548,7 @@ describe("what is told of it", () => {
 
 /** The value of a metric whose line begins so; NaN where there is none. */
 async function metric(url: string | undefined, beginning: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
+  const text = await readMetrics({ url: url ?? "" });
   const line = text.split("\n").find((each) => each.startsWith(beginning));
   return Number(line?.split(" ").at(-1) ?? Number.NaN);
 }

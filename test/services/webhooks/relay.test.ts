@@ -1,8 +1,10 @@
 import { uuidv7 } from "uuidv7";
 import { beforeAll, expect, it } from "vitest";
-import { relayEvents } from "../../../src/services/webhooks/relay.ts";
+import { advanceReplays, relayEvents } from "../../../src/services/webhooks/relay.ts";
 import { insertDeliveries, purgeDeliveries } from "../../../src/stores/webhooks/deliveries.ts";
-import { insertEvent, purgeEvents } from "../../../src/stores/webhooks/outbox.ts";
+import { insertEvent } from "../../../src/stores/outbox.ts";
+import { purgeEvents } from "../../../src/stores/webhooks/outbox.ts";
+import { insertReplay } from "../../../src/stores/webhooks/replays.ts";
 import { buildTenant, ownDatabase, putSubscription } from "../../stores/rows.ts";
 
 const own = ownDatabase();
@@ -25,7 +27,7 @@ async function party(): Promise<Party> {
 }
 
 function write({ org_id }: Party, event_id = uuidv7(), relayed = false): Promise<string> {
-  const event = { event_id, org_id, type: "skill.version.created", project_id: null, data: {} };
+  const event = { event_id, org_id, type: "skill.version.created", data: {} } as const;
   return own.database.org(org_id, (db) => insertEvent(db, event, relayed)).then(() => event_id);
 }
 
@@ -84,4 +86,55 @@ it("an event past its retention stays as long as it has deliveries", async () =>
   await own.database.system((db) => purgeDeliveries(db, 60_000, 100));
   await own.database.system((db) => purgeEvents(db, 60_000, 100));
   expect(await left()).toEqual([waiting, recent].toSorted());
+});
+
+it("an event that is older than a subscription is not for it, and after a full batch comes another", async () => {
+  const { org_id, subscription_id } = await party();
+  const later = { org_id, subscription_id: uuidv7() };
+  await own.database.org(org_id, async (db) => {
+    for (let n = 0; n < 501; n += 1)
+      await insertEvent(db, { event_id: uuidv7(), org_id, type: "skill.version.created", project_id: null, data: {} });
+    await putSubscription(db, org_id, later.subscription_id);
+    // Times have milliseconds: the last event may have the very one of the subscription.
+    await db.query(
+      "update webhook_subscriptions set created_at = created_at + interval '1 ms' where subscription_id = $1",
+      [later.subscription_id],
+    );
+  });
+  // As long as it says so, there is more.
+  while (await relayEvents(own.database));
+  const counts = await rows<{ subscription_id: string; n: number }>(
+    `select subscription_id, count(*)::integer as n from webhook_deliveries where org_id = '${org_id}' group by 1`,
+  );
+  expect(counts).toEqual([{ subscription_id, n: 501 }]);
+});
+
+it("a replay sends the events of its patterns alone, and ends with its subscription", async () => {
+  const { org_id, subscription_id } = await party();
+  const order = async (events: readonly string[]): Promise<string> => {
+    const [since, until] = ["2020-01-01T00:00:00.000Z", "2040-01-01T00:00:00.000Z"];
+    const replay = { replay_id: uuidv7(), org_id, subscription_id, since, until, events, only_failed: false };
+    await own.database.org(org_id, (db) => insertReplay(db, replay));
+    return replay.replay_id;
+  };
+  const replayed = async (id: string): Promise<unknown> => {
+    while (await advanceReplays(own.database));
+    const [row] = await rows(
+      `select queued, finished_at is not null as finished from webhook_replays where replay_id = '${id}'`,
+    );
+    return row;
+  };
+  await own.database.org(org_id, async (db) => {
+    for (const type of ["skill.version.created", "connection.error", "skill.version.created"] as const)
+      await insertEvent(db, { event_id: uuidv7(), org_id, type, project_id: null, data: {} }, true);
+  });
+  expect(await replayed(await order(["connection.*"]))).toEqual({ queued: 1, finished: true });
+  expect(await rows(`select event_type from webhook_deliveries where org_id = '${org_id}'`)).toEqual([
+    { event_type: "connection.error" },
+  ]);
+  const late = await order(["*"]);
+  await rows(
+    `update webhook_subscriptions set status = 'disabled', disabled_reason = 'manual' where org_id = '${org_id}'`,
+  );
+  expect(await replayed(late)).toEqual({ queued: 0, finished: true });
 });

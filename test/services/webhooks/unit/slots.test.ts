@@ -1,87 +1,86 @@
 import { describe, expect, it } from "vitest";
-import { createDeliverySlots, shares } from "../../../../src/services/webhooks/slots.ts";
+import { createDeliverySlots, reserve } from "../../../../src/services/webhooks/slots.ts";
+
+const healthy = (subscription_id: string, org_id = subscription_id) => ({ subscription_id, org_id, failing: false });
+const failing = (subscription_id: string, org_id = subscription_id) => ({ subscription_id, org_id, failing: true });
+const counts = (reserved: ReturnType<typeof reserve>) =>
+  Object.fromEntries(reserved.map(({ subscription_id, slots }) => [subscription_id, slots.length]));
 
 describe("the slots for deliveries", () => {
   it("are so many for one subscription, and so many in all", () => {
-    const slots = createDeliverySlots(5, 2);
-    expect([slots.take("a", false), slots.take("a", false)]).not.toContain(null);
-    expect(slots.take("a", false)).toBeNull();
-    for (const id of ["b", "c", "d"]) expect(slots.take(id, false)).not.toBeNull();
-    expect(slots.take("e", false)).toBeNull();
-    expect(slots.inUse()).toBe(5);
+    const slots = createDeliverySlots(6, 2);
+    expect([slots.take(healthy("a")), slots.take(healthy("a"))]).not.toContain(null);
+    expect(slots.take(healthy("a"))).toBeNull();
+    for (const id of ["b", "c", "d", "e"]) expect(slots.take(healthy(id))).not.toBeNull();
+    expect(slots.take(healthy("f"))).toBeNull();
+    expect([slots.inUse(), slots.total]).toEqual([6, 6]);
   });
 
-  it("are at most half for those that fail, and all for those that do not", () => {
+  it("noisy-neighbour: are at most half for one organisation, however many subscriptions it has", () => {
+    const slots = createDeliverySlots(8, 8);
+    const taken = Array.from({ length: 14 }, (_, at) => slots.take(healthy(`a-${at}`, "a")));
+    expect(taken.filter((slot) => slot !== null)).toHaveLength(4);
+    expect(slots.take(healthy("b"))).not.toBeNull();
+  });
+
+  it("are at most half for failing subscriptions, and all for the others", () => {
     const slots = createDeliverySlots(10, 10);
-    for (let place = 0; place < 5; place += 1) expect(slots.take(`failing-${place}`, true)).not.toBeNull();
-    expect(slots.take("failing-6", true)).toBeNull();
-    expect(slots.free("healthy", false)).toBe(5);
-    for (let place = 0; place < 5; place += 1) expect(slots.take("healthy", false)).not.toBeNull();
+    for (let place = 0; place < 5; place += 1) expect(slots.take(failing(`failing-${place}`))).not.toBeNull();
+    expect(slots.take(failing("failing-6"))).toBeNull();
+    for (let place = 0; place < 5; place += 1) expect(slots.take(healthy(`healthy-${place}`))).not.toBeNull();
     expect(slots.inUse()).toBe(10);
   });
 
-  it("leave one for those that fail, however few there are", () => {
-    expect(createDeliverySlots(1, 1).free("a", true)).toBe(1);
-    expect(createDeliverySlots(3, 3).free("a", true)).toBe(1);
+  it("leave one for failing subscriptions, however few there are", () => {
+    expect(createDeliverySlots(1, 1).isFree(failing("a"))).toBe(true);
+    expect(createDeliverySlots(3, 3).isFree(failing("a"))).toBe(true);
   });
 
   it("are free again once, however often one is given back", () => {
     const slots = createDeliverySlots(2, 1);
-    const [one, other] = [slots.take("a", true), slots.take("b", false)];
+    const [one, other] = [slots.take(failing("a")), slots.take(healthy("b"))];
     one?.release();
     one?.release();
     expect(slots.inUse()).toBe(1);
-    expect(slots.free("a", true)).toBe(1);
-    expect(slots.free("b", false)).toBe(0);
+    expect(slots.isFree(failing("a"))).toBe(true);
+    expect(slots.isFree(healthy("b"))).toBe(false);
     other?.release();
     expect(slots.inUse()).toBe(0);
-    expect(slots.free("b", false)).toBe(1);
+    expect(slots.isFree(healthy("b"))).toBe(true);
   });
 });
 
 describe("what is taken at once", () => {
-  const healthy = (subscription_id: string) => ({ subscription_id, failing: false });
-  const failing = (subscription_id: string) => ({ subscription_id, failing: true });
-
-  it("is one of each subscription in turn, until the slots are used up", () => {
-    const slots = createDeliverySlots(7, 7);
-    expect(shares([healthy("a"), healthy("b"), healthy("c")], slots)).toEqual([
-      { ...healthy("a"), count: 3 },
-      { ...healthy("b"), count: 2 },
-      { ...healthy("c"), count: 2 },
+  it("is round robin by organisation, and by subscription within it, as long as it has a share", () => {
+    const ready = [healthy("a-1", "a"), healthy("a-2", "a"), healthy("a-3", "a"), healthy("b-1", "b")];
+    expect(reserve(ready, createDeliverySlots(100, 1)).map(({ subscription_id }) => subscription_id)).toEqual([
+      "a-1",
+      "b-1",
+      "a-2",
+      "a-3",
     ]);
+    expect(counts(reserve(ready, createDeliverySlots(6, 7)))).toEqual({ "a-1": 1, "a-2": 1, "a-3": 1, "b-1": 2 });
   });
 
   it("leaves out those for which there is no slot", () => {
     const slots = createDeliverySlots(4, 1);
-    slots.take("a", false);
-    expect(shares([healthy("a"), healthy("b")], slots)).toEqual([{ ...healthy("b"), count: 1 }]);
-    expect(shares([], slots)).toEqual([]);
+    slots.take(healthy("a"));
+    expect(counts(reserve([healthy("a"), healthy("b")], slots))).toEqual({ b: 1 });
+    expect(reserve([], slots)).toEqual([]);
   });
 
-  it("gives those that fail no more than what is theirs, in all", () => {
+  it("gives failing subscriptions no more than their share, in all", () => {
     const slots = createDeliverySlots(8, 8);
-    const taken = shares([failing("x"), failing("y"), failing("z"), healthy("a")], slots);
-    const of = (ids: string) =>
-      taken.filter((each) => ids.includes(each.subscription_id)).reduce((sum, { count }) => sum + count, 0);
-    expect(of("xyz")).toBe(4);
-    expect(of("a")).toBe(4);
+    const taken = counts(reserve([failing("x"), failing("y"), failing("z"), healthy("a")], slots));
+    expect((taken["x"] ?? 0) + (taken["y"] ?? 0) + (taken["z"] ?? 0)).toBe(4);
+    expect(taken["a"]).toBe(2);
   });
 
-  it("is nothing when every slot is taken", () => {
+  it("is held until it is released", () => {
     const slots = createDeliverySlots(2, 2);
-    slots.take("a", false);
-    slots.take("b", false);
-    expect(shares([healthy("c")], slots)).toEqual([]);
-  });
-
-  it("can all be taken afterwards", () => {
-    const slots = createDeliverySlots(9, 4);
-    slots.take("x", true);
-    const waiting = [failing("x"), failing("y"), healthy("a"), healthy("b")];
-    for (const { subscription_id, count } of shares(waiting, slots)) {
-      const isFailing = subscription_id === "x" || subscription_id === "y";
-      for (let place = 0; place < count; place += 1) expect(slots.take(subscription_id, isFailing)).not.toBeNull();
-    }
+    const reserved = reserve([healthy("a"), healthy("b")], slots);
+    expect(reserve([healthy("c")], slots)).toEqual([]);
+    for (const each of reserved) for (const slot of each.slots) slot.release();
+    expect(slots.inUse()).toBe(0);
   });
 });
