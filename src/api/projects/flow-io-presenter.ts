@@ -38,7 +38,7 @@ const flowProblemSchema = z
     node_path: z
       .string()
       .nullable()
-      .describe('The node\'s id behind those of the maps and loops around it, e.g. "map-0/guard-0".'),
+      .describe('The node\'s id after the ids of the maps and loops around it, e.g. "map-0/guard-0".'),
     path: z.array(z.union([z.string(), z.int()])).describe("Members and positions that lead to the place in the flow."),
     message: z.string(),
     hint: z.string().nullable(),

@@ -37,6 +37,8 @@ export function createFlowIoOperations({ db, config }: ApiDeps): Operation[] {
       path: "/v2/projects/{project_id}/io-schema",
       tag: "Project IO schemas",
       summary: "Describe what a flow takes and gives",
+      description:
+        "The inputs and outputs of a version as JSON Schema, as an OpenAPI document of the run operation, or as a tool of the Model Context Protocol.",
       auth: "secret",
       params,
       query: z.object({
@@ -65,8 +67,7 @@ export function createFlowIoOperations({ db, config }: ApiDeps): Operation[] {
       path: "/v2/projects/{project_id}/snippets",
       tag: "Project IO schemas",
       summary: "Get code that calls a flow",
-      description:
-        "Ready to paste; the inputs are those of the flow's first example. The key comes from MILLRACE_API_KEY.",
+      description: "Ready to paste, with the inputs of the flow's first example. The key comes from MILLRACE_API_KEY.",
       auth: "secret",
       params,
       query: z.object({ version }),

@@ -1,4 +1,8 @@
 import { z } from "zod";
+import { seesSecrets } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import type { FlowVersion, FlowVersionHead } from "../../stores/projects/flow-versions.ts";
 
 export const flowVersionSchema = z
@@ -32,6 +36,10 @@ export function presentFlowVersion(version: FlowVersionHead): z.infer<typeof flo
   };
 }
 
-export function presentFlowVersionWithFlow(version: FlowVersion): z.infer<typeof flowVersionWithFlowSchema> {
-  return { ...presentFlowVersion(version), flow: version.definition };
+export function presentFlowVersionWithFlow(
+  version: FlowVersion,
+  reader: Principal,
+): z.infer<typeof flowVersionWithFlowSchema> {
+  const flow = version.definition as unknown as JsonObject;
+  return { ...presentFlowVersion(version), flow: seesSecrets(reader) ? flow : maskLiterals(flow) };
 }

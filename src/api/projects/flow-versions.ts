@@ -27,7 +27,7 @@ const versionParams = z.object({ project_id: pathId("project"), version: pathVer
 const createBody = z
   .strictObject({
     flow: flowSchema,
-    notes: z.string().max(10_000).default("").describe("What is new in it."),
+    notes: z.string().max(10_000).default("").describe("Notes on its changes."),
     publish: z.boolean().default(true).describe("Whether version -1 means it from now on."),
   })
   .meta({ id: "FlowVersionCreate" });
@@ -54,6 +54,7 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       auth: "secret",
       params: projectParams,
       body: createBody,
+      wideBody: true,
       idempotent: true,
       examples: { deploy: { flow: EXAMPLE_FLOW, notes: "A warmer greeting" } },
       success: {
@@ -80,11 +81,11 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
           deployFlow(connection, deployment),
         );
         flows.invalidate(principal.org_id, project_id);
-        const shown = presentFlowVersion(version);
-        if (!created) return { status: 200, body: shown };
+        const answer = presentFlowVersion(version);
+        if (!created) return { status: 200, body: answer };
         return {
           status: 201,
-          body: shown,
+          body: answer,
           headers: { Location: `/v2/projects/${version.project_id}/versions/${version.version}` },
         };
       },
@@ -95,6 +96,7 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       path: "/v2/projects/{project_id}/versions",
       tag: "Flow versions",
       summary: "List a project's versions",
+      description: "Newest first, without their flows.",
       auth: "secret",
       params: projectParams,
       query: listQuery,
@@ -128,13 +130,15 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       path: "/v2/projects/{project_id}/versions/{version}",
       tag: "Flow versions",
       summary: "Get a version with its flow",
+      description:
+        "The flow as it was deployed; -1 is the published version. Credentials written into it are masked for viewers.",
       auth: "secret",
       params: versionParams,
       problems: ["flow_version_not_found"],
       success: { 200: { description: "The version.", schema: flowVersionWithFlowSchema } },
       async handler({ params: { project_id, version }, principal }) {
         const found = await db.org(principal.org_id, (connection) => requireVersion(connection, project_id, version));
-        return { status: 200, body: presentFlowVersionWithFlow(found) };
+        return { status: 200, body: presentFlowVersionWithFlow(found, principal) };
       },
     }),
     defineOperation({

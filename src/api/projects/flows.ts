@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { flowJsonSchema } from "../../domain/flow/definition/flow-schema.ts";
-import { flowModels, flowReferences } from "../../domain/flow/references.ts";
+import { flowModels } from "../../domain/flow/references.ts";
 import { modelProblems } from "../../services/models/model-problems.ts";
-import { flowLimits, isError, problemsOfReferences } from "../../services/projects/deploy-flow.ts";
+import { readPrices } from "../../services/models/read-prices.ts";
+import { flowLimits, isError, problemsOfOthers } from "../../services/projects/deploy-flow.ts";
+import { secretProblems } from "../../services/projects/secret-problems.ts";
 import { requireProject } from "../../services/projects/projects.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -15,6 +17,7 @@ import { EXAMPLE_FLOW } from "./example-flow.ts";
 export function createFlowOperations({ config, db, evaluation }: ApiDeps): Operation[] {
   const limits = flowLimits(config);
   const schema = flowJsonSchema();
+  const prices = readPrices(config.MILLRACE_MODEL_PRICES_FILE);
   return [
     defineOperation({
       id: "validateFlow",
@@ -25,6 +28,7 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
       description: "Tells every problem at once. Nothing is executed or stored.",
       auth: "secret",
       role: "viewer",
+      wideBody: true,
       body: z
         .strictObject({
           flow: flowSchema,
@@ -44,12 +48,16 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
         const ofOthers = checked.valid
           ? await db.org(org_id, (connection) =>
               Promise.all([
-                problemsOfReferences(connection, flowReferences(checked.definition), body.project_id),
-                modelProblems(connection, config, flowModels(checked.definition)),
+                problemsOfOthers(connection, checked.definition, body.project_id),
+                modelProblems(connection, config, flowModels(checked.definition), {
+                  max_cost_usd: checked.definition.settings?.max_cost_usd,
+                  prices,
+                }),
               ]),
             )
           : [];
-        const problems = [...checked.problems, ...ofOthers.flat()];
+        const secrets = checked.valid ? secretProblems(checked.definition) : [];
+        const problems = [...checked.problems, ...secrets, ...ofOthers.flat()];
         return { status: 200, body: { valid: !problems.some(isError), problems } };
       },
     }),
@@ -59,6 +67,7 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
       path: "/v2/flows/schema",
       tag: "Flows",
       summary: "Get the JSON Schema of the flow format",
+      description: "JSON Schema 2020-12, for editors. It cannot say all that validation checks.",
       auth: "secret",
       success: {
         200: {

@@ -7,6 +7,7 @@ import {
   lockProject,
   updateProject,
 } from "../../stores/projects/projects.ts";
+import { changeLocked } from "../../services/change.ts";
 import { deleteProject } from "../../services/projects/delete-project.ts";
 import { deployFlow, flowLimits, requireValidFlow } from "../../services/projects/deploy-flow.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
@@ -53,8 +54,11 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       path: "/v2/projects",
       tag: "Projects",
       summary: "Create a project, with its flow if there is one already",
+      description:
+        "A project holds a flow and its versions. With `flow` the first version is made at once, and published unless `publish` is false.",
       auth: "secret",
       body: createBody,
+      wideBody: true,
       idempotent: true,
       examples: { flow: { name: "Greeter", flow: EXAMPLE_FLOW }, empty: { name: "Greeter" } },
       success: {
@@ -100,6 +104,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       path: "/v2/projects",
       tag: "Projects",
       summary: "List projects",
+      description: "Newest first, without their flows.",
       auth: "secret",
       query: listQuery,
       problems: ["invalid_cursor", "cursor_mismatch"],
@@ -122,6 +127,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       path: "/v2/projects/{project_id}",
       tag: "Projects",
       summary: "Get a project",
+      description: "With the number of its published version and of its latest one.",
       auth: "secret",
       params,
       success: { 200: { description: "The project.", schema: projectSchema, headers: ETAG } },
@@ -137,6 +143,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       path: "/v2/projects/{project_id}",
       tag: "Projects",
       summary: "Change a project's name or description",
+      description: "What is left out stays as it is. The flow itself is changed by a new version.",
       auth: "secret",
       params,
       headers: ifMatchHeaders,
@@ -145,15 +152,20 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       problems: ["precondition_failed"],
       success: { 200: { description: "The project as it is now.", schema: projectSchema, headers: ETAG } },
       async handler({ params: { project_id }, headers, body, principal }) {
-        const project = await db.orgTransaction(principal.org_id, async (connection) => {
-          const found = await lockProject(connection, project_id);
-          if (!found) throw notFound("project");
-          requireMatch(headers["if-match"], revisionTag(found.revision));
-          if (body.name === undefined && body.description === undefined) return found;
-          return updateProject(connection, project_id, {
-            name: body.name ?? null,
-            description: body.description ?? null,
-          });
+        const project = await changeLocked(db, principal.org_id, {
+          async lock(connection) {
+            const found = await lockProject(connection, project_id);
+            if (!found) throw notFound("project");
+            return found;
+          },
+          requireMatch: ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
+          async write(connection, found) {
+            if (body.name === undefined && body.description === undefined) return found;
+            return updateProject(connection, project_id, {
+              name: body.name ?? null,
+              description: body.description ?? null,
+            });
+          },
         });
         if (!project) throw notFound("project");
         flows.invalidate(principal.org_id, project_id);
@@ -165,7 +177,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       method: "DELETE",
       path: "/v2/projects/{project_id}",
       tag: "Projects",
-      summary: "Delete a project with all its versions",
+      summary: "Delete a project with all its versions, triggers and monitors",
       description:
         "A project whose flow is called by another's published flow is in use and stays: `used_by` lists the callers, a hundred at most. One with runs that have not ended stays as well, unless they are to be cancelled.",
       auth: "secret",

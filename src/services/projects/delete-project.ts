@@ -1,12 +1,14 @@
 import { Problem, notFound } from "../../domain/errors.ts";
 import { deleteProject as hideProject, lockProjectToDelete } from "../../stores/projects/projects.ts";
+import { deleteMonitorsOf } from "../evals/monitors.ts";
 import type { RunControlDeps } from "../runs/answer-pause.ts";
 import { forgetProject } from "../models/memory.ts";
 import { cancelOpenRuns, openRunCount } from "../runs/open-runs.ts";
+import { deleteTriggersOf } from "../triggers/triggers.ts";
 import { refuseWhileUsed } from "./flow-references.ts";
 
 /**
- * Deletes a project, and with `cancelRuns` asks those of its runs that have not ended to stop. Throws 404, 409
+ * Deletes a project with its triggers and monitors, and with `cancelRuns` asks its open runs to stop. Throws 404, 409
  * `in_use` where another project's published flow calls it, and 409 `runs_open` where runs have not ended.
  */
 export async function deleteProject(
@@ -23,6 +25,9 @@ export async function deleteProject(
       throw new Problem("runs_open", detail, { extra: { open_runs } });
     }
     await hideProject(connection, projectId);
+    // What would go on without it. Temporal's schedules follow soon; until then they find nothing to start.
+    await deleteTriggersOf(connection, projectId);
+    await deleteMonitorsOf(connection, projectId);
     await forgetProject(connection, projectId);
   });
   // Now that the project is gone no more of its runs begin.

@@ -5,7 +5,7 @@ import type { FlowDefinition } from "../../domain/flow/definition/definition.ts"
 import { DEFAULT_FLOW_LIMITS, MAX_SUBFLOW_DEPTH } from "../../domain/flow/definition/limits.ts";
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
 import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
-import { flowReferences, type FlowReference } from "../../domain/flow/references.ts";
+import { flowAsks, flowReferences } from "../../domain/flow/references.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import type { Db } from "../../stores/db.ts";
@@ -13,6 +13,8 @@ import { insertFlowReferences } from "../../stores/projects/flow-references.ts";
 import { findFlowVersionByContent, insertFlowVersion } from "../../stores/projects/flow-versions.ts";
 import type { FlowVersionHead } from "../../stores/projects/flow-versions.ts";
 import { lockProject, publishVersion, takeNextVersion } from "../../stores/projects/projects.ts";
+import { actionProblems } from "./action-problems.ts";
+import { assigneeProblems } from "./assignee-problems.ts";
 import { referenceProblems } from "./flow-references.ts";
 
 /** What a flow may be made of, by configuration. */
@@ -76,8 +78,7 @@ export async function deployFlow(
   const project = await lockProject(db, projectId);
   if (!project) throw notFound("project");
   const content_hash = contentHash(flow.definition);
-  const references = flowReferences(flow.definition);
-  const problems = await problemsOfReferences(db, references, projectId);
+  const problems = await problemsOfOthers(db, flow.definition, projectId);
   if (problems.some(isError)) throw invalidFlow(problems);
   const same = await findFlowVersionByContent(db, projectId, content_hash);
   if (!same) {
@@ -91,7 +92,8 @@ export async function deployFlow(
       notes,
       created_by: createdBy,
     });
-    await insertFlowReferences(db, { project_id: projectId, org_id: orgId, version }, references);
+    const whose = { project_id: projectId, org_id: orgId, version };
+    await insertFlowReferences(db, whose, flowReferences(flow.definition));
     if (publish) await publishVersion(db, projectId, version);
   } else if (publish) {
     await publishVersion(db, projectId, same.version);
@@ -102,14 +104,15 @@ export async function deployFlow(
 }
 
 /**
- * What only the database knows of a flow: which of the things it refers to are not there. `projectId`, where it is known, is
+ * What only the database knows of a flow: which of the things and people it refers to are not there. `projectId`, where it is known, is
  * the project that the flow belongs to: calling that one is a warning.
  */
-export async function problemsOfReferences(
+export async function problemsOfOthers(
   db: Db,
-  references: readonly FlowReference[],
+  definition: FlowDefinition,
   projectId: string | undefined,
 ): Promise<FlowProblem[]> {
+  const references = flowReferences(definition);
   const own = references.filter(({ kind, id }) => kind === "project" && id === projectId);
   const circular = own.map(({ node_id, node_path, path }): FlowProblem => {
     const message = `The flow calls itself: sub-flows may be nested ${MAX_SUBFLOW_DEPTH} deep, beyond that a run fails`;
@@ -117,5 +120,10 @@ export async function problemsOfReferences(
       "Give the node a skip_if or a condition before it that ends the calls; to repeat something, use a loop";
     return { node_id, node_path, path, code: "calls_itself", severity: "warning", message, hint };
   });
-  return [...(await referenceProblems(db, references)), ...circular];
+  return [
+    ...(await referenceProblems(db, references)),
+    ...(await actionProblems(db, references)),
+    ...(await assigneeProblems(db, flowAsks(definition))),
+    ...circular,
+  ];
 }

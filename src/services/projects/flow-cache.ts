@@ -2,13 +2,15 @@ import { noSuchVersion, notFound } from "../../domain/errors.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { Database } from "../../stores/db.ts";
+import { wasPublished } from "../../stores/projects/flow-versions.ts";
 import { findProject } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
-import type { PlanCache } from "./plans.ts";
+import type { PlanCache, VersionKey } from "./plans.ts";
 
 /** How long another process's publish, rename or delete may go unnoticed. One short query a second and flow is the price. */
 const POINTER_MS = 1000;
 const MAX_POINTERS = 10_000;
+const MAX_PUBLISHED = 100_000;
 const MAX_VERSION = 2_147_483_647;
 
 /** A flow as a run needs it. */
@@ -24,6 +26,10 @@ export interface FlowCache {
    * no UUID at all: the same) or version. What this process publishes or deletes is seen at once, what another does within 1 s.
    */
   get(orgId: string, projectId: string, version: number): Promise<DeployedFlow>;
+  /** The same for callers of published versions only. To them a never published version is missing. */
+  getPublished(orgId: string, projectId: string, version: number): Promise<DeployedFlow>;
+  /** Whether a version is published or was at some time. */
+  wasPublished(of: VersionKey): Promise<boolean>;
   /** Forgets what is published of a project. Call it after the change is committed. */
   invalidate(orgId: string, projectId: string): void;
 }
@@ -36,6 +42,7 @@ interface Pointer {
 /** Keeps in memory which version of a flow is published; the plans themselves are in the process's cache of plans. */
 export function createFlowCache(db: Database, plans: PlanCache): FlowCache {
   const pointers = new Map<string, Pointer>();
+  const published = new Set<string>();
 
   function pointer(orgId: string, projectId: string): Promise<Project | null> {
     const key = `${orgId}/${projectId}`;
@@ -53,17 +60,39 @@ export function createFlowCache(db: Database, plans: PlanCache): FlowCache {
     return project;
   }
 
+  async function get(orgId: string, projectId: string, wanted: number): Promise<DeployedFlow> {
+    const id = projectId.toLowerCase();
+    const project = isUuid(id) ? await pointer(orgId, id) : null;
+    if (!project) throw notFound("flow");
+    const version = wanted === -1 ? project.published_version : wanted;
+    if (version === null || version < 1 || version > MAX_VERSION) throw noSuchVersion();
+    const found = await plans.find({ org_id: orgId, project_id: id, flow_version: version });
+    if (!found) throw noSuchVersion();
+    return { project, version, plan: found.plan };
+  }
+
+  async function everPublished({ org_id, project_id, flow_version }: VersionKey): Promise<boolean> {
+    const key = `${org_id}/${project_id}/${flow_version}`;
+    if (published.has(key)) return true;
+    const found = await db.org(org_id, (connection) => wasPublished(connection, project_id, flow_version));
+    // What was published stays so for good; what was not may be next.
+    if (found) {
+      if (published.size >= MAX_PUBLISHED) published.clear();
+      published.add(key);
+    }
+    return found;
+  }
+
   return {
-    async get(orgId, projectId, wanted) {
-      const id = projectId.toLowerCase();
-      const project = isUuid(id) ? await pointer(orgId, id) : null;
-      if (!project) throw notFound("flow");
-      const version = wanted === -1 ? project.published_version : wanted;
-      if (version === null || version < 1 || version > MAX_VERSION) throw noSuchVersion();
-      const found = await plans.find({ org_id: orgId, project_id: id, flow_version: version });
-      if (!found) throw noSuchVersion();
-      return { project, version, plan: found.plan };
+    get,
+    async getPublished(orgId, projectId, wanted) {
+      const flow = await get(orgId, projectId, wanted);
+      const { project, version } = flow;
+      const key = { org_id: orgId, project_id: project.project_id, flow_version: version };
+      if (version !== project.published_version && !(await everPublished(key))) throw noSuchVersion();
+      return flow;
     },
+    wasPublished: everPublished,
     invalidate(orgId, projectId) {
       pointers.delete(`${orgId}/${projectId.toLowerCase()}`);
     },

@@ -7,7 +7,7 @@ import { holdConnections } from "../../stores/providers/connections.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import type { Db } from "../../stores/db.ts";
 import { holdKnowledgeBases } from "../../stores/knowledge/knowledge-bases.ts";
-import { usersOf, type ReferenceUser } from "../../stores/projects/flow-references.ts";
+import { usersOf, usersOfActions, type ActionUser, type ReferenceUser } from "../../stores/projects/flow-references.ts";
 import { findDeadReferences } from "../../stores/projects/flow-versions.ts";
 import { holdSkills } from "../../stores/skills/skills.ts";
 
@@ -17,7 +17,7 @@ interface Lookup {
   readonly noun: string;
   readonly hint: string;
   /**
-   * Those that are not there. Those that are stay until the transaction ends, so that none is deleted while a flow that uses it
+   * The missing ones. It locks the others until the transaction ends, so that none is deleted while a flow that uses it
    * is being published.
    */
   missing(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]>;
@@ -88,6 +88,11 @@ export function listUsers(db: Db, kind: ReferenceKind, id: string): Promise<Refe
   return usersOf(db, { kind, id: id.toLowerCase() }, MAX_LISTED);
 }
 
+/** The same for flows that use any of these actions. */
+export async function listActionUsers(db: Db, providerId: string, actionIds: readonly string[]): Promise<ActionUser[]> {
+  return actionIds.length === 0 ? [] : await usersOfActions(db, providerId, actionIds, MAX_LISTED);
+}
+
 /**
  * Throws 409 `in_use` where published flows refer to what is to be deleted, whose row the transaction has locked for update.
  */
@@ -137,7 +142,7 @@ async function missingProviders(db: Db, references: readonly FlowReference[]): P
   return references.filter(({ id }) => known.get(id) !== true);
 }
 
-/** Their ids are those of the provider and of the action, with a slash between them: no provider has one. */
+/** An id is `<provider>/<action>`: no provider id has a slash. */
 async function missingActions(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]> {
   const missing = await missingActionsOf(
     db,

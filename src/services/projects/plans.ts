@@ -7,7 +7,7 @@ import { getPlan } from "../../stores/projects/plans.ts";
 /** Plans kept in memory, as the length of their JSON text. */
 const MAX_PLAN_CHARS = 32 * 1024 * 1024;
 
-/** A plan as those who execute it use it. */
+/** A plan as executors use it. */
 export interface LoadedPlan {
   readonly plan: Plan;
   /** What must be masked before anything of a run is stored. */

@@ -15,12 +15,12 @@ export async function requireProject(db: Database, orgId: string, projectId: str
   return project;
 }
 
-/** Those of the ids that are projects of the organisation, which has not deleted them. */
+/** The ids of the organisation's undeleted projects among these. */
 export function knownProjects(db: Database, orgId: string, projectIds: readonly string[]): Promise<string[]> {
   return db.org(orgId, (connection) => existingProjects(connection, projectIds));
 }
 
-/** Whether there is this one, for those who have a connection already. */
+/** Whether a project exists, for callers with a connection. */
 export async function existsProject(db: Db, projectId: string): Promise<boolean> {
   return (await existingProjects(db, [projectId])).length > 0;
 }

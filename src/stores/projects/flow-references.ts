@@ -49,3 +49,29 @@ export async function usersOf(db: Db, target: ReferenceRow, limit: number): Prom
     [target.kind, target.id, limit],
   );
 }
+
+/** A project whose published flow uses some actions of a provider. */
+export interface ActionUser extends ReferenceUser {
+  readonly action_ids: readonly string[];
+}
+
+/** The projects whose published flow uses any of these actions of a provider, and which of them. */
+export async function usersOfActions(
+  db: Db,
+  providerId: string,
+  actionIds: readonly string[],
+  limit: number,
+): Promise<ActionUser[]> {
+  return db.query<ActionUser>(
+    {
+      name: "users_of_actions",
+      text: `select p.project_id, p.name, array_agg(substr(r.target_id, length($1::text) + 2) order by r.target_id) as action_ids
+        from flow_references r
+        join projects p on p.project_id = r.project_id and p.published_version = r.version and p.deleted_at is null
+        where r.org_id = current_org() and r.kind = 'action'
+          and r.target_id in (select $1::text || '/' || id from unnest($2::text[]) as id)
+        group by p.project_id, p.name order by p.project_id limit $3::int`,
+    },
+    [providerId, actionIds, limit],
+  );
+}

@@ -67,6 +67,19 @@ export async function findFlowVersion(db: Db, projectId: string, version: number
   return rows[0] ?? null;
 }
 
+/** Whether a version is published or was at some time. */
+export async function wasPublished(db: Db, projectId: string, version: number): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "was_published",
+      text: `select from flow_versions where org_id = current_org() and project_id = $1::uuid and version = $2::int
+        and first_published_at is not null`,
+    },
+    [projectId, version],
+  );
+  return rows.length > 0;
+}
+
 /** The version of a project that has this content. */
 export async function findFlowVersionByContent(
   db: Db,

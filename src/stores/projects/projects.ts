@@ -45,7 +45,7 @@ export async function findProject(db: Db, projectId: string): Promise<Project | 
   return rows[0] ?? null;
 }
 
-/** Those of the ids that are projects of the organisation. */
+/** The ids of the organisation's projects among these. */
 export async function existingProjects(db: Db, projectIds: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ project_id: string }>(
     {
@@ -107,12 +107,15 @@ export async function updateProject(
   return rows[0] ?? null;
 }
 
-/** Makes a version the published one. */
+/** Makes a version the published one, and notes when it first was. */
 export async function publishVersion(db: Db, projectId: string, version: number): Promise<Project | null> {
   const rows = await db.query<Project>(
     {
       name: "publish_version",
-      text: `update projects set published_version = $2::int,
+      text: `with shown as (
+          update flow_versions set first_published_at = now()
+          where org_id = current_org() and project_id = $1::uuid and version = $2::int and first_published_at is null)
+        update projects set published_version = $2::int,
           revision = revision + (published_version is distinct from $2::int)::int,
           updated_at = case when published_version is distinct from $2::int then now() else updated_at end
         where project_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,

@@ -4,7 +4,7 @@ import type { Db } from "../db.ts";
 
 const PUBLISHED = "p.org_id = current_org() and p.deleted_at is null and p.published_version is not null";
 
-/** The published flows, or those of the ids that are, in the order of their ids. */
+/** The published flows, all or among these ids, in the order of their ids. */
 export function publishedFlows(db: Db, projectIds: readonly string[] | null): Promise<NamedFlow[]> {
   return db.query<NamedFlow>(
     {
@@ -22,7 +22,7 @@ export interface PublishedFlow extends NamedFlow {
   readonly definition: FlowDefinition;
 }
 
-/** Those of the flows that are published, with what they are, in the order of their ids. */
+/** The published ones of these flows with their definitions, in the order of their ids. */
 export function publishedDefinitions(db: Db, projectIds: readonly string[]): Promise<PublishedFlow[]> {
   return db.query<PublishedFlow>(
     {

@@ -213,7 +213,7 @@ describe("how a flow is called", () => {
     ]);
   });
 
-  it("is shown in three languages, with the flow's example filled in", async () => {
+  it("comes in three languages, with the flow's example filled in", async () => {
     const path = await newProject(echoFlow());
     const { body } = await mine.get(`${path}/snippets`);
     for (const snippet of [body.curl, body.python, body.javascript]) {

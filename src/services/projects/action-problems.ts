@@ -1,0 +1,71 @@
+import type { FlowReference } from "../../domain/flow/references.ts";
+import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
+import type { Action } from "../../domain/providers/action.ts";
+import type { Provider } from "../../domain/providers/provider.ts";
+import { findAction, findProvider } from "../providers/providers.ts";
+import type { Db } from "../../stores/db.ts";
+
+/**
+ * What would make every call of an action fail: no connection where one is needed, inputs that it does not have, and none where it needs
+ * them. Another check reports missing actions.
+ */
+export async function actionProblems(db: Db, references: readonly FlowReference[]): Promise<FlowProblem[]> {
+  const problems: FlowProblem[] = [];
+  const seen = new Map<string, Found>();
+  for (const reference of references) {
+    const { use } = reference;
+    if (use === undefined) continue;
+    const [provider_id = "", ...rest] = reference.id.split("/");
+    const found = seen.get(reference.id) ?? (await find(db, provider_id, rest.join("/")));
+    seen.set(reference.id, found);
+    const { provider, action } = found;
+    if (provider === null) continue;
+    if (reference.kind === "action" && action === null) continue;
+    const needsConnection = action?.requires_connection ?? (provider.source === "mcp" && provider.auth.required);
+    if (needsConnection && !use.connected) {
+      const message = `${action?.name ?? provider.name} needs a connection of provider ${provider_id}`;
+      problems.push(
+        problemAt(reference, ["connection_id"], "connection_required", message, "POST /v2/connections makes one"),
+      );
+    }
+    if (action === null || use.inputs === undefined) continue;
+    const { names, member, all } = use.inputs;
+    const { properties = {}, required = [], additionalProperties } = action.input_schema;
+    const known = Object.keys(properties as object);
+    for (const name of names) {
+      if (additionalProperties !== false || known.includes(name)) continue;
+      const message = `${action.name} has no input ${name}: ${known.length === 0 ? "it has none" : `it has ${known.slice(0, 20).join(", ")}`}`;
+      problems.push(problemAt(reference, [member, name], "unknown_input", message));
+    }
+    const missing = all ? (required as readonly string[]).filter((name) => !names.includes(name)) : [];
+    for (const name of missing) {
+      const message = `${action.name} needs the input ${name}`;
+      problems.push(problemAt(reference, [member, name], "missing_input", message));
+    }
+  }
+  return problems;
+}
+
+interface Found {
+  readonly provider: Provider | null;
+  readonly action: Action | null;
+}
+
+async function find(db: Db, providerId: string, actionId: string): Promise<Found> {
+  const provider = await findProvider(db, providerId);
+  return { provider, action: provider === null || actionId === "" ? null : await findAction(db, provider, actionId) };
+}
+
+/** `place` is beside the reference, below the node or the tool that has it. */
+function problemAt(
+  { node_id, node_path, path, kind }: FlowReference,
+  place: readonly string[],
+  code: FlowProblem["code"],
+  message: string,
+  hint: string | null = null,
+): FlowProblem {
+  // Of one of several actions the reference stands in a list.
+  const depth = kind === "action" && typeof path.at(-1) === "number" ? 2 : 1;
+  const at = [...path.slice(0, path.length - depth), ...place];
+  return { node_id, node_path, path: at, code, severity: "error", message, hint };
+}

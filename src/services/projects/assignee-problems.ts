@@ -1,0 +1,54 @@
+import { roleAllows } from "../../domain/accounts/principal.ts";
+import type { Role } from "../../domain/accounts/principal.ts";
+import type { FlowAsked } from "../../domain/flow/references.ts";
+import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
+import type { Db } from "../../stores/db.ts";
+import { peopleByName } from "../accounts/people.ts";
+
+/**
+ * Problems with the people that a flow names: users that the organisation does not have, too few of them, and users who
+ * cannot answer at present, which is a warning.
+ */
+export async function assigneeProblems(db: Db, asks: readonly FlowAsked[]): Promise<FlowProblem[]> {
+  const names = [...new Set(asks.flatMap(({ assignees }) => assignees.users))].toSorted();
+  const byName = await peopleByName(db, names);
+  return asks.flatMap((asked) => problemsOf(asked, byName));
+}
+
+type People = Awaited<ReturnType<typeof peopleByName>>;
+
+function problemsOf(asked: FlowAsked, byName: People): FlowProblem[] {
+  const { assignees, required_approvals, node_id, node_path } = asked;
+  const problem = (
+    fault: Pick<FlowProblem, "code" | "severity" | "message" | "hint">,
+    ...place: ReadonlyArray<string | number>
+  ): FlowProblem => ({ node_id, node_path, path: [...asked.path, ...place], ...fault });
+  const ofUsers = assignees.users.flatMap((name, at): FlowProblem[] => {
+    const user = byName.get(name);
+    if (!user) {
+      const message = `There is no user ${name} in the organisation`;
+      const hint = "GET /v2/users lists those there are";
+      return [problem({ code: "unknown_user", severity: "error", message, hint }, "users", at)];
+    }
+    const hindrance = cannotAnswer(user);
+    if (hindrance === null) return [];
+    const message = `${name} ${hindrance} and cannot answer`;
+    return [problem({ code: "assignee_cannot_answer", severity: "warning", message, hint: null }, "users", at)];
+  });
+  const people = new Set(assignees.users.map((name) => byName.get(name)?.user_id ?? name));
+  if (assignees.roles.length > 0 || people.size >= required_approvals) return ofUsers;
+  const message = `${required_approvals} people must choose the same, and only ${people.size} may answer`;
+  const hint = "Name more people, or ask for fewer approvals";
+  return [...ofUsers, problem({ code: "too_few_assignees", severity: "error", message, hint }, "users")];
+}
+
+function cannotAnswer({
+  role,
+  disabled_at,
+}: {
+  readonly role: Role;
+  readonly disabled_at: string | null;
+}): string | null {
+  if (disabled_at !== null) return "is locked out";
+  return roleAllows(role, "editor") ? null : `has the role ${role}`;
+}

@@ -1,0 +1,21 @@
+import type { FlowDefinition } from "../../domain/flow/definition/definition.ts";
+import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
+import { nodePath } from "../../domain/flow/validate/problems.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { literalHeaders } from "../../platform/logging/literal-secrets.ts";
+
+/** A warning for each header of a flow whose credential was written into the flow. */
+export function secretProblems(definition: FlowDefinition): FlowProblem[] {
+  return literalHeaders(definition as unknown as JsonObject).map((path): FlowProblem => {
+    const node_path = nodePath(definition, path);
+    return {
+      code: "secret_in_flow",
+      severity: "warning",
+      node_id: node_path?.split("/").at(-1) ?? null,
+      node_path,
+      path,
+      message: `The header ${path.at(-1)} has a credential in the flow, where each version keeps it and all who may edit see it`,
+      hint: "Keep it in a connection (POST /v2/connections) of the provider http, and let an action node send the request",
+    };
+  });
+}
