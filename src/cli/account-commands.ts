@@ -1,6 +1,14 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
-import { apiKeyName, emailAddress, hasExpired, organisationName, userPassword } from "../domain/accounts/accounts.ts";
+import { secretKeyDays } from "../config.ts";
+import {
+  apiKeyName,
+  defaultExpiry,
+  emailAddress,
+  hasExpired,
+  organisationName,
+  userPassword,
+} from "../domain/accounts/accounts.ts";
 import { API_KEY_KINDS, listApiKeys, revokeApiKey } from "../stores/accounts/api-keys.ts";
 import type { ApiKey, ApiKeyKind } from "../stores/accounts/api-keys.ts";
 import type { Database } from "../stores/db.ts";
@@ -12,6 +20,8 @@ import { CommandFailure } from "./failure.ts";
 import { show, table, withDatabase } from "./options.ts";
 import { readBy, readId, readTime } from "./values.ts";
 import { invocation } from "./shell.ts";
+
+const NEVER = "never";
 
 interface OfOrganisation {
   readonly org?: string;
@@ -47,7 +57,7 @@ export function addAccountCommands(program: Command): void {
   withDatabase<OfOrganisation & { role: UserRole; password?: string }>(
     withOrganisation(newUser)
       .addOption(new Option("--role <role>", "what the user may do").choices(USER_ROLES).default("viewer"))
-      .option("--password <password>", "8 characters or more; made up, and printed, when left out", readPassword),
+      .option("--password <password>", "12 characters or more; made up, and printed, when left out", readPassword),
     async (database, options, email) => {
       const org_id = await organisationOf(database, options.org);
       const { role, password } = options;
@@ -69,7 +79,7 @@ export function addAccountCommands(program: Command): void {
         readBy(apiKeyName, "Give a name of 1 to 200 characters."),
         "command line",
       )
-      .option("--expires-at <time>", "RFC 3339; never, when left out", readExpiry),
+      .option("--expires-at <time>", "RFC 3339 or `never`; left out: MILLRACE_SECRET_KEY_DAYS", readExpiry),
     async (database, options) => {
       const org_id = await organisationOf(database, options.org);
       const { kind, name, expiresAt } = options;
@@ -77,7 +87,7 @@ export function addAccountCommands(program: Command): void {
         org_id,
         kind,
         name,
-        ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+        expires_at: expiresAt === undefined ? usualExpiry(kind) : expiresAt === NEVER ? null : expiresAt,
       });
       show(options.json, made, () => [made.value]);
     },
@@ -88,8 +98,15 @@ export function addAccountCommands(program: Command): void {
       const all = await allKeys(database, await organisationOf(database, options.org));
       show(options.json, all, () =>
         table([
-          ["KEY", "KIND", "PREFIX", "NAME", "LAST USED"],
-          ...all.map((key) => [key.key_id, key.kind, key.prefix, key.name, key.last_used_at ?? "never"]),
+          ["KEY", "KIND", "PREFIX", "NAME", "LAST USED", "EXPIRES"],
+          ...all.map((key) => [
+            key.key_id,
+            key.kind,
+            key.prefix,
+            key.name,
+            key.last_used_at ?? NEVER,
+            key.expires_at ?? NEVER,
+          ]),
         ]),
       );
     },
@@ -139,10 +156,21 @@ async function allKeys(database: Database, orgId: string): Promise<ApiKey[]> {
 /** Throws a CommandFailure: what Commander says would show the password. */
 function readPassword(text: string): string {
   if (userPassword.safeParse(text).success) return text;
-  throw new CommandFailure("--password: give 8 to 1000 characters, or leave it out to have one made up.", 2);
+  throw new CommandFailure(
+    "--password: give 12 to 1000 characters that are not a common password, or leave it out to have one made up.",
+    2,
+  );
+}
+
+/** Throws a CommandFailure where the setting is unusable. */
+function usualExpiry(kind: ApiKeyKind): string | null {
+  const days = secretKeyDays.safeParse(process.env["MILLRACE_SECRET_KEY_DAYS"] || undefined);
+  if (!days.success) throw new CommandFailure("MILLRACE_SECRET_KEY_DAYS is not usable: give a number of days.", 2);
+  return defaultExpiry(kind, days.data);
 }
 
 function readExpiry(text: string): string {
+  if (text === NEVER) return text;
   const time = readTime(text);
   if (hasExpired(time)) throw new InvalidArgumentError("Give a time that is yet to come: the key would never work.");
   return time;

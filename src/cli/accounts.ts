@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { uuidv7 } from "uuidv7";
-import { generateApiKey, hashPassword } from "../platform/secrets/crypto.ts";
+import { generateApiKey } from "../platform/secrets/crypto.ts";
+import { hashForUser } from "../services/accounts/sign-in.ts";
 import { insertApiKey } from "../stores/accounts/api-keys.ts";
 import type { ApiKey, ApiKeyKind } from "../stores/accounts/api-keys.ts";
 import type { Database } from "../stores/db.ts";
@@ -28,7 +29,7 @@ export interface NewAccount {
 export async function createUser(database: Database, account: NewAccount): Promise<User & { password: string }> {
   const password = account.password ?? randomBytes(15).toString("base64url");
   const { org_id, email, role } = account;
-  const user = { user_id: uuidv7(), org_id, email, role, password_hash: await hashPassword(password) };
+  const user = { user_id: uuidv7(), org_id, email, role, password_hash: await hashForUser(database, email, password) };
   try {
     return { ...(await database.org(org_id, (db) => insertUser(db, user))), password };
   } catch (error) {
@@ -42,8 +43,8 @@ export interface KeyRequest {
   readonly org_id: string;
   readonly name: string;
   readonly kind: ApiKeyKind;
-  /** RFC 3339; never expires when left out. */
-  readonly expires_at?: string;
+  /** RFC 3339; never expires when null or left out. */
+  readonly expires_at?: string | null;
 }
 
 /** Creates an API key; the answer carries its value, which is stored nowhere. */

@@ -33,7 +33,7 @@ export interface ApiClient {
   post<T>(path: string, body: unknown, query?: Query): Promise<T>;
   patch<T>(path: string, body: unknown): Promise<T>;
   postForm<T>(path: string, form: FormData): Promise<T>;
-  delete(path: string): Promise<void>;
+  delete(path: string, query?: Query): Promise<void>;
   /** Sends a file as the multipart part `file`, after fields. */
   upload<T>(path: string, query: Query, file: UploadFile, fields?: Readonly<Record<string, string>>): Promise<T>;
   /** The events of a stream until the server closes it. */
@@ -69,8 +69,8 @@ export function apiClient(target: ApiTarget): ApiClient {
     post: async (path, body, query = {}) => json(await send("POST", path, query, jsonRequest(body))),
     patch: async (path, body) => json(await send("PATCH", path, {}, jsonRequest(body))),
     postForm: async (path, form) => json(await send("POST", path, {}, { body: form })),
-    async delete(path) {
-      await send("DELETE", path, {}, {});
+    async delete(path, query = {}) {
+      await send("DELETE", path, query, {});
     },
     async upload(path, query, file, fields = {}) {
       const form = new FormData();

@@ -20,7 +20,9 @@ import { VERSION } from "../version.ts";
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   const program = new Command("millrace")
     .description("Millrace turns deployed flows into durable production APIs.")
-    .version(VERSION, "-V")
+    // `run --version 2` is the version of a flow: what stands behind a command is the command's.
+    .enablePositionalOptions()
+    .version(VERSION, "-V, --version", "print the version of Millrace")
     .exitOverride()
     .showHelpAfterError("(--help tells more)");
   addProcessCommands(program);
@@ -47,7 +49,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
 
 /** Tells what went wrong. Answers the exit code. */
 function report(error: unknown): number {
-  // Commander has told already; it also "fails" after printing help or the version.
+  // Commander has printed the error; it also "fails" after printing help or the version.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof CommandFailure) {
     if (error.message !== "") console.error(error.message);

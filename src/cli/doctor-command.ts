@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { loadConfig } from "../config.ts";
 import type { Config } from "../config.ts";
 import { PACKAGE_ROOT } from "../dev/package-root.ts";
-import type { Finding } from "../services/system/doctor.ts";
+import type { Finding } from "../services/system/checks/finding.ts";
 import { VERSION } from "../version.ts";
 import { readDevState } from "./dev-state.ts";
 import { CommandFailure } from "./failure.ts";
@@ -49,7 +49,8 @@ function configuration(): { config?: Config; from: string; problems: Finding[] }
     return { config: loadConfig(own === "" ? { ...process.env, ...known } : process.env), from, problems: [] };
   } catch (error) {
     const advice = "Correct the environment; docs/configuration.md has every variable.";
-    const text = (error as Error).message.replaceAll(/\s*\n\s*/g, " ");
+    const lines = (error as Error).message.split("\n").map((line) => line.trim());
+    const text = lines.filter((line) => line !== "").join(" ");
     return { from, problems: [{ part: "Configuration", state: "problem", text, advice }] };
   }
 }

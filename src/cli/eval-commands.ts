@@ -1,6 +1,5 @@
 import { writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { styleText } from "node:util";
 import type { Command } from "commander";
 import { isUuid } from "../domain/uuid.ts";
 import type { ApiClient } from "./api-client.ts";
@@ -10,6 +9,9 @@ import type { ExperimentView, Status } from "./eval-status.ts";
 import { CommandFailure } from "./failure.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
+import { invocation } from "./shell.ts";
+import { styled } from "./styled.ts";
+import { untilInterrupted } from "./interrupted.ts";
 
 interface RunOptions extends ApiOptions {
   readonly json?: boolean;
@@ -32,7 +34,10 @@ export function addEvalCommands(program: Command): void {
     .action(async (what: string, options: RunOptions) => {
       const { api } = openApi(options);
       const id = isUuid(what) ? what : await createFromFile(api, await readEvalFile(what));
-      const experiment = await runToEnd(api, id, options.json !== true);
+      const experiment = await untilInterrupted(
+        () => runToEnd(api, id, options.json !== true),
+        `The experiment goes on. Follow it again: ${invocation()} eval run ${id}`,
+      );
       const status = await api.get<Status>(`/v2/evals/experiments/${id}/status`);
       if (options.junit !== undefined) await writeFile(options.junit, await junitOf(api, experiment, status));
       show(options.json, { ...experiment, status }, () => linesOf(experiment, status));
@@ -66,7 +71,7 @@ function progressLine({ state, counts, eta_seconds }: Status): string {
   return `${state.toLowerCase()}: ${rows - pending - running} of ${rows} rows${failed > 0 ? `, ${failed} failed` : ""}${eta}`;
 }
 
-function linesOf({ experiment_id, name, state, verdict, error }: ExperimentView, status: Status): string[] {
+function linesOf({ experiment_id, name, state, verdict, unscored, error }: ExperimentView, status: Status): string[] {
   const compared = status.per_evaluator.some(({ baseline }) => baseline !== null);
   const head = [
     "evaluator",
@@ -92,12 +97,14 @@ function linesOf({ experiment_id, name, state, verdict, error }: ExperimentView,
     return [...own, difference, String(baseline.improved), String(baseline.regressed), String(baseline.unchanged)];
   });
   const gates = status.gates.map((gate) => {
-    const { metric, op, value, vs, observed, passed } = gate;
-    const whose = status.per_evaluator.find(({ evaluator_id }) => evaluator_id === gate.evaluator_id)?.name;
-    const text = `${metric}${whose === undefined ? "" : ` of ${whose}`}${vs === "baseline" ? " against baseline" : ""} ${op} ${value}: ${number(observed)}`;
+    const { metric, op, value, vs, observed, passed, unscored } = gate;
+    const whose = status.per_evaluator.find(({ evaluator_id }) => evaluator_id === gate.evaluator_id);
+    const what = `${metric}${whose === undefined ? "" : ` of ${whose.name}`}${vs === "baseline" ? " against baseline" : ""}`;
+    const missing = unscored === 0 ? "" : ` (${unscored} of ${whose?.expected ?? 0} scores are missing)`;
+    const text = `${what} ${op} ${value}: ${number(observed)}${missing}`;
     return passed === true
-      ? styleText("green", `pass  ${text}`)
-      : styleText("red", `${passed === null ? "?" : "FAIL"}  ${text}`);
+      ? styled("green", `pass  ${text}`)
+      : styled("red", `${passed === null ? "?" : "FAIL"}  ${text}`);
   });
   const { rows: total = 0, completed = 0, failed = 0 } = status.counts;
   return [
@@ -105,6 +112,7 @@ function linesOf({ experiment_id, name, state, verdict, error }: ExperimentView,
     `${state}${error === null ? "" : `: ${error.message}`}; ${completed} of ${total} rows completed, ${failed} failed; cost ${number(status.usage.cost_usd)} USD`,
     ...(rows.length > 0 ? ["", ...table([head, ...rows])] : []),
     ...(gates.length > 0 ? ["", ...gates] : []),
+    ...(unscored ? ["", `${unscored} of ${status.scores.expected} scores are missing`] : []),
     ...(verdict === null ? [] : ["", `verdict: ${verdict}`]),
   ];
 }

@@ -53,13 +53,13 @@ export async function junitOf(
     if (page.cursor === null) break;
     cursor = page.cursor;
   }
-  for (const { metric, op, value, vs, observed, passed, evaluator_id } of status.gates) {
+  for (const { metric, op, value, vs, observed, passed, evaluator_id, unscored } of status.gates) {
     const whose = names.get(evaluator_id ?? "");
     const name = `${metric}${whose === undefined ? "" : ` of ${whose}`} ${op} ${value}${vs === "baseline" ? " against baseline" : ""}`;
     if (passed !== true) failures += 1;
-    cases.push(
-      testCase("gates", name, passed === true ? null : "failure", [`observed: ${observed ?? "nothing"}`], null),
-    );
+    const missing = unscored === 0 ? "" : ` (${unscored} scores are missing)`;
+    const seen = `observed: ${observed ?? "nothing"}${missing}`;
+    cases.push(testCase("gates", name, passed === true ? null : "failure", [seen], null));
   }
   const counts = `tests="${cases.length}" failures="${failures}" errors="${errors}"`;
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites ${counts}>\n<testsuite name="${escaped(experiment.name)}" ${counts}>\n${cases.join("\n")}\n</testsuite>\n</testsuites>\n`;

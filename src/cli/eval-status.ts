@@ -4,6 +4,7 @@ export interface ExperimentView {
   readonly name: string;
   readonly state: string;
   readonly verdict: string | null;
+  readonly unscored: number | null;
   readonly error: { readonly message: string } | null;
 }
 
@@ -20,6 +21,7 @@ export interface Status {
   readonly state: string;
   readonly verdict: string | null;
   readonly counts: Readonly<Record<string, number>>;
+  readonly scores: { readonly expected: number };
   readonly per_evaluator: ReadonlyArray<{
     readonly evaluator_id: string;
     readonly name: string;
@@ -28,6 +30,7 @@ export interface Status {
     readonly ci95: readonly number[] | null;
     readonly pass_rate: number | null;
     readonly errors: number;
+    readonly expected: number;
     readonly baseline: Comparison | null;
   }>;
   readonly usage: { readonly cost_usd: number };
@@ -40,5 +43,6 @@ export interface Status {
     readonly vs: string;
     readonly observed: number | null;
     readonly passed: boolean | null;
+    readonly unscored: number;
   }>;
 }

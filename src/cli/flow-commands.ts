@@ -1,8 +1,12 @@
 import type { Command } from "commander";
 import { CommandFailure } from "./failure.ts";
-import { deployFlow, findProject, readFlowFile, resolveNames } from "./flow-file.ts";
-import { openApi, show, withApiOptions } from "./options.ts";
+import type { ApiClient } from "./api-client.ts";
+import type { DevState } from "./dev-state.ts";
+import { deployFlow, findProject, readFlowFile, requireProject, resolveNames } from "./flow-file.ts";
+import { addDelete, addList } from "./listing.ts";
+import { openApi, organisationOf, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
+import { plainText } from "./plain-text.ts";
 
 interface Options extends ApiOptions {
   readonly json?: boolean;
@@ -17,7 +21,33 @@ interface FlowProblem {
   readonly hint: string | null;
 }
 
-/** `deploy` and `validate`. */
+interface FlowReport {
+  readonly valid: boolean;
+  readonly problems: readonly FlowProblem[];
+}
+
+interface Project {
+  readonly project_id: string;
+  readonly name: string;
+  readonly published_version: number | null;
+  readonly created_at: string;
+}
+
+interface UploadedDocument {
+  readonly file_id: string;
+  readonly filename: string;
+  readonly size: number;
+  readonly status: string;
+  readonly created_at: string;
+}
+
+interface HandleOptions extends Options {
+  readonly user: string;
+  readonly org?: string;
+  readonly name?: string;
+}
+
+/** `deploy`, `validate`, `projects list|delete` and `documents list|delete`. */
 export function addFlowCommands(program: Command): void {
   withApiOptions(
     program.command("deploy <flow.json>").description("deploy a flow as the published version of a project"),
@@ -30,7 +60,10 @@ export function addFlowCommands(program: Command): void {
       const resolved = await resolveNames(api, flow);
       const project = await findProject(api, name);
       const done = await deployFlow(api, resolved, project?.project_id, name);
-      show(options.json, { ...done, name }, () => [
+      const report = await api.post<FlowReport>("/v2/flows/validate", { flow: resolved, project_id: done.project_id });
+      const warnings = report.problems.filter(({ severity }) => severity === "warning");
+      show(options.json, { ...done, name, warnings }, () => [
+        ...warnings.map(lineOf),
         `${name} version ${done.version}${done.created ? "" : " (unchanged)"}`,
         `project ${done.project_id}`,
       ]);
@@ -41,14 +74,64 @@ export function addFlowCommands(program: Command): void {
   ).action(async (file: string, options: Options) => {
     const { api } = openApi(options);
     const flow = await resolveNames(api, await readFlowFile(file));
-    const report = await api.post<{ valid: boolean; problems: FlowProblem[] }>("/v2/flows/validate", { flow });
+    const report = await api.post<FlowReport>("/v2/flows/validate", { flow });
     show(options.json, report, () => [
-      ...report.problems.map(
-        ({ severity, node_path, path, message, hint }) =>
-          `${severity}: ${[node_path ?? "", typeof path === "string" ? path : JSON.stringify(path)].filter(Boolean).join(" ")}: ${message}${hint ? ` (${hint})` : ""}`,
-      ),
+      ...report.problems.map(lineOf),
       report.valid ? `${file} is valid.` : `${file} is not valid.`,
     ]);
     if (!report.valid) throw new CommandFailure("");
   });
+
+  const projects = program.command("projects").description("what flows are deployed to");
+  addList<Project>(projects, "projects", "/v2/projects", {
+    PROJECT: ({ project_id }) => project_id,
+    NAME: ({ name }) => plainText(name),
+    VERSION: ({ published_version }) => String(published_version ?? "-"),
+    CREATED: ({ created_at }) => created_at,
+  });
+  addDelete(projects, "a project", "/v2/projects");
+
+  const documents = program.command("documents").description("what was uploaded for a document node under a handle");
+  const ofHandle = (command: Command): Command =>
+    withApiOptions(command.argument("<project>", "name or id").argument("[node]", "the document node", "doc-0"))
+      .requiredOption("--user <user-conversation>", "the handle")
+      .option("--org <org_id>", "organisation of the upload (MILLRACE_ORG_ID, else .millrace/dev.json)");
+  const pathOf = async (api: ApiClient, dev: DevState | undefined, of: [string, string], options: HandleOptions) => {
+    const org = organisationOf(options.org, dev);
+    if (org === undefined) throw new CommandFailure("Whose documents are these? Give --org or set MILLRACE_ORG_ID.", 2);
+    const { project_id } = await requireProject(api, of[0]);
+    return `/documents/${org}/${project_id}/${encodeURIComponent(of[1])}/${encodeURIComponent(options.user)}`;
+  };
+  ofHandle(documents.command("list").description("list them, the newest first")).action(
+    async (project: string, node: string, options: HandleOptions) => {
+      const { api, dev } = openApi(options);
+      const path = await pathOf(api, dev, [project, node], options);
+      const { data } = await api.get<{ data: UploadedDocument[] }>(path, { page_size: 200 });
+      show(options.json, data, () =>
+        table([
+          ["DOCUMENT", "STATUS", "BYTES", "UPLOADED", "NAME"],
+          ...data.map((each) => [
+            each.file_id,
+            each.status,
+            String(each.size),
+            each.created_at,
+            plainText(each.filename),
+          ]),
+        ]),
+      );
+    },
+  );
+  ofHandle(documents.command("delete").description("delete them all, or one"))
+    .option("--name <filename>", "only the document of this name")
+    .action(async (project: string, node: string, options: HandleOptions) => {
+      const { api, dev } = openApi(options);
+      const path = await pathOf(api, dev, [project, node], options);
+      await api.delete(path, { filename: options.name });
+      show(options.json, { deleted: options.name ?? "*" }, () => [`deleted ${options.name ?? "all of them"}`]);
+    });
+}
+
+function lineOf({ severity, node_path, path, message, hint }: FlowProblem): string {
+  const place = [node_path ?? "", typeof path === "string" ? path : JSON.stringify(path)].filter(Boolean).join(" ");
+  return `${severity}: ${place}: ${message}${hint ? ` (${hint})` : ""}`;
 }

@@ -1,12 +1,13 @@
-import { styleText } from "node:util";
 import { Option } from "commander";
 import type { Command } from "commander";
 import { QUERY_STRATEGIES } from "../domain/knowledge/query.ts";
 import type { KnowledgeAnswer, KnowledgeResult, QueryStrategy } from "../domain/knowledge/query.ts";
-import { openApi, show, table, withApiOptions } from "./options.ts";
+import { addDelete, addList } from "./listing.ts";
+import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { plainText } from "./plain-text.ts";
 import { invocation } from "./shell.ts";
+import { styled } from "./styled.ts";
 import { addDocumentCommands } from "./knowledge-documents.ts";
 import { readId, readNumber } from "./values.ts";
 
@@ -40,7 +41,7 @@ interface KnowledgeBase {
 
 const PATH = "/v2/knowledge-bases";
 
-/** `kb create|list|add|sync|query`. */
+/** `kb create|list|delete|add|documents|remove|sync|query`. */
 export function addKnowledgeCommands(program: Command): void {
   const kb = program.command("kb").description("knowledge bases: create, fill, sync and search them");
 
@@ -68,26 +69,16 @@ export function addKnowledgeCommands(program: Command): void {
       ]);
     });
 
-  withApiOptions(kb.command("list").description("list knowledge bases, the newest first")).action(
-    async (options: Options) => {
-      const { api } = openApi(options);
-      const page = await api.get<{ data: KnowledgeBase[] }>(PATH, { page_size: 200 });
-      show(options.json, page.data, () =>
-        table([
-          ["KNOWLEDGE BASE", "NAME", "EMBEDDINGS", "DOCUMENTS", "INDEXED", "ERRORS", "REINDEX"],
-          ...page.data.map((each) => [
-            each.knowledge_base_id,
-            plainText(each.name),
-            modelOf(each),
-            String(each.total_files),
-            String(each.total_indexed_files),
-            String(each.total_error_files),
-            each.reindex_required ? "required" : "",
-          ]),
-        ]),
-      );
-    },
-  );
+  addList<KnowledgeBase>(kb, "knowledge bases", PATH, {
+    "KNOWLEDGE BASE": ({ knowledge_base_id }) => knowledge_base_id,
+    NAME: ({ name }) => plainText(name),
+    EMBEDDINGS: modelOf,
+    DOCUMENTS: ({ total_files }) => String(total_files),
+    INDEXED: ({ total_indexed_files }) => String(total_indexed_files),
+    ERRORS: ({ total_error_files }) => String(total_error_files),
+    REINDEX: ({ reindex_required }) => (reindex_required ? "required" : ""),
+  });
+  addDelete(kb, "a knowledge base", PATH);
 
   addDocumentCommands(kb);
 
@@ -120,7 +111,7 @@ function linesOf(result: KnowledgeResult): string[] {
   const page = result.page_start === null ? "" : `, page ${result.page_start}`;
   const place = plainText(result.source_url ?? result.resource_path);
   const head = `${result.rank}. ${place}${page}  (score ${result.score.toPrecision(3)})`;
-  return [styleText("bold", head), highlighted(result)];
+  return [styled("bold", head), highlighted(result)];
 }
 
 /** The text with the query's words emphasised, where the terminal can. */
@@ -129,7 +120,7 @@ function highlighted({ text, highlights }: KnowledgeResult): string {
   let shown = "";
   let at = 0;
   for (const { start, end } of highlights ?? []) {
-    shown += plainText(text.slice(at, start)) + styleText(["bold", "yellow"], plainText(text.slice(start, end)));
+    shown += plainText(text.slice(at, start)) + styled(["bold", "yellow"], plainText(text.slice(start, end)));
     at = end;
   }
   return shown + plainText(text.slice(at));

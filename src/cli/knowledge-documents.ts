@@ -3,10 +3,11 @@ import { join, relative, sep } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Option } from "commander";
 import type { Command } from "commander";
+import { eachAtOnce } from "../platform/at-once.ts";
 import { ApiRefusal } from "./api-client.ts";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
-import { openApi, show, withApiOptions } from "./options.ts";
+import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { createProgress } from "./progress.ts";
 import { plainText } from "./plain-text.ts";
@@ -32,6 +33,15 @@ interface Sync {
   readonly errors: readonly { readonly address: string; readonly code: string; readonly message: string }[];
 }
 
+interface Resource {
+  readonly resource_id: string;
+  readonly resource_path: string;
+  readonly source_url: string | null;
+  readonly status: string;
+  readonly chunk_count: number | null;
+  readonly error: { readonly message: string } | null;
+}
+
 interface Added {
   readonly name: string;
   readonly resource_id: string | null;
@@ -46,7 +56,7 @@ const LANES = 4;
 const MAX_NAME = 512;
 const OVER = ["completed", "failed", "cancelled"];
 
-/** `kb add|sync`: what brings documents into a knowledge base, with progress until they are indexed. */
+/** `kb add|documents|remove|sync`: what brings documents into a knowledge base, with progress until they are indexed. */
 export function addDocumentCommands(kb: Command): void {
   const base = readId("a knowledge base", "kb list");
 
@@ -61,7 +71,7 @@ export function addDocumentCommands(kb: Command): void {
     const names = (await Promise.all(what.map(filesOf))).flat();
     const progress = createProgress();
     const added: Added[] = [];
-    await inLanes(names, async (name) => {
+    await eachAtOnce(names, LANES, async (name) => {
       added.push(await add(api, `${PATH}/${knowledgeBaseId}/resources`, name));
       progress.show(`${added.length} of ${names.length} sent`);
     });
@@ -81,6 +91,41 @@ export function addDocumentCommands(kb: Command): void {
 
   withApiOptions(
     kb
+      .command("documents")
+      .description("list the documents of a knowledge base, the newest first")
+      .argument("<knowledge_base_id>", "which", base),
+  ).action(async (knowledgeBaseId: string, options: Options) => {
+    const { api } = openApi(options);
+    const { data } = await api.get<{ data: Resource[] }>(`${PATH}/${knowledgeBaseId}/resources`, { page_size: 200 });
+    show(options.json, data, () =>
+      table([
+        ["DOCUMENT", "STATUS", "CHUNKS", "NAME", "ERROR"],
+        ...data.map((each) => [
+          each.resource_id,
+          each.status,
+          String(each.chunk_count ?? ""),
+          plainText(each.source_url ?? each.resource_path),
+          plainText(each.error?.message ?? ""),
+        ]),
+      ]),
+    );
+  });
+
+  withApiOptions(
+    kb
+      .command("remove")
+      .description("remove documents from a knowledge base")
+      .argument("<knowledge_base_id>", "which", base)
+      .argument("<document_id...>", "which documents, as `kb documents` shows them"),
+  ).action(async (knowledgeBaseId: string, documents: readonly string[], options: Options) => {
+    documents.forEach(readId("a document", "kb documents"));
+    const { api } = openApi(options);
+    for (const id of documents) await api.delete(`${PATH}/${knowledgeBaseId}/resources/${id}`);
+    show(options.json, { deleted: documents }, () => documents.map((id) => `deleted ${id}`));
+  });
+
+  withApiOptions(
+    kb
       .command("sync")
       .description("read the sources of a knowledge base again, and index what changed")
       .argument("<knowledge_base_id>", "which", base),
@@ -92,14 +137,14 @@ export function addDocumentCommands(kb: Command): void {
       const { api } = openApi(options);
       const path = `${PATH}/${knowledgeBaseId}`;
       const mode = options.full === true ? "full" : options.dryRun === true ? "dry_run" : "incremental";
-      const begun = await api.post<{ sync_id: string }>(`${path}/sync`, {
+      const started = await api.post<{ sync_id: string }>(`${path}/sync`, {
         mode,
         delete_missing: options.keepMissing !== true,
       });
       const progress = createProgress();
       let sync: Sync;
       for (;;) {
-        sync = await api.get<Sync>(`${path}/syncs/${begun.sync_id}`);
+        sync = await api.get<Sync>(`${path}/syncs/${started.sync_id}`);
         if (OVER.includes(sync.state)) break;
         progress.show(`${Object.values(sync.counts).reduce((sum, each) => sum + each, 0)} of ${sync.total} documents`);
         await delay(POLL_MS);
@@ -169,7 +214,7 @@ async function untilIndexed(
     onProgress(added.length - open.length);
     if (open.length === 0) return;
     await delay(POLL_MS);
-    await inLanes(open, async (each) => {
+    await eachAtOnce(open, LANES, async (each) => {
       try {
         const { status, error } = await api.get<Added>(`${path}/${each.resource_id ?? ""}`);
         Object.assign(each, { status, error });
@@ -179,13 +224,4 @@ async function untilIndexed(
       }
     });
   }
-}
-
-async function inLanes<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const left = items.values();
-  await Promise.all(
-    Array.from({ length: LANES }, async () => {
-      for (const item of left) await work(item);
-    }),
-  );
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { isUuid } from "../domain/uuid.ts";
 import { databaseAddress } from "../config.ts";
 import { openDatabase } from "../stores/db.ts";
 import type { Database } from "../stores/db.ts";
@@ -7,6 +8,7 @@ import type { ApiClient } from "./api-client.ts";
 import { readDevState } from "./dev-state.ts";
 import type { DevState } from "./dev-state.ts";
 import { CommandFailure } from "./failure.ts";
+import { invocation } from "./shell.ts";
 import { requireAddress } from "./values.ts";
 
 export interface ApiOptions {
@@ -39,8 +41,8 @@ export function openApi(options: ApiOptions): { api: ApiClient; dev: DevState | 
   return { api: apiClient({ url, key }), dev: url === dev?.url ? dev : undefined };
 }
 
-/** What an option says, or else a variable of the environment, with the name of which it was; an empty variable says nothing. */
-export function given(
+/** An option's value, else that of an environment variable, with the name of its source. An empty variable counts as unset. */
+function given(
   option: string,
   value: string | undefined,
   variable: string,
@@ -48,6 +50,14 @@ export function given(
   if (value !== undefined) return { from: option, text: value };
   const text = process.env[variable] ?? "";
   return text === "" ? undefined : { from: variable, text };
+}
+
+/** The organisation that an option, the environment or the running `npm start` names. */
+export function organisationOf(option: string | undefined, dev: DevState | undefined): string | undefined {
+  const org = given("--org", option, "MILLRACE_ORG_ID");
+  if (org !== undefined && !isUuid(org.text))
+    throw new CommandFailure(`${org.from} is not the id of an organisation (${invocation()} orgs list).`, 2);
+  return org?.text ?? dev?.org_id;
 }
 
 interface DatabaseOptions {

@@ -4,7 +4,8 @@ import type { Command } from "commander";
 import type { JsonObject } from "../domain/json.ts";
 import { CONNECTION_SCHEMES } from "../domain/providers/connection.ts";
 import { CommandFailure } from "./failure.ts";
-import { openApi, show, table, withApiOptions } from "./options.ts";
+import { addDelete, addList } from "./listing.ts";
+import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { plainText } from "./plain-text.ts";
 import { readId } from "./values.ts";
@@ -32,6 +33,25 @@ interface ImportOptions extends Options {
   readonly connection?: string;
   readonly id?: string;
   readonly name?: string;
+  readonly dryRun?: boolean;
+  readonly force?: boolean;
+  readonly acceptChanges?: boolean;
+  readonly trustAnnotations?: boolean;
+}
+
+/** What a dry run answers. */
+interface Preview {
+  readonly added: readonly string[];
+  readonly changed: readonly string[];
+  readonly removed: readonly string[];
+  readonly used_by: ReadonlyArray<{ readonly name: string; readonly action_ids: readonly string[] }>;
+}
+
+interface Provider {
+  readonly provider_id: string;
+  readonly provider_version: string;
+  readonly name: string;
+  readonly source: string;
 }
 
 interface Connection {
@@ -52,7 +72,7 @@ interface ActionRun {
   readonly rendered_request: unknown;
 }
 
-/** `providers import`, `connections create|check|list`, `actions run`. */
+/** `providers import|list|delete`, `connections create|check|list|delete`, `actions run`. */
 export function addProviderCommands(program: Command): void {
   const providers = program.command("providers").description("services that actions are of");
   withApiOptions(
@@ -67,21 +87,34 @@ export function addProviderCommands(program: Command): void {
     .option("--connection <id>", "in place of a credential, to renew", readId("a connection", "connections list"))
     .option("--id <id>", "its provider_id (default: made of the title, or of the address)")
     .option("--name <name>", "its name (default: the title)")
+    .option("--dry-run", "only say what the import would change")
+    .option("--force", "actions that published flows use may go; their nodes then fail")
+    .option("--accept-changes", "of an MCP server: you have looked at the tools that changed or are new")
+    .option("--trust-annotations", "of an MCP server: believe what it says of its tools' effects")
+    .option("--no-trust-annotations", "of an MCP server: believe it no more")
     .action(async (source: string | undefined, options: ImportOptions) => {
       const { api } = openApi(options);
-      const common = { provider_id: options.id, name: options.name };
-      const made = await api.post<Imported>("/v2/providers", { ...sourceOf(source, options), ...common });
+      const body = { ...sourceOf(source, options), ...importSettings(options) };
+      if (options.dryRun === true) {
+        const { used_by, ...changes } = await api.post<Preview>("/v2/providers", body);
+        return show(options.json, { ...changes, used_by }, () => [...changeLines(changes), ...used_by.map(userLine)]);
+      }
+      const made = await api.post<Imported>("/v2/providers", body);
       const { operations, ...changes } = made.import;
       show(options.json, made, () => [
         `${made.provider_id}  ${plainText(made.name)}: ${operations} actions`,
         ...(made.connection_id === undefined ? [] : [`connection: ${made.connection_id}`]),
-        ...Object.entries(changes).flatMap(([change, ids]) =>
-          ids.length === 0
-            ? []
-            : [`${change}: ${ids.length > 20 ? `${ids.length} actions` : ids.map(plainText).join(", ")}`],
-        ),
+        ...changeLines(changes),
       ]);
     });
+
+  addList<Provider>(providers, "providers", "/v2/providers", {
+    PROVIDER: ({ provider_id }) => provider_id,
+    NAME: ({ name }) => plainText(name),
+    SOURCE: ({ source }) => source,
+    VERSION: ({ provider_version }) => provider_version,
+  });
+  addDelete(providers, "an imported provider", "/v2/providers", (id) => id);
 
   const connections = program.command("connections").description("credentials of other services");
   withApiOptions(connections.command("create").description("store a credential and try it").argument("<name>"))
@@ -104,18 +137,14 @@ export function addProviderCommands(program: Command): void {
     const { api } = openApi(options);
     showConnection(options, await api.post<Connection>(`/v2/connections/${id}/check`, {}));
   });
-  withApiOptions(connections.command("list").description("list connections, the newest first")).action(
-    async (options: Options) => {
-      const { api } = openApi(options);
-      const { data } = await api.get<{ data: Connection[] }>("/v2/connections", { page_size: 200 });
-      show(options.json, data, () =>
-        table([
-          ["CONNECTION", "NAME", "PROVIDER", "SCHEME", "STATUS"],
-          ...data.map((each) => [each.connection_id, plainText(each.name), each.provider_id, each.scheme, each.status]),
-        ]),
-      );
-    },
-  );
+  addList<Connection>(connections, "connections", "/v2/connections", {
+    CONNECTION: ({ connection_id }) => connection_id,
+    NAME: ({ name }) => plainText(name),
+    PROVIDER: ({ provider_id }) => provider_id,
+    SCHEME: ({ scheme }) => scheme,
+    STATUS: ({ status }) => status,
+  });
+  addDelete(connections, "a connection", "/v2/connections");
 
   const actions = program.command("actions").description("what can be done at other services");
   withApiOptions(actions.command("run").description("run an action").argument("<provider/action>"))
@@ -175,4 +204,26 @@ function parseJson(text: string, from: string): JsonObject {
     // Without what it says: that may be a credential.
     throw new CommandFailure(`${from} is not JSON.`, 2);
   }
+}
+
+function importSettings(options: ImportOptions): Record<string, unknown> {
+  return {
+    provider_id: options.id,
+    name: options.name,
+    dry_run: options.dryRun,
+    force: options.force,
+    accept_changes: options.acceptChanges,
+    trust_annotations: options.trustAnnotations,
+  };
+}
+
+function changeLines({ added, changed, removed }: Pick<Preview, "added" | "changed" | "removed">): string[] {
+  return Object.entries({ added, changed, removed }).flatMap(([change, ids]) => {
+    const named = ids.length > 20 ? `${ids.length} actions` : ids.map(plainText).join(", ");
+    return ids.length === 0 ? [] : [`${change}: ${named}`];
+  });
+}
+
+function userLine({ name, action_ids }: Preview["used_by"][number]): string {
+  return `used by ${plainText(name)}: ${action_ids.map(plainText).join(", ")}`;
 }

@@ -3,22 +3,21 @@ import { readFile } from "node:fs/promises";
 import { InvalidArgumentError } from "commander";
 import type { Command } from "commander";
 import type { ApiClient } from "./api-client.ts";
-import type { DevState } from "./dev-state.ts";
 import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
-import { given, openApi, show, withApiOptions } from "./options.ts";
+import { openApi, organisationOf, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { describeRun, isFailure } from "./run-view.ts";
 import type { Run } from "./run-view.ts";
 import { openUploadFile } from "./upload-file.ts";
-import { isUuid } from "../domain/uuid.ts";
 import { invocation } from "./shell.ts";
-import { collectPairs } from "./values.ts";
+import { collectPairs, collectPaths } from "./values.ts";
+import { untilInterrupted } from "./interrupted.ts";
 
 interface Options extends ApiOptions {
   readonly json?: boolean;
   readonly input: Readonly<Record<string, string>>;
-  readonly file: Readonly<Record<string, string>>;
+  readonly file: readonly (readonly [node: string, path: string])[];
   readonly user?: string;
   readonly org?: string;
   readonly version: number;
@@ -28,7 +27,7 @@ interface Options extends ApiOptions {
 export function addRunCommand(program: Command): void {
   withApiOptions(program.command("run <project>").description("run a flow and follow it, node by node"))
     .option("--input <node=text>", "value of an input; @path reads it from a file; repeatable", collectPairs, {})
-    .option("--file <node=path>", "document to upload for the run; repeatable", collectPairs, {})
+    .option("--file <node=path>", "document to upload for the run; repeatable", collectPaths, [])
     .option("--user <user-conversation>", "whose documents the run sees; made up for --file")
     .option("--org <org_id>", "organisation of the upload (MILLRACE_ORG_ID, else .millrace/dev.json)")
     .option("--version <n>", "version of the flow; -1 is the published one", readVersion, -1)
@@ -36,7 +35,7 @@ export function addRunCommand(program: Command): void {
       // All inputs first: a run that lacks one is not started.
       const inputs = await inputsOf(options.input);
       const files = await Promise.all(
-        Object.entries(options.file).map(async ([node, path]) => [node, await openUploadFile(path)] as const),
+        options.file.map(async ([node, path]) => [node, await openUploadFile(path)] as const),
       );
       const { api, dev } = openApi(options);
       const org = organisationOf(options.org, dev);
@@ -60,7 +59,11 @@ export function addRunCommand(program: Command): void {
         ...(user === undefined ? {} : { user_id: user }),
       });
       console.error(`run ${started.run_id}`);
-      const run = await follow(api, started.run_id);
+      const again = `${invocation()} runs`;
+      const run = await untilInterrupted(
+        () => follow(api, started.run_id),
+        `The run goes on. Look at it: ${again} get ${started.run_id}\n      Cancel it: ${again} cancel ${started.run_id}`,
+      );
       show(options.json, run, () => describeRun(run));
       if (isFailure(run)) throw new CommandFailure("");
     });
@@ -105,13 +108,6 @@ function describeEvent(event: string, data: Record<string, unknown>): string | u
     default:
       return undefined;
   }
-}
-
-function organisationOf(option: string | undefined, dev: DevState | undefined): string | undefined {
-  const org = given("--org", option, "MILLRACE_ORG_ID");
-  if (org !== undefined && !isUuid(org.text))
-    throw new CommandFailure(`${org.from} is not the id of an organisation (${invocation()} orgs list).`, 2);
-  return org?.text ?? dev?.org_id;
 }
 
 function readVersion(text: string): number {

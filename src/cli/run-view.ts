@@ -1,4 +1,8 @@
+import { assigneesText } from "../domain/runs/assignees.ts";
+import type { Assignees } from "../domain/runs/assignees.ts";
 import { formSample } from "./form-sample.ts";
+import { table } from "./options.ts";
+import { plainText } from "./plain-text.ts";
 import { invocation, quoted } from "./shell.ts";
 
 /** The action that needs no data. */
@@ -18,6 +22,7 @@ export interface Run {
     readonly status: string;
     readonly form: Readonly<Record<string, unknown>> | null;
     readonly actions: readonly { readonly id: string }[];
+    readonly assignees: Assignees | null;
   }[];
   readonly latency_ms: number | null;
   readonly created_at: string;
@@ -39,6 +44,7 @@ export function describeRun(run: Run): string[] {
   }
   for (const pause of run.pauses.filter((each) => each.status === "waiting")) {
     lines.push(`waits: ${pause.message}`);
+    if (pause.assignees) lines.push(`  only for users, not for an API key: ${assigneesText(pause.assignees)}`);
     for (const { id } of pause.actions) {
       const data =
         pause.form === null || id === REJECT ? "" : ` --data ${quoted(JSON.stringify(formSample(pause.form)))}`;
@@ -47,4 +53,56 @@ export function describeRun(run: Run): string[] {
     }
   }
   return lines;
+}
+
+/** A run with its nodes and times. */
+export interface RunWithNodes extends Run {
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  readonly nodes?: readonly {
+    readonly path: string;
+    readonly type: string;
+    readonly state: string;
+    readonly attempts: number;
+    readonly started_at: string | null;
+    readonly finished_at: string | null;
+    readonly error: { readonly message: string } | null;
+  }[];
+  readonly nodes_truncated?: boolean;
+}
+
+/** When a run was created, began and ended. */
+export function describeTimes({ run_id, created_at, started_at, finished_at }: RunWithNodes): string[] {
+  const times = [
+    `created ${created_at}`,
+    started_at === null ? "not started" : `started ${started_at}`,
+    ...(finished_at === null ? [] : [`finished ${finished_at}`]),
+  ];
+  return [`run ${run_id}`, times.join(", ")];
+}
+
+/** The nodes of a run as a table: when each began, in ms after the run, and how long it took. */
+export function describeNodes({ created_at, nodes = [], nodes_truncated }: RunWithNodes): string[] {
+  if (nodes.length === 0) return [];
+  const since = (from: string | null, to: string | null): string =>
+    from === null || to === null ? "" : String(Date.parse(to) - Date.parse(from));
+  return [
+    "",
+    ...table([
+      ["NODE", "KIND", "STATE", "ATTEMPTS", "AFTER MS", "TOOK MS", "ERROR"],
+      ...nodes.map((node) => [
+        node.path,
+        node.type,
+        node.state,
+        String(node.attempts),
+        since(created_at, node.started_at),
+        since(node.started_at, node.finished_at),
+        plainText(node.error?.message ?? "")
+          .replaceAll("\n", " ")
+          .slice(0, 80),
+      ]),
+    ]),
+    ...(nodes_truncated === true ? ["(there are more nodes)"] : []),
+    "",
+  ];
 }

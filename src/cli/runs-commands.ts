@@ -8,8 +8,8 @@ import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
-import { describeRun } from "./run-view.ts";
-import type { Run } from "./run-view.ts";
+import { describeNodes, describeRun, describeTimes } from "./run-view.ts";
+import type { Run, RunWithNodes } from "./run-view.ts";
 import { readId, readNumber } from "./values.ts";
 
 interface Options extends ApiOptions {
@@ -28,6 +28,7 @@ interface ResumeOptions extends Options {
   readonly data?: string;
   readonly comment?: string;
   readonly from?: string;
+  readonly fromNode?: string;
 }
 
 /** `runs list|get|cancel|resume`. */
@@ -60,11 +61,16 @@ export function addRunsCommands(program: Command): void {
     });
 
   withApiOptions(withRun(runs.command("get").description("show a run")))
-    .option("--nodes", "with every node (JSON only)")
+    .option("--nodes", "JSON with every node")
     .action(async (runId: string, options: Options & { nodes?: boolean }) => {
       const { api } = openApi(options);
-      const run = await api.get<Run>(`/v2/runs/${runId}`, options.nodes === true ? { expand: "nodes" } : {});
-      show(options.json ?? options.nodes, run, () => describeRun(run));
+      const withNodes = options.nodes === true || options.json !== true;
+      const run = await api.get<RunWithNodes>(`/v2/runs/${runId}`, withNodes ? { expand: "nodes" } : {});
+      show(options.json ?? options.nodes, run, () => [
+        ...describeTimes(run),
+        ...describeNodes(run),
+        ...describeRun(run),
+      ]);
     });
 
   withApiOptions(withRun(runs.command("cancel").description("cancel a run")))
@@ -87,10 +93,11 @@ export function addRunsCommands(program: Command): void {
     .option("--data <json>", "the form of the pause")
     .option("--comment <text>", "kept with the answer")
     .option("--from <node_id|failed>", "for a failed or cancelled run: where the new one starts")
+    .option("--from-node <node_id>", "for a run that has ended, also one that has completed: the same")
     .action(async (runId: string, options: ResumeOptions) => {
       const { api } = openApi(options);
-      const { pause: pause_id, action, comment, from } = options;
-      const answer = { pause_id, action, comment, from, data: parseData(options.data) };
+      const { pause: pause_id, action, comment, from, fromNode: from_node } = options;
+      const answer = { pause_id, action, comment, from, from_node, data: parseData(options.data) };
       const run = await api.post<Run>(`/v2/runs/${runId}/resume`, answer);
       show(options.json, run, () => [`run ${run.run_id}: ${run.state}`]);
     });

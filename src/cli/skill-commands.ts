@@ -3,7 +3,8 @@ import { join, relative, sep } from "node:path";
 import type { Command } from "commander";
 import { ApiRefusal } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
-import { openApi, show, table, withApiOptions } from "./options.ts";
+import { addDelete, addList } from "./listing.ts";
+import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { openUploadFile } from "./upload-file.ts";
 
@@ -25,7 +26,7 @@ const PATH = "/v2/skills";
 /** Not part of a skill: what the system or version control keeps beside it. */
 const LEFT_OUT = [".git", ".DS_Store"];
 
-/** `skills push|list`. */
+/** `skills push|list|delete`. */
 export function addSkillCommands(program: Command): void {
   const skills = program.command("skills").description("instructions with files, for models");
 
@@ -50,25 +51,15 @@ export function addSkillCommands(program: Command): void {
       ]);
     });
 
-  withApiOptions(skills.command("list").description("list skills, the newest first")).action(
-    async (options: Options) => {
-      const { api } = openApi(options);
-      const page = await api.get<{ data: Skill[] }>(PATH, { page_size: 200 });
-      show(options.json, page.data, () =>
-        table([
-          ["SKILL", "NAME", "DEFAULT", "LATEST", "FILES", "BYTES"],
-          ...page.data.map((each) => [
-            each.skill_id,
-            each.name,
-            String(each.default_version),
-            String(each.latest_version),
-            String(each.file_count),
-            String(each.size),
-          ]),
-        ]),
-      );
-    },
-  );
+  addList<Skill>(skills, "skills", PATH, {
+    SKILL: ({ skill_id }) => skill_id,
+    NAME: ({ name }) => name,
+    DEFAULT: ({ default_version }) => String(default_version),
+    LATEST: ({ latest_version }) => String(latest_version),
+    FILES: ({ file_count }) => String(file_count),
+    BYTES: ({ size }) => String(size),
+  });
+  addDelete(skills, "a skill", PATH);
 }
 
 /** The id of the skill that has the name already; throws any other error again. */

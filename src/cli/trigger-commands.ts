@@ -3,7 +3,8 @@ import type { Command } from "commander";
 import { VERIFICATIONS } from "../domain/triggers/trigger.ts";
 import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
-import { openApi, show, table, withApiOptions } from "./options.ts";
+import { addDelete, addList } from "./listing.ts";
+import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { collectPairs, readNumber } from "./values.ts";
 
@@ -35,9 +36,9 @@ interface Trigger {
 
 const PATH = "/v2/triggers";
 
-/** `triggers create|list`. */
+/** `triggers create|list|delete`. */
 export function addTriggerCommands(program: Command): void {
-  const triggers = program.command("triggers").description("what starts runs by itself");
+  const triggers = program.command("triggers").description("start runs by schedule or event");
 
   withApiOptions(triggers.command("create").description("start runs of a project's flow").argument("<project>"))
     .option("--cron <expression>", 'at these times, e.g. "0 9 * * mon-fri"')
@@ -63,25 +64,15 @@ export function addTriggerCommands(program: Command): void {
       ]);
     });
 
-  withApiOptions(triggers.command("list").description("list triggers, the newest first")).action(
-    async (options: Options) => {
-      const { api } = openApi(options);
-      const page = await api.get<{ data: Trigger[] }>(PATH, { page_size: 200 });
-      show(options.json, page.data, () =>
-        table([
-          ["TRIGGER", "KIND", "PROJECT", "ENABLED", "LAST FIRED", "LAST ERROR"],
-          ...page.data.map((each) => [
-            each.id,
-            each.trigger_id,
-            each.project_id,
-            each.enabled ? "yes" : "no",
-            each.last_fired_at ?? "never",
-            (each.last_error ?? "").replaceAll(/\p{Cc}/gu, " ").slice(0, 80),
-          ]),
-        ]),
-      );
-    },
-  );
+  addList<Trigger>(triggers, "triggers", PATH, {
+    TRIGGER: ({ id }) => id,
+    KIND: ({ trigger_id }) => trigger_id,
+    PROJECT: ({ project_id }) => project_id,
+    ENABLED: ({ enabled }) => (enabled ? "yes" : "no"),
+    "LAST FIRED": ({ last_fired_at }) => last_fired_at ?? "never",
+    "LAST ERROR": ({ last_error }) => (last_error ?? "").replaceAll(/\p{Cc}/gu, " ").slice(0, 80),
+  });
+  addDelete(triggers, "a trigger", PATH);
 }
 
 /** Throws a CommandFailure unless exactly one kind is asked for. */

@@ -60,9 +60,20 @@ export function requireAddress(text: string, from: string, example: string): str
   return text;
 }
 
-/** Adds `node=value` to the pairs that were given before it. */
+/** Adds `node=value` to the pairs that were given before it: one for a node. */
 export function collectPairs(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
+  const [name, value] = readPair(text);
+  if (Object.hasOwn(before, name)) throw new CommandFailure(`${name} is given twice.`, 2);
+  return { ...before, [name]: value };
+}
+
+/** Adds `node=path` to the pairs that were given before it: any number for a node. */
+export function collectPaths(text: string, before: readonly (readonly [string, string])[]): [string, string][] {
+  return [...before.map(([name, path]): [string, string] => [name, path]), readPair(text)];
+}
+
+function readPair(text: string): [string, string] {
   const [, name, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
   if (name === undefined || value === undefined) throw new CommandFailure(`Write node=value, not ${text}.`, 2);
-  return { ...before, [name]: value };
+  return [name, value];
 }

@@ -7,6 +7,7 @@ import type { DeliveryStatus } from "../domain/webhooks/webhook.ts";
 import { ApiRefusal } from "./api-client.ts";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
+import { addDelete } from "./listing.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { readId, readNumber, readPastTime, requireAddress } from "./values.ts";
@@ -63,7 +64,7 @@ interface Delivery {
 
 const SUBSCRIPTIONS = "/v2/webhooks/subscriptions";
 
-/** `webhooks list|deliveries|replay|listen`. */
+/** `webhooks list|delete|deliveries|replay|listen`. */
 export function addWebhookCommands(program: Command): void {
   const webhooks = program.command("webhooks").description("subscriptions, what they were sent, and a receiver to try");
 
@@ -86,6 +87,8 @@ export function addWebhookCommands(program: Command): void {
       );
     },
   );
+
+  addDelete(webhooks, "a subscription", SUBSCRIPTIONS);
 
   withApiOptions(
     withSubscription(webhooks.command("deliveries").description("list what a subscription was sent, the newest first")),
@@ -141,7 +144,7 @@ export function addWebhookCommands(program: Command): void {
       );
       show(options.json, replay, () => [
         `replay ${replay.replay_id}: events from ${replay.since} to ${replay.until}`,
-        `${invocation()} webhooks deliveries ${subscription}   # what becomes of them`,
+        `${invocation()} webhooks deliveries ${subscription}   # their outcomes`,
       ]);
     });
 

@@ -15,7 +15,7 @@ export interface ReceivedDelivery {
   readonly problem: string | null;
   /** What was answered. */
   readonly status: number;
-  /** Those that Standard Webhooks names. */
+  /** The headers of Standard Webhooks. */
   readonly headers: Readonly<Record<string, string>>;
   /** Text where it is no JSON. */
   readonly body: unknown;
@@ -51,7 +51,7 @@ export async function startListener({ port, secret, forward, onDelivery }: Liste
         ? { status: 400, problem: refused }
         : forward === undefined
           ? { status: 204, problem: null }
-          : await passOn(forward, headers, text);
+          : await forwardDelivery(forward, headers, text);
     onDelivery({ received_at, verified: refused === null, problem, status, headers, body: jsonOr(text) });
     return status;
   }
@@ -99,7 +99,7 @@ function webhookHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   );
 }
 
-async function passOn(
+async function forwardDelivery(
   url: string,
   headers: Readonly<Record<string, string>>,
   body: string,

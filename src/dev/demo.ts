@@ -25,7 +25,7 @@ interface ExamplesState {
   readonly documents: Readonly<Record<string, string>>;
 }
 
-/** The organisation `demo`, an admin and a key of each kind; reuses those of the last start that are still valid. */
+/** The organisation `demo`, an admin and a key of each kind; reuses keys of the last start that are still valid. */
 export async function ensureAccounts(
   database: Database,
   last: Partial<Accounts> | undefined,
@@ -55,8 +55,13 @@ export async function ensureAccounts(
   };
 }
 
+/** The address of `npm start` where its port is free: what example flows are written with. */
+const WRITTEN_WITH = "http://127.0.0.1:8080";
+
 export interface ExamplesOptions {
   readonly api: ApiClient;
+  /** Its address, which example flows call. */
+  readonly url: string;
   readonly org_id: string;
   /** Folder with `flows/`, `documents/` and `knowledge/`. */
   readonly examples: string;
@@ -91,7 +96,7 @@ export async function deployExamples(options: ExamplesOptions): Promise<Deployed
   const saved = openState(options);
   const sent: string[] = [];
 
-  const flows = inOrder((await readFlows(join(examples, "flows"))).filter((flow) => !searches(flow)));
+  const flows = inOrder((await readFlows(options)).filter((flow) => !searches(flow)));
   for (const file of flows) {
     const flow = withIds(file, (name) => saved.projectOf(name) ?? name);
     sent.push(...(await deployIfChanged(api, saved, flow)));
@@ -137,7 +142,7 @@ export async function deploySearchingExamples(
 ): Promise<{ readonly projects: DeployedExamples["projects"]; readonly flows: readonly FlowFile[] }> {
   const { api, examples } = options;
   const saved = openState(options);
-  const flows = inOrder((await readFlows(join(examples, "flows"))).filter(searches));
+  const flows = inOrder((await readFlows(options)).filter(searches));
   const ids = new Map<string, string>();
   for (const name of new Set(flows.flatMap((flow) => namesIn(flow, "knowledge_base")))) {
     ids.set(name, await provideKnowledgeBase(api, join(examples, "knowledge", name), name));
@@ -188,12 +193,14 @@ async function deployIfChanged(api: ApiClient, { state, save }: SavedState, flow
   return [`flow ${flow.name}, version ${version}`];
 }
 
-async function readFlows(folder: string): Promise<FlowFile[]> {
+async function readFlows({ examples, url }: ExamplesOptions): Promise<FlowFile[]> {
+  const folder = join(examples, "flows");
   const names = (await readdir(folder)).filter((name) => name.endsWith(".json")).toSorted();
-  return Promise.all(names.map((name) => readFlowFile(join(folder, name))));
+  const flows = await Promise.all(names.map((name) => readFlowFile(join(folder, name))));
+  return flows.map((flow) => JSON.parse(JSON.stringify(flow).replaceAll(WRITTEN_WITH, url)) as FlowFile);
 }
 
-/** Called flows before those that call them: a subflow needs the id of its project. */
+/** Called flows before their callers: a subflow needs the id of its project. */
 function inOrder(flows: readonly FlowFile[]): FlowFile[] {
   const ordered = new Set<FlowFile>();
   const add = (flow: FlowFile, callers: readonly FlowFile[]): void => {

@@ -5,7 +5,10 @@ import { invocation, quoted } from "../cli/shell.ts";
 import { readDevState, stateDirectory, writeState } from "../cli/dev-state.ts";
 import type { DevState } from "../cli/dev-state.ts";
 import { loadConfig } from "../config.ts";
+import { createSignInLink } from "../services/accounts/sessions.ts";
+import { findUsersByAddress } from "../stores/accounts/users.ts";
 import { openDatabase } from "../stores/db.ts";
+import type { Database } from "../stores/db.ts";
 import { migrate } from "../stores/migrate.ts";
 import { deployExamples, deploySearchingExamples, ensureAccounts } from "./demo.ts";
 import type { Accounts, DeployedExamples, ExamplesOptions } from "./demo.ts";
@@ -79,9 +82,11 @@ async function startAll(directory: string, lock: StateLock, stopper: Stopper): P
     ),
   );
   mustGoOn(stopper);
-  const applied = (names: readonly string[]): string => (names.length === 0 ? "up to date" : `${names.length} applied`);
-  const migrations = (): Promise<string[]> => migrate(postgres.address, join(PACKAGE_ROOT, "migrations"));
-  await step("migrations", () => stopper.starting(migrations()), applied);
+  await step(
+    "migrations",
+    () => stopper.starting(migrate(postgres.address, join(PACKAGE_ROOT, "migrations"))),
+    ({ applied }) => (applied.length === 0 ? "up to date" : `${applied.length} applied`),
+  );
   const accounts = await step(
     "accounts",
     () => stopper.starting(makeAccounts(postgres.address, last)),
@@ -111,11 +116,22 @@ async function startAll(directory: string, lock: StateLock, stopper: Stopper): P
   writeState(stateFile, complete);
   void demonstrateSearch(directory, complete, model, stopper);
   const here = (path: string): string => relative(process.cwd(), path);
-  say(`\nAPI reference       ${state.url}/docs`);
+  say(`\nConsole             ${await consoleAddress(state)}`);
+  say(`API reference       ${state.url}/docs`);
   if (state.temporal_ui !== null) say(`Temporal's own UI   ${state.temporal_ui}`);
   say(`Keys, for scripts   ${here(stateFile)}`);
   say(`Logs                ${here(join(directory, "logs"))}`);
   return complete;
+}
+
+/** Where the console is; in a terminal with what signs in once. Not in a file that the output may be sent to. */
+async function consoleAddress({ url, database_url, admin_email, org_id }: DevState): Promise<string> {
+  if (!process.stdout.isTTY) return `${url}/console`;
+  const secret = await withDatabase(database_url, async (database) => {
+    const [user] = await database.system((db) => findUsersByAddress(db, admin_email.toLowerCase(), org_id));
+    return user === undefined ? null : createSignInLink(database, user);
+  });
+  return secret === null ? `${url}/console` : `${url}/console#link=${secret}  (signs in once, within 15 minutes)`;
 }
 
 async function provideModel(): Promise<void> {
@@ -124,15 +140,14 @@ async function provideModel(): Promise<void> {
   if ("no" in model) say(model.no);
 }
 
-async function makeAccounts(databaseUrl: string, last: DevState | undefined): Promise<Accounts & { created: boolean }> {
-  const database = openDatabase({
-    url: databaseUrl,
-    poolSize: 2,
-    applicationName: "millrace-dev",
-    onError: () => undefined,
-  });
+function makeAccounts(databaseUrl: string, last: DevState | undefined): Promise<Accounts & { created: boolean }> {
+  return withDatabase(databaseUrl, (database) => ensureAccounts(database, last));
+}
+
+async function withDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = openDatabase({ url, poolSize: 2, applicationName: "millrace-dev", onError: () => undefined });
   try {
-    return await ensureAccounts(database, last);
+    return await work(database);
   } finally {
     await database.close();
   }
@@ -237,6 +252,7 @@ async function demonstrateSearch(
 
 const examplesOptions = (directory: string, state: DevState): ExamplesOptions => ({
   api: apiClient({ url: state.url, key: state.secret_key }),
+  url: state.url,
   org_id: state.org_id,
   examples: join(PACKAGE_ROOT, "examples"),
   stateFile: join(directory, "examples.json"),

@@ -15,5 +15,5 @@ try {
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error);
   // The SDK repeats the address with each layer of the cause.
-  process.stderr.write(`${message.replaceAll(/ for url \([^)]*\)/g, "")}\n`, () => process.exit(1));
+  process.stderr.write(`${message.replaceAll(/ for url \([^()]*\)/g, "")}\n`, () => process.exit(1));
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { formSample } from "../cli/form-sample.ts";
+import { judgement } from "./judge-stub.ts";
 
 /** What the server answers a request with. */
 export interface StubReply {
@@ -26,13 +27,15 @@ export interface StubReply {
 interface AskedBody {
   readonly model: string;
   readonly messages?: ReadonlyArray<{ readonly role?: string; readonly content?: unknown }>;
+  /** Of Anthropic. */
+  readonly system?: unknown;
   /** In the form of OpenAI, or of Anthropic. */
   readonly tools?: ReadonlyArray<{
     readonly name?: string;
     readonly input_schema?: unknown;
     readonly function?: { readonly name: string; readonly parameters?: unknown };
   }>;
-  /** Of a recording: its file. */
+  /** The file of a recording. */
   readonly recording?: { readonly name: string; readonly type: string; readonly size: number };
   readonly response_format?: { readonly json_schema?: { readonly schema?: unknown } };
 }
@@ -55,7 +58,7 @@ export interface ModelStub {
   /** Like "http://127.0.0.1:40123". */
   readonly url: string;
   readonly calls: readonly StubCall[];
-  /** What every request is answered with that has no reply in the queue; see `scriptedReply`. */
+  /** The answer to requests without a reply in the queue; see `scriptedReply`. */
   answer(reply: (call: StubCall) => StubReply): void;
   /** Answers the next requests, in their order. */
   next(...replies: readonly StubReply[]): void;
@@ -236,7 +239,7 @@ export const STUB_MODEL = "model-stub";
 
 /**
  * Has the first tool called where there are some, with the question in its texts; answers with a sample of the schema where there
- * is one, else with the last message, labelled as what it is.
+ * is one, judges where it is asked to, else answers with the last message, labelled as what it is.
  */
 function scriptedReply({ body }: StubCall): StubReply {
   const asked = body as AskedBody;
@@ -251,7 +254,9 @@ function scriptedReply({ body }: StubCall): StubReply {
     const { type, size } = asked.recording;
     return { text: [`[model-stub: no model, an echo] a recording of ${size} bytes (${type})`] };
   }
-  const words = `[model-stub: no model, an echo] ${lastText(asked)}`.match(/\s*\S+\s*/g) ?? [];
+  const said = judgement(systemText(asked), lastText(asked));
+  if (said !== null) return { text: [said] };
+  const words = `[model-stub: no model, an echo] ${lastText(asked)}`.split(/(?<=\s)(?=\S)/);
   return { text: words };
 }
 
@@ -269,7 +274,15 @@ function withTexts(sample: unknown, text: string): unknown {
 }
 
 function lastText(body: AskedBody): string {
-  const content = body.messages?.at(-1)?.content;
+  return textOf(body.messages?.at(-1)?.content);
+}
+
+/** The system prompt: the first message, or a member of its own. */
+function systemText({ messages, system }: AskedBody): string {
+  return textOf(system ?? messages?.find(({ role }) => role === "system")?.content);
+}
+
+function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
   return content.map((part: { text?: string }) => part.text ?? "").join("");

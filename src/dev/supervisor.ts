@@ -31,7 +31,7 @@ export interface Supervised<P extends Part> {
   stop(): Promise<void>;
 }
 
-/** Starts a part and restarts it whenever it exits by itself. Throws when the first start fails. */
+/** Starts a part and restarts it whenever it exits unasked. Throws when the first start fails. */
 export async function supervise<P extends Part>(options: SuperviseOptions<P>): Promise<Supervised<P>> {
   const { name, start, say, delayMs = 200, maxDelayMs = 10_000, stableMs = 30_000 } = options;
   const stopping = new AbortController();

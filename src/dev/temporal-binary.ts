@@ -1,10 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
-import { access, constants, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { access, constants, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { isAlive } from "./processes.ts";
+import { whileInstalling } from "./install-lock.ts";
 
 /** Folder of what is fetched once a machine, for every checkout. */
 const CACHE_DIR = join(homedir(), ".cache/millrace");
@@ -72,34 +71,12 @@ async function inCache(file: string): Promise<Answer> {
 /** Runs one installation per machine at a time; processes that waited use its result. */
 async function installOnce(bin: string, say: (line: string) => void, install: () => Promise<Answer>): Promise<Answer> {
   await mkdir(bin, { recursive: true });
-  const lock = join(bin, ".install.lock");
   const waiting = heartbeat(say, (seconds) => `  waiting for another process that installs Temporal (${seconds} s)`);
-  try {
-    while (!(await takeLock(lock))) await delay(500);
-  } finally {
+  return whileInstalling(join(bin, ".install.lock"), async () => {
     waiting.stop();
-  }
-  try {
     const cached = await inCache(join(bin, "temporal"));
     return "path" in cached ? cached : await install();
-  } finally {
-    await rm(lock, { force: true });
-  }
-}
-
-async function takeLock(lock: string): Promise<boolean> {
-  try {
-    const file = await open(lock, "wx");
-    await file.writeFile(String(process.pid));
-    await file.close();
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    const text = await readFile(lock, "utf8").catch(() => "");
-    // Empty: its owner is still writing it.
-    if (text !== "" && !isAlive(Number(text))) await rm(lock, { force: true });
-    return false;
-  }
+  }).finally(() => waiting.stop());
 }
 
 async function download(bin: string, { say, download: fetchInto = downloadWithSdk }: FindOptions): Promise<Answer> {

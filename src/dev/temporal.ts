@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { chmod, mkdir, readdir } from "node:fs/promises";
 import { connect } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -7,10 +7,16 @@ import { claimPort } from "./ports.ts";
 import { startChild, tail } from "./processes.ts";
 
 const START_TIMEOUT_MS = 60_000;
+const DATABASE = "temporal.db";
 
 // The development server has one history shard whose queue readers poll 20 times a second: three activities in a row
 // then take 350 ms instead of 100.
-const DYNAMIC_CONFIG = ["transfer", "timer", "visibility"].map((queue) => `history.${queue}ProcessorMaxPollRPS=2000`);
+const DYNAMIC_CONFIG = [
+  ...["transfer", "timer", "visibility"].map((queue) => `history.${queue}ProcessorMaxPollRPS=2000`),
+  // Urgent work goes first, and organisations take turns: see docs/operation.md.
+  "matching.useNewMatcher=true",
+  "matching.enableFairness=true",
+];
 
 // Safe against kill -9, not against power loss; more than twice the throughput of the defaults.
 const SQLITE_PRAGMAS = ["journal_mode=wal", "synchronous=1"];
@@ -24,6 +30,8 @@ export interface TemporalOptions {
   readonly port?: number;
   /** Preferred port of the web interface; null serves none. */
   readonly uiPort?: number | null;
+  /** `key=value`, in place of what the service wants. */
+  readonly dynamicConfig?: readonly string[];
 }
 
 export interface RunningTemporal {
@@ -54,12 +62,15 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
     "--port",
     String(port),
     "--db-filename",
-    join(dir, "temporal.db"),
+    join(dir, DATABASE),
   ];
   args.push(...(uiPort === null ? ["--headless"] : ["--ui-port", String(uiPort)]), "--log-level", "warn");
-  for (const value of DYNAMIC_CONFIG) args.push("--dynamic-config-value", value);
+  for (const value of options.dynamicConfig ?? DYNAMIC_CONFIG) args.push("--dynamic-config-value", value);
   for (const value of SQLITE_PRAGMAS) args.push("--sqlite-pragma", value);
-  const child = await startChild({ command: options.binary, args, env: process.env, logFile });
+  await closeToOthers(dir);
+  // Its database has the inputs of runs: what it makes is its owner's alone.
+  const command = ["-c", 'umask 077; exec "$0" "$@"', options.binary, ...args];
+  const child = await startChild({ command: "sh", args: command, env: process.env, logFile });
   const address = `127.0.0.1:${port}`;
   const problem = await Promise.race([untilTemporalAnswers(address, START_TIMEOUT_MS), child.ended]);
   if (problem !== undefined) {
@@ -79,6 +90,11 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
   };
 }
 
+/** Closes a database from before to others; SQLite's other files get their modes from it. */
+async function closeToOthers(dir: string): Promise<void> {
+  for (const name of await readdir(dir)) if (name.startsWith(DATABASE)) await chmod(join(dir, name), 0o600);
+}
+
 /** Interval of health checks, and failures in a row after which the server counts as stuck. */
 const WATCH_MS = 1000;
 const STUCK_AFTER = 3;
@@ -89,7 +105,7 @@ const STUCK_AFTER = 3;
  * then on it answers every call with "interrupted (9)". A restart repairs it without loss.
  */
 function whenStuck(address: string, onStuck: () => void): { close(): void } {
-  // Without interceptors the client does not retry by itself, not even on a connection closed in the meantime.
+  // Without interceptors the client never retries, not even after its connection closed.
   const connection = Connection.lazy({ address, interceptors: [] });
   let inARow = 0;
   let closed = false;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKey, createOrganisation, createUser } from "../../src/cli/accounts.ts";
-import { hashSecret, verifyPassword } from "../../src/platform/secrets/crypto.ts";
+import { hashSecret, matchPassword } from "../../src/platform/secrets/crypto.ts";
 import { findApiKeyByHash } from "../../src/stores/accounts/api-keys.ts";
-import { findUserForSignIn } from "../../src/stores/accounts/users.ts";
+import { findUsersByAddress } from "../../src/stores/accounts/users.ts";
 import { testDatabase } from "../support/database.ts";
 import { millrace } from "./millrace.ts";
 
@@ -24,24 +24,53 @@ describe("accounts made by the command line", () => {
   it("makes up a password that signs the user in", async () => {
     const { org_id } = await createOrganisation(test.database, "acme");
     const user = await createUser(test.database, { org_id, email: "ada@example.test", role: "admin" });
-    const found = await test.database.system((db) => findUserForSignIn(db, "ADA@example.test"));
-    expect(await verifyPassword(user.password, found?.password_hash ?? null)).toBe(true);
+    const [found] = await test.database.system((db) => findUsersByAddress(db, "ada@example.test"));
+    expect((await matchPassword(user.password, [found?.password_hash ?? ""])).size).toBe(1);
   });
 
-  it("refuses an address that is taken in any organisation", async () => {
+  it("refuses an address that is taken in the organisation", async () => {
     const [first, second] = [
       await createOrganisation(test.database, "a"),
       await createOrganisation(test.database, "b"),
     ];
     await createUser(test.database, { org_id: first.org_id, email: "bob@example.test", role: "viewer" });
-    const again = createUser(test.database, { org_id: second.org_id, email: "Bob@example.test", role: "viewer" });
+    const again = createUser(test.database, { org_id: first.org_id, email: "Bob@example.test", role: "viewer" });
     await expect(again).rejects.toThrow("already a user");
+    await createUser(test.database, { org_id: second.org_id, email: "Bob@example.test", role: "viewer" });
   });
 
   it("makes a key until the last time that can be written", async () => {
     const { org_id } = await createOrganisation(test.database, "acme");
     const key = ["keys", "create", "--org", org_id, "--expires-at", "9999-12-31T23:59:59-23:59"];
     expect(await millrace(key, { DATABASE_URL: test.url })).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it("gives secret keys the lifetime that is configured, and tells when each key ends", async () => {
+    const { org_id } = await createOrganisation(test.database, "acme");
+    const environment = { DATABASE_URL: test.url, MILLRACE_SECRET_KEY_DAYS: "30" };
+    for (const more of [
+      ["--name", "usual"],
+      ["--name", "own", "--expires-at", "never"],
+      ["--name", "page", "--kind", "public"],
+    ])
+      expect(await millrace(["keys", "create", "--org", org_id, ...more], environment)).toMatchObject({ code: 0 });
+    const { stdout } = await millrace(["keys", "list", "--org", org_id], environment);
+    const [head = "", ...lines] = stdout.trim().split("\n");
+    expect(
+      head
+        .trim()
+        .split(/\s{2,}/)
+        .at(-1),
+    ).toBe("EXPIRES");
+    const ends = Object.fromEntries(
+      lines.map((line) => line.trim().split(/\s{2,}/)).map((cells) => [cells[3], cells.at(-1)]),
+    );
+    expect(ends).toEqual({ usual: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T/), own: "never", page: "never" });
+    const wrong = await millrace(["keys", "create", "--org", org_id], {
+      ...environment,
+      MILLRACE_SECRET_KEY_DAYS: "soon",
+    });
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("MILLRACE_SECRET_KEY_DAYS") });
   });
 
   const long = "x".repeat(201);
@@ -51,7 +80,12 @@ describe("accounts made by the command line", () => {
     ["a user without an address", ["users", "create", "", "--password", "sesame street"], "email"],
     ["a user with a wrong address", ["users", "create", "notanemail"], "ada@example.com"],
     ["a user with too long an address", ["users", "create", `${long}@${long}.test`], "ada@example.com"],
-    ["a user with no password", ["users", "create", "a@example.test", "--password", ""], "8 to 1000 characters"],
+    ["a user with no password", ["users", "create", "a@example.test", "--password", ""], "12 to 1000 characters"],
+    [
+      "a user with a common password",
+      ["users", "create", "a@example.test", "--password", "password1234"],
+      "--password",
+    ],
     ["a user with a short password", ["users", "create", "a@example.test", "--password", "sesame"], "--password"],
     ["a user of nothing", ["users", "create", "a@example.test", "--org", "mine"], "--org"],
     ["a key without a name", ["keys", "create", "--name", ""], "--name"],

@@ -1,11 +1,11 @@
-import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { scratchDirectory } from "../support/scratch.ts";
+import { eventually, scratchDirectory } from "../support/scratch.ts";
 import { client, createOrganisation, service } from "../support/service.ts";
 import type { TestOrganisation } from "../support/service.ts";
-import { millrace } from "./millrace.ts";
+import { millrace, program } from "./millrace.ts";
 
 const GREETER = {
   schema_version: 1,
@@ -75,6 +75,77 @@ describe("the command line", () => {
     expect(listed).toMatchObject({ state: "COMPLETED" });
     const got = await millrace(["runs", "get", listed?.run_id ?? "", "--json"], environment);
     expect(JSON.parse(got.stdout)).toMatchObject({ outputs: { "out-0": "Hello, Ada=Lovelace!" } });
+    expect(JSON.parse(got.stdout).nodes).toBeUndefined();
+    const shown = await millrace(["runs", "get", listed?.run_id ?? ""], environment);
+    expect(shown.stdout).toMatch(/^run \S+\ncreated \S+Z, started \S+Z, finished \S+Z\n/);
+    expect(shown.stdout).toMatch(/^tpl-0 +template +COMPLETED +1 +\d+ +\d+$/m);
+    expect(shown.stdout).toContain("Hello, Ada=Lovelace!");
+    expect(shown.stdout).not.toContain("\u001b");
+  });
+
+  it("warns of a credential in a flow that it deploys, and deploys it", async () => {
+    const nodes = [
+      { id: "in-0", type: "input", config: {} },
+      {
+        id: "http-0",
+        type: "http",
+        config: { method: "GET", url: "https://example.test/", headers: { Authorization: "Bearer 123456789" } },
+      },
+      { id: "out-0", type: "output", config: {} },
+    ];
+    const edges = [
+      { source: "in-0", target: "http-0" },
+      { source: "http-0", target: "out-0" },
+    ];
+    const file = flowFile({ ...GREETER, nodes, edges });
+    const shown = await millrace(["deploy", file, "--project", "warned"], environment);
+    expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(/^warning: http-0 .*Authorization/) });
+    expect(shown.stdout).toContain("warned version 1");
+    expect(shown.stdout).not.toContain("123456789");
+    const json = await millrace(["deploy", file, "--project", "warned", "--json"], environment);
+    expect(JSON.parse(json.stdout).warnings).toEqual([
+      expect.objectContaining({ severity: "warning", node_path: "http-0" }),
+    ]);
+  });
+
+  it("says its version, and no command is asked for it", async () => {
+    const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+    for (const option of ["--version", "-V"])
+      expect(await millrace([option])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+  });
+
+  it("lists projects and deletes one", async () => {
+    await millrace(["deploy", flowFile(GREETER), "--project", "greeter-3"], environment);
+    const listed = await millrace(["projects", "list"], environment);
+    const [id = ""] = listed.stdout.match(/^\S+(?= +greeter-3 +1 )/m) ?? [];
+    expect((await millrace(["projects", "delete", id], environment)).stdout).toBe(`deleted ${id}\n`);
+    expect((await millrace(["projects", "list"], environment)).stdout).not.toContain("greeter-3");
+  });
+
+  it("says on Ctrl-C that the run goes on, and how to come back to it", async () => {
+    const flow = {
+      ...GREETER,
+      name: "waiter",
+      nodes: [GREETER.nodes[0], { id: "delay-0", type: "delay", config: { seconds: 600 } }, GREETER.nodes[2]],
+    };
+    const edges = [
+      { source: "in-0", target: "delay-0" },
+      { source: "delay-0", target: "out-0" },
+    ];
+    await millrace(["deploy", flowFile({ ...flow, edges })], environment);
+    const env = { PATH: process.env["PATH"], ...environment };
+    const child = spawn(process.execPath, [program, "run", "waiter", "--input", "in-0=x"], { env, cwd: "/" });
+    let stderr = "";
+    child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+    const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
+    await eventually("it follows the run", () => stderr.includes("delay-0"));
+    child.kill("SIGINT");
+    expect(await ended).toBe(130);
+    const [, run_id = ""] = /The run goes on\. Look at it: .* runs get (\S+)\n/.exec(stderr) ?? [];
+    const api = client(service(), organisation.secretKey);
+    expect((await api.get(`/v2/runs/${run_id}`)).body.state).toBe("RUNNING");
+    expect(stderr).toContain(`runs cancel ${run_id}`);
+    await api.post(`/v2/runs/${run_id}/cancel`, {});
   });
 
   it("exits with 1 when the run fails, and names the node", async () => {
@@ -164,6 +235,11 @@ describe("the command line", () => {
     ["a missing argument", ["deploy"], "flow.json"],
     ["a flow that is not there", ["validate", "/no/such/flow.json"], "/no/such/flow.json"],
     ["an input without a value", ["run", "greeter", "--input", "in-0"], "node=value"],
+    [
+      "an input that is given twice",
+      ["run", "greeter", "--input", "in-0=a", "--input", "in-0=b"],
+      "in-0 is given twice",
+    ],
     ["an input whose file is not there", ["run", "greeter", "--input", "in-0=@/no/such"], "/no/such"],
     ["a document that is not there", ["run", "greeter", "--file", "doc-0=/no/such"], "/no/such cannot be read: ENOENT"],
     ["a document that is a folder", ["run", "greeter", "--file", "doc-0=/"], "/ cannot be read: it is not a file"],
@@ -218,6 +294,21 @@ describe("the command line", () => {
       environment,
     );
     expect(run).toMatchObject({ code: 0, stderr: expect.stringContaining("uploaded letter.txt (8 bytes) for doc-0") });
+
+    const second = join(scratchDirectory(), "postcard.txt");
+    writeFileSync(second, "Dear Bob");
+    const handle = ["--user", "ada-1", "--org", organisation.org_id];
+    const both = await millrace(
+      ["run", "reader", "--file", `doc-0=${document}`, "--file", `doc-0=${second}`, ...handle],
+      environment,
+    );
+    expect([both.code, both.stdout]).toEqual([0, expect.stringMatching(/Dear Ada[^]*Dear Bob|Dear Bob[^]*Dear Ada/)]);
+    const documents = (...args: string[]) => millrace(["documents", ...args, "reader", ...handle], environment);
+    expect((await documents("list")).stdout.match(/\w+\.txt/g)?.toSorted()).toEqual(["letter.txt", "postcard.txt"]);
+    expect((await documents("delete", "--name", "letter.txt")).stdout).toBe("deleted letter.txt\n");
+    expect((await documents("list")).stdout.match(/\w+\.txt/g)).toEqual(["postcard.txt"]);
+    expect((await documents("delete")).code).toBe(0);
+    expect((await documents("list")).stdout).not.toContain("postcard");
   });
 
   it("says where it looked when nothing answers, and shows no stack", async () => {

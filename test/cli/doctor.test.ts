@@ -1,16 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, inject, it, onTestFinished } from "vitest";
 import { buildTenant, putSubscription } from "../stores/rows.ts";
 import { createSecretBox } from "../../src/platform/secrets/seal.ts";
 import { sealSecret } from "../../src/services/webhooks/subscription-secrets.ts";
 import { openDatabase } from "../../src/stores/db.ts";
-import { cloneDatabase } from "../support/database.ts";
+import { migrate } from "../../src/stores/migrate.ts";
+import { MIGRATIONS } from "../support/own-postgres.ts";
+import { administer, claimedSetting, claimingDatabase, cloneDatabase } from "../support/database.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 import { uuidv7 } from "uuidv7";
+import { findTemporal } from "../../src/dev/temporal-binary.ts";
+import { startTemporal } from "../../src/dev/temporal.ts";
 import { millrace } from "./millrace.ts";
 
 let service: OwnService;
@@ -45,7 +49,18 @@ it("finds a running installation in order, on one screen", async () => {
   await expect.poll(async () => (await doctor()).report.healthy).toBe(true);
   const { code, stdout } = await millrace(["doctor"], service.env);
   expect(code).toBe(0);
-  for (const part of ["Node", "Postgres", "Role", "Schema", "Temporal", "Task queues", "Blobs", "Master key", "Clock"])
+  for (const part of [
+    "Node",
+    "Postgres",
+    "Role",
+    "Schema",
+    "Temporal",
+    "Fairness",
+    "Task queues",
+    "Blobs",
+    "Master key",
+    "Clock",
+  ])
     expect(stdout).toMatch(new RegExp(`^ok +${part} `, "m"));
   expect(stdout.split("\n").length).toBeLessThan(25);
   expect(stdout).not.toContain(new URL(service.databaseUrl).password || "no password");
@@ -76,12 +91,103 @@ it("names the one part that is broken, and what to do about it", async () => {
   expect(await complaints({ ...key, MILLRACE_BLOB_URL: join(file, "..", "none") })).toMatchObject([
     { part: "Blobs", text: expect.stringContaining("it is not there") as string },
   ]);
+  const empty = await doctor({ ...key, MILLRACE_BLOB_URL: scratchDirectory() });
+  expect(empty.report.findings).toContainEqual(
+    expect.objectContaining({ part: "Blobs", state: "warning", text: expect.stringContaining("is empty") }),
+  );
   const s3 = { MILLRACE_S3_ACCESS_KEY_ID: "id", MILLRACE_S3_SECRET_ACCESS_KEY: "hunter2" };
   const bucket = await complaints({ ...key, ...s3, MILLRACE_BLOB_URL: "s3://bucket?endpoint=http://127.0.0.1:9" });
   expect(bucket).toMatchObject([{ part: "Blobs", text: expect.stringContaining("s3://bucket") as string }]);
   expect(await complaints({ PORT: "http" })).toMatchObject([
     { part: "Configuration", text: expect.stringContaining("PORT") as string },
   ]);
+});
+
+it("noisy-neighbour: says where organisations are not served fairly", async () => {
+  expect((await doctor()).report.findings).toContainEqual(expect.objectContaining({ part: "Fairness", state: "ok" }));
+  const plain = await startTemporal({
+    binary: await findTemporal({ say: () => undefined }),
+    dir: scratchDirectory(),
+    uiPort: null,
+    dynamicConfig: [],
+  });
+  try {
+    const { report } = await doctor({ TEMPORAL_ADDRESS: plain.address });
+    expect(report.findings).toContainEqual(
+      expect.objectContaining({
+        part: "Fairness",
+        state: "warning",
+        advice: expect.stringContaining("enableFairness"),
+      }),
+    );
+  } finally {
+    await plain.stop();
+  }
+});
+
+it("says that the connections are used up, and not that Postgres is down or a right is lacking", async () => {
+  const clone = await cloneDatabase();
+  const name = new URL(clone.url).pathname.slice(1);
+  const login = `doctor_${randomBytes(4).toString("hex")}`;
+  const limited = new URL(clone.url);
+  [limited.username, limited.password] = [login, "sesame"];
+  await administer(
+    clone.url,
+    `create role ${login} login password 'sesame' in role millrace, millrace_app, millrace_search`,
+  );
+  try {
+    for (const [limit, part] of [
+      [0, "Postgres"],
+      [1, "Role"],
+    ] as const) {
+      await administer(clone.url, `alter database ${name} connection limit ${limit}`);
+      const problems = await complaints({ DATABASE_URL: limited.href });
+      expect(problems[0]).toMatchObject({ part, advice: expect.stringContaining("raise max_connections") });
+    }
+    await administer(clone.url, `alter database ${name} connection limit -1`);
+    limited.password = "wrong";
+    const [wrong] = await complaints({ DATABASE_URL: limited.href });
+    expect(wrong?.advice).toContain("Correct user and password");
+  } finally {
+    await clone.drop();
+    await administer(inject("millrace").adminUrl, `drop role ${login}`);
+  }
+});
+
+it.each([
+  [
+    "a clock that is an hour off",
+    "Clock",
+    "problem",
+    `create function claimed.clock_timestamp() returns timestamptz language sql as
+       $$ select pg_catalog.clock_timestamp() + interval '1 hour' $$;`,
+  ],
+  [
+    "a role that is exempt from row-level security",
+    "Role",
+    "problem",
+    `create view claimed.pg_roles as select oid, rolname, false as rolsuper, true as rolbypassrls from pg_catalog.pg_roles;
+     grant usage on schema claimed to public; grant select on claimed.pg_roles to public;`,
+  ],
+  [
+    "an encoding that cannot hold every text",
+    "Postgres",
+    "problem",
+    "create function claimed.pg_encoding_to_char(integer) returns name language sql as $$ select 'LATIN1'::name $$;",
+  ],
+  [
+    "a server that takes no writes",
+    "Postgres",
+    "problem",
+    "create function claimed.pg_is_in_recovery() returns boolean language sql as $$ select true $$;",
+  ],
+  ["connections that may not suffice", "Postgres", "warning", claimedSetting("max_connections", "3")],
+])("sees %s, and says what to do", async (_, part, state, definitions) => {
+  const { url, drop } = await claimingDatabase(definitions);
+  onTestFinished(drop);
+  const { report } = await doctor({ DATABASE_URL: url });
+  const found = report.findings.filter((each) => each.state !== "ok" && each.part === part);
+  expect(found).toMatchObject([{ part, state, advice: expect.stringMatching(/\w/) }]);
 });
 
 it("sees a schema that is behind or ahead, and secrets that the master key does not open", async () => {
@@ -98,6 +204,18 @@ it("sees a schema that is behind or ahead, and secrets that the master key does 
       { part: "Schema", advice: expect.stringContaining("millrace migrate") as string },
     ]);
     await system("insert into migrations (name) values ('0004_webhooks.sql')");
+    await system("drop policy org_rows on runs");
+    await system("create policy everybody on runs to millrace_app using (true)");
+    expect(await complaints({ DATABASE_URL: clone.url })).toMatchObject([
+      { part: "Schema", advice: 'drop policy "everybody" on runs;' },
+      {
+        part: "Schema",
+        text: expect.stringContaining("policy org_rows on runs") as string,
+        advice: "Run `millrace migrate`.",
+      },
+    ]);
+    await system('drop policy "everybody" on runs');
+    await migrate(clone.url, MIGRATIONS);
 
     const { org_id } = await buildTenant(database);
     const id = uuidv7();

@@ -5,6 +5,8 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { startModelStub } from "../../src/dev/model-stub.ts";
+import type { ModelStub } from "../../src/dev/model-stub.ts";
 import { openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { program } from "./millrace.ts";
@@ -14,9 +16,17 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "millrace-session-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let tenant: ApiTenant;
+let stub: ModelStub;
+afterAll(() => stub.close());
 
 beforeAll(async () => {
   tenant = await openTenant();
+  // As `npm start` has it.
+  stub = await startModelStub();
+  const connection = { name: "stub", provider_id: "openai_compatible", scheme: "none" };
+  const credential = { base_url: `${stub.url}/v1` };
+  const { body: made } = await tenant.secret.post("/v2/connections", { ...connection, credential });
+  await tenant.secret.patch("/v2/settings", { default_connection_id: made.connection_id, default_model: "model-stub" });
   const flow = JSON.parse(readFileSync(join(root, "examples/flows/hello.json"), "utf8"));
   const { body } = await tenant.secret.post("/v2/projects", { name: "hello", flow });
   const state = { url: tenant.target.url, org_id: tenant.org_id, secret_key: tenant.secretKey };
@@ -49,6 +59,6 @@ it.skipIf(!hasCurl)("the session of docs/evals.md does what the page says", asyn
   expect(second).toMatch(/greets by name +3 +0 .* -1 \[-1, -1\] +0 +3 +0\n/);
   expect(second).toMatch(/^FAIL {2}pass_rate of greets by name gte 1: 0$[\s\S]*verdict: failed\nexit code 1\n/m);
   // What the monitor has seen: the run that does not pass, and the part of runs that do.
-  expect(second).toMatch(/"outputs_preview":\{"out-0":"Hi Ada"\}.*"has_more":false\}\s*0\s*$/);
+  expect(second).toMatch(/"outputs_preview":\{"out-0":"Hi Ada"\}.*"has_more":false\}\s*0\s+1\s*$/);
   expect(readFileSync(join(folder, "report.xml"), "utf8")).toContain('failures="0"');
 });

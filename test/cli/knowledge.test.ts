@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 
 describe("millrace kb", () => {
-  it("creates a knowledge base and lists it", async () => {
+  it("creates a knowledge base, lists and deletes it", async () => {
     const made = await millrace(["kb", "create", "Handbook", "--keyword-only", "--chunk-size", "900"], environment);
     expect(made.code, made.stderr).toBe(0);
     const [id = ""] = made.stdout.split(" ");
@@ -27,8 +27,10 @@ describe("millrace kb", () => {
     });
     const { stdout } = await millrace(["kb", "list"], environment);
     expect(stdout).toMatch(new RegExp(`${id} +Handbook +keywords only +0 +0 +0`));
-    const refused = await millrace(["kb", "create", "x", "--chunk-size", "100"], environment);
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("chunk_overlap")]);
+    expect((await millrace(["kb", "delete", id], environment)).stdout).toBe(`deleted ${id}\n`);
+    expect((await tenant.secret.get(`/v2/knowledge-bases/${id}`)).status).toBe(404);
+    const refused = await millrace(["kb", "create", "x".repeat(300)], environment);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("name")]);
   });
 
   it("searches it, and passes nothing on that a terminal would obey", async () => {
@@ -41,6 +43,8 @@ describe("millrace kb", () => {
     expect(found.stdout).toContain("\u001b[33mRefunds\u001b[39m");
     expect(found.stdout).toContain("ten days.\ufffd[2J");
     expect(found.stdout).toMatch(/1 result by keyword search in \d+ ms/);
+    const piped = await millrace(["kb", "query", id, "refund"], environment);
+    expect([piped.code, piped.stdout.includes("\u001b")]).toEqual([0, false]);
     const plain = await millrace(["kb", "query", id, "refund", "--json"], environment);
     expect(JSON.parse(plain.stdout).results).toHaveLength(1);
     const wrong = await millrace(["kb", "query", "handbook", "refund"], environment);
@@ -72,6 +76,8 @@ describe("millrace kb", () => {
     expect(data.map((each: { resource_path: string }) => each.resource_path).toSorted()).toEqual(
       [site.address("/hours"), "refunds.md"].toSorted(),
     );
+    const listed = await millrace(["kb", "documents", id], environment);
+    expect(listed.stdout).toMatch(/^[0-9a-f-]{36} +indexed +1 +refunds\.md$/m);
     site.pages.set("/hours", "We open at ten.");
     const dry = await millrace(["kb", "sync", id, "--dry-run"], environment);
     expect([dry.code, dry.stdout]).toEqual([
@@ -85,5 +91,10 @@ describe("millrace kb", () => {
     const missing = await millrace(["kb", "add", id, join(folder, "nothing.md")], environment);
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("cannot be read")]);
     await site.close();
+    const [document = ""] = listed.stdout.match(/[0-9a-f-]{36}(?=.*refunds\.md)/) ?? [];
+    const removed = await millrace(["kb", "remove", id, document], environment);
+    expect([removed.code, removed.stdout]).toEqual([0, `deleted ${document}\n`]);
+    expect((await millrace(["kb", "documents", id], environment)).stdout).not.toContain("refunds.md");
+    expect((await millrace(["kb", "remove", id, "refunds.md"], environment)).code).toBe(2);
   });
 });

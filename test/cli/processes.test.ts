@@ -1,7 +1,11 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
-import { spawnMillrace } from "./millrace.ts";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { isAlive } from "../../src/dev/processes.ts";
+import { claimPort } from "../../src/dev/ports.ts";
+import { eventually, scratchDirectory } from "../support/scratch.ts";
+import { claimedSetting, claimingDatabase, cloneDatabase } from "../support/database.ts";
+import { millrace, spawnMillrace } from "./millrace.ts";
 import type { Outcome } from "./millrace.ts";
 
 /** Runs a main as `npm run` and the container do. */
@@ -26,7 +30,11 @@ describe.each([
       expect(outcome).toMatchObject({ code: 1, stdout: "" });
       const [first, ...problems] = outcome.stderr.trimEnd().split("\n");
       expect(first).toBe("The configuration is not usable:");
-      expect(problems.map((line) => line.split(":", 1)[0])).toEqual(["  DATABASE_URL", "  PORT", "  LOG_LEVEL"]);
+      expect(problems).toEqual([
+        "  DATABASE_URL: write it as postgres://user:password@host:5432/database",
+        "  PORT: a whole number from 0 to 65535 is expected",
+        "  LOG_LEVEL: one of fatal, error, warn, info, debug, trace, silent is expected",
+      ]);
     },
   );
 
@@ -45,5 +53,67 @@ describe("millrace dev", () => {
     const outcome = await spawnMillrace(["dev"], { PORT: "x" });
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
     expect(outcome.stderr).toMatch(/^The configuration is not usable:\n {2}PORT: .*\n$/);
+  });
+});
+
+describe("npm run", () => {
+  it("leaves no process behind after SIGTERM: api and worker", async () => {
+    const clone = await cloneDatabase();
+    onTestFinished(() => clone.drop());
+    const pids = await Promise.all(
+      ["api", "worker"].map(async (name) => {
+        const port = String(await claimPort());
+        const env = {
+          ...process.env,
+          DATABASE_URL: clone.url,
+          TEMPORAL_ADDRESS: inject("millrace").temporalAddress,
+          MILLRACE_TASK_QUEUE: `npm-${process.pid}`,
+          MILLRACE_BLOB_URL: scratchDirectory(),
+          HOST: "127.0.0.1",
+          ...(name === "api" ? { PORT: port } : { MILLRACE_WORKER_PORT: port }),
+        };
+        const cwd = fileURLToPath(new URL("../..", import.meta.url));
+        const npm = spawn("npm", ["run", "--silent", name], { env, cwd, stdio: ["ignore", "pipe", "ignore"] });
+        let output = "";
+        npm.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+        onTestFinished(() => void npm.kill("SIGKILL"));
+        await eventually(`the ${name} is ready`, () => output.includes(`"${name} ready"`), 60_000);
+        const [, pid = ""] = /"pid":(\d+)/.exec(output) ?? [];
+        npm.kill("SIGTERM");
+        return Number(pid);
+      }),
+    );
+    for (const pid of pids) {
+      expect(pid).toBeGreaterThan(0);
+      onTestFinished(() => void (isAlive(pid) && process.kill(pid, "SIGKILL")));
+      await eventually("it has ended", () => !isAlive(pid), 60_000);
+    }
+  });
+});
+
+/** A database whose server claims to be of another version. */
+async function serverOfVersion(number: number): Promise<string> {
+  const { url, drop } = await claimingDatabase(claimedSetting("server_version_num", String(number)));
+  onTestFinished(drop);
+  return url;
+}
+
+describe("a PostgreSQL of a version that is not supported", () => {
+  it("is refused by every process, which say the range and nothing else", async () => {
+    const env = { DATABASE_URL: await serverOfVersion(140_012), TEMPORAL_ADDRESS: inject("millrace").temporalAddress };
+    const refusal = "Millrace runs on PostgreSQL 15 to 18, and this server is 14.";
+    const [migrate, ...services] = await Promise.all(["migrate", "api", "worker"].map((name) => main(name, env)));
+    for (const service of services) expect(service).toEqual({ code: 1, stdout: "", stderr: `${refusal}\n` });
+    expect(migrate).toMatchObject({ code: 1, stderr: expect.stringContaining(refusal) });
+    const doctor = await millrace(["doctor"], env);
+    expect(doctor).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/PROBLEM +Postgres +Millrace runs on PostgreSQL 15 to 18/),
+    });
+  });
+
+  it("may be too new as well", async () => {
+    const { code, stderr } = await main("migrate", { DATABASE_URL: await serverOfVersion(190_000) });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("15 to 18, and this server is 19.")]);
   });
 });

@@ -52,6 +52,12 @@ it("imports a document, stores a credential, and runs an action with it", async 
   expect(JSON.parse(dry.stdout).url).toBe(`${upstream.url}/orders`);
   const listed = await millrace(["connections", "list"], environment);
   expect(listed.stdout).toMatch(new RegExp(`${id} +Shop +command-shop +bearer +active`));
+  const providers = await millrace(["providers", "list"], environment);
+  expect(providers.stdout).toMatch(/^command-shop +Command Shop +openapi /m);
+  expect((await millrace(["providers", "delete", "command-shop"], environment)).stderr).toContain("409");
+  expect((await millrace(["connections", "delete", id], environment)).stdout).toBe(`deleted ${id}\n`);
+  expect((await millrace(["providers", "delete", "command-shop"], environment)).stdout).toBe("deleted command-shop\n");
+  expect((await millrace(["providers", "list"], environment)).stdout).not.toContain("command-shop");
   for (const { stdout, stderr } of [made, ran, dry, listed]) expect(stdout + stderr).not.toContain(TOKEN);
   const failed = await millrace(["actions", "run", "http/get", "--inputs", '{"url":"http://10.0.0.1/"}'], environment);
   expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining("http_refused")]);
@@ -80,4 +86,57 @@ it("imports the tools of an MCP server, and runs one", async () => {
   } finally {
     await server.close();
   }
+});
+
+it("says what an import would change, and lets what flows use go only by force", async () => {
+  const directory = scratchDirectory();
+  const documentOf = (path: string, operationId: string): string => {
+    const file = join(directory, `${operationId}.json`);
+    const paths = { [path]: { get: { operationId, responses: { 200: { description: "ok" } } } } };
+    const info = { title: "Changing Shop", version: "1" };
+    writeFileSync(file, JSON.stringify({ openapi: "3.1.0", info, servers: [{ url: upstream.url }], paths }));
+    return file;
+  };
+  const [before, after] = [documentOf("/orders", "listOrders"), documentOf("/carts", "listCarts")];
+  const place = (file: string, ...more: string[]) =>
+    millrace(["providers", "import", file, "--id", "changing-shop", ...more], environment);
+  expect((await place(before)).code).toBe(0);
+  const flowFile = join(directory, "flow.json");
+  const nodes = [
+    { id: "in-0", type: "input" },
+    { id: "action-0", type: "action", config: { provider_id: "changing-shop", action_id: "listOrders" } },
+    { id: "out-0", type: "output" },
+  ];
+  const edges = [
+    { source: "in-0", target: "action-0" },
+    { source: "action-0", target: "out-0" },
+  ];
+  writeFileSync(flowFile, JSON.stringify({ schema_version: 1, name: "Orders", nodes, edges }));
+  expect((await millrace(["deploy", flowFile], environment)).stderr).toBe("");
+
+  const dry = await place(after, "--dry-run");
+  expect([dry.code, dry.stdout], dry.stderr).toEqual([
+    0,
+    "added: listCarts\nremoved: listOrders\nused by Orders: listOrders\n",
+  ]);
+  const refused = await place(after);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("409")]);
+  const forced = await place(after, "--force");
+  expect([forced.code, forced.stdout], forced.stderr).toEqual([
+    0,
+    "changing-shop  Changing Shop: 1 actions\nadded: listCarts\nremoved: listOrders\n",
+  ]);
+});
+
+it.each([
+  [["--accept-changes", "--trust-annotations"], { accept_changes: true, trust_annotations: true }],
+  [["--no-trust-annotations"], { trust_annotations: false }],
+  [["--dry-run", "--force"], { dry_run: true, force: true }],
+  [[], {}],
+])("sends the words about MCP servers that it is given: %j", async (flags, members) => {
+  upstream.reset();
+  const mcp = ["providers", "import", "--mcp", "https://mcp.example/mcp"];
+  await millrace([...mcp, ...flags], { MILLRACE_URL: upstream.url, MILLRACE_API_KEY: "mr_sec_test" });
+  const { mcp: _mcp, ...sent } = JSON.parse(upstream.requests[0]?.body ?? "{}") as Record<string, unknown>;
+  expect(sent).toEqual(members);
 });

@@ -27,6 +27,11 @@ it("pushes a folder as a skill, and again as a version of it", async () => {
   expect(second.stdout).toContain(`${id}  refunds, version 2 (the default is 2)`);
   expect((await millrace(["skills", "list"], environment)).stdout).toMatch(new RegExp(`${id} +refunds +2 +2 +2 +\\d+`));
 
+  const other = await millrace(["skills", "delete", "no-id"], environment);
+  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("skills list")]);
+  expect((await millrace(["skills", "delete", id], environment)).stdout).toBe(`deleted ${id}\n`);
+  expect((await millrace(["skills", "list"], environment)).stdout).not.toContain(id);
+
   write("SKILL.md", "# No front matter");
   const bad = await millrace(["skills", "push", folder], environment);
   expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining("body.files.SKILL.md.front matter")]);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { echo, openTenant } from "../api/tenant.ts";
 import { millrace } from "./millrace.ts";
 
-it("creates triggers of each kind, and lists them", async () => {
+it("creates triggers of each kind, lists and deletes them", async () => {
   const tenant = await openTenant();
   const environment = { MILLRACE_URL: tenant.target.url, MILLRACE_API_KEY: tenant.secretKey };
   const project = await tenant.deploy(echo());
@@ -10,10 +10,19 @@ it("creates triggers of each kind, and lists them", async () => {
   const input = ["--input", "in-0=payload.scheduled_at"];
   const cron = await create("--cron", "0 9 * * mon-fri", "--time-zone", "Europe/Berlin", ...input);
   expect([cron.code, cron.stdout], cron.stderr).toEqual([0, expect.stringMatching(/^[0-9a-f-]{36} {2}schedule\n$/)]);
-  const hook = await create("--webhook", "github", "--secret", "a long secret");
+  const hook = await create("--webhook", "github", "--secret", "a long secret", "--input", "in-0=payload.body");
   expect(hook.stdout).toMatch(/shown only now: http\S+\/hooks\/\S{43}/);
-  const after = await create("--after", project);
-  const changed = await create("--changed", "https://example.com/", "--every", "10", "--path", "$.a");
+  const after = await create("--after", project, "--input", "in-0=payload.state");
+  const changed = await create(
+    "--changed",
+    "https://example.com/",
+    "--every",
+    "10",
+    "--path",
+    "$.a",
+    "--input",
+    "in-0=payload.value",
+  );
   expect([after.code, changed.code], after.stderr + changed.stderr).toEqual([0, 0]);
   const list = await millrace(["triggers", "list"], environment);
   expect(list.stdout.match(/\b(schedule|webhook|run_event|http\.changed)\b/g)).toEqual([
@@ -22,6 +31,10 @@ it("creates triggers of each kind, and lists them", async () => {
     "webhook",
     "schedule",
   ]);
+  const [id = ""] = cron.stdout.split(" ");
+  expect(await millrace(["triggers", "delete", id], environment)).toMatchObject({ code: 0, stdout: `deleted ${id}\n` });
+  expect((await millrace(["triggers", "list"], environment)).stdout).not.toContain(id);
+  expect((await millrace(["triggers", "delete", id], environment)).code).toBe(1);
   const [none, both, bad] = [
     await create(),
     await create("--cron", "@daily", "--after", project),

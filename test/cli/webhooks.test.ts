@@ -26,6 +26,13 @@ beforeAll(async () => {
   projectId = (await api.post("/v2/projects", { name: "echo", flow: echoFlow() })).body.project_id;
 });
 
+it("deletes a subscription", async () => {
+  const body = { url: "https://example.com/hooks", events: ["*"] };
+  const { subscription_id: id } = (await api.post("/v2/webhooks/subscriptions", body)).body;
+  expect((await millrace(["webhooks", "delete", id], environment)).stdout).toBe(`deleted ${id}\n`);
+  expect((await api.get(`/v2/webhooks/subscriptions/${id}`)).status).toBe(404);
+});
+
 /** A run that has ended. */
 async function run(): Promise<string> {
   const { body } = await api.post("/v2/runs", { project_id: projectId, inputs: { "in-0": "Ada" } });

@@ -13,8 +13,8 @@ const program = fileURLToPath(new URL("../../dist/src/cli-main.js", import.meta.
 const START_MS = 120_000;
 
 /** `millrace dev`, as `npm start` runs it, with its state in `directory`. */
-function start(directory: string) {
-  const env: NodeJS.ProcessEnv = { ...process.env, PORT: "0" };
+function start(directory: string, port = "0") {
+  const env: NodeJS.ProcessEnv = { ...process.env, PORT: port };
   for (const name of ["DATABASE_URL", "TEMPORAL_ADDRESS"]) delete env[name];
   const child = spawn(process.execPath, [program, "dev"], { cwd: directory, env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
@@ -65,6 +65,9 @@ describe("npm start", () => {
       // Comes later, and its documents are indexed then.
       await first.said("The flow ask-constitution searches documents");
       const api = client(state, state.secret_key);
+      // Examples that call the server call this one, whatever its port.
+      const fetching = await api.get(`/v2/projects/${state.projects["fetch"]}/io-schema`);
+      expect(JSON.stringify(fetching.body)).toContain(`${state.url}/healthz`);
       const bases = (await api.get("/v2/knowledge-bases")).body.data;
       expect(bases).toMatchObject([{ name: "constitution", total_files: 3 }]);
       const before = (await api.get("/v2/runs")).body.data as { run_id: string }[];
@@ -77,7 +80,8 @@ describe("npm start", () => {
       const pids = first.pids();
       first.child.kill("SIGKILL");
       await first.ended;
-      const second = start(directory);
+      // At the same address: examples that call the server name it.
+      const second = start(directory, new URL(state.url).port);
       await second.ready();
       expect(second.output()).toContain("did not end in an orderly way");
       expect(pids.filter(isAlive)).toEqual([]);
@@ -126,7 +130,7 @@ describe("npm start", () => {
     const run = start(scratchDirectory());
     await run.ready();
     const pids = run.pids();
-    // A worker that does not exit by itself delays the stop.
+    // A worker that does not exit delays the stop.
     process.kill(run.pidOf("worker"), "SIGSTOP");
     run.child.kill("SIGINT");
     run.child.kill("SIGINT");

@@ -24,7 +24,7 @@ function stage() {
 }
 
 describe("supervise", () => {
-  it("restarts a part that exits by itself, and reports why", async () => {
+  it("restarts a part that exits unasked, and reports why", async () => {
     const { parts, said, options } = stage();
     const supervised = await supervise(options);
     parts[0]?.end("signal SIGKILL");

@@ -1,0 +1,41 @@
+import type { Command } from "commander";
+import { openApi, show, table, withApiOptions } from "./options.ts";
+import type { ApiOptions } from "./options.ts";
+import { readId } from "./values.ts";
+
+type Options = ApiOptions & { readonly json?: boolean };
+
+/** Adds `list`: one page of 200 as a table. `columns`: heading to cell. */
+export function addList<Item>(
+  group: Command,
+  what: string,
+  path: string,
+  columns: Readonly<Record<string, (item: Item) => string>>,
+): void {
+  withApiOptions(group.command("list").description(`list ${what}, the newest first`)).action(
+    async (options: Options) => {
+      const { api } = openApi(options);
+      const { data } = await api.get<{ data: Item[] }>(path, { page_size: 200 });
+      const cells = Object.values(columns);
+      show(options.json, data, () =>
+        table([Object.keys(columns), ...data.map((item) => cells.map((cell) => cell(item)))]),
+      );
+    },
+  );
+}
+
+/** Adds `delete <id>`. `what`: "a trigger". `list` shows the ids. */
+export function addDelete(
+  group: Command,
+  what: string,
+  path: string,
+  read = readId(what, `${group.name()} list`),
+): void {
+  withApiOptions(group.command("delete").description(`delete ${what}`).argument("<id>", "which", read)).action(
+    async (id: string, options: Options) => {
+      const { api } = openApi(options);
+      await api.delete(`${path}/${encodeURIComponent(id)}`);
+      show(options.json, { deleted: id }, () => [`deleted ${id}`]);
+    },
+  );
+}
