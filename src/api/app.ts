@@ -2,6 +2,8 @@ import Router from "@koa/router";
 import Koa from "koa";
 import type { ApiDeps, ApiServices } from "./deps.ts";
 import { createCredentialLookup } from "../services/accounts/credentials.ts";
+import { createPasswordQueue } from "../services/accounts/password-queue.ts";
+import { createSignIn } from "../services/accounts/sign-in.ts";
 import { createFlowCache } from "../services/projects/flow-cache.ts";
 import { createIdempotency } from "./http/idempotency.ts";
 import { createKeyUseRecorder } from "../services/accounts/key-use.ts";
@@ -13,7 +15,8 @@ import { unmatched } from "./http/middleware/unmatched.ts";
 import { wellFormed } from "./http/middleware/well-formed.ts";
 import type { Operation, RequestState } from "./http/operation.ts";
 import { createOperations } from "./operations.ts";
-import { createRateLimiter } from "./http/rate-limit.ts";
+import { createRateLimiter } from "../services/rate-limiter.ts";
+import { consoleFiles } from "./system/console.ts";
 import { runLimits } from "../services/runs/create-run.ts";
 import { createRunService } from "../services/runs/run-service.ts";
 import { serveOperation } from "./http/serve-operation.ts";
@@ -42,6 +45,7 @@ export function createApp(deps: ApiDeps): Api {
   const keyUse = createKeyUseRecorder(db, logger);
   const services: ApiServices = {
     credentials: createCredentialLookup(db, keyUse.note),
+    signIn: createSignIn(db, createPasswordQueue()),
     flows: createFlowCache(db, deps.plans),
     runService: createRunService({ ...deps, starter: deps.runs, limits: runLimits(config) }),
   };
@@ -57,12 +61,13 @@ export function createApp(deps: ApiDeps): Api {
   const app = new Koa<RequestState>();
   app.use(requestId());
   app.use(accessLog(logger, deps.metrics));
-  app.use(securityHeaders());
+  app.use(securityHeaders(config.MILLRACE_PUBLIC_URL));
   app.use(problems(logger));
   app.use(wellFormed());
+  app.use(consoleFiles());
   app.use(unmatched(operations, config.MILLRACE_CORS));
   app.use(routes(operations, serving));
-  // What fails after the answer has begun: mostly a client that has gone.
+  // An error after the first byte of the answer: mostly a client that has gone.
   app.on("error", (err: NodeJS.ErrnoException) => {
     if (CLIENT_GONE.includes(err.code ?? "")) logger.debug({ err }, "client has gone");
     else logger.error({ err }, "answer broken off");

@@ -8,6 +8,7 @@ import type { ReadinessParts } from "../platform/readiness.ts";
 import type { SecretBox } from "../platform/secrets/seal.ts";
 import type { Scorer } from "../services/evals/scorer.ts";
 import type { CredentialLookup } from "../services/accounts/credentials.ts";
+import type { SignIn } from "../services/accounts/sign-in.ts";
 import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
 import type { FlowCache } from "../services/projects/flow-cache.ts";
 import type { PlanCache } from "../services/projects/plans.ts";
@@ -17,8 +18,10 @@ import type { RunFeed } from "../stores/runs/run-feed.ts";
 import type { RunObserver } from "../services/runs/run-observer.ts";
 import type { ProviderJobs } from "../temporal/providers.ts";
 import type { EvalStarter } from "../temporal/evals.ts";
+import type { QueueStats } from "../temporal/queues.ts";
 import type { ResourceStarter } from "../temporal/resources.ts";
 import type { SyncStarter } from "../temporal/syncs.ts";
+import type { RunJobStarter } from "../temporal/run-jobs.ts";
 import type { RunStarter } from "../temporal/runs.ts";
 import type { Schedules } from "../temporal/schedules.ts";
 
@@ -34,14 +37,18 @@ export interface ApiDeps {
   readonly resources: ResourceStarter;
   /** Checks connections. */
   readonly providerJobs: ProviderJobs;
-  /** What triggers that have a schedule are made of. */
+  /** What triggers, syncs and monitors that have a schedule are made of. */
   readonly schedules: Schedules;
   /** Starts the workflows of evals. */
   readonly evals: EvalStarter;
   /** Scores samples by evaluators. */
   readonly scorer: Scorer;
-  /** Starts syncs of knowledge bases, now and by schedules. */
+  /** Starts syncs of knowledge bases. */
   readonly syncs: SyncStarter;
+  /** Starts what is done with many runs. */
+  readonly runJobs: RunJobStarter;
+  /** How the task queues of the installation stand. */
+  readonly describeQueues: () => Promise<QueueStats[]>;
   readonly feed: RunFeed;
   /** Checks flows and answers, whatever that costs. */
   readonly evaluation: Evaluation;
@@ -55,12 +62,13 @@ export interface ApiDeps {
   readonly metrics: Metrics;
   readonly observer: RunObserver;
   /** What /readyz asks, by the name it reports; each rejects when that part does not answer. */
-  readonly readiness: ReadinessParts<"postgres" | "temporal">;
+  readonly readiness: ReadinessParts<"postgres" | "schema" | "temporal">;
 }
 
 /** What the operations share, built of their dependencies by createApp. */
 export interface ApiServices {
   readonly credentials: CredentialLookup;
+  readonly signIn: SignIn;
   readonly flows: FlowCache;
   readonly runService: RunService;
 }

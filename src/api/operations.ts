@@ -22,6 +22,7 @@ import { createMonitorAlertOperations } from "./evals/monitor-alerts.ts";
 import { createMonitorResultOperations } from "./evals/monitor-results.ts";
 import { createMonitorOperations } from "./evals/monitors.ts";
 import { createScoreOperations } from "./evals/scores.ts";
+import { createScoringOperations } from "./evals/scorings.ts";
 import { createFeedbackOperations } from "./runs/feedback.ts";
 import { createFlowIoOperations } from "./projects/flow-io.ts";
 import { createFlowVersionOperations } from "./projects/flow-versions.ts";
@@ -29,14 +30,20 @@ import { createFlowOperations } from "./projects/flows.ts";
 import { createHealthOperations } from "./system/health.ts";
 import { createInferenceOperations } from "./runs/inference.ts";
 import { createLimitsOperations } from "./system/limits.ts";
+import { createPauseOperations } from "./runs/pauses.ts";
+import { createQueueOperations } from "./system/queues.ts";
+import { createRunStatisticsOperations } from "./runs/run-statistics.ts";
 import { createProjectOperations } from "./projects/projects.ts";
 import { createResourceOperations } from "./knowledge/resources.ts";
+import { createSessionOperations } from "./accounts/sessions.ts";
 import { createSettingsOperations } from "./models/settings.ts";
 import { createHookOperations } from "./triggers/hooks.ts";
 import { createTriggerOperations } from "./triggers/triggers.ts";
 import { createSkillOperations } from "./skills/skills.ts";
 import { createSkillVersionOperations } from "./skills/skill-versions.ts";
 import { createRunControlOperations } from "./runs/run-control.ts";
+import { createRunJobOperations } from "./runs/run-jobs.ts";
+import { createRunNodeOperations } from "./runs/run-nodes.ts";
 import { createRunOperations } from "./runs/runs.ts";
 import { createStreamOperations } from "./runs/stream.ts";
 import { createSyncOperations } from "./knowledge/syncs.ts";
@@ -58,15 +65,19 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createFlowOperations(deps),
     ...createInferenceOperations(deps, services),
     ...createStreamOperations(deps, services),
-    ...createFeedbackOperations(deps),
+    ...createFeedbackOperations(deps, services),
     ...createToolOperations(deps, services),
     ...createUploadOperations(deps, services),
     ...createDocumentOperations(deps),
     ...createRunOperations(deps, services),
+    ...createRunNodeOperations(deps),
     ...createRunControlOperations(deps, services),
+    ...createRunJobOperations(deps),
+    ...createPauseOperations(deps),
+    ...createRunStatisticsOperations(deps),
     ...createKnowledgeBaseOperations(deps),
     ...createResourceOperations(deps),
-    ...createTriggerOperations(deps),
+    ...createTriggerOperations(deps, services),
     ...createHookOperations(deps, services),
     ...createSkillOperations(deps),
     ...createSkillVersionOperations(deps),
@@ -83,6 +94,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createMonitorResultOperations(deps),
     ...createMonitorAlertOperations(deps),
     ...createScoreOperations(deps),
+    ...createScoringOperations(deps),
     ...createWebhookSubscriptionOperations(deps),
     ...createWebhookDeliveryOperations(deps),
     ...createProviderOperations(deps),
@@ -95,48 +107,19 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createApiKeyOperations(deps, services),
     ...createUserOperations(deps, services),
     ...createTokenOperations(deps, services),
+    ...createSessionOperations(deps, services),
     ...createLimitsOperations(deps),
+    ...createQueueOperations(deps),
     ...createHealthOperations(deps),
     ...createDocsOperations(() => openApiDocument(operations)),
   ];
   return operations;
 }
 
-/** The operations without anything behind them: enough to be described, of no use to serve a request. */
+/**
+ * The operations without anything behind them: enough to be described, of no use to serve a request. Whoever makes operations
+ * keeps what it is given, and asks nothing but the configuration before a request comes.
+ */
 export function describeOperations(config: Config): Operation[] {
-  const nothing = inert() as Omit<ApiDeps, "config"> & ApiServices;
-  const { db, blobs, plans, runs, resources, feed, evaluation, guardedFetch, secrets, knowledge, logger, metrics } =
-    nothing;
-  const { syncs, evals, scorer, providerJobs, schedules, observer, readiness, credentials, flows, runService } =
-    nothing;
-  const outside = {
-    db,
-    blobs,
-    plans,
-    runs,
-    resources,
-    syncs,
-    evals,
-    scorer,
-    feed,
-    evaluation,
-    guardedFetch,
-    secrets,
-    knowledge,
-    providerJobs,
-    schedules,
-  };
-  return createOperations(
-    { config, ...outside, logger, metrics, observer, readiness },
-    { credentials, flows, runService },
-  );
-}
-
-/** Whatever is asked of it, it answers itself: what an operation's factory wires up stays unused. */
-function inert(): unknown {
-  const self: unknown = new Proxy(() => undefined, {
-    get: (_, name) => (typeof name === "symbol" || name === "then" ? undefined : self),
-    apply: () => self,
-  });
-  return self;
+  return createOperations({ config } as ApiDeps, {} as ApiServices);
 }

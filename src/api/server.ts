@@ -33,7 +33,7 @@ export function createApiServer(handler: RequestListener, logger: Logger): Serve
   });
   server.on("checkExpectation", (req, res) => void server.emit("request", req, res));
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    // Into an answer that has begun, no other can be written.
+    // An answer whose headers are sent cannot be replaced.
     const hasBegun = [...(answering.get(socket) ?? [])].some((res) => res.headersSent);
     if (hasBegun || !socket.writable || error.code === "ECONNRESET") return void socket.destroy();
     const requestId = uuidv7();

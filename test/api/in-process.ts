@@ -31,6 +31,7 @@ import { VERSION } from "../../src/version.ts";
 import { createEvalStarter } from "../../src/temporal/evals.ts";
 import { createSyncStarter } from "../../src/temporal/syncs.ts";
 import { createResourceStarter } from "../../src/temporal/resources.ts";
+import { createRunJobStarter } from "../../src/temporal/run-jobs.ts";
 import { createRunStarter } from "../../src/temporal/runs.ts";
 import { createSchedules } from "../../src/temporal/schedules.ts";
 import { cloneDatabase } from "../support/database.ts";
@@ -50,6 +51,7 @@ export interface InProcessOptions {
   /** Another API's database, to act as a second process of it. */
   readonly databaseUrl?: string;
   readonly readiness?: Partial<ApiDeps["readiness"]>;
+  readonly describeQueues?: ApiDeps["describeQueues"];
 }
 
 /** Starts an API on a database of its own, with the shared Temporal server behind it. */
@@ -80,7 +82,12 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const feed = openRunFeed(db, () => undefined);
   const temporal = await connectTemporal(config);
   const runs = createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false });
-  const readiness = { postgres: () => db.ping(), temporal: () => temporal.ping(), ...options.readiness };
+  const readiness = {
+    postgres: () => db.ping(),
+    schema: async () => undefined,
+    temporal: () => temporal.ping(),
+    ...options.readiness,
+  };
   const metrics = createMetrics({ service: "api", processMetrics: false });
   const observer = createRunObserver(metrics, logger);
   const knowledge = openKnowledge(config, db);
@@ -107,10 +114,12 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       judge: createJudgeModel(models),
       version: VERSION,
     }),
-    schedules: createSchedules(temporal.client),
+    schedules: createSchedules(temporal.client, config.MILLRACE_TASK_QUEUE),
     providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE, false),
     evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     syncs: createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
+    runJobs: createRunJobStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
+    describeQueues: options.describeQueues ?? temporal.describeQueues,
     runs,
     logger,
     metrics,

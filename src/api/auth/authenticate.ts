@@ -1,28 +1,51 @@
 import { roleAllows } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
+import type { Config } from "../../config.ts";
 import { Problem } from "../../domain/errors.ts";
 import type { CredentialLookup } from "../../services/accounts/credentials.ts";
-import type { Operation } from "../http/operation.ts";
+import type { Operation, RequestContext } from "../http/operation.ts";
+import { requireSameOrigin, sessionSecret } from "./session-cookie.ts";
 
-/** Authenticates a request. Throws the 401 of a missing, unknown, expired or revoked credential. */
+/** Who calls, and the secret that proves it. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly credential: string;
+}
+
+/**
+ * Authenticates a request: by its Authorization header or, at addresses of people (`/v2` and the console's own), by the session of its cookie.
+ * Throws the 401 of a missing, unknown, expired or revoked credential or of both, and the 403 of another site's page.
+ */
 export async function authenticate(
-  credentials: CredentialLookup,
-  authorization: string | undefined,
-): Promise<Principal> {
-  const principal = await credentials.find(bearer(authorization));
-  if (!principal) throw unauthorized("The credential is not valid, has expired or was revoked.", true);
-  return principal;
+  { config, credentials }: { readonly config: Config; readonly credentials: CredentialLookup },
+  ctx: RequestContext,
+): Promise<Caller> {
+  const { authorization } = ctx.headers;
+  const session = /^\/(v2|console)\//.test(ctx.path) ? sessionSecret(config, ctx) : undefined;
+  if (session === undefined) {
+    const credential = bearer(authorization);
+    const principal = await credentials.find(credential);
+    if (!principal) throw unauthorized("The credential is not valid, has expired or was revoked.", true);
+    return { principal, credential };
+  }
+  if (authorization !== undefined)
+    throw unauthorized("Send the session's cookie or an Authorization header, not both.", true);
+  requireSameOrigin(config, ctx);
+  const principal = await credentials.findSession(session);
+  if (!principal) throw unauthorized("The session has ended. Sign in again.", true);
+  return { principal, credential: session };
 }
 
 /** The credential of an Authorization header, however its scheme is spelled. */
-export function bearer(authorization: string | undefined): string {
+function bearer(authorization: string | undefined): string {
   const match = /^Bearer +([^\s]+)$/i.exec((authorization ?? "").slice(0, 4096));
   if (!match?.[1])
     throw unauthorized("Send the credential as `Authorization: Bearer <credential>`.", authorization !== undefined);
   return match[1];
 }
 
-function unauthorized(detail: string, given: boolean): Problem {
+/** The 401 of a credential, or of none. */
+export function unauthorized(detail: string, given: boolean): Problem {
   const challenge = given ? 'Bearer realm="millrace", error="invalid_token"' : 'Bearer realm="millrace"';
   return new Problem("unauthorized", detail, { headers: { "WWW-Authenticate": challenge } });
 }

@@ -6,6 +6,6 @@ import type { RequestContext } from "./operation.ts";
  * Never made from the Host header, which is the client's text.
  */
 export function baseUrl(config: Config, ctx: RequestContext): string {
-  const configured = config.MILLRACE_PUBLIC_URL?.replace(/\/+$/, "");
+  const configured = config.MILLRACE_PUBLIC_URL?.replace(/(?<!\/)\/+$/, "");
   return configured ?? `http://localhost:${ctx.req.socket.localPort}`;
 }

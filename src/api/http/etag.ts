@@ -16,9 +16,9 @@ export function revisionTag(revision: number): string {
   return `"r${revision}"`;
 }
 
-/** The tag of a resource that does not: of what is shown of it. */
-export function contentTag(shown: unknown): string {
-  return `"${createHash("sha256").update(JSON.stringify(shown)).digest("base64url").slice(0, 22)}"`;
+/** The tag of a resource that does not: of its content. */
+export function contentTag(content: unknown): string {
+  return `"${createHash("sha256").update(JSON.stringify(content)).digest("base64url").slice(0, 22)}"`;
 }
 
 /** Throws 412 when the If-Match header is there and names another state than `tag`. */

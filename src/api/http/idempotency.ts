@@ -3,9 +3,17 @@ import { uuidv7 } from "uuidv7";
 import type { Logger } from "../../platform/logging/logger.ts";
 import { decrypt, encrypt } from "../../platform/secrets/aes-gcm.ts";
 import { Problem, invalid } from "../../domain/errors.ts";
-import type { Database } from "../../stores/db.ts";
-import { LEASE_SECONDS, claimKey, releaseClaim, renewClaim, storeAnswer } from "../../stores/http/idempotency.ts";
-import type { ClaimResult, StoredAnswer } from "../../stores/http/idempotency.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import {
+  LEASE_SECONDS,
+  claimKey,
+  findAnswer,
+  lockClaim,
+  releaseClaim,
+  renewClaim,
+  storeAnswer,
+} from "../../stores/http/idempotency.ts";
+import type { ClaimResult, Lease, StoredAnswer } from "../../stores/http/idempotency.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Rendered } from "./render.ts";
 
@@ -38,13 +46,31 @@ export interface IdempotentRequest {
 export interface KeyHold {
   readonly resourceId: string;
   readonly repeated: boolean;
+  /** Null where there is an answer already. */
+  readonly lease: Lease | null;
 }
 
 export interface Idempotency {
   /** Serves a request once: the first answer is kept for 24 h and replayed. Throws the 409s. */
   once(request: IdempotentRequest, serve: (hold: KeyHold) => Promise<Rendered>): Promise<Rendered>;
-  /** Fixes the resource id of a key and serves the request every time. Throws the 409 of another request. */
-  claimOnly(request: IdempotentRequest): Promise<KeyHold>;
+  /** Fixes the resource id of a key; the request is served every time until an answer is kept. Throws the 409 of another request. */
+  claimOnly(request: IdempotentRequest): Promise<KeyHold & { readonly kept?: KeptAnswer }>;
+  /** Keeps the answer of a claimed key for 24 h. `digest`: of the body, where the request has it not. */
+  keep(request: IdempotentRequest, hold: KeyHold, rendered: Rendered, digest: string): Promise<void>;
+}
+
+/**
+ * For the transaction of an effect that replaces what an earlier attempt made. Throws the 409 where a later attempt has taken the
+ * key over; until the transaction ends none does.
+ */
+export async function requireHeld(db: Db, hold: KeyHold | null): Promise<void> {
+  if (hold?.lease && !(await lockClaim(db, hold.lease))) throw inProgress();
+}
+
+/** An answer that was kept with the digest of its request's body. */
+export interface KeptAnswer {
+  /** The answer again. Throws the 409 where this is another body. */
+  replay(digest: string): Promise<Rendered>;
 }
 
 export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger: Logger }): Idempotency {
@@ -63,6 +89,7 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
       request_hash: hashRequest(request),
       resource_id: uuidv7(),
       lease_seconds,
+      lease_id: uuidv7(),
       makes_run: request.makesRun,
     };
     const result = await db.org(request.orgId, (connection) => claimKey(connection, row));
@@ -83,16 +110,27 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
     };
   }
 
-  async function keep(request: IdempotentRequest, rendered: Rendered): Promise<void> {
+  /** False where the lease is lost. */
+  async function keep(request: IdempotentRequest, lease: Lease, rendered: Rendered, digest?: string): Promise<boolean> {
     const { status, headers } = rendered;
     const sealed = request.credential !== null && rendered.body !== undefined;
     const body = sealed ? seal(rendered.body ?? "", request.credential ?? "") : rendered.body;
-    let stored: StoredAnswer = { status, headers, ...(body !== undefined && { body }), ...(sealed && { sealed }) };
+    const common = { status, headers, ...(sealed && { sealed }), ...(digest !== undefined && { digest }) };
+    let stored: StoredAnswer = { ...common, ...(body !== undefined && { body }) };
     if (body !== undefined && Buffer.byteLength(body) > INLINE_BODY_BYTES) {
       const { key } = await blobs.put(request.orgId, Buffer.from(body), { maxBytes: MAX_BODY_BYTES });
-      stored = { status, headers, blob: key, ...(sealed && { sealed }) };
+      stored = { ...common, blob: key };
     }
-    await db.org(request.orgId, (connection) => storeAnswer(connection, request.key, stored));
+    return db.org(request.orgId, (connection) => storeAnswer(connection, lease, stored));
+  }
+
+  /** What a request answers that has lost its lease: the same as the one that took its key over. Throws the 409 while that one is served. */
+  async function answerOfNext(request: IdempotentRequest, own: Rendered): Promise<Rendered> {
+    const answer = await db.org(request.orgId, (connection) =>
+      findAnswer(connection, request.key, hashRequest(request)),
+    );
+    if (answer === null) throw inProgress();
+    return answer === undefined ? own : restore(request, answer);
   }
 
   return {
@@ -100,21 +138,26 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
       const claimed = await claim(request, LEASE_SECONDS);
       if (claimed.outcome === "answered") return restore(request, claimed.response);
       if (claimed.outcome === "completed") {
-        return replayed(await serve({ resourceId: claimed.resource_id, repeated: true }));
+        return replayed(await serve({ resourceId: claimed.resource_id, repeated: true, lease: null }));
       }
       if (claimed.outcome !== "claimed") throw inProgress();
+      const lease = { key: request.key, lease_id: claimed.lease_id };
       const withConnection = (work: typeof renewClaim): Promise<void> =>
-        db.org(request.orgId, (connection) => work(connection, request.key));
+        db.org(request.orgId, (connection) => work(connection, lease));
       const onFailure = (err: unknown): void =>
         logger.warn({ err, operation: request.operation }, "idempotency record not written");
       const renewal = setInterval(() => void withConnection(renewClaim).catch(onFailure), (LEASE_SECONDS * 1000) / 3);
       try {
-        const rendered = await serve({ resourceId: claimed.resource_id, repeated: claimed.repeated });
+        const rendered = await serve({ resourceId: claimed.resource_id, repeated: claimed.repeated, lease });
         // The run's row says all of it; nothing is written a second time.
         if (rendered.recoverable) return claimed.repeated ? replayed(rendered) : rendered;
-        if (isFinal(rendered)) await keep(request, rendered).catch(onFailure);
-        else await withConnection(releaseClaim).catch(onFailure);
-        return rendered;
+        if (!isFinal(rendered)) {
+          await withConnection(releaseClaim).catch(onFailure);
+          return rendered;
+        }
+        // An answer that could not be written is an answer all the same.
+        const kept = await keep(request, lease, rendered).catch(onFailure);
+        return kept === false ? await answerOfNext(request, rendered) : rendered;
       } catch (error) {
         await withConnection(releaseClaim).catch(onFailure);
         throw error;
@@ -125,9 +168,26 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
 
     async claimOnly(request) {
       const claimed = await claim(request, 0);
-      if (claimed.outcome === "claimed") return { resourceId: claimed.resource_id, repeated: claimed.repeated };
+      if (claimed.outcome === "claimed") {
+        const lease = { key: request.key, lease_id: claimed.lease_id };
+        return { resourceId: claimed.resource_id, repeated: claimed.repeated, lease };
+      }
       if (claimed.outcome === "in_progress") throw inProgress();
-      return { resourceId: claimed.resource_id, repeated: true };
+      const hold = { resourceId: claimed.resource_id, repeated: true, lease: null };
+      if (claimed.outcome !== "answered" || claimed.response.digest === undefined) return hold;
+      const { response } = claimed;
+      const replay = async (digest: string): Promise<Rendered> => {
+        if (digest !== response.digest) throw new Problem("idempotency_conflict", OTHER_REQUEST);
+        return await restore(request, response);
+      };
+      return { ...hold, kept: { replay } };
+    },
+
+    async keep(request, { lease }, rendered, digest) {
+      if (lease === null) return;
+      await keep(request, lease, rendered, digest).catch((err: unknown) =>
+        logger.warn({ err, operation: request.operation }, "idempotency record not written"),
+      );
     },
   };
 }

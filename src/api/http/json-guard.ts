@@ -1,11 +1,13 @@
+import { nextSlice } from "../../platform/slices.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 
 export const MAX_JSON_DEPTH = 100;
-/**
- * Members and items in all: what parsing and checking a body costs goes by them more than by its bytes. A flow that is
- * one list of this size has as many values as a flow may.
- */
-export const MAX_JSON_VALUES = 500_000;
+/** Members and items in all: what parsing and checking a body costs goes by them more than by its bytes. */
+export const MAX_JSON_VALUES = 10_000;
+/** The same where a run's inputs, a flow or an import is taken. A flow that is one list of this size has as many values as a flow may. */
+export const MAX_WIDE_JSON_VALUES = 500_000;
+/** How many values one slice of the event loop checks. */
+const VALUES_AT_ONCE = 10_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -26,6 +28,11 @@ export class JsonShape {
   /** 1 where a chunk ended between a backslash and what it escapes. */
   #skip = 0;
   #problem: string | null = null;
+  readonly #maxValues: number;
+
+  constructor(maxValues: number) {
+    this.#maxValues = maxValues;
+  }
 
   /** What is wrong with what has been read so far. */
   get problem(): string | null {
@@ -61,7 +68,7 @@ export class JsonShape {
       }
     }
     if (depth > MAX_JSON_DEPTH) this.#problem = `The body nests deeper than ${MAX_JSON_DEPTH} levels`;
-    else if (values > MAX_JSON_VALUES) this.#problem = `The body has more than ${MAX_JSON_VALUES} values`;
+    else if (values > this.#maxValues) this.#problem = `The body has more than ${this.#maxValues} values`;
     this.#depth = depth;
     this.#values = values;
     this.#inString = inString;
@@ -73,31 +80,38 @@ export class JsonShape {
  * Finds values that no part of the service accepts: a member named `__proto__` (it replaces the prototype wherever it is
  * assigned), and text that Postgres cannot hold (U+0000, half a surrogate pair). Null when there is none.
  */
-export function findForbidden(value: unknown, bytes: Buffer, looseTop: boolean): ValidationIssue | null {
+export async function findForbidden(value: unknown, bytes: Buffer, looseTop: boolean): Promise<ValidationIssue | null> {
   // All of these need an escape or the plain word; without either the walk is spared.
   if (!bytes.includes("\\u") && !bytes.includes("__proto__")) return null;
-  const loc: Array<string | number> = ["body"];
-  return walk(value, loc, looseTop);
+  const steps = walk(value, ["body"], looseTop, { left: VALUES_AT_ONCE });
+  for (;;) {
+    const { done, value: found } = steps.next();
+    if (done) return found;
+    await nextSlice();
+  }
 }
 
-function walk(value: unknown, loc: Array<string | number>, loose: boolean): ValidationIssue | null {
+/** Yields once every so many values. */
+function* walk(
+  value: unknown,
+  loc: Array<string | number>,
+  loose: boolean,
+  slice: { left: number },
+): Generator<null, ValidationIssue | null> {
   if (typeof value === "string") return isStorable(value) ? null : issue(loc, TEXT_MESSAGE, "string_unicode");
   if (typeof value !== "object" || value === null) return null;
+  const isList = Array.isArray(value);
   // Depth is bounded by JsonShape, so recursion is safe.
-  if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
-      loc.push(index);
-      const found = walk(item, loc, false);
-      if (found) return found;
-      loc.pop();
+  for (const key of isList ? value.keys() : Object.keys(value)) {
+    if (--slice.left === 0) {
+      slice.left = VALUES_AT_ONCE;
+      yield null;
     }
-    return null;
-  }
-  for (const key of Object.keys(value)) {
     loc.push(key);
     if (key === "__proto__" && !loose) return issue(loc, "This name is not allowed", "value_error");
-    if (!isStorable(key)) return issue(loc.slice(0, -1), TEXT_MESSAGE, "string_unicode");
-    const found = walk((value as Record<string, unknown>)[key], loc, false);
+    if (typeof key === "string" && !isStorable(key)) return issue(loc.slice(0, -1), TEXT_MESSAGE, "string_unicode");
+    const item = (value as Record<string | number, unknown>)[key];
+    const found = typeof item === "object" || typeof item === "string" ? yield* walk(item, loc, false, slice) : null;
     if (found) return found;
     loc.pop();
   }

@@ -3,6 +3,7 @@ import type { ParameterizedContext } from "koa";
 import type { z } from "zod";
 import type { ProblemCode } from "../../domain/errors.ts";
 import type { Principal, Role } from "../../domain/accounts/principal.ts";
+import type { Db } from "../../stores/db.ts";
 
 /** What the middleware knows of a request, for the log line and the error body. */
 export interface RequestState {
@@ -10,6 +11,8 @@ export interface RequestState {
   /** Set once the request has been matched. */
   operationId?: string;
   principal?: Principal;
+  /** Of a body that the handler has read itself: the same for the same parts, whatever stands between them. */
+  bodyDigest?: string;
 }
 export type RequestContext = ParameterizedContext<RequestState>;
 
@@ -48,6 +51,11 @@ export interface OperationRequest<
    * finds what the first one made.
    */
   readonly newId: () => string;
+  /**
+   * For the transaction of an effect that replaces what an earlier attempt with the same Idempotency-Key made: throws the 409
+   * where a later attempt has taken the key over.
+   */
+  readonly requireHeld: (db: Db) => Promise<void>;
 }
 
 export type AnswerHeaders = Readonly<Record<string, string>>;
@@ -75,7 +83,7 @@ export type Answer = JsonAnswer | ContentAnswer | "written";
 /** One of the answers an operation documents. */
 export interface Success {
   readonly description: string;
-  /** Of the JSON body; absent for an empty one. */
+  /** The length of the JSON body; absent for an empty one. */
   readonly schema?: z.ZodType;
   /** Other media types; null where the bytes have no schema. */
   readonly content?: Readonly<Record<string, z.ZodType | null>>;
@@ -105,7 +113,7 @@ export interface OperationDefinition<
   readonly path: `/${string}`;
   readonly tag: string;
   readonly summary: string;
-  readonly description?: string;
+  readonly description: string;
   readonly auth: A;
   /** The least role; default viewer for GET, editor for the others. Public keys are not asked for it. */
   readonly role?: Role;
@@ -122,7 +130,7 @@ export interface OperationDefinition<
    */
   readonly multipart?: z.ZodObject;
   /**
-   * The media type of a body that the handler reads itself, with `readBytes` or `readJson`. Beside `body` and `multipart`, as
+   * The media type of a body that the handler reads itself, with `readBody` or `readJson`. Beside `body` and `multipart`, as
    * the latter is.
    */
   readonly bytes?: string;
@@ -130,20 +138,24 @@ export interface OperationDefinition<
   readonly form?: z.ZodObject;
   /** Which configured limit holds for the JSON body; default "json". */
   readonly bodyLimit?: "json" | "run";
+  /** The JSON body may have very many members: it holds a run's inputs, a flow or an import. */
+  readonly wideBody?: boolean;
   /** Never refuses the body for a member it does not know, not even for `__proto__`. */
   readonly looseBody?: boolean;
   readonly success: Readonly<Record<number, Success>>;
-  /** Codes beyond those that follow from the other members. */
+  /** Codes that the other members do not imply. */
   readonly problems?: readonly ProblemCode[];
   /** Documented instead of problem+json, e.g. the errors of RFC 6749. */
   readonly failures?: Readonly<Record<number, Success>>;
   /**
-   * Whether an Idempotency-Key is honoured. true: the answer is kept and replayed. "claim": the key only fixes the id
-   * that `newId()` gives, and the handler runs every time (for streams, which find their run by that id, and for
-   * multipart bodies, which are not kept to be compared). "run": as true, but `newId()` is a run's, and where the answer
+   * Whether an Idempotency-Key is honoured. true: the answer is kept and replayed. "claim": the key fixes the id that
+   * `newId()` gives, and the handler runs every time (for streams, which find their run by that id); of an operation that takes
+   * a multipart body, only until an answer has been kept, which is then replayed. "run": as true, but `newId()` is a run's, and where the answer
    * is marked as recoverable the handler makes it again from that run.
    */
   readonly idempotent?: boolean | "claim" | "run";
+  /** What of a body makes another request of it than of the first one with the same Idempotency-Key; default all. */
+  readonly sameness?: (body: z.output<NonNullable<B>>) => unknown;
   /** The request or its answer holds a secret: what is kept for a replay is encrypted with the caller's credential. */
   readonly confidential?: boolean;
   /** Named examples of the request body. */

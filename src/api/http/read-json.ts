@@ -1,14 +1,20 @@
+import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { isUtf8 } from "node:buffer";
 import { Problem, ValidationProblem, invalid, tooLarge } from "../../domain/errors.ts";
-import { JsonShape, findForbidden } from "./json-guard.ts";
+import { JsonShape, MAX_JSON_VALUES, findForbidden } from "./json-guard.ts";
+import { JsonFault, parseJson } from "../../platform/json/parse-json.ts";
+import { nextSlice } from "../../platform/slices.ts";
+import type { RequestContext } from "./operation.ts";
 
-/** From this length on, reading a body yields to the event loop between steps (bytes). */
+/** From this length on (bytes), parsing a body yields to other requests after each chunk. */
 const LONG_BODY_BYTES = 256 * 1024;
 
 export interface ReadJsonOptions {
   /** Longest body, in bytes. */
   readonly limit: number;
+  /** Most members and items in all. */
+  readonly maxValues?: number;
   /** Leaves a `__proto__` member of the outermost object where it is, for operations that never refuse unknown members. */
   readonly looseTop?: boolean;
 }
@@ -31,21 +37,25 @@ export async function readJson(req: IncomingMessage, options: ReadJsonOptions): 
     (type) => type === "application/json" || /^application\/[a-z0-9.+-]+\+json$/.test(type),
     "application/json",
   );
-  const shape = new JsonShape();
+  const shape = new JsonShape(options.maxValues ?? MAX_JSON_VALUES);
   const bytes = await readBytes(req, options.limit, (chunk) => shape.read(chunk));
   if (bytes.length === 0) return { value: undefined, bytes };
-  const letOthers = async (): Promise<void> => {
-    if (bytes.length >= LONG_BODY_BYTES) await yieldToEventLoop();
-  };
-  const text = decode(bytes);
+  if (!isUtf8(bytes)) throw invalid(["body"], "The body is not valid UTF-8", "json_invalid");
   if (shape.problem !== null) throw invalid(["body"], shape.problem, "json_too_complex");
-  await letOthers();
-  const value = parse(text);
-  await letOthers();
-  const issue = findForbidden(value, bytes, options.looseTop ?? false);
+  const value = await parse(bytes);
+  const issue = await findForbidden(value, bytes, options.looseTop ?? false);
   if (issue) throw new ValidationProblem([issue]);
-  await letOthers();
   return { value, bytes };
+}
+
+async function parse(bytes: Buffer): Promise<unknown> {
+  try {
+    return await parseJson(bytes);
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error;
+    const place = error.position === undefined ? [] : [error.position];
+    throw invalid(["body", ...place], "The body is not valid JSON", "json_invalid");
+  }
 }
 
 /** Throws 415 unless the body is declared as form-encoded. */
@@ -64,13 +74,15 @@ export function isMultipart(req: IncomingMessage): boolean {
   return mediaType(req) === "multipart/form-data";
 }
 
-/** Throws 415 unless the body is declared as multipart/form-data with a boundary. */
-export function checkMultipart(req: IncomingMessage): void {
+/** The boundary of a multipart body. Throws 415 unless the body is declared as multipart/form-data with one. */
+export function boundaryOf(req: IncomingMessage): string {
   checkEncoding(req);
   checkContentType(req, (type) => type === "multipart/form-data", "multipart/form-data");
-  if (!/;\s*boundary=("[^"]{1,200}"|[^\s;"]{1,200})/i.test(req.headers["content-type"] ?? "")) {
+  const found = /;\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(req.headers["content-type"] ?? "");
+  const boundary = found?.[1] ?? found?.[2];
+  if (boundary === undefined)
     throw new Problem("unsupported_media_type", "The multipart content type has no boundary.");
-  }
+  return boundary;
 }
 
 function hasBody(req: IncomingMessage): boolean {
@@ -110,6 +122,8 @@ export async function readBytes(
       if (size > limit) throw tooLarge("body", limit);
       look(chunk);
       chunks.push(chunk);
+      // A socket that has much to give would have the event loop for itself, a megabyte at a time.
+      if (size > LONG_BODY_BYTES) await nextSlice();
     }
   } catch (error) {
     if (error instanceof Problem) throw error;
@@ -118,24 +132,9 @@ export async function readBytes(
   return Buffer.concat(chunks, size);
 }
 
-function decode(bytes: Buffer): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    throw invalid(["body"], "The body is not valid UTF-8", "json_invalid");
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    // The parser quotes the text around the mistake; it is the client's own, but may be long or secret.
-    const position = /at position (\d+)/.exec((error as Error).message)?.[1];
-    throw invalid(
-      ["body", ...(position === undefined ? [] : [Number(position)])],
-      "The body is not valid JSON",
-      "json_invalid",
-    );
-  }
+/** The same of a request whose body is no JSON; what it was is noted for a repeated request. */
+export async function readBody(ctx: RequestContext, limit: number): Promise<Buffer> {
+  const bytes = await readBytes(ctx.req, limit);
+  ctx.state.bodyDigest = createHash("sha256").update(bytes).digest("hex");
+  return bytes;
 }

@@ -1,14 +1,17 @@
+import { createHash } from "node:crypto";
+import type { Hash } from "node:crypto";
+import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { PassThrough } from "node:stream";
-import contentDisposition from "content-disposition";
+import type { Transform } from "node:stream";
 import * as formidable from "formidable";
-import { koaBody } from "koa-body";
 import { z } from "zod";
 import { Problem, ValidationProblem, invalid, tooLarge } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
-import { isStorable } from "./json-guard.ts";
+import { checkFilename, decoded, notWhole, readDisposition, utf8 } from "./multipart-part.ts";
+import type { Part } from "./multipart-part.ts";
 import type { RequestContext } from "./operation.ts";
-import { checkMultipart } from "./read-json.ts";
+import { boundaryOf } from "./read-json.ts";
 import { readTexts } from "./validate.ts";
 
 /** Parts that carry text, the ignored ones included. */
@@ -17,9 +20,8 @@ const MAX_FIELDS = 50;
 const MAX_FIELDS_BYTES = 1024 * 1024;
 /** What a body may be longer than its files by: boundaries, headers and fields (bytes). */
 const MAX_ENVELOPE_BYTES = 4 * 1024 * 1024;
-/** What lies outside the parts' contents; the parser keeps the headers of a part in memory (bytes). */
+/** All headers of all parts together (bytes). */
 const MAX_HEADERS_BYTES = 512 * 1024;
-const MAX_FILENAME_CHARS = 255;
 
 /** A file of a multipart body. */
 export interface UploadedFile {
@@ -46,9 +48,6 @@ export interface MultipartLimits {
 type Fields<S extends z.ZodObject> = {
   [K in keyof z.output<S> as Exclude<z.output<S>[K], undefined> extends File | File[] ? never : K]: z.output<S>[K];
 };
-
-/** Fields as koa-body leaves them. */
-type ReadFields = Readonly<Record<string, string | string[]>>;
 
 /** What a multipart body held. */
 export interface MultipartForm<S extends z.ZodObject, T> {
@@ -80,33 +79,35 @@ export async function readMultipart<S extends z.ZodObject, T>(
   handling: FileHandling<T>,
 ): Promise<MultipartForm<S, T>> {
   const { req } = ctx;
-  checkMultipart(req);
-  const bounds = {
-    maxFileBytes: limits.maxFileBytes,
-    maxTotalBytes: limits.maxTotalBytes ?? limits.maxFileBytes,
-    maxFiles: limits.maxFiles ?? 1,
-  };
-  if (Number(req.headers["content-length"] ?? 0) > bounds.maxTotalBytes + MAX_ENVELOPE_BYTES)
-    throw tooLarge("file", bounds.maxTotalBytes);
-  const parts = createPartReader(form, bounds, handling.take);
+  const boundary = boundaryOf(req);
+  const { maxFileBytes, maxTotalBytes = maxFileBytes, maxFiles = 1 } = limits;
+  const maxBodyBytes = maxTotalBytes + MAX_ENVELOPE_BYTES;
+  if (Number(req.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLarge("file", maxTotalBytes);
+  const parser = new MultipartParser();
+  parser.initWithBoundary(boundary);
+  const parts = createPartReader(form, { maxFileBytes, maxTotalBytes, maxFiles }, handling.take);
+  parts.failed.catch((error: Error) => parser.destroy(error));
+  let received = 0;
+  req.on("data", ({ length }: Buffer) => {
+    if ((received += length) > maxBodyBytes) parts.fail(tooLarge("file", maxTotalBytes));
+  });
+  whenBrokenOff(req, () => parts.fail(new Problem("bad_request", "The request ended before its body did.")));
   try {
-    const reading = koaBody({
-      json: false,
-      text: false,
-      urlencoded: false,
-      multipart: true,
-      multipartTypes: ["multipart/form-data"],
-      formidable: parts.options,
-    })(ctx, async () => undefined);
-    await Promise.race([reading, parts.failed, brokenOff(req)]);
-    const files = await Promise.race([Promise.all(parts.taken), parts.failed]);
-    return { fields: parts.fields((ctx.request.body ?? {}) as ReadFields), files };
+    for await (const token of req.pipe(parser)) {
+      const room = parts.read(token as Token);
+      if (room) await room;
+    }
+    const files = await Promise.all(parts.taken);
+    const fields = parts.fields<S>();
+    ctx.state.bodyDigest = parts.digest();
+    return { fields, files };
   } catch (error) {
     parts.giveUp();
     // The rest of the body is read and discarded, so that the answer can be sent.
+    req.unpipe(parser);
     req.resume();
     await Promise.all(parts.taken.map((work) => work.then(handling.undo, () => undefined)));
-    throw asProblem(error, bounds);
+    throw error instanceof Error && "httpCode" in error ? notWhole() : error;
   }
 }
 
@@ -124,143 +125,162 @@ export function jsonField<S extends z.ZodType>(schema: S) {
   return parsed.pipe(schema);
 }
 
-/** Members of a part that formidable's types leave out. */
-interface Part extends formidable.Part {
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  /** How the content was decoded; formidable then uses it as the charset of a field. */
-  transferEncoding: string;
+/** What formidable's parser finds in a body, in order: bytes of something, or its end. */
+interface Token {
+  readonly name: string;
+  readonly buffer?: Buffer;
+  readonly start?: number;
+  readonly end?: number;
 }
 
-/** Formidable's own plugin for multipart bodies, which its types leave out. */
-const { multipart } = formidable as unknown as { readonly multipart: formidable.PluginFunction };
+// Its types leave it out. Its reader of whole forms is not used: it finds file names in quadratic time, for one.
+const { MultipartParser } = formidable as unknown as {
+  readonly MultipartParser: new () => Transform & { initWithBoundary(boundary: string): void };
+};
 
 /** Decides which parts of one body count, and where their contents go. */
 function createPartReader<T>(
   form: z.ZodObject,
-  limits: Required<MultipartLimits>,
+  { maxFiles, maxFileBytes, maxTotalBytes }: Required<MultipartLimits>,
   take: (file: UploadedFile) => Promise<T>,
 ) {
   const fileFields = new Map(Object.entries(form.shape).flatMap(([name, schema]) => fileFieldOf(name, schema)));
   const isStrict = form.def.catchall instanceof z.ZodNever;
   const taken: Array<Promise<T>> = [];
-  const files: Array<Omit<UploadedFile, "content">> = [];
+  /** The fields of the files so far. */
+  const files: string[] = [];
   const streams: PassThrough[] = [];
-  const undeclared = new Set<string>();
+  const texts = new Map<string, string[]>();
+  const contents: Array<{ name: string; filename: string | undefined; type: string | undefined; hash: Hash }> = [];
+  const sizes = { headers: 0, fields: 0, files: 0 };
   let fieldCount = 0;
-  let contentBytes = 0;
-  let isOver = false;
+  let headers = new Map<string, string>();
+  let header = { headerField: "", headerValue: "" };
+  let part: Part = {};
   let fail: (error: unknown) => void = () => undefined;
   const failed = new Promise<never>((_, reject) => {
     fail = reject;
   });
-  failed.catch(() => undefined);
 
-  /** Whether formidable is to read the part. Throws a Problem. */
-  function accept(part: Part): boolean {
-    part.on("data", (chunk: Buffer) => {
-      contentBytes += chunk.length;
-    });
-    const { name, filename } = readDisposition(part.headers["content-disposition"]);
+  function read({ name, buffer, start, end }: Token): Promise<unknown> | undefined {
+    switch (name) {
+      case "partBegin":
+        headers = new Map();
+        return undefined;
+      case "headerField":
+      case "headerValue": {
+        const text = buffer?.toString("latin1", start, end) ?? "";
+        if ((sizes.headers += text.length) > MAX_HEADERS_BYTES)
+          throw invalid(["body"], `The headers of the parts are longer than ${MAX_HEADERS_BYTES} bytes`, "too_long");
+        header[name] += text;
+        return undefined;
+      }
+      case "headerEnd":
+        headers.set(header.headerField.toLowerCase(), header.headerValue);
+        header = { headerField: "", headerValue: "" };
+        return undefined;
+      case "headersEnd":
+        part = open();
+        return undefined;
+      case "partData":
+        return buffer && part.write?.(buffer.subarray(start, end));
+      case "partEnd":
+        part.end?.();
+        part = {};
+        return undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  /** What takes the part whose headers have come. Throws a Problem. */
+  function open(): Part {
+    const { name, filename } = readDisposition(headers.get("content-disposition"));
+    const type = headers.get("content-type");
     const isFile = fileFields.has(name) || filename !== undefined;
     if (!isFile && ++fieldCount > MAX_FIELDS)
       throw invalid(["body"], `The body has more than ${MAX_FIELDS} fields`, "too_long");
     if (!Object.hasOwn(form.shape, name) || (isFile && !fileFields.has(name))) {
-      if (isStrict) undeclared.add(name);
-      if (isFile && ++fieldCount > MAX_FIELDS + limits.maxFiles)
+      if (isStrict) texts.set(name, [""]);
+      if (isFile && ++fieldCount > MAX_FIELDS + maxFiles)
         throw invalid(["body"], `The body has more than ${MAX_FIELDS} parts that are not asked for`, "too_long");
-      return false;
+      return {};
     }
-    part.name = name;
-    part.transferEncoding = "binary";
-    if (!isFile) {
-      part.mimetype = null;
-      return true;
-    }
-    checkFilename(name, filename);
-    if (files.length === limits.maxFiles || (fileFields.get(name) === 1 && files.some(({ field }) => field === name)))
+    const hash = createHash("sha256");
+    contents.push({ name, filename, type, hash });
+    const { write, end } = isFile ? openFile(name, filename, type) : openField(name);
+    const counted = (chunk: Buffer) => {
+      hash.update(chunk);
+      return write?.(chunk);
+    };
+    return decoded(headers.get("content-transfer-encoding"), { write: counted, ...(end && { end }) });
+  }
+
+  function openField(name: string): Part {
+    const chunks: Buffer[] = [];
+    return {
+      write(chunk) {
+        if ((sizes.fields += chunk.length) > MAX_FIELDS_BYTES) throw tooLarge("text of the fields", MAX_FIELDS_BYTES);
+        chunks.push(chunk);
+        return undefined;
+      },
+      end: () => texts.set(name, [...(texts.get(name) ?? []), utf8(Buffer.concat(chunks).toString("latin1"))]),
+    };
+  }
+
+  function openFile(field: string, filename: string | undefined, declaredType = "application/octet-stream"): Part {
+    checkFilename(field, filename);
+    if (files.length === maxFiles || (fileFields.get(field) === 1 && files.includes(field)))
       throw invalid(
-        ["body", name],
-        limits.maxFiles === 1 ? "Upload one file at a time" : `At most ${limits.maxFiles} files can be uploaded here`,
+        ["body", field],
+        maxFiles === 1 ? "Upload one file at a time" : `At most ${maxFiles} files can be uploaded here`,
         "too_long",
       );
-    const declaredType = part.headers["content-type"] ?? "application/octet-stream";
-    part.mimetype = declaredType;
-    part.originalFilename = String(files.push({ field: name, filename, declaredType }) - 1);
-    return true;
-  }
-
-  /** Where formidable writes a file to. */
-  function open(key: string): PassThrough {
-    const file = files[Number(key)];
-    if (!file) throw new Error("a file was opened that was not accepted");
-    const content = new PassThrough();
+    files.push(field);
+    // Where it is given up and nobody reads it any more, its error must not end the process.
+    const content = new PassThrough().on("error", () => undefined);
     streams.push(content);
-    const work = take({ ...file, content });
+    const work = take({ field, filename, declaredType, content });
     work.catch(fail);
     taken.push(work);
-    return content;
-  }
-
-  /** Limits what formidable does not: headers, and ignored parts. */
-  function watch(reader: InstanceType<typeof formidable.Formidable>): void {
-    // formidable finds file names in quadratic time and cuts them at a backslash; `accept` reads the header itself.
-    Object.assign(reader, { _getFileName: () => null });
-    let earlier = 0;
-    reader.on("progress", (received) => {
-      // What has just arrived is parsed after this.
-      if (earlier - contentBytes > MAX_HEADERS_BYTES)
-        fail(invalid(["body"], `The headers of the parts are longer than ${MAX_HEADERS_BYTES} bytes`, "too_long"));
-      if (received > limits.maxTotalBytes + MAX_ENVELOPE_BYTES) fail(tooLarge("file", limits.maxTotalBytes));
-      earlier = received;
-    });
+    let bytes = 0;
+    return {
+      write(chunk) {
+        if ((bytes += chunk.length) > maxFileBytes) throw tooLarge("file", maxFileBytes);
+        if ((sizes.files += chunk.length) > maxTotalBytes) throw tooLarge("file", maxTotalBytes);
+        return content.write(chunk) ? undefined : Promise.race([once(content, "drain"), work, failed]);
+      },
+      end: () => content.end(),
+    };
   }
 
   return {
-    /** Rejects as soon as something is wrong with a part or a file. */
-    failed,
+    /** Takes the next token; resolves once there is room for more. Throws a Problem. */
+    read,
     /** Results of the files. */
     taken,
-    /** For formidable, through koa-body. */
-    options: {
-      // Bytes as characters: names and fields are decoded here, once they are whole.
-      encoding: "binary" as const,
-      // Only these: formidable's others judge by any part of the content type, so that `boundary=json` would make it JSON.
-      enabledPlugins: [multipart, watch],
-      allowEmptyFiles: true,
-      minFileSize: 0,
-      maxFileSize: limits.maxFileBytes,
-      maxTotalFileSize: limits.maxTotalBytes,
-      maxFieldsSize: MAX_FIELDS_BYTES,
-      filename: (_name: string, _extension: string, part: formidable.Part) => part.originalFilename ?? "",
-      fileWriteStreamHandler: (file?: object) => open((file as { readonly newFilename: string }).newFilename),
-      onPart(part: formidable.Part, handle: (part: formidable.Part) => unknown) {
-        if (isOver) return;
-        try {
-          if (accept(part as Part)) Promise.resolve(handle(part)).catch(fail);
-        } catch (error) {
-          isOver = true;
-          fail(error);
-        }
-      },
-    },
+    /** Rejects as soon as the body cannot be taken any more. */
+    failed,
+    fail: (error: unknown) => fail(error),
     /** The form's fields among what was read, with the types that it declares. */
-    fields<S extends z.ZodObject>(read: ReadFields): Fields<S> {
+    fields<S extends z.ZodObject>(): Fields<S> {
       const issues: ValidationIssue[] = [];
-      for (const name of fileFields.keys()) {
-        const isMissing = !files.some(({ field }) => field === name) && !isOptional(form, name);
-        if (isMissing) issues.push({ loc: ["body", name], msg: `The body has no part named ${name}`, type: "missing" });
-      }
-      const texts = new Map<string, string[]>([...undeclared].map((name) => [name, [""]]));
-      for (const [name, values] of Object.entries(read)) texts.set(name, [values].flat().map(utf8));
+      for (const name of fileFields.keys())
+        if (!files.includes(name) && !isOptional(form, name))
+          issues.push({ loc: ["body", name], msg: `The body has no part named ${name}`, type: "missing" });
       const shape = Object.fromEntries(Object.entries(form.shape).filter(([name]) => !fileFields.has(name)));
       const schema = isStrict ? z.strictObject(shape) : z.object(shape);
       const fields = readTexts(schema, Object.fromEntries(texts), "body", issues);
       if (issues.length > 0) throw new ValidationProblem(issues);
       return fields as Fields<S>;
     },
-    /** From here on no part counts any more, and what takes a file does not wait for the rest of it. */
+    /** Of the parts that count, once they have been read. */
+    digest(): string {
+      const parts = contents.map(({ hash, ...each }) => [each.name, each.filename, each.type, hash.digest("hex")]);
+      return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+    },
+    /** What takes a file does not wait for the rest of it. */
     giveUp(): void {
-      isOver = true;
       for (const stream of streams) stream.destroy(new Error("the upload was given up"));
     },
   };
@@ -278,64 +298,11 @@ function isOptional(form: z.ZodObject, name: string): boolean {
   return (form.shape[name] as z.ZodType).safeParse(undefined).success;
 }
 
-function readDisposition(header: string | undefined): { name: string; filename: string | undefined } {
-  try {
-    const { parameters } = contentDisposition.parse(header ?? "");
-    if (parameters["name"] === undefined) throw new Error("no name");
-    const { filename } = parameters;
-    return { name: utf8(parameters["name"]), filename: filename === undefined ? undefined : utf8(filename) };
-  } catch {
-    const message = 'Each part needs a header of the form Content-Disposition: form-data; name="..."; filename="..."';
-    throw invalid(["body"], message, "multipart_invalid");
-  }
-}
-
-/** Decodes text whose characters are bytes: as UTF-8 if valid, else as Latin-1, in which older clients send names. */
-function utf8(text: string): string {
-  const bytes = Buffer.from(text, "latin1");
-  if (bytes.toString("latin1") !== text) return text;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return text;
-  }
-}
-
-function checkFilename(field: string, filename: string | undefined): asserts filename is string {
-  const refuse = (message: string, type: string): never => {
-    throw invalid(["body", field], message, type);
+/** Calls `onEnd` when the client disconnects before the body is complete. */
+function whenBrokenOff(req: IncomingMessage, onEnd: () => void): void {
+  const check = (): void => {
+    if (!req.complete) onEnd();
   };
-  if (filename === undefined || filename === "") return refuse("The part has no file name", "missing");
-  if (filename.length > MAX_FILENAME_CHARS)
-    return refuse(`A file name has at most ${MAX_FILENAME_CHARS} characters`, "string_too_long");
-  if (!/^[^\p{Cc}]*$/u.test(filename) || !isStorable(filename))
-    return refuse("A file name has no control characters", "string_pattern_mismatch");
-}
-
-/** Rejects when the client disconnects before the body is complete. */
-function brokenOff(req: IncomingMessage): Promise<never> {
-  return new Promise((_, reject) => {
-    const check = (): void => {
-      if (!req.complete) reject(new Problem("bad_request", "The request ended before its body did."));
-    };
-    if (req.destroyed) check();
-    req.once("close", check);
-  });
-}
-
-function asProblem(error: unknown, limits: Required<MultipartLimits>): unknown {
-  if (!(error instanceof Error) || !("httpCode" in error) || !("code" in error)) return error;
-  const { errors } = formidable as unknown as { readonly errors: Readonly<Record<string, number>> };
-  switch (error.code) {
-    case errors["biggerThanMaxFileSize"]:
-      return tooLarge("file", limits.maxFileBytes);
-    case errors["biggerThanTotalMaxFileSize"]:
-      return tooLarge("file", limits.maxTotalBytes);
-    case errors["maxFieldsSizeExceeded"]:
-      return tooLarge("text of the fields", MAX_FIELDS_BYTES);
-    case errors["aborted"]:
-      return new Problem("bad_request", "The request ended before its body did.", { cause: error });
-    default:
-      return invalid(["body"], "The body is not whole or not multipart/form-data", "multipart_invalid");
-  }
+  if (req.destroyed) check();
+  req.once("close", check);
 }

@@ -1,19 +1,26 @@
 import { uuidv7 } from "uuidv7";
 import type { Config } from "../../config.ts";
 import { Problem } from "../../domain/errors.ts";
-import { authenticate, authorise, bearer } from "../auth/authenticate.ts";
+import { authenticate, authorise } from "../auth/authenticate.ts";
+import type { Caller } from "../auth/authenticate.ts";
 import type { CredentialLookup } from "../../services/accounts/credentials.ts";
 import { allowAnyOrigin } from "./cors.ts";
+import { MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES } from "./json-guard.ts";
+import { requireHeld } from "./idempotency.ts";
 import type { Idempotency, KeyHold } from "./idempotency.ts";
 import type { Answer, Operation, RequestContext } from "./operation.ts";
-import type { Principal } from "../../domain/accounts/principal.ts";
 import { renderProblem } from "./problem-answer.ts";
-import type { RateLimiter } from "./rate-limit.ts";
-import { checkEncoding, checkMultipart, isMultipart, mediaType, readJson } from "./read-json.ts";
+import type { RateLimiter } from "../../services/rate-limiter.ts";
+import { boundaryOf, checkEncoding, isMultipart, mediaType, readBody, readJson } from "./read-json.ts";
+import { readMultipart } from "./read-multipart.ts";
+import type { UploadedFile } from "./read-multipart.ts";
 import { renderJson } from "./render.ts";
 import type { Rendered } from "./render.ts";
 import { send } from "./send.ts";
 import { validateRequest } from "./validate.ts";
+
+/** More than any operation takes: whoever repeats a request is held to what was taken the first time. */
+const MAX_FILES = 1000;
 
 export interface ServeDeps {
   readonly config: Config;
@@ -32,28 +39,41 @@ export function serveOperation(
     throw new Error(`${operation.id}: a multipart body is not kept to be compared; use idempotent: "claim"`);
   return async function serveOperation(ctx) {
     ctx.state.operationId = operation.id;
-    const principal = operation.auth === "none" ? null : await admit(ctx, operation, deps);
-    const { body, bytes } = await readBody(ctx, operation, deps.config);
+    const caller = operation.auth === "none" ? null : await admit(ctx, operation, deps);
+    const principal = caller?.principal ?? null;
+    const { body, bytes } = await readRequest(ctx, operation, deps.config);
     const valid = validateRequest(operation, { params: ctx.params, query: ctx.query, headers: ctx.headers, body });
     const base = { ...valid, principal, ctx, requestId: ctx.state.requestId, signal: goneSignal(ctx) };
     const call = (hold: KeyHold | null): Promise<Answer> =>
-      operation.handler({ ...base, repeated: hold?.repeated ?? false, newId: idSource(hold) });
+      operation.handler({
+        ...base,
+        repeated: hold?.repeated ?? false,
+        newId: idSource(hold),
+        requireHeld: (db) => requireHeld(db, hold),
+      });
 
     // An empty key is refused like any invalid one: its sender expects protection from a second run.
     const key = ctx.headers["idempotency-key"];
-    if (!operation.idempotent || typeof key !== "string" || principal === null) return answer(ctx, await call(null));
+    if (!operation.idempotent || typeof key !== "string" || caller === null) return answer(ctx, await call(null));
     const request = {
-      orgId: principal.org_id,
+      orgId: caller.principal.org_id,
       key,
       operation: operation.id,
       method: ctx.method,
       path: ctx.path,
       search: ctx.search,
-      body: bytes,
+      body: operation.sameness ? Buffer.from(JSON.stringify(operation.sameness(valid.body))) : bytes,
       makesRun: operation.idempotent === "run",
-      credential: operation.confidential ? bearer(ctx.headers.authorization) : null,
+      credential: operation.confidential ? caller.credential : null,
     };
-    if (operation.idempotent === "claim") return answer(ctx, await call(await deps.idempotency.claimOnly(request)));
+    if (operation.idempotent === "claim") {
+      const hold = await deps.idempotency.claimOnly(request);
+      if (hold.kept) return send(ctx, await hold.kept.replay(await digestOf(ctx, operation, deps.config)));
+      const outcome = await call(hold);
+      if (operation.multipart && outcome !== "written" && !("content" in outcome))
+        await deps.idempotency.keep(request, hold, renderJson(outcome), ctx.state.bodyDigest ?? "");
+      return answer(ctx, outcome);
+    }
     send(
       ctx,
       await deps.idempotency.once(request, async (hold) => renderOutcome(() => call(hold), ctx.state.requestId)),
@@ -61,16 +81,17 @@ export function serveOperation(
   };
 }
 
-async function admit(ctx: RequestContext, operation: Operation, deps: ServeDeps): Promise<Principal> {
+async function admit(ctx: RequestContext, operation: Operation, deps: ServeDeps): Promise<Caller> {
   if (operation.auth === "public" && deps.config.MILLRACE_CORS) allowAnyOrigin(ctx);
-  const principal = await authenticate(deps.credentials, ctx.headers.authorization);
+  const caller = await authenticate(deps, ctx);
+  const { principal } = caller;
   ctx.state.principal = principal;
   if (deps.rateLimiter) ctx.set(await deps.rateLimiter.take(principal.id));
   authorise(principal, operation);
-  return principal;
+  return caller;
 }
 
-async function readBody(
+async function readRequest(
   ctx: RequestContext,
   operation: Operation,
   config: Config,
@@ -80,17 +101,37 @@ async function readBody(
     return { body: undefined, bytes: Buffer.alloc(0) };
   }
   if (operation.multipart && (!operation.body || isMultipart(ctx.req))) {
-    checkMultipart(ctx.req);
+    boundaryOf(ctx.req);
     return { body: undefined, bytes: Buffer.alloc(0) };
   }
   if (!operation.body) return { body: undefined, bytes: Buffer.alloc(0) };
   const limit = operation.bodyLimit === "run" ? config.MILLRACE_RUN_BODY_LIMIT_BYTES : config.MILLRACE_JSON_LIMIT_BYTES;
-  const { value, bytes } = await readJson(ctx.req, { limit, looseTop: operation.looseBody ?? false });
+  const { value, bytes } = await readJson(ctx.req, {
+    limit,
+    maxValues: operation.wideBody ? MAX_WIDE_JSON_VALUES : MAX_JSON_VALUES,
+    looseTop: operation.looseBody ?? false,
+  });
   if (operation.multipart && value === undefined) {
     const types = ["application/json", "multipart/form-data", ...(operation.bytes ? [operation.bytes] : [])];
     throw new Problem("unsupported_media_type", `The content type must be ${types.join(" or ")}.`);
   }
   return { body: value, bytes };
+}
+
+/** Of a body that nobody else reads; "" of JSON, which the request has already. */
+async function digestOf(ctx: RequestContext, { multipart, bytes }: Operation, config: Config): Promise<string> {
+  const limit = config.MILLRACE_UPLOAD_LIMIT_BYTES;
+  if (bytes !== undefined && mediaType(ctx.req) === bytes) await readBody(ctx, limit);
+  else if (multipart !== undefined && isMultipart(ctx.req)) {
+    const handling = { take: ({ content }: UploadedFile) => drain(content), undo: async () => undefined };
+    await readMultipart(ctx, multipart, { maxFileBytes: limit, maxFiles: MAX_FILES }, handling);
+  }
+  return ctx.state.bodyDigest ?? "";
+}
+
+async function drain(content: AsyncIterable<Uint8Array>): Promise<void> {
+  const chunks = content[Symbol.asyncIterator]();
+  while ((await chunks.next()).done !== true);
 }
 
 /** The first id is the one kept with the Idempotency-Key. */

@@ -4,7 +4,7 @@ import { z } from "zod";
 // oxlint-disable-next-line no-control-regex
 const VISIBLE = /^[^\u0000-\u001f\u007f-\u009f]*$/;
 
-/** Text of one character to `max`, none of which is a control character. */
+/** Text of one character to `max`, without control characters. */
 export function visibleText(max: number): z.ZodString {
   return z.string().min(1).max(max).regex(VISIBLE, "Control characters are not allowed");
 }

@@ -33,6 +33,8 @@ const START = `window.ui = SwaggerUIBundle({
   deepLinking: true,
   validatorUrl: null,
   tryItOutEnabled: true,
+  // A request has a credential or the console's session, never both.
+  requestInterceptor: (request) => (request.headers.Authorization ? { ...request, credentials: "omit" } : request),
 });
 `;
 const FILES: Readonly<Record<string, string>> = {
@@ -59,6 +61,7 @@ export function createDocsOperations(document: () => unknown): Operation[] {
       id: "getOpenApi",
       path: "/openapi.json",
       summary: "This document",
+      description: "OpenAPI 3.1, made from the schemas that check requests and shape answers.",
       success: { 200: { description: "OpenAPI 3.1.", schema: z.record(z.string(), z.unknown()) } },
       async handler({ ctx }) {
         text ??= JSON.stringify(document());
@@ -73,6 +76,7 @@ export function createDocsOperations(document: () => unknown): Operation[] {
       id: "getRoot",
       path: "/",
       summary: "Leads to the API reference",
+      description: "A browser is led to `/docs`.",
       looseQuery: true,
       success: { 302: { description: "To `/docs`.", headers: { Location: "The reference." } } },
       async handler() {
@@ -84,6 +88,7 @@ export function createDocsOperations(document: () => unknown): Operation[] {
       id: "getDocs",
       path: "/docs",
       summary: "The API reference",
+      description: "A page that is made from this document and loads nothing from elsewhere.",
       success: { 200: { description: "A page.", content: { "text/html": null } } },
       async handler() {
         return { status: 200, type: HTML, content: PAGE, headers };
@@ -94,6 +99,7 @@ export function createDocsOperations(document: () => unknown): Operation[] {
       id: "getDocsFile",
       path: "/docs/{file}",
       summary: "A part of the API reference",
+      description: "A part of the page at `/docs`.",
       undocumented: true,
       params: z.object({ file: z.string() }),
       success: { 200: { description: "The file.", content: { "*/*": null } } },

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ApiDeps } from "../deps.ts";
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from "../http/json-guard.ts";
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES } from "../http/json-guard.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { MAX_PATH_CHARS, MAX_SKILL_BYTES, MAX_SKILL_FILES } from "../../domain/skills/bundle.ts";
@@ -13,6 +13,7 @@ const limitsSchema = z
     run_body_bytes: z.int().describe("Body of the operations that carry a run's inputs."),
     json_depth: z.int(),
     json_values: z.int().describe("Members and items of one body."),
+    wide_json_values: z.int().describe("The same where a run's inputs, a flow or an import is taken."),
     upload_bytes: z.int(),
     input_bytes: z.int().describe("One input of a run, after decoding."),
     nodes_per_flow: z.int(),
@@ -24,6 +25,7 @@ const limitsSchema = z
     concurrent_runs: z.int().nullable().describe("Per organisation; null: unlimited."),
     webhook_subscriptions: z.int().describe("Per organisation."),
     triggers: z.int().describe("Per organisation."),
+    schedule_seconds: z.int().describe("Shortest time between two runs of a schedule."),
     event_retention_seconds: z.int().describe("How long events are kept, for replays."),
     monitors: z.int().describe("Of evals, per organisation."),
     evaluators_per_monitor: z.int(),
@@ -46,6 +48,7 @@ export function createLimitsOperations({ config }: ApiDeps): Operation[] {
     run_body_bytes: config.MILLRACE_RUN_BODY_LIMIT_BYTES,
     json_depth: MAX_JSON_DEPTH,
     json_values: MAX_JSON_VALUES,
+    wide_json_values: MAX_WIDE_JSON_VALUES,
     upload_bytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
     input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES,
     nodes_per_flow: config.MILLRACE_MAX_NODES,
@@ -57,6 +60,7 @@ export function createLimitsOperations({ config }: ApiDeps): Operation[] {
     concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS ?? null,
     webhook_subscriptions: MAX_SUBSCRIPTIONS,
     triggers: config.MILLRACE_MAX_TRIGGERS,
+    schedule_seconds: config.MILLRACE_MIN_SCHEDULE_SECONDS,
     event_retention_seconds: Math.floor(config.MILLRACE_EVENT_RETENTION_MS / 1000),
     monitors: config.MILLRACE_MAX_MONITORS,
     evaluators_per_monitor: config.MILLRACE_MAX_MONITOR_EVALUATORS,
@@ -77,6 +81,7 @@ export function createLimitsOperations({ config }: ApiDeps): Operation[] {
       path: "/v2/limits",
       tag: "Service",
       summary: "Get the limits of this installation",
+      description: "What requests, flows and runs are held to. A limit that is null is off.",
       auth: "secret",
       success: { 200: { description: "All limits.", schema: limitsSchema } },
       async handler() {

@@ -272,13 +272,21 @@ describe("the record of a key", () => {
 
   it("fixes an id for one that began before the first, too", async () => {
     const { key, orgId: org_id } = request();
-    const claim = { org_id, key, operation: "x", request_hash: Buffer.from("x"), lease_seconds: 0, makes_run: false };
+    const claim = {
+      org_id,
+      key,
+      lease_id: uuidv7(),
+      operation: "x",
+      request_hash: Buffer.from("x"),
+      lease_seconds: 0,
+      makes_run: false,
+    };
     const first = uuidv7();
     await api.db.orgTransaction(org_id, async (early) => {
       // The time of a transaction is that of its beginning.
       await early.query("select now()");
       await api.db.org(org_id, (db) => claimKey(db, { ...claim, resource_id: first }));
-      expect(await claimKey(early, { ...claim, resource_id: uuidv7() })).toEqual({
+      expect(await claimKey(early, { ...claim, resource_id: uuidv7() })).toMatchObject({
         outcome: "claimed",
         resource_id: first,
         repeated: true,

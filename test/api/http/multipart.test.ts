@@ -38,6 +38,7 @@ function takes(path: `/${string}`, multipart: z.ZodObject, body?: z.ZodType): Op
     path,
     tag: "Test",
     summary: "Takes files",
+    description: "For this test.",
     auth: "none",
     multipart,
     ...(body && { body }),

@@ -19,6 +19,7 @@ interface Parameter {
 }
 interface DocumentedOperation {
   readonly operationId: string;
+  readonly description?: string;
   readonly tags: string[];
   readonly security?: Array<Record<string, string[]>>;
   readonly parameters: Parameter[];
@@ -109,6 +110,43 @@ describe("the OpenAPI document", () => {
         expect(schema?.safeParse(value).success ?? true, name).toBe(true);
       }
     }
+  });
+
+  it("has a description of every operation, and an example of every JSON answer that its schema takes", () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    formats.default(ajv);
+    ajv.addSchema({ ...document, $id: "api" });
+    let examples = 0;
+    for (const [name, { operationId, description = "", responses }] of documented) {
+      expect(description.length, operationId).toBeGreaterThan(20);
+      for (const [status, { content = {} }] of Object.entries(responses)) {
+        const media = content["application/json"] as { example?: unknown } | undefined;
+        if (!status.startsWith("2") || media === undefined) continue;
+        const [method = "", path = ""] = name.split(" ");
+        const pointer = `api#/paths/${encodeURIComponent(path.replaceAll("/", "~1"))}/${method.toLowerCase()}/responses/${status}/content/application~1json/schema`;
+        const validate = ajv.compile({ $ref: pointer });
+        validate(media.example);
+        expect([operationId, validate.errors ?? []]).toEqual([operationId, []]);
+        // Documents of others' shapes apart, examples show what is in an answer.
+        if (operationId !== "getOpenApi") expect(JSON.stringify(media.example).length, operationId).toBeGreaterThan(10);
+        examples++;
+      }
+    }
+    expect(examples).toBeGreaterThan(120);
+  });
+
+  it("has schemas whose names are words, and bounds that are some", () => {
+    const names = Object.keys(document.components.schemas);
+    expect(names.filter((name) => !/^[A-Z][A-Za-z0-9]+$/.test(name))).toEqual([]);
+    expect(JSON.stringify(document)).not.toContain("9007199254740991");
+  });
+
+  it("has no schema with a member of its own name, which generated clients would take for one variable", () => {
+    const snakeCase = (name: string): string => name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
+    const schemas = Object.entries(document.components.schemas as Record<string, { properties?: object }>);
+    expect(
+      schemas.filter(([name, { properties = {} }]) => snakeCase(name) in properties).map(([name]) => name),
+    ).toEqual([]);
   });
 
   it("has links that lead to operations, with parameters of theirs", () => {

@@ -36,6 +36,17 @@ describe("the rate limit", () => {
     );
   });
 
+  it("is one key's, not the organisation's: what one uses up is another's still", async () => {
+    const org = await createOrganisation(first);
+    const spent = checkedClient(first, org.secretKey);
+    for (let n = 0; n < 10; n++) expect((await spent.get("/v2/limits")).status).toBe(200);
+    expect((await spent.get("/v2/limits")).status).toBe(429);
+    const flow = `/inference/v0/run/${org.org_id}/0197f0a0-0000-7000-8000-000000000000`;
+    const other = await checkedClient(first, org.publicKey).post(flow, {});
+    expect([other.status, other.headers.get("ratelimit")?.split(";t=")[0]]).toEqual([404, '"default";r=9']);
+    expect((await spent.get("/v2/limits")).status).toBe(429);
+  });
+
   it("reports the remaining quota", async () => {
     const mine = checkedClient(first, (await createOrganisation(first)).secretKey);
     const { headers } = await mine.get("/v2/limits");

@@ -1,8 +1,18 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { JsonFault, parseJson } from "../../../src/platform/json/parse-json.ts";
 import { readJson } from "../../../src/api/http/read-json.ts";
 import type { JsonBody } from "../../../src/api/http/read-json.ts";
+
+/** With every name as a member of its own, `__proto__` too. */
+function record(members: ReadonlyArray<readonly [string, unknown]>): object {
+  return Object.defineProperties(
+    {},
+    Object.fromEntries(members.map(([name, value]) => [name, { value, enumerable: true, configurable: true }])),
+  );
+}
 
 /** Reads a body that arrives in pieces of so many bytes. */
 function read(text: string, size = text.length): Promise<JsonBody> {
@@ -13,7 +23,7 @@ function read(text: string, size = text.length): Promise<JsonBody> {
   const req = Object.assign(Readable.from(pieces), {
     headers: { "content-type": "application/json", "content-length": String(bytes.length) },
   });
-  return readJson(req as unknown as IncomingMessage, { limit: 10_000_000 });
+  return readJson(req as unknown as IncomingMessage, { limit: 10_000_000, maxValues: 500_000 });
 }
 
 const refusal = { issues: [{ loc: ["body"], type: "json_too_complex" }] };
@@ -42,8 +52,74 @@ describe("a JSON body", () => {
       iterations++;
       next = setImmediate(count);
     });
-    await read(JSON.stringify({ text: "x".repeat(1_000_000) }));
+    await read(JSON.stringify({ list: [Array.from({ length: 200_000 }, (_, n) => n % 10), { text: "\u0001" }] }));
     clearImmediate(next);
-    expect(iterations).toBeGreaterThanOrEqual(3);
+    // 400 kB of text in slices of 64 kB, and 200 000 values in tens of thousands.
+    expect(iterations).toBeGreaterThanOrEqual(20);
+  });
+});
+
+describe("wide-json: a text that is parsed in slices", () => {
+  const filler = "x".repeat(300_000);
+  const parse = (text: string): Promise<unknown> => parseJson(Buffer.from(text));
+
+  it("is what JSON.parse makes of it", async () => {
+    const member = fc.oneof(
+      fc.string({ unit: "grapheme" }),
+      fc.constantFrom("__proto__", "constructor", "0", '"', "\\"),
+    );
+    const { tree } = fc.letrec((tie) => ({
+      tree: fc.oneof(
+        { depthSize: "small", withCrossShrink: true },
+        fc.oneof(fc.string({ unit: "grapheme" }), fc.double({ noNaN: true }), fc.boolean(), fc.constant(null)),
+        fc.constant(filler),
+        fc.array(tie("tree"), { maxLength: 6 }),
+        fc.integer({ min: 1, max: 60_000 }).map((length) => Array.from({ length }, (_, n) => n)),
+        fc.array(fc.tuple(member, tie("tree")), { maxLength: 6 }).map((members) => record(members)),
+      ),
+    }));
+    await fc.assert(
+      fc.asyncProperty(tree, fc.constantFrom(undefined, 1, "\t"), async (value, space) => {
+        const text = JSON.stringify([{ first: [value, filler], "\u00e9": value }, [[value]], filler], null, space);
+        const parsed = await parse(text);
+        expect(JSON.stringify(parsed)).toBe(JSON.stringify(JSON.parse(text)));
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  const long = JSON.stringify(Array.from({ length: 60_000 }, (_, n) => n));
+  it.each([
+    ["a comma before the end", `[${long},]`],
+    ["a comma at the beginning", `[,${long}]`],
+    ["two commas", `[${long},,${long}]`],
+    ["no comma", `[${long} ${long}]`],
+    ["text behind", `${long} 1`],
+    ["a value behind", `${long}[]`],
+    ["text before", `1 ${long}`],
+    ["text before an inner list", `[1 ${long}]`],
+    ["text behind an inner list", `[${long} 1]`],
+    ["a minus before a member's list", `{"a":-${long}}`],
+    ["no name", `{${long}}`],
+    ["two names", `{"a":"b":${long}}`],
+    ["a name that is none", `{a:${long}}`],
+    ["the wrong bracket", `${long.slice(0, -1)}}`],
+    ["the wrong outer bracket", `{"a":${long}]`],
+    ["no end", long.slice(0, -1)],
+    ["no end of a string", `[${long},"${filler}`],
+    ["an escaped end of a string", `[${long},"${filler}\\"]`],
+    ["a word", `[${long},nul]`],
+    ["a missing member", `{"a":${long},}`],
+    ["only a comma", `${" ".repeat(300_000)},`],
+    ["nothing", " ".repeat(300_000)],
+    ["a list with gaps", `[${"1,".repeat(100_000)}${" ".repeat(70_000)},1]`],
+  ])("is refused with %s", async (_, text) => {
+    expect(() => JSON.parse(text)).toThrow();
+    await expect(parse(text)).rejects.toBeInstanceOf(JsonFault);
+  });
+
+  it("says where it goes wrong", async () => {
+    const { position } = (await parse(`[${long},${long},x]`).catch((error: unknown) => error)) as JsonFault;
+    expect(Math.abs((position ?? 0) - 2 * long.length)).toBeLessThan(10);
   });
 });

@@ -29,6 +29,12 @@ describe("a malformed request", () => {
   it.each([
     ["is no HTTP", `EHLO mail.example\r\n${SECRET}\r\n\r\n`, 400, "bad_request"],
     ["has a broken header", `GET /healthz HTTP/1.1\r\nHost: a\r\n${SECRET}\r\nbro ken: 1\r\n\r\n`, 400, "bad_request"],
+    [
+      "host-header: has two of them",
+      `GET /healthz HTTP/1.1\r\nHost: a\r\nhost: b\r\n${SECRET}\r\n\r\n`,
+      400,
+      "bad_request",
+    ],
     ["has no Host", `GET /healthz HTTP/1.1\r\n${SECRET}\r\n\r\n`, 400, "bad_request"],
     [
       "has two lengths",

@@ -5,6 +5,8 @@ import { checkedClient } from "../http/conformance.ts";
 import { startInProcess } from "../in-process.ts";
 import type { InProcessApi } from "../in-process.ts";
 
+const TOKEN = "a-token-of-some-length";
+
 describe("health", () => {
   let api: InProcessApi;
   beforeAll(async () => {
@@ -17,13 +19,13 @@ describe("health", () => {
     expect(await open.get("/healthz")).toMatchObject({ status: 200, body: { status: "ok" } });
     expect(await open.get("/readyz")).toMatchObject({
       status: 200,
-      body: { status: "ready", postgres: "ok", temporal: "ok" },
+      body: { status: "ready", postgres: "ok", schema: "ok", temporal: "ok" },
     });
   });
 
   it("ignores what probes add to the address", async () => {
     const open = checkedClient(api);
-    for (const path of ["/healthz", "/readyz", "/metrics"])
+    for (const path of ["/healthz", "/readyz"])
       expect((await open.get(path, { query: { "asked-by": "x", format: "prometheus" } })).status).toBe(200);
   });
 
@@ -55,18 +57,32 @@ describe("health", () => {
     });
     const start = performance.now();
     expect(await checkedClient(hanging).get("/readyz")).toMatchObject({
-      status: 503,
-      body: { postgres: "ok", temporal: "unavailable" },
+      status: 200,
+      body: { status: "degraded", postgres: "ok", temporal: "unavailable" },
     });
     expect(performance.now() - start).toBeLessThan(15_000);
     await hanging.close();
   });
 
+  it("metrics-leak: serves no metrics on the public port, but for who has the token", async () => {
+    expect((await checkedClient(api).get("/metrics")).status).toBe(404);
+    const { secretKey } = await createOrganisation(api);
+    expect((await checkedClient(api, secretKey).get("/metrics")).status).toBe(404);
+    const tokened = await startInProcess({ databaseUrl: api.databaseUrl, env: { MILLRACE_METRICS_TOKEN: TOKEN } });
+    expect((await checkedClient(tokened).get("/metrics")).status).toBe(401);
+    for (const credential of [secretKey, `${TOKEN}x`, TOKEN.slice(1)])
+      expect((await checkedClient(tokened, credential).get("/metrics")).status).toBe(401);
+    expect((await checkedClient(tokened, TOKEN).get("/metrics", { query: { x: 1 } })).status).toBe(200);
+    await tokened.close();
+  });
+
   it("has metrics by operation, never by address", async () => {
-    const mine = checkedClient(api, (await createOrganisation(api)).secretKey);
+    const tokened = await startInProcess({ databaseUrl: api.databaseUrl, env: { MILLRACE_METRICS_TOKEN: TOKEN } });
+    const mine = checkedClient(tokened, (await createOrganisation(api)).secretKey);
     await mine.get("/v2/projects/0197a1c4-7c5e-7d1f-9a3b-2f4e6a8c0b1d");
     await mine.get("/nothing/here");
-    const { status, body } = await checkedClient(api).get("/metrics");
+    const { status, body } = await checkedClient(tokened, TOKEN).get("/metrics");
+    await tokened.close();
     expect(status).toBe(200);
     expect(body).toMatch(
       /millrace_http_request_duration_seconds_count\{service="api",operation="getProject",status="404"\} 1/,

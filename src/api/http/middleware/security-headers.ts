@@ -2,12 +2,18 @@ import type { Middleware } from "koa";
 import type { RequestState } from "../operation.ts";
 
 /** Headers for every answer: nothing here is cached by others, guessed at or framed. Operations may set their own. */
-export function securityHeaders(): Middleware<RequestState> {
+export function securityHeaders(publicUrl: string | undefined): Middleware<RequestState> {
+  const isSecure = publicUrl?.startsWith("https:") ?? false;
   return async function securityHeaders(ctx, next) {
     ctx.set("Cache-Control", "no-store");
     ctx.set("X-Content-Type-Options", "nosniff");
     ctx.set("Referrer-Policy", "no-referrer");
     ctx.set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
+    // A page of another origin neither shares a window with ours nor embeds an answer; what CORS allows is read all the same.
+    ctx.set("Cross-Origin-Opener-Policy", "same-origin");
+    ctx.set("Cross-Origin-Resource-Policy", "same-origin");
+    // Only where clients come by https: elsewhere a browser would be led to what is not there.
+    if (isSecure) ctx.set("Strict-Transport-Security", "max-age=31536000");
     await next();
   };
 }

@@ -9,6 +9,9 @@ export function wellFormed(): Middleware<RequestState> {
     const headers = { Connection: "close" };
     if (host === undefined && ctx.req.httpVersion === "1.1")
       throw new Problem("bad_request", "A request of HTTP/1.1 has a Host header.", { headers });
+    // Node keeps the first; a proxy in front may have gone by another one.
+    const hosts = ctx.req.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host");
+    if (hosts.length > 1) throw new Problem("bad_request", "A request has one Host header.", { headers });
     if (expect !== undefined && expect.toLowerCase() !== "100-continue")
       throw new Problem("expectation_failed", "Of expectations, only 100-continue can be met.", { headers });
     await next();

@@ -12,7 +12,7 @@ export interface SchemaComponents {
   all(): Record<string, JsonObject>;
 }
 
-const COMPONENTS = "#/components/schemas/";
+export const COMPONENTS = "#/components/schemas/";
 
 export function createSchemaComponents(): SchemaComponents {
   const components = new Map<string, JsonObject>();
@@ -39,6 +39,9 @@ export function createSchemaComponents(): SchemaComponents {
         override: (context) => {
           const { jsonSchema } = context;
           delete jsonSchema.id;
+          // Some clients leave `[]` out, which is understood; in a client both would have one name.
+          for (const name of Object.keys(jsonSchema.properties ?? {}))
+            if (name.endsWith("[]")) delete jsonSchema.properties?.[name.slice(0, -2)];
           if (io === "input") excludeForbiddenName(context);
           // Answers may gain members; clients that refuse unknown ones would break.
           if (io === "output" && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
@@ -52,14 +55,18 @@ export function createSchemaComponents(): SchemaComponents {
     },
     add(name, schema) {
       const { $defs = {}, $schema: _, ...rest } = schema as { $defs?: JsonObject } & JsonObject;
-      const rename = (ref: string): string => `${COMPONENTS}${name}_${nameOf(ref)}`;
+      const rename = (ref: string): string => COMPONENTS + inner(name, nameOf(ref));
       components.set(name, rewriteRefs(rest, rename));
-      for (const [inner, definition] of Object.entries($defs)) {
-        components.set(`${name}_${inner}`, rewriteRefs(definition as JsonObject, rename));
-      }
+      for (const [part, definition] of Object.entries($defs))
+        components.set(inner(name, part), rewriteRefs(definition as JsonObject, rename));
     },
     all: () => Object.fromEntries([...components].toSorted(([a], [b]) => (a < b ? -1 : 1))),
   };
+}
+
+/** `FlowNodeHttp` of `Flow` and `node_http`. */
+function inner(name: string, part: string): string {
+  return name + part.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 function inOrder(definitions: Readonly<Record<string, JsonObject>>): string[] {

@@ -2,13 +2,15 @@ import type { z } from "zod";
 import { flowJsonSchema } from "../../../domain/flow/definition/flow-schema.ts";
 import type { Json, JsonObject } from "../../../domain/json.ts";
 import type { Operation } from "../operation.ts";
-import { createSchemaComponents } from "./components.ts";
+import { COMPONENTS, createSchemaComponents } from "./components.ts";
 import type { SchemaComponents } from "./components.ts";
 import { ERROR_SCHEMAS } from "./error-schemas.ts";
-import { SHARED_HEADERS, createResponseComponents, responsesOf } from "./responses.ts";
+import { addExamples } from "./examples.ts";
+import { plainSchemas } from "./plain-schemas.ts";
+import { BYTES, SHARED_HEADERS, createResponseComponents, responsesOf } from "./responses.ts";
 import type { ResponseComponents } from "./responses.ts";
 
-/** Of the interface, not of the program. */
+/** The version of the interface, not of the program. */
 const API_VERSION = "0.1.0";
 
 const DESCRIPTION = `Millrace runs deployed flows durably and answers over HTTP.
@@ -36,7 +38,7 @@ export function openApiDocument(operations: readonly Operation[]): JsonObject {
   const tags = [
     ...new Set(operations.filter((operation) => !operation.undocumented).map((operation) => operation.tag)),
   ];
-  return {
+  const document: JsonObject = {
     openapi: "3.1.0",
     info: { title: "Millrace API", version: API_VERSION, description: DESCRIPTION },
     servers: [{ url: "/", description: "Where this document comes from." }],
@@ -50,6 +52,7 @@ export function openApiDocument(operations: readonly Operation[]): JsonObject {
       securitySchemes: SECURITY_SCHEMES,
     },
   };
+  return addExamples(plainSchemas(document, COMPONENTS));
 }
 
 const PARAMETERS: JsonObject = {
@@ -76,6 +79,13 @@ const SECURITY_SCHEMES: JsonObject = {
     scheme: "bearer",
     description: "An API key (`mr_sec_...`, `mr_pub_...`) or an access token.",
   },
+  Session: {
+    type: "apiKey",
+    in: "cookie",
+    name: "millrace_session",
+    description:
+      "Of a person who is signed in to the console (`__Host-millrace_session` under https). Requests that change something have to come from the same origin.",
+  },
 };
 
 function operationObject(operation: Operation, schemas: SchemaComponents, shared: ResponseComponents): JsonObject {
@@ -84,7 +94,7 @@ function operationObject(operation: Operation, schemas: SchemaComponents, shared
   return {
     tags: [operation.tag],
     summary: operation.summary,
-    ...(operation.description !== undefined && { description: operation.description }),
+    description: operation.description,
     operationId: operation.id,
     ...(security && { security }),
     parameters: parametersOf(operation, schemas),
@@ -97,7 +107,7 @@ function operationObject(operation: Operation, schemas: SchemaComponents, shared
 function securityOf(operation: Operation): Json | null {
   if (operation.auth === "none") return null;
   if (operation.auth === "public") return [{ OAuth2PasswordBearer: [] }];
-  return [{ Bearer: [] }, { OAuth2PasswordBearer: [] }];
+  return [{ Bearer: [] }, { OAuth2PasswordBearer: [] }, { Session: [] }];
 }
 
 function parametersOf(operation: Operation, schemas: SchemaComponents): Json[] {
@@ -126,7 +136,7 @@ function parametersIn(place: "path" | "query" | "header", schema: z.ZodObject, s
 function requestBody(operation: Operation, schemas: SchemaComponents): JsonObject | null {
   const multipart = operation.multipart && {
     "multipart/form-data": { schema: schemas.convert(operation.multipart, "input") },
-    ...(operation.bytes !== undefined && { [operation.bytes]: {} }),
+    ...(operation.bytes !== undefined && { [operation.bytes]: { schema: BYTES } }),
   };
   if (multipart && !operation.body) return { required: true, content: multipart };
   if (operation.form) {

@@ -1,7 +1,7 @@
 import { PROBLEMS } from "../../../domain/errors.ts";
 import type { ProblemCode } from "../../../domain/errors.ts";
 import type { Json, JsonObject } from "../../../domain/json.ts";
-import { EVENT_STREAM } from "../event-stream.ts";
+import { EVENT_STREAM, NDJSON } from "../event-stream.ts";
 import type { Operation, Success } from "../operation.ts";
 import type { SchemaComponents } from "./components.ts";
 
@@ -72,7 +72,7 @@ export function responsesOf(operation: Operation, schemas: SchemaComponents, sha
 
 const EVERYWHERE = ["method_not_allowed", "headers_too_large", "internal_error"] as const;
 
-/** The codes an operation answers with: those it names, and those that follow from what it declares. */
+/** The codes that an operation answers with: its own, and those implied by its declaration. */
 function problemCodes(operation: Operation): ProblemCode[] {
   const codes = new Set<ProblemCode>([...EVERYWHERE, ...(operation.problems ?? [])]);
   const add = (condition: unknown, ...more: ProblemCode[]): void => {
@@ -118,7 +118,8 @@ function documented(success: Success, operation: Operation, schemas: SchemaCompo
   }
   for (const [type, schema] of Object.entries(success.content ?? {})) {
     const converted = schema && schemas.convert(schema, "output");
-    content[type] = converted ? { schema: type === EVENT_STREAM ? serverSentEvent(converted) : converted } : {};
+    const bytes = type.startsWith("text/") ? { type: "string" } : BYTES;
+    content[type] = { schema: converted ? (STREAMED[type]?.(converted) ?? converted) : bytes };
   }
   const own = Object.entries(success.headers ?? {}).map(([name, description]) => [
     name,
@@ -132,6 +133,20 @@ function documented(success: Success, operation: Operation, schemas: SchemaCompo
     ...(success.links && { links: success.links as unknown as Json }),
   };
 }
+
+/** Many values come one by one: the content as a whole is none of them. */
+const STREAMED: Readonly<Record<string, (schema: JsonObject) => JsonObject>> = {
+  [EVENT_STREAM]: serverSentEvent,
+  [NDJSON]: (schema) => ({
+    type: "string",
+    description: "A value in each line.",
+    contentMediaType: "application/json",
+    contentSchema: schema,
+  }),
+};
+
+/** Content that is no text. */
+export const BYTES: JsonObject = { type: "string", format: "binary" };
 
 const INVALID: JsonObject = {
   description: "Validation Error",

@@ -1,0 +1,53 @@
+import type { Config } from "../../config.ts";
+import { Problem } from "../../domain/errors.ts";
+import { baseUrl } from "../http/base-url.ts";
+import type { RequestContext } from "../http/operation.ts";
+
+const SAFE: readonly string[] = ["GET", "HEAD", "OPTIONS"];
+
+/** With the prefix a browser takes the cookie from https alone, and from no other name of the domain. */
+const nameFor = (secure: boolean): string => (secure ? "__Host-millrace_session" : "millrace_session");
+
+/** Whether people reach the service by https, as its configured address says. */
+function isSecure(config: Config, ctx: RequestContext): boolean {
+  return baseUrl(config, ctx).startsWith("https:");
+}
+
+/** The secret in a request's session cookie. */
+export function sessionSecret(config: Config, ctx: RequestContext): string | undefined {
+  const name = `${nameFor(isSecure(config, ctx))}=`;
+  const cookies = (ctx.get("Cookie") ?? "").slice(0, 16_384).split(";");
+  return cookies
+    .map((each) => each.trim())
+    .find((each) => each.startsWith(name))
+    ?.slice(name.length);
+}
+
+/** The Set-Cookie header that gives a session to the browser, or with null takes it away. No script can read it. */
+export function sessionCookie(config: Config, ctx: RequestContext, secret: string | null): Record<string, string> {
+  const secure = isSecure(config, ctx);
+  const parts = [`${nameFor(secure)}=${secret ?? ""}`, "Path=/", "HttpOnly", "SameSite=Strict"];
+  if (secure) parts.push("Secure");
+  if (secret === null) parts.push("Max-Age=0");
+  return { "Set-Cookie": parts.join("; ") };
+}
+
+/**
+ * Throws 403 unless the request comes from a page of this service. A browser sends the cookie with it: another site, or another port of
+ * the same machine (which SameSite lets through), must not act with it. A request that says nothing of where it
+ * comes from is refused too, but where `unknownIsFine`.
+ */
+export function requireSameOrigin(config: Config, ctx: RequestContext, { unknownIsFine = false } = {}): void {
+  if (SAFE.includes(ctx.method)) return;
+  const site = ctx.get("Sec-Fetch-Site");
+  const origin = ctx.get("Origin");
+  if (site === "" && origin === "" && unknownIsFine) return;
+  if (site === "" ? isOwn(config, ctx, origin) : site === "same-origin") return;
+  throw new Problem("forbidden", "With a session, this may only be asked for by a page of this service itself.");
+}
+
+/** Browsers send no Sec-Fetch-Site to addresses without https: then the origin has to be the host that was asked, or the configured one. */
+function isOwn(config: Config, ctx: RequestContext, origin: string): boolean {
+  const url = URL.canParse(origin) ? new URL(origin) : null;
+  return url !== null && (url.host === ctx.get("Host") || url.origin === new URL(baseUrl(config, ctx)).origin);
+}

@@ -1,0 +1,72 @@
+import contentDisposition from "content-disposition";
+import { invalid } from "../../domain/errors.ts";
+import type { Problem } from "../../domain/errors.ts";
+import { isStorable } from "./json-guard.ts";
+
+const MAX_FILENAME_CHARS = 255;
+
+/** Where the bytes of a part go. */
+export interface Part {
+  /** Resolves once there is room for more; undefined where there is room already. Throws a Problem. */
+  write?(this: void, chunk: Buffer): Promise<unknown> | undefined;
+  end?(this: void): void;
+}
+
+export function notWhole(): Problem {
+  return invalid(["body"], "The body is not whole or not multipart/form-data", "multipart_invalid");
+}
+
+/** A part whose bytes come in a transfer encoding, which older clients use. Throws a Problem for one that is not known. */
+export function decoded(encoding: string | undefined, { write, end }: Part): Part {
+  if (encoding === undefined || /^(7bit|8bit|binary|utf-8)$/i.test(encoding)) return { write, end } as Part;
+  if (encoding.toLowerCase() !== "base64") throw notWhole();
+  let rest = "";
+  return {
+    write(chunk) {
+      const text = rest + chunk.toString("latin1");
+      const whole = text.length - (text.length % 4);
+      rest = text.slice(whole);
+      return write?.(Buffer.from(text.slice(0, whole), "base64"));
+    },
+    end() {
+      void write?.(Buffer.from(rest, "base64"));
+      end?.();
+    },
+  };
+}
+
+/** The name of the field, and of the file where the part is one. Throws a Problem. */
+export function readDisposition(header: string | undefined): { name: string; filename: string | undefined } {
+  try {
+    const { parameters } = contentDisposition.parse(header ?? "");
+    if (parameters["name"] === undefined) throw new Error("no name");
+    const { filename } = parameters;
+    return { name: utf8(parameters["name"]), filename: filename === undefined ? undefined : utf8(filename) };
+  } catch {
+    const message = 'Each part needs a header of the form Content-Disposition: form-data; name="..."; filename="..."';
+    throw invalid(["body"], message, "multipart_invalid");
+  }
+}
+
+/** Decodes text whose characters are bytes: as UTF-8 if valid, else as Latin-1, in which older clients send names. */
+export function utf8(text: string): string {
+  const bytes = Buffer.from(text, "latin1");
+  if (bytes.toString("latin1") !== text) return text;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return text;
+  }
+}
+
+/** Throws a Problem unless it is a name that can be stored. */
+export function checkFilename(field: string, filename: string | undefined): asserts filename is string {
+  const refuse = (message: string, type: string): never => {
+    throw invalid(["body", field], message, type);
+  };
+  if (filename === undefined || filename === "") return refuse("The part has no file name", "missing");
+  if (filename.length > MAX_FILENAME_CHARS)
+    return refuse(`A file name has at most ${MAX_FILENAME_CHARS} characters`, "string_too_long");
+  if (!/^[^\p{Cc}]*$/u.test(filename) || !isStorable(filename))
+    return refuse("A file name has no control characters", "string_pattern_mismatch");
+}

@@ -1,0 +1,50 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { openTenant } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+import { CHANGES } from "./changes.ts";
+import { operations } from "./conformance.ts";
+
+const ROUNDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+const patches = operations.filter(({ method }) => method === "PATCH").map(({ id }) => id);
+const rows = Object.entries(CHANGES).flatMap(([operation, tried]) => tried.map((each) => ({ operation, ...each })));
+
+let tenant: ApiTenant;
+beforeAll(async () => {
+  tenant = await openTenant();
+});
+
+it("is tried of every operation that changes a resource", () => {
+  expect(patches.length).toBeGreaterThan(0);
+  expect(Object.keys(CHANGES).toSorted()).toEqual(patches.toSorted());
+});
+
+describe("requests that change one resource at once", () => {
+  it.each(rows)("are all done: $operation", async ({ make, changes }) => {
+    const path = await make(tenant);
+    for (const round of ROUNDS) {
+      const wanted = changes(round);
+      const answers = await Promise.all(wanted.map(({ send }) => tenant.secret.patch(path, send)));
+      expect(
+        answers.map(({ status }) => status),
+        JSON.stringify(answers),
+      ).toEqual(wanted.map(() => 200));
+      const { body } = await tenant.secret.get(path);
+      for (const { send, shown = send } of wanted) expect(body).toMatchObject(shown);
+    }
+  });
+
+  it.each(rows)("with one If-Match, one is done: $operation", async ({ make, changes }) => {
+    const path = await make(tenant);
+    for (const round of ROUNDS) {
+      // Whichever comes first changes something.
+      for (const { send } of changes(round + 1)) expect((await tenant.secret.patch(path, send)).status).toBe(200);
+      const { headers } = await tenant.secret.get(path);
+      const etag = { "if-match": headers.get("etag") ?? "" };
+      const [one, other = one] = changes(round);
+      const both = await Promise.all(
+        [one, other].map((change) => tenant.secret.patch(path, change?.send, { headers: etag })),
+      );
+      expect(both.map(({ status }) => status).toSorted(), JSON.stringify(both)).toEqual([200, 412]);
+    }
+  });
+});
