@@ -1,0 +1,88 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { extname, join, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Middleware } from "koa";
+import { Problem } from "../../domain/errors.ts";
+import type { RequestState } from "../http/operation.ts";
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+/**
+ * Everything from here and nothing inline; no page may frame it. Trusted Types: where a browser knows them, no text becomes markup or a
+ * script's address.
+ */
+const POLICY =
+  "default-src 'self'; base-uri 'none'; form-action 'self'; object-src 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+const PREFIX = "/console";
+/** Beside the compiled code. The build leaves a stamp in it, which the sources of the console do not have. */
+const FOLDER = fileURLToPath(new URL("../../../web/", import.meta.url));
+const STAMP = ".sources";
+
+interface ConsoleFile {
+  readonly type: string;
+  readonly etag: string;
+  /** By content coding, best first; the last is the file itself. */
+  readonly bodies: ReadonlyArray<readonly [coding: "br" | "gzip" | "identity", bytes: Buffer]>;
+}
+
+/**
+ * Serves the built console: its files for ever, since their names change with their contents, and for every other address below
+ * `/console` its page, which finds out what to show. All of it is in memory: some hundred kilobytes.
+ */
+export function consoleFiles(): Middleware<RequestState> {
+  const files = loadFiles(FOLDER);
+  return async function consoleFiles(ctx, next) {
+    if (ctx.path !== PREFIX && !ctx.path.startsWith(`${PREFIX}/`)) return next();
+    // The one operation among them.
+    if (ctx.path === `${PREFIX}/session`) return next();
+    ctx.state.operationId = "console";
+    if (ctx.method !== "GET" && ctx.method !== "HEAD") {
+      ctx.set("Allow", "GET, HEAD");
+      throw new Problem("method_not_allowed", "This address answers GET, HEAD.");
+    }
+    const isAsset = ctx.path.startsWith(`${PREFIX}/assets/`);
+    const file = files.get(isAsset ? ctx.path.slice(PREFIX.length + 1) : "index.html");
+    if (file === undefined) {
+      const detail = isAsset ? "There is nothing at this address." : "The console has not been built: npm run build.";
+      throw new Problem("not_found", detail);
+    }
+    ctx.set("Cache-Control", isAsset ? "public, max-age=31536000, immutable" : "no-cache");
+    ctx.set("Content-Security-Policy", POLICY);
+    ctx.set("Cross-Origin-Opener-Policy", "same-origin");
+    ctx.set("Cross-Origin-Resource-Policy", "same-origin");
+    ctx.set("ETag", file.etag);
+    ctx.vary("Accept-Encoding");
+    if (ctx.get("If-None-Match").includes(file.etag)) {
+      ctx.status = 304;
+      return;
+    }
+    const accepted = ctx.acceptsEncodings(file.bodies.map(([coding]) => coding));
+    const [coding, bytes] = file.bodies.find(([each]) => each === accepted) ?? file.bodies.at(-1) ?? [];
+    if (coding !== "identity" && coding !== undefined) ctx.set("Content-Encoding", coding);
+    ctx.type = file.type;
+    ctx.body = bytes;
+  };
+}
+
+function loadFiles(folder: string): Map<string, ConsoleFile> {
+  const files = new Map<string, ConsoleFile>();
+  if (!existsSync(join(folder, STAMP))) return files;
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+    const type = TYPES[extname(name)];
+    const path = join(folder, name);
+    if (type === undefined || !statSync(path).isFile()) continue;
+    const bytes = readFileSync(path);
+    const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
+    const compressed = (["br", "gzip"] as const).flatMap((coding) => {
+      const beside = `${path}.${coding === "br" ? "br" : "gz"}`;
+      return existsSync(beside) ? [[coding, readFileSync(beside)] as const] : [];
+    });
+    files.set(name.split(sep).join("/"), { type, etag, bodies: [...compressed, ["identity", bytes]] });
+  }
+  return files;
+}

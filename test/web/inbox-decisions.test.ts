@@ -1,0 +1,189 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { asking, openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { openBrowser } from "./support/browser.ts";
+import { address, expectNoFaults, overflow, signedIn, text, violations } from "./support/console.ts";
+import type { View } from "./support/console.ts";
+
+let browser: Browser;
+let close: () => Promise<void>;
+let tenant: ApiTenant;
+beforeAll(async () => {
+  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
+}, 300_000);
+afterEach(expectNoFaults);
+afterAll(() => close());
+
+async function pausedRun(
+  config: Record<string, unknown>,
+  input = "it",
+): Promise<{ run_id: string; pause_id: string; project_id: string }> {
+  const project_id = await tenant.deploy(asking(config));
+  const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": input } });
+  const run = await tenant.until(body.run_id, "PAUSED");
+  return { run_id: body.run_id, pause_id: run.pauses[0].pause_id, project_id };
+}
+const open = (page: Page, pauseId: string) => page.goto(address(tenant, `/inbox/${pauseId}`));
+const rows = (page: Page) => page.getByRole("navigation", { name: "Open pauses" }).getByRole("link");
+
+describe("who answers", () => {
+  it("is a filter of the list, in the address: what is mine, what I may answer, all", async () => {
+    const { page, context, email } = await signedIn(browser, tenant, "editor", "/inbox");
+    await text(page, "Nothing waits for a decision");
+    await pausedRun({ message: "Mine", assignees: { users: [email] } });
+    await pausedRun({ message: "Theirs", assignees: { roles: ["admin"] } });
+    await pausedRun({ message: "Anybody's" });
+    const shown = async (...messages: string[]) => {
+      await expect.poll(() => page.locator(".inbox-message").allTextContents(), { timeout: 20_000 }).toEqual(messages);
+    };
+    await shown("Mine", "Anybody's");
+    await page.getByRole("link", { name: "Assigned to me" }).click();
+    await shown("Mine");
+    expect(page.url()).toBe(address(tenant, "/inbox?show=mine"));
+    await page.getByRole("link", { name: "All", exact: true }).click();
+    await shown("Mine", "Theirs", "Anybody's");
+    await page.reload();
+    await shown("Mine", "Theirs", "Anybody's");
+    await rows(page).filter({ hasText: "Theirs" }).getByText("Others are asked").click();
+    await page.getByRole("heading", { name: "Theirs" }).waitFor();
+    // The filter stays with the one that is chosen.
+    expect(new URL(page.url()).search).toBe("?show=all");
+    await context.close();
+  });
+
+  it("is said at a pause, with the quorum so far; others get no form", async () => {
+    const [one, other, admin] = await Promise.all([
+      signedIn(browser, tenant, "editor"),
+      signedIn(browser, tenant, "editor"),
+      signedIn(browser, tenant, "admin"),
+    ]);
+    const users = [one.email, other.email];
+    const { run_id, pause_id } = await pausedRun({ message: "Go?", assignees: { users }, required_approvals: 2 });
+    await open(admin.page, pause_id);
+    await text(admin.page, `You are not asked: only ${one.email}, ${other.email} can answer this.`);
+    await text(admin.page, "Nobody has answered yet.");
+    expect(await admin.page.getByRole("button", { name: "Approve" }).count()).toBe(0);
+    expect(await admin.page.getByLabel(/Comment/).count()).toBe(0);
+
+    await open(one.page, pause_id);
+    await text(one.page, `May answer: you, ${other.email}.`);
+    await one.page.getByRole("button", { name: "Approve" }).click();
+    await text(one.page, "You have answered. It waits for others.");
+    await text(one.page, "Approve: 1 of 2 (you)");
+    await text(admin.page, `Approve: 1 of 2 (${one.email})`);
+    await open(other.page, pause_id);
+    await other.page.getByRole("button", { name: "Approve" }).click();
+    await text(other.page, /by you/);
+    await tenant.until(run_id, "COMPLETED");
+    await Promise.all([one.context.close(), other.context.close(), admin.context.close()]);
+  });
+});
+
+describe("the message of an approval", () => {
+  const HOSTILE = [
+    "Pay **Ada** `now`? <img src=x onerror=alert(1)>",
+    "",
+    "- [safe-looking](javascript:alert(1)) and [data](data:text/html,<script>alert(1)</script>)",
+    "- [my bank](https://evil.example/login) ![picture](https://evil.example/p.png)",
+    "- [ours](/console/access) <https://evil.example/auto>",
+    "",
+    "<script>alert(1)</script>",
+    "",
+    "| a | b |",
+    "|---|---|",
+    "| 1 | 2 |",
+    "",
+    `${">".repeat(500)} deep`,
+    "",
+    `${"*".repeat(5000)}a${"*".repeat(5000)}`,
+  ].join("\n");
+
+  it("is Markdown: nothing in it runs, nothing is fetched, and links say where they lead", async () => {
+    const { pause_id } = await pausedRun({ message: "{{in-0}}" }, HOSTILE);
+    const { page, context } = await signedIn(browser, tenant, "editor", "/inbox");
+    const foreign: string[] = [];
+    page.on("request", (request) => {
+      if (request.url().includes("evil")) foreign.push(request.url());
+    });
+    await open(page, pause_id);
+    const article = page.getByRole("article");
+    await article.getByRole("heading", { name: "Pay Ada now? <img src=x onerror=alert(1)>" }).waitFor();
+    expect(await article.locator("h2 strong").textContent()).toBe("Ada");
+    await article.getByRole("cell", { name: "2" }).waitFor();
+    await article.getByText("<script>alert(1)</script>", { exact: true }).waitFor();
+    expect(await article.locator("img, script, iframe, [style], [onerror]").count()).toBe(0);
+    const links = await article
+      .locator(".markdown a")
+      .evaluateAll((found) => found.map((a) => ["href", "rel", "target"].map((name) => a.getAttribute(name))));
+    const outside = (href: string) => [href, "noopener noreferrer", "_blank"];
+    expect(links).toEqual([
+      outside("https://evil.example/login"),
+      outside("https://evil.example/p.png"),
+      outside("https://evil.example/auto"),
+    ]);
+    await article.getByText("my bank (evil.example)").waitFor();
+    expect(foreign).toEqual([]);
+    expect(await violations(page)).toEqual([]);
+    await context.close();
+  });
+});
+
+describe("a form", () => {
+  const FORM = {
+    type: "object",
+    required: ["contract", "reason"],
+    properties: {
+      contract: { type: "string", title: "Contract", contentEncoding: "base64", contentMediaType: "application/pdf" },
+      reason: { type: "string", title: "Reason", format: "markdown" },
+    },
+  };
+
+  it("takes files and Markdown; a file that is too long is refused before it is sent", async () => {
+    const { run_id, pause_id } = await pausedRun({ message: "Sign?", form: FORM });
+    const { page, context } = await signedIn(browser, tenant, "editor", `/inbox/${pause_id}`);
+    const file = page.getByLabel("Contract");
+    expect(await file.getAttribute("accept")).toBe("application/pdf");
+    const named = { name: "contract.pdf", mimeType: "application/pdf" };
+    await file.setInputFiles({ ...named, buffer: Buffer.alloc(48 * 1024 + 1) });
+    await text(page, "contract.pdf has 49 KiB; at most 47 KiB can be sent.");
+    const content = Buffer.from(Array.from({ length: 40_000 }, (_, at) => at % 256));
+    await file.setInputFiles({ ...named, buffer: content });
+    await text(page, "40 KiB");
+    await page.getByRole("button", { name: "Remove" }).click();
+    expect(await file.inputValue()).toBe("");
+    await page.getByRole("button", { name: "Approve" }).click();
+    await text(page, "must be given");
+    await file.setInputFiles({ ...named, buffer: content });
+
+    await page.getByLabel("Reason").fill("It is *good*.\n\n<img src=x onerror=alert(1)>");
+    await page.getByRole("button", { name: "Preview" }).click();
+    const preview = page.getByRole("group", { name: "Preview of Reason" });
+    await preview.locator("em").getByText("good").waitFor();
+    expect(await preview.locator("img").count()).toBe(0);
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await text(page, /by you/);
+    const run = await tenant.until(run_id, "COMPLETED");
+    const answer = JSON.parse(run.outputs["out-0"].slice("yes ".length));
+    expect(Buffer.from(answer.contract, "base64").equals(content)).toBe(true);
+    expect(answer.reason).toContain("*good*");
+    await context.close();
+  });
+
+  it.each([
+    ["a phone", { width: 360, height: 740 }],
+    ["a dark desktop", { theme: "dark" }],
+  ] as ReadonlyArray<readonly [string, View]>)("fits %s", async (_, view) => {
+    const { page, context, email } = await signedIn(browser, tenant, "editor", "/", view);
+    const message =
+      "Sign the **contract** with Ada?\n\n1. Read [it](https://contracts.example/12)\n2. Decide\n\n> Soon.";
+    const { pause_id } = await pausedRun({ message, form: FORM, assignees: { users: [email], roles: ["admin"] } });
+    await open(page, pause_id);
+    await page.getByRole("button", { name: "Approve" }).waitFor();
+    await page.getByRole("article").locator("strong").waitFor();
+    expect(await overflow(page)).toBe(0);
+    expect(await violations(page)).toEqual([]);
+    await context.close();
+  });
+});

@@ -1,0 +1,94 @@
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { flow } from "../engine/support.ts";
+import { openBrowser } from "./support/browser.ts";
+import { address, expectNoFaults, overflow, signedIn, violations } from "./support/console.ts";
+
+let browser: Browser;
+let close: () => Promise<void>;
+let tenant: ApiTenant;
+let project_id: string;
+beforeAll(async () => {
+  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
+  project_id = await tenant.deploy(
+    flow(
+      [
+        { id: "in-0", type: "input" },
+        { id: "same", type: "template", config: { template: "the same for all" } },
+        { id: "letter", type: "template", config: { template: "{{same}}\nDear {{in-0}},\nall the best" } },
+        { id: "out-0", type: "output" },
+      ],
+      ["in-0>same", "in-0>letter", "same>letter", "letter>out-0"],
+    ),
+  );
+}, 300_000);
+afterEach(expectNoFaults);
+afterAll(() => close());
+
+async function run(name: string): Promise<string> {
+  const given = { project_id, inputs: { "in-0": name }, mode: "sync", wait_seconds: 30 };
+  return (await tenant.secret.post("/v2/runs", given)).body.run_id;
+}
+
+it("compares two runs node by node, with the differences of values alone", async () => {
+  const [before, after] = [await run("Ada"), await run("Grace")];
+  const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${after}`);
+  await page.getByRole("button", { name: "Compare…" }).click();
+  await page
+    .getByRole("list", { name: "Runs of the same project" })
+    .getByRole("link", { name: before.slice(-6) })
+    .click();
+  await page.waitForURL(address(tenant, `/runs/${before}/compare/${after}`));
+  const outputs = page.getByRole("group", { name: "Differences of outputs" });
+  await outputs.getByText("Dear Grace,").waitFor();
+  const lines = await outputs.locator("pre").allTextContents();
+  expect(lines.map((line) => line.trim())).toEqual([
+    "the same for all",
+    "- Before: Dear Ada,",
+    "+ After: Dear Grace,",
+    "all the best",
+  ]);
+  await page.getByText("3 of 4 are different.").waitFor();
+  const nodes = page.getByRole("list", { name: "Nodes of both runs" });
+  await nodes.getByText("letter").click();
+  await page.getByRole("group", { name: "Differences of output of letter" }).getByText("Dear Grace,").waitFor();
+  expect(await nodes.getByText("same", { exact: true }).count()).toBe(0);
+  await page.getByLabel("Also those that are the same").check();
+  expect(await nodes.locator("details").count()).toBe(4);
+  expect(await violations(page)).toEqual([]);
+  await page.setViewportSize({ width: 360, height: 800 });
+  expect(await overflow(page)).toBeLessThanOrEqual(0);
+  await page.goto(address(tenant, `/runs/${before}/compare/0197f0a0-0000-7000-8000-000000000000`));
+  await page.getByRole("heading", { name: "One of the runs is not there" }).waitFor();
+  await context.close();
+});
+
+it("makes a row of a dataset of a run, with its outputs corrected", async () => {
+  const run_id = await run("Ada");
+  const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
+  const dialog = page.getByRole("dialog");
+  await page.getByRole("button", { name: "Dataset row…" }).click();
+  await dialog.getByLabel("Name of the new dataset").fill("letters");
+  await dialog.getByRole("button", { name: "Add the row" }).click();
+  await dialog.getByText("The run is a row of the dataset").waitFor();
+  await dialog.getByRole("button", { name: "Close", exact: true }).last().click();
+
+  // A second one goes into the dataset that is there now.
+  await page.getByRole("button", { name: "Dataset row…" }).click();
+  await dialog.getByLabel("Expected outputs").fill("[]");
+  await dialog.getByText("This is no JSON object.").waitFor();
+  await dialog.getByLabel("Expected outputs").fill('{"out-0": "Dear Ada"}');
+  await dialog.getByRole("button", { name: "Add the row" }).click();
+  await dialog.getByText("The run is a row of the dataset").waitFor();
+  const { body } = await tenant.secret.get("/v2/evals/datasets");
+  expect(body.data).toMatchObject([{ name: "letters", project_id, row_count: 2 }]);
+  const { body: rows } = await tenant.secret.get(`/v2/evals/datasets/${body.data[0].dataset_id}/rows`);
+  const letter = "the same for all\nDear Ada,\nall the best";
+  expect(rows.data).toMatchObject([
+    { inputs: { "in-0": "Ada" }, expected_outputs: { "out-0": "Dear Ada" }, metadata: { run_id } },
+    { inputs: { "in-0": "Ada" }, expected_outputs: { "out-0": letter } },
+  ]);
+  await context.close();
+});

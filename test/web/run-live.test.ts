@@ -1,0 +1,52 @@
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { echo, openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { openBrowser } from "./support/browser.ts";
+import { address, expectNoFaults, signedIn, text } from "./support/console.ts";
+import { pausedRun } from "./support/pauses.ts";
+
+let browser: Browser;
+let close: () => Promise<void>;
+let tenant: ApiTenant;
+beforeAll(async () => {
+  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
+}, 300_000);
+afterEach(expectNoFaults);
+afterAll(() => close());
+
+describe("a run", () => {
+  it("changes live to its end, without a reload", async () => {
+    const { run_id, pause_id } = await pausedRun(tenant);
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    await text(page, "Waits for a decision:");
+    await page.getByText("Live", { exact: true }).waitFor();
+    await page.getByRole("group", { name: /approval-0, approval: Paused/ }).waitFor();
+    await page.evaluate(() => Object.assign(globalThis, { sameDocument: true }));
+    await tenant.secret.post(`/v2/runs/${run_id}/resume`, { pause_id, action: "approve", data: { amount: 3 } });
+    await page.locator("dl").getByText("Completed").first().waitFor();
+    await page.getByRole("group", { name: /out-0, output: Completed/ }).waitFor();
+    expect(await page.evaluate(() => "sameDocument" in globalThis)).toBe(true);
+    // What a viewer may not do is not offered.
+    for (const name of ["Run again…", "Cancel…"]) expect(await page.getByRole("button", { name }).count()).toBe(0);
+    await context.close();
+  });
+
+  it("keeps the node that is looked at in the address: over reload, back and a click", async () => {
+    const id = await tenant.deploy(echo());
+    const { body } = await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "Ada" }, mode: "sync" });
+    const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}`);
+    await page.getByRole("link", { name: /test/ }).click();
+    await page.getByRole("button", { name: /^in-0\b.*Completed/ }).click();
+    await page.getByRole("heading", { name: "in-0" }).waitFor();
+    expect(page.url()).toBe(address(tenant, `/runs/${body.run_id}?node=in-0`));
+    await page.reload();
+    await page.getByRole("group", { name: "Output of in-0" }).getByText("Ada").waitFor();
+    await page.goBack();
+    await page.waitForURL(address(tenant, `/runs/${body.run_id}`));
+    await page.goBack();
+    await page.waitForURL(address(tenant, `/runs?project_id=${id}`));
+    await page.getByRole("link", { name: /test/ }).waitFor();
+    await context.close();
+  });
+});

@@ -1,0 +1,245 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { startModelStub } from "../../src/dev/model-stub.ts";
+import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { asking, echo, openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { flow } from "../engine/support.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+import { openBrowser } from "./support/browser.ts";
+import { address, expectNoFaults, openStreams, overflow, signedIn, violations, visit } from "./support/console.ts";
+
+let browser: Browser;
+let close: () => Promise<void>;
+let tenant: ApiTenant;
+let target: HttpTarget;
+let stub: ModelStub;
+beforeAll(async () => {
+  [{ browser, close }, tenant, target, stub] = await Promise.all([
+    openBrowser(),
+    openTenant(),
+    startHttpTarget(),
+    startModelStub(),
+  ]);
+}, 300_000);
+afterEach(expectNoFaults);
+afterAll(() => Promise.all([close(), target.close(), stub.close()]));
+
+type Flow = Parameters<ApiTenant["deploy"]>[0];
+const input = { id: "in-0", type: "input", config: { required: false, default: "[0, 1, 2]" } };
+const output = { id: "out-0", type: "output" };
+
+async function ended(definition: Flow, inputs: Record<string, unknown> = {}): Promise<string> {
+  const given = { project_id: await tenant.deploy(definition), inputs, mode: "sync", wait_seconds: 60 };
+  const { body } = await tenant.secret.post("/v2/runs", given);
+  return body.run_id;
+}
+/** A map over `in-0` of what these nodes make, each a step of one path. */
+const mapping = (nodes: ReadonlyArray<{ readonly id: string }>): Flow => {
+  const ids = [...nodes.map(({ id }) => id), "o"];
+  const edges = ids.slice(1).map((target_, at) => ({ source: ids[at], target: target_ }));
+  const inner = { nodes: [...nodes, { id: "o", type: "output" }], edges };
+  return flow(
+    [input, { id: "map-0", type: "map", config: { items: 'json(nodes["in-0"])', flow: inner } }, output],
+    ["in-0>map-0", "map-0>out-0"],
+  );
+};
+const timeline = (page: Page) => page.getByRole("group", { name: "Timeline of nodes" });
+const rowOf = (page: Page, name: RegExp) => timeline(page).getByRole("button", { name });
+const picture = (page: Page) => page.getByRole("region", { name: "Flow" });
+
+describe("the timeline", () => {
+  it("has a bar for each attempt, waits apart from work, and zooms", async () => {
+    let calls = 0;
+    target.on("/flaky", (_, response) => {
+      calls += 1;
+      response.statusCode = calls < 3 ? 503 : 200;
+      response.end("fine");
+    });
+    const retry = { max_attempts: 5, initial_interval_ms: 200, backoff: 1 };
+    const http = { id: "http-0", type: "http", config: { method: "GET", url: `${target.url}/flaky` }, retry };
+    const run_id = await ended(flow([input, http, output], ["in-0>http-0", "http-0>out-0"]));
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    const row = rowOf(page, /^http-0\b.*Completed.*3 attempts/);
+    const bars = row.locator(".timeline-bar");
+    await row.waitFor();
+    const titles = await bars.evaluateAll((all) => all.map((bar) => bar.getAttribute("title") ?? ""));
+    expect(titles.map((title) => title.replace(/, .*$/, ""))).toEqual([
+      "Attempt 1: http_status",
+      "Waits for the next attempt",
+      "Attempt 2: http_status",
+      "Waits for the next attempt",
+      "Attempt 3",
+    ]);
+    await row.click();
+    const attempts = page.getByRole("list", { name: "Attempts" });
+    await attempts.getByText("went well").waitFor();
+    expect(await attempts.getByText("http_status", { exact: true }).count()).toBe(2);
+
+    // What was at the beginning is out of sight, until all of it is shown again, by keyboard.
+    const early = rowOf(page, /^in-0\b/).locator(".timeline-bar");
+    const fit = timeline(page).getByRole("button", { name: "Fit", exact: true });
+    expect([await early.count(), await fit.isDisabled()]).toEqual([1, true]);
+    await timeline(page).getByRole("button", { name: "Zoom in" }).click();
+    await row.focus();
+    await page.keyboard.press("+");
+    await expect.poll(() => early.count()).toBe(0);
+    await page.keyboard.press("0");
+    await expect.poll(() => early.count()).toBe(1);
+    expect(await fit.isDisabled()).toBe(true);
+    // Up and down choose the node, here and everywhere.
+    await page.keyboard.press("ArrowDown");
+    await page.waitForURL(address(tenant, `/runs/${run_id}?node=out-0`));
+    await page.getByRole("heading", { name: "out-0" }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await context.close();
+  });
+
+  it("draws only what is seen of a map of a thousand items, and goes to the one that is chosen", async () => {
+    const run_id = await ended(mapping([{ id: "t", type: "template", config: { template: "{{item}}" } } as never]), {
+      "in-0": JSON.stringify(Array.from({ length: 1000 }, (_, at) => at)),
+    });
+    await tenant.until(run_id, "COMPLETED");
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    await page.getByRole("group", { name: /map-0, map: Completed, 1,000 \/ 1,000/ }).waitFor();
+    const rows = timeline(page).locator(".timeline-row");
+    expect(await rows.count()).toBe(3);
+    await timeline(page).getByRole("button", { name: "What is inside map-0" }).click();
+    await rowOf(page, /^item 5\b/).waitFor();
+    expect(await rows.count()).toBeLessThan(60);
+    await page.goto(address(tenant, `/runs/${run_id}?node=map-0[777]/t`));
+    await rowOf(page, /^t\b.*Completed/)
+      .and(page.locator("[aria-pressed=true]"))
+      .waitFor();
+    await page.getByRole("group", { name: "Output of map-0[777]/t" }).getByText("777").waitFor();
+    await context.close();
+  });
+});
+
+describe("what is inside", () => {
+  it("of a map opens item by item in the same picture", async () => {
+    const run_id = await ended(
+      mapping([{ id: "t", type: "template", config: { template: "made of {{item}}" } } as never]),
+    );
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    await picture(page).getByRole("button", { name: "Open map-0" }).click();
+    const where = page.getByRole("navigation", { name: "Where in the run" });
+    await where.getByText("item 0").waitFor();
+    await picture(page)
+      .getByRole("group", { name: /^t, template: Completed/ })
+      .waitFor();
+    await where.getByRole("button", { name: "Next item" }).click();
+    await page.waitForURL(address(tenant, `/runs/${run_id}?node=map-0%5B1%5D`));
+    await picture(page)
+      .getByRole("group", { name: /^t, template: Completed/ })
+      .click();
+    await page.getByRole("group", { name: "Output of map-0[1]/t" }).getByText("made of 1").waitFor();
+    // The timeline has unfolded the way to it.
+    await rowOf(page, /^t\b/).and(page.locator("[aria-pressed=true]")).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await where.getByRole("button", { name: "map-0" }).click();
+    await page.getByRole("heading", { name: "Items" }).waitFor();
+    await picture(page)
+      .getByRole("group", { name: /map-0, map: Completed, 3 \/ 3/ })
+      .waitFor();
+    await context.close();
+  });
+
+  it("of a sub-flow opens in place, while it runs, with the way back", async () => {
+    const inner = await tenant.deploy(asking());
+    const outer = flow(
+      [input, { id: "sub-0", type: "subflow", config: { project_id: inner } }, output],
+      ["in-0>sub-0", "sub-0>out-0"],
+    );
+    const { body } = await tenant.secret.post("/v2/runs", { project_id: await tenant.deploy(outer), inputs: {} });
+    const paused = await tenant.until(body.run_id, "PAUSED");
+    const { page, context } = await signedIn(browser, tenant, "editor", "/runs");
+    const streams = openStreams(page);
+    await visit(page, `/runs/${body.run_id}`);
+    await expect.poll(() => [...streams]).toEqual([`/v2/runs/${body.run_id}`]);
+    await picture(page).getByRole("button", { name: "Open sub-0" }).click();
+    await page.waitForURL(address(tenant, `/runs/${body.run_id}?via=sub-0`));
+    await picture(page)
+      .getByRole("group", { name: /^approval-0, approval: Paused/ })
+      .waitFor();
+    // One stream a tab: that of what is looked at.
+    await expect.poll(() => streams.length).toBe(1);
+    expect(streams[0]).not.toBe(`/v2/runs/${body.run_id}`);
+    await rowOf(page, /^approval-0\b/).click();
+    const { pause_id } = paused.pauses[0];
+    await tenant.secret.post(`/v2/runs/${body.run_id}/resume`, { pause_id, action: "approve" });
+    await picture(page)
+      .getByRole("group", { name: /^out-0, output: Completed/ })
+      .waitFor();
+    await page.reload();
+    await page.getByRole("group", { name: /^Output of approval-0/ }).waitFor();
+    const where = page.getByRole("navigation", { name: "Where in the run" });
+    expect(await overflow(page)).toBeLessThanOrEqual(0);
+    await where.getByRole("button", { name: "test" }).click();
+    await page.waitForURL(address(tenant, `/runs/${body.run_id}`));
+    await picture(page)
+      .getByRole("group", { name: /^sub-0, subflow: Completed/ })
+      .waitFor();
+    await context.close();
+  });
+});
+
+describe("a model with tools", () => {
+  it("shows each step with its tokens, each call with arguments and result, and its calls of sub-flows", async () => {
+    const { body: connection } = await tenant.secret.post("/v2/connections", {
+      name: "stub",
+      provider_id: "openai_compatible",
+      scheme: "api_key",
+      credential: { api_key: "sk-planted", base_url: `${stub.url}/v1` },
+    });
+    const tool = {
+      type: "subflow",
+      project_id: await tenant.deploy(echo()),
+      name: "repeat",
+      description: "Says it again",
+    };
+    const config = { model: "m", connection_id: connection.connection_id, prompt: "{{in-0}}", tools: [tool] };
+    stub.next(
+      { tools: [{ id: "call_0", name: "repeat", input: { "in-0": "parrot" } }] },
+      { text: ["It says parrot."] },
+    );
+    const run_id = await ended(
+      flow(
+        [{ id: "in-0", type: "input" }, { id: "llm-0", type: "llm", config }, output],
+        ["in-0>llm-0", "llm-0>out-0"],
+      ),
+      { "in-0": "Say parrot" },
+    );
+    await tenant.until(run_id, "COMPLETED");
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}?node=llm-0`);
+    const said = page.getByRole("list", { name: "Conversation" });
+    await said.getByText("Say parrot").waitFor();
+    await said
+      .getByText(/^m · \d+ in, \d+ out/)
+      .first()
+      .waitFor();
+    await said.getByText("Wants called: repeat").waitFor();
+    await said.getByRole("group", { name: "Arguments of llm-0/tools[0]" }).getByText("parrot").waitFor();
+    await said.getByRole("group", { name: "Result of llm-0/tools[0]" }).getByText("parrot").waitFor();
+    await said.getByText("It says parrot.").waitFor();
+    expect(await violations(page)).toEqual([]);
+    await said.getByRole("button", { name: "Open the sub-flow" }).click();
+    await page.waitForURL(address(tenant, `/runs/${run_id}?via=llm-0%2Ftools%5B0%5D`));
+    await picture(page)
+      .getByRole("group", { name: /^out-0, output: Completed/ })
+      .waitFor();
+    await context.close();
+  });
+
+  it("can be asked for again as curl, whatever is in it", async () => {
+    const run_id = await ended(flow([{ id: "in-0", type: "input" }, output], ["in-0>out-0"]), { "in-0": "it's $HOME" });
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Start as curl" }).click();
+    const copied = (await page.evaluate("navigator.clipboard.readText()")) as string;
+    expect(copied).toContain(`-d '{"project_id":`);
+    expect(copied).toContain(`"in-0":"it'\\''s $HOME"`);
+    await context.close();
+  });
+});

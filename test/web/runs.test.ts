@@ -1,0 +1,123 @@
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { asking, echo, openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { openBrowser } from "./support/browser.ts";
+import { address, expectNoFaults, signedIn, text, violations } from "./support/console.ts";
+
+let browser: Browser;
+let close: () => Promise<void>;
+let tenant: ApiTenant;
+beforeAll(async () => {
+  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
+}, 300_000);
+afterEach(expectNoFaults);
+afterAll(() => close());
+
+describe("the list of runs", () => {
+  it("says that there are newer ones, and does not jump; by keyboard one goes from row to row", async () => {
+    const id = await tenant.deploy(echo());
+    const run = () => tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync" });
+    await run();
+    await run();
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`);
+    const rows = page.locator("tbody tr");
+    await rows.nth(1).waitFor();
+    await run();
+    await text(page, "1 newer run");
+    expect(await rows.count()).toBe(2);
+    await page.getByRole("button", { name: "Show", exact: true }).click();
+    await rows.nth(2).waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    const second = await rows.nth(1).locator("[data-row]").getAttribute("title");
+    expect(await page.evaluate("document.activeElement?.getAttribute('title')")).toBe(second);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(address(tenant, `/runs/${second}`));
+    // Until its chunk is there, the list is still shown, and has a search of its own.
+    await page.getByRole("heading", { name: "Timeline" }).waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    await page.keyboard.press("/");
+    await page.getByRole("combobox", { name: "Page, project or run id" }).fill("settings");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(address(tenant, "/settings"));
+    await context.close();
+  });
+});
+
+describe("the columns", () => {
+  it("are chosen by the reader, who finds them again", async () => {
+    const id = await tenant.deploy(echo());
+    await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync", user_id: "ada-7" });
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`);
+    const heads = () => page.locator("thead th").allInnerTexts();
+    await page.getByText("Columns", { exact: true }).click();
+    const menu = page.getByRole("group", { name: "Columns" });
+    await menu.getByLabel("User").check();
+    await menu.getByLabel("Version").uncheck();
+    await page.getByRole("cell", { name: "ada-7" }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    const chosen = ["State", "Run", "What", "Started by", "User", "Nodes", "Took", "Created"];
+    expect(await heads()).toEqual(chosen);
+    await page.keyboard.press("Escape");
+    await menu.waitFor({ state: "hidden" });
+    await page.reload();
+    await page.getByRole("cell", { name: "ada-7" }).waitFor();
+    expect(await heads()).toEqual(chosen);
+    await page.getByText("Columns", { exact: true }).click();
+    await page.getByRole("button", { name: "As at first" }).click();
+    expect(await heads()).toContain("Version");
+    await context.close();
+  });
+});
+
+describe("bulk actions", () => {
+  it("say first how many runs they are about, show how far they are, and leave other runs alone", async () => {
+    const id = await tenant.deploy(echo());
+    const run = () => tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync" });
+    for (let n = 0; n < 3; n += 1) await run();
+    const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}`);
+    await page.getByRole("button", { name: "Run all again…" }).click();
+    await text(page, /^3 runs ended/);
+    expect((await tenant.secret.get("/v2/runs", { query: { project_id: id } })).body.data).toHaveLength(3);
+    await page.getByRole("button", { name: "Run again 3 runs" }).click();
+    await text(page, "Running again: done");
+    await text(page, "3 of 3 done");
+    const { body } = await tenant.secret.get("/v2/runs", { query: { project_id: id } });
+    expect(body.data).toHaveLength(6);
+    // The job is in the address: a reload shows it again.
+    await page.reload();
+    await text(page, "3 of 3 done");
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole("button", { name: "Hide" }).click();
+    await page.waitForURL(address(tenant, `/runs?project_id=${id}`));
+    await context.close();
+  });
+
+  it("are aborted where that is asked for", async () => {
+    const id = await tenant.deploy({ ...asking(), settings: { max_concurrent_runs: 1 } });
+    const { body: first } = await tenant.secret.post("/v2/runs", { project_id: id, inputs: {} });
+    await tenant.until(first.run_id, "PAUSED");
+    await tenant.secret.post(`/v2/runs/${first.run_id}/cancel`);
+    await tenant.until(first.run_id, "CANCELLED");
+    // It takes the only place: the job waits.
+    await tenant.secret.post("/v2/runs", { project_id: id, inputs: {} });
+    const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}&state=CANCELLED`);
+    await page.getByRole("button", { name: "Run all again…" }).click();
+    await page.getByRole("button", { name: "Run again 1 run" }).click();
+    await page.getByRole("button", { name: "Abort" }).click();
+    await text(page, "Running again: aborted");
+    await text(page, "0 of 1 done");
+    await context.close();
+  });
+
+  it("are not offered to a viewer", async () => {
+    const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
+    await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
+    expect(await page.getByRole("button", { name: /all( again)?…$/ }).count()).toBe(0);
+    await context.close();
+  });
+});

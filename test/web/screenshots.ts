@@ -1,0 +1,61 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
+import { openTenant } from "../api/tenant.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import { openBrowser } from "./support/browser.ts";
+import { expectNoFaults, signedIn, visit } from "./support/console.ts";
+import { playScene } from "./support/scene.ts";
+import type { Scene } from "./support/scene.ts";
+
+const FOLDER = fileURLToPath(new URL("../../docs/images", import.meta.url));
+const MAX_BYTES = 60_000;
+/** Sharp enough for text, a third of the bytes of a PNG. */
+const PICTURE = { format: "webp", quality: 82 } as const;
+
+const PICTURES: ReadonlyArray<
+  readonly [name: string, path: (scene: Scene) => string, role: "heading" | "region", ready: string]
+> = [
+  ["home", () => "/", "heading", "Runs created"],
+  ["runs", () => "/runs", "region", "Runs"],
+  ["run", ({ waiting }) => `/runs/${waiting.run_id}?node=approval-0`, "heading", "Timeline"],
+  ["inbox", ({ waiting }) => `/inbox/${waiting.pause_id}`, "heading", "Refund 180 EUR to Barbara Liskov?"],
+  ["webhooks", ({ subscription_id }) => `/webhooks/${subscription_id}`, "region", "What was sent"],
+  ["access", () => "/access?tab=keys", "region", "API keys"],
+  ["settings", () => "/settings", "heading", "Limits"],
+];
+
+it("takes a picture of each page", async () => {
+  mkdirSync(FOLDER, { recursive: true });
+  const [{ browser, close }, tenant, receiver] = await Promise.all([openBrowser(), openTenant(), startHttpTarget()]);
+  try {
+    // Not every event is taken at once.
+    receiver.on(
+      "/hooks",
+      ({ body }, response) => void response.writeHead(/run\.(failed|cancelled)/.test(body) ? 503 : 200).end(),
+    );
+    const scene = await playScene(tenant, `${receiver.url}/hooks`);
+    const { page } = await signedIn(browser, tenant, "admin", "/", { email: "ada@harbour.example" });
+    for (const [name, path, role, ready] of PICTURES) {
+      await visit(page, path(scene));
+      await page.getByRole(role, { name: ready, exact: true }).first().waitFor();
+      await expect.poll(() => page.locator(".skeleton").count()).toBe(0);
+      const picture = await take(page);
+      expect(picture.length, name).toBeLessThan(MAX_BYTES);
+      writeFileSync(join(FOLDER, `${name}.webp`), picture);
+    }
+    expectNoFaults();
+  } finally {
+    await Promise.all([close(), receiver.close()]);
+  }
+});
+
+/** Playwright itself takes PNG and JPEG only. */
+async function take(page: Page): Promise<Buffer> {
+  const devTools = await page.context().newCDPSession(page);
+  const { data } = await devTools.send("Page.captureScreenshot", PICTURE);
+  await devTools.detach();
+  return Buffer.from(data, "base64");
+}

@@ -1,0 +1,93 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createUser } from "../../src/cli/accounts.ts";
+import { openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { openBrowser } from "./support/browser.ts";
+import { address, expectNoFaults, openWindow, overflow, signedIn, violations } from "./support/console.ts";
+
+let browser: Browser;
+let close: () => Promise<void>;
+let tenant: ApiTenant;
+beforeAll(async () => {
+  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
+}, 300_000);
+afterEach(expectNoFaults);
+afterAll(() => close());
+
+describe("signing in", () => {
+  it("takes e-mail address and password, says where one of them is wrong, and ends with signing out", async () => {
+    const email = "console@example.test";
+    const user = await tenant.withDatabase((database) =>
+      createUser(database, { org_id: tenant.org_id, email, role: "editor" }),
+    );
+    const { page, context } = await openWindow(browser);
+    await page.goto(address(tenant, "/runs?state=FAILED"));
+    await page.getByLabel("E-mail address").fill(email);
+    await page.getByLabel("Password").fill("not it at all");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").getByText("The e-mail address or the password is wrong.").waitFor();
+    await page.getByLabel("Password").fill(user.password);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    // On at the address that was asked for.
+    await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
+    expect(new URL(page.url()).search).toBe("?state=FAILED");
+    expect(await page.evaluate("document.cookie")).toBe("");
+
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Password").waitFor();
+    const me = await page.request.get(`${tenant.target.url}/v2/me`);
+    expect(me.status()).toBe(401);
+    await context.close();
+  });
+
+  it("shows the sign-in again where the session was ended elsewhere, and the same page afterwards", async () => {
+    const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
+    await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
+    const { body } = await tenant.secret.get("/v2/sessions?page_size=1");
+    await tenant.secret.delete(`/v2/sessions/${body.data[0].session_id}`);
+    await page.getByLabel("Password").waitFor();
+    expect(page.url()).toBe(address(tenant, "/runs"));
+    await context.close();
+  });
+
+  it("console-csrf: a page of another port changes nothing with the session", async () => {
+    const { page, context } = await signedIn(browser, tenant, "admin");
+    const target = `${tenant.target.url}/v2/projects`;
+    const foreign = createServer((_, res) => res.setHeader("content-type", "text/html").end("<title>foreign</title>"));
+    await new Promise<void>((resolve) => foreign.listen(0, "127.0.0.1", resolve));
+    try {
+      await page.goto(`http://127.0.0.1:${(foreign.address() as AddressInfo).port}/`);
+      // The page itself never sees the answer, and neither does Playwright: Cross-Origin-Resource-Policy withholds it.
+      const network = await context.newCDPSession(page);
+      await network.send("Network.enable");
+      const answered = new Promise<number>((resolve) =>
+        network.on("Network.responseReceivedExtraInfo", ({ statusCode }) => resolve(statusCode)),
+      );
+      await page.evaluate(async (url) => {
+        const body = new Blob(['{"name":"stolen"}'], { type: "text/plain" });
+        await fetch(url, { method: "POST", mode: "no-cors", credentials: "include", body }).catch(() => undefined);
+      }, target);
+      // 401 where the browser keeps the cookie back from another port, 403 where it does not.
+      expect([401, 403]).toContain(await answered);
+      const { body } = await tenant.secret.get("/v2/projects?page_size=200");
+      expect(body.data.map((project: { name: string }) => project.name)).not.toContain("stolen");
+    } finally {
+      foreign.close();
+      await context.close();
+    }
+  });
+
+  it("has a sign-in without fault for axe in both themes", async () => {
+    for (const theme of ["light", "dark"] as const) {
+      const { page, context } = await openWindow(browser, { theme, width: 360 });
+      await page.goto(address(tenant, "/"));
+      await page.getByLabel("Password").waitFor();
+      expect(await violations(page), theme).toEqual([]);
+      expect(await overflow(page)).toBeLessThanOrEqual(0);
+      await context.close();
+    }
+  });
+});

@@ -1,0 +1,120 @@
+import type { ApiTenant } from "../../api/tenant.ts";
+import { flow } from "../../engine/support.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** What the pictures of the documentation show. */
+export interface Scene {
+  /** A run that waits for somebody, and its pause. */
+  readonly waiting: { readonly run_id: string; readonly pause_id: string };
+  readonly subscription_id: string;
+}
+
+const refund = flow(
+  [
+    { id: "in-0", type: "input", name: "Customer" },
+    { id: "in-1", type: "input", name: "Amount", config: { required: false, default: "20" } },
+    {
+      id: "if-0",
+      type: "condition",
+      name: "Small?",
+      config: { cases: [{ id: "small", when: 'int(nodes["in-1"]) <= 50' }] },
+    },
+    {
+      id: "approval-0",
+      type: "approval",
+      name: "Ask a person",
+      config: {
+        message: "Refund {{in-1}} EUR to {{in-0}}?",
+        form: {
+          type: "object",
+          required: ["amount"],
+          properties: {
+            amount: { type: "number", title: "Amount (EUR)", maximum: 500 },
+            reason: { type: "string", title: "Reason", enum: ["Damaged", "Late", "Wrong article"] },
+            note: { type: "string", title: "Note to the customer" },
+          },
+        },
+      },
+    },
+    {
+      id: "letter",
+      type: "template",
+      name: "Letter",
+      config: { template: "Dear {{in-0}}, you get {{in-1}} EUR back." },
+    },
+    { id: "refusal", type: "template", name: "Refusal", config: { template: "Dear {{in-0}}, we are sorry." } },
+    { id: "out-0", type: "output", name: "Answer" },
+  ],
+  [
+    "in-0>if-0",
+    "in-1>if-0",
+    "if-0:case:small>letter",
+    "if-0:else>approval-0",
+    "approval-0:approve>letter",
+    "approval-0:reject>refusal",
+    "letter>out-0",
+    "refusal>out-0",
+  ],
+);
+const stockCheck = flow(
+  [
+    { id: "in-0", type: "input", name: "Article" },
+    { id: "guard-0", type: "guard", config: { check: 'nodes["in-0"] != ""', message: "An article has no number" } },
+    { id: "delay-0", type: "delay", config: { seconds: 0.4 } },
+    { id: "out-0", type: "output" },
+  ],
+  ["in-0>guard-0", "guard-0>delay-0", "delay-0>out-0", "in-0>out-0"],
+);
+
+/** An organisation after a day of work: two flows, runs in every state, a subscription that got most of its events. */
+export async function playScene(tenant: ApiTenant, receiver: string): Promise<Scene> {
+  await tenant.withDatabase((database) =>
+    database.system((db) =>
+      db.query("update organisations set name = 'Harbour Shop' where org_id = $1", [tenant.org_id]),
+    ),
+  );
+  const post = async (path: string, body: object) => (await tenant.secret.post(path, body)).body;
+  const { project_id: refunds } = await post("/v2/projects", { name: "Refund requests", flow: refund });
+  const { project_id: stock } = await post("/v2/projects", { name: "Stock check", flow: stockCheck });
+  const { subscription_id } = await post("/v2/webhooks/subscriptions", {
+    url: receiver,
+    events: ["run.*"],
+    description: "Order desk",
+  });
+  const start = (project_id: string, inputs: object, more: object = {}) =>
+    post("/v2/runs", { project_id, inputs, mode: "sync", wait_seconds: 30, ...more });
+  const CUSTOMERS = ["Ada Byron", "Grace Hopper", "Jean Bartik", "Kathleen Booth", "Mary Keller", "Klara Dan"];
+  for (const [index, customer] of CUSTOMERS.entries()) {
+    await start(refunds, { "in-0": customer, "in-1": String(15 + 5 * index) }, { tags: ["shop"] });
+    for (let n = 0; n <= index % 3; n += 1) await start(stock, { "in-0": `A-${100 + index * 7 + n}` });
+    if (index === 2 || index === 4) await start(stock, { "in-0": "" }, { tags: ["import"] });
+  }
+  const ask = (customer: string, amount: string) =>
+    post("/v2/runs", { project_id: refunds, inputs: { "in-0": customer, "in-1": amount }, tags: ["shop"] });
+  const cancelled = await ask("Adele Goldberg", "70");
+  await tenant.until(cancelled.run_id, "PAUSED");
+  await post(`/v2/runs/${cancelled.run_id}/cancel`, {});
+  await tenant.until(cancelled.run_id, "CANCELLED");
+  const other = await ask("Frances Allen", "95");
+  const { run_id } = await ask("Barbara Liskov", "180");
+  const [run] = await Promise.all([tenant.until(run_id, "PAUSED"), tenant.until(other.run_id, "PAUSED")]);
+  await spread(tenant);
+  return { waiting: { run_id, pause_id: run.pauses[0].pause_id }, subscription_id };
+}
+
+/** Moves what has ended within seconds back over a day, in the order it was done, and more of it to the later hours. */
+async function spread(tenant: ApiTenant): Promise<void> {
+  await tenant.withDatabase((database) =>
+    database.system((db) =>
+      db.query(
+        `with ordered as (
+           select run_id, make_interval(secs => $2::float8 * (1 - rank() over (order by run_id) / (count(*) over ())::float8) ^ 1.7) as back
+           from runs where org_id = $1 and finished_at is not null)
+         update runs r set created_at = r.created_at - back, started_at = r.started_at - back, finished_at = r.finished_at - back
+         from ordered o where o.run_id = r.run_id`,
+        [tenant.org_id, (22 * HOUR_MS) / 1000],
+      ),
+    ),
+  );
+}

@@ -1,0 +1,127 @@
+import { randomBytes } from "node:crypto";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { echo, openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { subscribe } from "../api/webhooks/webhooks.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget, ReceivedRequest } from "../support/http-target.ts";
+import { openBrowser } from "./support/browser.ts";
+import { expectNoFaults, signedIn, text, violations } from "./support/console.ts";
+
+let browser: Browser;
+let close: () => Promise<void>;
+let tenant: ApiTenant;
+let receiver: HttpTarget;
+beforeAll(async () => {
+  [{ browser, close }, tenant, receiver] = await Promise.all([openBrowser(), openTenant(), startHttpTarget()]);
+}, 300_000);
+afterEach(expectNoFaults);
+afterAll(() => Promise.all([close(), receiver.close()]));
+
+let paths = 0;
+/** A subscription to runs that complete, at an address of its own. */
+async function subscribed() {
+  const path = `/hook-${++paths}`;
+  const made = await subscribe(tenant.secret, { url: `${receiver.url}${path}`, events: ["run.completed"] });
+  const arrived = (): ReceivedRequest[] => receiver.requests.filter((each) => each.path === path);
+  return { ...made, hook: path, arrived };
+}
+const runOnce = async (): Promise<void> => {
+  const id = await tenant.deploy(echo());
+  await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync" });
+};
+const states = async (path: string): Promise<string[]> =>
+  (await tenant.secret.get(`${path}/deliveries`)).body.data.map((each: { status: string }) => each.status);
+
+const localTime = (at: number): string =>
+  new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+
+async function replay(page: Page, button: string, which: string): Promise<void> {
+  await page.getByRole("button", { name: button }).click();
+  const dialog = page.getByRole("dialog", { name: "Replay" });
+  await dialog.getByLabel("Which").selectOption({ label: which });
+  await dialog.getByLabel("Of", { exact: true }).selectOption({ label: "The last hour" });
+  await dialog.getByRole("button", { name: "Replay", exact: true }).click();
+  await text(page, /has begun/);
+  await dialog.getByRole("button", { name: "Done" }).click();
+}
+
+describe("a webhook", () => {
+  it("is sent a time's events again, or those alone that did not arrive", async () => {
+    const { id, path, hook, arrived } = await subscribed();
+    receiver.on(hook, (_, response) => void response.writeHead(arrived().length < 2 ? 200 : 410).end("Not here."));
+    await runOnce();
+    await expect.poll(() => states(path)).toEqual(["delivered"]);
+    await runOnce();
+    // It answered that it is gone: the subscription is disabled.
+    await expect.poll(() => states(path)).toEqual(["failed", "delivered"]);
+    receiver.on(hook, (_, response) => void response.writeHead(200).end());
+    const { page, context } = await signedIn(browser, tenant, "admin", `/webhooks/${id}?status=failed`);
+    await page.getByRole("button", { name: "Enable" }).click();
+    await page.getByRole("button", { name: "Disable" }).waitFor();
+    await page.getByRole("link", { name: "run.completed" }).click();
+    await page.getByText("Request", { exact: true }).click();
+    await text(page, new RegExp(`webhook-id: ${arrived()[1]?.headers["webhook-id"]}`));
+    await text(page, "Not here.");
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await replay(page, "Send all that failed again…", "What was not delivered");
+    await expect.poll(() => states(path)).toEqual(["delivered", "delivered"]);
+    expect(arrived()).toHaveLength(3);
+    await replay(page, "Replay…", "All of them");
+    await expect.poll(() => arrived().length).toBe(5);
+    expect(new Set(arrived().map((each) => each.headers["webhook-id"])).size).toBe(2);
+    await context.close();
+  });
+
+  it("has its signatures checked: what does not agree is named", async () => {
+    const { id, secret, path, arrived } = await subscribed();
+    await runOnce();
+    await expect.poll(() => states(path)).toEqual(["delivered"]);
+    const { headers, body } = arrived()[0] as ReceivedRequest;
+    const { page, context } = await signedIn(browser, tenant, "admin", `/webhooks/${id}`);
+    await page.getByRole("button", { name: "Check a signature…" }).click();
+    const form = page.getByRole("dialog", { name: "Check a signature" });
+    const given = { headers, body, secret };
+    const other = `whsec_${randomBytes(32).toString("base64")}`;
+    const header = (name: string, value: string) => ({ headers: { ...headers, [name]: value } });
+    const [fresh, known, whole] = ["Timestamp agrees.", "Secret agrees.", "Body agrees."];
+    const cases: ReadonlyArray<readonly [changed: Partial<typeof given>, said: readonly string[], because: RegExp]> = [
+      [{}, [fresh, known, whole], /The signature holds/],
+      [{ body: JSON.stringify(JSON.parse(body), null, 2) }, [fresh, known, "Body does not agree."], /written anew/],
+      [{ secret: other }, [fresh, whole, "Secret does not agree."], /not the one that signed/],
+      [
+        { body: body.replace("run.completed", "run.cancelled") },
+        [fresh, known, "Body does not agree."],
+        /changed after/,
+      ],
+      [header("webhook-timestamp", "1700000000"), ["Timestamp does not agree.", known, whole], /timestamp was changed/],
+      [{ body: "{}", secret: other }, [fresh, "Body does not agree.", "Secret does not agree."], /what was sent/],
+      [header("webhook-signature", ""), ["Headers are not all there."], /no webhook-signature/],
+      [{ secret: secret.slice(0, 20) }, [fresh, "Secret does not agree."], /a part of it is missing/],
+      [header("webhook-id", "evt_1"), [fresh, "Signature does not agree."], /no delivery of that id/],
+    ];
+    const said = form.getByRole("status", { name: "Result" });
+    const check = async (changed: Partial<typeof given>): Promise<void> => {
+      const all = { ...given, ...changed };
+      const lines = Object.entries(all.headers).map(([name, value]) => `${name}: ${value}`);
+      await form.getByLabel("Headers").fill(lines.join("\n"));
+      await form.getByLabel("Body").fill(all.body);
+      await form.getByLabel("Secret").fill(all.secret);
+      await form.getByRole("button", { name: "Check" }).click();
+    };
+    for (const [changed, findings, because] of cases) {
+      await check(changed);
+      await expect.poll(() => said.locator(".notice strong").allInnerTexts()).toEqual(findings);
+      expect(await said.innerText()).toMatch(because);
+    }
+    expect(await violations(page)).toEqual([]);
+    // Somebody looks at it an hour after it came, by the clock of the browser.
+    await form.getByLabel(/another time than now/).check();
+    await form.getByLabel("Arrived", { exact: true }).fill(localTime(Date.now() + 3_600_000));
+    await check({});
+    await expect.poll(() => said.innerText()).toMatch(/Too old: \d+ minutes/);
+    await context.close();
+  });
+});

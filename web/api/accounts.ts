@@ -1,0 +1,98 @@
+import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { QueryClient } from "@tanstack/react-query";
+import { api, unwrap } from "./client.ts";
+import type { Schemas } from "./client.ts";
+import { ApiProblem } from "./problem.ts";
+
+export type Me = Schemas["Me"];
+export type Role = Me["role"];
+export type User = Schemas["User"];
+export type ApiKey = Schemas["ApiKey"];
+
+const ROLES: readonly Role[] = ["viewer", "editor", "admin"];
+
+/** Who is signed in; null for nobody. */
+export const meOptions = queryOptions({
+  queryKey: ["me", "detail"],
+  staleTime: 60_000,
+  queryFn: async (): Promise<Me | null> => {
+    try {
+      return await unwrap(api.GET("/v2/me"));
+    } catch (error) {
+      if (error instanceof ApiProblem && error.status === 401) return null;
+      throw error;
+    }
+  },
+});
+
+/** Who is signed in, inside the frame, which shows nothing else to others. */
+export function useMe(): Me {
+  const { data } = useQuery(meOptions);
+  if (!data) throw new Error("nobody is signed in");
+  return data;
+}
+
+/** Whether the person's role includes what `needed` may do. What it does not is not offered. */
+export function useMay(needed: Role): boolean {
+  const { data } = useQuery(meOptions);
+  return data != null && ROLES.indexOf(data.role) >= ROLES.indexOf(needed);
+}
+
+/** What one person has read is not shown to the next. */
+function forgetOthers(client: QueryClient): void {
+  client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== meOptions.queryKey[0] });
+}
+
+export function useSignIn() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: Schemas["SignIn"]) => unwrap(api.POST("/console/session", { body })),
+    onSuccess(me) {
+      forgetOthers(client);
+      client.setQueryData(meOptions.queryKey, me);
+    },
+  });
+}
+
+export function useSignOut() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: () => unwrap(api.DELETE("/console/session")),
+    onSettled() {
+      forgetOthers(client);
+      client.setQueryData(meOptions.queryKey, null);
+    },
+  });
+}
+
+const PAGE = { page_size: 200 };
+
+export const usersOptions = queryOptions({
+  queryKey: ["users", "list", PAGE],
+  queryFn: () => unwrap(api.GET("/v2/users", { params: { query: PAGE } })),
+});
+export const keysOptions = queryOptions({
+  queryKey: ["api-keys", "list", PAGE],
+  queryFn: () => unwrap(api.GET("/v2/api-keys", { params: { query: PAGE } })),
+});
+export const sessionsOptions = queryOptions({
+  queryKey: ["sessions", "list", PAGE],
+  queryFn: () => unwrap(api.GET("/v2/sessions", { params: { query: PAGE } })),
+});
+
+/** A change of accounts: afterwards the lists named are read anew. */
+export function useAccountChange<T, R>(list: string, change: (value: T) => Promise<R>) {
+  const client = useQueryClient();
+  return useMutation({ mutationFn: change, onSuccess: () => client.invalidateQueries({ queryKey: [list] }) });
+}
+
+export const createUser = (body: Schemas["UserCreate"]) => unwrap(api.POST("/v2/users", { body }));
+export const changeUser = ({ user_id, ...body }: Schemas["UserChange"] & { readonly user_id: string }) =>
+  unwrap(api.PATCH("/v2/users/{user_id}", { params: { path: { user_id } }, body }));
+export const deleteUser = (user_id: string) =>
+  unwrap(api.DELETE("/v2/users/{user_id}", { params: { path: { user_id } } }));
+export const createKey = (body: Schemas["ApiKeyCreate"]) => unwrap(api.POST("/v2/api-keys", { body }));
+export const revokeKey = (key_id: string) =>
+  unwrap(api.DELETE("/v2/api-keys/{key_id}", { params: { path: { key_id } } }));
+export const endSession = (session_id: string) =>
+  unwrap(api.DELETE("/v2/sessions/{session_id}", { params: { path: { session_id } } }));

@@ -1,0 +1,46 @@
+import { QueryCache, QueryClient } from "@tanstack/react-query";
+import createClient from "openapi-fetch";
+import { ApiProblem, problemOf } from "./problem.ts";
+import type { components, paths } from "./schema.d.ts";
+
+export type Schemas = components["schemas"];
+
+/** The whole public API, typed by its document. The browser sends the session's cookie. */
+export const api = createClient<paths>({ credentials: "same-origin" });
+
+/** The body of a good answer; otherwise throws an ApiProblem. By the status, because an error may have no body. */
+export async function unwrap<T>(
+  call: Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>,
+): Promise<T> {
+  const { data, error, response } = await call;
+  if (response.ok) return data as T;
+  throw problemOf(response, error);
+}
+
+const RETRIES = 2;
+
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache({
+    onError(error, query) {
+      // The session has ended: the frame shows the sign-in, and this page again afterwards.
+      if (error instanceof ApiProblem && error.status === 401 && query.queryKey[0] !== "me")
+        queryClient.setQueryData(["me", "detail"], null);
+    },
+  }),
+  defaultOptions: {
+    queries: {
+      staleTime: 2000,
+      retry: (failures, error) => failures < RETRIES && mayPass(error),
+      retryDelay: (attempt) => Math.min(1000 * 2 ** attempt, 5000),
+    },
+  },
+});
+
+/** Of the refusals only these two may go well another time. */
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof ApiProblem)) return true;
+  return error.status === 408 || error.status === 429 || error.status >= 500;
+}
+
+/** A new Idempotency-Key: made once for what somebody means to do, and sent with every attempt at it. */
+export const newIntent = (): string => crypto.randomUUID();

@@ -1,0 +1,106 @@
+import { useQueryClient } from "@tanstack/react-query";
+import type { QueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { follow } from "./event-stream.ts";
+import { LiveTexts } from "./live-texts.ts";
+import type { Delta } from "./live-texts.ts";
+import { NODE_EVENTS, afterEvents } from "./node-events.ts";
+import type { NodeEvent } from "./node-events.ts";
+import { readRun, runOptions } from "./runs.ts";
+
+/** How a run is followed: by its events; by asking again, where events cannot be had; or not, because it has ended. */
+export type LiveState = "live" | "polling" | "ended";
+
+/** A map of a thousand items has thousands of events; what they change is drawn at most this often. */
+const DRAW_EVERY_MS = 400;
+const POLL_MS = 2000;
+
+/**
+ * Follows a run by its events: its nodes change with them. Also what models are writing. A tab has one stream: of a run and the
+ * sub-flows that are open in it, the innermost has it, which is the one that is looked at.
+ */
+export function useLiveRun(
+  runId: string,
+  { ended, depth }: { readonly ended: boolean; readonly depth: number },
+): { readonly state: LiveState; readonly texts: LiveTexts } {
+  const client = useQueryClient();
+  const [connected, setConnected] = useState(true);
+  const [texts] = useState(() => new LiveTexts());
+
+  useEffect(() => {
+    if (ended) return;
+    const shown = followed(client, runId);
+    let poll: ReturnType<typeof setInterval> | undefined;
+    const leave = follow({
+      url: `/v2/runs/${runId}`,
+      rank: depth,
+      onConnected(isConnected) {
+        setConnected(isConnected);
+        clearInterval(poll);
+        // What happened between the last asking and the first event.
+        if (isConnected && poll !== undefined) shown.all();
+        if (!isConnected) poll = setInterval(shown.all, POLL_MS);
+      },
+      onEvent(type, text) {
+        if (!NODE_EVENTS.some((each) => each === type)) {
+          if (type !== "output.delta") return shown.all();
+          return texts.take((JSON.parse(text) as { readonly data: Delta }).data);
+        }
+        const event = JSON.parse(text) as NodeEvent;
+        if (event.type === "node.finished") texts.forget(event.data.path);
+        shown.event(event);
+      },
+    });
+    return () => {
+      leave();
+      shown.stop();
+      clearInterval(poll);
+    };
+  }, [client, runId, ended, depth, texts]);
+
+  return { state: ended ? "ended" : connected ? "live" : "polling", texts };
+}
+
+/** What is shown of a run, as events change it. Node by node where it can be; the whole is read only where it must. */
+function followed(client: QueryClient, runId: string) {
+  const { queryKey } = runOptions(runId);
+  let events: NodeEvent[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let readAll = false;
+
+  const draw = async (): Promise<void> => {
+    const taken = events;
+    events = [];
+    const all = readAll;
+    readAll = false;
+    if (all) await client.refetchQueries({ queryKey, exact: true });
+    const head = all || taken.length === 0 ? undefined : await readRun(runId).catch(() => undefined);
+    // Those of meanwhile too: what was read may be older than they are.
+    const known = [...taken, ...events];
+    client.setQueryData(queryKey, (run) => run && { ...run, ...head, nodes: afterEvents(run.nodes ?? [], known) });
+    const touched = new Set(known.map(({ data }) => data.path));
+    await client.invalidateQueries({
+      queryKey: ["nodes", "detail", runId],
+      predicate: ({ queryKey: key }) => touched.has(String(key[3])),
+    });
+  };
+  const drawSoon = (): void => {
+    timer ??= setTimeout(() => {
+      void draw().finally(() => {
+        timer = undefined;
+        if (events.length > 0 || readAll) drawSoon();
+      });
+    }, DRAW_EVERY_MS);
+  };
+  return {
+    all: () => {
+      readAll = true;
+      drawSoon();
+    },
+    event: (event: NodeEvent) => {
+      events.push(event);
+      drawSoon();
+    },
+    stop: () => clearTimeout(timer),
+  };
+}

@@ -1,0 +1,25 @@
+/** Addresses of the console's pages, relative to where it is served. */
+export const links = {
+  home: () => "/",
+  runs: (filters: Record<string, string | readonly string[]> = {}) => withQuery("/runs", filters),
+  run: (runId: string, view: { readonly node?: string; readonly via?: readonly string[] } = {}) =>
+    withQuery(`/runs/${runId}`, { ...view }),
+  compare: (runId: string, otherId: string) => `/runs/${runId}/compare/${otherId}`,
+  inbox: (show?: string) => withQuery("/inbox", { show }),
+  pause: (pauseId: string, show?: string) => withQuery(`/inbox/${pauseId}`, { show }),
+  webhooks: () => "/webhooks",
+  webhook: (subscriptionId: string, filters: Record<string, string> = {}) =>
+    withQuery(`/webhooks/${subscriptionId}`, filters),
+  access: (tab?: string) => withQuery("/access", tab === undefined ? {} : { tab }),
+  settings: () => "/settings",
+};
+
+function withQuery(path: string, query: Record<string, string | readonly string[] | undefined>): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    for (const each of typeof value === "string" ? [value] : value) search.append(name, each);
+  }
+  const text = search.toString();
+  return text === "" ? path : `${path}?${text}`;
+}

@@ -1,0 +1,22 @@
+import { QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { BrowserRouter } from "react-router";
+import { queryClient } from "./api/client.ts";
+import { Routing } from "./routes.tsx";
+import { applyTheme } from "./shell/theme.ts";
+import "./theme/tokens.css";
+import "./theme/base.css";
+
+applyTheme();
+const root = document.getElementById("root");
+if (!root) throw new Error("the page has no place for the console");
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queryClient}>
+      <BrowserRouter basename="/console">
+        <Routing />
+      </BrowserRouter>
+    </QueryClientProvider>
+  </StrictMode>,
+);

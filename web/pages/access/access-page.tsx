@@ -1,0 +1,36 @@
+import type { JSX } from "react";
+import { Link, useSearchParams } from "react-router";
+import { useMay } from "../../api/accounts.ts";
+import { links } from "../../links.ts";
+import { PageHead } from "../../parts/page.tsx";
+import { Keys } from "./keys.tsx";
+import { Sessions } from "./sessions.tsx";
+import { Users } from "./users.tsx";
+
+const TABS = { users: Users, keys: Keys, sessions: Sessions } as const;
+type Tab = keyof typeof TABS;
+const NAMES: Readonly<Record<Tab, string>> = { users: "Users", keys: "API keys", sessions: "Sessions" };
+
+/** Who may do what: people and their roles, keys, and where people are signed in. Others than admins see their own sessions. */
+export function AccessPage(): JSX.Element {
+  const [search] = useSearchParams();
+  const isAdmin = useMay("admin");
+  const tabs: readonly Tab[] = isAdmin ? ["users", "keys", "sessions"] : ["sessions"];
+  const tab = tabs.find((each) => each === search.get("tab")) ?? tabs[0] ?? "sessions";
+  const Chosen = TABS[tab];
+  return (
+    <>
+      <PageHead title="Access" />
+      {tabs.length > 1 && (
+        <nav className="tabs" aria-label="Access">
+          {tabs.map((each) => (
+            <Link key={each} to={links.access(each)} aria-current={each === tab ? "page" : undefined}>
+              {NAMES[each]}
+            </Link>
+          ))}
+        </nav>
+      )}
+      <Chosen />
+    </>
+  );
+}

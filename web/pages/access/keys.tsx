@@ -1,0 +1,136 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { JSX } from "react";
+import { createKey, keysOptions, revokeKey, useAccountChange } from "../../api/accounts.ts";
+import type { ApiKey } from "../../api/accounts.ts";
+import { toProblem } from "../../api/problem.ts";
+import { Confirm } from "../../parts/confirm.tsx";
+import { CopyButton } from "../../parts/copy.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Field } from "../../parts/field.tsx";
+import { Icon } from "../../parts/icons.tsx";
+import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
+import { errorsAt } from "./users.tsx";
+import { formTexts } from "../../parts/form-texts.ts";
+
+export function Keys(): JSX.Element {
+  const { data, error, isPending, refetch } = useQuery(keysOptions);
+  const [isAdding, setAdding] = useState(false);
+  const [leaving, setLeaving] = useState<ApiKey | null>(null);
+  const revoke = useAccountChange("api-keys", revokeKey);
+  if (isPending) return <Loading what="keys" />;
+  if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
+  return (
+    <>
+      <div className="row">
+        <button type="button" className="button button-primary" onClick={() => setAdding(true)}>
+          <Icon name="plus" /> Make a key
+        </button>
+      </div>
+      {data.data.length === 0 ? (
+        <Empty title="No key yet">
+          Programs call the API with a key: a public one runs flows, a secret one may do everything.
+        </Empty>
+      ) : (
+        <section className="panel panel-flush">
+          <Table
+            caption="API keys"
+            rows={data.data}
+            keyOf={(key) => key.key_id}
+            columns={[
+              { id: "name", head: "Name", cell: (key) => <span className="wrap">{key.name}</span> },
+              { id: "kind", head: "Kind", cell: (key) => key.kind },
+              { id: "prefix", head: "Begins with", wideOnly: true, cell: (key) => <code>{key.prefix}…</code> },
+              { id: "used", head: "Last used", cell: (key) => <Time at={key.last_used_at} /> },
+              { id: "expires", head: "Expires", wideOnly: true, cell: (key) => <Time at={key.expires_at} /> },
+              { id: "made", head: "Made", wideOnly: true, cell: (key) => <Time at={key.created_at} /> },
+              {
+                id: "actions",
+                head: "Actions",
+                cell: (key) => (
+                  <button type="button" className="button button-small button-danger" onClick={() => setLeaving(key)}>
+                    Revoke
+                  </button>
+                ),
+              },
+            ]}
+          />
+        </section>
+      )}
+      {isAdding && <MakeKey onClose={() => setAdding(false)} />}
+      {leaving && (
+        <Confirm
+          title={`Revoke ${leaving.name}`}
+          action="Revoke"
+          fault={revoke.error && toProblem(revoke.error)}
+          isPending={revoke.isPending}
+          onClose={() => setLeaving(null)}
+          onConfirm={() => revoke.mutate(leaving.key_id, { onSuccess: () => setLeaving(null) })}
+        >
+          Within five seconds whatever uses it is refused. It cannot be taken back.
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
+  const create = useAccountChange("api-keys", createKey);
+  const problem = create.error && toProblem(create.error);
+  if (create.data)
+    return (
+      <Dialog title="The new key" onClose={onClose}>
+        <Notice tone="warn">It is shown now and never again.</Notice>
+        <code className="value-box wrap">{create.data.key}</code>
+        <div className="row">
+          <CopyButton text={create.data.key} label="key">
+            Copy the key
+          </CopyButton>
+          <button type="button" className="button" onClick={onClose}>
+            Done
+          </button>
+        </div>
+      </Dialog>
+    );
+  return (
+    <Dialog title="Make a key" onClose={onClose}>
+      <form
+        className="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          const given = formTexts(event.currentTarget);
+          const expires = given("expires");
+          create.mutate({
+            name: given("name"),
+            kind: given("kind") === "secret" ? "secret" : "public",
+            ...(expires !== "" && { expires_at: new Date(expires).toISOString() }),
+          });
+        }}
+      >
+        <Field label="Name" hint="What it is for." errors={errorsAt(problem, "name")}>
+          {(control) => <input className="input" name="name" autoFocus {...control} />}
+        </Field>
+        <Field label="Kind">
+          {(control) => (
+            <select className="input" name="kind" {...control}>
+              <option value="public">Public: runs flows and uploads; may be read by others</option>
+              <option value="secret">Secret: everything an admin may do</option>
+            </select>
+          )}
+        </Field>
+        <Field label="Expires (optional)" errors={errorsAt(problem, "expires_at")}>
+          {(control) => <input className="input" name="expires" type="date" {...control} />}
+        </Field>
+        {problem && problem.status !== 422 && <Failure fault={problem} />}
+        <div className="row">
+          <button type="submit" className="button button-primary" disabled={create.isPending}>
+            Make the key
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

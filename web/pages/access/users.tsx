@@ -1,0 +1,172 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { JSX } from "react";
+import { changeUser, createUser, deleteUser, useAccountChange, useMe, usersOptions } from "../../api/accounts.ts";
+import type { Role, User } from "../../api/accounts.ts";
+import { toProblem } from "../../api/problem.ts";
+import type { ApiProblem } from "../../api/problem.ts";
+import { Confirm } from "../../parts/confirm.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Field } from "../../parts/field.tsx";
+import { Icon } from "../../parts/icons.tsx";
+import { Failure, Loading } from "../../parts/states.tsx";
+import { Status } from "../../parts/status.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
+import { formTexts } from "../../parts/form-texts.ts";
+
+const ROLES: ReadonlyArray<readonly [Role, string]> = [
+  ["viewer", "Viewer: reads"],
+  ["editor", "Editor: reads, writes, runs, decides"],
+  ["admin", "Admin: keys, users and webhooks too"],
+];
+
+export function Users(): JSX.Element {
+  const me = useMe();
+  const { data, error, isPending, refetch } = useQuery(usersOptions);
+  const [isAdding, setAdding] = useState(false);
+  const [leaving, setLeaving] = useState<User | null>(null);
+  const change = useAccountChange("users", changeUser);
+  const remove = useAccountChange("users", deleteUser);
+  if (isPending) return <Loading what="users" />;
+  if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
+  return (
+    <>
+      <div className="row">
+        <button type="button" className="button button-primary" onClick={() => setAdding(true)}>
+          <Icon name="plus" /> Add a user
+        </button>
+      </div>
+      {change.error && <Failure fault={toProblem(change.error)} />}
+      <section className="panel panel-flush">
+        <Table
+          caption="Users"
+          rows={data.data}
+          keyOf={(user) => user.user_id}
+          columns={[
+            {
+              id: "email",
+              head: "E-mail address",
+              cell: (user) => (
+                <span className="wrap">
+                  {user.email}
+                  {user.user_id === me.id && <span className="muted"> (you)</span>}
+                </span>
+              ),
+            },
+            {
+              id: "role",
+              head: "Role",
+              cell: (user) => (
+                <select
+                  className="input"
+                  aria-label={`Role of ${user.email}`}
+                  value={user.role}
+                  onChange={(event) => change.mutate({ user_id: user.user_id, role: event.target.value as Role })}
+                >
+                  {ROLES.map(([role]) => (
+                    <option key={role}>{role}</option>
+                  ))}
+                </select>
+              ),
+            },
+            {
+              id: "state",
+              head: "State",
+              wideOnly: true,
+              cell: (user) => <Status state={user.disabled ? "disabled" : "active"} />,
+            },
+            { id: "since", head: "Since", wideOnly: true, cell: (user) => <Time at={user.created_at} /> },
+            {
+              id: "actions",
+              head: "Actions",
+              cell: (user) => (
+                <span className="row">
+                  <button
+                    type="button"
+                    className="button button-small"
+                    onClick={() => change.mutate({ user_id: user.user_id, disabled: !user.disabled })}
+                  >
+                    {user.disabled ? "Let in" : "Lock out"}
+                  </button>
+                  <button type="button" className="button button-small button-danger" onClick={() => setLeaving(user)}>
+                    Delete
+                  </button>
+                </span>
+              ),
+            },
+          ]}
+        />
+      </section>
+      {isAdding && <AddUser onClose={() => setAdding(false)} />}
+      {leaving && (
+        <Confirm
+          title={`Delete ${leaving.email}`}
+          action="Delete"
+          fault={remove.error && toProblem(remove.error)}
+          isPending={remove.isPending}
+          onClose={() => setLeaving(null)}
+          onConfirm={() => remove.mutate(leaving.user_id, { onSuccess: () => setLeaving(null) })}
+        >
+          All sessions of the user end. Runs that the user started stay.
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function AddUser({ onClose }: { readonly onClose: () => void }): JSX.Element {
+  const create = useAccountChange("users", createUser);
+  const problem = create.error && toProblem(create.error);
+  return (
+    <Dialog title="Add a user" onClose={onClose}>
+      <form
+        className="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          const given = formTexts(event.currentTarget);
+          create.mutate(
+            {
+              email: given("email"),
+              password: given("password"),
+              role: given("role") as Role,
+            },
+            { onSuccess: onClose },
+          );
+        }}
+      >
+        <Field label="E-mail address" errors={errorsAt(problem, "email")}>
+          {(control) => <input className="input" name="email" type="email" autoComplete="off" autoFocus {...control} />}
+        </Field>
+        <Field label="Password" hint="Tell it to the user by another way." errors={errorsAt(problem, "password")}>
+          {(control) => (
+            <input className="input" name="password" type="password" autoComplete="new-password" {...control} />
+          )}
+        </Field>
+        <Field label="Role">
+          {(control) => (
+            <select className="input" name="role" defaultValue="viewer" {...control}>
+              {ROLES.map(([role, words]) => (
+                <option key={role} value={role}>
+                  {words}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        {problem && problem.status !== 422 && <Failure fault={problem} />}
+        <div className="row">
+          <button type="submit" className="button button-primary" disabled={create.isPending}>
+            Add
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** What a 422 says of one member of the body. */
+export function errorsAt(problem: ApiProblem | null, member: string): string[] {
+  return (problem?.issues ?? []).filter(({ loc }) => loc[1] === member).map(({ msg }) => msg);
+}

@@ -1,0 +1,114 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
+import type { JSX } from "react";
+import { Link, NavLink, useParams, useSearchParams } from "react-router";
+import { useMay, useMe } from "../../api/accounts.ts";
+import { SHOWN, shownPausesOptions } from "../../api/pauses.ts";
+import type { Shown } from "../../api/pauses.ts";
+import { toProblem } from "../../api/problem.ts";
+import { projectsOptions } from "../../api/runs.ts";
+import { links } from "../../links.ts";
+import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
+import { isTyping } from "../../parts/table.tsx";
+import { PageHead } from "../../parts/page.tsx";
+import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Time } from "../../parts/time.tsx";
+import { PauseView } from "./pause-view.tsx";
+import "./inbox.css";
+
+const NAMES: Readonly<Record<Shown, string>> = {
+  mine: "Assigned to me",
+  answerable: "I may answer",
+  all: "All",
+};
+const NOTHING: Readonly<Record<Shown, string>> = {
+  mine: "Nothing open names you or your role.",
+  answerable: "What others are to answer, or you have answered, is under All.",
+  all: "Runs that come to an approval are listed here, oldest first, until somebody has decided.",
+};
+
+/** What waits for a person, oldest first; beside it the one that is being decided. Each has an address of its own. */
+export function InboxPage(): JSX.Element {
+  const { pauseId } = useParams();
+  const [search] = useSearchParams();
+  const mayDecide = useMay("editor");
+  // A viewer answers nothing.
+  const asked = search.get("show") ?? (mayDecide ? "answerable" : "all");
+  const shown = SHOWN.find((each) => each === asked) ?? "all";
+  const { data, error, isPending, refetch } = useQuery({ ...shownPausesOptions(shown), refetchInterval: 1000 });
+  const { data: projects } = useQuery(projectsOptions);
+  const me = useMe();
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const step = event.key === "j" ? 1 : event.key === "k" ? -1 : 0;
+      if (step === 0 || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      const rows = [...(list.current?.querySelectorAll<HTMLElement>("[data-row]") ?? [])];
+      const at = rows.findIndex((row) => row === document.activeElement);
+      rows[at === -1 ? 0 : Math.min(Math.max(at + step, 0), rows.length - 1)]?.focus();
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+
+  const nameOf = (id: string): string => projects?.data.find(({ project_id }) => project_id === id)?.name ?? "";
+  const pauses = data?.data ?? [];
+  return (
+    <>
+      <PageHead title="Inbox" />
+      <nav className="tabs" aria-label="Which pauses">
+        {SHOWN.map((each) => (
+          <Link
+            key={each}
+            to={pauseId === undefined ? links.inbox(each) : links.pause(pauseId, each)}
+            aria-current={each === shown ? "page" : undefined}
+          >
+            {NAMES[each]}
+          </Link>
+        ))}
+      </nav>
+      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
+      {isPending && <Loading what="the inbox" />}
+      {data && pauses.length === 0 && pauseId === undefined && (
+        <Empty title="Nothing waits for a decision">{NOTHING[shown]}</Empty>
+      )}
+      {data && (pauses.length > 0 || pauseId !== undefined) && (
+        <div className={`inbox ${pauseId === undefined ? "" : "inbox-chosen"}`}>
+          <nav className="panel panel-flush inbox-list" aria-label="Open pauses">
+            {pauses.length === 0 ? (
+              <p className="panel muted">Nothing else waits.</p>
+            ) : (
+              <ul ref={list}>
+                {pauses.map((pause) => (
+                  <li key={pause.pause_id}>
+                    <NavLink to={links.pause(pause.pause_id, search.get("show") ?? undefined)} data-row>
+                      <span className="inbox-message">
+                        <MarkdownLine text={pause.message} />
+                      </span>
+                      <span className="spread small muted">
+                        <span className="wrap">{nameOf(pause.project_id)}</span>
+                        <Time at={pause.created_at} />
+                      </span>
+                      {!pause.may_answer && pause.assignees !== null && (
+                        <span className="small muted">
+                          {pause.received.some(({ by }) => by === `user:${me.id}`)
+                            ? "You have answered"
+                            : "Others are asked"}
+                        </span>
+                      )}
+                    </NavLink>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </nav>
+          {pauseId === undefined ? (
+            <Empty title="Choose one">Its message, its data and what can be decided are shown here.</Empty>
+          ) : (
+            <PauseView key={pauseId} pauseId={pauseId} />
+          )}
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,127 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { JSX } from "react";
+import { useSearchParams } from "react-router";
+import { useMay } from "../../api/accounts.ts";
+import { newIntent } from "../../api/client.ts";
+import { toProblem } from "../../api/problem.ts";
+import { createRunJob, runJobCountOptions, useRunJob } from "../../api/run-jobs.ts";
+import type { RunJobAction } from "../../api/run-jobs.ts";
+import { Dialog } from "../../parts/dialog.tsx";
+import { formTexts } from "../../parts/form-texts.ts";
+import { Icon } from "../../parts/icons.tsx";
+import { Failure } from "../../parts/states.tsx";
+import { filtersOf, withFilter } from "./filters.ts";
+
+interface Wording {
+  readonly button: string;
+  readonly icon: "stop" | "fork" | "retry";
+  readonly title: string;
+  /** Which runs it is about, beside the filter. */
+  readonly which: string;
+  readonly what: string;
+}
+
+const WORDS: Readonly<Record<RunJobAction, Wording>> = {
+  cancel: {
+    button: "Cancel all…",
+    icon: "stop",
+    title: "Cancel all that match",
+    which: "under way",
+    what: "Their nodes are told to stop. What has been done is not undone.",
+  },
+  resume: {
+    button: "Resume all…",
+    icon: "fork",
+    title: "Resume all that match",
+    which: "failed or cancelled",
+    what: "For each a new run takes over what had been done, and does the rest.",
+  },
+  replay: {
+    button: "Run all again…",
+    icon: "retry",
+    title: "Run all that match again",
+    which: "ended",
+    what: "For each a new run begins, with the same inputs.",
+  },
+};
+const ACTIONS = Object.keys(WORDS) as RunJobAction[];
+
+/** Actions on every run that the filters find, for users who may take them. */
+export function BulkActions(): JSX.Element | null {
+  const may = useMay("editor");
+  const [action, setAction] = useState<RunJobAction | null>(null);
+  if (!may) return null;
+  return (
+    <>
+      {ACTIONS.map((each) => (
+        <button key={each} type="button" className="button" onClick={() => setAction(each)}>
+          <Icon name={WORDS[each].icon} /> {WORDS[each].button}
+        </button>
+      ))}
+      {action !== null && <BulkDialog action={action} onClose={() => setAction(null)} />}
+    </>
+  );
+}
+
+function BulkDialog({ action, onClose }: { readonly action: RunJobAction; readonly onClose: () => void }): JSX.Element {
+  const [search, setSearch] = useSearchParams();
+  const [intent] = useState(newIntent);
+  const filter = filtersOf(search);
+  const count = useQuery(runJobCountOptions(action, filter));
+  const job = useRunJob(createRunJob);
+  const { title, which, what } = WORDS[action];
+  const runs = `${count.data?.toLocaleString() ?? "…"} ${count.data === 1 ? "run" : "runs"}`;
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const isNewest = formTexts(event.currentTarget)("version") === "newest";
+          job.mutate(
+            { action, filter, intent, ...(isNewest && { version: -1 as const }) },
+            {
+              onSuccess({ job_id }) {
+                onClose();
+                setSearch(withFilter(search, "job", job_id));
+              },
+            },
+          );
+        }}
+      >
+        <p role="status">
+          {count.isPending
+            ? "Counting…"
+            : `${runs} ${which}, of those that the filters find. Runs of sub-flows go along.`}
+        </p>
+        <p>{what}</p>
+        {action !== "cancel" && (
+          <fieldset className="stack-tight">
+            <legend>Version</legend>
+            <label className="check">
+              <input type="radio" name="version" value="same" defaultChecked /> The one that each run had
+            </label>
+            <label className="check">
+              <input type="radio" name="version" value="newest" /> The one that is published now
+            </label>
+          </fieldset>
+        )}
+        {count.error && <Failure fault={toProblem(count.error)} retry={() => void count.refetch()} />}
+        {job.error && <Failure fault={toProblem(job.error)} />}
+        <div className="row">
+          <button
+            type="submit"
+            className={`button ${action === "cancel" ? "button-danger" : "button-primary"}`}
+            disabled={job.isPending || count.data === undefined || count.data === 0}
+          >
+            {action === "cancel" ? "Cancel" : action === "resume" ? "Resume" : "Run again"} {runs}
+          </button>
+          <button type="button" className="button" onClick={onClose}>
+            Leave them
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

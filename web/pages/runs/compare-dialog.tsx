@@ -1,0 +1,68 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { JSX } from "react";
+import { Link, useNavigate } from "react-router";
+import { newestRunsOptions } from "../../api/runs.ts";
+import type { Run } from "../../api/runs.ts";
+import { links } from "../../links.ts";
+import { shortId } from "../../parts/copy.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Field } from "../../parts/field.tsx";
+import { Status } from "../../parts/status.tsx";
+import { Time } from "../../parts/time.tsx";
+
+const LISTED = 12;
+
+/** Chooses the run to compare with: the one it goes on from, a late one of the same project, or any by its id. */
+export function CompareDialog({ run, onClose }: { readonly run: Run; readonly onClose: () => void }): JSX.Element {
+  const navigate = useNavigate();
+  const { data } = useQuery(newestRunsOptions({ project_id: run.project_id }));
+  const [id, setId] = useState("");
+  const others = (data?.data ?? []).filter(({ run_id }) => run_id !== run.run_id).slice(0, LISTED);
+  const origin = run.resumed_from?.run_id;
+  return (
+    <Dialog title="Compare with another run" onClose={onClose}>
+      {origin !== undefined && (
+        <p>
+          <Link to={links.compare(origin, run.run_id)}>The run that this one goes on from</Link>
+        </p>
+      )}
+      <form
+        className="stack-tight"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void navigate(links.compare(encodeURIComponent(id.trim()), run.run_id));
+        }}
+      >
+        <Field label="Run id">
+          {(control) => (
+            <input
+              className="input mono"
+              required
+              value={id}
+              onChange={(event) => setId(event.target.value)}
+              {...control}
+            />
+          )}
+        </Field>
+        <div className="row">
+          <button type="submit" className="button button-primary">
+            Compare
+          </button>
+        </div>
+      </form>
+      {others.length > 0 && (
+        <ul className="inside" aria-label="Runs of the same project">
+          {others.map((other) => (
+            <li key={other.run_id} className="attempt">
+              <Link to={links.compare(other.run_id, run.run_id)}>{shortId(other.run_id)}</Link>
+              <Status state={other.state} />
+              <span className="small muted">version {other.flow_version}</span>
+              <Time at={other.created_at} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </Dialog>
+  );
+}

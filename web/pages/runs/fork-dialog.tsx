@@ -1,0 +1,208 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { JSX } from "react";
+import { useNavigate } from "react-router";
+import { newIntent } from "../../api/client.ts";
+import { toProblem } from "../../api/problem.ts";
+import { flowOptions, flowVersionsOptions, resumeRun, useRunAction } from "../../api/runs.ts";
+import type { NodeRun, Run } from "../../api/runs.ts";
+import { links } from "../../links.ts";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Field } from "../../parts/field.tsx";
+import { Failure } from "../../parts/states.tsx";
+import { InputsForm, useEditedInputs } from "./inputs-form.tsx";
+import { flowShape } from "./run-graph-data.ts";
+import type { FlowShape } from "./run-graph-data.ts";
+
+const FAILED = "failed";
+/** Node names that a sentence lists. */
+const NAMED = 12;
+
+/** Goes on from a node as a new run: which one, with which version and which inputs, and what is taken over then. */
+export function ForkDialog({
+  run,
+  nodes,
+  from,
+  onClose,
+}: {
+  readonly run: Run;
+  readonly nodes: readonly NodeRun[];
+  /** The node of the top level to begin with; null for what had not finished. */
+  readonly from: string | null;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const [intent] = useState(newIntent);
+  const resume = useRunAction(resumeRun);
+  const navigate = useNavigate();
+  const [version, setVersion] = useState(run.flow_version);
+  const { data: definition } = useQuery(flowOptions(run.project_id, version));
+  const flow = flowShape(definition?.flow);
+  const mayContinue = run.state !== "COMPLETED";
+  const [point, setPoint] = useState(from ?? FAILED);
+  const inputs = useEditedInputs(run, version);
+  const isKnown = point === FAILED || flow.nodes.some(({ id }) => id === point);
+  const { changed } = inputs;
+  return (
+    <Dialog title="Go on from a node" onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (changed === null) return;
+          resume.mutate(
+            {
+              run_id: run.run_id,
+              intent,
+              ...(point === FAILED ? { from: FAILED } : { from_node: point }),
+              ...(version !== run.flow_version && { flow_version: version }),
+              ...(Object.keys(changed).length > 0 && { inputs: changed }),
+            },
+            {
+              onSuccess(made) {
+                onClose();
+                void navigate(links.run(made.run_id));
+              },
+            },
+          );
+        }}
+      >
+        <p>
+          A new run takes over what this one has done before that point, and does the rest. This one stays as it is.
+        </p>
+        <Field label="From">
+          {(control) => (
+            <select className="input" value={point} onChange={(event) => setPoint(event.target.value)} {...control}>
+              {mayContinue && <option value={FAILED}>What had not finished</option>}
+              {!isKnown && <option value={point}>{point} (not in this version)</option>}
+              {flow.nodes.map(({ id, name }) => (
+                <option key={id} value={id}>
+                  {name === undefined || name === id ? id : `${name} (${id})`}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <VersionField run={run} value={version} onChange={setVersion} />
+        {flow.nodes.length > 0 && (
+          <Plan flow={flow} nodes={nodes} point={point} replaced={Object.keys(changed ?? {})} />
+        )}
+        <InputsForm inputs={inputs} />
+        {resume.error && <Failure fault={toProblem(resume.error)} />}
+        <div className="row">
+          <button
+            type="submit"
+            className="button button-primary"
+            disabled={resume.isPending || changed === null || !isKnown}
+          >
+            Go on
+          </button>
+          <button type="button" className="button" onClick={onClose}>
+            Leave it
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Which version runs: the run's own, the newest, or any other. */
+export function VersionField({
+  run,
+  value,
+  onChange,
+}: {
+  readonly run: Run;
+  readonly value: number;
+  readonly onChange: (version: number) => void;
+}): JSX.Element {
+  const { data } = useQuery(flowVersionsOptions(run.project_id));
+  const listed = data?.data ?? [];
+  const numbers = [...new Set([run.flow_version, value, ...listed.map(({ version }) => version)])];
+  const newest = Math.max(...numbers);
+  const published = listed.find((each) => each.published)?.version;
+  const wordsOf = (version: number): string =>
+    [
+      String(version),
+      ...(version === run.flow_version ? ["the same"] : []),
+      ...(version === published ? ["published"] : []),
+      ...(version === newest && newest !== run.flow_version ? ["newest"] : []),
+    ].join(", ");
+  return (
+    <Field label="Version of the flow">
+      {(control) => (
+        <select className="input" value={value} onChange={(event) => onChange(Number(event.target.value))} {...control}>
+          {numbers
+            .toSorted((a, b) => b - a)
+            .map((version) => (
+              <option key={version} value={version}>
+                {wordsOf(version)}
+              </option>
+            ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** What would run again, and what would be taken over. */
+function Plan({
+  flow,
+  nodes,
+  point,
+  replaced,
+}: {
+  readonly flow: FlowShape;
+  readonly nodes: readonly NodeRun[];
+  readonly point: string;
+  readonly replaced: readonly string[];
+}): JSX.Element {
+  const kept = takenOver(flow, nodes, point, replaced);
+  const again = flow.nodes.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
+  const stale = replaced.filter((id) => flow.edges.some(({ source, target }) => source === id && kept.has(target)));
+  return (
+    <div className="stack-tight small">
+      <p>
+        <strong>Runs again:</strong> {listed(again)}
+      </p>
+      <p>
+        <strong>Taken over:</strong> {listed([...kept])}
+      </p>
+      {stale.length > 0 && (
+        <p className="notice notice-warn">
+          Some of what is taken over has read {stale.join(", ")} and keeps what it made of the earlier value. Go on from
+          an earlier node to have it run again.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function listed(ids: readonly string[]): string {
+  if (ids.length === 0) return "nothing";
+  const more = ids.length - NAMED;
+  return ids.slice(0, NAMED).join(", ") + (more > 0 ? ` and ${more.toLocaleString()} more` : "");
+}
+
+/** As the service does it: all that had ended, but the point itself, what comes after it, and inputs given anew. */
+function takenOver(
+  flow: FlowShape,
+  nodes: readonly NodeRun[],
+  point: string,
+  replaced: readonly string[],
+): ReadonlySet<string> {
+  const again = new Set(replaced);
+  const reached = point === FAILED ? [] : [point];
+  const seen = new Set<string>();
+  for (let id = reached.pop(); id !== undefined; id = reached.pop()) {
+    if (seen.has(id)) continue;
+    seen.add(id);
+    again.add(id);
+    for (const { source, target } of flow.edges) if (source === id) reached.push(target);
+  }
+  const ended = new Set(
+    nodes
+      .filter(({ state, path, node_id }) => path === node_id && (state === "COMPLETED" || state === "SKIPPED"))
+      .map(({ path }) => path),
+  );
+  return new Set(flow.nodes.map(({ id }) => id).filter((id) => ended.has(id) && !again.has(id)));
+}

@@ -1,0 +1,107 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { JSX } from "react";
+import { flowInputsOptions } from "../../api/runs.ts";
+import type { Run, RunInputs } from "../../api/runs.ts";
+import { Field } from "../../parts/field.tsx";
+
+interface InputField {
+  readonly id: string;
+  readonly hint: string | undefined;
+  /** What the run was given; undefined where that was nothing. */
+  readonly given: unknown;
+  /** Whether it is edited as a text; everything else as JSON. */
+  readonly isText: boolean;
+}
+
+export interface EditedInputs {
+  readonly fields: readonly InputField[];
+  readonly texts: Readonly<Record<string, string>>;
+  readonly edit: (id: string, text: string) => void;
+  /** The changed inputs; null where one cannot be read. */
+  readonly changed: RunInputs | null;
+  readonly faults: Readonly<Record<string, string>>;
+}
+
+/** The inputs of a run as form fields, with further inputs of the version to run. */
+export function useEditedInputs(run: Run, version: number): EditedInputs {
+  const { data: io } = useQuery(flowInputsOptions(run.project_id, version));
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
+  const properties = (io?.inputs["properties"] ?? {}) as Record<string, { type?: unknown; description?: string }>;
+  const ids = [...new Set([...Object.keys(properties), ...Object.keys(run.inputs)])];
+  const fields = ids.map((id): InputField => {
+    const given = run.inputs[id];
+    const { type, description } = properties[id] ?? {};
+    const isText = given === undefined || given === null ? type === undefined || type === "string" : isPlain(given);
+    return { id, given, isText, hint: description };
+  });
+  const faults: Record<string, string> = {};
+  const changed: Record<string, unknown> = {};
+  for (const field of fields) {
+    const text = texts[field.id];
+    if (text === undefined || text === shownText(field)) continue;
+    try {
+      changed[field.id] = field.isText ? text : JSON.parse(text);
+    } catch {
+      faults[field.id] = "This is no JSON.";
+    }
+  }
+  return {
+    fields,
+    texts,
+    edit: (id, text) => setTexts((known) => ({ ...known, [id]: text })),
+    changed: Object.keys(faults).length > 0 ? null : changed,
+    faults,
+  };
+}
+
+const isPlain = (value: unknown): boolean => typeof value === "string";
+
+/** Whether the API has shortened a value: it is not known here. */
+export const isCut = (value: unknown): value is { readonly size: number } =>
+  typeof value === "object" && value !== null && "$truncated" in value;
+
+function shownText({ given, isText }: InputField): string {
+  if (given === undefined || isCut(given)) return "";
+  if (isText) return typeof given === "string" ? given : "";
+  return JSON.stringify(given, null, 2);
+}
+
+/** A field for each input. What is left as it is stays what the run was given. */
+export function InputsForm({ inputs }: { readonly inputs: EditedInputs }): JSX.Element {
+  const { fields, texts, edit, faults } = inputs;
+  if (fields.length === 0) return <p className="muted">The flow takes no inputs.</p>;
+  return (
+    <fieldset className="stack-tight">
+      <legend>Inputs</legend>
+      {fields.map((field) => {
+        const { id, given, isText, hint } = field;
+        const text = texts[id] ?? shownText(field);
+        const isNew = texts[id] !== undefined && texts[id] !== shownText(field);
+        const kept =
+          isCut(given) && !isNew ? `${Math.ceil(given.size / 1000).toLocaleString()} kB, kept as they are` : "";
+        const fault = faults[id];
+        return (
+          <Field
+            key={id}
+            label={isNew ? `${id} (changed)` : id}
+            {...(hint !== undefined && { hint })}
+            errors={fault === undefined ? [] : [fault]}
+          >
+            {(control) => (
+              <textarea
+                className={`input ${isText ? "" : "mono"}`}
+                rows={Math.min(Math.max(text.split("\n", 9).length, 2), 8)}
+                spellCheck={false}
+                placeholder={kept === "" ? (given === undefined ? "not given" : "") : kept}
+                value={text}
+                onChange={(event) => edit(id, event.target.value)}
+                {...control}
+              />
+            )}
+          </Field>
+        );
+      })}
+    </fieldset>
+  );
+}

@@ -1,0 +1,211 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { JSX } from "react";
+import { Link } from "react-router";
+import { useMay } from "../../api/accounts.ts";
+import { useWritten } from "../../api/live-texts.ts";
+import type { LiveTexts } from "../../api/live-texts.ts";
+import { toProblem } from "../../api/problem.ts";
+import { isTerminal, nodeOptions } from "../../api/runs.ts";
+import type { NodeDetail, NodeRun, Run } from "../../api/runs.ts";
+import { links } from "../../links.ts";
+import { CopyButton } from "../../parts/copy.tsx";
+import { Icon } from "../../parts/icons.tsx";
+import { Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Value } from "../../parts/value.tsx";
+import { curlOfNode, curlOfRequest } from "./curl.ts";
+import { ForkDialog } from "./fork-dialog.tsx";
+import { Inside } from "./item-details.tsx";
+import { Attempts, NodeFacts } from "./node-facts.tsx";
+import { Citations } from "./node-citations.tsx";
+import { Conversation, Messages, messagesOf } from "./node-conversation.tsx";
+import type { TreeNode } from "./node-tree.ts";
+import type { FlowShape } from "./run-graph-data.ts";
+
+/** One node of a run: its inputs, output and error, what it asked models, and the text that one is writing. */
+export function NodeDetails({
+  run,
+  nodes,
+  path,
+  node,
+  planned,
+  texts,
+  onSelect,
+  onOpen,
+}: {
+  readonly run: Run;
+  readonly nodes: readonly NodeRun[];
+  readonly path: string;
+  readonly node: TreeNode | undefined;
+  readonly planned: FlowShape["nodes"][number] | undefined;
+  readonly texts: LiveTexts;
+  readonly onSelect: (path: string | null) => void;
+  readonly onOpen: (path: string) => void;
+}): JSX.Element {
+  const record = node?.run;
+  return (
+    <div className="stack">
+      <div className="spread">
+        <h2 className="wrap">{planned?.name ?? node?.label ?? path}</h2>
+        <button type="button" className="button button-quiet button-small" onClick={() => onSelect(null)}>
+          <Icon name="cross" /> The whole run
+        </button>
+      </div>
+      {node && record ? (
+        <>
+          <Origin run={run} node={record} />
+          <div className="row">
+            {record.child_run_id !== null && (
+              <button type="button" className="button" onClick={() => onOpen(path)}>
+                <Icon name="open" /> Open the sub-flow
+              </button>
+            )}
+            <GoOn run={run} nodes={nodes} node={record} />
+            <CopyButton text={curlOfNode(run.run_id, path)} label="request for this node as curl">
+              Copy as curl
+            </CopyButton>
+          </div>
+          <NodeFacts node={record} />
+          <Fault node={record} />
+          <Attempts log={record.attempt_log} />
+          <Written texts={texts} path={path} />
+          <Recorded run={run} node={node} record={record} onSelect={onSelect} onOpen={onOpen} />
+        </>
+      ) : (
+        <p className="muted">{planned?.type}. The run has not come to this node.</p>
+      )}
+    </div>
+  );
+}
+
+/** What is asked for once the node is looked at: the values are not with the run. */
+function Recorded({
+  run,
+  node,
+  record,
+  onSelect,
+  onOpen,
+}: {
+  readonly run: Run;
+  readonly node: TreeNode;
+  readonly record: NodeRun;
+  readonly onSelect: (path: string | null) => void;
+  readonly onOpen: (path: string) => void;
+}): JSX.Element {
+  const { data, error, refetch } = useQuery({
+    ...nodeOptions(run.run_id, record.path),
+    placeholderData: keepPreviousData,
+  });
+  if (error) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
+  if (data === undefined || data.path !== record.path) return <Loading what="the node" rows={4} />;
+  const items = node.children.filter(({ index }) => index !== null);
+  const isConversation = node.children.length > items.length;
+  return (
+    <>
+      {isConversation && (
+        <Conversation runId={run.run_id} parts={node.children} calls={data.model_calls} onOpen={onOpen} />
+      )}
+      {items.length > 0 && (
+        <>
+          <h3>Items</h3>
+          <Inside nodes={items} onSelect={onSelect} />
+        </>
+      )}
+      <Values data={data} />
+      <Citations citations={data.citations} />
+    </>
+  );
+}
+
+function Values({ data }: { readonly data: NodeDetail }): JSX.Element {
+  const messages = messagesOf(data.inputs);
+  const request = data.type === "http" ? curlOfRequest(data.inputs) : null;
+  return (
+    <>
+      {messages && (
+        <>
+          <h3>Messages</h3>
+          <Messages messages={messages} />
+        </>
+      )}
+      <div className="spread">
+        <h3>Inputs</h3>
+        {request !== null && (
+          <CopyButton text={request} label="the request that it made as curl">
+            Its request as curl
+          </CopyButton>
+        )}
+      </div>
+      <Value value={data.inputs} label={`Inputs of ${data.path}`} />
+      <h3>Output</h3>
+      {data.truncated && (
+        <p className="small muted">
+          Too long to keep with the record: this is its beginning. The run's outputs are whole.
+        </p>
+      )}
+      <Value value={data.output} label={`Output of ${data.path}`} />
+    </>
+  );
+}
+
+function Fault({ node: { error, state } }: { readonly node: NodeRun }): JSX.Element | null {
+  if (!error) return null;
+  return (
+    <Notice tone={state === "RETRYING" ? "warn" : "bad"}>
+      <span className="wrap">
+        <strong>{error.code}</strong> {error.message}
+        {error.retryable ? " The same could go well another time." : ""}
+      </span>
+    </Notice>
+  );
+}
+
+function Written({ texts, path }: { readonly texts: LiveTexts; readonly path: string }): JSX.Element | null {
+  const written = useWritten(texts, path);
+  if (written === undefined) return null;
+  return (
+    <>
+      <h3>Being written</h3>
+      <p className="written value-box" aria-live="off">
+        {written}
+      </p>
+    </>
+  );
+}
+
+/** Says of a node that was taken over where it ran. */
+function Origin({ run, node }: { readonly run: Run; readonly node: NodeRun }): JSX.Element | null {
+  if (!node.reused || run.resumed_from === null) return null;
+  return (
+    <Notice tone="info">
+      <span>
+        Reused: it ran in an <Link to={links.run(run.resumed_from.run_id, { node: node.path })}>earlier run</Link>, and
+        not again in this one.
+      </span>
+    </Notice>
+  );
+}
+
+/** A new run from here on: of a run that has ended, and a node that has. */
+function GoOn({
+  run,
+  nodes,
+  node,
+}: {
+  readonly run: Run;
+  readonly nodes: readonly NodeRun[];
+  readonly node: NodeRun;
+}): JSX.Element | null {
+  const may = useMay("editor");
+  const [open, setOpen] = useState(false);
+  if (!may || !isTerminal(run.state) || node.state === "SKIPPED") return null;
+  const top = node.path.replace(/[[/].*$/s, "");
+  return (
+    <>
+      <button type="button" className="button" onClick={() => setOpen(true)}>
+        <Icon name="fork" /> Go on from {top === node.path ? "this node" : top}…
+      </button>
+      {open && <ForkDialog run={run} nodes={nodes} from={top} onClose={() => setOpen(false)} />}
+    </>
+  );
+}

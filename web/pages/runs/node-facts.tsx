@@ -1,0 +1,80 @@
+import type { JSX, ReactNode } from "react";
+import type { NodeRun } from "../../api/runs.ts";
+import { Status } from "../../parts/status.tsx";
+import { Elapsed, Time } from "../../parts/time.tsx";
+
+export function NodeFacts({ node }: { readonly node: NodeRun }): JSX.Element {
+  const { usage } = node;
+  return (
+    <dl className="facts">
+      <Fact term="State">
+        <Status state={node.state} />
+      </Fact>
+      <Fact term="Kind">
+        {node.type} <code>{node.path}</code>
+      </Fact>
+      <Fact term="Began">
+        <Time at={node.started_at} />
+      </Fact>
+      <Fact term="Took">
+        <Elapsed from={node.started_at} to={node.finished_at} />
+      </Fact>
+      <Fact term="Attempts">{node.attempts}</Fact>
+      {usage.total_tokens > 0 && (
+        <Fact term="Tokens">
+          {usage.input_tokens.toLocaleString()} in, {usage.output_tokens.toLocaleString()} out
+          {usage.cost_usd !== null && `, ${dollars(usage.cost_usd)}`}
+        </Fact>
+      )}
+      {node.next_attempt_at !== null && (
+        <Fact term="Next attempt">
+          <Time at={node.next_attempt_at} />
+        </Fact>
+      )}
+    </dl>
+  );
+}
+
+/** What was spent; small sums keep their first figures. */
+export function dollars(amount: number): string {
+  return `${amount === 0 || amount >= 0.01 ? amount.toFixed(4) : amount.toPrecision(2)} USD`;
+}
+
+/** Each attempt of a node that was tried more than once: when, how long, and why it failed. */
+export function Attempts({ log }: { readonly log: NodeRun["attempt_log"] }): JSX.Element | null {
+  if (log.length === 0) return null;
+  return (
+    <>
+      <h3>Attempts</h3>
+      <ol className="inside" aria-label="Attempts">
+        {log.map(({ attempt, started_at, ended_at, error }) => (
+          <li key={attempt} className="attempt">
+            <strong>{attempt}</strong>
+            <Time at={started_at} />
+            {(ended_at !== null || error === null) && <Elapsed from={started_at} to={ended_at} />}
+            <span className="wrap small">
+              {error ? (
+                <>
+                  <code>{error.code}</code> {error.message}
+                </>
+              ) : ended_at === null ? (
+                "under way"
+              ) : (
+                "went well"
+              )}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }): JSX.Element {
+  return (
+    <div>
+      <dt>{term}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,116 @@
+import type { NodeRun } from "../../api/runs.ts";
+
+/** A node of a run with what is inside of it, or an item of a map or loop, which has no record of its own. */
+export interface TreeNode {
+  readonly path: string;
+  /** The last part of the path, as a person reads it. */
+  readonly label: string;
+  /** Of an item null. */
+  readonly run: NodeRun | null;
+  readonly children: TreeNode[];
+  /** Of an item the one around it. */
+  readonly index: number | null;
+}
+
+export interface NodeTree {
+  readonly roots: readonly TreeNode[];
+  readonly byPath: ReadonlyMap<string, TreeNode>;
+}
+
+const ITEM = /^(.*)\[(\d+)\]$/s;
+
+/** The place around a path: `map-0[3]` of `map-0[3]/http-0`, `map-0` of the item `map-0[3]`; null at the top. */
+export function around(path: string, isItem: boolean): string | null {
+  if (isItem) return ITEM.exec(path)?.[1] ?? null;
+  const end = path.lastIndexOf("/");
+  return end === -1 ? null : path.slice(0, end);
+}
+
+/** The nodes of a run as a tree: items are made of the paths of what is inside of them. */
+export function treeOf(nodes: readonly NodeRun[]): NodeTree {
+  const byPath = new Map<string, TreeNode>();
+  const roots: TreeNode[] = [];
+  for (const run of nodes)
+    byPath.set(run.path, { path: run.path, label: labelOf(run.path), run, children: [], index: null });
+  const attach = (node: TreeNode): void => {
+    const place = around(node.path, node.index !== null);
+    if (place === null) {
+      roots.push(node);
+      return;
+    }
+    let parent = byPath.get(place);
+    if (!parent) {
+      const item = ITEM.exec(place);
+      const index = item ? Number(item[2]) : null;
+      parent = {
+        path: place,
+        label: index === null ? labelOf(place) : `item ${index}`,
+        run: null,
+        children: [],
+        index,
+      };
+      byPath.set(place, parent);
+      attach(parent);
+    }
+    parent.children.push(node);
+  };
+  for (const run of nodes) {
+    const node = byPath.get(run.path);
+    if (node) attach(node);
+  }
+  for (const node of byPath.values())
+    if (node.children.some(({ index }) => index !== null))
+      node.children.sort((a, b) => (a.index ?? -1) - (b.index ?? -1));
+  return { roots, byPath };
+}
+
+const labelOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+const ENDED: readonly string[] = ["COMPLETED", "SKIPPED", "FAILED", "CANCELLED"];
+/** Of what is inside an item the first of these that there is. */
+const WORST = ["PAUSED", "RETRYING", "RUNNING", "FAILED", "CANCELLED"];
+
+export function stateOf({ run, children }: TreeNode): string {
+  if (run) return run.state;
+  const states = new Set(children.map(stateOf));
+  return WORST.find((state) => states.has(state)) ?? "COMPLETED";
+}
+
+/** From when to when; of an item from the first node in it to the last. */
+export function timesOf({ run, children }: TreeNode): { readonly from: string | null; readonly to: string | null } {
+  if (run) return { from: run.started_at, to: run.finished_at };
+  const times = children.map(timesOf);
+  let [first, last]: [string | null, string | null] = [null, null];
+  // All of one form: their order as texts is that of the times.
+  for (const { from, to } of times) {
+    if (from !== null && (first === null || from < first)) first = from;
+    if (to !== null && (last === null || to > last)) last = to;
+  }
+  return { from: first, to: times.some(({ from, to }) => from !== null && to === null) ? null : last };
+}
+
+/** How many items a map or loop has come to, and how many of them have ended. */
+export function itemsOf({ children }: TreeNode): { readonly all: number; readonly done: number } | null {
+  const items = children.filter(({ index }) => index !== null);
+  if (items.length === 0) return null;
+  return { all: items.length, done: items.filter((item) => ENDED.includes(stateOf(item))).length };
+}
+
+/** Every place around a path, the outermost first. */
+export function placesAround(tree: NodeTree, path: string): string[] {
+  const places: string[] = [];
+  for (let node = tree.byPath.get(path); node;) {
+    const place = around(node.path, node.index !== null);
+    if (place === null) break;
+    places.unshift(place);
+    node = tree.byPath.get(place);
+  }
+  return places;
+}
+
+/** The innermost item that a place is in, or is; null for the flow itself. */
+export function scopeOf(tree: NodeTree, path: string | null): string | null {
+  if (path === null) return null;
+  const places = [...placesAround(tree, path), path];
+  return places.findLast((place) => tree.byPath.get(place)?.index != null) ?? null;
+}

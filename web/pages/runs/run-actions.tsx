@@ -1,0 +1,103 @@
+import { useState } from "react";
+import type { JSX } from "react";
+import { useMay } from "../../api/accounts.ts";
+import { toProblem } from "../../api/problem.ts";
+import { cancelRun, isTerminal, useRunAction } from "../../api/runs.ts";
+import type { NodeRun, Run } from "../../api/runs.ts";
+import { CopyButton } from "../../parts/copy.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Field } from "../../parts/field.tsx";
+import { Icon } from "../../parts/icons.tsx";
+import { Failure } from "../../parts/states.tsx";
+import { formTexts } from "../../parts/form-texts.ts";
+import { CompareDialog } from "./compare-dialog.tsx";
+import { DatasetDialog } from "./dataset-dialog.tsx";
+import { ForkDialog } from "./fork-dialog.tsx";
+import { ReplayDialog } from "./replay-dialog.tsx";
+
+type Action = "cancel" | "replay" | "resume" | "compare" | "dataset";
+
+/** Actions on a run in its present state, for users who may take them. */
+export function RunActions({ run, nodes }: { readonly run: Run; readonly nodes: readonly NodeRun[] }): JSX.Element {
+  const may = useMay("editor");
+  const [action, setAction] = useState<Action | null>(null);
+  const close = (): void => setAction(null);
+  const firstOf = nodes[0]?.node_id ?? null;
+  return (
+    <>
+      <CopyButton text={location.href} label="link to this view">
+        Share
+      </CopyButton>
+      <button type="button" className="button button-quiet button-small" onClick={() => setAction("compare")}>
+        <Icon name="compare" /> Compare…
+      </button>
+      {may && isTerminal(run.state) && (
+        <button type="button" className="button button-quiet button-small" onClick={() => setAction("dataset")}>
+          <Icon name="plus" /> Dataset row…
+        </button>
+      )}
+      {may && isTerminal(run.state) && (
+        <button type="button" className="button" onClick={() => setAction("resume")}>
+          <Icon name="fork" /> Go on from…
+        </button>
+      )}
+      {may && isTerminal(run.state) && (
+        <button type="button" className="button" onClick={() => setAction("replay")}>
+          <Icon name="retry" /> Run again…
+        </button>
+      )}
+      {may && !isTerminal(run.state) && (
+        <button type="button" className="button button-danger" onClick={() => setAction("cancel")}>
+          <Icon name="stop" /> Cancel…
+        </button>
+      )}
+      {action === "cancel" && <CancelDialog run={run} onClose={close} />}
+      {action === "compare" && <CompareDialog run={run} onClose={close} />}
+      {action === "dataset" && <DatasetDialog run={run} onClose={close} />}
+      {action === "replay" && <ReplayDialog run={run} onClose={close} />}
+      {action === "resume" && (
+        <ForkDialog run={run} nodes={nodes} from={run.state === "COMPLETED" ? firstOf : null} onClose={close} />
+      )}
+    </>
+  );
+}
+
+interface DialogProps {
+  readonly run: Run;
+  readonly onClose: () => void;
+}
+
+function CancelDialog({ run, onClose }: DialogProps): JSX.Element {
+  const cancel = useRunAction(cancelRun);
+  return (
+    <Dialog title="Cancel the run" onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const given = formTexts(event.currentTarget);
+          const reason = given("reason");
+          const mode = given("terminate") === "on" ? "terminate" : "graceful";
+          cancel.mutate({ run_id: run.run_id, mode, ...(reason !== "" && { reason }) }, { onSuccess: onClose });
+        }}
+      >
+        <p>Nodes under way are told to stop, and no later node starts. What has been done is not undone.</p>
+        <Field label="Reason" hint="Kept with the run.">
+          {(control) => <input className="input" name="reason" maxLength={1000} autoFocus {...control} />}
+        </Field>
+        <label className="check">
+          <input type="checkbox" name="terminate" /> At once, without waiting for the nodes under way
+        </label>
+        {cancel.error && <Failure fault={toProblem(cancel.error)} />}
+        <div className="row">
+          <button type="submit" className="button button-danger" disabled={cancel.isPending}>
+            Cancel the run
+          </button>
+          <button type="button" className="button" onClick={onClose}>
+            Keep it running
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,93 @@
+import { useQuery } from "@tanstack/react-query";
+import type { JSX } from "react";
+import { Link } from "react-router";
+import { forksOptions, isTerminal } from "../../api/runs.ts";
+import type { RunWithNodes } from "../../api/runs.ts";
+import { links } from "../../links.ts";
+import { CopyButton, Id, shortId } from "../../parts/copy.tsx";
+import { Status } from "../../parts/status.tsx";
+import { curlOfRun, curlOfStart } from "./curl.ts";
+import { Value } from "../../parts/value.tsx";
+
+/** The run as a whole: what went in, what came out, and where it comes from. */
+export function RunDetails({ run }: { readonly run: RunWithNodes }): JSX.Element {
+  const resumed = run.resumed_from;
+  return (
+    <div className="stack">
+      <div className="spread">
+        <h2>The run</h2>
+        <div className="row">
+          <CopyButton text={curlOfStart(run)} label="request that starts such a run as curl">
+            Start as curl
+          </CopyButton>
+          <CopyButton text={curlOfRun(run.run_id)} label="request that reads the run as curl">
+            Read as curl
+          </CopyButton>
+        </div>
+      </div>
+      <p className="muted small">Choose a node in the picture or the timeline to see what it took and gave.</p>
+      <h3>Inputs</h3>
+      <Value value={run.inputs} label="Inputs" />
+      <h3>Outputs</h3>
+      {run.outputs === null ? <p className="muted">None yet.</p> : <Value value={run.outputs} label="Outputs" />}
+      <dl className="facts">
+        <Fact term="Started by">{run.run_type.replace("_", " ")}</Fact>
+        <Fact term="User">{run.user_id ?? "-"}</Fact>
+        <Fact term="Tags">{run.tags.length === 0 ? "-" : run.tags.join(", ")}</Fact>
+        {run.state_reason !== null && <Fact term="Reason">{run.state_reason}</Fact>}
+        {run.parent_run_id !== null && (
+          <Fact term="Parent run">
+            <Link to={links.run(run.parent_run_id)}>{shortId(run.parent_run_id)}</Link>
+          </Fact>
+        )}
+        {resumed && (
+          <Fact term="Goes on from">
+            <Link to={links.run(resumed.run_id)}>{shortId(resumed.run_id)}</Link>
+            {resumed.path !== null && ` at ${resumed.path}`}
+          </Fact>
+        )}
+        <Forks run={run} />
+        <Fact term="Workflow">
+          <Id id={run.temporal.workflow_id} label="workflow id" />
+        </Fact>
+      </dl>
+      {Object.keys(run.metadata).length > 0 && (
+        <>
+          <h3>Metadata</h3>
+          <Value value={run.metadata} label="Metadata" />
+        </>
+      )}
+      <p>
+        <Link to={links.runs({ parent_run_id: run.run_id })}>Runs that this one started</Link>
+      </p>
+    </div>
+  );
+}
+
+/** The runs that go on from this one. */
+function Forks({ run }: { readonly run: RunWithNodes }): JSX.Element | null {
+  const { data } = useQuery({ ...forksOptions(run.run_id), enabled: isTerminal(run.state) });
+  if (data === undefined || data.data.length === 0) return null;
+  return (
+    <Fact term="Gone on with in">
+      <ul>
+        {data.data.map((fork) => (
+          <li key={fork.run_id} className="row">
+            <Link to={links.run(fork.run_id)}>{shortId(fork.run_id)}</Link>
+            {fork.resumed_from?.path != null && `at ${fork.resumed_from.path}`} <Status state={fork.state} />
+          </li>
+        ))}
+      </ul>
+      {data.has_more && <Link to={links.runs({ resumed_from: run.run_id })}>All of them</Link>}
+    </Fact>
+  );
+}
+
+function Fact({ term, children }: { readonly term: string; readonly children: React.ReactNode }): JSX.Element {
+  return (
+    <div>
+      <dt>{term}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

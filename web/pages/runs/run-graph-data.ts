@@ -1,0 +1,66 @@
+import type { GraphEdge, GraphNode } from "../../parts/graph/layout.ts";
+import { noteOf } from "./timeline-rows.ts";
+import { stateOf } from "./node-tree.ts";
+import type { NodeTree } from "./node-tree.ts";
+
+/** What the pages need of a flow's definition, which is the caller's own JSON. */
+export interface FlowShape {
+  readonly nodes: ReadonlyArray<{
+    readonly id: string;
+    readonly type: string;
+    readonly name?: string;
+    readonly config?: { readonly flow?: unknown };
+  }>;
+  readonly edges: ReadonlyArray<{ readonly source: string; readonly source_handle?: string; readonly target: string }>;
+}
+
+export function flowShape(flow: unknown): FlowShape {
+  const { nodes = [], edges = [] } = (flow ?? {}) as Partial<FlowShape>;
+  return { nodes, edges };
+}
+
+/** The flow inside of an item, such as `map-0[3]/map-1[0]`; of null the flow itself. */
+export function flowWithin(flow: FlowShape, scope: string | null): FlowShape {
+  if (scope === null) return flow;
+  let inner = flow;
+  for (const step of scope.split("/")) {
+    const id = step.replace(/\[\d+\]$/, "");
+    inner = flowShape(inner.nodes.find((node) => node.id === id)?.config?.flow);
+  }
+  return inner;
+}
+
+/** The flow's nodes with their states. Maps and loops are one node, with how many of their items have ended. */
+export function graphOf(
+  flow: FlowShape,
+  tree: NodeTree,
+  scope: string | null,
+): { readonly nodes: GraphNode[]; readonly edges: GraphEdge[] } {
+  const before = scope === null ? "" : `${scope}/`;
+  const nodes = flow.nodes.map(({ id, type, name }): GraphNode => {
+    const node = tree.byPath.get(before + id);
+    const state = node ? stateOf(node) : null;
+    const opens =
+      node !== undefined && (node.run?.child_run_id != null || node.children.some(({ index }) => index !== null));
+    return { id, type, name: name ?? id, state, note: node ? noteOf(node) : null, opens };
+  });
+  const settled = (id: string): boolean => {
+    const state = tree.byPath.get(before + id)?.run?.state;
+    return state !== undefined && state !== "SKIPPED";
+  };
+  const edges = flow.edges.map(({ source, source_handle, target }): GraphEdge => ({
+    source,
+    target,
+    label: source_handle === undefined || source_handle === "out" ? null : source_handle.replace(/^case:/, ""),
+    taken: settled(source) && settled(target),
+  }));
+  return { nodes, edges };
+}
+
+/** The node of a picture in which a place is: `llm-0` of `llm-0/steps[1]`; null where it is not in it. */
+export function shownIn(scope: string | null, path: string | null): string | null {
+  if (path === null) return null;
+  const before = scope === null ? "" : `${scope}/`;
+  if (!path.startsWith(before) || path === scope) return null;
+  return path.slice(before.length).replace(/[[/].*$/s, "");
+}

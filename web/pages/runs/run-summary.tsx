@@ -1,0 +1,93 @@
+import type { JSX } from "react";
+import { Link } from "react-router";
+import type { RunWithNodes } from "../../api/runs.ts";
+import { links } from "../../links.ts";
+import { Id } from "../../parts/copy.tsx";
+import { Status } from "../../parts/status.tsx";
+import { Elapsed, Time } from "../../parts/time.tsx";
+
+/** How a run stands, in a line of facts. */
+export function Summary({ run }: { readonly run: RunWithNodes }): JSX.Element {
+  const { usage, progress_data: done } = run;
+  const facts: ReadonlyArray<readonly [string, JSX.Element | string | number]> = [
+    ["State", <Status key="state" state={run.state} />],
+    ["Run", <Id key="id" id={run.run_id} label="run id" />],
+    ["Version", run.flow_version],
+    ["Created", <Time key="created" at={run.created_at} />],
+    ["Took", <Elapsed key="took" from={run.started_at} to={run.finished_at} />],
+    ["Nodes", `${done.completed_nodes + done.skipped_nodes} of ${done.total_nodes}`],
+    ["Tokens", usage.total_tokens === 0 ? "-" : usage.total_tokens.toLocaleString()],
+    ["Cost", usage.total_tokens === 0 || usage.cost_usd === null ? "-" : `${usage.cost_usd.toFixed(4)} USD`],
+  ];
+  return (
+    <dl className="panel facts">
+      {facts.map(([term, fact]) => (
+        <div key={term}>
+          <dt>{term}</dt>
+          <dd>{fact}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** What went wrong, or what is waited for, before anything else: with the way to it. */
+export function Trouble({
+  run,
+  onSelect,
+}: {
+  readonly run: RunWithNodes;
+  readonly onSelect: (path: string) => void;
+}): JSX.Element {
+  const open = run.pauses.filter(({ status }) => status === "waiting");
+  const { error, waiting_for: waiting } = run;
+  return (
+    <>
+      {error && (
+        <div className="notice notice-bad">
+          <span className="wrap">
+            <strong>{error.code}</strong> {error.message}
+          </span>
+          {error.path !== null && <ShowNode path={error.path} onSelect={onSelect} />}
+        </div>
+      )}
+      {waiting && (
+        <div className="notice notice-warn">
+          <span className="wrap">
+            Retrying <code>{waiting.path}</code>: {waiting.reason}{" "}
+            {waiting.next_attempt_at !== null && (
+              <>
+                Next attempt <Time at={waiting.next_attempt_at} />.
+              </>
+            )}
+          </span>
+          <ShowNode path={waiting.path} onSelect={onSelect} />
+        </div>
+      )}
+      {open.map((pause) => (
+        <div key={pause.pause_id} className="notice">
+          <span className="wrap">
+            Waits for a decision: <strong>{pause.message}</strong>
+          </span>
+          <Link className="button button-small" to={links.pause(pause.pause_id)}>
+            Decide
+          </Link>
+        </div>
+      ))}
+    </>
+  );
+}
+
+function ShowNode({
+  path,
+  onSelect,
+}: {
+  readonly path: string;
+  readonly onSelect: (path: string) => void;
+}): JSX.Element {
+  return (
+    <button type="button" className="button button-small" onClick={() => onSelect(path)}>
+      Show the node
+    </button>
+  );
+}

@@ -1,0 +1,99 @@
+import { useQuery } from "@tanstack/react-query";
+import type { JSX } from "react";
+import { Link } from "react-router";
+import { projectsOptions } from "../../api/runs.ts";
+import type { Run } from "../../api/runs.ts";
+import { links } from "../../links.ts";
+import { useColumns } from "../../parts/columns.tsx";
+import { shortId } from "../../parts/copy.tsx";
+import { Icon } from "../../parts/icons.tsx";
+import { Status } from "../../parts/status.tsx";
+import { Table } from "../../parts/table.tsx";
+import type { Column } from "../../parts/table.tsx";
+import { Elapsed, Time, duration } from "../../parts/time.tsx";
+
+const SHOWN = { wideOnly: true, choice: "shown" } as const;
+const HIDDEN = { wideOnly: true, choice: "hidden" } as const;
+/** All but the name of the run, which needs its project. */
+const COLUMNS: ReadonlyArray<Column<Run>> = [
+  { id: "note", head: "What", ...SHOWN, cell: (run) => <Note run={run} /> },
+  { id: "version", head: "Version", number: true, ...SHOWN, cell: (run) => run.flow_version },
+  { id: "type", head: "Started by", ...SHOWN, cell: (run) => run.run_type.replace("_", " ") },
+  { id: "user", head: "User", ...HIDDEN, cell: (run) => <span className="run-error">{run.user_id ?? "-"}</span> },
+  { id: "tags", head: "Tags", ...HIDDEN, cell: (run) => <span className="run-error">{run.tags.join(", ")}</span> },
+  {
+    id: "progress",
+    head: "Nodes",
+    number: true,
+    ...SHOWN,
+    cell: ({ progress_data: done }) => `${done.completed_nodes + done.skipped_nodes} / ${done.total_nodes}`,
+  },
+  {
+    id: "tokens",
+    head: "Tokens",
+    number: true,
+    ...HIDDEN,
+    cell: (run) => run.usage.total_tokens.toLocaleString(),
+  },
+  { id: "cost", head: "USD", number: true, ...HIDDEN, cell: (run) => run.usage.cost_usd?.toFixed(4) ?? "-" },
+  { id: "queued", head: "Waited", number: true, ...HIDDEN, cell: (run) => duration(run.queued_ms) },
+  {
+    id: "took",
+    head: "Took",
+    number: true,
+    ...SHOWN,
+    cell: (run) => <Elapsed from={run.started_at} to={run.finished_at} />,
+  },
+  { id: "created", head: "Created", cell: (run) => <Time at={run.created_at} /> },
+  { id: "ended", head: "Ended", ...HIDDEN, cell: (run) => <Time at={run.finished_at} /> },
+];
+
+/** Runs as a table, with the columns that its reader wants. */
+export function RunTable({ runs }: { readonly runs: readonly Run[] }): JSX.Element {
+  const { data: projects } = useQuery(projectsOptions);
+  const names = new Map(projects?.data.map(({ project_id, name }) => [project_id, name]));
+  const { shown, chooser } = useColumns<Run>("runs", [
+    { id: "state", head: "State", cell: (run) => <Status state={run.state} /> },
+    {
+      id: "run",
+      head: "Run",
+      cell: (run) => (
+        <Link className="run-name" to={links.run(run.run_id)} data-row title={run.run_id}>
+          <span className="wrap">{names.get(run.project_id) ?? shortId(run.project_id)}</span>
+          <code>{shortId(run.run_id)}</code>
+        </Link>
+      ),
+    },
+    ...COLUMNS,
+  ]);
+  return (
+    <>
+      <div className="row">{chooser}</div>
+      <section className="panel panel-flush">
+        <Table caption="Runs" columns={shown} rows={runs} keyOf={(run) => run.run_id} />
+      </section>
+    </>
+  );
+}
+
+/** The one thing worth saying of a run in a list. */
+function Note({ run }: { readonly run: Run }): JSX.Element | null {
+  if (run.error) {
+    return (
+      <span className="run-error" title={run.error.message}>
+        {run.error.node_id !== null && <code>{run.error.node_id} </code>}
+        {run.error.message}
+      </span>
+    );
+  }
+  if (run.waiting_for) {
+    return (
+      <span className="run-error" title={run.waiting_for.reason}>
+        <Icon name="retry" /> <code>{run.waiting_for.path}</code> {run.waiting_for.reason}
+      </span>
+    );
+  }
+  const open = run.pauses.find(({ status }) => status === "waiting");
+  if (open) return <span className="run-error">{open.message}</span>;
+  return run.tags.length === 0 ? null : <span className="run-error muted">{run.tags.join(", ")}</span>;
+}

@@ -1,0 +1,163 @@
+import { useQuery } from "@tanstack/react-query";
+import type { JSX } from "react";
+import { useMay, useMe } from "../../api/accounts.ts";
+import { toProblem } from "../../api/problem.ts";
+import { connectionsOptions, limitsOptions, settingsOptions, useSettingsChange } from "../../api/system.ts";
+import { Field } from "../../parts/field.tsx";
+import { Id } from "../../parts/copy.tsx";
+import { PageHead } from "../../parts/page.tsx";
+import { Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Status } from "../../parts/status.tsx";
+import { duration } from "../../parts/time.tsx";
+import { formTexts } from "../../parts/form-texts.ts";
+
+const MODEL_PROVIDERS = ["openai_compatible", "anthropic"];
+
+/** What holds for the whole organisation. */
+export function SettingsPage(): JSX.Element {
+  const { organisation } = useMe();
+  return (
+    <>
+      <PageHead title="Settings" />
+      <dl className="panel facts">
+        <div>
+          <dt>Organisation</dt>
+          <dd>{organisation.name}</dd>
+        </div>
+        <div>
+          <dt>Id</dt>
+          <dd>
+            <Id id={organisation.org_id} label="organisation id" />
+          </dd>
+        </div>
+      </dl>
+      <Models />
+      <Connections />
+      <Limits />
+    </>
+  );
+}
+
+function Models(): JSX.Element {
+  const isAdmin = useMay("admin");
+  const { data: settings, error, isPending, refetch } = useQuery(settingsOptions);
+  const { data: connections } = useQuery(connectionsOptions);
+  const change = useSettingsChange();
+  if (isPending) return <Loading what="settings" rows={3} />;
+  if (settings === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
+  const usable = connections?.data.filter(({ provider_id }) => MODEL_PROVIDERS.includes(provider_id)) ?? [];
+  return (
+    <form
+      className="panel stack"
+      aria-labelledby="models"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const given = formTexts(event.currentTarget);
+        const text = (name: string): string | null => given(name).trim() || null;
+        change.mutate({ default_connection_id: text("connection"), default_model: text("model") });
+      }}
+    >
+      <h2 id="models">Models</h2>
+      <p className="muted">What model nodes use that name nothing themselves.</p>
+      <Field label="Connection">
+        {(control) => (
+          <select
+            key={`${settings.default_connection_id} ${usable.length}`}
+            className="input"
+            name="connection"
+            disabled={!isAdmin}
+            defaultValue={settings.default_connection_id ?? ""}
+            {...control}
+          >
+            <option value="">The installation&apos;s own endpoint, if it has one</option>
+            {usable.map(({ connection_id, name }) => (
+              <option key={connection_id} value={connection_id}>
+                {name}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Field label="Model" hint="A name that the endpoint knows.">
+        {(control) => (
+          <input
+            className="input"
+            name="model"
+            disabled={!isAdmin}
+            maxLength={256}
+            defaultValue={settings.default_model ?? ""}
+            {...control}
+          />
+        )}
+      </Field>
+      {change.error && <Failure fault={toProblem(change.error)} />}
+      {change.isSuccess && <Notice tone="good">Saved.</Notice>}
+      {isAdmin ? (
+        <div className="row">
+          <button type="submit" className="button button-primary" disabled={change.isPending}>
+            Save
+          </button>
+        </div>
+      ) : (
+        <p className="muted">Admins change these.</p>
+      )}
+    </form>
+  );
+}
+
+function Connections(): JSX.Element | null {
+  const { data } = useQuery(connectionsOptions);
+  const broken = data?.data.filter(({ status }) => status === "error") ?? [];
+  if (broken.length === 0) return null;
+  return (
+    <section className="stack-tight" aria-labelledby="connections">
+      <h2 id="connections">Broken connections</h2>
+      {broken.map(({ connection_id, name, status, status_reason }) => (
+        <div key={connection_id} className="panel row">
+          <Status state={status === "error" ? "failed" : status} />
+          <strong>{name}</strong>
+          <span className="muted wrap">{status_reason}</span>
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function Limits(): JSX.Element {
+  const { data, error, isPending, refetch } = useQuery(limitsOptions);
+  return (
+    <section className="panel stack-tight" aria-labelledby="limits">
+      <h2 id="limits">Limits</h2>
+      <p className="muted">Set by who operates the installation.</p>
+      {isPending && <Loading what="limits" rows={3} />}
+      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
+      {data && (
+        <dl className="facts">
+          {Object.entries(data).map(([name, value]) => (
+            <div key={name}>
+              <dt>{wordsOf(name)}</dt>
+              <dd>{limitOf(name, value)}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </section>
+  );
+}
+
+function wordsOf(name: string): string {
+  const words = name
+    .replace(/_(bytes|seconds)$/, "")
+    .replaceAll("_", " ")
+    .replace("json", "JSON");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** With the unit that its name has. */
+function limitOf(name: string, value: number | null): string {
+  if (value === null) return "unlimited";
+  if (name.endsWith("_seconds")) return duration(value * 1000);
+  if (name.endsWith("_bytes"))
+    return `${(value / 2 ** 20).toLocaleString(undefined, { maximumFractionDigits: 1 })} MiB`;
+  return value.toLocaleString();
+}

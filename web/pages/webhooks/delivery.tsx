@@ -1,0 +1,146 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { JSX } from "react";
+import { useMay } from "../../api/accounts.ts";
+import { toProblem } from "../../api/problem.ts";
+import type { Schemas } from "../../api/client.ts";
+import { bodyOf, deliveryOptions, retryDelivery, signedAt, useWebhookChange } from "../../api/webhooks.ts";
+import { CopyButton, Id } from "../../parts/copy.tsx";
+import { curl } from "../../parts/curl.ts";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Status } from "../../parts/status.tsx";
+import { Time, duration } from "../../parts/time.tsx";
+import { Value } from "../../parts/value.tsx";
+import { SignatureChecker } from "./signature-checker.tsx";
+import type { SignatureStart } from "./signature-checker.tsx";
+
+/** What was sent, and what each attempt got for an answer. */
+export function DeliveryDialog({
+  subscriptionId,
+  deliveryId,
+  onClose,
+}: {
+  readonly subscriptionId: string;
+  readonly deliveryId: string;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const isEditor = useMay("editor");
+  const { data, error, isPending, refetch } = useQuery(deliveryOptions(subscriptionId, deliveryId));
+  const retry = useWebhookChange(retryDelivery);
+  const [checked, setChecked] = useState<SignatureStart | null>(null);
+  if (checked)
+    return <SignatureChecker subscriptionId={subscriptionId} start={checked} onClose={() => setChecked(null)} />;
+  return (
+    <Dialog title="Delivery" onClose={onClose} wide>
+      {isPending && <Loading what="the delivery" />}
+      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
+      {data && (
+        <>
+          <div className="spread">
+            <span className="row">
+              <Status state={data.status} /> <strong>{data.event_type}</strong>{" "}
+              <Id id={data.event_id} label="event id" />
+            </span>
+            {isEditor && (
+              <button
+                type="button"
+                className="button"
+                disabled={retry.isPending}
+                onClick={() => retry.mutate({ subscription_id: subscriptionId, delivery_id: deliveryId })}
+              >
+                Send again
+              </button>
+            )}
+          </div>
+          {retry.error && <Failure fault={toProblem(retry.error)} />}
+          {retry.isSuccess && <Notice tone="good">It is being sent again.</Notice>}
+          <h3>What is sent</h3>
+          <Value value={data.event} label="The event" />
+          <h3>Attempts</h3>
+          {data.attempts_made.length === 0 && <p className="muted">None yet.</p>}
+          <ol className="stack-tight">
+            {data.attempts_made.map((attempt) => (
+              <Attempt
+                key={attempt.attempt}
+                attempt={attempt}
+                headers={headersOf(data, attempt)}
+                body={bodyOf(data)}
+                onCheck={setChecked}
+              />
+            ))}
+          </ol>
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+/** What tells one attempt from another. The signature is made for each anew, and not kept. */
+function headersOf(
+  delivery: Schemas["WebhookDeliveryDetail"],
+  attempt: Schemas["WebhookAttempt"],
+): Record<string, string> {
+  return {
+    "content-type": "application/json",
+    "webhook-id": delivery.event_id,
+    "webhook-timestamp": String(signedAt(attempt)),
+  };
+}
+
+function Attempt({
+  attempt,
+  headers,
+  body,
+  onCheck,
+}: {
+  readonly attempt: Schemas["WebhookAttempt"];
+  readonly headers: Record<string, string>;
+  readonly body: string;
+  readonly onCheck: (start: SignatureStart) => void;
+}): JSX.Element {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return (
+    <li className="panel stack-tight">
+      <span className="spread">
+        <strong>
+          {attempt.attempt}. {attempt.status_code ?? attempt.error?.code ?? "No answer"}
+        </strong>
+        <span className="muted">
+          <Time at={attempt.at} /> · {duration(attempt.duration_ms)}
+        </span>
+      </span>
+      <details>
+        <summary>Request</summary>
+        <div className="stack-tight">
+          <pre
+            className="value-box value-text wrap"
+            role="group"
+            tabIndex={0}
+            aria-label={`Request of attempt ${attempt.attempt}`}
+          >
+            {[`POST ${attempt.url}`, ...lines, "webhook-signature: v1,… (made for each attempt, not kept)"].join("\n")}
+          </pre>
+          <div className="row">
+            <CopyButton text={curl({ method: "POST", url: attempt.url, headers, body })} label="request as curl">
+              Copy as curl
+            </CopyButton>
+            <button
+              type="button"
+              className="button button-small"
+              onClick={() => onCheck({ headers: [...lines, "webhook-signature: "].join("\n"), body })}
+            >
+              Check its signature…
+            </button>
+          </div>
+        </div>
+      </details>
+      {attempt.error && <span className="wrap">{attempt.error.message}</span>}
+      {attempt.response_body !== null && attempt.response_body !== "" ? (
+        <Value value={attempt.response_body} label={`Answer to attempt ${attempt.attempt}`} />
+      ) : (
+        attempt.status_code !== null && <span className="muted">The answer had no body.</span>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,124 @@
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import type { JSX } from "react";
+import { toProblem } from "../../api/problem.ts";
+import { findSent } from "../../api/webhooks.ts";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Field } from "../../parts/field.tsx";
+import { formTexts } from "../../parts/form-texts.ts";
+import { Icon } from "../../parts/icons.tsx";
+import { Failure, Notice } from "../../parts/states.tsx";
+import { checkSignature, parseHeaders } from "./signature.ts";
+import type { Finding } from "./signature.ts";
+
+/** What a receiver is given to begin with. */
+export interface SignatureStart {
+  readonly headers: string;
+  readonly body: string;
+}
+
+/** Says why a receiver does not believe a delivery. The secret stays in the browser. */
+export function SignatureChecker({
+  subscriptionId,
+  start = { headers: "", body: "" },
+  onClose,
+}: {
+  readonly subscriptionId: string;
+  readonly start?: SignatureStart;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const [isLate, setLate] = useState(false);
+  const check = useMutation({
+    mutationFn: async (given: (name: string) => string) => {
+      const headers = parseHeaders(given("headers"));
+      const at = given("at") === "" ? Date.now() : Date.parse(given("at"));
+      const sent = await findSent(subscriptionId, headers["webhook-id"] ?? "");
+      return checkSignature({ headers, body: given("body"), secret: given("secret"), at }, sent);
+    },
+  });
+  if (!("subtle" in crypto))
+    return (
+      <Dialog title="Check a signature" onClose={onClose}>
+        <Notice tone="warn">Browsers compute signatures on pages that come by https or from this machine only.</Notice>
+      </Dialog>
+    );
+  return (
+    <Dialog title="Check a signature" onClose={onClose} wide>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          check.mutate(formTexts(event.currentTarget));
+        }}
+      >
+        <p>Paste what the receiver got. It is checked in this browser: the secret is sent nowhere.</p>
+        <Field label="Headers" hint="webhook-id, webhook-timestamp and webhook-signature; others do no harm.">
+          {(control) => (
+            <textarea
+              className="input mono"
+              name="headers"
+              rows={4}
+              required
+              spellCheck={false}
+              defaultValue={start.headers}
+              {...control}
+            />
+          )}
+        </Field>
+        <Field label="Body" hint="As it arrived, to the byte.">
+          {(control) => (
+            <textarea
+              className="input mono"
+              name="body"
+              rows={5}
+              spellCheck={false}
+              defaultValue={start.body}
+              {...control}
+            />
+          )}
+        </Field>
+        <Field label="Secret" hint="It begins with whsec_.">
+          {(control) => (
+            <input className="input mono" type="password" name="secret" required autoComplete="off" {...control} />
+          )}
+        </Field>
+        <label className="check">
+          <input type="checkbox" checked={isLate} onChange={(event) => setLate(event.target.checked)} /> It arrived at
+          another time than now
+        </label>
+        {isLate && (
+          <Field label="Arrived">
+            {(control) => <input className="input" type="datetime-local" name="at" step={1} required {...control} />}
+          </Field>
+        )}
+        <div className="row">
+          <button type="submit" className="button button-primary" disabled={check.isPending}>
+            Check
+          </button>
+        </div>
+        {check.error && <Failure fault={toProblem(check.error)} />}
+        {check.data && <Findings findings={check.data} />}
+      </form>
+    </Dialog>
+  );
+}
+
+function Findings({ findings }: { readonly findings: readonly Finding[] }): JSX.Element {
+  const agrees = findings.every((each) => each.agrees);
+  return (
+    <div className="stack-tight" role="status" aria-label="Result">
+      <strong>{agrees ? "The signature holds." : "A receiver has to refuse this."}</strong>
+      {findings.map(({ part, agrees: fits, text }) => (
+        <div key={part} className={`notice notice-${fits ? "good" : "bad"}`}>
+          <Icon name={fits ? "check" : "cross"} />
+          <span className="wrap">
+            <strong>
+              {part} {fits ? "agrees" : part === "Headers" ? "are not all there" : "does not agree"}.
+            </strong>{" "}
+            {text}
+          </span>
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,170 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { JSX } from "react";
+import { Link, useNavigate, useParams } from "react-router";
+import { useMay } from "../../api/accounts.ts";
+import { toProblem } from "../../api/problem.ts";
+import {
+  changeSubscription,
+  deleteSubscription,
+  rotateSecret,
+  subscriptionOptions,
+  testSubscription,
+  useWebhookChange,
+} from "../../api/webhooks.ts";
+import type { Subscription } from "../../api/webhooks.ts";
+import { links } from "../../links.ts";
+import { Confirm } from "../../parts/confirm.tsx";
+import { Id } from "../../parts/copy.tsx";
+import { PageHead } from "../../parts/page.tsx";
+import { Failure, Loading } from "../../parts/states.tsx";
+import { Status } from "../../parts/status.tsx";
+import { Time } from "../../parts/time.tsx";
+import { Deliveries } from "./deliveries.tsx";
+import { Replay } from "./replay.tsx";
+import { SignatureChecker } from "./signature-checker.tsx";
+import { NewSecret } from "./webhooks-page.tsx";
+
+/** One subscription: how it is doing, and each thing it was sent. */
+export function WebhookPage(): JSX.Element {
+  const { subscriptionId = "" } = useParams();
+  const { data, error, isPending, refetch } = useQuery(subscriptionOptions(subscriptionId));
+  if (isPending) return <Loading what="the subscription" />;
+  if (data === undefined)
+    return (
+      <>
+        <PageHead title="Webhook" />
+        <Failure fault={toProblem(error)} retry={() => void refetch()} />
+        <Link to={links.webhooks()}>All subscriptions</Link>
+      </>
+    );
+  return (
+    <>
+      <PageHead title="Webhook">
+        <Check subscriptionId={data.subscription_id} />
+        <Actions subscription={data} />
+      </PageHead>
+      <dl className="panel facts">
+        <div>
+          <dt>State</dt>
+          <dd>
+            <Status state={data.status} />
+            {data.disabled_reason !== null && <span className="muted"> {data.disabled_reason}</span>}
+          </dd>
+        </div>
+        <div>
+          <dt>Address</dt>
+          <dd>{data.url}</dd>
+        </div>
+        <div>
+          <dt>Events</dt>
+          <dd>{data.events.join(", ")}</dd>
+        </div>
+        <div>
+          <dt>Subscription</dt>
+          <dd>
+            <Id id={data.subscription_id} label="subscription id" />
+          </dd>
+        </div>
+        <div>
+          <dt>Last success</dt>
+          <dd>
+            <Time at={data.last_success_at} />
+          </dd>
+        </div>
+        <div>
+          <dt>Failing since</dt>
+          <dd>
+            <Time at={data.failing_since} />
+          </dd>
+        </div>
+        {data.description !== "" && (
+          <div>
+            <dt>What for</dt>
+            <dd>{data.description}</dd>
+          </div>
+        )}
+      </dl>
+      <Deliveries subscriptionId={data.subscription_id} />
+    </>
+  );
+}
+
+function Check({ subscriptionId }: { readonly subscriptionId: string }): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" className="button" onClick={() => setOpen(true)}>
+        Check a signature…
+      </button>
+      {isOpen && <SignatureChecker subscriptionId={subscriptionId} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function Actions({ subscription }: { readonly subscription: Subscription }): JSX.Element | null {
+  const { subscription_id, status } = subscription;
+  const isAdmin = useMay("admin");
+  const [open, setOpen] = useState<"replay" | "rotate" | "delete" | null>(null);
+  const close = (): void => setOpen(null);
+  const test = useWebhookChange(testSubscription);
+  const change = useWebhookChange(changeSubscription);
+  const rotate = useWebhookChange(rotateSecret);
+  const remove = useWebhookChange(deleteSubscription);
+  const navigate = useNavigate();
+  if (!isAdmin) return null;
+  const failed = test.error ?? change.error;
+  return (
+    <>
+      {failed && <Failure fault={toProblem(failed)} />}
+      <button type="button" className="button" disabled={test.isPending} onClick={() => test.mutate(subscription_id)}>
+        Send a test
+      </button>
+      <button type="button" className="button" onClick={() => setOpen("replay")}>
+        Replay…
+      </button>
+      <button
+        type="button"
+        className="button"
+        disabled={change.isPending}
+        onClick={() => change.mutate({ subscription_id, status: status === "enabled" ? "disabled" : "enabled" })}
+      >
+        {status === "enabled" ? "Disable" : "Enable"}
+      </button>
+      <button type="button" className="button" onClick={() => setOpen("rotate")}>
+        New secret…
+      </button>
+      <button type="button" className="button button-danger" onClick={() => setOpen("delete")}>
+        Delete…
+      </button>
+      {open === "replay" && <Replay subscriptionId={subscription_id} onClose={close} />}
+      {open === "rotate" &&
+        (rotate.data ? (
+          <NewSecret secret={rotate.data.secret} onClose={close} />
+        ) : (
+          <Confirm
+            title="Make a new secret"
+            action="Make it"
+            fault={rotate.error && toProblem(rotate.error)}
+            isPending={rotate.isPending}
+            onClose={close}
+            onConfirm={() => rotate.mutate(subscription_id)}
+          >
+            For a day deliveries are signed with both, so that the receiver can change over.
+          </Confirm>
+        ))}
+      {open === "delete" && (
+        <Confirm
+          title="Delete the subscription"
+          action="Delete"
+          fault={remove.error && toProblem(remove.error)}
+          isPending={remove.isPending}
+          onClose={close}
+          onConfirm={() => remove.mutate(subscription_id, { onSuccess: () => void navigate(links.webhooks()) })}
+        >
+          What is under way is given up, and nothing more is sent.
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,150 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { JSX } from "react";
+import { Link } from "react-router";
+import { useMay } from "../../api/accounts.ts";
+import { toProblem } from "../../api/problem.ts";
+import { createSubscription, subscriptionsOptions, useWebhookChange } from "../../api/webhooks.ts";
+import { links } from "../../links.ts";
+import { CopyButton } from "../../parts/copy.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Field } from "../../parts/field.tsx";
+import { Icon } from "../../parts/icons.tsx";
+import { PageHead } from "../../parts/page.tsx";
+import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Status } from "../../parts/status.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
+import { formTexts } from "../../parts/form-texts.ts";
+
+/** The subscriptions and how their deliveries go. */
+export function WebhooksPage(): JSX.Element {
+  const isAdmin = useMay("admin");
+  const { data, error, isPending, refetch } = useQuery(subscriptionsOptions);
+  const [isAdding, setAdding] = useState(false);
+  return (
+    <>
+      <PageHead title="Webhooks">
+        {isAdmin && (
+          <button type="button" className="button button-primary" onClick={() => setAdding(true)}>
+            <Icon name="plus" /> Subscribe
+          </button>
+        )}
+      </PageHead>
+      {isPending && <Loading what="subscriptions" />}
+      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
+      {data?.data.length === 0 && (
+        <Empty title="No subscription yet">
+          Subscribe a web address, and it is sent a signed request for each event: runs that end, pauses that open, and
+          more.
+        </Empty>
+      )}
+      {data && data.data.length > 0 && (
+        <section className="panel panel-flush">
+          <Table
+            caption="Subscriptions"
+            rows={data.data}
+            keyOf={(each) => each.subscription_id}
+            columns={[
+              {
+                id: "state",
+                head: "State",
+                cell: (each) => (
+                  <Status state={each.status === "enabled" && each.failing_since !== null ? "retrying" : each.status} />
+                ),
+              },
+              {
+                id: "url",
+                head: "Address",
+                cell: (each) => (
+                  <Link className="wrap" to={links.webhook(each.subscription_id)} data-row>
+                    {each.url}
+                  </Link>
+                ),
+              },
+              {
+                id: "description",
+                head: "What for",
+                wideOnly: true,
+                cell: (each) => <span className="wrap">{each.description}</span>,
+              },
+              { id: "events", head: "Events", wideOnly: true, cell: (each) => each.events.join(", ") },
+              {
+                id: "success",
+                head: "Last success",
+                wideOnly: true,
+                cell: (each) => <Time at={each.last_success_at} />,
+              },
+              { id: "failing", head: "Failing since", cell: (each) => <Time at={each.failing_since} /> },
+            ]}
+          />
+        </section>
+      )}
+      {isAdding && <Subscribe onClose={() => setAdding(false)} />}
+    </>
+  );
+}
+
+function Subscribe({ onClose }: { readonly onClose: () => void }): JSX.Element {
+  const create = useWebhookChange(createSubscription);
+  const problem = create.error && toProblem(create.error);
+  const errorsAt = (member: string): string[] =>
+    (problem?.issues ?? []).filter(({ loc }) => loc[1] === member).map(({ msg }) => msg);
+  if (create.data) return <NewSecret secret={create.data.secret} onClose={onClose} />;
+  return (
+    <Dialog title="Subscribe" onClose={onClose}>
+      <form
+        className="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          const given = formTexts(event.currentTarget);
+          create.mutate({
+            url: given("url"),
+            events: given("events")
+              .split(/[\s,]+/)
+              .filter((each) => each !== ""),
+            description: given("description"),
+          });
+        }}
+      >
+        <Field label="Address" hint="It has to be reachable from here." errors={errorsAt("url")}>
+          {(control) => <input className="input" name="url" type="url" placeholder="https://" autoFocus {...control} />}
+        </Field>
+        <Field
+          label="Events"
+          hint="Types, patterns as run.*, or * for all; with commas between."
+          errors={errorsAt("events")}
+        >
+          {(control) => <input className="input mono" name="events" defaultValue="run.*" {...control} />}
+        </Field>
+        <Field label="What for (optional)" errors={errorsAt("description")}>
+          {(control) => <input className="input" name="description" {...control} />}
+        </Field>
+        {problem && problem.status !== 422 && <Failure fault={problem} />}
+        <div className="row">
+          <button type="submit" className="button button-primary" disabled={create.isPending}>
+            Subscribe
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+export function NewSecret({ secret, onClose }: { readonly secret: string; readonly onClose: () => void }): JSX.Element {
+  return (
+    <Dialog title="The signing secret" onClose={onClose}>
+      <Notice tone="warn">It is shown now and never again. The receiver checks signatures with it.</Notice>
+      <code className="value-box wrap">{secret}</code>
+      <div className="row">
+        <CopyButton text={secret} label="secret">
+          Copy the secret
+        </CopyButton>
+        <button type="button" className="button" onClick={onClose}>
+          Done
+        </button>
+      </div>
+    </Dialog>
+  );
+}

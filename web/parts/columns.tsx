@@ -1,0 +1,94 @@
+import { useEffect, useRef, useState } from "react";
+import type { JSX } from "react";
+import type { Column } from "./table.tsx";
+import "./columns.css";
+
+const key = (list: string): string => `millrace.columns.${list}`;
+
+/** Which columns of a list are shown: what its reader has chosen in this browser. Columns without a `choice` always are. */
+export function useColumns<Row>(
+  list: string,
+  columns: ReadonlyArray<Column<Row>>,
+): { readonly shown: ReadonlyArray<Column<Row>>; readonly chooser: JSX.Element } {
+  const [chosen, setChosen] = useState(() => read(list));
+  const isShown = ({ id, choice }: Column<Row>): boolean => choice === undefined || (chosen[id] ?? choice === "shown");
+  const change = (next: Readonly<Record<string, boolean>>): void => {
+    setChosen(next);
+    write(list, next);
+  };
+  const choosable = columns.filter(({ choice }) => choice !== undefined);
+  return {
+    shown: columns.filter(isShown),
+    chooser: (
+      <Chooser
+        options={choosable.map((column) => ({ id: column.id, name: column.head, isShown: isShown(column) }))}
+        onChange={(id, shown) => change({ ...chosen, [id]: shown })}
+        onReset={() => change({})}
+      />
+    ),
+  };
+}
+
+function Chooser({
+  options,
+  onChange,
+  onReset,
+}: {
+  readonly options: ReadonlyArray<{ readonly id: string; readonly name: string; readonly isShown: boolean }>;
+  readonly onChange: (id: string, isShown: boolean) => void;
+  readonly onReset: () => void;
+}): JSX.Element {
+  const menu = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const close = (event: Event): void => {
+      const { current } = menu;
+      if (current?.open !== true) return;
+      const isOutside = event.target instanceof Node && !current.contains(event.target);
+      const isEscape = event instanceof KeyboardEvent && event.key === "Escape";
+      if (!isEscape && (event instanceof KeyboardEvent || !isOutside)) return;
+      current.open = false;
+      if (isEscape) current.querySelector("summary")?.focus();
+    };
+    document.addEventListener("pointerdown", close);
+    document.addEventListener("keydown", close);
+    return () => {
+      document.removeEventListener("pointerdown", close);
+      document.removeEventListener("keydown", close);
+    };
+  }, []);
+  return (
+    <details className="columns" ref={menu}>
+      <summary className="button button-small">Columns</summary>
+      <div className="panel columns-menu" role="group" aria-label="Columns">
+        {options.map(({ id, name, isShown }) => (
+          <label key={id} className="check">
+            <input type="checkbox" checked={isShown} onChange={(event) => onChange(id, event.target.checked)} />
+            {name}
+          </label>
+        ))}
+        <button type="button" className="button button-small" onClick={onReset}>
+          As at first
+        </button>
+      </div>
+    </details>
+  );
+}
+
+/** What is stored may be of another version, or nothing where a browser keeps nothing. */
+function read(list: string): Readonly<Record<string, boolean>> {
+  try {
+    const known: unknown = JSON.parse(localStorage.getItem(key(list)) ?? "{}");
+    const members = typeof known === "object" && known !== null ? Object.entries(known) : [];
+    return Object.fromEntries(members.filter((each): each is [string, boolean] => typeof each[1] === "boolean"));
+  } catch {
+    return {};
+  }
+}
+
+function write(list: string, chosen: Readonly<Record<string, boolean>>): void {
+  try {
+    localStorage.setItem(key(list), JSON.stringify(chosen));
+  } catch {
+    // Then it holds until the page is left.
+  }
+}

@@ -1,0 +1,92 @@
+import type { JSX } from "react";
+import { Icon } from "./icons.tsx";
+import { lookOf } from "./status.tsx";
+import "./outcome-bars.css";
+
+export interface OutcomeBar {
+  readonly label: string;
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+const HEIGHT = 120;
+const WIDTH = 20;
+const GAP = 4;
+
+/** Counts over time, stacked by state: as a picture, and as a table for who does not see it. */
+export function OutcomeBars({
+  caption,
+  bars,
+  states,
+}: {
+  readonly caption: string;
+  readonly bars: readonly OutcomeBar[];
+  /** From the bottom up. */
+  readonly states: readonly string[];
+}): JSX.Element {
+  const total = ({ counts }: OutcomeBar): number => states.reduce((sum, state) => sum + (counts[state] ?? 0), 0);
+  const highest = Math.max(1, ...bars.map(total));
+  return (
+    <figure className="bars">
+      <svg viewBox={`0 0 ${bars.length * WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+        <line className="bar-base" x1="0" x2={bars.length * WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
+        {bars.map((bar, index) => {
+          let below = 0;
+          return (
+            <g key={bar.label}>
+              <title>{`${bar.label}: ${total(bar)}`}</title>
+              {states.map((state) => {
+                const height = ((bar.counts[state] ?? 0) / highest) * (HEIGHT - 2);
+                below += height;
+                return (
+                  <rect
+                    key={state}
+                    className={`bar tone-${lookOf(state).tone}`}
+                    x={index * WIDTH + GAP / 2}
+                    y={HEIGHT - below}
+                    width={WIDTH - GAP}
+                    height={height}
+                  />
+                );
+              })}
+            </g>
+          );
+        })}
+      </svg>
+      <ul className="bars-legend">
+        {states.map((state) => {
+          const { word, tone, icon } = lookOf(state);
+          return (
+            <li key={state} className={`tone-${tone}`}>
+              <Icon name={icon} /> <span>{word}</span>
+            </li>
+          );
+        })}
+      </ul>
+      <div className="visually-hidden">
+        <table>
+          <caption>{caption}</caption>
+          <thead>
+            <tr>
+              <th scope="col">From</th>
+              {states.map((state) => (
+                <th key={state} scope="col">
+                  {lookOf(state).word}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {bars.map((bar) => (
+              <tr key={bar.label}>
+                <th scope="row">{bar.label}</th>
+                {states.map((state) => (
+                  <td key={state}>{bar.counts[state] ?? 0}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </figure>
+  );
+}

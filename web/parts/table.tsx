@@ -1,0 +1,84 @@
+import { useEffect, useRef } from "react";
+import type { JSX, ReactNode } from "react";
+import "./table.css";
+
+export interface Column<Row> {
+  readonly id: string;
+  readonly head: string;
+  readonly cell: (row: Row) => ReactNode;
+  readonly number?: boolean;
+  /** Left out on a narrow screen. */
+  readonly wideOnly?: boolean;
+  /** Whether it can be left out, and how the list begins: see useColumns. */
+  readonly choice?: "shown" | "hidden";
+}
+
+/**
+ * A list as a table. Each row's link carries `data-row`: `j` and `k` go from one to the next, Enter follows it. Only the region scrolls, so that
+ * the page never does sideways.
+ */
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+}: {
+  readonly caption: string;
+  readonly columns: ReadonlyArray<Column<Row>>;
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string;
+}): JSX.Element {
+  const body = useRef<HTMLTableSectionElement>(null);
+  useRowKeys(body);
+  const classOf = ({ number, wideOnly }: Column<Row>): string =>
+    `${number === true ? "number" : ""} ${wideOnly === true ? "wide-only" : ""}`;
+  return (
+    <div className="table-scroll" role="region" aria-label={caption} tabIndex={0}>
+      <table className="table">
+        <caption className="visually-hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.id} scope="col" className={classOf(column)}>
+                {column.head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map((column) => (
+                <td key={column.id} className={classOf(column)}>
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function useRowKeys(body: React.RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      const step = event.key === "j" ? 1 : event.key === "k" ? -1 : 0;
+      if (step === 0) return;
+      const links = [...(body.current?.querySelectorAll<HTMLElement>("[data-row]") ?? [])];
+      const at = links.findIndex((link) => link === document.activeElement);
+      const next = links[at === -1 ? 0 : Math.min(Math.max(at + step, 0), links.length - 1)];
+      next?.focus();
+      next?.scrollIntoView({ block: "nearest" });
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, [body]);
+}
+
+/** Whether a key goes into a text and is no shortcut. */
+export function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest("input, textarea, select, dialog, [contenteditable]") !== null;
+}

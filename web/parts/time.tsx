@@ -1,0 +1,78 @@
+import { useSyncExternalStore } from "react";
+import type { JSX } from "react";
+
+// Formats are costly to make, and the reader's language and zone do not change.
+const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+const STEPS = [
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+] as const;
+
+let listeners: Array<() => void> = [];
+let now = Date.now();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+function subscribe(listener: () => void): () => void {
+  listeners = [...listeners, listener];
+  if (timer === undefined) {
+    now = Date.now();
+    timer = setInterval(() => {
+      now = Date.now();
+      for (const each of listeners) each();
+    }, 1000);
+  }
+  return () => {
+    listeners = listeners.filter((each) => each !== listener);
+    if (listeners.length > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+/** The time, once a second: one clock for the whole page. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now);
+}
+
+/** How long ago, or the day; the exact time on hover. "-" where there is none. */
+export function Time({ at }: { readonly at: string | null | undefined }): JSX.Element {
+  const present = useNow();
+  if (at == null) return <span>-</span>;
+  const date = new Date(at);
+  return (
+    <time className="nowrap" dateTime={at} title={EXACT.format(date)}>
+      {relative((date.getTime() - present) / 1000) ?? DAY.format(date)}
+    </time>
+  );
+}
+
+function relative(seconds: number): string | undefined {
+  const size = Math.abs(seconds);
+  if (size < 5) return "just now";
+  if (size < 60) return seconds < 0 ? `${Math.floor(size)} s ago` : `in ${Math.floor(size)} s`;
+  if (size > 7 * 86_400) return undefined;
+  const [unit, length] = STEPS.find(([, each]) => size >= each) ?? ["minute", 60];
+  return RELATIVE.format(Math.trunc(seconds / length), unit);
+}
+
+/** A length of time in two units at most: `340 ms`, `2.4 s`, `3 min 12 s`. */
+export function duration(ms: number | null | undefined): string {
+  if (ms == null) return "-";
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  const [minutes, hours] = [Math.floor(seconds / 60), Math.floor(seconds / 3600)];
+  if (hours === 0) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** How long something took, or takes so far. */
+export function Elapsed({ from, to }: { readonly from: string | null; readonly to: string | null }): JSX.Element {
+  const present = useNow();
+  if (from === null) return <span>-</span>;
+  const end = to === null ? Math.max(present, Date.parse(from)) : Date.parse(to);
+  return <span className="nowrap">{duration(end - Date.parse(from))}</span>;
+}

@@ -1,0 +1,125 @@
+import { useQuery } from "@tanstack/react-query";
+import { Suspense, useState } from "react";
+import type { JSX } from "react";
+import { Link, NavLink, Outlet, useLocation } from "react-router";
+import { useMay, useMe, useSignOut } from "../api/accounts.ts";
+import { shownPausesOptions } from "../api/pauses.ts";
+import { links } from "../links.ts";
+import { Icon } from "../parts/icons.tsx";
+import type { IconName } from "../parts/icons.tsx";
+import { Loading } from "../parts/states.tsx";
+import { Boundary } from "./boundary.tsx";
+import { Mark } from "./brand.tsx";
+import { Help } from "./help.tsx";
+import { Palette } from "./palette.tsx";
+import { useShortcuts } from "./shortcuts.ts";
+import { THEMES, applyTheme, readTheme } from "./theme.ts";
+import type { Theme } from "./theme.ts";
+import "./frame.css";
+import "./sign-in.css";
+
+const PLACES: ReadonlyArray<readonly [name: string, to: string, icon: IconName, role: "viewer" | "admin"]> = [
+  ["Home", links.home(), "home", "viewer"],
+  ["Runs", links.runs(), "runs", "viewer"],
+  ["Inbox", links.inbox(), "inbox", "viewer"],
+  ["Webhooks", links.webhooks(), "webhooks", "admin"],
+  ["Access", links.access(), "access", "viewer"],
+  ["Settings", links.settings(), "settings", "viewer"],
+];
+
+/** What is around every page: where one can go, who is signed in, and the keys that work everywhere. */
+export function Frame(): JSX.Element {
+  const [overlay, setOverlay] = useState<"palette" | "help" | null>(null);
+  const { pathname } = useLocation();
+  useShortcuts(setOverlay);
+  const close = (): void => setOverlay(null);
+  return (
+    <div className="frame">
+      <a className="button skip" href="#content">
+        Skip to the page
+      </a>
+      <header className="side">
+        <Link className="brand" to={links.home()}>
+          <Mark /> Millrace
+        </Link>
+        <button type="button" className="button button-quiet" onClick={() => setOverlay("palette")}>
+          <Icon name="search" /> Go to… <kbd>/</kbd>
+        </button>
+        <Navigation />
+        <Who />
+      </header>
+      <main id="content" className="content" tabIndex={-1}>
+        <Boundary key={pathname}>
+          <Suspense fallback={<Loading what="the page" />}>
+            <Outlet />
+          </Suspense>
+        </Boundary>
+      </main>
+      {overlay === "palette" && <Palette onClose={close} />}
+      {overlay === "help" && <Help onClose={close} />}
+    </div>
+  );
+}
+
+function Navigation(): JSX.Element {
+  const isAdmin = useMay("admin");
+  const mayDecide = useMay("editor");
+  const { data } = useQuery(shownPausesOptions(mayDecide ? "answerable" : "all"));
+  const open = data?.data.length ?? 0;
+  return (
+    <nav className="nav" aria-label="Pages">
+      {PLACES.filter(([, , , role]) => role === "viewer" || isAdmin).map(([name, to, icon]) => (
+        <NavLink key={name} to={to} end={to === "/"}>
+          <Icon name={icon} />
+          {name}
+          {name === "Inbox" && open > 0 && (
+            <span className="count">
+              {open}
+              {data?.has_more === true && "+"}
+              <span className="visually-hidden"> waiting</span>
+            </span>
+          )}
+        </NavLink>
+      ))}
+    </nav>
+  );
+}
+
+function Who(): JSX.Element {
+  const me = useMe();
+  const signOut = useSignOut();
+  const [theme, setTheme] = useState(readTheme);
+  return (
+    <div className="who">
+      <p title={me.user?.email}>
+        {me.user?.email ?? "API key"}
+        <br />
+        <span className="small muted">
+          {me.role} · {me.organisation.name}
+        </span>
+      </p>
+      <div className="row">
+        <select
+          className="input button-small"
+          aria-label="Theme"
+          value={theme}
+          onChange={(event) => {
+            const chosen = event.target.value as Theme;
+            applyTheme(chosen);
+            setTheme(chosen);
+          }}
+        >
+          {THEMES.map((each) => (
+            <option key={each} value={each}>
+              {each[0]?.toUpperCase()}
+              {each.slice(1)} theme
+            </option>
+          ))}
+        </select>
+        <button type="button" className="button button-small" onClick={() => signOut.mutate()}>
+          Sign out
+        </button>
+      </div>
+    </div>
+  );
+}
