@@ -3,16 +3,22 @@ import type { Config } from "../src/config.ts";
 import { loadValue, storeValue as storeBlobValue } from "../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../src/platform/blobs/blobs.ts";
 import { runLimits } from "../src/services/runs/create-run.ts";
+import { asCallOf } from "../src/platform/fetch/own-calls.ts";
 import type { Evaluation } from "../src/platform/evaluation/evaluation.ts";
 import type { Database } from "../src/stores/db.ts";
+import { markError } from "../src/stores/documents/documents.ts";
+import { noteMonitorError } from "../src/stores/evals/monitors.ts";
+import { endRunJob } from "../src/stores/runs/run-jobs.ts";
 import { cancelRequested } from "../src/stores/runs/runs.ts";
+import { noteTriggerError } from "../src/stores/triggers/triggers.ts";
 import type { RunReport } from "../src/domain/runs/run-report.ts";
 import { exportExperiment } from "../src/services/evals/export-experiment.ts";
-import { importRows } from "../src/services/evals/import-rows.ts";
+import { failImport, importRows } from "../src/services/evals/import-rows.ts";
 import type { ImportDeps } from "../src/services/evals/import-rows.ts";
 import {
   beginExperiment,
   endExperiment,
+  failExperiment,
   nextRows,
   scoreExperiment,
   scoreRows,
@@ -27,6 +33,7 @@ import type {
   NodeActivities,
   ProviderActivities,
   ResourceActivities,
+  RunJobActivities,
   SyncActivities,
   TriggerActivities,
 } from "./index.ts";
@@ -40,20 +47,25 @@ import { createListSync } from "./knowledge/list-sync.ts";
 import type { ListSyncDeps } from "./knowledge/list-sync.ts";
 import { createReadSync } from "./knowledge/read-sync.ts";
 import type { ReadSyncDeps } from "./knowledge/read-sync.ts";
+import { recordSyncEnd } from "../src/services/knowledge/sync.ts";
 import type { SyncDeps } from "../src/services/knowledge/sync.ts";
 import { createIndexResource } from "./knowledge/index-resource.ts";
 import type { IndexResourceDeps } from "./knowledge/index-resource.ts";
+import { failResource } from "./knowledge/resource-step.ts";
 import { createChildRuns } from "./runs/child-runs.ts";
 import { createLoadDocuments } from "./documents/load-documents.ts";
 import { createEvaluate } from "./runs/evaluate.ts";
 import { createExecuteNode } from "./runs/execute-node.ts";
-import type { NodeExecutors } from "./runs/execute-node.ts";
-import { createRunAction } from "./providers/run-action.ts";
+import type { NodeExecutors } from "./nodes/by-kind.ts";
+import { createRunAction, failActionRun } from "./providers/run-action.ts";
 import type { RunActionDeps } from "./providers/run-action.ts";
+import { whileBeating } from "./attempts.ts";
 import { asActivity } from "./failures.ts";
-import { importTools } from "../src/services/providers/import-tools.ts";
+import { endFaulty } from "./faults.ts";
+import type { JobEnds } from "./faults.ts";
+import { dropNewConnection, importTools } from "../src/services/providers/import-tools.ts";
 import type { ImportToolsDeps } from "../src/services/providers/import-tools.ts";
-import { checkConnection } from "../src/services/providers/check-connection.ts";
+import { checkConnection, noteCheckFault } from "../src/services/providers/check-connection.ts";
 import type { CheckDeps } from "../src/services/providers/check-connection.ts";
 import { observeFailures } from "./observe-failures.ts";
 import type { OnActivityFailure } from "./observe-failures.ts";
@@ -64,14 +76,14 @@ import { createFlowCache } from "../src/services/projects/flow-cache.ts";
 import { pollTrigger } from "../src/services/triggers/poll.ts";
 import type { PollDeps } from "../src/services/triggers/poll.ts";
 import { createScheduledRuns } from "../src/services/triggers/schedule-run.ts";
+import { stepRunJob } from "../src/services/runs/step-run-job.ts";
+import type { StepRunJobDeps } from "../src/services/runs/step-run-job.ts";
 import { createPlanCache } from "../src/services/projects/plans.ts";
 import type { PlanCache } from "../src/services/projects/plans.ts";
 import { createRecordSink } from "./runs/record-sink.ts";
 import { createRunRecorder } from "../src/services/runs/run-recorder.ts";
 import type { RunRecorder, RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
 import { assemble, splitItems, storeOutputs, takeMember } from "./runs/values.ts";
-
-const HEARTBEAT_MS = 1000;
 
 export interface RecordingDeps {
   readonly config: Config;
@@ -113,7 +125,7 @@ export interface RunWorkerParts {
   readonly sinks: ReturnType<typeof createRecordSink>;
 }
 
-/** What every process that holds run workflows registers. */
+/** The activities of every process that runs workflows of runs. */
 export function createRunWorkerParts({
   config,
   db,
@@ -172,13 +184,17 @@ export interface NodeActivityDeps extends ActivityDeps {
 export function createNodeActivities(deps: NodeActivityDeps): NodeActivities {
   const { blobs, plans, recorder, executors, onFailure } = deps;
   const executeNode = createExecuteNode({ blobs, plans, recorder, executors });
-  return observeFailures({ executeNode: (input) => asActivity(() => executeNode(input)) }, onFailure);
+  return observeFailures({ executeNode: (input) => long(() => executeNode(input)) }, onFailure);
 }
 
 /** The activities that read uploaded documents. */
 export function createIngestActivities(deps: IngestDeps & Pick<ActivityDeps, "onFailure">): IngestActivities {
   const ingestDocument = createIngestDocument(deps);
-  return observeFailures({ ingestDocument: (input) => asActivity(() => ingestDocument(input)) }, deps.onFailure);
+  const activities: IngestActivities = { ingestDocument: (input) => long(() => ingestDocument(input)) };
+  return endFaulty(observeFailures(activities, deps.onFailure), {
+    ingestDocument: ({ org_id, file_id }, error) =>
+      deps.db.org(org_id, (connection) => markError(connection, file_id, error)),
+  });
 }
 
 /** The activities that index the resources of knowledge bases. */
@@ -189,35 +205,47 @@ export function createResourceActivities(
   const extractResource = createExtractResource(deps);
   const indexResource = createIndexResource(deps);
   const activities: ResourceActivities = {
-    fetchResource: (input) => asActivity(() => fetchResource(input)),
-    extractResource: (input) => asActivity(() => extractResource(input)),
-    indexResource: (input) => asActivity(() => indexResource(input)),
+    fetchResource: (input) => long(() => fetchResource(input)),
+    extractResource: (input) => long(() => extractResource(input)),
+    indexResource: (input) => long(() => indexResource(input)),
   };
-  return observeFailures(activities, deps.onFailure);
+  const fail: JobEnds<ResourceActivities>["indexResource"] = (input, error) => failResource(deps.db, input, error);
+  return endFaulty(observeFailures(activities, deps.onFailure), {
+    fetchResource: fail,
+    extractResource: fail,
+    indexResource: fail,
+  });
 }
 
-/** The activities of connections and of actions that are run by themselves. */
+/** The activities of connections and of action runs. */
 export function createProviderActivities(
   deps: CheckDeps & RunActionDeps & ImportToolsDeps & Pick<ActivityDeps, "onFailure">,
 ): ProviderActivities {
   const runAction = createRunAction(deps);
   const activities: ProviderActivities = {
-    checkConnection: ({ org_id, connection_id }) =>
-      asActivity(() => beating(() => checkConnection(deps, org_id, connection_id))),
-    runAction: (input) => asActivity(() => beating(() => runAction(input))),
-    importTools: (input) =>
-      asActivity(() => beating(() => importTools(deps, input, Context.current().cancellationSignal))),
+    checkConnection: ({ org_id, connection_id }) => long(() => checkConnection(deps, org_id, connection_id)),
+    runAction: (input) =>
+      long(() => asCallOf({ org_id: input.org_id, run_id: input.action_run_id }, () => runAction(input))),
+    importTools: (input) => long(() => importTools(deps, input, Context.current().cancellationSignal)),
   };
-  return observeFailures(activities, deps.onFailure);
+  return endFaulty(observeFailures(activities, deps.onFailure), {
+    checkConnection: ({ org_id, connection_id }, error) =>
+      noteCheckFault(deps.db, org_id, connection_id, error.message),
+    runAction: ({ org_id, action_run_id }, error) => failActionRun(deps.db, org_id, action_run_id, error),
+    // Its waiting caller gets an error. A connection that was made for this import alone is removed.
+    importTools: (input) => dropNewConnection(deps.db, input),
+  });
 }
 
 /** The activities of triggers. */
 export function createTriggerActivities(deps: PollDeps & Pick<ActivityDeps, "onFailure">): TriggerActivities {
   const activities: TriggerActivities = {
-    pollTrigger: ({ org_id, id }) =>
-      asActivity(() => beating(() => pollTrigger(deps, org_id, id, Context.current().cancellationSignal))),
+    pollTrigger: ({ org_id, id }) => long(() => pollTrigger(deps, org_id, id, Context.current().cancellationSignal)),
   };
-  return observeFailures(activities, deps.onFailure);
+  return endFaulty(observeFailures(activities, deps.onFailure), {
+    pollTrigger: ({ org_id, id }, { message }) =>
+      deps.db.org(org_id, (connection) => noteTriggerError(connection, id, message)),
+  });
 }
 
 /** The activities of evals. */
@@ -225,7 +253,6 @@ export function createEvalActivities(
   deps: ImportDeps & RunExperimentDeps & Pick<ActivityDeps, "onFailure">,
 ): EvalActivities {
   const signal = (): AbortSignal => Context.current().cancellationSignal;
-  const long = <T>(work: () => Promise<T>): Promise<T> => asActivity(() => beating(work));
   const activities: EvalActivities = {
     importRows: (input) => long(() => importRows(deps, input, signal())),
     beginExperiment: (input) => long(() => beginExperiment(deps, input)),
@@ -237,19 +264,36 @@ export function createEvalActivities(
     checkAlert: (input) => long(() => checkAlert(deps, input)),
     endExperiment: (input) => long(() => endExperiment(deps, input)),
   };
-  return observeFailures(activities, deps.onFailure);
+  const noteFault: JobEnds<EvalActivities>["checkAlert"] = ({ org_id, monitor_id }, { message }) =>
+    deps.db.org(org_id, (connection) => noteMonitorError(connection, monitor_id, message));
+  return endFaulty(observeFailures(activities, deps.onFailure), {
+    importRows: (input, error) => failImport(deps, input, error),
+    // The workflow goes on with endExperiment, and that says what they have failed of.
+    beginExperiment: null,
+    nextRows: null,
+    scoreRows: null,
+    scoreExperiment: null,
+    exportExperiment: null,
+    endExperiment: (input, error) => failExperiment(deps, input, error),
+    // A run that cannot be scored is counted as an error; the schedule's next time goes on.
+    scoreTaken: noteFault,
+    checkAlert: noteFault,
+  });
 }
 
-/** Heartbeats while `work` is under way: a worker that is gone is noticed by them. */
-async function beating<T>(work: () => Promise<T>): Promise<T> {
-  const context = Context.current();
-  const heartbeat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
-  try {
-    return await work();
-  } finally {
-    clearInterval(heartbeat);
-  }
+/** What is done with many runs. */
+export function createRunJobActivities(deps: StepRunJobDeps & Pick<ActivityDeps, "onFailure">): RunJobActivities {
+  const activities: RunJobActivities = {
+    stepRunJob: (input) => long(() => stepRunJob(deps, input, Context.current().cancellationSignal)),
+  };
+  return endFaulty(observeFailures(activities, deps.onFailure), {
+    stepRunJob: ({ org_id, job_id }, error) =>
+      deps.db.org(org_id, (connection) => endRunJob(connection, job_id, "FAILED", { run_id: null, ...error })),
+  });
 }
+
+/** An activity that takes its time. */
+const long = <T>(work: () => Promise<T>): Promise<T> => asActivity(() => whileBeating(work));
 
 /** The activities of syncs. */
 export function createSyncActivities(
@@ -260,10 +304,18 @@ export function createSyncActivities(
   const finishSync = createFinishSync(deps);
   const beginScheduledSync = createBeginScheduledSync(deps);
   const activities: SyncActivities = {
-    listSync: (input) => asActivity(() => listSync(input)),
-    readSync: (input) => asActivity(() => readSync(input)),
-    finishSync: (input) => asActivity(() => finishSync(input)),
+    listSync: (input) => long(() => listSync(input)),
+    readSync: (input) => long(() => readSync(input)),
+    finishSync: (input) => long(() => finishSync(input)),
     beginScheduledSync: (base) => asActivity(() => beginScheduledSync(base)),
   };
-  return observeFailures(activities, deps.onFailure);
+  const fail: JobEnds<SyncActivities>["listSync"] = (input, error) =>
+    deps.db.orgTransaction(input.org_id, (connection) => recordSyncEnd(connection, input, "failed", error));
+  return endFaulty(observeFailures(activities, deps.onFailure), {
+    listSync: fail,
+    readSync: fail,
+    finishSync: fail,
+    // There is no sync yet, and its row could not be written either; the schedule's next time begins one.
+    beginScheduledSync: null,
+  });
 }

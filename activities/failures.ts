@@ -1,5 +1,5 @@
 import { ApplicationFailure } from "@temporalio/activity";
-import { NodeFailure } from "../src/domain/runs/failure.ts";
+import { NodeFailure, shortMessage } from "../src/domain/runs/failure.ts";
 import { redactSecrets } from "../src/platform/logging/redaction.ts";
 
 /**
@@ -21,14 +21,14 @@ export async function asActivity<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (error instanceof NodeFailure) throw toApplicationFailure(error);
-    if (error instanceof Error) makeWellFormed(error);
+    if (error instanceof Error) makeShort(error);
     throw error;
   }
 }
 
-/** Half a character in what an error says would end the process; see NodeFailure. */
-function makeWellFormed(error: Error): void {
-  error.message = error.message.toWellFormed();
-  if (error.stack !== undefined) error.stack = error.stack.toWellFormed();
-  if (error.cause instanceof Error) makeWellFormed(error.cause);
+/** What an error says is cut, and half a character in it would end the process; see NodeFailure. */
+function makeShort(error: Error): void {
+  error.message = shortMessage(error.message);
+  if (error.stack !== undefined) error.stack = shortMessage(error.stack);
+  if (error.cause instanceof Error) makeShort(error.cause);
 }

@@ -1,3 +1,5 @@
+import type { NO_PLACE } from "../src/domain/triggers/scheduled.ts";
+import type { RunJobInput, RunJobStep } from "../src/domain/runs/run-job.ts";
 import type { RunInput, RunState } from "../src/domain/runs/run.ts";
 import type { Plan } from "../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../src/domain/json.ts";
@@ -17,7 +19,13 @@ import type {
   StoreOutputsInput,
 } from "../src/domain/runs/run-report.ts";
 import type { IngestInput } from "../src/domain/documents/document.ts";
-import type { ExperimentJobInput, ExperimentLanes, LaneInput, LaneRow } from "../src/domain/evals/experiment.ts";
+import type {
+  ExperimentEndInput,
+  ExperimentJobInput,
+  ExperimentLanes,
+  LaneInput,
+  LaneRow,
+} from "../src/domain/evals/experiment.ts";
 import type { WatchInput } from "../src/domain/evals/monitor.ts";
 import type { ImportInput } from "../src/domain/evals/import.ts";
 import type { IngestStep, ResourceInput } from "../src/domain/knowledge/ingest.ts";
@@ -45,12 +53,15 @@ export interface LocalActivities {
   /** Resolves after a time too short for a timer of Temporal (ms). */
   wait(input: { ms: number }): Promise<void>;
   expirePause(input: ExpirePauseInput): Promise<ExpirePauseResult>;
-  /** Inserts the run of a time of a schedule (once for its id) and answers what its workflow starts with; null for none. */
+  /**
+   * Inserts the run of a time of a schedule (once for its id) and answers what its workflow starts with; NO_PLACE where too many
+   * are under way, null for none.
+   */
   createScheduledRun(input: {
     org_id: string;
     id: string;
     scheduled_at: string;
-  }): Promise<Omit<RunInput, "plan"> | null>;
+  }): Promise<Omit<RunInput, "plan"> | typeof NO_PLACE | null>;
 }
 
 /** Slow, long or hostile work of a run's nodes: on the workers, with heartbeats, cancellable. */
@@ -90,7 +101,7 @@ export interface TriggerActivities {
 export interface EvalActivities {
   /** Reads an import's source and applies it to its dataset. */
   importRows(input: ImportInput): Promise<void>;
-  /** Makes the rows of an experiment, or resets those of a job; null where there is nothing to run. */
+  /** Makes the rows of an experiment, or resets the rows of a job; null where there is nothing to run. */
   beginExperiment(input: ExperimentJobInput): Promise<ExperimentLanes | null>;
   /** The next rows of a lane, their runs inserted; `more`: there may be others. */
   nextRows(input: LaneInput): Promise<{ rows: LaneRow[]; more: boolean }>;
@@ -104,7 +115,13 @@ export interface EvalActivities {
   /** Looks whether the alert of a monitor has changed, and tells so. */
   checkAlert(input: WatchInput): Promise<void>;
   /** Ends a job, and but for an export the experiment with it. */
-  endExperiment(input: ExperimentJobInput & { cancelled: boolean; failure: string | null }): Promise<void>;
+  endExperiment(input: ExperimentEndInput): Promise<void>;
+}
+
+/** What is done with many runs. */
+export interface RunJobActivities {
+  /** Goes on with a job for a page of runs. */
+  stepRunJob(input: RunJobInput): Promise<RunJobStep>;
 }
 
 /** The steps of a sync; each gives the work back after a while. */

@@ -18,7 +18,7 @@ export type OnActivityFailure = (failure: {
 }) => void;
 
 /**
- * Counts failed attempts of activities and logs those that are no node's own; what fails in a node is logged where the
+ * Counts failed attempts of activities and logs failures outside of nodes; what fails in a node is logged where the
  * node's record is written.
  */
 export function createFailureObserver(metrics: Metrics, logger: Logger): OnActivityFailure {
@@ -29,7 +29,7 @@ export function createFailureObserver(metrics: Metrics, logger: Logger): OnActiv
   };
 }
 
-/** The same activities; `onFailure` is told of what they throw, cancellations excepted. */
+/** Wraps activities: `onFailure` gets every error they throw, except cancellations. */
 export function observeFailures<Activities extends object>(
   activities: Activities,
   onFailure: OnActivityFailure,

@@ -3,14 +3,21 @@ import { DEFAULT_WEBHOOK_SCHEDULE_MS } from "./domain/webhooks/webhook.ts";
 import { parseBlobPlace, type BlobPlace } from "./platform/blobs/blob-place.ts";
 import { createAddressPolicy } from "./platform/fetch/address-policy.ts";
 
-const bool = z.enum(["true", "false", "1", "0"]).transform((value) => value === "true" || value === "1");
-const int = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const bool = z
+  .enum(["true", "false", "1", "0"], { error: "true or false is expected" })
+  .transform((value) => value === "true" || value === "1");
+const int = (min: number, max: number) => {
+  const error = `a whole number from ${min} to ${max} is expected`;
+  return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+};
+const WEB_ADDRESS = "a web address is expected, such as https://millrace.example.com";
 const list = z.string().transform((value) =>
   value
     .split(",")
     .map((item) => item.trim())
     .filter((item) => item !== ""),
 );
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 const MIB = 1024 * 1024;
 const DAY_MS = 86_400_000;
 /** Up to fifty times in ms. */
@@ -47,7 +54,7 @@ const masterKey = z.string().regex(/^[A-Za-z0-9+/]{43}=$/, "base64 of 32 bytes i
 
 /** Of Postgres. Its driver would take any other text for the name of a database somewhere. */
 export const databaseAddress = z
-  .string()
+  .string({ error: "it has to be set, as postgres://user:password@host:5432/database" })
   .refine(isDatabaseAddress, "write it as postgres://user:password@host:5432/database");
 
 function isDatabaseAddress(text: string): boolean {
@@ -58,6 +65,11 @@ function isDatabaseAddress(text: string): boolean {
     [text, text.replace("@/", "@host/")].some((each) => URL.canParse(each))
   );
 }
+
+/** Also read by the command line, which makes keys in the database. */
+export const secretKeyDays = int(0, 36_500)
+  .default(0)
+  .describe("Days after which a new secret key ends that names no expires_at; 0 is never");
 
 /** Every environment variable the service reads. The table in docs/configuration.md is checked against it. */
 export const environmentSchema = z.object({
@@ -73,13 +85,13 @@ export const environmentSchema = z.object({
   TEMPORAL_TLS: bool.default(false).describe("TLS to Temporal"),
   MILLRACE_TASK_QUEUE: z
     .string()
-    .regex(/^[A-Za-z0-9_-]{1,64}$/)
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, "up to 64 letters, digits, - and _ are expected")
     .default("millrace")
     .describe("Prefix of the task queues, so that several installations can share a namespace"),
   HOST: z.string().default("0.0.0.0").describe("Address the api and the worker's health server listen on"),
   PORT: int(0, 65535).default(8080).describe("Port of the api; 0 chooses a free one"),
   MILLRACE_PUBLIC_URL: z
-    .url()
+    .url({ error: WEB_ADDRESS })
     .optional()
     .describe("The address clients use; the only source of absolute links (never the Host header)"),
   MILLRACE_BLOB_URL: blobPlace
@@ -90,7 +102,7 @@ export const environmentSchema = z.object({
   MILLRACE_S3_ACCESS_KEY_ID: z.string().min(1).optional().describe("What S3 knows us by, where blobs are there"),
   MILLRACE_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe("Its secret"),
   LOG_LEVEL: z
-    .enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"])
+    .enum(LOG_LEVELS, { error: `one of ${LOG_LEVELS.join(", ")} is expected` })
     .default("info")
     .describe("fatal, error, warn, info, debug, trace or silent"),
   MILLRACE_API_WORKER: bool
@@ -99,7 +111,26 @@ export const environmentSchema = z.object({
   MILLRACE_WORKER_PORT: int(0, 65535)
     .optional()
     .describe("Port of the worker's own /healthz, /readyz and /metrics; 0 chooses a free one, unset serves none"),
-  MILLRACE_WORKER_ACTIVITIES: int(1, 1000).default(50).describe("Activities a worker executes at once"),
+  MILLRACE_METRICS_PORT: int(0, 65535)
+    .optional()
+    .describe(
+      "Port of the api's /metrics, with /healthz and /readyz; 0 chooses a free one. Unset, and with no token, the api serves no metrics",
+    ),
+  MILLRACE_METRICS_TOKEN: z
+    .string()
+    .min(16, "at least 16 characters are expected")
+    .optional()
+    .describe(
+      "Bearer credential that /metrics asks for wherever it is served; the api's public port serves it only then",
+    ),
+  MILLRACE_METRICS_PROJECTS: bool
+    .default(false)
+    .describe("Whether metrics tell projects apart, by their ids: not where tenants could read them"),
+  MILLRACE_WORKER_ACTIVITIES: int(1, 2000)
+    .default(400)
+    .describe(
+      "Activities of nodes a worker has under way at once, most of them waiting for an answer; of one organisation half",
+    ),
   MILLRACE_WORKER_CACHED_WORKFLOWS: int(0, 10_000)
     .default(500)
     .describe("Workflows a worker keeps in memory. 0 replays every step: a test setting"),
@@ -110,13 +141,18 @@ export const environmentSchema = z.object({
     .default([])
     .describe("CIDR ranges of the proxies whose X-Forwarded-For is believed"),
   MILLRACE_CORS: bool.default(true).describe("Whether web pages of other origins may call what a public key may call"),
+  MILLRACE_SECRET_KEY_DAYS: secretKeyDays,
   MILLRACE_RATE_LIMIT: int(1, 1_000_000).optional().describe("Requests a minute per credential; unset is unlimited"),
+  MILLRACE_MAX_NESTED_RUNS: int(1, 1_000_000)
+    .default(200)
+    .describe("Runs under way that one run may have led to, by actions or by calls of this API; beyond that 429"),
   MILLRACE_MAX_CONCURRENT_RUNS: int(1, 1_000_000)
     .optional()
     .describe("Runs an organisation may have under way at once; unset is unlimited"),
   MILLRACE_HOOK_RATE_LIMIT: int(1, 1_000_000)
     .default(600)
     .describe("Requests a minute that the address of an inbound webhook takes"),
+  MILLRACE_MIN_SCHEDULE_SECONDS: int(1, 60).default(10).describe("Shortest time between two runs of a schedule"),
   MILLRACE_MAX_TRIGGERS: int(0, 1_000_000).default(20_000).describe("Triggers that an organisation may have"),
   MILLRACE_JSON_LIMIT_BYTES: int(1024, 512 * MIB)
     .default(10 * MIB)
@@ -143,9 +179,17 @@ export const environmentSchema = z.object({
   MILLRACE_SWEEP_INTERVAL_MS: int(50, 600_000)
     .default(5000)
     .describe("How often sweeper and reconciler look for runs to start, signal again or settle"),
+  MILLRACE_SCHEDULE_CHECK_MS: int(100, 86_400_000)
+    .default(300_000)
+    .describe("How often Temporal's schedules are compared with the triggers, syncs and monitors that want them"),
   MILLRACE_STUCK_AFTER_MS: int(100, 3_600_000)
     .default(60_000)
     .describe("Age from which a run without progress is compared with Temporal's own view"),
+  MILLRACE_STUCK_ATTEMPTS: int(2, 1000)
+    .default(5)
+    .describe(
+      "Workflow tasks of a run that time out in a row before the run is FAILED as stuck; twice as many for tasks that fail",
+    ),
   MILLRACE_MASTER_KEY: list
     .pipe(z.array(masterKey).min(1))
     .optional()
@@ -153,7 +197,7 @@ export const environmentSchema = z.object({
       "Encrypts stored secrets: base64 of 32 bytes, the same in every process; earlier ones after a comma. Unset, a key is made in the directory of the blobs; with blobs in S3 it has to be set",
     ),
   MILLRACE_MODEL_URL: z
-    .url({ protocol: /^https?$/ })
+    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
     .optional()
     .describe(
       "An OpenAI-compatible endpoint up to its version (http://localhost:11434/v1), for model nodes without a connection",
@@ -176,7 +220,7 @@ export const environmentSchema = z.object({
     .optional()
     .describe("Folder of the language data for character recognition; unset, that of the optional package"),
   MILLRACE_EMBEDDINGS_URL: z
-    .url({ protocol: /^https?$/ })
+    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
     .optional()
     .describe("An OpenAI-compatible embeddings endpoint (.../v1/embeddings) for embedding models other than `local`"),
   MILLRACE_EMBEDDINGS_API_KEY: z.string().min(1).optional().describe("Its bearer credential"),
@@ -189,7 +233,7 @@ export const environmentSchema = z.object({
       "Attempts to index a document, half a minute apart, after which a model that does not answer is its error",
     ),
   MILLRACE_RERANK_URL: z
-    .url({ protocol: /^https?$/ })
+    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
     .optional()
     .describe(
       "A rerank endpoint in the shape of Cohere's and Jina's (.../v1/rerank), used by queries of knowledge bases",
@@ -213,8 +257,10 @@ export const environmentSchema = z.object({
     .default(20)
     .describe("Deliveries to one subscription that a worker has under way at once"),
   MILLRACE_WEBHOOK_SLOTS: int(2, 10_000)
-    .default(200)
-    .describe("Deliveries to all subscriptions that a worker has under way at once; failing ones get at most half"),
+    .default(400)
+    .describe(
+      "Webhook deliveries that a worker has in flight; one organisation, and failing subscriptions, get at most half",
+    ),
   MILLRACE_WEBHOOK_SHARDS: int(1, 64)
     .default(4)
     .describe("Parts into which deliveries are divided by subscription; each is made by one worker at a time"),
@@ -290,7 +336,7 @@ function read<Schema extends z.ZodObject>(schema: Schema, environment: NodeJS.Pr
   const result = schema.safeParse(known);
   const problems = result.success
     ? missingForS3(result.data, Object.keys(schema.shape))
-    : result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+    : [...new Set(result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`))];
   if (result.success && problems.length === 0) return result.data;
   throw new Error(`The configuration is not usable:\n${problems.join("\n")}`);
 }

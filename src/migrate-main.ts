@@ -9,7 +9,9 @@ const logger = createLogger({ level: config.LOG_LEVEL, service: "migrate" });
 // Two levels up: this file runs compiled, from dist/src.
 const directory = fileURLToPath(new URL("../../migrations", import.meta.url));
 try {
-  const applied = await migrate(config.DATABASE_URL, directory);
+  const { applied, mended } = await migrate(config.DATABASE_URL, directory);
+  if (mended.length > 0)
+    logger.warn({ mended }, "roles, policies or grants were missing, as after a restore, and are made");
   logger.info({ applied }, applied.length === 0 ? "the database is up to date" : "the database was migrated");
 } catch (error) {
   console.error(`The database could not be migrated.\n  because: ${explain(error)}`);

@@ -32,7 +32,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   platform: {
     files: /^src\/platform\//,
     packages: new RegExp(
-      `^(@ai-sdk\\/.*|@modelcontextprotocol\\/client|undici|aws4fetch|nodemailer|ipaddr\\.js|csv-parse|pino|prom-client|re2js|node:worker_threads|quickjs-emscripten.*|pdfjs-dist|@napi-rs\\/canvas|linkedom|@mozilla\\/readability|mammoth|yauzl|saxes|robots-parser|iconv-lite|zod|uuidv7|franc|onnxruntime-node|@huggingface\\/tokenizers|node:(dns|dns\\/promises|net|tls|http|worker_threads)|${LOCAL_NODE})$`,
+      `^(@ai-sdk\\/.*|@modelcontextprotocol\\/client|undici|aws4fetch|nodemailer|ipaddr\\.js|csv-parse|pino|prom-client|re2js|node:worker_threads|quickjs-emscripten.*|pdfjs-dist|@napi-rs\\/canvas|htmlparser2|linkedom|@mozilla\\/readability|mammoth|yauzl|saxes|robots-parser|iconv-lite|zod|uuidv7|franc|onnxruntime-node|@huggingface\\/tokenizers|node:(async_hooks|dns|dns\\/promises|net|tls|http|worker_threads)|${LOCAL_NODE})$`,
     ),
     layers: /^src\/(platform|domain)\//,
     typesOf: /^src\/config\.ts$/,
@@ -40,7 +40,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   api: {
     files: /^src\/api\//,
     packages: new RegExp(
-      `^(koa|@koa\\/router|koa-.*|formidable|content-disposition|zod|ajv|ipaddr\\.js|uuidv7|pino|prom-client|rate-limiter-flexible|swagger-ui-dist|node:(http|net)|${LOCAL_NODE})$`,
+      `^(koa|@koa\\/router|koa-.*|formidable|content-disposition|zod|ajv|ipaddr\\.js|uuidv7|pino|prom-client|swagger-ui-dist|node:(http|net)|${LOCAL_NODE})$`,
     ),
     layers: /^src\/(api|services|domain|stores|temporal|platform)\/|^src\/version\.ts$/,
     typesOf: /^src\/config\.ts$/,
@@ -48,7 +48,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // What api and workers both do: create, cancel, resume and settle a run; deploy; deliver.
   services: {
     files: /^src\/services\//,
-    packages: new RegExp(`^(zod|uuidv7|${LOCAL_NODE})$`),
+    packages: new RegExp(`^(zod|uuidv7|ipaddr\\.js|rate-limiter-flexible|${LOCAL_NODE})$`),
     layers: /^src\/(services|domain|stores|platform|temporal)\//,
     typesOf: /^src\/config\.ts$/,
   },
@@ -71,8 +71,6 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     packages: /^zod$/,
     layers: /^src\/domain\/|^src\/platform\/(fetch\/address-policy|blobs\/blob-place)\.ts$/,
   },
-  // Parts of the mains: how a process ends, and what version it is.
-  process: { files: /^src\/(shutdown|version)\.ts$/, packages: /^$/, layers: /^src\/platform\/logging\/logger\.ts$/ },
   // The command line and the development servers put everything together, as the mains do.
   cli: {
     files: /^src\/cli\//,
@@ -82,10 +80,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   dev: {
     files: /^src\/dev\//,
     packages: new RegExp(`^(@temporalio\\/(client|testing)|node:(net|http)|${LOCAL_NODE})$`),
-    layers: /^src\/(dev|cli|domain|stores|platform)\/|^src\/config\.ts$/,
+    layers: /^src\/(dev|cli|domain|stores|platform)\/|^src\/config\.ts$|^src\/services\/accounts\//,
   },
   version: { files: /^src\/version\.ts$/, packages: /^$/, layers: /^$/ },
-  mains: { files: /^src\/([a-z]+-main|open-process|shutdown)\.ts$/, packages: /.*/, layers: /.*/ },
+  mains: { files: /^src\/([a-z]+-main\.ts$|processes\/)/, packages: /.*/, layers: /.*/ },
 };
 
 /** One word per capability, the same in every layer. A new one is a word here. */
@@ -105,7 +103,7 @@ const CAPABILITIES = [
 
 /** Files that put capabilities together, beside their services: each with its reason. */
 const COMPOSITION: ReadonlyArray<readonly [RegExp, string]> = [
-  [/^src\/([a-z]+-main|open-process)\.ts$/, "the mains open everything and hand it on"],
+  [/^src\/([a-z]+-main\.ts$|processes\/)/, "the mains open everything and hand it on"],
   [/^src\/(cli|dev)\//, "the command line and `npm start` are mains in pieces; they work on the database directly"],
   [/^src\/api\/(operations|app|deps)\.ts$/, "the list of all operations, and what they share"],
   [/^activities\/create\.ts$/, "the list of all activities"],
@@ -162,8 +160,10 @@ describe("layer boundaries", () => {
   });
 
   it("lets nobody import a main", () => {
+    const main = /^src\/([a-z]+-main\.ts$|processes\/)/;
     const everywhere = sourceFiles("src", "workflows", "activities", "test", "bench").flatMap(importsOf);
-    expect(lines(everywhere.filter((each) => each.isFile && each.to.endsWith("-main.ts")))).toEqual([]);
+    expect(lines(everywhere.filter(({ from, to, isFile }) => isFile && main.test(to) && !main.test(from)))).toEqual([]);
+    expect(lines(everywhere.filter(({ to, isFile }) => isFile && to.endsWith("-main.ts")))).toEqual([]);
   });
 
   it("keeps SQL's driver in the stores", () => {
@@ -221,5 +221,50 @@ describe("layer boundaries", () => {
       .flatMap(importsOf)
       .filter((each) => !each.isFile && !each.typeOnly && !allowed.test(each.to));
     expect(lines(refused)).toEqual([]);
+  });
+});
+
+/** What each folder of the console may import of the others, and of packages; its own files always, but for pages. */
+const WEB: ReadonlyArray<readonly [files: RegExp, packages: RegExp, folders: RegExp]> = [
+  [
+    /^web\/main\.tsx$/,
+    /^(react|react-dom|react-router|@tanstack\/react-query)$/,
+    /^web\/(routes\.tsx|api\/|shell\/|theme\/)/,
+  ],
+  [/^web\/routes\.tsx$/, /^(react|react-router)$/, /^web\/(shell|pages)\//],
+  [/^web\/links\.ts$/, /^$/, /^$/],
+  [/^web\/shell\//, /^(react|react-router|@tanstack\/react-query)$/, /^web\/(shell\/|api\/|parts\/|links\.ts$)/],
+  [/^web\/pages\//, /^(react|react-router|@tanstack\/react-query)$/, /^web\/(pages\/|api\/|parts\/|links\.ts$)/],
+  [/^web\/api\//, /^(react|@tanstack\/react-query|openapi-fetch)$/, /^web\/api\//],
+  [/^web\/parts\/graph\//, /^(react|@xyflow\/react|@dagrejs\/dagre)$/, /^web\/(parts|theme)\//],
+  [/^web\/parts\/markdown\//, /^(react|markdown-it)$/, /^web\/(parts|theme)\//],
+  [/^web\/parts\//, /^react$/, /^web\/(parts|theme)\//],
+];
+
+describe("boundaries of the console", () => {
+  const web = sourceFiles("web");
+  const made = web.flatMap(importsOf);
+
+  it("lets each folder import what the layout allows and nothing else", () => {
+    const refused = made.filter(({ from, to, isFile }) => {
+      const [, packages, folders] = WEB.find(([own]) => own.test(from)) ?? [];
+      return !(isFile ? folders : packages)?.test(to);
+    });
+    expect(lines(refused)).toEqual([]);
+    expect(made.length).toBeGreaterThan(100);
+  });
+
+  it("lets pages of one capability know nothing of others, and nobody know the service's code", () => {
+    const pageOf = (file: string): string | undefined => /^web\/pages\/([\w-]+)\//.exec(file)?.[1];
+    const refused = made.filter(
+      ({ from, to }) => pageOf(from) !== undefined && pageOf(to) !== undefined && pageOf(from) !== pageOf(to),
+    );
+    expect(lines(refused)).toEqual([]);
+    expect(lines(imports.filter(({ to }) => to.startsWith("web/")))).toEqual([]);
+  });
+
+  it("has no circle, and makes no markup of texts", () => {
+    expect(circles(web)).toEqual([]);
+    expect(web.filter((file) => /dangerouslySetInnerHTML|innerHTML|insertAdjacentHTML/.test(codeOf(file)))).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { loadConfig } from "../src/config.ts";
+import { environmentSchema, loadConfig } from "../src/config.ts";
 
 const load = (more: Record<string, string>) => loadConfig({ DATABASE_URL: "postgres://nowhere/db", ...more });
 
@@ -43,6 +43,21 @@ describe("the configuration", () => {
         ),
       }),
     );
+  });
+
+  it("speaks plainly, of whichever setting", () => {
+    const wrong = Object.keys(environmentSchema.shape).map((name) => [name, name === "HOST" ? "" : "?! ?"]);
+    let message = "";
+    try {
+      loadConfig(Object.fromEntries(wrong));
+    } catch (error) {
+      ({ message } = error as Error);
+    }
+    expect(message.split("\n").length).toBeGreaterThan(40);
+    expect(() => loadConfig({})).toThrow(/DATABASE_URL: it has to be set, as postgres:/);
+    expect(() => load({ PORT: "1.5" })).toThrow(/^[^\n]*\n {2}PORT: a whole number from 0 to 65535 is expected$/);
+    // The words of the library that reads it.
+    expect(message).not.toMatch(/Invalid|Too (big|small)|received|NaN/);
   });
 
   it("reads where blobs are, and says what S3 needs beside it", () => {

@@ -7,12 +7,19 @@ import { z } from "zod";
 import { environmentSchema } from "../src/config.ts";
 import { DEFAULT_FLOW_LIMITS } from "../src/domain/flow/definition/limits.ts";
 import { NODE_SPECS } from "../src/domain/flow/nodes/index.ts";
-import { NODE_KINDS } from "../src/domain/flow/plan/types.ts";
+import { NODE_KINDS } from "../src/domain/flow/kinds.ts";
 import { validateFlow } from "../src/domain/flow/validate/validate.ts";
+import { PROBLEMS } from "../src/domain/errors.ts";
+import { EVENT_TYPES, TEST_EVENT_TYPE } from "../src/domain/webhooks/events.ts";
+import { VERSION } from "../src/version.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
+const OF_THE_COMMAND_LINE = ["MILLRACE_URL", "MILLRACE_API_KEY", "MILLRACE_ORG_ID"];
+/** Read by tests. */
+const OF_TESTS = ["MILLRACE_TEST_BROWSER"];
 const pages = [
   "README.md",
+  "CHANGELOG.md",
   "examples/README.md",
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
@@ -81,6 +88,23 @@ describe("the documentation", () => {
     expect(pages.filter((page) => page !== "README.md" && !linked.includes(page))).toEqual([]);
   });
 
+  it("keeps prose under 100 characters a line, tables under four columns, and has no conflict markers", () => {
+    const faults = pages.flatMap((page) => {
+      const lines = read(page)
+        .replaceAll(/^ *```[\s\S]*?^ *```$/gm, "")
+        .split("\n");
+      return lines.flatMap((line) => {
+        if (line.startsWith("|")) {
+          const columns = line.split(/(?<!\\)\|/).length - 2;
+          return columns < 4 ? [] : [`${page}: ${columns} columns: ${line.slice(0, 60)}`];
+        }
+        if (/^(<{7}|={7}|>{7})/.test(line)) return [`${page}: ${line}`];
+        return line.replaceAll(/\(https?:[^)]*\)/g, "()").length < 100 ? [] : [`${page}: ${line}`];
+      });
+    });
+    expect(faults).toEqual([]);
+  });
+
   it("names only files and settings that exist", () => {
     const missing = pages.flatMap((page) => [
       ...[...read(page).matchAll(/`((?:src|workflows|activities|migrations|test|docs|bench|examples)\/[\w./-]+)`/g)]
@@ -89,7 +113,7 @@ describe("the documentation", () => {
         .map((path) => `${page}: ${path}`),
       ...[...read(page).matchAll(/\b(?:MILLRACE|DATABASE|TEMPORAL)_[A-Z_]*[A-Z]\b/g)]
         .map(([name]) => name)
-        .filter((name) => !(name in environmentSchema.shape))
+        .filter((name) => !(name in environmentSchema.shape) && ![...OF_THE_COMMAND_LINE, ...OF_TESTS].includes(name))
         .map((name) => `${page}: ${name}`),
     ]);
     expect(missing).toEqual([]);
@@ -97,7 +121,9 @@ describe("the documentation", () => {
 
   it("says of every kind of node what its configuration has", () => {
     const rows = new Map(
-      [...read("docs/flow-format.md").matchAll(/^\| `(\w+)` +\|([^|]*)\|/gm)].map(([, kind, config]) => [kind, config]),
+      [...read("docs/flow-format.md").matchAll(/^### (\w+)\n[\s\S]*?^- Config: ([\s\S]*?)^- Value: /gm)].map(
+        ([, kind, config]) => [kind, config],
+      ),
     );
     for (const kind of NODE_KINDS) {
       const spec = NODE_SPECS[kind];
@@ -106,6 +132,70 @@ describe("the documentation", () => {
       const described = [...(rows.get(kind) ?? "").matchAll(/`([a-z_]+)[=*]?[^`]*`/g)].map(([, name]) => name);
       expect({ kind, described }).toEqual({ kind, described: expect.arrayContaining(members) });
     }
+  });
+
+  it("has an example of every kind of node, each of which can be deployed", () => {
+    const [, section = ""] = /^## Kinds\n([\s\S]*?)^## /m.exec(read("docs/flow-format.md")) ?? [];
+    const examples = [...section.matchAll(/^### (\w+)\n[\s\S]*?^```json\n([\s\S]*?)^```/gm)].map(
+      ([, kind, text]) => [kind, JSON.parse(text ?? "")] as const,
+    );
+    expect(examples.map(([kind]) => kind).toSorted()).toEqual([...NODE_KINDS].toSorted());
+    for (const [kind, node] of examples) {
+      expect(node.type).toBe(kind);
+      const input = { id: "in-0", type: "input", config: {} };
+      const others = [
+        ...(kind === "input" ? [] : [input]),
+        ...(kind === "output" ? [] : [{ id: "end-0", type: "output" }]),
+      ];
+      const source_handle = { condition: "else", router: "else", approval: "approve" }[kind ?? ""] ?? "out";
+      const edges = [
+        ...(["input", "string", "url", "files", "audio", "image"].includes(node.type)
+          ? []
+          : [{ source: "in-0", target: node.id }]),
+        ...(kind === "output" ? [] : [{ source: node.id, source_handle, target: "end-0" }]),
+      ];
+      const flow = { schema_version: 1, name: "example", nodes: [...others, node], edges };
+      const { problems } = validateFlow(flow, DEFAULT_FLOW_LIMITS);
+      expect({ kind, problems: problems.filter(({ severity }) => severity === "error") }).toEqual({
+        kind,
+        problems: [],
+      });
+    }
+  });
+
+  it("shows what every event carries", () => {
+    const shown = blocks("docs/webhooks.md", "json")
+      .map((text) => JSON.parse(text) as { type: string; data: object; id?: string })
+      .filter(({ id }) => id === undefined);
+    expect(shown.map(({ type }) => type).toSorted()).toEqual([...EVENT_TYPES, TEST_EVENT_TYPE].toSorted());
+    for (const { type, data } of shown)
+      expect({ type, members: Object.keys(data).length > 1 }).toEqual({ type, members: true });
+  });
+
+  it("lists every code of an error with its status", () => {
+    const rows = [...read("docs/http.md").matchAll(/^\| `(\w+)` +\| (\d+) +\| (.*?) +\|$/gm)].map(([, ...row]) => row);
+    expect(rows).toEqual(Object.entries(PROBLEMS).map(([code, { status, title }]) => [code, String(status), title]));
+  });
+
+  it("defines the variables of its commands, or says where they are set", () => {
+    const defines = (text: string): string[] =>
+      [...text.matchAll(/\b([A-Z][A-Z_]*)=/g), ...text.matchAll(/set\("([A-Z_]+)"/g)].map(([, name]) => name ?? "");
+    const preamble = defines(blocks("docs/http.md", "bash").join("\n"));
+    const missing = pages.flatMap((page) => {
+      const code = [...blocks(page, "bash"), ...blocks(page, "sh")].join("\n");
+      const known = [...defines(code), ...(read(page).includes("http.md#before-the-examples") ? preamble : [])];
+      const used = [...code.matchAll(/\$\{?([A-Z][A-Z_]*)\b/g)].map(([, name]) => name ?? "");
+      return [...new Set(used)].filter((name) => !known.includes(name)).map((name) => `${page}: $${name}`);
+    });
+    expect(missing).toEqual([]);
+  });
+
+  it("says which version it is, and from which one may come", () => {
+    const { version } = JSON.parse(read("package.json")) as { version: string };
+    expect(VERSION).toBe(version);
+    const [, newest, oldest] = /^## (\S+).*\n\nUpgrade from: (\S+)\./m.exec(read("CHANGELOG.md")) ?? [];
+    expect(newest).toBe(version);
+    expect(read("docs/operation.md")).toContain(`The oldest version to come from is ${oldest}`);
   });
 
   it("has examples that parse, and flows that can be deployed", () => {

@@ -14,10 +14,13 @@ export type StoredValue = { readonly v: Json } | { readonly ref: BlobRef };
 /** JSON text longer than this (bytes) travels by reference, never through a workflow history. */
 export const INLINE_VALUE_BYTES = 64 * 1024;
 
+/** A longer value (characters of JSON) is shortened in a run's record. */
+export const RECORDED_CHARS = 16 * 1024;
+
 /** The longest value a node may yield, as JSON text (bytes). */
 export const MAX_VALUE_BYTES = 25 * 1024 * 1024;
 
-/** Characters of the JSON text, or close to it: what decides whether a value travels by itself or by reference. */
+/** Characters of the JSON text, or close to it. They decide whether a value travels inline or by reference. */
 export function jsonLength(value: Json): number {
   if (typeof value === "string") return value.length + 2;
   if (typeof value !== "object" || value === null) return 24;

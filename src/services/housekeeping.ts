@@ -5,14 +5,16 @@ import { purgeDatasets } from "../stores/evals/datasets.ts";
 import { purgeExperiments, purgeMonitoredRuns } from "../stores/evals/eval-purge.ts";
 import { purgeMonitors } from "../stores/evals/monitors.ts";
 import { purgeExpiredTokens } from "../stores/accounts/oauth-tokens.ts";
+import { purgeSessions } from "../stores/accounts/sessions.ts";
 import { purgeEvents } from "../stores/webhooks/outbox.ts";
 import { purgeRateLimits } from "../stores/http/rate-limits.ts";
 import { purgeFirings } from "../stores/triggers/firings.ts";
 import { purgeActionRuns } from "../stores/providers/action-runs.ts";
 import { purgeDeliveries } from "../stores/webhooks/deliveries.ts";
-import { takeTurn } from "../stores/blob-sweep.ts";
+import { claimJob } from "../stores/blob-sweep.ts";
 import { purgeDeltas } from "../stores/runs/run-deltas.ts";
 import { purgeTurns } from "../stores/models/conversations.ts";
+import { purgeRunJobs } from "../stores/runs/run-jobs.ts";
 import { purgeRuns } from "../stores/runs/run-retention.ts";
 import { MIN_BLOB_AGE_MS, sweepBlobs } from "./system/sweep-blobs.ts";
 import { periodically } from "../platform/periodically.ts";
@@ -21,6 +23,8 @@ import type { Periodic } from "../platform/periodically.ts";
 const EVERY_MS = 60_000;
 /** Longer than any run may take: until then nothing is called a second time. */
 const ACTION_RETENTION_MS = 31 * 24 * 3_600_000;
+/** Retention of jobs on runs (ms). */
+const JOB_RETENTION_MS = 31 * 24 * 3_600_000;
 const BATCH = 1000;
 /** Runs have thousands of rows each. */
 const RUNS_AT_ONCE = 100;
@@ -41,7 +45,7 @@ export interface HousekeepingOptions {
 }
 
 /**
- * Removes what has had its time: answers kept for Idempotency-Keys, expired tokens, rate limits' counts, old events, deleted datasets,
+ * Removes what has had its time: answers kept for Idempotency-Keys, expired tokens and sessions, rate limits' counts, old events, deleted datasets,
  * experiments and monitors, what was shown of ended runs while they ran, old runs,
  * and once a day the blobs that nothing refers to. Any number of processes may do it.
  */
@@ -59,6 +63,7 @@ export function startHousekeeping(
         return removed;
       });
       await inBatches(() => db.system((connection) => purgeExpiredTokens(connection, BATCH)));
+      await inBatches(() => db.system((connection) => purgeSessions(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeRateLimits(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeDeliveries(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeFirings(connection, eventRetentionMs, BATCH)));
@@ -68,6 +73,7 @@ export function startHousekeeping(
       await inBatches(() => db.system((connection) => purgeMonitoredRuns(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeMonitors(connection, monitorRetentionDays, BATCH)));
       await inBatches(() => db.system((connection) => purgeActionRuns(connection, ACTION_RETENTION_MS, BATCH)));
+      await inBatches(() => db.system((connection) => purgeRunJobs(connection, JOB_RETENTION_MS, BATCH)));
       await inBatches(
         () => db.system((connection) => purgeDeltas(connection, DELTA_RETENTION_MS, RUNS_AT_ONCE)),
         RUNS_AT_ONCE,
@@ -79,7 +85,7 @@ export function startHousekeeping(
         );
         await inBatches(() => db.system((connection) => purgeTurns(connection, runRetentionDays, BATCH)));
       }
-      if (await db.system((connection) => takeTurn(connection, "sweep of blobs", SWEEP_EVERY_MS))) {
+      if (await db.system((connection) => claimJob(connection, "sweep of blobs", SWEEP_EVERY_MS))) {
         onSwept(await sweepBlobs({ db, blobs }, new Date(Date.now() - MIN_BLOB_AGE_MS)));
       }
     },

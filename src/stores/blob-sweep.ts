@@ -1,6 +1,7 @@
 import type { Db } from "./db.ts";
+import { OPEN } from "./states.ts";
 
-/** A column that holds keys of blobs, by themselves or somewhere in JSON. */
+/** A column that holds keys of blobs, plain or somewhere in JSON. */
 export interface BlobColumn {
   readonly table: string;
   readonly column: string;
@@ -29,14 +30,13 @@ export const BLOB_COLUMNS: readonly BlobColumn[] = [
 export const BLOB_KEY_PATTERN = "[0-9a-f]{8}-[0-9a-f-]{27}/[0-9a-f]{8}-[0-9a-f-]{27}";
 
 /**
- * Takes the turn at something that is to be done once in `everyMs`, whichever process does it; false where it is not due. The turn
- * is taken even if the work then fails. The first is due `everyMs` after somebody asked: a database that has just been made may be
- * about to be restored.
+ * Claims a job that one process does every `everyMs`; false where it is not due. The claim holds even if the work then
+ * fails. The first is due `everyMs` after the first call: a new database may be about to be restored.
  */
-export async function takeTurn(db: Db, job: string, everyMs: number): Promise<boolean> {
+export async function claimJob(db: Db, job: string, everyMs: number): Promise<boolean> {
   const rows = await db.query(
     {
-      name: "take_turn",
+      name: "claim_job",
       text: `with first as (
           insert into housekeeping (job, done_at) values ($1::text, now()) on conflict (job) do nothing
         )
@@ -50,17 +50,38 @@ export async function takeTurn(db: Db, job: string, everyMs: number): Promise<bo
 }
 
 /**
- * Begins to compare: in a transaction of its own, which from here on sees one state of all tables. A row that is changed meanwhile
- * is therefore neither missed nor seen twice.
+ * Lets `work` compare blobs with rows on one connection, on which they are set aside in a table of its own. Listing and removing blobs
+ * may take hours, so no transaction is open meanwhile: it would keep dead rows of every table.
  */
-export async function beginComparison(db: Db): Promise<void> {
-  await db.query("set transaction isolation level repeatable read");
+export async function withComparison<T>(db: Db, work: () => Promise<T>): Promise<T> {
+  await db.query("drop table if exists pg_temp.unreferenced");
   await db.query(
-    "create temp table unreferenced (key text primary key, org_id uuid not null, made_at timestamptz not null) on commit drop",
+    "create temp table unreferenced (key text primary key, org_id uuid not null, made_at timestamptz not null)",
   );
+  try {
+    return await work();
+  } finally {
+    // A lost connection has taken it with it.
+    await db.query("drop table if exists pg_temp.unreferenced").catch(() => undefined);
+  }
 }
 
-/** Adds blobs to those that are compared. */
+/**
+ * Compares in a transaction that sees one state of all tables: a row that is changed meanwhile is neither missed nor seen twice.
+ * It reads tables and nothing else.
+ */
+export async function inOneState(db: Db, compare: () => Promise<void>): Promise<void> {
+  await db.query("begin isolation level repeatable read");
+  try {
+    await compare();
+    await db.query("commit");
+  } catch (error) {
+    await db.query("rollback").catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Adds blobs to the comparison. */
 export async function addBlobs(
   db: Db,
   blobs: ReadonlyArray<{ key: string; org_id: string; made_at: Date }>,
@@ -79,7 +100,7 @@ export async function keepOfOpenRuns(db: Db, marginMs: number): Promise<void> {
   await db.query(
     `delete from unreferenced u using (
         select org_id, min(created_at) as since from runs
-        where state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED') group by org_id) open
+        where state in (${OPEN}) group by org_id) open
       where u.org_id = open.org_id and u.made_at >= open.since - make_interval(secs => $1::float8 / 1000)`,
     [marginMs],
   );

@@ -1,21 +1,35 @@
 import { readdir, readFile } from "node:fs/promises";
 import { Client } from "pg";
+import { findAccessGaps, findRoleGaps } from "./access.ts";
+import type { AccessGap } from "./access.ts";
+import { asDb } from "./db.ts";
 import type { Db } from "./db.ts";
+import { findUnsupported } from "./server.ts";
 
 /** Any number, the same for every process: migrators of one database wait for each other. */
 const LOCK = 5_217_730_001;
 
+export interface Migrated {
+  /** Names of the migrations that were applied. */
+  readonly applied: string[];
+  /** Roles, policies and grants that the database should have had by its version, and now has: a dump has no roles. */
+  readonly mended: string[];
+}
+
 /**
- * Applies the migrations of `directory` that the database does not have yet, in order, each in its own transaction.
- * Returns the names applied. Throws when the database has a migration this program does not know: it is newer.
+ * Applies the migrations of `directory` that the database does not have yet, in order, each in its own transaction, and makes
+ * the roles, policies and grants that it lacks. Throws when the database has a migration this program does not know: it is newer; and when
+ * the server's version is not supported.
  */
-export async function migrate(url: string, directory: string): Promise<string[]> {
+export async function migrate(url: string, directory: string): Promise<Migrated> {
   const files = await migrationsIn(directory);
   const client = new Client({ connectionString: url, application_name: "millrace-migrate" });
   // A lost connection fails the running statement; without a listener its error event would crash the process.
   client.on("error", () => undefined);
   await client.connect();
   try {
+    const unsupported = await findUnsupported(asDb(client));
+    if (unsupported !== undefined) throw new Error(unsupported);
     await client.query("select pg_advisory_lock($1)", [LOCK]);
     await client.query(
       "create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())",
@@ -29,22 +43,43 @@ export async function migrate(url: string, directory: string): Promise<string[]>
       );
     }
     const todo = files.filter((name) => !applied.has(name));
-    for (const name of todo) {
-      const sql = await readFile(`${directory}/${name}`, "utf8");
-      await client.query("begin");
-      try {
-        await client.query("insert into migrations (name) values ($1)", [name]);
-        await client.query(sql);
-        await client.query("commit");
-      } catch (error) {
-        await client.query("rollback");
-        throw new Error(`Migration ${name} failed; the database is as it was before it.`, { cause: error });
-      }
-    }
-    return todo;
+    // Ahead of the migrations, which grant to them. Who may not make them has had them made.
+    const roles = applied.size === 0 ? [] : await mend(client, await findRoleGaps(asDb(client)));
+    for (const name of todo) await apply(client, directory, name);
+    const rest = (await findAccessGaps(asDb(client))).filter(({ foreign }) => !foreign);
+    return { applied: todo, mended: [...roles, ...(await mend(client, rest))] };
   } finally {
     await client.end();
   }
+}
+
+async function apply(client: Client, directory: string, name: string): Promise<void> {
+  const sql = await readFile(`${directory}/${name}`, "utf8");
+  await client.query("begin");
+  try {
+    await client.query("insert into migrations (name) values ($1)", [name]);
+    await client.query(sql);
+    await client.query("commit");
+  } catch (error) {
+    await client.query("rollback");
+    throw new Error(`Migration ${name} failed; the database is as it was before it.`, { cause: error });
+  }
+}
+
+/** Runs what mends each gap, and returns what they were. */
+async function mend(client: Client, gaps: readonly AccessGap[]): Promise<string[]> {
+  const mended: string[] = [];
+  for (const { what, statement, membership } of gaps) {
+    try {
+      await client.query(statement);
+      mended.push(what);
+    } catch (error) {
+      if (membership) continue;
+      const message = `The database lacks ${what}, and this user cannot mend it. As one who may: ${statement}`;
+      throw new Error(message, { cause: error });
+    }
+  }
+  return mended;
 }
 
 async function migrationsIn(directory: string): Promise<string[]> {

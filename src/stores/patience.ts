@@ -1,26 +1,36 @@
 import { isConnectionError } from "./db.ts";
 
 const FIRST_WAIT_MS = 100;
-const MAX_WAIT_MS = 1000;
 
 /** How long, and how, to wait for an unreachable database. */
 export interface OutageRetry {
   readonly maxMs: number;
   /** Waits between two attempts; rejects to stop retrying. */
   readonly sleep: (ms: number) => Promise<unknown>;
+  /** The longest wait between two attempts (ms). */
+  readonly maxWaitMs?: number;
+  /** Failures of another kind after which it goes on all the same. Default: none. */
+  readonly maxFaults?: number;
+  readonly onError?: (error: unknown) => void;
 }
 
 /**
  * Retries `work` while the database is unreachable, after steps that must not be repeated: a request that has been
- * sent, a node that has been executed. Throws any other error at once, and a connection error after `maxMs`.
+ * sent, a node that has been executed. Throws an error of another kind after `maxFaults` of them, and a connection error after `maxMs`.
  */
-export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { maxMs, sleep }: OutageRetry): Promise<T> {
+export async function whileDatabaseIsAway<T>(
+  work: () => Promise<T>,
+  { maxMs, sleep, maxWaitMs = 1000, maxFaults = 0, onError }: OutageRetry,
+): Promise<T> {
   const until = Date.now() + maxMs;
-  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
+  let faults = 0;
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, maxWaitMs)) {
     try {
       return await work();
     } catch (error) {
-      if (!isConnectionError(error) || Date.now() > until) throw error;
+      onError?.(error);
+      const isOver = isConnectionError(error) ? Date.now() > until : (faults += 1) > maxFaults;
+      if (isOver) throw error;
     }
     await sleep(wait);
   }

@@ -1,5 +1,24 @@
 import type { Db } from "./db.ts";
 
+/** The major versions of PostgreSQL that the tests are run on: npm test on the newest, npm run test:long on the oldest. */
+const POSTGRES_VERSIONS = { oldest: 15, newest: 18 } as const;
+
+/** Why a server of this version is not used; undefined where it is. `versionNum` is such as 180004. */
+export function unsupportedVersion(versionNum: number): string | undefined {
+  const { oldest, newest } = POSTGRES_VERSIONS;
+  const major = Math.floor(versionNum / 10_000);
+  if (major >= oldest && major <= newest) return undefined;
+  return `Millrace runs on PostgreSQL ${oldest} to ${newest}, and this server is ${major}.`;
+}
+
+/** Why the server is not used, by its version; undefined where it is. System only. */
+export async function findUnsupported(db: Db): Promise<string | undefined> {
+  const [row] = await db.query<{ version_num: number }>(
+    "select current_setting('server_version_num')::integer as version_num",
+  );
+  return unsupportedVersion(row?.version_num ?? 0);
+}
+
 /** What the service needs to know of a Postgres server. */
 export interface ServerFacts {
   readonly version: string;
@@ -11,8 +30,6 @@ export interface ServerFacts {
   readonly connections: number;
   /** The login role. */
   readonly user: string;
-  /** Role millrace_app; null where there is none. */
-  readonly role: { readonly superuser: boolean; readonly bypass_rls: boolean } | null;
   /** How far the server's clock is ahead of this machine's (ms). */
   readonly skew_ms: number;
 }
@@ -29,7 +46,6 @@ export async function examineServer(db: Db): Promise<ServerFacts> {
        current_setting('max_connections')::integer as max_connections,
        (select count(*)::integer from pg_stat_activity where backend_type = 'client backend') as connections,
        session_user::text as "user",
-       (select jsonb_build_object('superuser', rolsuper, 'bypass_rls', rolbypassrls) from pg_roles where rolname = 'millrace_app') as role,
        (1000 * extract(epoch from clock_timestamp()))::float8 as now_ms`,
   );
   if (!row) throw new Error("the server answers nothing");

@@ -44,24 +44,29 @@ export async function ignoringStarted(start: Promise<unknown>): Promise<void> {
 /** Temporal's view of a workflow. */
 export type WorkflowView = "running" | "completed" | "failed" | "cancelled" | "terminated" | "timed_out" | "not_found";
 
+/** The view of a workflow with this status of Temporal's. */
+export function statusOf(name: string): WorkflowView {
+  switch (name) {
+    case "COMPLETED":
+      return "completed";
+    case "FAILED":
+      return "failed";
+    case "CANCELLED":
+      return "cancelled";
+    case "TERMINATED":
+      return "terminated";
+    case "TIMED_OUT":
+      return "timed_out";
+    default:
+      return "running";
+  }
+}
+
 /** How the latest execution of a workflow stands. */
 export async function lookAt(client: Client, workflowId: string): Promise<WorkflowView> {
   try {
     const { status } = await inTime(client.workflow.getHandle(workflowId).describe());
-    switch (status.name) {
-      case "COMPLETED":
-        return "completed";
-      case "FAILED":
-        return "failed";
-      case "CANCELLED":
-        return "cancelled";
-      case "TERMINATED":
-        return "terminated";
-      case "TIMED_OUT":
-        return "timed_out";
-      default:
-        return "running";
-    }
+    return statusOf(status.name);
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return "not_found";
     throw error;

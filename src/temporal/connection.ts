@@ -19,7 +19,7 @@ const FINAL_CODES: readonly unknown[] = [5, 7, 16];
 const MAX_WAIT_MS = 5000;
 
 /**
- * Connects to Temporal, and waits until it is there; `onWait` is told why it has to. Throws where waiting is of no use.
+ * Connects to Temporal, and waits until it is there; `onWait` gets the reason. Throws where waiting is of no use.
  * Client and workers of a process share the connection: eager start needs that.
  */
 export async function connectTemporal(

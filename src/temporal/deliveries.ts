@@ -14,7 +14,9 @@ export function createShardStarter(client: Client, taskQueuePrefix: string): Sta
         args: [{ shard, activity_queue: webhooks }],
         taskQueue: runs,
         workflowId: shardWorkflowId(taskQueuePrefix, shard),
-        // One that has ended (terminated by somebody, or the shard was retired) is followed by another.
+        // It is nobody's: deliveries of all organisations wait for it.
+        priority: { priorityKey: 1, fairnessKey: "deliveries" },
+        // A closed one (terminated by somebody, or its shard was retired) is started anew.
         workflowIdReusePolicy: "ALLOW_DUPLICATE",
         workflowIdConflictPolicy: "FAIL",
       }),

@@ -5,6 +5,7 @@ import type { ImportInput } from "../domain/evals/import.ts";
 import type { importDataset, runExperiment } from "../../workflows/index.ts";
 import { ignoringStarted, inTime } from "./calls.ts";
 import { experimentJobWorkflowId, importWorkflowId, taskQueues } from "./ids.ts";
+import { priorityOf } from "./priority.ts";
 
 /** Starts the workflows of evals. */
 export interface EvalStarter {
@@ -25,7 +26,8 @@ export function createEvalStarter(client: Client, taskQueuePrefix: string): Eval
           args: [input],
           taskQueue: background,
           workflowId: importWorkflowId(input.import_id),
-          // One that was ended from outside is followed by another.
+          priority: priorityOf(input.org_id, "batch"),
+          // One that was ended from outside is started anew.
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
         }),
@@ -36,6 +38,8 @@ export function createEvalStarter(client: Client, taskQueuePrefix: string): Eval
           args: [{ ...job, run_queue: runs, node_queue: nodes }],
           taskQueue: background,
           workflowId: experimentJobWorkflowId(job.job_id),
+          // The runs of its rows inherit it.
+          priority: priorityOf(job.org_id, "batch"),
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
         }),

@@ -1,37 +1,62 @@
 import { Client, Connection } from "@temporalio/client";
 import type { Config } from "../config.ts";
+import { keepsFairness } from "./probe-fairness.ts";
 import { describeQueues } from "./queues.ts";
 import type { QueueStats } from "./queues.ts";
+import { createSchedules } from "./schedules.ts";
+import type { Schedules } from "./schedules.ts";
 
 /** How long the server has to take a connection (ms). */
 const CONNECT_MS = 5000;
 
-/** What became of a look at Temporal. */
+/** The result of examining Temporal. */
 export type TemporalView =
   | { readonly unreachable: string }
   /** The server is there, and does not serve the namespace. */
   | { readonly refused: string }
-  | { readonly version: string; readonly queues: readonly QueueStats[] };
+  | {
+      readonly version: string;
+      readonly queues: readonly QueueStats[];
+      /** Whether its queues are fair between organisations; null where that could not be tested. */
+      readonly fair: boolean | null;
+    };
+
+function connect(config: Config): Promise<Connection> {
+  return Connection.connect({
+    address: config.TEMPORAL_ADDRESS,
+    connectTimeout: CONNECT_MS,
+    ...(config.TEMPORAL_TLS || config.TEMPORAL_API_KEY ? { tls: true } : {}),
+    ...(config.TEMPORAL_API_KEY ? { apiKey: config.TEMPORAL_API_KEY } : {}),
+  });
+}
+
+/** Runs `work` with Temporal's schedules, over a connection of its own. */
+export async function withSchedules<T>(config: Config, work: (schedules: Schedules) => Promise<T>): Promise<T> {
+  const connection = await connect(config);
+  try {
+    const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE });
+    return await work(createSchedules(client, config.MILLRACE_TASK_QUEUE));
+  } finally {
+    await connection.close();
+  }
+}
 
 /** Looks once whether Temporal is there, serves the namespace, and who polls the task queues. Never rejects. */
 export async function examineTemporal(config: Config): Promise<TemporalView> {
   const namespace = config.TEMPORAL_NAMESPACE;
   let connection: Connection;
   try {
-    connection = await Connection.connect({
-      address: config.TEMPORAL_ADDRESS,
-      connectTimeout: CONNECT_MS,
-      ...(config.TEMPORAL_TLS || config.TEMPORAL_API_KEY ? { tls: true } : {}),
-      ...(config.TEMPORAL_API_KEY ? { apiKey: config.TEMPORAL_API_KEY } : {}),
-    });
+    connection = await connect(config);
   } catch (error) {
     return { unreachable: messageOf(error) };
   }
   try {
     const { serverVersion } = await connection.workflowService.getSystemInfo({});
     await connection.workflowService.describeNamespace({ namespace });
-    const queues = await describeQueues(new Client({ connection, namespace }), namespace, config.MILLRACE_TASK_QUEUE);
-    return { version: serverVersion, queues };
+    const client = new Client({ connection, namespace });
+    const queues = await describeQueues(client, namespace, config.MILLRACE_TASK_QUEUE);
+    const fair = await keepsFairness(client, namespace).catch(() => null);
+    return { version: serverVersion, queues, fair };
   } catch (error) {
     return { refused: messageOf(error) };
   } finally {

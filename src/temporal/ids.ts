@@ -8,12 +8,17 @@ export const resourceWorkflowId = (resourceId: string, revision: number): string
 export const checkWorkflowId = (connectionId: string, credentialRevision: number): string =>
   `check-${connectionId}-${credentialRevision}`;
 export const experimentJobWorkflowId = (jobId: string): string => `eval-job-${jobId}`;
-export const monitorScheduleId = (monitorId: string): string => `eval-monitor-${monitorId}`;
+export const runJobWorkflowId = (jobId: string): string => `runs-job-${jobId}`;
+/** What the ids of schedules begin with, by what they are of. */
+export const MONITOR_SCHEDULES = "eval-monitor-";
+export const SYNC_SCHEDULES = "sync-";
+export const TRIGGER_SCHEDULES = "trigger-";
+export const monitorScheduleId = (monitorId: string): string => MONITOR_SCHEDULES + monitorId;
 export const importWorkflowId = (importId: string): string => `eval-import-${importId}`;
 export const syncWorkflowId = (syncId: string): string => `sync-${syncId}`;
-export const syncScheduleId = (knowledgeBaseId: string): string => `sync-${knowledgeBaseId}`;
+export const syncScheduleId = (knowledgeBaseId: string): string => SYNC_SCHEDULES + knowledgeBaseId;
 export const scheduledSyncWorkflowId = (knowledgeBaseId: string): string => `scheduled-sync-${knowledgeBaseId}`;
-export const triggerScheduleId = (id: string): string => `trigger-${id}`;
+export const triggerScheduleId = (id: string): string => TRIGGER_SCHEDULES + id;
 export const toolsImportWorkflowId = (importId: string): string => `tools-import-${importId}`;
 export const actionRunWorkflowId = (actionRunId: string): string => `action-${actionRunId}`;
 /** With the prefix: several installations may share a namespace. */
@@ -27,7 +32,7 @@ export interface TaskQueues {
   readonly nodes: string;
   /** Workflows and activities that read uploaded documents. */
   readonly ingest: string;
-  /** Workflows and activities of long jobs that nobody waits for: syncs, experiments, imports. */
+  /** Workflows and activities of long jobs that nobody waits for: syncs, experiments, imports, what is done with many runs. */
   readonly background: string;
   /** Deliveries of events: a receiver that hangs holds up nothing else. */
   readonly webhooks: string;

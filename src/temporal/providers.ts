@@ -3,6 +3,7 @@ import type { checkConnection, importTools, runAction } from "../../workflows/in
 import type { ToolsImportInput, ToolsImportResult } from "../domain/providers/jobs.ts";
 import { ignoringStarted, inTime } from "./calls.ts";
 import { actionRunWorkflowId, checkWorkflowId, taskQueues, toolsImportWorkflowId } from "./ids.ts";
+import { priorityOf } from "./priority.ts";
 
 /** Starts the workflows of connections and actions, and waits for them. */
 export interface ProviderJobs {
@@ -45,6 +46,7 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
           args: [{ org_id, connection_id, queue: queues.nodes }],
           taskQueue: queues.runs,
           workflowId: checkWorkflowId(connection_id, credential_revision),
+          priority: priorityOf(org_id, "awaited"),
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "USE_EXISTING",
           workflowExecutionTimeout: "5 minutes",
@@ -58,6 +60,7 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
           args: [{ ...input, queue: queues.nodes }],
           taskQueue: queues.runs,
           workflowId: toolsImportWorkflowId(importId),
+          priority: priorityOf(input.org_id, "awaited"),
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "USE_EXISTING",
           workflowExecutionTimeout: waitMs,
@@ -77,7 +80,8 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
           args: [{ org_id, action_run_id, timeout_seconds, queue: queues.nodes }],
           taskQueue: queues.runs,
           workflowId: actionRunWorkflowId(action_run_id),
-          // One that has ended and left its row open (terminated by somebody, say) is followed by another.
+          priority: priorityOf(org_id, "awaited"),
+          // One that closed and left its row open (terminated by somebody, say) is started anew.
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
           requestEagerStart: eager,

@@ -3,6 +3,7 @@ import type { ResourceInput } from "../domain/knowledge/ingest.ts";
 import type { ingestResource } from "../../workflows/index.ts";
 import { ignoringStarted } from "./calls.ts";
 import { resourceWorkflowId, taskQueues } from "./ids.ts";
+import { priorityOf } from "./priority.ts";
 
 /** Starts the workflows that index resources. */
 export interface ResourceStarter {
@@ -19,7 +20,8 @@ export function createResourceStarter(client: Client, taskQueuePrefix: string): 
           args: [input],
           taskQueue: ingest,
           workflowId: resourceWorkflowId(input.resource_id, input.revision),
-          // One that has ended and left its resource as it was (terminated by somebody, say) is followed by another.
+          priority: priorityOf(input.org_id, "later"),
+          // One that closed and left its resource as it was (terminated by somebody, say) is started anew.
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
         }),

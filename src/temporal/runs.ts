@@ -3,23 +3,32 @@ import type { Client } from "@temporalio/client";
 import type { PauseResolution, RunInput, RunOutcome } from "../domain/runs/run.ts";
 import type { IngestInput } from "../domain/documents/document.ts";
 import type { ingestDocument, runFlow } from "../../workflows/index.ts";
-import { ignoringStarted, inTime, lookAt } from "./calls.ts";
-import type { WorkflowView } from "./calls.ts";
+import { ignoringStarted, inTime } from "./calls.ts";
 import { ingestWorkflowId, runWorkflowId, taskQueues } from "./ids.ts";
+import { priorityOf } from "./priority.ts";
+import type { Urgency } from "./priority.ts";
+import { lookAtRun } from "./trouble.ts";
+import type { RunView } from "./trouble.ts";
 
 /** The service's own view of Temporal: start, signal, look. Every call is idempotent, and answered or given up in seconds. */
 export interface RunStarter {
-  /** Starts the run's workflow unless it exists. `startDelayMs` puts the first step off. */
-  start(input: RunInput, startDelayMs?: number): Promise<void>;
+  /** Starts the run's workflow unless it exists. */
+  start(input: RunInput, when: StartOfRun): Promise<void>;
   /** False when there is no such workflow under way. */
   signalCancel(runId: string, reason: string | null): Promise<boolean>;
   signalResume(workflowId: string, pauseId: string, resolution: PauseResolution): Promise<boolean>;
   /** Kills the workflow without letting it clean up. */
   terminate(runId: string, reason: string): Promise<void>;
-  look(runId: string): Promise<WorkflowView>;
+  look(runId: string): Promise<RunView>;
   /** How a run ended whose workflow has completed. */
   outcome(runId: string): Promise<CompletedWorkflow>;
   startIngest(input: IngestInput): Promise<void>;
+}
+
+export interface StartOfRun {
+  readonly urgency: Urgency;
+  /** Puts the first step off (ms). */
+  readonly delayMs?: number | undefined;
 }
 
 /** The result of a run's workflow, and which execution of it that was. */
@@ -54,7 +63,7 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
   }
 
   return {
-    start: (input, startDelayMs) =>
+    start: (input, { urgency, delayMs }) =>
       ignoringStarted(
         client.workflow.start<typeof runFlow>("runFlow", {
           args: [
@@ -65,8 +74,9 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
           workflowIdReusePolicy: "REJECT_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
           // The run ends itself at its time-out and says so in its record; this is the net under it.
-          workflowExecutionTimeout: (input.timeout_seconds + 600) * 1000 + (startDelayMs ?? 0),
-          ...(startDelayMs === undefined ? { requestEagerStart: eager } : { startDelay: startDelayMs }),
+          workflowExecutionTimeout: (input.timeout_seconds + 600) * 1000 + (delayMs ?? 0),
+          priority: priorityOf(input.org_id, urgency),
+          ...(delayMs === undefined ? { requestEagerStart: eager } : { startDelay: delayMs }),
         }),
       ),
     signalCancel: (runId, reason) => signal(runWorkflowId(runId), "cancel", { reason }),
@@ -78,7 +88,7 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
         if (!(error instanceof WorkflowNotFoundError)) throw error;
       }
     },
-    look: (runId) => lookAt(client, runWorkflowId(runId)),
+    look: (runId) => lookAtRun(client, runId),
     async outcome(runId) {
       const handle = client.workflow.getHandle<typeof runFlow>(runWorkflowId(runId));
       const [{ runId: temporal_run_id, startTime }, outcome] = await inTime(
@@ -92,7 +102,9 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
           args: [input],
           taskQueue: queues.ingest,
           workflowId: ingestWorkflowId(input.file_id),
-          // One that has ended and left its document unread (terminated by somebody, say) is followed by another.
+          // A run may wait for it, and somebody for the run.
+          priority: priorityOf(input.org_id, "awaited"),
+          // One that closed and left its document unread (terminated by somebody, say) is started anew.
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
         }),

@@ -1,6 +1,10 @@
-import { ScheduleAlreadyRunning, ScheduleNotFoundError } from "@temporalio/client";
+import { createHash } from "node:crypto";
+import { ScheduleAlreadyRunning, ScheduleNotFoundError, isGrpcServiceError } from "@temporalio/client";
 import type { Client, ScheduleOptions } from "@temporalio/client";
 import { inTime } from "./calls.ts";
+import { taskQueues } from "./ids.ts";
+import { priorityOf } from "./priority.ts";
+import type { Priority, Urgency } from "./priority.ts";
 
 /** When a workflow is started again and again, and which one. */
 export interface Schedule {
@@ -13,29 +17,68 @@ export interface Schedule {
   readonly paused: boolean;
   /** `id`: of its workflows, with the scheduled time behind it; that of the schedule unless given. */
   readonly workflow: { readonly type: string; readonly id?: string; readonly input: object; readonly queue: string };
+  /** Whose its workflows are, and how urgent. */
+  readonly org_id: string;
+  readonly urgency: Urgency;
+}
+
+/** A schedule as Temporal lists it. */
+export interface ListedSchedule {
+  readonly id: string;
+  /** What it was made of (scheduleMark); null where it was not made by this version. */
+  readonly mark: string | null;
+  readonly paused: boolean;
 }
 
 /** Temporal's Schedules. Every call is idempotent, and answered or given up in seconds. */
 export interface Schedules {
-  /** Makes a schedule this one, whether it is there or not. */
+  /** Makes a schedule this one, whether it is there or not. Throws ScheduleRefused. */
   put(schedule: Schedule): Promise<void>;
   /** Removes a schedule; one that is not there is no error. */
   remove(id: string): Promise<void>;
+  /** When it is due next, `count` times at most. */
+  nextTimes(id: string, count: number): Promise<string[]>;
+  /** Every schedule of the namespace, some seconds old. */
+  list(): AsyncIterable<ListedSchedule>;
+  /** Whether a schedule starts workflows of this installation: several may share a namespace. */
+  isOurs(id: string, mark: string | null): Promise<boolean>;
+}
+
+/** Thrown for a schedule that Temporal does not take, whenever it is asked. */
+export class ScheduleRefused extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ScheduleRefused";
+  }
 }
 
 const OVERLAPS = { skip: "SKIP", buffer_one: "BUFFER_ONE", buffer_all: "BUFFER_ALL", allow_all: "ALLOW_ALL" } as const;
+/** gRPC's code for what another attempt does not change. */
+const INVALID_ARGUMENT = 3;
 
-export function createSchedules(client: Client): Schedules {
+const MARK = "Kept by Millrace: ";
+
+/** What tells one schedule from another, with the installation's own queue: it stands in the schedule's note, which lists have. */
+export function scheduleMark(schedule: Schedule): string {
+  const digest = createHash("sha256").update(JSON.stringify(schedule)).digest("hex").slice(0, 16);
+  return `${MARK}${schedule.workflow.queue} ${digest}`;
+}
+
+export function createSchedules(client: Client, taskQueuePrefix: string): Schedules {
+  const queues: ReadonlySet<string> = new Set(Object.values(taskQueues(taskQueuePrefix)));
   return {
     async put(schedule) {
       const options = optionsOf(schedule);
       try {
         await inTime(client.schedule.create(options));
       } catch (error) {
-        if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-        const { spec, action, policies } = options;
-        const change = { spec, action, policies: policies ?? {}, state: { paused: schedule.paused } };
-        await inTime(client.schedule.getHandle(schedule.id).update(() => change));
+        if (!(error instanceof ScheduleAlreadyRunning)) throw refusalOf(error);
+        const { spec, action, policies, state } = options;
+        await inTime(client.schedule.getHandle(schedule.id).update(() => ({ spec, action, policies, state }))).catch(
+          (failure: unknown) => {
+            throw refusalOf(failure);
+          },
+        );
       }
     },
     async remove(id) {
@@ -45,10 +88,41 @@ export function createSchedules(client: Client): Schedules {
         if (!(error instanceof ScheduleNotFoundError)) throw error;
       }
     },
+    async nextTimes(id, count) {
+      const { info } = await inTime(client.schedule.getHandle(id).describe());
+      return info.nextActionTimes.slice(0, count).map((time) => time.toISOString());
+    },
+    async *list() {
+      for await (const { scheduleId, state } of client.schedule.list({ pageSize: 500 })) {
+        const mark = state.note?.startsWith(MARK) === true ? state.note : null;
+        yield { id: scheduleId, mark, paused: state.paused };
+      }
+    },
+    async isOurs(id, mark) {
+      if (mark !== null) return queues.has(mark.slice(MARK.length, mark.lastIndexOf(" ")));
+      try {
+        const { action } = await inTime(client.schedule.getHandle(id).describe());
+        return queues.has(action.taskQueue);
+      } catch (error) {
+        if (error instanceof ScheduleNotFoundError) return false;
+        throw error;
+      }
+    },
   };
 }
 
-function optionsOf({ id, at, workflow, ...schedule }: Schedule) {
+function refusalOf(error: unknown): unknown {
+  const cause = error instanceof Error && isGrpcServiceError(error.cause) ? error.cause : error;
+  if (!isGrpcServiceError(cause) || cause.code !== INVALID_ARGUMENT) return error;
+  return new ScheduleRefused(`Temporal does not take the schedule: ${cause.details || cause.message}`, {
+    cause: error,
+  });
+}
+
+function optionsOf(schedule: Schedule) {
+  const { id, at, workflow, org_id, urgency } = schedule;
+  // The SDK sends it, and its type of an action has forgotten it.
+  const priority: { readonly priority: Priority } = { priority: priorityOf(org_id, urgency) };
   return {
     scheduleId: id,
     spec: {
@@ -64,11 +138,12 @@ function optionsOf({ id, at, workflow, ...schedule }: Schedule) {
       workflowId: workflow.id ?? id,
       taskQueue: workflow.queue,
       args: [workflow.input],
+      ...priority,
     },
     policies: {
       overlap: OVERLAPS[schedule.overlap],
       catchupWindow: schedule.catchup_window_seconds * 1000,
     },
-    state: { paused: schedule.paused },
+    state: { paused: schedule.paused, note: scheduleMark(schedule) },
   } satisfies ScheduleOptions;
 }

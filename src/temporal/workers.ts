@@ -27,7 +27,8 @@ const POLLS = {
 /** Workflows, their steps and activities that a worker of documents or of background jobs has in memory at once. */
 const MAX_CACHED_JOBS = 100;
 const MAX_JOB_STEPS = 20;
-const MAX_JOB_ACTIVITIES = 20;
+/** Half as many of one organisation. */
+export const JOB_ACTIVITIES = 40;
 
 export interface RunningWorkers {
   /** Rejects when a worker has died. */
@@ -105,7 +106,7 @@ async function createJobWorker(
     activities,
     maxCachedWorkflows: Math.min(MAX_CACHED_JOBS, config.MILLRACE_WORKER_CACHED_WORKFLOWS),
     maxConcurrentWorkflowTaskExecutions: MAX_JOB_STEPS,
-    maxConcurrentActivityTaskExecutions: MAX_JOB_ACTIVITIES,
+    maxConcurrentActivityTaskExecutions: JOB_ACTIVITIES,
   });
 }
 
@@ -113,6 +114,9 @@ async function createJobWorker(
 async function workflowBundle(): Promise<{ code: string }> {
   return { code: await readFile(new URL("../../workflow-bundle.js", import.meta.url), "utf8") };
 }
+
+/** Polls that a worker keeps open beside the shards that it owns. */
+const SPARE_SLOTS = 2;
 
 /** A worker that makes the deliveries of shards. */
 export function createWebhookWorker(
@@ -125,8 +129,8 @@ export function createWebhookWorker(
     ...withHeartbeats,
     taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).webhooks,
     activities,
-    // One may own them all.
-    maxConcurrentActivityTaskExecutions: config.MILLRACE_WEBHOOK_SHARDS,
+    // One may own them all, and goes on polling: a queue that nobody polls means that there is no worker.
+    maxConcurrentActivityTaskExecutions: config.MILLRACE_WEBHOOK_SHARDS + SPARE_SLOTS,
   });
 }
 

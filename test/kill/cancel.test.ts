@@ -10,7 +10,7 @@ import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 import { recordKill } from "./kill-table.ts";
 
-/** Long before anything of a run would end by itself (ms). How long it takes, some two seconds, is in the table of kills. */
+/** Long before any of a run would end uncancelled (ms). How long it takes, some two seconds, is in the table of kills. */
 const WITHIN_MS = 30_000;
 
 let service: OwnService;

@@ -45,10 +45,10 @@ const slowWithLongOutputs = flow(
   ["in-0>delay-0", ...early.map((id) => `in-0>${id}`)],
 );
 
-/** Starts a run and waits until its delay has begun. */
+/** Starts a run and waits until its delay has started. */
 async function waiting(definition = slow, input = "x"): Promise<string> {
   const { run_id } = await bench.start(await bench.deploy(definition), { "in-0": input });
-  await eventually("the delay has begun", async () => {
+  await eventually("the delay has started", async () => {
     const { body } = await bench.api.get(`/v2/runs/${run_id}`, { query: { expand: "nodes" } });
     return nodesOf(body as Run)["delay-0"]?.state === "RUNNING";
   });

@@ -21,7 +21,7 @@ const input = { id: "in-0", type: "input", config: { required: false, default: "
 const out = { id: "out-0", type: "output" };
 const running = (id: string): string => `bool_or(n.node_id = '${id}' and n.state in ('RUNNING', 'PAUSED'))`;
 
-/** Addresses the kinds request: one path each, so that each can be held back by itself. */
+/** Addresses the kinds request: one path each, so that each can be held back alone. */
 export interface Addresses {
   readonly loop: string;
   readonly map: string;

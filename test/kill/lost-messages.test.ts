@@ -132,6 +132,7 @@ describe("a crash between a run's row and its workflow's start", () => {
             timeout_seconds: 60,
             max_timeout_seconds: 60,
             max_concurrent_runs: undefined,
+            max_nested_runs: 200,
           },
         },
         {

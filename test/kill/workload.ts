@@ -139,7 +139,7 @@ export async function startWorkload(installation: Installation): Promise<Workloa
     target,
     async underWay() {
       await eventually("all that can be held is under way", allUnderWay);
-      // These complete by themselves, so they start last.
+      // These complete unaided, so they start last.
       await Promise.all(["delay", "delay", "code"].map(start));
       await eventually("every kind is under way", allUnderWay);
       rush.open();

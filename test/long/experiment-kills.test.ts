@@ -68,11 +68,11 @@ describe(`killed in turn during an experiment of ${ROWS} rows`, () => {
       "the job ends",
       async () => {
         const answer = await tenant.secret.get(`${experimentPath(id)}/jobs/${job_id}`);
-        return answer.status === 200 && !["pending", "running"].includes(answer.body.state) && answer.body;
+        return answer.status === 200 && !["PENDING", "RUNNING"].includes(answer.body.state) && answer.body;
       },
       900_000,
     );
-    expect(job).toMatchObject({ state: "completed", progress: { done: ROWS, total: ROWS } });
+    expect(job).toMatchObject({ state: "COMPLETED", progress: { done: ROWS, total: ROWS } });
     const { body: status } = await tenant.secret.get(`${experimentPath(id)}/status`);
     expect(status).toMatchObject({
       state: "COMPLETED",

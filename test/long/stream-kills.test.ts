@@ -37,7 +37,7 @@ interface Reader {
   breaks: number;
 }
 
-/** Reads until there is an answer; what breaks off is begun again. */
+/** Reads until there is an answer; a broken read starts again. */
 async function persist<T>(reader: Reader, read: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
     const found = await read().catch((error: unknown) => {

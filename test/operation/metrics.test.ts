@@ -7,13 +7,14 @@ import type { Bench } from "../engine/support.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 import { startService } from "../support/service.ts";
+import { METRICS_TOKEN, readMetrics } from "../support/metrics.ts";
 import type { OwnService } from "../support/service.ts";
 
 let service: OwnService;
 let target: HttpTarget;
 let bench: Bench;
 beforeAll(async () => {
-  service = await startService();
+  service = await startService({ env: { MILLRACE_METRICS_PORT: "0", MILLRACE_METRICS_PROJECTS: "true" } });
   target = await startHttpTarget();
   bench = await openBench(service);
 });
@@ -21,8 +22,6 @@ afterAll(async () => {
   await target?.close();
   await service?.close();
 });
-
-const metricsOf = async ({ url }: { readonly url: string }): Promise<string> => (await fetch(`${url}/metrics`)).text();
 
 /** The value of a sample of a process, by name and labels; undefined where there is none. */
 function sample(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number | undefined {
@@ -35,7 +34,7 @@ function sample(text: string, name: string, labels: Readonly<Record<string, stri
 
 /** The sum of the samples of a metric over all processes, of those whose labels say so. */
 async function total(metric: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
-  const texts = await Promise.all([...service.api, ...service.worker].map(async ({ url }) => metricsOf({ url })));
+  const texts = await Promise.all([...service.api, ...service.worker].map(async ({ url }) => readMetrics({ url })));
   const wanted = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
   return texts
     .flatMap((text) => text.split("\n"))
@@ -156,7 +155,7 @@ describe("gauges", () => {
 
     for (const process of [...service.api, ...service.worker]) {
       const value = async (name: string, labels?: Record<string, string>) =>
-        sample(await metricsOf(process), name, labels);
+        sample(await readMetrics(process), name, labels);
       await expect.poll(() => value("millrace_runs", { state: "PAUSED" })).toBe(1);
       expect(await value("millrace_runs", { state: "RUNNING" })).toBe(1);
       expect(await value("millrace_runs", { state: "PENDING" })).toBe(1);
@@ -184,7 +183,7 @@ describe("gauges", () => {
       await asking.start(await asking.deploy(flow(nodes, ["http-0>out-0"])));
       const [api] = alone.api;
       const value = async (name: string) =>
-        sample(await metricsOf(api ?? { url: "" }), `millrace_task_queue_${name}`, {
+        sample(await readMetrics(api ?? { url: "" }), `millrace_task_queue_${name}`, {
           queue: "nodes",
           type: "activity",
         });
@@ -201,10 +200,32 @@ describe("gauges", () => {
     const answer = await fetch(`${worker?.url}/readyz?asked-by=probe`);
     expect([answer.status, await answer.json()]).toEqual([
       200,
-      { status: "ready", postgres: "ok", temporal: "ok", workers: "ok" },
+      { status: "ready", postgres: "ok", schema: "ok", temporal: "ok", workers: "ok" },
     ]);
     expect((await fetch(`${worker?.url}/healthz?x=1`)).status).toBe(200);
     expect((await fetch(`${worker?.url}/elsewhere`)).status).toBe(404);
+  });
+
+  it("metrics-leak: nobody reads metrics on any port without the token", async () => {
+    const { metrics_port } = JSON.parse(
+      service.api[0]
+        ?.logs()
+        .split("\n")
+        .find((line) => line.includes("metrics ready")) ?? "{}",
+    ) as { metrics_port?: number };
+    for (const url of [service.url, `http://127.0.0.1:${metrics_port}`, service.worker[0]?.url ?? ""]) {
+      for (const authorization of [
+        "",
+        "Bearer",
+        "Bearer wrong",
+        `Basic ${METRICS_TOKEN}`,
+        `Bearer ${METRICS_TOKEN}x`,
+      ]) {
+        const answer = await fetch(`${url}/metrics`, { headers: { authorization } });
+        expect([answer.status, (await answer.text()).includes("millrace_")]).toEqual([401, false]);
+      }
+      expect(await readMetrics({ url })).toContain("millrace_runs_finished_total");
+    }
   });
 });
 
@@ -248,7 +269,7 @@ describe("the dashboard and the alert rules", () => {
   }
 
   it("are PromQL, and use only metrics that exist", async () => {
-    const text = await metricsOf(service.api[0] ?? { url: "" });
+    const text = await readMetrics(service.api[0] ?? { url: "" });
     const kinds = new Map([...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name, kind]) => [name, kind]));
     const exists = (name: string): boolean => {
       const series = name.replace(/_(bucket|sum|count)$/, "");
@@ -259,7 +280,7 @@ describe("the dashboard and the alert rules", () => {
     expect(used.filter((name) => !exists(name))).toEqual([]);
     expect(() => metricsIn("sum(rate(x[5m])")).toThrow();
 
-    const documented = [...file("../operation.md").matchAll(/^\| `(millrace_\w+)`/gm)].map(([, name]) => name ?? "");
+    const documented = [...file("../operation.md").matchAll(/^[|-] `(millrace_\w+)`/gm)].map(([, name]) => name ?? "");
     expect(documented.filter((name) => !kinds.has(name))).toEqual([]);
     const own = [...kinds.keys()].filter((name) => name?.startsWith("millrace_"));
     expect(own.filter((name) => !documented.includes(name ?? ""))).toEqual([]);

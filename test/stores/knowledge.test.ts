@@ -6,13 +6,8 @@ import {
   listKnowledgeBases,
   updateKnowledgeBase,
 } from "../../src/stores/knowledge/knowledge-bases.ts";
-import {
-  findResource,
-  listResources,
-  markResource,
-  markResourceError,
-  nextRevision,
-} from "../../src/stores/knowledge/resources.ts";
+import { findResource, listResources, markResource, markResourceError } from "../../src/stores/knowledge/resources.ts";
+import { restartResource } from "../../src/stores/knowledge/resource-ingest.ts";
 import type { ResourceSearch } from "../../src/stores/knowledge/resources.ts";
 import type { Db } from "../../src/stores/db.ts";
 import { buildBase, buildResource } from "../services/knowledge/knowledge.ts";
@@ -70,8 +65,14 @@ describe("knowledge bases as rows", () => {
       expect(await paths({ content_mime: "text/html" })).toEqual([]);
       expect(await paths({ external_id: "none" })).toEqual([]);
       const resource_id = (await listResources(db, id, everything, page))[0]?.resource_id ?? "";
-      expect(await nextRevision(db, resource_id)).toBe(1);
-      const parsed = { status: "parsed", text_blob_key: "key", text_length: 9, page_count: 2 } as const;
+      expect(await restartResource(db, resource_id)).toBe(1);
+      const parsed = {
+        status: "parsed",
+        text_blob_key: "key",
+        text_length: 9,
+        page_count: 2,
+        dataloader_metadata: { title: "x" },
+      } as const;
       expect(await markResource(db, resource_id, 0, parsed)).toBe(false);
       expect(await markResource(db, resource_id, 1, { status: "resource" })).toBe(true);
       expect(await markResource(db, resource_id, 1, parsed)).toBe(true);

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { listNodeRuns } from "../../src/stores/runs/node-runs.ts";
 import { closePause, listPauses } from "../../src/stores/runs/pauses.ts";
 import { listRunEvents } from "../../src/stores/runs/run-events.ts";
-import { lockRun, recordRun } from "../../src/stores/runs/run-record.ts";
+import { recordRun } from "../../src/stores/runs/run-record.ts";
 import type { RunEventDraft } from "../../src/stores/runs/run-record.ts";
 import { getRun } from "../../src/stores/runs/runs.ts";
 import { buildRun, buildTenant, moveRun, ownDatabase, pauseOpening, update } from "./rows.ts";
@@ -74,10 +74,7 @@ describe("a write that is repeated", () => {
     const runId = await buildRun(own.database, tenant);
     const pause = pauseOpening();
     const open = () =>
-      own.database.orgTransaction(tenant.org_id, async (db) => {
-        await lockRun(db, runId);
-        return recordRun(db, update(tenant, runId, { state: "PAUSED", pauses_opened: [pause] }), []);
-      });
+      inOrg((db) => recordRun(db, update(tenant, runId, { state: "PAUSED", pauses_opened: [pause] }), []));
     expect(await open()).toMatchObject({ state: "PAUSED" });
     expect(await open()).toMatchObject({ state: "PAUSED" });
     const answer = { action: "approve", data: null, comment: null, by: null, at };

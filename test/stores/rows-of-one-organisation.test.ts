@@ -10,7 +10,7 @@ import {
   listDeliveries,
   retryDelivery,
 } from "../../src/stores/webhooks/deliveries.ts";
-import { insertEvent } from "../../src/stores/webhooks/outbox.ts";
+import { insertEvent } from "../../src/stores/outbox.ts";
 import { insertReplay } from "../../src/stores/webhooks/replays.ts";
 import {
   countSubscriptions,

@@ -104,6 +104,7 @@ export function pauseOpening(overrides: Partial<PauseOpening> = {}): PauseOpenin
     form: null,
     actions: [{ id: "approve" }],
     required_approvals: 1,
+    assignees: null,
     expires_at: null,
     on_timeout: "fail",
     ...overrides,

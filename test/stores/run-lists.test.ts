@@ -42,13 +42,21 @@ describe("listRuns", () => {
     const run = await buildRun(
       own.database,
       { ...tenant, project_id },
-      { run_type: "batch", user_id: "u-1", parent_run_id: parent, tags: ["red", "blue"] },
+      {
+        run_type: "batch",
+        user_id: "u-1",
+        parent_run_id: parent,
+        tags: ["red", "blue"],
+        resumed_from: { run_id: parent, node_id: null, path: null },
+      },
     );
     for (const filter of [
       { project_id },
       { run_type: "batch" },
       { user_id: "u-1" },
       { parent_run_id: parent },
+      { resumed_from: parent },
+      { resumed_from: parent, tag: "red", states: ["PENDING"] },
       { tag: "red" },
       { tag: "blue", project_id, run_type: "batch", user_id: "u-1", parent_run_id: parent, states: ["PENDING"] },
     ] satisfies RunFilter[]) {
@@ -143,6 +151,8 @@ describe("listRuns", () => {
       { tag: "rare" },
       { tag: "rare", states: ["FAILED", "COMPLETED"] },
       { parent_run_id: uuidv7() },
+      { resumed_from: uuidv7() },
+      { resumed_from: "01900000-0000-7000-8000-000000000000" },
     ] satisfies RunFilter[]) {
       const plan = await own.database.org(tenant.org_id, (db) =>
         listRuns(

@@ -1,11 +1,20 @@
 import { uuidv7 } from "uuidv7";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { RunState } from "../../src/domain/runs/run.ts";
-import { COALESCED_TRANSITIONS, RUN_STATES, RUN_TRANSITIONS } from "../../src/domain/runs/run.ts";
-import { isTransitionRefused } from "../../src/stores/db.ts";
+import {
+  COALESCED_TRANSITIONS,
+  NODE_STATES,
+  RUN_STATES,
+  RUN_TRANSITIONS,
+  TERMINAL_STATES,
+  isNodeEnd,
+  isTerminal,
+} from "../../src/domain/runs/run.ts";
+import { EVENT_TYPES, OVERSIZE } from "../../src/domain/webhooks/events.ts";
 import { listNodeRuns, outputsSoFar } from "../../src/stores/runs/node-runs.ts";
 import { closePause, listPauses, lockPause } from "../../src/stores/runs/pauses.ts";
-import { listRunEvents } from "../../src/stores/runs/run-events.ts";
+import type { Db } from "../../src/stores/db.ts";
+import { RUN_EVENT_TYPES, listRunEvents } from "../../src/stores/runs/run-events.ts";
 import { getRunBeyond, getSettledRun, listPausesOf, runPositions } from "../../src/stores/runs/run-reads.ts";
 import { lockRun, recordRun } from "../../src/stores/runs/run-record.ts";
 import { getRun, insertRun } from "../../src/stores/runs/runs.ts";
@@ -36,6 +45,37 @@ const node = (id: string, overrides: object = {}) =>
     ...overrides,
   }) as const;
 
+describe("what SQL knows of states and events", () => {
+  const inSql = async <T>(expression: string, values: unknown[] = []): Promise<T | undefined> =>
+    (await own.database.system((db) => db.query<{ value: T }>(`select ${expression} as value`, values)))[0]?.value;
+
+  it("is what the program knows", async () => {
+    const following = (from: RunState): string[] => [
+      ...RUN_TRANSITIONS[from],
+      ...COALESCED_TRANSITIONS.filter(([first]) => first === from).map(([, second]) => second),
+    ];
+    const sorted = (states: readonly string[] = []): string[] => states.toSorted();
+    const transitions = await inSql<Record<string, string[]>>("run_transitions()");
+    expect(Object.keys(transitions ?? {}).toSorted()).toEqual(sorted(RUN_STATES));
+    for (const from of RUN_STATES) {
+      expect(sorted(transitions?.[from])).toEqual(sorted(following(from)));
+      expect([from, await inSql("is_run_end($1)", [from])]).toEqual([from, isTerminal(from)]);
+    }
+    for (const state of NODE_STATES)
+      expect([state, await inSql("is_node_end($1)", [state])]).toEqual([state, isNodeEnd(state)]);
+    expect(await inSql("event_outputs($1, 5)", [{ out: { v: "long" } }])).toEqual({ [OVERSIZE]: 13 });
+  });
+
+  it("are the types of events that there are", async () => {
+    const text = await inSql<string>("(select prosrc from pg_proc where proname = 'record_run')");
+    const written = [...(text ?? "").matchAll(/'((?:run|node)\.\w+)'/g)].map(([, type = ""]) => type);
+    expect(written).toContain("run.finished");
+    for (const type of written) expect(RUN_EVENT_TYPES).toContain(type);
+    for (const state of ["started", "paused", "resumed", ...TERMINAL_STATES.map((each) => each.toLowerCase())])
+      expect(EVENT_TYPES).toContain(`run.${state}`);
+  });
+});
+
 describe("the state of a run", () => {
   it("moves as the table says, and SQL refuses every other change", async () => {
     const coalesced = COALESCED_TRANSITIONS.map((pair) => pair.join(">"));
@@ -50,7 +90,7 @@ describe("the state of a run", () => {
           (RUN_TRANSITIONS[from] as readonly string[]).includes(to) || coalesced.includes(`${from}>${to}`);
         const change = inOrg((db) => db.query("update runs set state = $2 where run_id = $1", [runId, to]));
         if (allowed) await change;
-        else await expect(change).rejects.toSatisfy(isTransitionRefused);
+        else await expect(change).rejects.toMatchObject({ code: "23514", constraint: "run_transition" });
       }
     }
   });
@@ -105,7 +145,7 @@ describe("the state of a run", () => {
     expect(outbox).toHaveLength(2);
   });
 
-  it("is told outside once a change, by events whose ids are in the order of time", async () => {
+  it("writes one event a change, with ids in the order of time", async () => {
     const runId = await buildRun(own.database, tenant);
     const end = () => inOrg((db) => recordRun(db, update(tenant, runId, { state: "FAILED" }), []));
     await end();
@@ -140,6 +180,40 @@ describe("the state of a run", () => {
     });
     await inOrg((db) => recordRun(db, update(tenant, runId, { state: "PAUSED" }), []));
     expect(await stateOf(runId)).toBe("RESUMED");
+  });
+
+  it("is not PAUSED by a write that waits while the last answer is given", async () => {
+    const runId = await buildRun(own.database, tenant);
+    const opened = pauseOpening();
+    await inOrg((db) => recordRun(db, update(tenant, runId, { pauses_opened: [opened] }), []));
+    const paused = () => inOrg((db) => recordRun(db, update(tenant, runId, { state: "PAUSED" }), []));
+    const waits = async (): Promise<boolean> =>
+      (
+        await own.database.system((db) =>
+          db.query("select from pg_stat_activity where wait_event_type = 'Lock' and query like '%record_run(%'"),
+        )
+      ).length > 0;
+    const { write } = await own.database.orgTransaction(tenant.org_id, async (db) => {
+      await lockRun(db, runId);
+      const under = paused();
+      await expect.poll(waits).toBe(true);
+      const answer = { action: "approve", data: null, comment: null, by: "x", at: new Date().toISOString() };
+      await closePause(db, opened.pause_id, "resolved", answer, []);
+      return { write: under };
+    });
+    expect(await write).toMatchObject({ state: "RUNNING" });
+  });
+
+  it("is written by sessions that wrote before a migration changed the table", async () => {
+    const runId = await buildRun(own.database, tenant);
+    const alter = (change: string) => own.database.system((db) => db.query(`alter table runs ${change}`));
+    // One session, whose plans are made by the first writes.
+    const write = (db: Db, state?: RunState) => recordRun(db, update(tenant, runId, state ? { state } : {}), []);
+    await inOrg((db) => write(db, "PAUSED"));
+    await alter("add column later jsonb not null default '{}'");
+    expect(await inOrg((db) => write(db))).toMatchObject({ state: "RUNNING", row: null });
+    await alter("drop column later");
+    expect(await inOrg((db) => write(db, "COMPLETED"))).toMatchObject({ row: { run_id: runId, state: "COMPLETED" } });
   });
 
   it("ends its pauses with it", async () => {

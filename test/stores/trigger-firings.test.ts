@@ -21,7 +21,9 @@ it("takes what is due, however often one of the firings has been tried", async (
       [org_id, trigger],
     );
   });
-  const taken = await own.database.system((db) => takeDueFirings(db, 10));
+  // A few of an organisation at once.
+  const take = () => own.database.system((db) => takeDueFirings(db, 10));
+  const taken = [...(await take()), ...(await take())];
   expect(taken.map(({ run_id }) => run_id).toSorted()).toEqual(runs.map(({ run_id }) => run_id).toSorted());
   expect(await own.database.system((db) => takeDueFirings(db, 10))).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { DeliveryVerdict } from "../../src/domain/webhooks/webhook.ts";
 import { claimDeliveries, recordAttempts } from "../../src/stores/webhooks/attempts.ts";
 import { insertDeliveries, requeueDeliveries, retryDelivery } from "../../src/stores/webhooks/deliveries.ts";
-import { insertEvent } from "../../src/stores/webhooks/outbox.ts";
+import { insertEvent } from "../../src/stores/outbox.ts";
 import { advanceReplay, insertReplay, takeReplay } from "../../src/stores/webhooks/replays.ts";
 import {
   deleteSubscription,

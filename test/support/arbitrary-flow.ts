@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
-import { NODE_KINDS } from "../../src/domain/flow/plan/types.ts";
+import { NODE_KINDS } from "../../src/domain/flow/kinds.ts";
 import { node } from "./flows.ts";
 
 type Node = FlowDefinition["nodes"][number];

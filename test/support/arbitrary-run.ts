@@ -5,7 +5,7 @@ import { node } from "./flows.ts";
 type Node = FlowDefinition["nodes"][number];
 type Graph = Pick<FlowDefinition, "nodes" | "edges">;
 
-/** Nodes that complete by themselves and reach nothing outside; some fail, some are skipped. */
+/** Nodes that complete unaided and reach nothing outside; some fail, some are skipped. */
 function endingNode(id: string, depth: number): fc.Arbitrary<Node> {
   const value = 'nodes["in-0"]';
   const config: Array<fc.Arbitrary<readonly [string, object]>> = [

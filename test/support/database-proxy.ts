@@ -10,8 +10,14 @@ export interface DatabaseProxy {
   close(): Promise<void>;
 }
 
-/** Starts a proxy for the database at `url`. It reads the frontend's messages: each Sync or simple Query is a round trip. */
-export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
+/**
+ * Starts a proxy for the database at `url`. It reads the frontend's messages: each Sync or simple Query is a round trip. With
+ * `drops`, it leaves out these parameters of the start-up, as poolers do with `options`.
+ */
+export async function startDatabaseProxy(
+  url: string,
+  { drops = [] as readonly string[] } = {},
+): Promise<DatabaseProxy> {
   const upstream = new URL(url);
   let seen: string[] = [];
   const sockets = new Set<Socket>();
@@ -29,9 +35,12 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
         to.destroy();
       });
     }
+    let started = false;
     client.on("data", (bytes) => {
       read(bytes);
-      database.write(bytes);
+      // Clients send the whole of it at once.
+      database.write(started ? bytes : withoutParameters(bytes, drops));
+      started = true;
     });
     database.on("data", (bytes) => client.write(bytes));
   });
@@ -51,6 +60,19 @@ export async function startDatabaseProxy(url: string): Promise<DatabaseProxy> {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** A start-up message without some of its parameters: its length, the protocol's version, then pairs of texts. */
+function withoutParameters(message: Buffer, drops: readonly string[]): Buffer {
+  if (drops.length === 0) return message;
+  const texts = message.subarray(8).toString("latin1").split("\0");
+  const pairs: string[] = [];
+  for (let at = 0; texts[at]; at += 2) {
+    if (!drops.includes(texts[at] ?? "")) pairs.push(`${texts[at]}\0${texts[at + 1]}\0`);
+  }
+  const kept = Buffer.concat([message.subarray(0, 8), Buffer.from(`${pairs.join("")}\0`, "latin1")]);
+  kept.writeInt32BE(kept.length);
+  return kept;
 }
 
 /** Cuts a client's bytes into messages; the first one, of the start-up, has no type. */

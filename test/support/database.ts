@@ -36,6 +36,24 @@ export async function testDatabase(): Promise<{ database: Database; url: string;
   };
 }
 
+/**
+ * A database whose server seems to be another: what `definitions` put into the schema `claimed` (functions, views) is found
+ * ahead of the server's own. `drop` removes it.
+ */
+export async function claimingDatabase(definitions: string): Promise<{ url: string; drop(): Promise<void> }> {
+  const clone = await cloneDatabase();
+  await administer(clone.url, `create schema claimed; ${definitions}`);
+  const name = new URL(clone.url).pathname.slice(1);
+  await administer(clone.url, `alter database ${name} set search_path = claimed, public, pg_catalog`);
+  return clone;
+}
+
+/** What `current_setting` answers in such a database. */
+export function claimedSetting(name: string, value: string): string {
+  return `create function claimed.current_setting(name text) returns text language sql as
+    $$ select case name when '${name}' then '${value}' else pg_catalog.current_setting(name) end $$;`;
+}
+
 /** Runs one statement as superuser, outside a transaction. */
 export async function administer(url: string, statement: string): Promise<void> {
   const client = new Client({ connectionString: url });

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { TestProject } from "vitest/node";
 import { fetchModel } from "../../src/dev/embedding-model.ts";
 import { startPostgres } from "../../src/dev/postgres.ts";
+import type { PostgresOptions } from "../../src/dev/postgres.ts";
 import { isAlive } from "../../src/dev/processes.ts";
 import { findTemporal } from "../../src/dev/temporal-binary.ts";
 import { supervise } from "../../src/dev/supervisor.ts";
@@ -12,6 +13,7 @@ import { startTemporal } from "../../src/dev/temporal.ts";
 import type { RunningTemporal } from "../../src/dev/temporal.ts";
 import { migrate } from "../../src/stores/migrate.ts";
 import { administer } from "./database.ts";
+import { oldestPostgres } from "./oldest-postgres.ts";
 import { endRecorded, recordPid } from "./service-processes.ts";
 import { startService } from "./service.ts";
 import type { SharedParts } from "./shared-parts.ts";
@@ -19,7 +21,7 @@ import type { SharedParts } from "./shared-parts.ts";
 const PREFIX = "millrace-test-";
 const TEMPLATE = "millrace_template";
 /** The projects whose files share a service. */
-const WITH_SHARED_SERVICE: readonly string[] = ["service"];
+const WITH_SHARED_SERVICE: readonly string[] = ["service", "web"];
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 type Servers = Omit<SharedParts, "service">;
@@ -33,6 +35,7 @@ interface Shared {
   readonly servers: Promise<StartedServers>;
   /** Why there is no usable dist/; tests that start no service still run. */
   readonly build: Promise<string | undefined>;
+  service?: Promise<SharedParts["service"]>;
 }
 
 // Vitest loads this file once a project; the servers are nevertheless shared between projects.
@@ -46,7 +49,8 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const { servers, stop } = await state.servers;
   const problem = await state.build;
   if (problem !== undefined) console.error(problem);
-  const service = WITH_SHARED_SERVICE.includes(project.name) ? await startShared(servers, problem) : null;
+  if (WITH_SHARED_SERVICE.includes(project.name)) state.service ??= startShared(servers, problem);
+  const service = WITH_SHARED_SERVICE.includes(project.name) ? ((await state.service) ?? null) : null;
   project.provide("millrace", { ...servers, service });
   return async () => {
     if (--state.users > 0) return;
@@ -62,7 +66,7 @@ async function startServers(): Promise<StartedServers> {
   // Under root, Postgres runs as another user, who has to pass through.
   chmodSync(stateDir, 0o711);
   const started = await Promise.allSettled([
-    startPostgres({ dir: join(stateDir, "postgres"), durable: false }),
+    postgresOptions().then((options) => startPostgres({ dir: join(stateDir, "postgres"), durable: false, ...options })),
     findTemporal({ say: (line) => console.error(line) }).then((binary) =>
       // Its own watchdog kills it when it hangs.
       supervise<RunningTemporal>({
@@ -95,6 +99,11 @@ async function startServers(): Promise<StartedServers> {
   await migrate(template.href, join(root, "migrations"));
   const { first, stop } = temporal.value;
   return { servers: { adminUrl: url, template: TEMPLATE, temporalAddress: first.address, stateDir }, stop };
+}
+
+/** Which Postgres: the newest, which comes with the packages, or the oldest that is supported. */
+async function postgresOptions(): Promise<Partial<PostgresOptions>> {
+  return process.env["MILLRACE_TEST_POSTGRES"] === "oldest" ? oldestPostgres((line) => console.error(line)) : {};
 }
 
 async function build(): Promise<string | undefined> {

@@ -18,7 +18,7 @@ export interface Import {
 export function sourceFiles(...folders: string[]): string[] {
   return folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-      .filter((name) => name.endsWith(".ts"))
+      .filter((name) => /\.tsx?$/.test(name) && !name.endsWith(".d.ts"))
       .map((name) => join(folder, name)),
   );
 }

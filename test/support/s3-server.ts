@@ -4,6 +4,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { whileInstalling } from "../../src/dev/install-lock.ts";
 import { eventually } from "./scratch.ts";
 
 const PACKAGE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0";
@@ -26,6 +27,13 @@ export async function findS3Program(): Promise<{ readonly path: string } | { rea
   const path = join(BIN, "versitygw");
   if (existsSync(path)) return { path };
   mkdirSync(BIN, { recursive: true });
+  // Test files that need it run side by side.
+  return whileInstalling(join(BIN, ".versitygw.lock"), async () =>
+    existsSync(path) ? { path } : buildS3Program(path),
+  );
+}
+
+async function buildS3Program(path: string): Promise<{ readonly path: string } | { readonly no: string }> {
   const folder = mkdtempSync(join(BIN, "build-"));
   const env = { ...process.env, GOBIN: folder, CGO_ENABLED: "0", GOFLAGS: "-p=2" };
   try {

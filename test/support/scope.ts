@@ -1,4 +1,4 @@
-import type { Scope } from "../../src/domain/flow/plan/types.ts";
+import type { Scope } from "../../src/domain/flow/scope.ts";
 import type { Json } from "../../src/domain/json.ts";
 
 /** The scope of an expression or template outside maps and loops. */

@@ -4,7 +4,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { claimPort } from "../../src/dev/ports.ts";
 import { identity, startChild, tail } from "../../src/dev/processes.ts";
-import { UV_THREADPOOL_SIZE } from "../../src/dev/service-part.ts";
+import { PROCESS_ENVIRONMENT } from "../../src/dev/service-part.ts";
+import { METRICS_TOKEN } from "./metrics.ts";
 import type { Child } from "../../src/dev/processes.ts";
 
 const START_TIMEOUT_MS = 60_000;
@@ -42,7 +43,8 @@ export async function startServiceProcess(
     PATH: process.env["PATH"],
     NODE_ENV: "test",
     HOST: "127.0.0.1",
-    UV_THREADPOOL_SIZE,
+    ...PROCESS_ENVIRONMENT,
+    MILLRACE_METRICS_TOKEN: METRICS_TOKEN,
     ...(kind === "api" ? { PORT: String(port) } : { MILLRACE_WORKER_PORT: String(port) }),
     ...env,
   };
@@ -96,7 +98,7 @@ async function untilReady(url: string): Promise<string | undefined> {
   return `${url}: ${last}`;
 }
 
-/** Records a process, so that the end of the run can kill those that a test file, or a killed vitest, left behind. */
+/** Records a process, so that the end of the run can kill what a test file, or a killed vitest, left behind. */
 export function recordPid(stateDir: string, pid: number): void {
   mkdirSync(join(stateDir, "pids"), { recursive: true });
   writeFileSync(join(stateDir, "pids", String(pid)), identity(pid));

@@ -67,6 +67,8 @@ export async function startService(
     // Repairs that take minutes in production should show within a test.
     MILLRACE_SWEEP_INTERVAL_MS: "300",
     MILLRACE_STUCK_AFTER_MS: "3000",
+    MILLRACE_MIN_SCHEDULE_SECONDS: "1",
+    MILLRACE_SCHEDULE_CHECK_MS: "1000",
     MILLRACE_MONITOR_INTERVAL_SECONDS: "1",
     MILLRACE_MONITOR_MIN_WINDOW_SECONDS: "1",
     MILLRACE_SHUTDOWN_GRACE_MS: "5000",

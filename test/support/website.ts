@@ -10,7 +10,7 @@ export interface Website {
   readonly pages: Map<string, string>;
   /** Listed pages that are served in another way. */
   readonly others: string[];
-  /** Requests to a page that gave a content, and those that gave 304. */
+  /** Requests to a page that gave a content, and requests that gave 304. */
   served(path: string): { readonly whole: number; readonly unchanged: number };
   address(path: string): string;
   /** How requests are answered while it is set. */

@@ -5,12 +5,12 @@ export const MEDIA_KINDS = ["audio", "image"] as const;
 /** Kinds of nodes that are given a recording or a picture. */
 export type MediaKind = (typeof MEDIA_KINDS)[number];
 
-/** Types that are read, as they are told from a file's content. */
+/** Types that are read, detected from a file's content. */
 export const MEDIA_TYPES: Readonly<Record<MediaKind, readonly string[]>> = {
   audio: ["audio/mpeg", "audio/wav", "audio/ogg", "audio/flac", "audio/mp4", "audio/webm", "audio/aac"],
   image: ["image/png", "image/jpeg", "image/webp", "image/gif"],
 };
-/** Those of pictures whose text is recognised without a model. */
+/** Types of pictures whose text is recognised without a model. */
 export const OCR_TYPES: readonly string[] = ["image/png", "image/jpeg", "image/webp"];
 
 /** Bytes from the start of a file that tell its type. */
@@ -60,7 +60,7 @@ export function uploadedFile(value: unknown): string | undefined {
   return isUuid(text) ? text.toLowerCase() : undefined;
 }
 
-/** Reads what an input of `kind` was given. Its type is told from its content, not from what a data URI says. */
+/** Reads what an input of `kind` was given. Its type is detected from its content, not from a data URI. */
 export function readMedia(
   kind: MediaKind,
   value: string,
@@ -79,11 +79,11 @@ export function readMedia(
     return { msg: "A data URI has its content as base64 here: data:<type>;base64,<content>", type: "base64" };
   }
   const base64 = text.slice(heading?.length ?? 0).replaceAll(/\s+/g, "");
-  if (base64 === "" || !BASE64.test(base64) || base64.replace(/=+$/, "").length % 4 === 1) {
+  if (base64 === "" || !BASE64.test(base64) || base64.replace(/={1,2}$/, "").length % 4 === 1) {
     const others = kind === "image" ? "a web address, or the id of an uploaded file" : "or the id of an uploaded file";
     return { msg: `This is not ${WHAT[kind]}: give base64 (a data URI too), ${others}`, type: "base64" };
   }
-  const bytes = Math.floor((base64.replace(/=+$/, "").length * 3) / 4);
+  const bytes = Math.floor((base64.replace(/={1,2}$/, "").length * 3) / 4);
   if (bytes > maxBytes) {
     return { msg: `This input has ${bytes} bytes when decoded; at most ${maxBytes} are allowed`, type: "too_large" };
   }

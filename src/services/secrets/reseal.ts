@@ -15,7 +15,7 @@ export interface UnreadableSecret {
   readonly reason: string;
 }
 
-/** What became of the stored secrets: each sealed column of a row is one. */
+/** Counts of stored secrets by outcome: each sealed column of a row is one. */
 export interface ResealReport {
   readonly resealed: number;
   /** Those under the present key now, the resealed ones among them. */

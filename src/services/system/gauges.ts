@@ -2,6 +2,7 @@ import { createBlobUsage } from "../../platform/blobs/blob-usage.ts";
 import type { Metrics } from "../../platform/metrics.ts";
 import type { Database } from "../../stores/db.ts";
 import { countLiveRunsByState } from "../../stores/runs/run-gauges.ts";
+import { countStuckRuns } from "../../stores/runs/stuck-runs.ts";
 import { countBacklog } from "../../stores/webhooks/backlog.ts";
 import type { QueueStats } from "../../temporal/queues.ts";
 
@@ -45,6 +46,19 @@ export function addGauges({ db, metrics, blobDir, describeQueues, onError }: Gau
           ];
         });
       },
+    },
+  );
+  metrics.gauges(
+    {
+      millrace_runs_stuck: {
+        help: "Runs under way whose workflow does not get on: Temporal repeats a step of it in vain",
+        labels: [],
+      },
+    },
+    {
+      maxAgeMs: RUNS_MAX_AGE_MS,
+      onError: (error) => onError(error, "stuck runs could not be counted"),
+      read: async () => [{ name: "millrace_runs_stuck", labels: {}, value: (await db.system(countStuckRuns)).live }],
     },
   );
   metrics.gauges(

@@ -2,12 +2,13 @@ import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
 import {
   addBlobs,
-  beginComparison,
   BLOB_COLUMNS,
   blocksOf,
+  inOneState,
   keepOfOpenRuns,
   keepReferenced,
   takeUnreferenced,
+  withComparison,
 } from "../../stores/blob-sweep.ts";
 
 /** Blobs that are younger may be of an upload or an activity that is under way, whose row comes later. */
@@ -27,29 +28,31 @@ export async function sweepBlobs(
   olderThan: Date,
   blocksAtOnce = BLOCKS,
 ): Promise<number> {
-  return database.systemTransaction(async (db) => {
-    await beginComparison(db);
-    for await (const keys of blobs.list(olderThan)) {
-      // A key is that of the organisation and a UUIDv7, which begins with the time.
-      const entries = keys.map((key) => {
-        const [org_id = "", name = ""] = key.split("/");
-        return { key, org_id, made_at: new Date(Number.parseInt(name.replace("-", "").slice(0, 12), 16)) };
-      });
-      if (entries.length > 0) await addBlobs(db, entries);
-    }
-    await keepOfOpenRuns(db, CLOCK_MARGIN_MS);
-    for (const column of BLOB_COLUMNS) {
-      const blocks = await blocksOf(db, column);
-      for (let first = 0; first < blocks; first += blocksAtOnce) {
-        await keepReferenced(db, column, first, first + blocksAtOnce < blocks ? blocksAtOnce : undefined);
+  return database.system((db) =>
+    withComparison(db, async () => {
+      for await (const keys of blobs.list(olderThan)) {
+        // A key is that of the organisation and a UUIDv7, which begins with the time.
+        const entries = keys.map((key) => {
+          const [org_id = "", name = ""] = key.split("/");
+          return { key, org_id, made_at: new Date(Number.parseInt(name.replace("-", "").slice(0, 12), 16)) };
+        });
+        if (entries.length > 0) await addBlobs(db, entries);
       }
-    }
-    let removed = 0;
-    for (;;) {
-      const keys = await takeUnreferenced(db, REMOVED_AT_ONCE);
-      await Promise.all(keys.map((key) => blobs.delete(key)));
-      removed += keys.length;
-      if (keys.length < REMOVED_AT_ONCE) return removed;
-    }
-  });
+      await inOneState(db, async () => {
+        await keepOfOpenRuns(db, CLOCK_MARGIN_MS);
+        for (const column of BLOB_COLUMNS) {
+          const blocks = await blocksOf(db, column);
+          for (let first = 0; first < blocks; first += blocksAtOnce) {
+            await keepReferenced(db, column, first, first + blocksAtOnce < blocks ? blocksAtOnce : undefined);
+          }
+        }
+      });
+      for (let removed = 0; ;) {
+        const keys = await takeUnreferenced(db, REMOVED_AT_ONCE);
+        await Promise.all(keys.map((key) => blobs.delete(key)));
+        removed += keys.length;
+        if (keys.length < REMOVED_AT_ONCE) return removed;
+      }
+    }),
+  );
 }

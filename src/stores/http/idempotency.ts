@@ -12,6 +12,8 @@ export interface StoredAnswer {
   /** Where a long body is kept. */
   readonly blob?: string;
   readonly sealed?: boolean;
+  /** Of the request's body, where `request_hash` is without it. */
+  readonly digest?: string;
 }
 
 export interface Claim {
@@ -23,12 +25,26 @@ export interface Claim {
   readonly resource_id: string;
   /** Exclusive lease of the key; 0 only fixes its resource id and does not affect an existing lease. */
   readonly lease_seconds: number;
+  /** What tells this lease from those before and after it. */
+  readonly lease_id: string;
   /** Whether the resource is a run whose answer can be made again from its row once it has completed. */
   readonly makes_run: boolean;
 }
 
+/** A key as one request holds it, until another one takes it over. */
+export interface Lease {
+  readonly key: string;
+  readonly lease_id: string;
+}
+
 export type ClaimResult =
-  | { readonly outcome: "claimed"; readonly resource_id: string; readonly repeated: boolean }
+  | {
+      readonly outcome: "claimed";
+      readonly resource_id: string;
+      readonly repeated: boolean;
+      /** Without a lease of its own the one that all requests of the key share. */
+      readonly lease_id: string;
+    }
   | { readonly outcome: "answered"; readonly resource_id: string; readonly response: StoredAnswer }
   | { readonly outcome: "completed"; readonly resource_id: string }
   | { readonly outcome: "in_progress" }
@@ -42,8 +58,7 @@ export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
   // Between the two statements the row can be purged or released; then the claim is simply tried again.
   for (;;) {
     const taken = await takeKey(db, claim);
-    if (taken)
-      return { outcome: "claimed", resource_id: taken.resource_id, repeated: taken.resource_id !== claim.resource_id };
+    if (taken) return { outcome: "claimed", ...taken, repeated: taken.resource_id !== claim.resource_id };
     const rows = await db.query<{
       resource_id: string;
       same: boolean;
@@ -68,58 +83,95 @@ export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
   }
 }
 
-async function takeKey(db: Db, claim: Claim): Promise<{ resource_id: string } | undefined> {
-  const rows = await db.query<{ resource_id: string }>(
+async function takeKey(db: Db, claim: Claim): Promise<{ resource_id: string; lease_id: string } | undefined> {
+  const rows = await db.query<{ resource_id: string; lease_id: string }>(
     {
       name: "take_idempotency_key",
-      text: `insert into idempotency_keys as k (org_id, key, operation, request_hash, resource_id, locked_until)
-        values ($1::uuid, $2::text, $3::text, $4::bytea, $5::uuid, now() + make_interval(secs => nullif($6::int, 0)))
+      text: `insert into idempotency_keys as k (org_id, key, operation, request_hash, resource_id, locked_until, lease_id)
+        values ($1::uuid, $2::text, $3::text, $4::bytea, $5::uuid, now() + make_interval(secs => nullif($6::int, 0)), $7::uuid)
         on conflict (org_id, key) do update set
           operation = excluded.operation, request_hash = excluded.request_hash, locked_until = excluded.locked_until, response = null,
+          lease_id = case when $6::int = 0 and k.created_at >= now() - interval '24 hours' then k.lease_id else excluded.lease_id end,
           resource_id = case when k.created_at < now() - interval '24 hours' then excluded.resource_id else k.resource_id end,
           created_at = case when k.created_at < now() - interval '24 hours' then now() else k.created_at end
         where k.created_at < now() - interval '24 hours' and coalesce(k.locked_until <= now(), true)
           or k.response is null and coalesce(k.locked_until <= now(), true) and k.request_hash = excluded.request_hash
-        returning resource_id`,
+        returning resource_id, lease_id`,
     },
-    [claim.org_id, claim.key, claim.operation, claim.request_hash, claim.resource_id, claim.lease_seconds],
+    [
+      claim.org_id,
+      claim.key,
+      claim.operation,
+      claim.request_hash,
+      claim.resource_id,
+      claim.lease_seconds,
+      claim.lease_id,
+    ],
   );
   return rows[0];
 }
 
-/** Renews a claim whose request is still being served. */
-export async function renewClaim(db: Db, key: string): Promise<void> {
+/** Renews a lease whose request is still being served. */
+export async function renewClaim(db: Db, { key, lease_id }: Lease): Promise<void> {
   await db.query(
     {
       name: "renew_idempotency_key",
-      text: `update idempotency_keys set locked_until = now() + make_interval(secs => $2::int)
-        where org_id = current_org() and key = $1::text and response is null and locked_until is not null`,
+      text: `update idempotency_keys set locked_until = now() + make_interval(secs => $3::int)
+        where org_id = current_org() and key = $1::text and lease_id = $2::uuid and response is null and locked_until is not null`,
     },
-    [key, LEASE_SECONDS],
+    [key, lease_id, LEASE_SECONDS],
   );
 }
 
 /** Releases a claim, so that the same request may be retried at once. */
-export async function releaseClaim(db: Db, key: string): Promise<void> {
+export async function releaseClaim(db: Db, { key, lease_id }: Lease): Promise<void> {
   await db.query(
     {
       name: "release_idempotency_key",
-      text: "update idempotency_keys set locked_until = null where org_id = current_org() and key = $1::text and response is null",
+      text: `update idempotency_keys set locked_until = null
+        where org_id = current_org() and key = $1::text and lease_id = $2::uuid and response is null`,
     },
-    [key],
+    [key, lease_id],
   );
 }
 
-/** Keeps the answer of a claimed key; the first one stays. */
-export async function storeAnswer(db: Db, key: string, response: StoredAnswer): Promise<void> {
-  await db.query(
+/** Whether a lease still holds. Until the transaction ends nobody takes the key over. */
+export async function lockClaim(db: Db, { key, lease_id }: Lease): Promise<boolean> {
+  const rows = await db.query(
+    {
+      name: "lock_idempotency_key",
+      text: `select from idempotency_keys
+        where org_id = current_org() and key = $1::text and lease_id = $2::uuid for no key update`,
+    },
+    [key, lease_id],
+  );
+  return rows.length > 0;
+}
+
+/** Keeps the answer of a claimed key; the first one stays. False where the lease is lost. */
+export async function storeAnswer(db: Db, { key, lease_id }: Lease, response: StoredAnswer): Promise<boolean> {
+  const rows = await db.query(
     {
       name: "store_idempotency_answer",
-      text: `update idempotency_keys set response = $2::jsonb, locked_until = null
-        where org_id = current_org() and key = $1::text and response is null`,
+      text: `update idempotency_keys set response = $3::jsonb, locked_until = null
+        where org_id = current_org() and key = $1::text and lease_id = $2::uuid and response is null returning key`,
     },
-    [key, JSON.stringify(response)],
+    [key, lease_id, JSON.stringify(response)],
   );
+  return rows.length > 0;
+}
+
+/** How a key stands that the same request may have taken over: its answer, null while there is none; undefined: it is another request's. */
+export async function findAnswer(db: Db, key: string, requestHash: Buffer): Promise<StoredAnswer | null | undefined> {
+  const rows = await db.query<{ response: StoredAnswer | null }>(
+    {
+      name: "find_idempotency_answer",
+      text: `select response from idempotency_keys
+        where org_id = current_org() and key = $1::text and request_hash = $2::bytea`,
+    },
+    [key, requestHash],
+  );
+  return rows[0]?.response;
 }
 
 /** Removes up to `limit` keys older than a day, of all organisations; answers the blobs that went with them. For the sweeper. */

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { createCodeExecutor } from "../../../activities/nodes/code.ts";
 import type { NodeExecution, NodeOutcome } from "../../../activities/nodes/executor.ts";
 import type { CodeConfig } from "../../../src/domain/flow/nodes/code.ts";
-import type { Scope } from "../../../src/domain/flow/plan/types.ts";
+import type { Scope } from "../../../src/domain/flow/scope.ts";
 import { createEvaluation } from "../../../src/platform/evaluation/evaluation.ts";
 import type { Sandbox } from "../../../src/platform/sandbox/sandbox.ts";
 import { createSandbox } from "../../../src/platform/sandbox/sandbox.ts";

@@ -317,7 +317,7 @@ describe("an http node fails", () => {
     await expect(run({ url: "/hang" }, { signal: controller.signal })).rejects.toBe(reason);
   });
 
-  it("secret-in-error: without repeating secrets that it sent or was told, and with 500 characters at most", async () => {
+  it("secret-in-error: without secrets that it sent or received, and with 500 characters at most", async () => {
     target.on("/leak", (request, response) => {
       const said = `${request.headers["authorization"]} ${request.headers["x-api-key"]} ${request.url} password=p4ssw0rd! `;
       response.writeHead(401).end(said + "x".repeat(5000));

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseBlobPlace } from "../../../src/platform/blobs/blob-place.ts";
-import { BlobTooLarge, openBlobStore } from "../../../src/platform/blobs/blobs.ts";
+import { BlobTooLarge, isBlobOutage, openBlobStore } from "../../../src/platform/blobs/blobs.ts";
+import { startHttpTarget } from "../../support/http-target.ts";
 import { itIsABlobStore } from "../../support/blob-contract.ts";
 import { findS3Program, startS3Server, type S3Server } from "../../support/s3-server.ts";
 
@@ -32,7 +33,7 @@ describe.skipIf("no" in program)(`S3${"no" in program ? `: ${program.no}` : ""}`
     rmSync(folder, { recursive: true, force: true });
   });
 
-  // Uploads that were begun are not among them: listing aborts those that are older.
+  // Open uploads are not among them: listing aborts old ones.
   const everything = async () => {
     const keys: string[] = [];
     for await (const batch of blobs.list(new Date(Date.now() + 60_000))) keys.push(...batch);
@@ -87,4 +88,29 @@ describe.skipIf("no" in program)(`S3${"no" in program ? `: ${program.no}` : ""}`
     expect(String(failure)).toMatch(/^S3Failed: S3 answered 403 SignatureDoesNotMatch to PUT\.$/);
     await stranger.close();
   });
+});
+
+it("says of an answer that passes that the store is away, and of no other one", async () => {
+  const target = await startHttpTarget();
+  let [status, code] = [503, "SlowDown"];
+  target.onEvery((_, response) => {
+    response.statusCode = status;
+    response.end(`<Error><Code>${code}</Code></Error>`);
+  });
+  const blobs = await openBlobStore({
+    MILLRACE_BLOB_URL: parseBlobPlace(`s3://blobs?endpoint=${target.url}`),
+    MILLRACE_S3_ACCESS_KEY_ID: "key",
+    MILLRACE_S3_SECRET_ACCESS_KEY: "secret",
+  });
+  const failed = (): Promise<unknown> =>
+    blobs.put(ORG, Buffer.from("x"), { maxBytes: 1 }).then(
+      () => null,
+      (error: unknown) => error,
+    );
+  expect(isBlobOutage(await failed())).toBe(true);
+  [status, code] = [403, "AccessDenied"];
+  expect(isBlobOutage(await failed())).toBe(false);
+  await target.close();
+  expect(isBlobOutage(await failed())).toBe(true);
+  await blobs.close();
 });

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import { sweepBlobs } from "../../../src/services/system/sweep-blobs.ts";
-import { takeTurn } from "../../../src/stores/blob-sweep.ts";
+import { claimJob } from "../../../src/stores/blob-sweep.ts";
 import { purgeRuns } from "../../../src/stores/runs/run-retention.ts";
 import { buildRun, buildTenant, ownDatabase, type Tenant } from "../../stores/rows.ts";
 import { scratchDirectory } from "../../support/scratch.ts";
@@ -72,8 +72,36 @@ describe("the sweep of blobs", () => {
     expect(await sweep()).toBe(1);
   });
 
-  it("is one process's turn at a time, and nobody's in a database that is new", async () => {
-    const turn = (everyMs: number) => own.database.system((db) => takeTurn(db, "blobs", everyMs));
+  it("has no transaction open while it lists and removes, and goes on where it was broken off", async () => {
+    const keys = await Promise.all([put(), put(), put()]);
+    const open = async (): Promise<void> => {
+      const rows = await system(
+        "select 1 from pg_stat_activity where datname = current_database() and xact_start is not null and backend_type = 'client backend' and pid <> pg_backend_pid()",
+      );
+      expect(rows).toEqual([]);
+    };
+    const sweepWith = (remove: (key: string) => Promise<void>): Promise<number> => {
+      const list: BlobStore["list"] = async function* (olderThan) {
+        await open();
+        yield* blobs.list(olderThan);
+      };
+      return sweepBlobs({ db: own.database, blobs: { list, delete: remove } }, new Date(Date.now() + 60_000));
+    };
+    const broken = sweepWith(async (key) => {
+      if (key === keys[0]) throw new Error("the store is away");
+      await blobs.delete(key);
+    });
+    await expect(broken).rejects.toThrow("the store is away");
+    const removed = await sweepWith(async (key) => {
+      await open();
+      await blobs.delete(key);
+    });
+    expect(removed).toBeGreaterThan(0);
+    expect(await Promise.all(keys.map((key) => blobs.exists(key)))).toEqual([false, false, false]);
+  });
+
+  it("is claimed by one process at a time, and by none in a new database", async () => {
+    const turn = (everyMs: number) => own.database.system((db) => claimJob(db, "blobs", everyMs));
     expect(await turn(60_000)).toBe(false);
     await system("update housekeeping set done_at = now() - interval '2 minutes' where job = 'blobs'");
     const turns = await Promise.all([1, 2, 3, 4].map(() => turn(60_000)));
@@ -83,7 +111,7 @@ describe("the sweep of blobs", () => {
 });
 
 describe("the retention of runs", () => {
-  it("removes those that ended long ago with all that is recorded of them, and then their blobs", async () => {
+  it("removes runs that ended long ago with their records, and then their blobs", async () => {
     const key = await put();
     const old = await buildRun(own.database, tenant, { inputs: { "in-0": { ref: { $blob: key, size: 1 } } } });
     const parent = await buildRun(own.database, tenant);

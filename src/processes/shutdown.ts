@@ -1,4 +1,4 @@
-import type { Logger } from "./platform/logging/logger.ts";
+import type { Logger } from "../platform/logging/logger.ts";
 
 /** Undoes, in reverse order, what a process has set up; each step's failure is logged and stops no other. */
 export interface Shutdown {

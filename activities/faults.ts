@@ -1,0 +1,85 @@
+import { ApplicationFailure, CancelledFailure, Context } from "@temporalio/activity";
+import { EmbeddingError } from "../src/platform/embeddings/types.ts";
+import { ResourceFailure } from "../src/domain/knowledge/resource-failure.ts";
+import { isBlobOutage } from "../src/platform/blobs/blobs.ts";
+import { isBusy } from "../src/platform/children/child-pool.ts";
+import { redactSecrets } from "../src/platform/logging/redaction.ts";
+import { RunsNotSettled } from "../src/services/evals/run-experiment.ts";
+import { isConnectionError } from "../src/stores/db.ts";
+import { beat, faultsBefore } from "./attempts.ts";
+
+/** A fault of ours may pass. After so many of them what was to be done has failed. */
+export const MAX_FAULTS = 6;
+
+/** What is written where people read how a job has ended. */
+export interface JobError {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** How the end of each activity's job is written; null where its workflow does that, or nobody reads of it. */
+export type JobEnds<Activities> = {
+  readonly [Name in keyof Activities]: Activities[Name] extends (input: infer Input) => unknown
+    ? ((input: Input, error: JobError) => Promise<unknown>) | null
+    : never;
+};
+
+/**
+ * The same activities, which do not fail for ever: MAX_FAULTS faults of ours, or one failure that Temporal is not to repeat, end the
+ * job with an error that names the activity. What is only to be waited for, such as a database that is gone, does not count.
+ */
+export function endFaulty<Activities extends object>(activities: Activities, ends: JobEnds<Activities>): Activities {
+  type Work = (input: unknown) => Promise<unknown>;
+  const ending = Object.entries(activities).map(([activity, work]: [string, Work]) => {
+    const end = ends[activity as keyof Activities];
+    const call: Work = async (input) => {
+      try {
+        return await work(input);
+      } catch (error) {
+        const failure = finalFailure(activity, error, Context.current());
+        if (failure === null) throw error;
+        await end?.(input, jobErrorOf(failure)).catch((fault: unknown) => {
+          // A database that is gone by now: the whole is tried again. What cannot be written down for another reason ends all the same.
+          if (isWaiting(fault)) throw error;
+        });
+        throw failure;
+      }
+    };
+    return [activity, call] as const;
+  });
+  return Object.fromEntries(ending) as Activities;
+}
+
+function jobErrorOf({ type, message }: ApplicationFailure): JobError {
+  return { code: type ?? "internal_error", message: redactSecrets(message) };
+}
+
+/** Null where Temporal is to try again. */
+function finalFailure(activity: string, error: unknown, context: Context): ApplicationFailure | null {
+  if (error instanceof CancelledFailure || context.cancellationSignal.aborted || isWaiting(error)) return null;
+  if (error instanceof ApplicationFailure) return error.nonRetryable ? error : null;
+  const faults = faultsBefore(context) + 1;
+  if (faults < MAX_FAULTS) {
+    // What was sent last is there in the next attempt.
+    beat(context, { faults });
+    return null;
+  }
+  return ApplicationFailure.create({
+    message: `The step ${activity} failed ${MAX_FAULTS} times because of a fault of the service.`,
+    type: "internal_error",
+    nonRetryable: true,
+    ...(error instanceof Error ? { cause: error } : {}),
+  });
+}
+
+/** Whether it is something to be waited for, or counted elsewhere: the steps of resources have limits of their own. */
+function isWaiting(error: unknown): boolean {
+  return (
+    isConnectionError(error) ||
+    isBusy(error) ||
+    isBlobOutage(error) ||
+    error instanceof RunsNotSettled ||
+    error instanceof ResourceFailure ||
+    error instanceof EmbeddingError
+  );
+}

@@ -1,0 +1,38 @@
+import { createEvalActivities } from "../../activities/create.ts";
+import type { Sandbox } from "../platform/sandbox/sandbox.ts";
+import { createScorer } from "../services/evals/scorer.ts";
+import type { Scorer } from "../services/evals/scorer.ts";
+import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
+import { createJudgeModel } from "../services/models/judge-model.ts";
+import { runLimits } from "../services/runs/create-run.ts";
+import { VERSION } from "../version.ts";
+import type { Models } from "./models.ts";
+import type { ServiceProcess } from "./open-process.ts";
+import type { Runs } from "./runs.ts";
+
+/** What scores samples by evaluators. */
+export function openScorer(
+  { evaluation, guardedFetch, secrets }: ServiceProcess,
+  parts: { readonly sandbox: Sandbox; readonly knowledge: Knowledge; readonly models: Models },
+): Scorer {
+  return createScorer({
+    evaluation,
+    embedders: parts.knowledge.deps.embedders,
+    sandbox: parts.sandbox,
+    guardedFetch,
+    secrets,
+    judge: createJudgeModel(parts.models.models),
+    version: VERSION,
+  });
+}
+
+/** The activities of experiments, imports and monitors. */
+export function openEvals({ config, guardedFetch }: ServiceProcess, runs: Runs, scorer: Scorer) {
+  return createEvalActivities({
+    ...runs.activities,
+    guardedFetch,
+    maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
+    limits: { ...runLimits(config), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
+    scorer,
+  });
+}

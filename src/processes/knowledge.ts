@@ -1,0 +1,64 @@
+import { createIngestActivities, createResourceActivities, createSyncActivities } from "../../activities/create.ts";
+import { createParseDocument } from "../../activities/documents/parse-document.ts";
+import { createDocumentParser } from "../platform/parsing/document-parser.ts";
+import { openKnowledge } from "../services/knowledge/open-knowledge.ts";
+import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
+import type { ConnectionResolver } from "../services/providers/resolve-connection.ts";
+import { createResourceStarter } from "../temporal/resources.ts";
+import { createSyncStarter } from "../temporal/syncs.ts";
+import { VERSION } from "../version.ts";
+import type { ServiceProcess } from "./open-process.ts";
+import type { Runs } from "./runs.ts";
+
+/** The process that reads documents, and what reads them with it. */
+export function openDocuments({ config, blobs, shutdown }: ServiceProcess) {
+  const parser = createDocumentParser({ ocrDataDir: config.MILLRACE_OCR_DATA_DIR });
+  shutdown.add("document parser", () => parser.close());
+  return { parser, parse: createParseDocument({ parser, blobs }) };
+}
+
+export type Documents = ReturnType<typeof openDocuments>;
+
+/** What knowledge bases are indexed and queried with. */
+export function openKnowledgeModels({ config, db, shutdown }: ServiceProcess): Knowledge {
+  const knowledge = openKnowledge(config, db);
+  shutdown.add("models of knowledge bases", () => knowledge.close());
+  return knowledge;
+}
+
+/** The activities that read documents, index resources, and sync knowledge bases. */
+export function openIndexing(
+  { config, logger, guardedFetch, temporal }: ServiceProcess,
+  runs: Runs,
+  { parser, parse }: Documents,
+  { deps: knowledge }: Knowledge,
+  connections: ConnectionResolver,
+) {
+  const resources = createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE);
+  const syncs = createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE);
+  const outbound = { guardedFetch, version: VERSION, maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES };
+  return {
+    resources,
+    syncs,
+    ingestActivities: {
+      ...createIngestActivities({ ...runs.activities, parse }),
+      ...createResourceActivities({
+        ...runs.activities,
+        ...outbound,
+        parser,
+        knowledge,
+        maxAttempts: config.MILLRACE_EMBEDDINGS_ATTEMPTS,
+      }),
+    },
+    syncActivities: createSyncActivities({
+      ...runs.activities,
+      ...outbound,
+      logger,
+      resources,
+      syncs,
+      connections,
+      maxPages: config.MILLRACE_SYNC_MAX_PAGES,
+      delayMs: config.MILLRACE_SITE_DELAY_MS,
+    }),
+  };
+}

@@ -1,0 +1,82 @@
+import { createNodeActivities } from "../../activities/create.ts";
+import { createActionNodeExecutor } from "../../activities/nodes/action.ts";
+import { createAgentExecutor } from "../../activities/nodes/agent/agent.ts";
+import { createAudioExecutor } from "../../activities/nodes/audio.ts";
+import { createCodeExecutor } from "../../activities/nodes/code.ts";
+import { createHttpExecutor } from "../../activities/nodes/http.ts";
+import { createImageExecutor } from "../../activities/nodes/image.ts";
+import { createKnowledgeExecutor } from "../../activities/nodes/knowledge.ts";
+import { createLlmExecutor } from "../../activities/nodes/llm.ts";
+import { createLoadMedia } from "../../activities/nodes/media.ts";
+import { createRouterExecutor } from "../../activities/nodes/router.ts";
+import { createUrlExecutor } from "../../activities/nodes/url.ts";
+import type { NodeExecutors } from "../../activities/nodes/by-kind.ts";
+import type { Sandbox } from "../platform/sandbox/sandbox.ts";
+import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
+import { createTextWriter } from "../services/runs/write-texts.ts";
+import { VERSION } from "../version.ts";
+import type { Documents } from "./knowledge.ts";
+import type { Models } from "./models.ts";
+import { warning } from "./open-process.ts";
+import type { ServiceProcess } from "./open-process.ts";
+import type { Providers } from "./providers.ts";
+import type { Runs } from "./runs.ts";
+
+/** What nodes are executed with. */
+export interface NodeParts {
+  readonly sandbox: Sandbox;
+  readonly documents: Documents;
+  readonly knowledge: Knowledge;
+  readonly models: Models;
+  readonly providers: Providers;
+}
+
+/** The activities of nodes that are executed by workers: one executor a kind. */
+export function openNodes(process: ServiceProcess, runs: Runs, parts: NodeParts) {
+  const { config, db, blobs, feed, evaluation, guardedFetch } = process;
+  const { models } = parts.models;
+  const { parse } = parts.documents;
+  const { executeAction, query } = parts.providers;
+  const maxBytes = config.MILLRACE_INPUT_LIMIT_BYTES;
+  const texts = createTextWriter({ db, feed, onError: warning(process, "what a model writes could not be shown") });
+  const load = createLoadMedia({ db, blobs, guardedFetch, version: VERSION, maxBytes });
+  const executors: NodeExecutors = {
+    http: createHttpExecutor({ evaluation, guardedFetch, version: VERSION }),
+    code: createCodeExecutor({ sandbox: parts.sandbox, evaluation }),
+    action: createActionNodeExecutor({ evaluation, executeAction }),
+    knowledge: createKnowledgeExecutor({ evaluation, knowledge: parts.knowledge.deps }),
+    llm: createLlmExecutor({ db, evaluation, models, texts, load }),
+    agent: createAgentExecutor({
+      db,
+      blobs,
+      evaluation,
+      models,
+      texts,
+      load,
+      executeAction,
+      query,
+      limits: { max_input_bytes: maxBytes },
+    }),
+    audio: createAudioExecutor({ models, load }),
+    image: createImageExecutor({
+      models,
+      load,
+      recognise: (bytes, declared, options) =>
+        parse({ ...options, content: { bytes }, filename: null, declared, ocr: true }),
+    }),
+    router: createRouterExecutor({ evaluation, models }),
+    url: createUrlExecutor({
+      guardedFetch,
+      version: VERSION,
+      parseDocument: (bytes, mime, { org_id, charset, signal }) =>
+        parse({
+          org_id,
+          content: { bytes },
+          filename: null,
+          declared: charset ? `${mime}; charset=${charset}` : mime,
+          signal,
+        }),
+    }),
+  };
+  return createNodeActivities({ ...runs.activities, executors });
+}

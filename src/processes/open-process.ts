@@ -1,0 +1,132 @@
+import { fileURLToPath } from "node:url";
+import { requireConfig } from "../config.ts";
+import { directoryOf } from "../platform/blobs/blob-place.ts";
+import { openBlobStore } from "../platform/blobs/blobs.ts";
+import { createEvaluation } from "../platform/evaluation/evaluation.ts";
+import { createGuardedFetch } from "../platform/fetch/guarded-fetch.ts";
+import { createLogger } from "../platform/logging/logger.ts";
+import { NotReady } from "../platform/readiness.ts";
+import { masterKeys } from "../platform/secrets/master-key.ts";
+import { createMetrics } from "../platform/metrics.ts";
+import { createSecretBox } from "../platform/secrets/seal.ts";
+import { createShutdown } from "./shutdown.ts";
+import { isConnectionError, openDatabase } from "../stores/db.ts";
+import type { Database } from "../stores/db.ts";
+import { openRunFeed } from "../stores/runs/run-feed.ts";
+import { RoleMissing, UnsafeSession } from "../stores/session.ts";
+import { findUnsupported } from "../stores/server.ts";
+import { connectTemporal } from "../temporal/connection.ts";
+import { installTemporalRuntime } from "../temporal/runtime.ts";
+import { callHeaders } from "../platform/fetch/own-calls.ts";
+import { createRunObserver } from "../services/runs/run-observer.ts";
+import { assertSchema } from "../services/system/check-schema.ts";
+import { addGauges } from "../services/system/gauges.ts";
+
+/** Three levels up: this file runs compiled, from dist/src/processes. */
+const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url));
+
+/**
+ * Opens what api and worker have in common, by the configuration in the environment. All of it is closed by `shutdown`,
+ * after whatever is added there later. Waits until Temporal is there.
+ */
+export async function openProcess(service: "api" | "worker") {
+  const config = requireConfig();
+  const logger = createLogger({ level: config.LOG_LEVEL, service });
+  const metrics = createMetrics({ service, projects: config.MILLRACE_METRICS_PROJECTS });
+  installTemporalRuntime(logger);
+  const shutdown = createShutdown(logger, config.MILLRACE_SHUTDOWN_GRACE_MS + 10_000);
+
+  const db = openDatabase({
+    url: config.DATABASE_URL,
+    poolSize: config.DATABASE_POOL_SIZE,
+    applicationName: `millrace-${service}`,
+    onError: (err) => logger.warn({ err }, "database connection"),
+  });
+  shutdown.add("database", () => db.close());
+  await refuseUnfit(db);
+  const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
+  shutdown.add("run feed", () => feed.close());
+  const blobs = await openBlobStore(config);
+  shutdown.add("blobs", () => blobs.close());
+  const blobDir = directoryOf(config.MILLRACE_BLOB_URL);
+  const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, blobDir));
+  const observer = createRunObserver(metrics, logger);
+  const evaluation = createEvaluation();
+  shutdown.add("evaluation", () => evaluation.close());
+  const guardedFetch = createGuardedFetch({
+    allow: config.MILLRACE_PRIVATE_HOSTS,
+    onRequest: (outcome) => metrics.outboundRequest(outcome),
+    callHeaders: () => callHeaders(secrets),
+  });
+  shutdown.add("outbound connections", () => guardedFetch.close());
+  const temporal = await connectTemporal(config, (err, message) => logger.warn({ err }, message));
+  shutdown.add("temporal", () => temporal.close());
+  addGauges({
+    db,
+    metrics,
+    blobDir,
+    describeQueues: temporal.describeQueues,
+    onError: (err, message) => logger.warn({ err }, message),
+  });
+
+  const readiness = { ...postgresReadiness(db), temporal: () => temporal.ping() };
+  return {
+    config,
+    logger,
+    metrics,
+    observer,
+    shutdown,
+    db,
+    feed,
+    blobs,
+    secrets,
+    evaluation,
+    guardedFetch,
+    temporal,
+    readiness,
+  };
+}
+
+/** A process that is open: what its capabilities are opened with. */
+export type ServiceProcess = Awaited<ReturnType<typeof openProcess>>;
+
+/** Logs what went wrong in a part that tries again. */
+export function warning({ logger }: Pick<ServiceProcess, "logger">, part: string): (err: unknown) => void {
+  return (err) => logger.warn({ err }, part);
+}
+
+/**
+ * Ends the process, with the reason alone, where Postgres is of a version that is not supported, or where its sessions would not
+ * be held to the rows of an organisation. A server that does not answer yet, or has not been migrated, is let be.
+ */
+async function refuseUnfit(db: Database): Promise<void> {
+  try {
+    const unsupported = await db.system(findUnsupported);
+    if (unsupported !== undefined) return refuse(unsupported);
+    await db.verify();
+  } catch (error) {
+    if (error instanceof UnsafeSession && !(error instanceof RoleMissing)) return refuse(error.message);
+    if (!isConnectionError(error)) throw error;
+  }
+}
+
+function refuse(reason: string): never {
+  process.stderr.write(`${reason}\n`);
+  process.exit(1);
+}
+
+/** What the processes need of Postgres, for /readyz, which everybody may read: `millrace doctor` says more. */
+function postgresReadiness(db: Database) {
+  return {
+    async postgres(): Promise<void> {
+      try {
+        await db.ping();
+      } catch (error) {
+        if (!(error instanceof UnsafeSession) || error instanceof RoleMissing) throw error;
+        const message = "sessions are not held to the rows of an organisation";
+        throw new NotReady(message, "Run `millrace doctor`.", { cause: error });
+      }
+    },
+    schema: () => assertSchema(db, MIGRATIONS),
+  };
+}

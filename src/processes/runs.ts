@@ -1,0 +1,69 @@
+import { createRecording, createRunJobActivities } from "../../activities/create.ts";
+import type { ActivityDeps } from "../../activities/create.ts";
+import { createFailureObserver } from "../../activities/observe-failures.ts";
+import { createFlowCache } from "../services/projects/flow-cache.ts";
+import { runLimits } from "../services/runs/create-run.ts";
+import { createRunService } from "../services/runs/run-service.ts";
+import type { SweeperDeps } from "../services/runs/sweeper.ts";
+import { createRunStarter } from "../temporal/runs.ts";
+import type { ServiceProcess } from "./open-process.ts";
+
+/** The parts of every process that executes runs: the record, dependencies of activities, and sweepers. */
+export function openRuns({ config, db, blobs, feed, observer, metrics, logger, evaluation, temporal }: ServiceProcess) {
+  const recording = createRecording({ config, db, blobs, feed, observer });
+  // Whoever sweeps starts runs for all processes: the first step may be another's.
+  const starter = createRunStarter({
+    client: temporal.client,
+    taskQueuePrefix: config.MILLRACE_TASK_QUEUE,
+    eager: false,
+  });
+  const activities: ActivityDeps = {
+    config,
+    db,
+    blobs,
+    evaluation,
+    feed,
+    ...recording,
+    onFailure: createFailureObserver(metrics, logger),
+    onFault: (err, { run: { run_id, org_id, project_id } }) =>
+      logger.warn({ err, run_id, org_id, project_id }, "the end of a run could not be written yet"),
+  };
+  const sweeping: SweeperDeps = {
+    db,
+    feed,
+    observer,
+    starter,
+    ...recording,
+    intervalMs: config.MILLRACE_SWEEP_INTERVAL_MS,
+    stuckAfterMs: config.MILLRACE_STUCK_AFTER_MS,
+    stuckAttempts: config.MILLRACE_STUCK_ATTEMPTS,
+    onSwept(outcome, run_id, err) {
+      metrics.swept({ sweeper: "runs", outcome });
+      if (err) logger.warn({ run_id, err }, "sweeper");
+      else logger.info({ run_id, outcome }, "sweeper");
+    },
+  };
+  return {
+    activities,
+    sweeping,
+    /** What starts runs that no caller asked for: of triggers, and of actions. */
+    starting: {
+      starter,
+      limits: runLimits(config),
+      maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+      flows: createFlowCache(db, recording.plans),
+      onStartDelayed: (run_id: string, err: unknown) =>
+        logger.warn({ err, run_id }, "run not started at once; the sweeper will"),
+    },
+  };
+}
+
+export type Runs = ReturnType<typeof openRuns>;
+
+/** The activities of what is done with many runs. */
+export function openRunJobs({ blobs, logger, observer, shutdown }: ServiceProcess, runs: Runs) {
+  const { starting, activities } = runs;
+  const runService = createRunService({ ...activities, ...starting, blobs, logger });
+  shutdown.add("runs of jobs", () => runService.close());
+  return createRunJobActivities({ ...activities, ...starting, logger, observer, runService });
+}

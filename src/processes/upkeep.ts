@@ -1,0 +1,75 @@
+import type { Periodic } from "../platform/periodically.ts";
+import { startDocumentSweeper } from "../services/documents/document-sweeper.ts";
+import { startEvalSweeper } from "../services/evals/sweeper.ts";
+import { startHousekeeping } from "../services/housekeeping.ts";
+import { startKnowledgeHousekeeping } from "../services/knowledge/housekeeping.ts";
+import { startIngestSweeper } from "../services/knowledge/ingest.ts";
+import { startSyncSweeper } from "../services/knowledge/sync.ts";
+import { startActionSweeper } from "../services/providers/action-runs.ts";
+import { startRunJobSweeper } from "../services/runs/run-jobs.ts";
+import { startSweeper } from "../services/runs/sweeper.ts";
+import { allSchedules } from "../services/schedules/all-schedules.ts";
+import { keepSchedules } from "../services/schedules/keep-schedules.ts";
+import { startKeepingStatistics } from "../services/system/keep-statistics.ts";
+import { createEvalStarter } from "../temporal/evals.ts";
+import { createProviderJobs } from "../temporal/providers.ts";
+import type { ResourceStarter } from "../temporal/resources.ts";
+import { endRetiredWorkflows } from "../temporal/retired.ts";
+import { createRunJobStarter } from "../temporal/run-jobs.ts";
+import { createSchedules } from "../temporal/schedules.ts";
+import type { SyncStarter } from "../temporal/syncs.ts";
+import { warning } from "./open-process.ts";
+import type { ServiceProcess } from "./open-process.ts";
+import type { Runs } from "./runs.ts";
+
+/** Starts what looks after the work of processes that died, and removes what has had its time. Any number of processes may. */
+export function startUpkeep(
+  process: ServiceProcess,
+  runs: Runs,
+  { resources, syncs }: { readonly resources: ResourceStarter; readonly syncs: SyncStarter },
+): void {
+  const { config, db, blobs, logger, shutdown, temporal } = process;
+  const { client } = temporal;
+  const prefix = config.MILLRACE_TASK_QUEUE;
+  const sweepMs = config.MILLRACE_SWEEP_INTERVAL_MS;
+  // These find only what a process that died has left behind, so they look less often than at runs.
+  const recoveryMs = 3 * sweepMs;
+  const keep = (name: string, start: (onError: (error: unknown) => void) => Pick<Periodic, "close">): void => {
+    const task = start(warning(process, name));
+    shutdown.add(name, () => task.close());
+  };
+
+  keep("sweeper of runs", () => startSweeper(runs.sweeping));
+  keep("documents", (onError) => startDocumentSweeper({ db, starter: runs.starting.starter }, sweepMs, onError));
+  const providerJobs = createProviderJobs(client, prefix, false);
+  keep("runs of actions", (onError) => startActionSweeper({ db, providerJobs }, recoveryMs, onError));
+  keep("housekeeping", (onError) =>
+    startHousekeeping(db, blobs, {
+      eventRetentionMs: config.MILLRACE_EVENT_RETENTION_MS,
+      runRetentionDays: config.MILLRACE_RUN_RETENTION_DAYS,
+      monitorRetentionDays: config.MILLRACE_MONITOR_RETENTION_DAYS,
+      onSwept: (removed) => logger.info({ removed }, "blobs that nothing referred to are removed"),
+      onError,
+    }),
+  );
+  keep("statistics of tables", (onError) => startKeepingStatistics(db, onError));
+  keep("knowledge bases", (onError) => startKnowledgeHousekeeping(db, blobs, onError));
+  keep("resources to be indexed", (onError) => startIngestSweeper({ db, resources }, recoveryMs, onError));
+  keep("syncs of knowledge bases", (onError) => startSyncSweeper({ db, syncs }, recoveryMs, onError));
+  keep("evals", (onError) => startEvalSweeper({ db, evals: createEvalStarter(client, prefix) }, recoveryMs, onError));
+  const runJobs = createRunJobStarter(client, prefix);
+  keep("jobs of runs", (onError) => startRunJobSweeper({ db, runJobs }, recoveryMs, onError));
+  keep("schedules", (onError) =>
+    keepSchedules({ db, schedules: createSchedules(client, prefix) }, allSchedules(config), {
+      changesMs: recoveryMs,
+      compareMs: config.MILLRACE_SCHEDULE_CHECK_MS,
+      onError,
+      onMended: (counts) => logger.warn(counts, "schedules that Temporal had lost, or that nobody wants, are mended"),
+    }),
+  );
+  // Nothing waits for it.
+  endRetiredWorkflows(client, prefix).then(
+    (ended) => ended > 0 && logger.info({ ended }, "workflows of an earlier release were ended"),
+    warning(process, "workflows of an earlier release"),
+  );
+}

@@ -1,0 +1,94 @@
+import { RateLimiterPostgres, RateLimiterRes } from "rate-limiter-flexible";
+import { Problem } from "../domain/errors.ts";
+import type { Database } from "../stores/db.ts";
+
+export interface RateLimitOptions {
+  /** Distinguishes this limiter's counts from others' in the shared table. */
+  readonly name: string;
+  readonly points: number;
+  readonly seconds: number;
+}
+
+/** Counts in Postgres, so that all API processes share the count and a restart does not reset it. */
+export interface RateLimiter {
+  /** Takes one point. Answers the headers to send; throws the 429 when there is none left. */
+  take(key: string): Promise<Record<string, string>>;
+  /** Takes one point; false when there is none left. */
+  tryTake(key: string): Promise<boolean>;
+  /** Gives one point back. */
+  giveBack(key: string): Promise<void>;
+  /** Gives all points back. */
+  reset(key: string): Promise<void>;
+  /** Keeps the key until the time is over, with no point taken. */
+  mark(key: string): Promise<void>;
+  /** Whether the key is counted or marked. */
+  has(key: string): Promise<boolean>;
+}
+
+/**
+ * Headers follow draft-ietf-httpapi-ratelimit-headers: `RateLimit-Policy: "default";q=<points>;w=<seconds>` and
+ * `RateLimit: "default";r=<left>;t=<seconds until all are back>`.
+ */
+export function createRateLimiter(db: Database, options: RateLimitOptions): RateLimiter {
+  const limiter = new RateLimiterPostgres({
+    storeClient: poolOver(db),
+    storeType: "pool",
+    tableName: "rate_limits",
+    tableCreated: true,
+    // The sweeper removes old counts: a timer in here could not be stopped.
+    clearExpiredByTimeout: false,
+    keyPrefix: options.name,
+    points: options.points,
+    duration: options.seconds,
+    // A caller over the limit causes no more queries.
+    inMemoryBlockOnConsumed: options.points + 1,
+  });
+  const headers = (left: RateLimiterRes): Record<string, string> => ({
+    "RateLimit-Policy": `"${options.name}";q=${options.points};w=${options.seconds}`,
+    RateLimit: `"${options.name}";r=${left.remainingPoints};t=${secondsUntil(left)}`,
+  });
+  const refusal = (left: RateLimiterRes): Problem =>
+    new Problem("rate_limited", `No more than ${options.points} requests in ${options.seconds} seconds.`, {
+      headers: { ...headers(left), "Retry-After": String(Math.max(1, secondsUntil(left))) },
+    });
+  async function consume(key: string): Promise<{ readonly left: RateLimiterRes; readonly isOver: boolean }> {
+    try {
+      return { left: await limiter.consume(key), isOver: false };
+    } catch (error) {
+      if (error instanceof RateLimiterRes) return { left: error, isOver: true };
+      throw error;
+    }
+  }
+  return {
+    async take(key) {
+      const { left, isOver } = await consume(key);
+      if (isOver) throw refusal(left);
+      return headers(left);
+    },
+    tryTake: async (key) => !(await consume(key)).isOver,
+    async giveBack(key) {
+      await limiter.reward(key);
+    },
+    async reset(key) {
+      await limiter.delete(key);
+    },
+    async mark(key) {
+      await limiter.set(key, 0, options.seconds);
+    },
+    has: async (key) => (await limiter.get(key)) !== null,
+  };
+}
+
+function secondsUntil(left: RateLimiterRes): number {
+  return Math.ceil(left.msBeforeNext / 1000);
+}
+
+/** What the library takes for a pg pool: it only ever calls `query`. */
+function poolOver(db: Database): unknown {
+  return {
+    async query(statement: { name: string; text: string; values: unknown[] }) {
+      const rows = await db.system((connection) => connection.query(statement, statement.values));
+      return { rows, rowCount: rows.length };
+    },
+  };
+}

@@ -1,0 +1,10 @@
+import type { Config } from "../../config.ts";
+import { monitorSchedules } from "../evals/monitor-schedules.ts";
+import { syncSchedules } from "../knowledge/schedule.ts";
+import { triggerSchedules } from "../triggers/schedules.ts";
+import type { ScheduleKind } from "./apply.ts";
+
+/** Every kind of row that has schedules in Temporal. */
+export const allSchedules = (
+  config: Pick<Config, "MILLRACE_TASK_QUEUE" | "MILLRACE_MONITOR_INTERVAL_SECONDS">,
+): readonly ScheduleKind[] => [triggerSchedules(config), syncSchedules(config), monitorSchedules(config)];

@@ -1,0 +1,35 @@
+import { NotReady } from "../../platform/readiness.ts";
+import { findAccessGaps } from "../../stores/access.ts";
+import type { AccessGap } from "../../stores/access.ts";
+import type { Database } from "../../stores/db.ts";
+import { compareMigrations } from "../../stores/migrate.ts";
+
+/** What a database lacks of what the migrations make. */
+export interface SchemaState {
+  readonly applied: number;
+  readonly missing: readonly string[];
+  /** Migrations of a newer release. */
+  readonly unknown: readonly string[];
+  readonly gaps: readonly AccessGap[];
+}
+
+/** Compares the database with what the migrations of `directory` make: versions, roles, policies and grants. */
+export function examineSchema(db: Database, directory: string): Promise<SchemaState> {
+  return db.system(async (connection) => ({
+    ...(await compareMigrations(connection, directory)),
+    gaps: await findAccessGaps(connection),
+  }));
+}
+
+/** Throws NotReady where the database cannot be served from; a newer schema than ours can. */
+export async function assertSchema(db: Database, directory: string): Promise<void> {
+  const { missing, gaps } = await examineSchema(db, directory);
+  if (missing.length > 0)
+    throw new NotReady(`${missing.length} migrations are missing, from ${missing[0]} on`, "Run `millrace migrate`.");
+  const lacking = gaps.filter(({ foreign }) => !foreign);
+  if (lacking.length > 0)
+    throw new NotReady(
+      `${lacking.length} roles, policies or grants are missing, such as ${lacking[0]?.what}`,
+      "Run `millrace migrate`.",
+    );
+}

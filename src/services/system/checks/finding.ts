@@ -1,0 +1,27 @@
+/** One thing that was looked at: how it is, and what to do where it is not in order. */
+export interface Finding {
+  readonly part: string;
+  readonly state: "ok" | "warning" | "problem";
+  readonly text: string;
+  readonly advice?: string;
+}
+
+export const ok = (part: string, text: string): Finding => ({ part, state: "ok", text });
+export const warning = (part: string, text: string, advice: string): Finding => ({
+  part,
+  state: "warning",
+  text,
+  advice,
+});
+export const problem = (part: string, text: string, advice: string): Finding => ({
+  part,
+  state: "problem",
+  text,
+  advice,
+});
+
+/** The message of an error, or of its first cause that has one (several addresses were tried). */
+export function reasonOf(error: Error): string {
+  const inner = error instanceof AggregateError ? (error.errors[0] as Error | undefined) : undefined;
+  return error.message || inner?.message || error.name;
+}

@@ -1,0 +1,34 @@
+import { join } from "node:path";
+import type { Config } from "../../../config.ts";
+import { directoryOf } from "../../../platform/blobs/blob-place.ts";
+import { existingMasterKeys } from "../../../platform/secrets/master-key.ts";
+import { createSecretBox } from "../../../platform/secrets/seal.ts";
+import type { Database } from "../../../stores/db.ts";
+import { countUnreadable } from "../../secrets/reseal.ts";
+import { ok, problem, reasonOf } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+
+/** Subscriptions whose secrets are opened to see whether the master key is the right one. */
+const MAX_SECRETS = 100;
+
+export async function masterKey(config: Config, db: Database | undefined): Promise<Finding> {
+  const directory = directoryOf(config.MILLRACE_BLOB_URL);
+  const from = config.MILLRACE_MASTER_KEY ? "MILLRACE_MASTER_KEY" : join(directory ?? "", "master.key");
+  const keys = await existingMasterKeys(config.MILLRACE_MASTER_KEY, directory).catch((error: Error) => error);
+  if (keys instanceof Error)
+    return problem("Master key", reasonOf(keys), "Put back the key that the stored secrets were encrypted under.");
+  if (!keys)
+    return problem(
+      "Master key",
+      `there is none in ${from}`,
+      "Set MILLRACE_MASTER_KEY, or start an api or worker, which makes one there.",
+    );
+  const unread = db ? await countUnreadable(db, createSecretBox(keys), MAX_SECRETS).catch(() => null) : null;
+  if (unread !== null && unread > 0)
+    return problem(
+      "Master key",
+      `${from} does not open ${unread} of the stored secrets`,
+      "Add the key they were encrypted under to MILLRACE_MASTER_KEY; `millrace secrets reseal` names them.",
+    );
+  return ok("Master key", `${from}${unread === 0 ? ", opens the stored secrets" : ""}`);
+}

@@ -1,0 +1,123 @@
+import type { Config } from "../../../config.ts";
+import type { Database } from "../../../stores/db.ts";
+import { unsupportedVersion } from "../../../stores/server.ts";
+import type { ServerFacts } from "../../../stores/server.ts";
+import { UnsafeSession } from "../../../stores/session.ts";
+import { examineSchema } from "../check-schema.ts";
+import { ok, problem, reasonOf, warning } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+
+/** Clocks that differ by more disturb expiry and signatures (ms). */
+const MAX_CLOCK_SKEW_MS = 2000;
+/** Things lacking that are named one by one. */
+const MAX_NAMED = 5;
+
+export function postgres(config: Config, server: ServerFacts | Error): Finding[] {
+  const where = addressOf(config.DATABASE_URL);
+  if (server instanceof UnsafeSession) return [problem("Role", server.reason, server.advice)];
+  if (server instanceof Error) return [problem("Postgres", `${where}: ${reasonOf(server)}`, adviceOn(server))];
+  const findings: Finding[] = [];
+  const unsupported = unsupportedVersion(server.version_num);
+  if (unsupported !== undefined)
+    findings.push(problem("Postgres", unsupported, "Move the database to a server of a supported version."));
+  if (server.encoding !== "UTF8")
+    findings.push(
+      problem("Postgres", `the database is encoded in ${server.encoding}`, "Create the database with encoding UTF8."),
+    );
+  if (server.read_only)
+    findings.push(
+      problem("Postgres", "the server takes no writes", "Point DATABASE_URL at the primary, not at a replica."),
+    );
+  // Each process has a pool of this size, a third of it once more for what concerns all organisations, and two listeners.
+  const wanted = Math.ceil((config.DATABASE_POOL_SIZE * 4) / 3) + 2;
+  const free = server.max_connections - server.connections;
+  if (free < wanted)
+    findings.push(
+      warning(
+        "Postgres",
+        `${free} of ${server.max_connections} connections are free; a process opens up to ${wanted}`,
+        "Raise max_connections, or lower DATABASE_POOL_SIZE.",
+      ),
+    );
+  return findings.length > 0 ? findings : [ok("Postgres", `${server.version} at ${where}, ${free} connections free`)];
+}
+
+/** Whether this login acts as the roles that keep organisations apart, and whether they hold it. */
+export async function roles(db: Database, { user }: ServerFacts): Promise<Finding> {
+  const denied = await db.verify().then(
+    () => null,
+    (error: Error) => error,
+  );
+  return denied
+    ? problem("Role", denied instanceof UnsafeSession ? denied.reason : reasonOf(denied), adviceOn(denied))
+    : ok("Role", `${user} acts as millrace_app`);
+}
+
+export async function schema(db: Database, directory: string): Promise<Finding[]> {
+  const { applied, missing, unknown, gaps } = await examineSchema(db, directory);
+  if (unknown.length > 0)
+    return [
+      problem(
+        "Schema",
+        `a newer Millrace has migrated the database (${unknown.join(", ")})`,
+        "Run that version, or restore a backup from before.",
+      ),
+    ];
+  if (missing.length > 0)
+    return [
+      problem("Schema", `${missing.length} migrations are missing, from ${missing[0]} on`, "Run `millrace migrate`."),
+    ];
+  const foreign = gaps.filter((gap) => gap.foreign);
+  const lacking = gaps.filter((gap) => !gap.foreign).map(({ what }) => what);
+  const findings = foreign.map(({ what, statement }) => problem("Schema", `there is a ${what}`, statement));
+  if (lacking.length > 0)
+    findings.push(problem("Schema", `it lacks ${listed(lacking)}, as after a restore`, "Run `millrace migrate`."));
+  return findings.length > 0
+    ? findings
+    : [ok("Schema", `${applied} migrations, none missing, all policies and grants`)];
+}
+
+/** The first of them, and how many more. */
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_NAMED).join(", ");
+  return names.length > MAX_NAMED ? `${shown} and ${names.length - MAX_NAMED} more` : shown;
+}
+
+export function clock({ skew_ms }: ServerFacts): Finding {
+  const text = `${Math.abs(skew_ms)} ms from the database's`;
+  return Math.abs(skew_ms) > MAX_CLOCK_SKEW_MS
+    ? problem(
+        "Clock",
+        `it is ${text}`,
+        "Let NTP set the clocks of both machines: keys expire and webhooks are signed by them.",
+      )
+    : ok("Clock", text);
+}
+
+/** Host, port and database: never the password. */
+function addressOf(url: string): string {
+  if (!URL.canParse(url)) return "the database";
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
+}
+
+const codeOf = (error: Error): unknown => (error as { code?: unknown }).code;
+
+/** SQLSTATE: no connection is free on the server. */
+const TOO_MANY_CONNECTIONS = "53300";
+
+/** What to do where a connection to Postgres is refused. */
+function adviceOn(error: Error): string {
+  if (error instanceof UnsafeSession) return error.advice;
+  switch (codeOf(error)) {
+    case TOO_MANY_CONNECTIONS:
+      return "It runs, and all its connections are taken: raise max_connections, lower DATABASE_POOL_SIZE, or run fewer processes.";
+    case "3D000":
+      return "Create the database (createdb), or correct its name in DATABASE_URL.";
+    case "28P01":
+    case "28000":
+      return "Correct user and password in DATABASE_URL, or let the user in (pg_hba.conf).";
+    default:
+      return "Start it, or correct DATABASE_URL (host, port).";
+  }
+}

@@ -1,0 +1,184 @@
+import type { Db } from "./db.ts";
+import { quoted } from "./identifiers.ts";
+import { ORGANISATION_TABLES } from "./organisation-tables.ts";
+
+/** The roles of the services: one is held to the rows of an organisation, one reads what is searched and names the organisation itself. */
+const ROLES = ["millrace_app", "millrace_search"] as const;
+type Role = (typeof ROLES)[number];
+
+// What migrations make of every table with rows of organisations. A test holds both to each other.
+const APP_PRIVILEGES = ["SELECT", "INSERT", "UPDATE", "DELETE"];
+/** Written once, and never changed. */
+const NEVER_UPDATED = ["model_calls", "run_deltas"];
+const OWN_ROWS = "(org_id = current_org())";
+const SEARCHED = [
+  "knowledge_bases",
+  "knowledge_chunks",
+  "knowledge_embeddings",
+  "knowledge_index_resources",
+  "knowledge_indexes",
+  "knowledge_postings",
+  "knowledge_resources",
+  "knowledge_vectors",
+];
+/** Rules of tables that tell by another one whose rows they have. */
+const OTHER_RULES: Readonly<Record<string, string>> = {
+  knowledge_postings:
+    "(index_no = ANY (ARRAY( SELECT i.index_no FROM knowledge_indexes i WHERE (i.org_id = current_org()))))",
+};
+
+/** Something that keeps organisations apart and is not as migrations make it, with the SQL that mends it. */
+export interface AccessGap {
+  /** Such as `policy org_rows on runs`. */
+  readonly what: string;
+  readonly statement: string;
+  /** Nothing of ours: `migrate` leaves it. */
+  readonly foreign?: true;
+  /** Of this login alone: who migrates need not be who serves. */
+  readonly membership?: true;
+}
+
+interface Policy {
+  readonly name: string;
+  readonly roles: readonly string[];
+  readonly command: string;
+  readonly permissive: boolean;
+  readonly using: string | null;
+  readonly check: string | null;
+}
+
+interface TableFacts {
+  readonly name: string;
+  readonly row_security: boolean;
+  readonly policies: readonly Policy[];
+  readonly grants: ReadonlyArray<{ readonly role: string; readonly privilege: string }>;
+}
+
+/** What the roles, policies and grants lack of what migrations make, in the order in which it has to be mended. System only. */
+export async function findAccessGaps(db: Db): Promise<AccessGap[]> {
+  const gaps = await findRoleGaps(db);
+  return [...gaps, ...(await readTables(db)).flatMap(gapsOfTable)];
+}
+
+/** The roles that are not there, or that the login role may not take on, or that may not look into the schema. System only. */
+export async function findRoleGaps(db: Db): Promise<AccessGap[]> {
+  // A role that creates another one is its member from PostgreSQL 16 on, but may not act as it until it says so.
+  const rows = await db.query<{
+    name: Role;
+    there: boolean;
+    usable: boolean;
+    login: string;
+    schema: string;
+    sees: boolean;
+  }>(
+    `select name, r.oid is not null as there, current_user::text as login, n.nspname::text as schema,
+       coalesce(pg_has_role(current_user, r.oid,
+         case when current_setting('server_version_num')::integer >= 160000 then 'SET' else 'MEMBER' end), false) as usable,
+       coalesce(has_schema_privilege(r.oid, n.oid, 'usage'), false) as sees
+     from unnest($1::text[]) name left join pg_roles r on r.rolname = name,
+       pg_namespace n
+     where n.oid = coalesce((select relnamespace from pg_class where oid = to_regclass('runs')), current_schema()::regnamespace)`,
+    [ROLES],
+  );
+  return rows.flatMap(({ name, there, usable, sees, login, schema }) => [
+    ...(there ? [] : [{ what: `role ${name}`, statement: createRole(name) }]),
+    ...(usable
+      ? []
+      : [
+          {
+            what: `${login} as member of ${name}`,
+            statement: `grant ${name} to ${quoted(login)};`,
+            membership: true as const,
+          },
+        ]),
+    ...(sees
+      ? []
+      : [{ what: `usage of the schema by ${name}`, statement: `grant usage on schema ${quoted(schema)} to ${name};` }]),
+  ]);
+}
+
+/** Roles are the cluster's: another of its databases may be migrated at the same time. */
+function createRole(name: Role): string {
+  return `do $$ begin create role ${name} nologin; exception when duplicate_object or unique_violation then null; end $$;`;
+}
+
+async function readTables(db: Db): Promise<TableFacts[]> {
+  return db.query<TableFacts>(
+    `select c.relname::text as name, c.relrowsecurity as row_security,
+       (select coalesce(jsonb_agg(jsonb_build_object('name', policyname, 'roles', roles, 'command', cmd,
+           'permissive', permissive = 'PERMISSIVE', 'using', qual, 'check', with_check) order by policyname), '[]')
+         from pg_policies p where p.schemaname = n.nspname and p.tablename = c.relname) as policies,
+       (select coalesce(jsonb_agg(jsonb_build_object('role', r.rolname, 'privilege', a.privilege_type)), '[]')
+         from aclexplode(c.relacl) a join pg_roles r on r.oid = a.grantee) as grants
+     from (${ORGANISATION_TABLES}) c join pg_namespace n on n.oid = c.relnamespace
+     order by c.relname`,
+  );
+}
+
+function gapsOfTable(table: TableFacts): AccessGap[] {
+  const { name } = table;
+  const wanted = [ownRows(name), ...(SEARCHED.includes(name) ? [SEARCHED_ROWS] : [])];
+  const gaps: AccessGap[] = table.row_security
+    ? []
+    : [{ what: `row-level security of ${name}`, statement: `alter table ${name} enable row level security;` }];
+  for (const policy of wanted) {
+    const found = table.policies.find((each) => each.name === policy.name);
+    if (found !== undefined && isSame(found, policy)) continue;
+    const drop = found === undefined ? "" : `drop policy ${policy.name} on ${name}; `;
+    gaps.push({ what: `policy ${policy.name} on ${name}`, statement: `${drop}${createPolicy(name, policy)}` });
+  }
+  // One that only restricts further takes nothing from what keeps organisations apart.
+  const others = table.policies.filter((each) => each.permissive && !wanted.some((known) => known.name === each.name));
+  for (const { name: other } of others) {
+    const statement = `drop policy ${quoted(other)} on ${name};`;
+    gaps.push({ what: `policy ${other} on ${name}, which is not ours`, statement, foreign: true });
+  }
+  return [...gaps, ...grantGaps(table)];
+}
+
+function grantGaps({ name, grants }: TableFacts): AccessGap[] {
+  const app = NEVER_UPDATED.includes(name) ? APP_PRIVILEGES.filter((each) => each !== "UPDATE") : APP_PRIVILEGES;
+  const wanted: Array<[Role, string[]]> = [["millrace_app", app]];
+  if (SEARCHED.includes(name)) wanted.push(["millrace_search", ["SELECT"]]);
+  return wanted.flatMap(([role, privileges]) => {
+    const lacking = privileges.filter(
+      (privilege) => !grants.some((grant) => grant.role === role && grant.privilege === privilege),
+    );
+    const list = lacking.join(", ").toLowerCase();
+    return lacking.length === 0
+      ? []
+      : [{ what: `${list} on ${name} for ${role}`, statement: `grant ${list} on ${name} to ${role};` }];
+  });
+}
+
+function ownRows(table: string): Policy {
+  const rule = OTHER_RULES[table] ?? OWN_ROWS;
+  return { name: "org_rows", roles: ["millrace_app"], command: "ALL", permissive: true, using: rule, check: rule };
+}
+
+const SEARCHED_ROWS: Policy = {
+  name: "searched_rows",
+  roles: ["millrace_search"],
+  command: "SELECT",
+  permissive: true,
+  using: "true",
+  check: null,
+};
+
+function createPolicy(table: string, { name, roles, command, using, check }: Policy): string {
+  const held = check === null ? "" : ` with check (${check})`;
+  return `create policy ${name} on ${table} for ${command.toLowerCase()} to ${roles.join(", ")} using (${using})${held};`;
+}
+
+function isSame(found: Policy, wanted: Policy): boolean {
+  return (
+    found.permissive === wanted.permissive &&
+    found.command === wanted.command &&
+    found.roles.join() === wanted.roles.join() &&
+    oneLine(found.using) === oneLine(wanted.using) &&
+    oneLine(found.check) === oneLine(wanted.check)
+  );
+}
+
+/** The server writes conditions over several lines. */
+const oneLine = (condition: string | null): string | null => condition?.replaceAll(/\s+/g, " ").trim() ?? null;

@@ -1,0 +1,27 @@
+import type { EventType, NewEvent } from "../domain/webhooks/events.ts";
+import { jsonb } from "./jsonb.ts";
+import type { Db } from "./db.ts";
+
+/** An event's type in the text of a statement that writes the event with what it tells of. */
+export const eventType = (type: EventType): string => `'${type}'`;
+
+/**
+ * Writes an event of an organisation, in the transaction that records what it tells of. Adding it again changes nothing. `relayed`: for
+ * one receiver alone, so no relay looks at it.
+ */
+export async function insertEvent(
+  db: Db,
+  event: NewEvent & { readonly org_id: string },
+  relayed = false,
+): Promise<void> {
+  await db.query(
+    {
+      name: "insert_event",
+      text: `
+insert into outbox (event_id, org_id, type, project_id, data, relayed_at)
+values ($1::uuid, $2::uuid, $3::text, $4::uuid, $5::jsonb, case when $6::boolean then now() end)
+on conflict (event_id, org_id) do nothing`,
+    },
+    [event.event_id, event.org_id, event.type, event.project_id ?? null, jsonb(event.data), relayed],
+  );
+}

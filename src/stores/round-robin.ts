@@ -1,0 +1,24 @@
+/**
+ * A query of the keys of waiting rows, round robin by organisation: the first of each before the
+ * second of any. Ten thousand rows of one organisation do not delay the one row of another. `most`: of one organisation.
+ */
+export function selectRoundRobin(rows: {
+  readonly table: string;
+  readonly key: string;
+  readonly where: string;
+  readonly order: string;
+  /** An SQL expression. */
+  readonly limit: string;
+  readonly most?: number;
+}): string {
+  const { table, key, where, order, limit, most } = rows;
+  return `select ${key} from (
+      select ${key}, row_number() over (partition by org_id order by ${order}) as place from ${table} where ${where}
+    ) as waiting ${most === undefined ? "" : `where place <= ${most} `}order by place, ${key} limit ${limit}`;
+}
+
+/** The same with row locks. Rows that another transaction has locked are skipped. */
+export function lockRoundRobin(rows: Parameters<typeof selectRoundRobin>[0]): string {
+  const { table, key, where } = rows;
+  return `select ${key} from ${table} where ${key} in (${selectRoundRobin(rows)}) and ${where} for update skip locked`;
+}

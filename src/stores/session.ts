@@ -1,0 +1,117 @@
+import type { ClientBase } from "pg";
+import { quoted } from "./identifiers.ts";
+import { ORGANISATION_TABLES } from "./organisation-tables.ts";
+
+/** What the sessions of a pool act as: a role that is held to rows, or whoever DATABASE_URL names. */
+export type ActsAs = "millrace_app" | "millrace_search" | "login";
+
+/** Longest wait for the answer: nobody is served before it (ms). */
+const TIMEOUT_MS = 5000;
+
+/** Thrown where a session would see rows that it should not, or none; `advice` says what mends that, in SQL where SQL does. */
+export class UnsafeSession extends Error {
+  readonly reason: string;
+  readonly advice: string;
+
+  constructor(reason: string, advice: string, options?: ErrorOptions) {
+    super(`${reason}: ${advice}`, options);
+    this.name = "UnsafeSession";
+    this.reason = reason;
+    this.advice = advice;
+  }
+}
+
+/** Thrown where a role has not been made yet: `migrate` makes it. */
+export class RoleMissing extends UnsafeSession {}
+
+interface Facts {
+  readonly login: string;
+  readonly role: string;
+  readonly database: string;
+  readonly row_security: boolean;
+  readonly exempt: boolean;
+  /** Tables of organisations that the role may read: one whose policies do not hold it, and whether it is the owner. */
+  readonly open: { readonly name: string; readonly owned: boolean } | null;
+  /** One whose policies do, and its owner. */
+  readonly held: { readonly name: string; readonly owner: string } | null;
+}
+
+// row_security_active knows all of what exempts from policies: ownership, the role's attributes, the table's own switch.
+const FACTS = `
+  with readable as materialized (
+    select c.oid, c.relname as name, pg_get_userbyid(c.relowner) as owner, row_security_active(c.oid) as held
+    from (${ORGANISATION_TABLES}) c
+    where has_table_privilege(c.oid, 'select')
+  )
+  select session_user::text as login, current_user::text as role, current_database()::text as database,
+    current_setting('row_security') = 'on' as row_security,
+    (select rolsuper or rolbypassrls from pg_roles where rolname = current_user) as exempt,
+    (select jsonb_build_object('name', name, 'owned', owner = current_user) from readable where not held order by name limit 1) as open,
+    (select jsonb_build_object('name', name, 'owner', owner) from readable where held order by name limit 1) as held`;
+
+/**
+ * Asserts, in one round trip, that a new session is what its pool is for. What is asked for at the start of a connection gets
+ * lost behind a pooler, and policies then hold nobody. Throws UnsafeSession.
+ */
+export async function assertSession(client: ClientBase, as: ActsAs): Promise<void> {
+  const query = { text: FACTS, query_timeout: TIMEOUT_MS };
+  const [facts] = (await client.query<Facts>(query)).rows;
+  if (facts === undefined) throw new Error("the server answers nothing");
+  const problem = as === "login" ? problemOfLogin(facts) : problemOfRole(facts, as);
+  if (problem !== undefined) throw new UnsafeSession(...problem);
+}
+
+function problemOfRole(facts: Facts, as: ActsAs): [reason: string, advice: string] | undefined {
+  const { login, role, database, open } = facts;
+  if (role !== as)
+    return [
+      `a session acts as ${role} and not as ${as}, because what is asked for at the start of a connection gets lost`,
+      "Let DATABASE_URL lead to Postgres itself, not to a pooler such as PgBouncer.",
+    ];
+  if (facts.exempt)
+    return [
+      `${as} is exempt from row-level security, which keeps organisations apart`,
+      `alter role ${as} nosuperuser nobypassrls;`,
+    ];
+  if (!facts.row_security)
+    return [
+      `row_security is off for ${login}`,
+      `alter role ${quoted(login)} in database ${quoted(database)} set row_security = on;`,
+    ];
+  if (open?.owned)
+    return [
+      `${as} owns ${open.name}, and its policies do not hold an owner`,
+      `alter table ${open.name} owner to ${quoted(login)}; -- and run migrate: its grants go with the owner`,
+    ];
+  if (open) return [`no policies hold ${as} in ${open.name}`, `alter table ${open.name} enable row level security;`];
+  return undefined;
+}
+
+function problemOfLogin({ login, role, held }: Facts): [reason: string, advice: string] | undefined {
+  if (role === "millrace_app" || role === "millrace_search")
+    return [`sessions of ${login} act as ${role} from the start`, `alter role ${quoted(login)} reset role;`];
+  if (held !== null)
+    return [
+      `${role} sees no rows: it does not own ${held.name}, and is not exempt from its policies`,
+      `grant ${quoted(held.owner)} to ${quoted(role)};`,
+    ];
+  return undefined;
+}
+
+/** Why a connection is refused that asks for a role: an UnsafeSession where it is because of the role, else the error itself. */
+export function explainRefusal(error: unknown, as: ActsAs, login: string): unknown {
+  // In whatever language the server speaks, it quotes the name.
+  if (as === "login" || !(error instanceof Error) || !error.message.includes(`"${as}"`)) return error;
+  switch ((error as { code?: unknown }).code) {
+    case "22023":
+      return new RoleMissing(`there is no role ${as}`, "Run `millrace migrate` as a user who may create roles.", {
+        cause: error,
+      });
+    case "42501":
+      return new UnsafeSession(`user ${login} cannot act as ${as}`, `grant ${as} to ${quoted(login)};`, {
+        cause: error,
+      });
+    default:
+      return error;
+  }
+}

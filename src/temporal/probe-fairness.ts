@@ -1,0 +1,49 @@
+import { randomUUID } from "node:crypto";
+import type { Client } from "@temporalio/client";
+import { priorityOf } from "./priority.ts";
+
+/**
+ * Tasks are spread at random over a few partitions. Each orders its own tasks, and one partition may be served after the
+ * other. So many leave none without tasks of the second key, and none with more of them than of the first.
+ */
+const OF_FIRST = 60;
+const OF_SECOND = 16;
+/** Temporal refuses shorter polls. */
+const POLL_MS = 5000;
+const MAX_POLLS = 2 * (OF_FIRST + OF_SECOND);
+
+/**
+ * Whether the server honours fairness keys, found out by trying: an own queue, which no worker polls, gets first
+ * workflows of one key and then some of another. Fair: the second key's come up between the first key's. It cleans up after itself.
+ */
+export async function keepsFairness(client: Client, namespace: string): Promise<boolean> {
+  const queue = `millrace-doctor-${randomUUID()}`;
+  const ids = Array.from({ length: OF_FIRST + OF_SECOND }, (_, at) => `${queue}/${at}`);
+  try {
+    const start = (key: string) => (workflowId: string) =>
+      client.workflow.start("doctor", {
+        taskQueue: queue,
+        workflowId,
+        workflowExecutionTimeout: 60_000,
+        priority: priorityOf(key, "later"),
+      });
+    await Promise.all(ids.slice(0, OF_FIRST).map(start("first")));
+    await Promise.all(ids.slice(OF_FIRST).map(start("second")));
+    const order: number[] = [];
+    for (let polls = 0; order.length < ids.length; polls += 1) {
+      if (polls === MAX_POLLS) throw new Error("not all tasks of the queue came up");
+      const task = await client.connection.withDeadline(Date.now() + POLL_MS, () =>
+        client.workflowService.pollWorkflowTaskQueue({ namespace, taskQueue: { name: queue }, identity: queue }),
+      );
+      const at = ids.indexOf(task.workflowExecution?.workflowId ?? "");
+      if (at >= 0) order.push(at);
+    }
+    // A fair order ends with many of the first key, which has more. The order of arrival ends with the second key.
+    const afterSecond = order.length - 1 - order.findLastIndex((at) => at >= OF_FIRST);
+    return afterSecond > 4;
+  } finally {
+    const remove = (workflowId: string) =>
+      client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
+    await Promise.allSettled(ids.map(remove));
+  }
+}

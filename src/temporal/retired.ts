@@ -1,0 +1,28 @@
+import { WorkflowNotFoundError } from "@temporalio/client";
+import type { Client } from "@temporalio/client";
+import { taskQueues } from "./ids.ts";
+
+/** Of 0.1.0: a workflow for each delivery that had failed once. Deliveries are rows since then, each with its schedule. */
+const RETIRED_TYPE = "deliverWebhook";
+
+/**
+ * Ends the workflows of an earlier release that no worker knows any more: their tasks would fail for ever. What they were
+ * to do is in rows, and done from there. Answers how many there were.
+ */
+export async function endRetiredWorkflows(client: Client, taskQueuePrefix: string): Promise<number> {
+  const { runs } = taskQueues(taskQueuePrefix);
+  const query = `WorkflowType = '${RETIRED_TYPE}' and TaskQueue = '${runs}' and ExecutionStatus = 'Running'`;
+  let ended = 0;
+  for await (const { workflowId, runId } of client.workflow.list({ query })) {
+    try {
+      await client.workflow
+        .getHandle(workflowId, runId)
+        .terminate("of an earlier release; its delivery is made without it");
+      ended += 1;
+    } catch (error) {
+      // It has ended by now, or another worker was faster.
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    }
+  }
+  return ended;
+}

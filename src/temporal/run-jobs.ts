@@ -1,0 +1,30 @@
+import type { Client } from "@temporalio/client";
+import type { RunJobInput } from "../domain/runs/run-job.ts";
+import type { runJob } from "../../workflows/index.ts";
+import { ignoringStarted } from "./calls.ts";
+import { runJobWorkflowId, taskQueues } from "./ids.ts";
+import { priorityOf } from "./priority.ts";
+
+/** Starts what is done with many runs. */
+export interface RunJobStarter {
+  /** Starts a job unless it is under way. */
+  start(input: RunJobInput): Promise<void>;
+}
+
+export function createRunJobStarter(client: Client, taskQueuePrefix: string): RunJobStarter {
+  const { background } = taskQueues(taskQueuePrefix);
+  return {
+    start: (input) =>
+      ignoringStarted(
+        client.workflow.start<typeof runJob>("runJob", {
+          args: [input],
+          taskQueue: background,
+          workflowId: runJobWorkflowId(input.job_id),
+          priority: priorityOf(input.org_id, "batch"),
+          // One that was ended from outside is started anew.
+          workflowIdReusePolicy: "ALLOW_DUPLICATE",
+          workflowIdConflictPolicy: "FAIL",
+        }),
+      ),
+  };
+}

@@ -1,0 +1,84 @@
+import { WorkflowNotFoundError } from "@temporalio/client";
+import type { Client } from "@temporalio/client";
+import { inTime, statusOf } from "./calls.ts";
+import type { WorkflowView } from "./calls.ts";
+import { runWorkflowId } from "./ids.ts";
+
+/** Tasks of a workflow that come to nothing: Temporal repeats them without end, with growing pauses. */
+export interface TaskTrouble {
+  readonly workflow_id: string;
+  /** How many in a row, the one under way included. */
+  readonly attempts: number;
+  /** Whether they time out: the processes that take them die or stand still. Others end with an error of the workflow's code. */
+  readonly timed_out: boolean;
+}
+
+/** How a run stands in Temporal: its own workflow, and where that is under way, whether it gets on. */
+export interface RunView {
+  readonly view: WorkflowView;
+  /** The failure of the run's workflow or a slice of it; null where its tasks succeed. */
+  readonly trouble: TaskTrouble | null;
+}
+
+/** A first repetition is not reported: a stopped worker is enough for it. */
+const FEWEST_ATTEMPTS = 3;
+/** EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT of Temporal's API. */
+const TASK_TIMED_OUT = 8;
+/** How many open slices of a run are examined: they all execute the same nodes. */
+const MAX_SLICES = 8;
+
+/** How the workflow of a run stands, and the worst of its slices. */
+export async function lookAtRun(client: Client, runId: string): Promise<RunView> {
+  const own = runWorkflowId(runId);
+  try {
+    const { status, raw } = await describe(client, own);
+    const view = statusOf(status.name);
+    if (view !== "running") return { view, trouble: null };
+    let worst = { workflow_id: own, attempts: attemptsOf(raw) };
+    // Slices of slices are children of those: they have the same beginning of an id.
+    const waiting = slicesOf(raw, own);
+    for (let looked = 0; waiting.length > 0 && looked < MAX_SLICES; looked += 1) {
+      const workflow_id = waiting.pop() ?? "";
+      const slice = await describe(client, workflow_id).catch(ignoreMissing);
+      if (!slice) continue;
+      const attempts = attemptsOf(slice.raw);
+      if (attempts > worst.attempts) worst = { workflow_id, attempts };
+      waiting.push(...slicesOf(slice.raw, own));
+    }
+    if (worst.attempts < FEWEST_ATTEMPTS) return { view, trouble: null };
+    return { view, trouble: { ...worst, timed_out: await timesOut(client, worst.workflow_id) } };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return { view: "not_found", trouble: null };
+    throw error;
+  }
+}
+
+type Described = Awaited<ReturnType<ReturnType<Client["workflow"]["getHandle"]>["describe"]>>;
+
+function describe(client: Client, workflowId: string): Promise<Described> {
+  return inTime(client.workflow.getHandle(workflowId).describe());
+}
+
+function attemptsOf({ pendingWorkflowTask }: Described["raw"]): number {
+  return pendingWorkflowTask?.attempt ?? 0;
+}
+
+function slicesOf({ pendingChildren }: Described["raw"], own: string): string[] {
+  return (pendingChildren ?? []).flatMap(({ workflowId }) => (workflowId?.startsWith(`${own}/`) ? [workflowId] : []));
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if (!(error instanceof WorkflowNotFoundError)) throw error;
+}
+
+/** Of tasks that fail in a row, the history has the first: its last event. */
+async function timesOut(client: Client, workflowId: string): Promise<boolean> {
+  const { history } = await inTime(
+    client.workflowService.getWorkflowExecutionHistoryReverse({
+      namespace: client.options.namespace,
+      execution: { workflowId },
+      maximumPageSize: 1,
+    }),
+  );
+  return history?.events?.[0]?.eventType === TASK_TIMED_OUT;
+}

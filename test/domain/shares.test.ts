@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { createShares, roundRobin } from "../../src/domain/shares.ts";
+
+/** Takes as many places as the keys get, one key after the other, again and again. */
+function takeAll(shares: ReturnType<typeof createShares>, keys: readonly string[]): void {
+  for (let gave = true; gave;) {
+    gave = false;
+    for (const key of keys) if (shares.take(key)) gave = true;
+  }
+}
+
+describe("shares of places", () => {
+  it.each([1, 2, 3, 5, 9])("noisy-neighbour: of %i busy keys each has one in so many and one more", (busy) => {
+    const shares = createShares(60);
+    const keys = Array.from({ length: busy }, (_, at) => `key-${at}`);
+    takeAll(shares, keys);
+    for (const key of keys) expect(shares.inUse(key)).toBeGreaterThanOrEqual(Math.floor(60 / (busy + 1)));
+    expect(shares.take("newcomer")).not.toBeNull();
+  });
+
+  it("noisy-neighbour: one that came first leaves a place, however many it asks for", () => {
+    for (let size = 2; size < 20; size += 1) {
+      const shares = createShares(size);
+      takeAll(shares, ["first"]);
+      expect(shares.inUse("first")).toBe(Math.ceil(size / 2));
+      expect(shares.free("first")).toBe(0);
+      expect(shares.take("second")).not.toBeNull();
+    }
+  });
+
+  it("tell how many places there are, as many as are given", () => {
+    const shares = createShares(7);
+    shares.take("a");
+    for (const [key, free] of [
+      ["a", 3],
+      ["b", 3],
+    ] as const) {
+      expect(shares.free(key)).toBe(free);
+    }
+    takeAll(shares, ["b"]);
+    expect(shares.inUse("b")).toBe(3);
+  });
+
+  it("take a place back once", () => {
+    const shares = createShares(4);
+    const release = shares.take("a");
+    shares.take("a");
+    release?.();
+    release?.();
+    expect([shares.inUse("a"), shares.inUse()]).toEqual([1, 1]);
+  });
+});
+
+it("orders items round robin by key, each key in its own order", () => {
+  const items = ["a1", "a2", "a3", "b1", "c1", "c2"];
+  expect(roundRobin(items, (item) => item.charAt(0))).toEqual(["a1", "b1", "c1", "a2", "c2", "a3"]);
+  expect(roundRobin([], String)).toEqual([]);
+});

@@ -1,0 +1,125 @@
+import { uuidv7 } from "uuidv7";
+import { beforeAll, expect, it } from "vitest";
+import { applySchedule } from "../../../src/services/schedules/apply.ts";
+import { compareSchedules } from "../../../src/services/schedules/compare.ts";
+import { triggerSchedules } from "../../../src/services/triggers/schedules.ts";
+import { monitorScheduleId, syncScheduleId, triggerScheduleId } from "../../../src/temporal/ids.ts";
+import { createSchedules } from "../../../src/temporal/schedules.ts";
+import type { Schedule } from "../../../src/temporal/schedules.ts";
+import { echo, openTenant } from "../../api/tenant.ts";
+import type { ApiTenant } from "../../api/tenant.ts";
+import { withTemporal } from "../../support/histories.ts";
+
+let tenant: ApiTenant;
+let project_id: string;
+beforeAll(async () => {
+  tenant = await openTenant();
+  project_id = await tenant.deploy(echo());
+});
+
+async function made(path: string, body: object): Promise<Record<string, string>> {
+  const answer = await tenant.secret.post(path, body);
+  expect(answer.status, JSON.stringify(answer.body)).toBe(201);
+  return answer.body;
+}
+const trigger = async (more: object = {}): Promise<string> => {
+  const what = {
+    project_id,
+    provider_id: "millrace",
+    trigger_id: "schedule",
+    config: { cron: "@yearly" },
+    inputs: { "in-0": "'x'" },
+  };
+  return (await made("/v2/triggers", { ...what, ...more }))["id"] ?? "";
+};
+const inTemporal = <T>(work: Parameters<typeof withTemporal<T>>[1]): Promise<T> =>
+  withTemporal(tenant.target.temporalAddress, work);
+
+it("are there again after Temporal has lost or changed them, and orphans go", async () => {
+  const enabled = await trigger();
+  const paused = await trigger({ enabled: false });
+  const base = await made("/v2/knowledge-bases", {
+    name: "kept",
+    indexing_params: { embedding_params: { embedding_model: null } },
+    sync: { schedule_cron: "0 0 1 1 *" },
+  });
+  const evaluator = await made("/v2/evals/evaluators", { name: "fine", type: "error_free", config: {} });
+  const monitor = await made("/v2/evals/monitors", {
+    name: "watch",
+    project_id,
+    evaluator_ids: [evaluator["evaluator_id"]],
+    sampling_rate: 0,
+  });
+  const ids = [
+    triggerScheduleId(enabled),
+    syncScheduleId(base["knowledge_base_id"] ?? ""),
+    monitorScheduleId(monitor["monitor_id"] ?? ""),
+  ];
+  await inTemporal(async ({ schedule }) => {
+    const before = await schedule.getHandle(triggerScheduleId(enabled)).describe();
+    const queue = before.action.taskQueue;
+    const stranger = (taskQueue: string) =>
+      schedule.create({
+        scheduleId: triggerScheduleId(uuidv7()),
+        spec: { intervals: [{ every: "1000 days" }] },
+        action: { type: "startWorkflow", workflowType: "pollTrigger", taskQueue, args: [] },
+      });
+    const orphan = await stranger(queue);
+    const foreign = await stranger("another-installation");
+    for (const id of ids) await schedule.getHandle(id).delete();
+    // By hand, or out of an older backup.
+    const other = schedule.getHandle(triggerScheduleId(paused));
+    await other.unpause();
+    for (const id of ids)
+      await expect
+        .poll(async () =>
+          schedule
+            .getHandle(id)
+            .describe()
+            .then(
+              () => "there",
+              () => "gone",
+            ),
+        )
+        .toBe("there");
+    const { spec, action } = await schedule.getHandle(triggerScheduleId(enabled)).describe();
+    expect([spec, action]).toEqual([before.spec, before.action]);
+    await expect.poll(async () => (await other.describe()).state.paused).toBe(true);
+    const isThere = (handle: typeof orphan): Promise<boolean> =>
+      handle.describe().then(
+        () => true,
+        () => false,
+      );
+    await expect.poll(() => isThere(orphan)).toBe(false);
+    expect(await isThere(foreign)).toBe(true);
+    await foreign.delete();
+    // What `millrace doctor` counts.
+    const MILLRACE_TASK_QUEUE = queue.replace(/-runs$/, "");
+    const schedules = createSchedules({ schedule } as Parameters<typeof createSchedules>[0], MILLRACE_TASK_QUEUE);
+    const kinds = [triggerSchedules({ MILLRACE_TASK_QUEUE })];
+    await tenant.withDatabase(async (db) => {
+      const differing = async (): Promise<string[]> =>
+        (await compareSchedules({ db, schedules }, kinds)).missing.map(({ id }) => id);
+      await expect.poll(differing).not.toContain(enabled);
+      await expect.poll(differing).not.toContain(paused);
+    });
+  });
+});
+
+it("are what was wanted last, whoever is slower to tell Temporal, and no row is locked meanwhile", async () => {
+  const id = await trigger();
+  const owner = { org_id: tenant.org_id, id };
+  const told: Schedule[] = [];
+  const slow = {
+    async put(schedule: Schedule) {
+      // While Temporal takes the first one, the trigger is changed, and another process applies that.
+      const change = { config: { cron: "@daily" } };
+      if (told.length === 0) expect((await tenant.secret.patch(`/v2/triggers/${id}`, change)).status).toBe(200);
+      told.push(schedule);
+    },
+  } as unknown as ReturnType<typeof createSchedules>;
+  await tenant.withDatabase((db) =>
+    applySchedule({ db, schedules: slow }, triggerSchedules({ MILLRACE_TASK_QUEUE: "q" }), owner),
+  );
+  expect(told.map(({ at }) => at)).toMatchObject([{ cron: "@yearly" }, { cron: "@daily" }]);
+});

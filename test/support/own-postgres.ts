@@ -1,0 +1,47 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startPostgres } from "../../src/dev/postgres.ts";
+import type { PostgresOptions } from "../../src/dev/postgres.ts";
+import { administer } from "./database.ts";
+
+export const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.url));
+
+/** A server of a test's own, for what concerns roles: those are the whole server's. `close` removes it. */
+export async function ownPostgres(
+  options: Partial<PostgresOptions> = {},
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const dir = mkdtempSync(join(tmpdir(), "millrace-postgres-"));
+  // Under root, Postgres runs as another user, who has to pass through.
+  chmodSync(dir, 0o711);
+  const postgres = await startPostgres({ dir: join(dir, "postgres"), durable: false, ...options });
+  return {
+    url: postgres.url,
+    async close() {
+      await postgres.stop();
+      rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+/** Such a server that nothing of Millrace has been on; its superuser is admin, and `url` is to be: of a user and database millrace. */
+export async function bareServer(
+  password: string,
+  options: Partial<PostgresOptions> = {},
+): Promise<{ readonly admin: string; readonly url: string; close(): Promise<void> }> {
+  const server = await ownPostgres(options);
+  await administer(server.url, "create role admin superuser login password 'sesame'");
+  const admin = new URL(as(server.url, "admin", "sesame"));
+  admin.pathname = "/postgres";
+  await administer(admin.href, "drop database millrace");
+  await administer(admin.href, "alter role millrace rename to bootstrap");
+  return { admin: admin.href, url: as(server.url, "millrace", password), close: server.close };
+}
+
+/** The same database for another user. */
+export function as(url: string, user: string, password: string): string {
+  const other = new URL(url);
+  [other.username, other.password] = [user, password];
+  return other.href;
+}
