@@ -31,6 +31,7 @@ const RATIOS = [
   ["template flow", "bare: threeLocal"],
   ["http flow", "bare: threeRequests"],
   ["bare: threeRequests", "bare: threeRegular"],
+  ["bare: threeLocalRequests", "bare: threeRegular"],
   ["inline flow", "bare: emptyRecorded"],
   ["bare: emptyRecorded", "bare: empty"],
   ["bare: empty", "bare: threeLocal"],
@@ -115,6 +116,7 @@ async function twins(title: string, twin: Process, env: Record<string, string>):
         bare("threeRegular"),
         { name: "http flow", call: stage.call(api, http, {}) },
         bare("threeRequests"),
+        bare("threeLocalRequests"),
       ],
       EFFORT,
     );
@@ -194,7 +196,7 @@ async function workers(): Promise<void> {
   say("## Workers\n\n| workers | I/O-bound runs a second | ratio |\n| ---: | ---: | ---: |");
   let one: number | undefined;
   for (const count of [1, 2, 4]) {
-    const env = { MILLRACE_WORKER_ACTIVITIES: "4" };
+    const env = { MILLRACE_WORKER_ACTIVITIES: "8" };
     const api = await stage.api(env);
     const processes = await Promise.all(Array.from({ length: count }, () => stage.worker(env)));
     const id = await stage.deploy(api, httpFlow(`${targetUrl}/?ms=1000`));
@@ -203,5 +205,5 @@ async function workers(): Promise<void> {
     say(`| ${count} | ${perSecond.toFixed(2)} | ${(perSecond / one).toFixed(2)} |`);
     await Promise.all([api, ...processes].map((each) => each.stop()));
   }
-  say("\nEach worker executes 4 activities at once, each of which waits 1 s for its target.\n");
+  say("\nEach worker executes 4 activities of the one organisation at once, each of which waits 1 s for its target.\n");
 }

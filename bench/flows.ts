@@ -43,6 +43,16 @@ export const httpFlow = (url: string) =>
     ],
   );
 
+/** One node between input and output. */
+export const through = (node: Node & { readonly id: string }) =>
+  flow(
+    [input, node, output],
+    [
+      ["in-0", node.id],
+      [node.id, "out-0"],
+    ],
+  );
+
 /** A chain of `length` inline nodes. */
 export function chainFlow(length: number) {
   const ids = Array.from({ length }, (_, at) => `tpl-${at}`);

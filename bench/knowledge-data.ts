@@ -6,7 +6,8 @@ import type { Database } from "../src/stores/db.ts";
 import { insertChunks, insertEmbeddings, publishRevision } from "../src/stores/knowledge/chunks.ts";
 import { insertIndex } from "../src/stores/knowledge/indexes.ts";
 import { insertKnowledgeBase } from "../src/stores/knowledge/knowledge-bases.ts";
-import { insertResource, nextRevision } from "../src/stores/knowledge/resources.ts";
+import { restartResource } from "../src/stores/knowledge/resource-ingest.ts";
+import { insertResource } from "../src/stores/knowledge/resources.ts";
 import type { QueriedKnowledgeBase } from "../src/services/knowledge/query.ts";
 
 export const DIMENSIONS = 384;
@@ -105,9 +106,8 @@ export async function buildSynthetic(database: Database, chunks: number): Promis
         size: 1,
         blob_key: null,
         user_metadata: {},
-        dataloader_metadata: {},
       });
-      const owner = { org_id, index_no, resource_id, revision: (await nextRevision(db, resource_id)) ?? 1 };
+      const owner = { org_id, index_no, resource_id, revision: (await restartResource(db, resource_id)) ?? 1 };
       await insertChunks(db, owner, rows);
       const embeddings = rows.map(({ chunk_no }) => ({
         chunk_no,

@@ -1,12 +1,13 @@
 // Bare Temporal behind a bare Koa: the least that a durable HTTP call can cost. Arguments: api|worker, Temporal's address, port, the
 // database's URL, and the address that requests go to.
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { Context } from "@temporalio/activity";
 import { Client } from "@temporalio/client";
 import { bundleWorkflowCode, NativeConnection, Runtime, Worker } from "@temporalio/worker";
 import Koa from "koa";
 import { Pool } from "pg";
 import * as undici from "undici";
+import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
 
 const [role, address = "", port = "0", connectionString = "", target = ""] = process.argv.slice(2);
 const RUNS = "twin-runs";
@@ -38,7 +39,7 @@ if (role === "worker") {
   await worker.run();
 } else {
   const workflowBundle = await bundleWorkflowCode({
-    workflowsPath: fileURLToPath(new URL("./twin-workflows.js", import.meta.url)),
+    workflowsPath: join(PACKAGE_ROOT, "bench/twin-workflows.ts"),
     logger: silent,
   });
   const worker = await Worker.create({ connection, taskQueue: RUNS, activities, workflowBundle });
@@ -51,6 +52,7 @@ if (role === "worker") {
     emptyRecorded: { workflow: "empty", input: "x", recorded: true },
     threeLocal: { workflow: "threeLocal", input: "x" },
     threeRegular: { workflow: "threeRegular", input: { queue: ACTIVITIES } },
+    threeLocalRequests: { workflow: "threeLocalRequests", input: { url: target }, recorded: true },
     threeRequests: { workflow: "threeRequests", input: { queue: ACTIVITIES, url: target }, recorded: true },
   };
   let count = 0;

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { uuidv7 } from "uuidv7";
 import { createKey, createOrganisation } from "../src/cli/accounts.ts";
-import { insertEvent } from "../src/stores/webhooks/outbox.ts";
+import { insertEvent } from "../src/stores/outbox.ts";
 import { inlineFlow } from "./flows.ts";
 import { median, quantile, throughput } from "./measure.ts";
 import { request } from "./stage.ts";
@@ -150,7 +150,7 @@ async function many(stage: Stage, api: Process, { rounds, load }: { rounds: numb
 }
 
 function event(org_id: string) {
-  return { event_id: uuidv7(), org_id, type: "skill.version.created", project_id: null, data: { n: 1 } };
+  return { event_id: uuidv7(), org_id, type: "skill.version.created", data: { n: 1 } } as const;
 }
 
 /** Writes so many events a second, each by itself. */

@@ -1,0 +1,153 @@
+import { zipOf } from "../src/platform/zip.ts";
+import { importRows } from "./evals-data.ts";
+import { inlineFlow, through } from "./flows.ts";
+import type { Party } from "./neighbours-party.ts";
+import type { Targets } from "./neighbours-targets.ts";
+
+/** What the noisy one does, until the signal fires. */
+export interface Attack {
+  readonly name: string;
+  run(party: Party, targets: Targets, signal: AbortSignal): Promise<unknown>;
+}
+
+const inputs = { "in-0": "Ada" };
+
+/** Does the same again and again, so many at once; what is refused is tried again. */
+async function repeatedly(count: number, signal: AbortSignal, work: (at: number) => Promise<unknown>, most = Infinity) {
+  let made = 0;
+  const loop = async (): Promise<void> => {
+    while (!signal.aborted && made < most) {
+      made += 1;
+      await work(made).catch(() => new Promise((resolve) => setTimeout(resolve, 20)));
+    }
+  };
+  await Promise.all(Array.from({ length: count }, loop));
+}
+
+const coding = (source: string) => through({ id: "code-0", type: "code", config: { source }, timeout_ms: 60_000 });
+const asking = (url: string) => ({ id: "http-0", type: "http", config: { url }, timeout_ms: 60_000 });
+
+export const ATTACKS: readonly Attack[] = [
+  {
+    name: "1 000 runs with slow http nodes",
+    async run(party, { slow }, signal) {
+      const project = await party.deploy(through(asking(slow)));
+      await repeatedly(16, signal, () => party.start(project, inputs), 1000);
+    },
+  },
+  {
+    name: "a map of 1 000 slow http nodes",
+    async run(party, { slow }) {
+      const nested = {
+        nodes: [asking(slow), { id: "out-0", type: "output", config: {} }],
+        edges: [{ source: "http-0", target: "out-0" }],
+      };
+      const items = `[${Array.from({ length: 1000 }, (_, at) => at).join(",")}]`;
+      const config = { items, flow: nested, max_concurrency: 100 };
+      await party.start(await party.deploy(through({ id: "map-0", type: "map", config })), inputs);
+    },
+  },
+  {
+    name: "endless code",
+    async run(party, _, signal) {
+      const project = await party.deploy(coding("function main() { for (;;); }"));
+      await repeatedly(8, signal, () => party.start(project, inputs), 100);
+    },
+  },
+  {
+    name: "hostile documents",
+    async run(party, _, signal) {
+      const project = await party.deploy(through({ id: "doc-0", type: "files", config: {} }));
+      // One that is refused soon, and one with as much text as there may be.
+      const [refused, long] = [workbook(100_000), workbook(800)];
+      await repeatedly(4, signal, (at) =>
+        party.upload(project, `user-${at}`, "book.xlsx", at % 2 === 0 ? refused : long),
+      );
+    },
+  },
+  {
+    name: "slow receivers",
+    async run(party, { slow }, signal) {
+      const project = await party.deploy(inlineFlow);
+      for (let at = 0; at < 14; at += 1)
+        await party.call("/v2/webhooks/subscriptions", { url: `${slow}/${at}`, events: ["run.*"] });
+      await repeatedly(4, signal, () => party.start(project, inputs), 200);
+    },
+  },
+  {
+    name: "10 000 asynchronous runs",
+    async run(party, _, signal) {
+      const project = await party.deploy(inlineFlow);
+      await repeatedly(16, signal, () => party.start(project, inputs), 10_000);
+    },
+  },
+  {
+    name: "imports",
+    async run(party, _, signal) {
+      const { dataset_id } = await party.call<{ dataset_id: string }>("/v2/evals/datasets", { name: "rows" });
+      const rows = importRows((path, body) => party.call(`/v2/${path}`, body), dataset_id, 50_000);
+      const operations = Object.fromEntries(
+        Array.from({ length: 500 }, (_, at) => [
+          `/things-${at}/{id}`,
+          {
+            get: {
+              operationId: `get${at}`,
+              parameters: [{ name: "id", in: "path", required: true, schema: { type: "string" } }],
+              responses: {
+                200: { description: "It", content: { "application/json": { schema: { type: "object" } } } },
+              },
+            },
+          },
+        ]),
+      );
+      const openapi = (at: number) => ({
+        openapi: "3.1.0",
+        info: { title: `Large ${at}`, version: "1" },
+        servers: [{ url: "https://api.example.com" }],
+        paths: operations,
+      });
+      await Promise.all([rows, repeatedly(4, signal, (at) => party.call("/v2/providers", { openapi: openapi(at) }))]);
+    },
+  },
+  {
+    name: "an experiment",
+    async run(party) {
+      const call = (path: string, body?: unknown) => party.call(`/v2/${path}`, body);
+      const project_id = await party.deploy(inlineFlow);
+      const { dataset_id } = (await call("evals/datasets", { name: "rows" })) as { dataset_id: string };
+      await importRows(call, dataset_id, 5000);
+      const evaluator = { name: "equal", type: "exact_match" };
+      const { evaluator_id } = (await call("evals/evaluators", evaluator)) as { evaluator_id: string };
+      const { experiment_id } = (await call("evals/experiments", {
+        name: "bench",
+        project_id,
+        dataset_id,
+        evaluator_ids: [evaluator_id],
+        max_concurrency: 50,
+      })) as { experiment_id: string };
+      await call(`evals/experiments/${experiment_id}/jobs`, { kind: "run" });
+    },
+  },
+  {
+    name: "bodies of 5.9 MB",
+    async run(party, _, signal) {
+      const project = await party.deploy(inlineFlow);
+      const long = { "in-0": "x".repeat(5_900_000) };
+      await repeatedly(4, signal, () => party.start(project, long));
+    },
+  },
+];
+
+/** A workbook of one row, whose cells all show the same long text. */
+function workbook(cells: number): Uint8Array {
+  const office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+  const relations = "http://schemas.openxmlformats.org/package/2006/relationships";
+  const files: Readonly<Record<string, string>> = {
+    "xl/workbook.xml": `<workbook xmlns:r="${office}"><sheets><sheet name="s" sheetId="1" r:id="r1"/></sheets></workbook>`,
+    "xl/_rels/workbook.xml.rels": `<Relationships xmlns="${relations}"><Relationship Id="r1" Type="${office}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
+    "xl/sharedStrings.xml": `<sst><si><t>${"mill ".repeat(6000)}</t></si></sst>`,
+    "xl/worksheets/sheet1.xml": `<worksheet><sheetData><row>${'<c t="s"><v>0</v></c>'.repeat(cells)}</row></sheetData></worksheet>`,
+  };
+  const contents = Object.entries(files).map(([path, text]) => ({ path, content: Buffer.from(text) }));
+  return Buffer.concat([...zipOf(contents).parts]);
+}

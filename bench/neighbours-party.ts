@@ -1,0 +1,57 @@
+import { createKey, createOrganisation } from "../src/cli/accounts.ts";
+import { request } from "./stage.ts";
+import type { Process, Stage } from "./stage.ts";
+
+/** An organisation of a bench, and what it does. */
+export interface Party {
+  readonly org_id: string;
+  readonly call: <T>(path: string, body?: unknown) => Promise<T>;
+  deploy(flow: unknown): Promise<string>;
+  /** Runs a flow, and waits for its outputs. */
+  run(projectId: string, inputs: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>>;
+  /** Starts a run, and does not wait. */
+  start(projectId: string, inputs: Readonly<Record<string, unknown>>): Promise<string>;
+  upload(projectId: string, userId: string, name: string, content: Uint8Array): Promise<void>;
+}
+
+export async function openParty(stage: Stage, api: Process, name: string): Promise<Party> {
+  const { org_id } = await createOrganisation(stage.db, name);
+  const { value: key } = await createKey(stage.db, { org_id, name, kind: "secret" });
+  const call = <T>(path: string, body?: unknown): Promise<T> => request(`${api.url}${path}`, key, body) as Promise<T>;
+  return {
+    org_id,
+    call,
+    async deploy(flow) {
+      const made = await call<{ project_id: string }>("/v2/projects", { name: "bench", flow, publish: true });
+      return made.project_id;
+    },
+    async run(projectId, inputs) {
+      const run = await call<{ state: string; outputs: Record<string, unknown> }>(
+        `/inference/v0/run/${org_id}/${projectId}`,
+        inputs,
+      );
+      if (run.state !== "COMPLETED") throw new Error(`the run is ${run.state}`);
+      return run.outputs;
+    },
+    async start(project_id, inputs) {
+      return (await call<{ run_id: string }>("/v2/runs", { project_id, inputs, mode: "async" })).run_id;
+    },
+    async upload(projectId, userId, filename, content) {
+      const form = new FormData();
+      form.set("file", new Blob([new Uint8Array(content)]), filename);
+      const query = new URLSearchParams({
+        org: org_id,
+        user_id: userId,
+        flow_id: projectId,
+        node_id: "doc-0",
+      }).toString();
+      const response = await fetch(`${api.url}/upload_to_storage_user?${query}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}` },
+        body: form,
+      });
+      if (!response.ok) throw new Error(`upload: ${response.status} ${(await response.text()).slice(0, 300)}`);
+      await response.arrayBuffer();
+    },
+  };
+}
