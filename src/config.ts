@@ -1,70 +1,22 @@
 import { z } from "zod";
 import { DEFAULT_WEBHOOK_SCHEDULE_MS } from "./domain/webhooks/webhook.ts";
-import { parseBlobPlace, type BlobPlace } from "./platform/blobs/blob-place.ts";
-import { createAddressPolicy } from "./platform/fetch/address-policy.ts";
+import type { BlobPlace } from "./platform/blobs/blob-place.ts";
+import {
+  blobPlace,
+  bool,
+  databaseAddress,
+  delays,
+  int,
+  list,
+  LOG_LEVELS,
+  masterKey,
+  privateHosts,
+  proxyRanges,
+  WEB_ADDRESS,
+} from "./config-values.ts";
 
-const bool = z
-  .enum(["true", "false", "1", "0"], { error: "true or false is expected" })
-  .transform((value) => value === "true" || value === "1");
-const int = (min: number, max: number) => {
-  const error = `a whole number from ${min} to ${max} is expected`;
-  return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error });
-};
-const WEB_ADDRESS = "a web address is expected, such as https://millrace.example.com";
-const list = z.string().transform((value) =>
-  value
-    .split(",")
-    .map((item) => item.trim())
-    .filter((item) => item !== ""),
-);
-const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 const MIB = 1024 * 1024;
 const DAY_MS = 86_400_000;
-/** Up to fifty times in ms. */
-const delays = list
-  .refine((items) => items.length > 0 && items.length <= 50 && items.every((item) => /^\d{1,10}$/.test(item)), {
-    error: "1 to 50 whole numbers with commas between are expected",
-  })
-  .transform((items) => items.map(Number));
-/** What the policy of outbound addresses can read. */
-const privateHosts = list.superRefine((items, ctx) => {
-  try {
-    createAddressPolicy(items);
-  } catch (error) {
-    ctx.addIssue({ code: "custom", message: (error as Error).message });
-  }
-});
-const proxyRanges = list.pipe(
-  z.array(
-    z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
-      error: ({ input }) => `"${String(input)}" is neither an address nor a CIDR range such as 10.0.0.0/8`,
-    }),
-  ),
-);
-const blobPlace = z.string().transform((text, ctx) => {
-  try {
-    return parseBlobPlace(text);
-  } catch (error) {
-    ctx.addIssue({ code: "custom", message: (error as Error).message });
-    return z.NEVER;
-  }
-});
-/** Base64 of 32 bytes. */
-const masterKey = z.string().regex(/^[A-Za-z0-9+/]{43}=$/, "base64 of 32 bytes is expected (openssl rand -base64 32)");
-
-/** Of Postgres. Its driver would take any other text for the name of a database somewhere. */
-export const databaseAddress = z
-  .string({ error: "it has to be set, as postgres://user:password@host:5432/database" })
-  .refine(isDatabaseAddress, "write it as postgres://user:password@host:5432/database");
-
-function isDatabaseAddress(text: string): boolean {
-  if (text.startsWith("/")) return true;
-  // The driver allows an empty host, for sockets.
-  return (
-    /^(postgres(ql)?:\/\/|socket:)/.test(text) &&
-    [text, text.replace("@/", "@host/")].some((each) => URL.canParse(each))
-  );
-}
 
 /** Also read by the command line, which makes keys in the database. */
 export const secretKeyDays = int(0, 36_500)

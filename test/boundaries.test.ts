@@ -67,15 +67,15 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     typesOf: /^src\/config\.ts$/,
   },
   config: {
-    files: /^src\/config\.ts$/,
+    files: /^src\/config(-values)?\.ts$/,
     packages: /^zod$/,
-    layers: /^src\/domain\/|^src\/platform\/(fetch\/address-policy|blobs\/blob-place)\.ts$/,
+    layers: /^src\/domain\/|^src\/config-values\.ts$|^src\/platform\/(fetch\/address-policy|blobs\/blob-place)\.ts$/,
   },
   // The command line and the development servers put everything together, as the mains do.
   cli: {
     files: /^src\/cli\//,
     packages: new RegExp(`^(commander|yaml|uuidv7|zod|node:http|${LOCAL_NODE})$`),
-    layers: /^src\/(cli|dev|domain|stores|platform|api)\/|^src\/(config|version)\.ts$|^src\/services\//,
+    layers: /^src\/(cli|dev|domain|stores|platform|api)\/|^src\/(config|config-values|version)\.ts$|^src\/services\//,
   },
   dev: {
     files: /^src\/dev\//,

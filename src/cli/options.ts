@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { isUuid } from "../domain/uuid.ts";
-import { databaseAddress } from "../config.ts";
+import { databaseAddress } from "../config-values.ts";
 import { openDatabase } from "../stores/db.ts";
 import type { Database } from "../stores/db.ts";
 import { apiClient } from "./api-client.ts";
