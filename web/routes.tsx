@@ -1,6 +1,7 @@
-import { lazy } from "react";
+import { lazy, Suspense } from "react";
 import type { JSX } from "react";
-import { Route, Routes } from "react-router";
+import { BrowserRouter, Route, Routes } from "react-router";
+import { Loading } from "./parts/states.tsx";
 import { Gate } from "./shell/gate.tsx";
 import { NotFound } from "./shell/not-found.tsx";
 
@@ -15,7 +16,24 @@ const Webhook = lazy(async () => ({ default: (await import("./pages/webhooks/web
 const Access = lazy(async () => ({ default: (await import("./pages/access/access-page.tsx")).AccessPage }));
 const Settings = lazy(async () => ({ default: (await import("./pages/settings/settings-page.tsx")).SettingsPage }));
 
+const Reference = lazy(async () => ({ default: (await import("./pages/reference/reference-page.tsx")).ReferencePage }));
+
+/** The reference stands at an address of its own, and nobody has to be signed in for it. */
 export function Routing(): JSX.Element {
+  if (location.pathname !== "/docs")
+    return (
+      <BrowserRouter basename="/console">
+        <Pages />
+      </BrowserRouter>
+    );
+  return (
+    <Suspense fallback={<Loading what="the API reference" />}>
+      <Reference />
+    </Suspense>
+  );
+}
+
+function Pages(): JSX.Element {
   return (
     <Routes>
       <Route element={<Gate />}>

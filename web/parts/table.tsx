@@ -28,8 +28,7 @@ export function Table<Row>({
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
 }): JSX.Element {
-  const body = useRef<HTMLTableSectionElement>(null);
-  useRowKeys(body);
+  const body = useRowKeys<HTMLTableSectionElement>();
   const classOf = ({ number, wideOnly }: Column<Row>): string =>
     `${number === true ? "number" : ""} ${wideOnly === true ? "wide-only" : ""}`;
   return (
@@ -61,7 +60,9 @@ export function Table<Row>({
   );
 }
 
-function useRowKeys(body: React.RefObject<HTMLElement | null>): void {
+/** `j` and `k` go from row to row below the element that takes the reference. */
+export function useRowKeys<E extends HTMLElement>(): React.RefObject<E | null> {
+  const body = useRef<E>(null);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
@@ -75,7 +76,8 @@ function useRowKeys(body: React.RefObject<HTMLElement | null>): void {
     };
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
-  }, [body]);
+  }, []);
+  return body;
 }
 
 /** Whether a key goes into a text and is no shortcut. */

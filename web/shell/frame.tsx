@@ -81,6 +81,10 @@ function Navigation(): JSX.Element {
           )}
         </NavLink>
       ))}
+      <a href="/docs">
+        <Icon name="open" />
+        API reference
+      </a>
     </nav>
   );
 }

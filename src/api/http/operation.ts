@@ -160,8 +160,6 @@ export interface OperationDefinition<
   readonly confidential?: boolean;
   /** Named examples of the request body. */
   readonly examples?: Readonly<Record<string, unknown>>;
-  /** Left out of the document: parts of a page. */
-  readonly undocumented?: boolean;
   handler(request: OperationRequest<A, P, Q, H, B>): Promise<Answer>;
 }
 

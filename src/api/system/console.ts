@@ -4,7 +4,7 @@ import { extname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Middleware } from "koa";
 import { Problem } from "../../domain/errors.ts";
-import type { RequestState } from "../http/operation.ts";
+import type { ContentAnswer, RequestState } from "../http/operation.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -18,6 +18,13 @@ const TYPES: Readonly<Record<string, string>> = {
  */
 const POLICY =
   "default-src 'self'; base-uri 'none'; form-action 'self'; object-src 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+const PAGE_HEADERS = {
+  "Cache-Control": "no-cache",
+  "Content-Security-Policy": POLICY,
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+};
+const NOT_BUILT = "The console has not been built: npm run build.";
 const PREFIX = "/console";
 /** Beside the compiled code. The build leaves a stamp in it, which the sources of the console do not have. */
 const FOLDER = fileURLToPath(new URL("../../../web/", import.meta.url));
@@ -35,7 +42,7 @@ interface ConsoleFile {
  * `/console` its page, which finds out what to show. All of it is in memory: some hundred kilobytes.
  */
 export function consoleFiles(): Middleware<RequestState> {
-  const files = loadFiles(FOLDER);
+  const files = builtFiles();
   return async function consoleFiles(ctx, next) {
     if (ctx.path !== PREFIX && !ctx.path.startsWith(`${PREFIX}/`)) return next();
     // The one operation among them.
@@ -48,14 +55,10 @@ export function consoleFiles(): Middleware<RequestState> {
     const isAsset = ctx.path.startsWith(`${PREFIX}/assets/`);
     const file = files.get(isAsset ? ctx.path.slice(PREFIX.length + 1) : "index.html");
     if (file === undefined) {
-      const detail = isAsset ? "There is nothing at this address." : "The console has not been built: npm run build.";
-      throw new Problem("not_found", detail);
+      throw new Problem("not_found", isAsset ? "There is nothing at this address." : NOT_BUILT);
     }
-    ctx.set("Cache-Control", isAsset ? "public, max-age=31536000, immutable" : "no-cache");
-    ctx.set("Content-Security-Policy", POLICY);
-    ctx.set("Cross-Origin-Opener-Policy", "same-origin");
-    ctx.set("Cross-Origin-Resource-Policy", "same-origin");
-    ctx.set("ETag", file.etag);
+    ctx.set({ ...PAGE_HEADERS, ETag: file.etag });
+    if (isAsset) ctx.set("Cache-Control", "public, max-age=31536000, immutable");
     ctx.vary("Accept-Encoding");
     if (ctx.get("If-None-Match").includes(file.etag)) {
       ctx.status = 304;
@@ -68,6 +71,17 @@ export function consoleFiles(): Middleware<RequestState> {
     ctx.body = bytes;
   };
 }
+
+/** The console's page, for the addresses outside of `/console` that it shows too; undefined where it has not been built. */
+export function consolePage(): ContentAnswer | undefined {
+  const page = builtFiles().get("index.html");
+  const content = page?.bodies.at(-1)?.[1];
+  return page && content && { status: 200, type: page.type, content, headers: PAGE_HEADERS };
+}
+
+let built: Map<string, ConsoleFile> | undefined;
+/** Read once: a page and the files that it names are of one build. */
+const builtFiles = (): Map<string, ConsoleFile> => (built ??= loadFiles(FOLDER));
 
 function loadFiles(folder: string): Map<string, ConsoleFile> {
   const files = new Map<string, ConsoleFile>();

@@ -42,7 +42,6 @@ const OPEN = [
   "answerHandshake",
   "createToken",
   "getDocs",
-  "getDocsFile",
   "getHealth",
   "getMetrics",
   "getOpenApi",

@@ -29,15 +29,12 @@ export function openApiDocument(operations: readonly Operation[]): JsonObject {
   const responses = createResponseComponents();
   const paths: Record<string, Record<string, JsonObject>> = {};
   for (const operation of operations) {
-    if (operation.undocumented) continue;
     const path = (paths[operation.path] ??= {});
     path[operation.method.toLowerCase()] = operationObject(operation, schemas, responses);
   }
   for (const [name, schema] of Object.entries(ERROR_SCHEMAS)) schemas.add(name, schema);
   schemas.add("Flow", flowJsonSchema());
-  const tags = [
-    ...new Set(operations.filter((operation) => !operation.undocumented).map((operation) => operation.tag)),
-  ];
+  const tags = [...new Set(operations.map((operation) => operation.tag))];
   const document: JsonObject = {
     openapi: "3.1.0",
     info: { title: "Millrace API", version: API_VERSION, description: DESCRIPTION },

@@ -1,0 +1,207 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { echo, openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { document, operations } from "../api/http/conformance.ts";
+import { openBrowser } from "./support/browser.ts";
+import { expectNoFaults, openWindow, overflow, signedIn, violations } from "./support/console.ts";
+import { pausedRun } from "./support/pauses.ts";
+
+let browser: Browser;
+let close: () => Promise<void>;
+let tenant: ApiTenant;
+beforeAll(async () => {
+  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
+}, 300_000);
+afterEach(expectNoFaults);
+afterAll(() => close());
+
+const { info, tags, paths, components } = document as unknown as {
+  info: { title: string; version: string };
+  tags: Array<{ name: string }>;
+  paths: Record<string, Record<string, { responses: object }>>;
+  components: { schemas: Record<string, { properties: object }> };
+};
+const docs = (hash = ""): string => `${tenant.target.url}/docs${hash}`;
+const title = (page: Page, name: string): Promise<void> => page.getByRole("heading", { name, level: 1 }).waitFor();
+const answer = (page: Page) => page.getByRole("region", { name: "Answer", exact: true });
+
+describe("the API reference", () => {
+  it("is there for people who are not signed in, without asking for more than the document", async () => {
+    const { page, context } = await openWindow(browser);
+    const asked: string[] = [];
+    page.on("request", (request) => {
+      const url = new URL(request.url());
+      asked.push(url.origin === tenant.target.url ? url.pathname : request.url());
+    });
+    await page.goto(docs());
+    await title(page, `${info.title} ${info.version}`);
+    const list = page.getByRole("navigation", { name: "Operations" });
+    expect(await list.getByRole("link").count()).toBe(operations.length);
+    for (const { name } of tags) expect(await list.getByRole("region", { name, exact: true }).count()).toBe(1);
+    expect(asked.filter((path) => !path.startsWith("/console/assets/")).toSorted()).toEqual(["/docs", "/openapi.json"]);
+    // A page of its own: the console's other pages are not fetched for it.
+    expect(asked.filter((path) => /home-page|runs-page/.test(path))).toEqual([]);
+    await context.close();
+  });
+
+  it("is searched by keyboard, and has an address for each operation, which back and reload keep", async () => {
+    const { page, context } = await openWindow(browser);
+    await page.goto(docs());
+    const search = page.getByRole("searchbox", { name: "Search operations" });
+    await search.waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("run a flow v2");
+    await page
+      .getByRole("status")
+      .getByText(/^\d+ operations/)
+      .waitFor();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("createRun");
+    await page.keyboard.press("Enter");
+    await title(page, "Run a flow");
+    expect(new URL(page.url()).hash).toBe("#createRun");
+    await page.keyboard.press("/");
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("cancel a run");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction("location.hash !== '#createRun'");
+    await page.goBack();
+    await title(page, "Run a flow");
+    await page.reload();
+    await title(page, "Run a flow");
+    await page.goto(docs("#noSuchThing"));
+    await page.getByText("There is no operation noSuchThing.").waitFor();
+    await context.close();
+  });
+
+  it("shows parameters, the body's schema level by level, and every answer with its example", async () => {
+    const { page, context } = await openWindow(browser);
+    await page.goto(docs("#createRun"));
+    await title(page, "Run a flow");
+    const body = page.getByRole("region", { name: "Body" });
+    for (const name of Object.keys(components.schemas["RunCreate"]?.properties ?? {}))
+      await body.getByText(name, { exact: true }).first().waitFor();
+    const answers = page.getByRole("region", { name: "Answers", exact: true });
+    expect(await answers.locator("summary > strong").allTextContents()).toEqual(
+      Object.keys(paths["/v2/runs"]?.["post"]?.responses ?? {}),
+    );
+    const pauses = answers.getByText("pauses", { exact: true }).first();
+    expect(await answers.getByText("required_approvals", { exact: true }).count()).toBe(0);
+    await pauses.click();
+    await answers.getByText("required_approvals", { exact: true }).first().waitFor();
+    await answers.getByText("Example", { exact: true }).first().click();
+    await answers.getByText('"out-0": "Hello, Ada."').waitFor();
+    await context.close();
+  });
+
+  it("sends a request with the session of the person, and shows status, time and headers", async () => {
+    const { page, context, email } = await signedIn(browser, tenant, "viewer");
+    await page.getByRole("link", { name: "API reference" }).click();
+    await page.getByRole("searchbox", { name: "Search operations" }).waitFor();
+    await page.goto(docs("#getMe"));
+    await page.getByText(`Without one, the request is made as ${email}.`, { exact: false }).waitFor();
+    await page.getByRole("button", { name: "Send" }).click();
+    await answer(page).getByText("200 OK").waitFor();
+    await answer(page)
+      .getByText(/^\d+ ms · \d+ bytes$/)
+      .waitFor();
+    await answer(page).getByRole("region", { name: "Body of the answer" }).getByText(email).waitFor();
+    await answer(page)
+      .getByText(/^Headers/)
+      .click();
+    await answer(page).getByText("x-request-id", { exact: true }).waitFor();
+    // What the role may not do is refused by the service, and shown as such.
+    await page.goto(docs("#createProject"));
+    await title(page, "Create a project");
+    await page.getByRole("button", { name: "Send" }).click();
+    await answer(page).getByText(/^403/).waitFor();
+    await context.close();
+  });
+
+  it("sends inference requests with a pasted key, which it keeps nowhere and puts into no snippet", async () => {
+    const project_id = await tenant.deploy(echo());
+    const { page, context } = await openWindow(browser);
+    await page.goto(docs("#runDeployedFlow"));
+    const key = page.getByLabel("API key or token");
+    await key.fill(tenant.publicKey);
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText("Fill in org_id, flow_id first.").waitFor();
+    await page.getByLabel("org_id").fill(tenant.org_id);
+    await page.getByLabel("flow_id", { exact: true }).fill(project_id);
+    await page.getByLabel("Body (JSON)").fill('{"in-0": "from the reference", "flag": true}');
+    const code = page.getByRole("region", { name: /snippet$/ });
+    const inEach: Record<string, string> = {
+      curl: '-H "Authorization: Bearer $API_KEY"',
+      JavaScript: '"in-0": "from the reference"',
+      Python: '"flag": True,',
+    };
+    for (const [language, part] of Object.entries(inEach)) {
+      await page.getByRole("button", { name: language, exact: true }).click();
+      expect(await code.textContent()).toContain(part);
+      expect(await code.textContent()).toContain(project_id);
+      expect(await code.textContent()).not.toContain(tenant.publicKey);
+    }
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByTitle("Copy Python snippet").click();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(await code.textContent());
+    await page.getByRole("button", { name: "Send" }).click();
+    await answer(page).getByText("200 OK").waitFor();
+    await answer(page).getByText('"out-0": "from the reference"').waitFor();
+    const kept = await page.evaluate(
+      "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])",
+    );
+    expect(kept).not.toContain(tenant.publicKey);
+    // In the memory of the page: on another operation it is still there, after a reload it is gone.
+    await page.evaluate("location.hash = 'getDeployedFlowRun'");
+    await expect.poll(() => key.inputValue()).toBe(tenant.publicKey);
+    await page.reload();
+    await expect.poll(() => key.inputValue()).toBe("");
+    await context.close();
+  });
+
+  it("shows a stream as it comes, until it is stopped", async () => {
+    const { page, context } = await signedIn(browser, tenant, "viewer");
+    const { run_id } = await pausedRun(tenant);
+    await page.goto(docs("#getRun"));
+    await page.getByLabel("run_id", { exact: true }).fill(run_id);
+    await page.getByText(/^Optional parameters/).click();
+    await page.getByLabel("Accept").selectOption("text/event-stream");
+    await page.getByRole("button", { name: "Send" }).click();
+    await answer(page).getByText("200 OK").waitFor();
+    await answer(page)
+      .getByText(/^Still coming/)
+      .waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await expect.poll(() => page.getByRole("button", { name: "Stop" }).count()).toBe(0);
+    await context.close();
+  });
+
+  it("is without fault for axe, light and wide, dark and narrow", async () => {
+    const { page, context } = await openWindow(browser);
+    for (const hash of ["", "#createRun", "#listRuns", "#createSkill", "#createToken"]) {
+      await page.goto(docs(hash));
+      await page.reload();
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      for (const [colorScheme, width] of [
+        ["light", 1280],
+        ["dark", 360],
+      ] as const) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 800 });
+        expect(await violations(page), `${hash} ${colorScheme}`).toEqual([]);
+        expect(await overflow(page), `${hash} ${width} px`).toBeLessThanOrEqual(1);
+      }
+    }
+    await page.getByRole("button", { name: "Show the list" }).click();
+    await page
+      .getByRole("link", { name: /^GET .*traffic|ready/i })
+      .first()
+      .click();
+    await page.getByRole("button", { name: "Show the list" }).waitFor();
+    await context.close();
+  });
+});

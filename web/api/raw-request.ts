@@ -1,0 +1,92 @@
+/** A request as somebody put it together: nothing is added but the credential. */
+export interface RawRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: RawBody | null;
+}
+export type RawBody =
+  | { readonly kind: "text"; readonly type: string; readonly text: string }
+  | { readonly kind: "form"; readonly type: string; readonly fields: ReadonlyArray<readonly [string, string | File]> }
+  | { readonly kind: "file"; readonly type: string; readonly file: File };
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
+  readonly type: string;
+  /** Null where the bytes are no text. */
+  readonly text: string | null;
+  readonly bytes: number;
+  /** Milliseconds until the head had come, and until all had. */
+  readonly headMs: number;
+  readonly totalMs: number | null;
+  /** The bytes, to be kept as a file. */
+  readonly content: Blob | null;
+}
+
+const TEXT = /json|text|xml|csv|javascript|urlencoded/;
+/** How often a growing answer is looked at. */
+const LOOK_MS = 150;
+
+/** Sends a request and reads its answer as it comes. A request has a credential or the session, never both. */
+export async function sendRaw(
+  { method, url, headers, body }: RawRequest,
+  signal: AbortSignal,
+  onProgress: (answer: RawAnswer) => void,
+): Promise<void> {
+  const began = performance.now();
+  const response = await fetch(url, {
+    method,
+    signal,
+    headers: { ...headers, ...(body !== null && body.kind !== "form" && { "Content-Type": body.type }) },
+    body: body === null ? null : bodyOf(body),
+    credentials: "Authorization" in headers ? "omit" : "same-origin",
+    redirect: "manual",
+    cache: "no-store",
+  });
+  const type = response.headers.get("content-type") ?? "";
+  const head = {
+    status: response.status,
+    statusText: response.type === "opaqueredirect" ? "Leads elsewhere" : response.statusText,
+    headers: [...response.headers],
+    type,
+    headMs: performance.now() - began,
+  };
+  const chunks: Array<Uint8Array<ArrayBuffer>> = [];
+  const decoder = TEXT.test(type) ? new TextDecoder() : null;
+  let text = decoder ? "" : null;
+  let bytes = 0;
+  let looked = 0;
+  const reader = response.body?.getReader();
+  for (;;) {
+    const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+    if (done) break;
+    bytes += value.length;
+    chunks.push(value);
+    if (decoder) text += decoder.decode(value, { stream: true });
+    if (performance.now() - looked < LOOK_MS) continue;
+    looked = performance.now();
+    onProgress({ ...head, text, bytes, totalMs: null, content: null });
+  }
+  const totalMs = performance.now() - began;
+  onProgress({ ...head, text, bytes, totalMs, content: bytes === 0 ? null : new Blob(chunks, { type }) });
+}
+
+function bodyOf(body: RawBody): BodyInit {
+  switch (body.kind) {
+    case "text":
+      return body.text;
+    case "file":
+      return body.file;
+    case "form": {
+      if (body.type === "application/x-www-form-urlencoded")
+        return new URLSearchParams(
+          body.fields.flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),
+        );
+      const form = new FormData();
+      for (const [name, value] of body.fields) form.append(name, value);
+      return form;
+    }
+  }
+}
