@@ -1,7 +1,6 @@
 import { lazy, Suspense } from "react";
 import type { JSX } from "react";
 import { BrowserRouter, Route, Routes } from "react-router";
-import { Loading } from "./parts/states.tsx";
 import { Gate } from "./shell/gate.tsx";
 import { NotFound } from "./shell/not-found.tsx";
 
@@ -27,7 +26,7 @@ export function Routing(): JSX.Element {
       </BrowserRouter>
     );
   return (
-    <Suspense fallback={<Loading what="the API reference" />}>
+    <Suspense>
       <Reference />
     </Suspense>
   );
