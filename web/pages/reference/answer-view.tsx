@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import type { JSX } from "react";
 import type { RawAnswer } from "../../api/raw-request.ts";
 import { CopyButton } from "../../parts/copy.tsx";
@@ -35,7 +35,13 @@ export function AnswerView({ answer }: { readonly answer: RawAnswer }): JSX.Elem
         </dl>
       </details>
       <AnswerText answer={answer} />
-      {content !== null && <SaveLink content={content} />}
+      {content !== null && (
+        <div className="row">
+          <button type="button" className="button button-small" onClick={() => saveAsFile(content)}>
+            Save the answer as a file
+          </button>
+        </div>
+      )}
     </section>
   );
 }
@@ -76,16 +82,11 @@ function prettyJson(text: string): string {
   }
 }
 
-function SaveLink({ content }: { readonly content: Blob }): JSX.Element | null {
-  const [url, setUrl] = useState<string | null>(null);
-  useEffect(() => {
-    const made = URL.createObjectURL(content);
-    setUrl(made);
-    return () => URL.revokeObjectURL(made);
-  }, [content]);
-  return url === null ? null : (
-    <a className="small" href={url} download="answer">
-      Save the answer as a file
-    </a>
-  );
+/** The address of the bytes is made for the click, and given up after it. */
+function saveAsFile(content: Blob): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = "answer";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -85,12 +85,14 @@ function OperationList({
 }): JSX.Element {
   const [text, setText] = useState("");
   // On a narrow screen the list stands above the operation: folded where one is chosen.
-  const [open, setOpen] = useState(false);
+  const [openAt, setOpenAt] = useState<string | null>(null);
+  const at = chosen?.id ?? "";
+  const open = openAt === at;
+  const setOpen = (isOpen: boolean): void => setOpenAt(isOpen ? at : null);
   const rows = useRowKeys<HTMLElement>();
   useSearchKey();
   const found = useMemo(() => search(reference, text), [reference, text]);
   const count = found.reduce((sum, { operations }) => sum + operations.length, 0);
-  useEffect(() => setOpen(false), [chosen]);
   const [first] = found[0]?.operations ?? [];
   return (
     <header className="side reference-side">
