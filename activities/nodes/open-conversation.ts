@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { canonicalJson } from "../../src/domain/flow/definition/content-hash.ts";
 import { llmSpec } from "../../src/domain/flow/nodes/llm.ts";
 import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
 import type { Json } from "../../src/domain/json.ts";
@@ -23,7 +24,7 @@ export interface Opening {
   readonly messages: readonly ChatMessage[];
   /** The node's prompt. */
   readonly question: string;
-  /** A digest of what the node asks, whatever was said in earlier runs. */
+  /** Digests, with a dot between them, of what the node asks and of what that is rendered from, whatever was said in earlier runs. */
   readonly asked: string;
   /** Passages of searches, by the numbers under which the model has them. */
   readonly sources: readonly Citation[];
@@ -37,17 +38,20 @@ export async function openConversation(
 ): Promise<Opening> {
   const { org_id, config, knowledge = [] } = execution;
   const { scope, sources } = numberSources(execution.scope, knowledge);
-  const rendered = await evaluation.sources(org_id, llmSpec.expressions(config), scope);
+  const templates = llmSpec.expressions(config);
+  const rendered = await evaluation.sources(org_id, templates, scope);
   const { turns } = config.memory ?? {};
   const earlier = turns === undefined ? [] : await recall(db, placeOf(execution, path), turns);
   const messages = conversation(config, rendered, earlier);
   const cited = sources.length === 0 ? messages : withSystemText(messages, CITE_SOURCES);
-  // Of the run itself only its id differs from the one that it resumes.
-  const asked = JSON.stringify(rendered).replaceAll(execution.run_id, "");
-  return { messages: cited, question: rendered[0] as string, asked: digest(asked), sources };
+  // What is rendered may have the time in it, and what it is rendered from more than it says.
+  const asked = [rendered, [templates, scope]].map((what) => digestOf(what, execution.run_id)).join(".");
+  return { messages: cited, question: rendered[0] as string, asked, sources };
 }
 
-const digest = (text: string): string => createHash("sha256").update(text).digest("base64url");
+/** Of the run itself only its id differs from the one that it resumes. The order of members is the database's. */
+const digestOf = (what: unknown, runId: string): string =>
+  createHash("sha256").update(canonicalJson(what).replaceAll(runId, "")).digest("base64url");
 
 /** What the answer rests on. A node that was given no sources says nothing of them. */
 export function citationsIn(text: string, json: Json, sources: readonly Citation[]): readonly Citation[] {

@@ -124,6 +124,49 @@ describe("a run that goes on where a model with tools has failed", () => {
     expect(all).toMatchObject({ done: { state: "COMPLETED" }, orders: 1, model: 4, told: true });
   });
 
+  it.each([
+    ["longer than the record shows", 40_000, {}],
+    ["masked in the record", 10, { redact: ['$.nodes["llm-0"].output'] }],
+  ])(
+    "takes over what a flow has answered, %s, and so does the run that resumes that one",
+    async (_, length, settings) => {
+      receipt = "f".repeat(length);
+      const order = { id: "http-0", type: "http", config: { method: "POST", url: `${target.url}/orders` } };
+      const ordering = flow([order, { id: "out-0", type: "output" }], ["http-0>out-0"]);
+      const tools = [
+        { type: "subflow", project_id: await bench.deploy(ordering), name: "order", description: "Orders" },
+      ];
+      stub.next(orders("order"), BROKEN, BROKEN, SAID);
+      const all = await asked(async () => {
+        const first = await bench.run(agent({ tools }, settings), { "in-0": "Order a coat" });
+        expect(first.state).toBe("FAILED");
+        const second = await resume(first.run_id);
+        expect(second.state).toBe("FAILED");
+        return resume(second.run_id);
+      });
+      expect(all).toMatchObject({ done: { state: "COMPLETED" }, orders: 1, model: 4, told: true });
+      expect(reusedOf(all.done)["llm-0/tools[0]"]).toBe(true);
+    },
+  );
+
+  it("orders nothing again where the prompt has the time in it", async () => {
+    const prompt = '{{in-0}} at {{ "now" | date: "%s%L" }} for run {{run.id}}';
+    stub.next(orders(), BROKEN);
+    const failed = await asked(() => bench.run(agent({ prompt }), { "in-0": "Order a coat" }));
+    expect([failed.done.state, failed.orders]).toEqual(["FAILED", 1]);
+    stub.next(SAID);
+    const again = await asked(() => resume(failed.done.run_id));
+    expect(again).toMatchObject({ done: { state: "COMPLETED" }, orders: 0, model: 1, told: true });
+    stub.next(orders(), BROKEN, orders(), SAID);
+    const other = await asked(async () =>
+      resume((await bench.run(agent({ prompt }), { "in-0": "Order a coat" })).run_id, {
+        from: "failed",
+        inputs: { "in-0": "Order a hat" },
+      }),
+    );
+    expect(other).toMatchObject({ done: { state: "COMPLETED" }, orders: 2, model: 4 });
+  });
+
   it("takes over what a failed call was answered with", async () => {
     const tools = [tool("order"), tool("refused")];
     stub.next(orders("shop_refused"), orders(), BROKEN);

@@ -1,6 +1,8 @@
 import { RECORDED_CHARS } from "../../domain/json.ts";
 import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
+import { isToolPath } from "../../domain/models/agent.ts";
 import type { ReusedAnswer } from "../../domain/models/agent.ts";
+import type { NodeReport } from "../../domain/runs/run-report.ts";
 import { createInlineBudget, storeReference } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -32,6 +34,21 @@ export async function keepOutput(
   if (masked !== true && text.length <= RECORDED_CHARS) return;
   const answer = await storeReference(blobs, org_id, text);
   await db.org(org_id, (each) => keepStepAnswer(each, { org_id, run_id, path, answer, asked: null }));
+}
+
+/** The same of calls that runs of other flows have answered: no activity ends them, so it is done where their ends are written. */
+export async function keepFlowOutputs(
+  deps: ReuseDeps,
+  { org_id, run_id }: Omit<Place, "path">,
+  nodes: readonly NodeReport[],
+  masked: boolean,
+): Promise<void> {
+  for (const { type, path, state, value } of nodes) {
+    if (type !== "subflow" || state !== "COMPLETED" || value === undefined || !isToolPath(path)) continue;
+    const place = { org_id, run_id, path };
+    if ("v" in value) await keepOutput(deps, { ...place, masked }, value.v);
+    else await deps.db.org(org_id, (each) => keepStepAnswer(each, { ...place, answer: value, asked: null }));
+  }
 }
 
 /** Results of calls in an earlier run, in their order; null for one that was open, or that a fault of the service ended. */

@@ -12,7 +12,7 @@ export interface StepPlace {
   readonly path: string;
   /** Whether a process that may have got the answer started this attempt before. */
   readonly repeated?: boolean;
-  /** A digest of what the node asks. */
+  /** Digests of what the node asks. */
   readonly asked: string;
   /** The run that this one resumes, whose answer is taken over where it was asked the same. */
   readonly earlier_run?: string | undefined;

@@ -25,6 +25,7 @@ import { getNodeRun } from "../../stores/runs/node-runs.ts";
 import { listPauses, replaceResolution } from "../../stores/runs/pauses.ts";
 import { keepsCheckpoint, recordRun } from "../../stores/runs/run-record.ts";
 import type { RunEventDraft } from "../../stores/runs/run-record.ts";
+import { keepFlowOutputs } from "../models/earlier-answers.ts";
 import type { LoadedPlan, PlanCache } from "../projects/plans.ts";
 import type { RunObserver } from "./run-observer.ts";
 import { shareWrites } from "../shared-writes.ts";
@@ -64,6 +65,8 @@ export function createRunRecorder({ db, blobs, feed, plans, observer, checkAfter
     const update = await toUpdate(report, plan, blobs);
     const events = withoutRepetitions(report.nodes.flatMap(nodeEvents));
     const { org_id, run_id } = report.run;
+    // Before the record says that they have ended.
+    await keepFlowOutputs({ db, blobs }, report.run, latest(report.nodes), plan.redact.length > 0);
     const result = await db.org(org_id, (connection) => recordRun(connection, update, events, checkAfterMs));
     if (report.pauses_taken && plan.redact.length > 0) {
       await db.org(org_id, (connection) => maskAnswers(connection, report, plan.redact));

@@ -4,7 +4,7 @@ import { jsonb } from "../jsonb.ts";
 
 /**
  * What a model answered at a step of a node that calls tools, or what a call yielded; null where it has not, as far as anybody
- * knows. With `asked` only what it answered to that.
+ * knows. With `asked` only what it answered to that: one digest in common is enough.
  */
 export async function findStepAnswer(
   db: Db,
@@ -15,7 +15,8 @@ export async function findStepAnswer(
   const rows = await db.query<{ answer: StoredValue }>(
     {
       name: "find_step_answer",
-      text: `select answer from agent_steps where run_id = $1::uuid and path = $2::text and ($3::text is null or asked = $3)`,
+      text: `select answer from agent_steps where run_id = $1::uuid and path = $2::text
+        and ($3::text is null or string_to_array(asked, '.') && string_to_array($3, '.'))`,
     },
     [runId, path, asked],
   );
@@ -27,7 +28,7 @@ export interface KeptAnswer {
   readonly run_id: string;
   readonly path: string;
   readonly answer: StoredValue;
-  /** A digest of what the node asked. */
+  /** Digests of what the node asked, with dots between them. */
   readonly asked: string | null;
 }
 

@@ -86,7 +86,7 @@ export async function childRunIds(db: Db, runId: string, ends: readonly string[]
   const rows = await db.query<{ run_id: string }>(
     {
       name: "child_run_ids",
-      text: "select run_id from runs where parent_run_id = $1::uuid and right(run_id::text, 22) = any ($2::text[])",
+      text: "select run_id from runs where parent_run_id = $1::uuid and child_end = any ($2::text[])",
     },
     [runId, ends],
   );

@@ -143,8 +143,8 @@ export async function findChildRun(db: Db, parentRunId: string, idEnd: string): 
   const rows = await db.query<RunRow>(
     {
       name: "find_child_run",
-      // As the index has it: a run may have ten thousand children.
-      text: "select * from runs where parent_run_id = $1::uuid and right(run_id::text, 22) = $2::text",
+      // By a column and not by what is made of the id: a run may have ten thousand children.
+      text: "select * from runs where parent_run_id = $1::uuid and child_end = $2::text",
     },
     [parentRunId, idEnd],
   );
