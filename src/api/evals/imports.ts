@@ -50,8 +50,11 @@ const options = {
     ),
   on_error: z
     .enum(["skip", "abort"])
-    .default("skip")
-    .describe("`abort`: the first record that cannot be a row ends the import, and nothing is written."),
+    .optional()
+    .describe(
+      "`abort`: the first record that cannot be a row ends the import, and nothing is written. Default: `skip`; but a `replace` of which " +
+        "more records fail than can be read fails as a whole.",
+    ),
   dry_run: z.boolean().default(false).describe("Only tells what would be written."),
 };
 const importBody = z
@@ -82,7 +85,10 @@ export function createImportOperations(deps: ApiDeps): Operation[] {
     }
   }
 
-  async function begin(row: NewImport): Promise<JsonAnswer> {
+  async function begin(
+    given: Omit<NewImport, "on_error"> & { readonly on_error?: NewImport["on_error"] | undefined },
+  ): Promise<JsonAnswer> {
+    const row = { ...given, on_error: given.on_error ?? null };
     const { org_id, import_id, dataset_id } = row;
     const inserted = await db.org(org_id, (connection) => insertImport(connection, row));
     // The same request again: the first one's file is the one that is read.

@@ -98,7 +98,7 @@ export interface GateResult extends Gate {
 /**
  * Whether gates are met; null where there is nothing to compare, or only a part of what the gate is about. What is missing
  * counts against a gate: a pass rate is of all the scores that there should be, and a mean, a latency or a cost of some rows
- * cannot meet one.
+ * cannot meet one. Where it is missing in the baseline, a gate is met only where it is met whatever the baseline would have come to.
  */
 export function checkGates(
   gates: readonly Gate[],
@@ -107,67 +107,25 @@ export function checkGates(
 ): GateResult[] {
   return gates.map((gate) => {
     const own = observedOf(gate, status);
-    const other = gate.vs === "absolute" ? 0 : baseline === null ? null : observedOf(gate, baseline);
-    const observed = own === null || other === null ? null : own - other;
-    const passed = observed === null ? null : holds(gate, observed);
+    const other = gate.vs === "absolute" ? NOTHING : baseline === null ? null : observedOf(gate, baseline);
     const unscored = evaluatorOf(gate, status)?.unscored ?? 0;
-    return { ...gate, observed, passed: passed && isPartial(gate, status, baseline) ? null : passed, unscored };
+    if (own === null || other === null) return { ...gate, observed: null, passed: null, unscored };
+    const observed = hardest(gate, own, other);
+    const passed = holds(gate, observed) || (holds(gate, kindest(gate, own, other)) ? null : false);
+    const isKnown =
+      !(passed === true && isPartial(gate, status)) &&
+      !(gate.vs === "baseline" && baseline !== null && isPartial(gate, baseline));
+    return { ...gate, observed, passed: isKnown ? passed : null, unscored };
   });
 }
 
-function evaluatorOf({ evaluator_id }: Gate, status: ExperimentStatus): EvaluatorStatus | undefined {
-  return status.per_evaluator.find((each) => each.evaluator_id === evaluator_id);
-}
+/** What a number is at least and at most: between them it is what scores that are missing would have been. */
+type Bounds = readonly [number, number];
+const NOTHING: Bounds = [0, 0];
 
-/** Whether what is observed is that of some rows alone. */
-function isPartial(gate: Gate, status: ExperimentStatus, baseline: ExperimentStatus | null): boolean {
-  switch (gate.metric) {
-    case "mean": {
-      const compared = gate.vs === "absolute" || baseline === null ? [status] : [status, baseline];
-      return compared.some((each) => (evaluatorOf(gate, each)?.unscored ?? 0) > 0);
-    }
-    case "p95_latency_ms":
-    case "cost_usd":
-      return status.unrun > 0;
-    // What is missing is in the number itself.
-    case "pass_rate":
-    case "error_rate":
-      return false;
-    default:
-      return gate.metric satisfies never;
-  }
-}
-
-function observedOf(gate: Gate, status: ExperimentStatus): number | null {
-  const evaluator = evaluatorOf(gate, status);
-  switch (gate.metric) {
-    case "mean":
-      return evaluator?.mean ?? null;
-    case "pass_rate":
-      return evaluator === undefined ? null : passRateOf(gate, evaluator);
-    case "p95_latency_ms":
-      return status.p95_latency_ms;
-    case "cost_usd":
-      return status.usage.cost_usd;
-    case "error_rate":
-      return errorRateOf(status);
-    default:
-      return gate.metric satisfies never;
-  }
-}
-
-/** The part of the rows that have ended which failed; null where none has. */
-export function errorRateOf({ counts: { completed, failed, cancelled } }: ExperimentStatus): number | null {
-  const ended = completed + failed + cancelled;
-  return ended === 0 ? null : failed / ended;
-}
-
-/** The part of the expected scores that pass. A missing score counts against the gate. */
-function passRateOf({ op, value }: Gate, evaluator: EvaluatorStatus): number | null {
-  const { passed, expected, unscored, pass_rate } = evaluator;
-  const isJudging = pass_rate !== null || unscored === expected;
-  if (expected === 0 || !isJudging) return null;
-  const [least, most] = [passed / expected, (passed + unscored) / expected];
+/** The difference that is the worst for the gate. */
+function hardest({ op, value }: Gate, own: Bounds, other: Bounds): number {
+  const [least, most] = [own[0] - other[1], own[1] - other[0]];
   switch (op) {
     case "gte":
     case "gt":
@@ -180,6 +138,66 @@ function passRateOf({ op, value }: Gate, evaluator: EvaluatorStatus): number | n
     default:
       return op satisfies never;
   }
+}
+
+/** The same where only the scores that the experiment itself lacks count against the gate. */
+function kindest(gate: Gate, own: Bounds, other: Bounds): number {
+  const equal = Math.min(Math.max(own[0] - gate.value, other[0]), other[1]);
+  const against = [...other, equal].map((each) => hardest(gate, own, [each, each]));
+  return against.find((each) => holds(gate, each)) ?? against[0] ?? 0;
+}
+
+function evaluatorOf({ evaluator_id }: Gate, status: ExperimentStatus): EvaluatorStatus | undefined {
+  return status.per_evaluator.find((each) => each.evaluator_id === evaluator_id);
+}
+
+/** Whether what is observed is that of some rows alone. */
+function isPartial(gate: Gate, status: ExperimentStatus): boolean {
+  switch (gate.metric) {
+    case "mean":
+      return (evaluatorOf(gate, status)?.unscored ?? 0) > 0;
+    case "p95_latency_ms":
+    case "cost_usd":
+      return status.unrun > 0;
+    // What is missing is in the number itself.
+    case "pass_rate":
+    case "error_rate":
+      return false;
+    default:
+      return gate.metric satisfies never;
+  }
+}
+
+function observedOf(gate: Gate, status: ExperimentStatus): Bounds | null {
+  const evaluator = evaluatorOf(gate, status);
+  switch (gate.metric) {
+    case "mean":
+      return exactly(evaluator?.mean ?? null);
+    case "pass_rate":
+      return evaluator === undefined ? null : passRateOf(evaluator);
+    case "p95_latency_ms":
+      return exactly(status.p95_latency_ms);
+    case "cost_usd":
+      return exactly(status.usage.cost_usd);
+    case "error_rate":
+      return exactly(errorRateOf(status));
+    default:
+      return gate.metric satisfies never;
+  }
+}
+
+const exactly = (value: number | null): Bounds | null => (value === null ? null : [value, value]);
+
+/** The part of the rows that have ended which failed; null where none has. */
+export function errorRateOf({ counts: { completed, failed, cancelled } }: ExperimentStatus): number | null {
+  const ended = completed + failed + cancelled;
+  return ended === 0 ? null : failed / ended;
+}
+
+/** The part of the expected scores that pass. */
+function passRateOf({ passed, expected, unscored, pass_rate }: EvaluatorStatus): Bounds | null {
+  const isJudging = pass_rate !== null || unscored === expected;
+  return expected === 0 || !isJudging ? null : [passed / expected, (passed + unscored) / expected];
 }
 
 /** What is lost where numbers are added and divided. */

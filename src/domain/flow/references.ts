@@ -1,4 +1,4 @@
-import type { ModelChoice } from "../models/choose.ts";
+import type { ModelsAsked } from "../models/choose.ts";
 import type { FlowDefinition, FlowGraph } from "./definition/definition.ts";
 import { NODE_SPECS } from "./nodes/index.ts";
 import type { Asked } from "./nodes/assignees.ts";
@@ -17,8 +17,8 @@ interface FlowPlace {
 /** A reference of a flow's node, and where it stands. */
 export interface FlowReference extends NodeReference, FlowPlace {}
 
-/** The model that a node asks, as far as it says, and where the node stands. */
-export interface FlowModel extends ModelChoice, FlowPlace {}
+/** The models that a node asks, as far as it says, and where the node stands. */
+export interface FlowModel extends ModelsAsked, FlowPlace {}
 
 /** Whom a flow's node asks, and where it names them. */
 export interface FlowAsked extends Asked, FlowPlace {}

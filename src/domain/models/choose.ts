@@ -4,6 +4,12 @@ export interface ModelChoice {
   readonly connection_id?: string | undefined;
 }
 
+/** All models that a node may ask. */
+export interface ModelsAsked extends ModelChoice {
+  /** Asked where the chosen one cannot answer. */
+  readonly fallback_models?: readonly string[] | undefined;
+}
+
 /** What nodes use that name nothing themselves. */
 export interface ModelDefaults {
   readonly organisation: { readonly default_connection_id: string | null; readonly default_model: string | null };

@@ -150,6 +150,11 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
       const message = "Not one row could be read: the rows of the dataset stay as they are.";
       throw new SourceUnreadable("nothing_to_import", message);
     }
+    const isGuarded = job.mode === "replace" && job.on_error === null && !job.dry_run;
+    if (isGuarded && found.failed * 2 > found.read) {
+      const message = `${found.failed} of ${found.read} records cannot be rows: the rows of the dataset stay as they are. With on_error "skip" they are replaced by the others.`;
+      throw new SourceUnreadable("mostly_unreadable", message);
+    }
   }
   return { found, take, flush, requireSense };
 }

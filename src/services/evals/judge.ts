@@ -101,15 +101,14 @@ interface Answer {
 }
 
 function readAnswer(text: string, { labels, scale = DEFAULT_SCALE }: JudgeConfig): Answer {
-  for (const { value, reasoning } of saidIn(text, labels === undefined ? "score" : "label")) {
-    if (labels === undefined) {
-      const score = numberIn(value);
-      if (score !== null && score >= scale.min && score <= scale.max) return { score, label: "", reasoning };
-    } else {
-      const given = typeof value === "string" ? value.trim().toLowerCase() : null;
-      const label = labels.find((each) => each.label.toLowerCase() === given)?.label;
-      if (label !== undefined) return { score: 0, label, reasoning };
-    }
+  const { value, reasoning } = saidIn(text, labels === undefined ? "score" : "label") ?? { value: null, reasoning: "" };
+  if (labels === undefined) {
+    const score = numberIn(value);
+    if (score !== null && score >= scale.min && score <= scale.max) return { score, label: "", reasoning };
+  } else {
+    const given = typeof value === "string" ? value.trim().toLowerCase() : null;
+    const label = labels.find((each) => each.label.toLowerCase() === given)?.label;
+    if (label !== undefined) return { score: 0, label, reasoning };
   }
   throw unreadable(
     labels === undefined
@@ -132,22 +131,24 @@ function numberIn(value: unknown): number | null {
 const MAX_ANSWER = 20_000;
 const MAX_TRIES = 64;
 
-/** What may be the score or label of an answer: that of the last object that has one, or the answer itself. What a model thinks aloud before it answers does not count. */
+/**
+ * What may be the score or label of an answer: that of the last object that has one, or the answer itself. What a model thinks aloud
+ * before it answers is no answer, even where none follows.
+ */
 function saidIn(
   text: string,
   member: "score" | "label",
-): Array<{ readonly value: unknown; readonly reasoning: string }> {
+): { readonly value: unknown; readonly reasoning: string } | null {
   const whole = text.slice(-MAX_ANSWER);
   const last = [...whole.matchAll(/<\/think(?:ing)?>/gi)].at(-1);
   // One who has not ended thinking has not answered.
-  if (last === undefined && /^\s*<think/i.test(text)) return [];
-  const answers = last === undefined ? [whole] : [whole.slice(last.index + last[0].length), whole];
-  return answers.map((answer) => {
-    const found = lastObject(answer, member);
-    if (found === null) return { value: bareValue(answer), reasoning: "" };
-    const { reasoning } = found;
-    return { value: found[member], reasoning: typeof reasoning === "string" ? reasoning : "" };
-  });
+  if (last === undefined && /^\s*<think/i.test(text)) return null;
+  const thought = last === undefined ? 0 : last.index + last[0].length;
+  const said = whole.slice(thought);
+  const found = lastObject(said, member, 0) ?? lastObject(whole, member, thought);
+  if (found === null) return { value: bareValue(said), reasoning: "" };
+  const { reasoning } = found;
+  return { value: found[member], reasoning: typeof reasoning === "string" ? reasoning : "" };
 }
 
 /** An answer of one line that is a value alone, in quotes or not. */
@@ -157,14 +158,14 @@ function bareValue(answer: string): string | null {
   return line === undefined || lines.length > 1 ? null : line.replace(/^"(.*)"$/, "$1");
 }
 
-/** The last object in a text, whatever is around it, that has a member. */
-function lastObject(text: string, member: string): Record<string, unknown> | null {
+/** The last object in a text, whatever is around it, that has a member and ends after a place: it may quote what is there. */
+function lastObject(text: string, member: string, after: number): Record<string, unknown> | null {
   let last: Record<string, unknown> | null = null;
   let from = text.indexOf("{");
   for (let tries = 0; from !== -1 && tries < MAX_TRIES; tries++) {
     const end = endOfObject(text, from);
     const found = end === -1 ? null : parsed(text.slice(from, end));
-    if (found !== null && Object.hasOwn(found, member)) last = found;
+    if (found !== null && end > after && Object.hasOwn(found, member)) last = found;
     from = text.indexOf("{", found === null ? from + 1 : end);
   }
   return last;

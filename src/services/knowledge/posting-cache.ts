@@ -12,8 +12,14 @@ export interface PlainTerm {
 
 /** Ranks by words in memory. */
 export interface PostingCache {
-  /** The chunks with the best BM25 scores, best first: the same as searchKeywords finds without limits. */
-  search(orgId: string, index: SearchedIndex, terms: readonly PlainTerm[], limit: number): Promise<KeywordHit[]>;
+  /** The chunks with the best BM25 scores, best first, of all or of some: the same as searchKeywords finds without other limits. */
+  search(
+    orgId: string,
+    index: SearchedIndex,
+    terms: readonly PlainTerm[],
+    limit: number,
+    among?: readonly number[] | null,
+  ): Promise<KeywordHit[]>;
   /** The chunks that can be found, by number. */
   readLive(orgId: string, index: SearchedIndex): Promise<Pick<ReadonlySet<number>, "has">>;
 }
@@ -133,7 +139,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
   };
 
   return {
-    async search(orgId, index, terms, limit) {
+    async search(orgId, index, terms, limit, among = null) {
       const entry = load(orgId, index);
       const cached = await entry.loaded;
       const missing = terms.map((term) => term.lexeme).filter((lexeme) => !cached.terms.has(lexeme));
@@ -160,6 +166,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
           totals[slot] = (totals[slot] as number) + weight * (scores[i] as number);
         }
       }
+      const wanted = among === null ? null : new Set(among);
       const best = createBest(limit);
       for (const { posting } of postings) {
         for (const slot of posting.slots) {
@@ -167,7 +174,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
           // Added already, for another word.
           if (total === 0) continue;
           totals[slot] = 0;
-          best.add(slot, total);
+          if (wanted === null || wanted.has(chunkNos[slot] as number)) best.add(slot, total);
         }
       }
       const { slots, scores } = best.sorted();

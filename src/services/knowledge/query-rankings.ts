@@ -40,6 +40,8 @@ export interface Rankings {
   readonly semantic: readonly Hit[];
   /** In a hybrid search, the similarity of chunks that only their words found. */
   readonly nearness: readonly Hit[];
+  /** In a hybrid search, what chunks that only their meaning found have of the words. */
+  readonly wording: readonly KeywordHit[];
 }
 
 export interface RankRequest {
@@ -60,16 +62,22 @@ export async function rank(
   { terms, filter, matched, strategy, vector, limit }: RankRequest,
 ): Promise<Rankings> {
   const limits: SearchLimits = { filter, phrases: terms.phrases, excluded: terms.excluded };
+  const isLimited = filter !== null || terms.phrases.length > 0 || terms.excluded.length > 0;
+  const searchWords = (
+    lexed: readonly QueryTerm[],
+    depth: number,
+    among: readonly number[] | null = null,
+  ): Promise<KeywordHit[]> => {
+    const plain = plainTerms(lexed);
+    return plain === null || isLimited
+      ? deps.database.search((db) => searchKeywords(db, orgId, index, lexed, { ...limits, among }, depth))
+      : deps.postings.search(orgId, index, plain, depth, among);
+  };
   const byKeyword = async (): Promise<Pick<Rankings, "terms" | "keyword">> => {
     const lexed = await readTerms(deps.lexer, terms, index.languages);
     if (strategy === "semantic" || lexed.length === 0) return { terms: lexed, keyword: [] };
-    const plain = plainTerms(lexed);
-    const isLimited = filter !== null || terms.phrases.length > 0 || terms.excluded.length > 0;
-    const search = (depth: number): Promise<KeywordHit[]> =>
-      plain === null || isLimited
-        ? deps.database.search((db) => searchKeywords(db, orgId, index, lexed, limits, depth))
-        : deps.postings.search(orgId, index, plain, depth);
-    return { terms: lexed, keyword: await searchWithin(deps, orgId, index, limit, search) };
+    const keyword = await searchWithin(deps, orgId, index, limit, (depth) => searchWords(lexed, depth));
+    return { terms: lexed, keyword };
   };
   const byMeaning = async (): Promise<Hit[]> => {
     if (vector === null || strategy === "keyword") return [];
@@ -79,14 +87,24 @@ export async function rank(
       searchVectors(deps, orgId, index, { ...request, limit: depth, isExact });
     return await searchWithin(deps, orgId, index, limit, search);
   };
-  const [found, semantic] = await Promise.all([byKeyword(), byMeaning()]);
-  const near = new Set(semantic.map(({ chunk_no }) => chunk_no));
-  const others = found.keyword.map(({ chunk_no }) => chunk_no).filter((chunkNo) => !near.has(chunkNo));
-  const nearness =
-    vector === null || strategy !== "hybrid" || others.length === 0
-      ? []
-      : await compareWith(deps, orgId, index, vector, others, others.length);
-  return { ...found, semantic, nearness };
+  const [{ terms: lexed, keyword }, semantic] = await Promise.all([byKeyword(), byMeaning()]);
+  const found = { terms: lexed, keyword, semantic };
+  if (vector === null || strategy !== "hybrid") return { ...found, nearness: [], wording: [] };
+  const wordsOnly = without(keyword, semantic);
+  // A ranking that has places left has every chunk with one of the words.
+  const isWhole = lexed.length === 0 || (limit === null && keyword.length < FUSED_DEPTH);
+  const meaningOnly = isWhole ? [] : without(semantic, keyword);
+  const [nearness, wording] = await Promise.all([
+    wordsOnly.length === 0 ? [] : compareWith(deps, orgId, index, vector, wordsOnly, wordsOnly.length),
+    meaningOnly.length === 0 ? [] : searchWords(lexed, meaningOnly.length, meaningOnly),
+  ]);
+  return { ...found, nearness, wording };
+}
+
+/** The chunks of one ranking that another does not have. */
+function without(ranking: readonly Hit[], other: readonly Hit[]): number[] {
+  const had = new Set(other.map(({ chunk_no }) => chunk_no));
+  return ranking.map(({ chunk_no }) => chunk_no).filter((chunkNo) => !had.has(chunkNo));
 }
 
 /** Compares a vector with the vectors of some chunks, one by one. */

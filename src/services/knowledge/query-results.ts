@@ -38,7 +38,7 @@ export function combine(
   const fused =
     rankings.length === 1 && single !== undefined
       ? fuseScores(
-          new Map(single.keyword.map(({ chunk_no, share }) => [chunk_no, share])),
+          new Map([...single.keyword, ...single.wording].map(({ chunk_no, share }) => [chunk_no, share])),
           new Map([...single.semantic, ...single.nearness].map(({ chunk_no, score }) => [chunk_no, score])),
         )
       : fuseRankings(lists.map((list) => list.map((hit) => hit.chunk_no)));

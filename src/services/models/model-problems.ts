@@ -27,8 +27,12 @@ export async function modelProblems(
       const message = "No model is configured for this node: it would fail";
       return [{ ...place, code: "model_not_configured", message, hint: MODEL_WAY_OUT }];
     }
-    if (limited.max_cost_usd === undefined || priceOf(limited.prices, chosen.model) !== null) return [];
-    const message = `The model ${chosen.model} has no price, and settings.max_cost_usd is set: the node would fail`;
-    return [{ ...place, code: "model_not_priced", message, hint: PRICE_WAY_OUT }];
+    if (limited.max_cost_usd === undefined) return [];
+    const names = new Set([chosen.model, ...(choice.fallback_models ?? [])]);
+    return [...names].flatMap((name): FlowProblem[] => {
+      if (priceOf(limited.prices, name) !== null) return [];
+      const message = `The model ${name} has no price, and settings.max_cost_usd is set: the node would fail where it is asked`;
+      return [{ ...place, code: "model_not_priced", message, hint: PRICE_WAY_OUT }];
+    });
   });
 }

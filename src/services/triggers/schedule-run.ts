@@ -4,7 +4,7 @@ import type { RunInput } from "../../domain/runs/run.ts";
 import { NO_PLACE } from "../../domain/triggers/scheduled.ts";
 import type { ScheduledInput } from "../../domain/triggers/trigger.ts";
 import { uuid7Of } from "../../domain/uuid.ts";
-import { recordFiring } from "../../stores/triggers/firings.ts";
+import { dropFiring, recordFiring } from "../../stores/triggers/firings.ts";
 import { findTrigger, noteTriggerError } from "../../stores/triggers/triggers.ts";
 import { startInput } from "../runs/create-run.ts";
 import { noteFault, startTriggeredRun } from "./start-run.ts";
@@ -39,7 +39,10 @@ export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStar
     } catch (error) {
       // Its workflow waits: repeated here, it would hold a step of that workflow.
       if (error instanceof Problem && error.code === "too_many_concurrent_runs") {
-        await deps.db.org(org_id, (connection) => noteTriggerError(connection, id, error.message));
+        await deps.db.org(org_id, async (connection) => {
+          await noteTriggerError(connection, id, error.message);
+          await dropFiring(connection, run_id);
+        });
         return NO_PLACE;
       }
       await noteFault(deps.db, trigger, run_id, error);

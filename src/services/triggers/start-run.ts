@@ -4,7 +4,7 @@ import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import type { Database } from "../../stores/db.ts";
 import { dropFiring } from "../../stores/triggers/firings.ts";
-import { noteTriggerError } from "../../stores/triggers/triggers.ts";
+import { forgetTriggerError, noteTriggerError } from "../../stores/triggers/triggers.ts";
 import type { TriggerRow } from "../../stores/triggers/triggers.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import type { FlowCache } from "../projects/flow-cache.ts";
@@ -43,7 +43,7 @@ export async function startTriggeredRun(
     const given = await inputsOf(deps, trigger, runId, payload);
     const asked = { org_id, project_id, user_id: null, plan };
     const { inputs } = await requireInputs(deps, asked, given, { loc: ["inputs"], reserved: [] });
-    return await createRun(deps, {
+    const run = await createRun(deps, {
       org_id,
       run_id: runId,
       project_id: project.project_id,
@@ -56,6 +56,8 @@ export async function startTriggeredRun(
       // What ran it: the trigger.
       ran_by_id: id,
     });
+    if (trigger.last_error !== null) await deps.db.org(org_id, (connection) => forgetTriggerError(connection, trigger));
+    return run;
   } catch (error) {
     if (error instanceof NodeFailure) throw new TriggerFault(error.message, { cause: error });
     if (error instanceof Problem && error.status < 500 && error.status !== 429)

@@ -22,7 +22,8 @@ export interface ImportRow {
   readonly source: ImportSource;
   readonly mapping: Mapping | null;
   readonly mode: ImportMode;
-  readonly on_error: "skip" | "abort";
+  /** Null: `skip`, except that a `replace` which would skip most records is none. */
+  readonly on_error: "skip" | "abort" | null;
   readonly dry_run: boolean;
   readonly status: ImportStatus;
   readonly counts: ImportCounts;
@@ -181,19 +182,21 @@ export async function applyImport(
       const next = isMerged ? `r.${part} || s.${part}` : `s.${part}`;
       return whole ? `s.${part}` : `case when '${part}' = any (s.given) then ${next} else r.${part} end`;
     });
+    // No record speaks of it: a row that was archived stays so, unless the rows are to be those of the import.
+    const status = whole ? "'active'" : "r.status";
     const named = ROW_PARTS.map((part, i) => `${parts[i]} as next_${part}`).join(", ");
     updated = await counted(
       `${mode}${mapping === null ? "_whole" : ""}_eval_import`,
       `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, external_id,
-          ${ROW_PARTS.join(", ")})
+          status, ${ROW_PARTS.join(", ")})
         select c.org_id, $2::uuid, $3::int, c.row_id, c.source_type, c.source_run_id, c.created_at, c.external_id,
-          ${ROW_PARTS.map((part) => `c.next_${part}`).join(", ")}
+          c.next_status, ${ROW_PARTS.map((part) => `c.next_${part}`).join(", ")}
         from closed c`,
       `closed as (
         update eval_dataset_rows r set to_version = $3::int from eval_import_rows s
         where s.import_id = $1::uuid and r.dataset_id = $2::uuid and r.to_version is null and r.external_id = s.external_id
-          and (${ROW_PARTS.map((part) => `r.${part}`).join(", ")}, r.status) is distinct from (${parts.join(", ")}, 'active')
-        returning r.row_id, r.org_id, r.source_type, r.source_run_id, r.created_at, r.external_id, ${named}),`,
+          and (${ROW_PARTS.map((part) => `r.${part}`).join(", ")}, r.status) is distinct from (${parts.join(", ")}, ${status})
+        returning ${status} as next_status, r.row_id, r.org_id, r.source_type, r.source_run_id, r.created_at, r.external_id, ${named}),`,
     );
   }
   const created = await counted(

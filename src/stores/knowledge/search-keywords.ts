@@ -50,7 +50,7 @@ export async function readPostings(
 
 /**
  * The chunks with the best BM25 scores, best first. Document frequencies count the whole index, whatever the limits:
- * counted from the postings, not kept anywhere. What is to be found is looked up chunk by chunk, from the best score down,
+ * counted from the postings, not kept anywhere. With `among` only these chunks are ranked. What is to be found is looked up chunk by chunk, from the best score down,
  * until there are enough.
  */
 export async function searchKeywords(
@@ -58,14 +58,15 @@ export async function searchKeywords(
   orgId: string,
   index: SearchedIndex,
   terms: readonly QueryTerm[],
-  limits: SearchLimits,
+  { among = null, ...limits }: SearchLimits & { readonly among?: readonly number[] | null },
   limit: number,
 ): Promise<KeywordHit[]> {
   const values: unknown[] = [orgId, index.index_no];
   const bind = (value: unknown, cast: string): string => `$${values.push(value)}::${cast}`;
   const single = terms.every((term) => !term.prefix && term.lexemes.length === 1);
   const scored = single ? scoreLexemesSql(terms, bind) : scoreFormsSql(terms, bind);
-  const restricted = limits.filter !== null || limits.phrases.length > 0 || limits.excluded.length > 0;
+  const restricted =
+    among !== null || limits.filter !== null || limits.phrases.length > 0 || limits.excluded.length > 0;
   // Without limits this finds the best ones, except chunks that are being replaced.
   const tried = bind(restricted ? null : limit * 4 + 100, "bigint");
   const text = `
@@ -75,7 +76,7 @@ export async function searchKeywords(
       from knowledge_indexes where org_id = $1::uuid and index_no = $2::int),
     ${scored}
     select best.chunk_no, best.score, best.score / (select sum(weight) from terms where frequency > 0) as share
-    from (select chunk_no, score from scored order by score desc, chunk_no limit ${tried}) best
+    from (select chunk_no, score from scored ${among === null ? "" : `where chunk_no = any (${bind(among, "int[]")})`} order by score desc, chunk_no limit ${tried}) best
     cross join lateral (${liveChunkSql("best.chunk_no", limits, index, values)} offset 0) live
     order by best.score desc, best.chunk_no limit ${bind(limit, "bigint")}`;
   return db.query<KeywordHit>(text, values);

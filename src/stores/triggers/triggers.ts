@@ -44,8 +44,10 @@ const COLUMNS = `t.id, t.org_id, t.project_id, t.provider_id, t.trigger_id, t.ki
 const DELETED =
   "deleted_at = now(), enabled = false, secret = null, address_hash = null, revision = revision + 1, updated_at = now()";
 const SHOWN = `${COLUMNS}, f.run_id as last_run_id, f.created_at as last_fired_at`;
+/** A firing that starts a run later, or has found no place for one, has none yet. */
 const WITH_LAST = `left join lateral (
-  select run_id, created_at from trigger_firings where trigger_id = t.id order by created_at desc limit 1) f on true`;
+  select run_id, created_at from (select run_id, created_at from trigger_firings where trigger_id = t.id order by created_at desc limit 20) l
+  where exists (select from runs r where r.run_id = l.run_id) order by created_at desc limit 1) f on true`;
 
 export async function insertTrigger(db: Db, trigger: NewTrigger): Promise<void> {
   await db.query(
@@ -196,6 +198,22 @@ export async function noteTriggerError(db: Db, id: string, message: string): Pro
       text: "update triggers set last_error = $2::text, last_error_at = now() where id = $1::uuid",
     },
     [id, message.slice(0, 1000)],
+  );
+}
+
+/** It has started a run after all. An error that was noted meanwhile stays. */
+export async function forgetTriggerError(
+  db: Db,
+  { id, last_error_at }: Pick<TriggerRow, "id" | "last_error_at">,
+): Promise<void> {
+  await db.query(
+    {
+      name: "forget_trigger_error",
+      // As precise as the time that is compared.
+      text: `update triggers set last_error = null, last_error_at = null
+        where id = $1::uuid and date_trunc('milliseconds', last_error_at) <= $2::timestamptz`,
+    },
+    [id, last_error_at],
   );
 }
 

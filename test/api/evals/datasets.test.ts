@@ -257,6 +257,44 @@ describe("imports", () => {
     ]);
   });
 
+  it("replaces nothing where most records fail, unless that is asked for", async () => {
+    const id = await makeDataset(tenant);
+    await importInto(tenant, id, csv("id,q,a\n1,one,1\n2,two,2\n3,three,3\n"));
+    const before = await contentOf(tenant, id);
+    const most = (more: object) => importInto(tenant, id, csv("id,q,a\n1,uno,1\n4\n5\n", { mode: "replace", ...more }));
+    const refused = await most({});
+    expect([refused.status, refused.errors[0].code, refused.counts]).toEqual([
+      "failed",
+      "mostly_unreadable",
+      { read: 3, created: 0, updated: 0, skipped: 0, failed: 2, removed: 0 },
+    ]);
+    expect((await most({ dry_run: true })).counts).toMatchObject({ updated: 1, removed: 2, failed: 2 });
+    expect(await contentOf(tenant, id)).toEqual(before);
+    const half = csv("id,q,a\n1,uno,1\n4\n", { mode: "replace", dry_run: true });
+    expect((await importInto(tenant, id, half)).status).toBe("completed");
+    expect((await most({ on_error: "skip" })).counts).toMatchObject({ updated: 1, removed: 2, failed: 2 });
+    expect(await contentOf(tenant, id)).toHaveLength(1);
+    const appended = await importInto(tenant, id, csv("id,q,a\n6,x,1\n7\n8\n", { mode: "append" }));
+    expect(appended).toMatchObject({ status: "completed", counts: { created: 1, failed: 2 } });
+  });
+
+  it("leaves archived rows archived in an upsert, and makes them active in a replace", async () => {
+    const id = await makeDataset(tenant);
+    await importInto(tenant, id, csv("id,q,a\n1,one,1\n2,two,2\n"));
+    const { data } = (await tenant.secret.get(rowsPath(id), { query: { external_id: "1" } })).body;
+    await tenant.secret.patch(`${rowsPath(id)}/${data[0].row_id}`, { status: "archived" });
+    const archived = async () =>
+      (await tenant.secret.get(rowsPath(id), { query: { status: "archived" } })).body.data.map(
+        (row: { inputs: object }) => row.inputs,
+      );
+    const same = await importInto(tenant, id, csv("id,q,a\n1,one,1\n", { mode: "upsert" }));
+    expect(same.counts).toMatchObject({ updated: 0, skipped: 1 });
+    const other = await importInto(tenant, id, csv("id,q,a\n1,uno,1\n", { mode: "upsert" }));
+    expect([other.counts.updated, await archived()]).toEqual([1, [{ "in-0": "uno" }]]);
+    await importInto(tenant, id, csv("id,q,a\n1,uno,1\n", { mode: "replace" }));
+    expect(await archived()).toEqual([]);
+  });
+
   it("upserts what the record speaks of, and leaves the rest as it is", async () => {
     const id = await makeDataset(tenant);
     const row = {

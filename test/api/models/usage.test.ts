@@ -128,6 +128,13 @@ it("is never limited in vain: a model without a price is not asked, and the flow
     each["node_id"],
   ]);
   expect([checked.valid, found]).toEqual([true, [["model_not_priced", "warning", "llm-1"]]]);
+  const fallback = { ...asking(PRICED), settings: { max_cost_usd: 1 } };
+  Object.assign(fallback.nodes[0]?.config ?? {}, { fallback_models: [PRICED, "no-price-1", "no-price-2"] });
+  const { body: warned } = await mine.secret.post("/v2/flows/validate", { flow: fallback });
+  expect(warned.problems.map((each: Record<string, string>) => [each["code"], each["message"]])).toEqual([
+    ["model_not_priced", expect.stringContaining("no-price-1")],
+    ["model_not_priced", expect.stringContaining("no-price-2")],
+  ]);
   const before = stub.calls.length;
   const { error, state } = await run(await mine.deploy(definition));
   expect([state, error.code, error.node_id, error.retryable]).toEqual(["FAILED", "model_not_priced", "llm-1", false]);

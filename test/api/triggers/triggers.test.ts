@@ -232,6 +232,27 @@ describe("schedules", () => {
     await mine.secret.delete(`${PATH}/${id}`);
   });
 
+  it("wait for a place among the runs under way, and say so only as long as they do", async () => {
+    const limited = await mine.deploy({ ...slow(600), settings: { max_concurrent_runs: 1 } });
+    const { body: other } = await mine.secret.post("/v2/runs", { project_id: limited, inputs: {} });
+    const { id } = await create("schedule", { cron: "* * * * * *" }, { project_id: limited, inputs: {} });
+    const waiting = await eventually("an error", async () => {
+      const { body } = await mine.secret.get(`${PATH}/${id}`);
+      return body.last_error === null ? undefined : body;
+    });
+    expect(waiting.last_error).toContain("1 run");
+    expect([waiting.last_run_id, waiting.last_fired_at]).toEqual([null, null]);
+    await mine.secret.post(`/v2/runs/${other.run_id}/cancel`, { mode: "terminate" });
+    const started = await eventually("a run", async () => {
+      const { body } = await mine.secret.get(`${PATH}/${id}`);
+      return body.last_error === null && body.last_run_id !== null ? body : undefined;
+    });
+    const run = await mine.secret.get(`/v2/runs/${started.last_run_id}`);
+    expect([run.status, run.body.ran_by_id]).toEqual([200, id]);
+    expect((await mine.secret.delete(`${PATH}/${id}`)).status).toBe(204);
+    await mine.secret.post(`/v2/runs/${started.last_run_id}/cancel`, { mode: "terminate" });
+  });
+
   it("say why they start nothing", async () => {
     const { id } = await create("schedule", EVERY_SECOND, { inputs: { "in-0": "payload.no_such" } });
     const trigger = await eventually("an error", async () => {

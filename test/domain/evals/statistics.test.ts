@@ -117,6 +117,32 @@ describe("gates", () => {
     expect(passed({ op: "lt", metric: "p95_latency_ms", value: 999 }, { ...status(1), unrun: 1 })).toBeNull();
   });
 
+  it("pass against a baseline only whatever its missing scores would have been", () => {
+    const against = (rest: Partial<Gate>, own: ExperimentStatus, other: ExperimentStatus) =>
+      passed({ metric: "pass_rate", vs: "baseline", ...rest }, own, other);
+    // Of the baseline's ten rows none failed, and eight have no score.
+    expect(against({ op: "gte", value: 0 }, lacking(5, 0), lacking(2, 8))).toBeNull();
+    expect(against({ op: "gte", value: 0 }, lacking(10, 0), lacking(2, 8))).toBe(true);
+    expect(against({ op: "gte", value: 0 }, lacking(1, 0), lacking(2, 8))).toBe(false);
+    expect(against({ op: "gt", value: 0 }, lacking(10, 0), lacking(2, 8))).toBeNull();
+    expect(against({ op: "lte", value: 0 }, lacking(5, 0), lacking(2, 8))).toBeNull();
+    expect(against({ op: "lt", value: 0.9 }, lacking(10, 0), lacking(2, 8))).toBe(true);
+    expect(against({ op: "lte", value: -0.5 }, lacking(10, 0), lacking(2, 8))).toBe(false);
+    expect(against({ op: "eq", value: 0 }, lacking(5, 0), lacking(2, 8))).toBeNull();
+    expect(against({ op: "eq", value: 0 }, lacking(5, 0), lacking(5, 0))).toBe(true);
+    // What the experiment itself lacks still counts against it.
+    expect(against({ op: "gte", value: 0 }, lacking(1, 9), lacking(2, 0))).toBe(false);
+    expect(against({ op: "gte", value: 0 }, lacking(2, 8), lacking(2, 8))).toBeNull();
+    for (const metric of ["cost_usd", "p95_latency_ms"] as const) {
+      for (const value of [1000, -1000]) {
+        const rest = { vs: "baseline", op: "lte", metric, value } as const;
+        expect(passed(rest, status(1), { ...status(1), unrun: 1 })).toBeNull();
+        expect(passed(rest, status(1), status(1))).toBe(value > 0);
+        expect(passed({ ...rest, vs: "absolute" }, status(1), { ...status(1), unrun: 1 })).toBe(value > 0);
+      }
+    }
+  });
+
   it("pass an experiment only where it is complete and all of them are met", () => {
     const met = checkGates([gate({ value: 0.5 })], status(0.7), null);
     const missed = checkGates([gate({ value: 0.9 })], status(0.7), null);

@@ -110,7 +110,11 @@ describe("operations", () => {
     const header = of({}, "header");
     expect(requestOf(header, { p: ["a", "b"] })?.headers).toEqual({ p: "a,b" });
     expect(requestOf(header, { p: "a,b" })?.headers).toEqual({ p: "a,b" });
-    expect(() => requestOf(header, { p: ["a,b", "c"] })).toThrow(/no comma/);
+    for (const p of [["a,b", "c"], ["a,b"], { a: "b=c" }]) expect(() => requestOf(header, { p })).toThrow(/no comma/);
+    const deep = of({ style: "deepObject", explode: true });
+    expect(requestOf(deep, { p: { a: 1 } })?.query).toEqual([["p[a]", "1"]]);
+    for (const p of [["a", "b"], "a"]) expect(() => requestOf(deep, { p })).toThrow(/objects only/);
+    expect(() => requestOf(deep, { p: { a: ["b"] } })).toThrow(/cannot be written/);
     const cookie = of({}, "cookie");
     expect(requestOf(cookie, { p: "x y" })?.headers).toEqual({ cookie: "p=x%20y" });
     expect(() => requestOf(cookie, { p: ["a", "b"] })).toThrow(/exploded/);

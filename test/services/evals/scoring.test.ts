@@ -66,6 +66,7 @@ describe("a judge's answers", () => {
   it.each([
     ["a thought before it", '<think>Maybe {"score": 0.1}? {</think>\n{"score": 0.9}', 0.9],
     ["a thought whose beginning is not sent", 'so {"score": 0.1}\n</think>{"score": 0.8}', 0.8],
+    ["a thought of many braces before it", `<think>${"{".repeat(100)}</think>{"score": 0.3}`, 0.3],
     ["a reasoning that speaks of thoughts", '{"reasoning": "It says </think> aloud", "score": 0.7}', 0.7],
     ["the last of several objects", 'As in {"score": 0}: {"score": 0.6, "of": {"x": "}"}}', 0.6],
     ["a number in quotes", '{"score": "0.6"}', 0.6],
@@ -79,6 +80,9 @@ describe("a judge's answers", () => {
 
   it.each([
     ["a thought that does not end", '<think>{"score": 1}'],
+    ["a thought alone", '<think>Maybe {"score": 1}?</think>'],
+    ["words after a thought", '<think>Maybe {"score": 1}?</think>I cannot say.'],
+    ["a refusal after a thought of one line", "1\n</think>\nI cannot say."],
     ["a number among words", "I give 0.5 of 1"],
     ["two numbers", "0.5\n0.6"],
     ["no number", '{"score": "high"}'],

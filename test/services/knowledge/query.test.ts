@@ -300,6 +300,21 @@ describe("semantic and hybrid search", () => {
     expect(found.results[0]?.scores.semantic).toBeNull();
   });
 
+  it("counts the words of what only its meaning has found", async () => {
+    const large = await buildBase(own.database, { model: "test-embedding" });
+    // More chunks have the words, each more often, than a ranking has places.
+    const often = Array.from({ length: 130 }, (_, i) => `engine engine ${`zx${i} `.repeat(12)}`);
+    await addResource(own, large, often, { path: "engines" });
+    await addResource(own, large, [`One engine: ${"automobile ".repeat(8)}`], { path: "cars" });
+    for (const text of ["car engine", "car engine -absent"]) {
+      const found = await ask(own, own.knowledge, large, { query: text, top_k: 100 });
+      const car = found.results.find((each) => each.resource_path === "cars");
+      expect(car?.scores.keyword).toBeNull();
+      // More than half of the similarity: the rest is for the words.
+      expect(car?.score).toBeGreaterThan((car?.scores.semantic ?? 1) / 2 + 0.01);
+    }
+  });
+
   it("limits chunks a resource, adds neighbors, and cuts at a threshold", async () => {
     const all = await query({ query: "car engine licence" });
     expect(paths(all).filter((path) => path === "cars")).toHaveLength(3);

@@ -92,7 +92,7 @@ export const llmSpec: NodeSpec<LlmConfig> = {
     ...skillReferences(skills),
   ],
   asks: ({ tools = [] }) => toolAsks(tools),
-  model: ({ model, connection_id }) => ({ model, connection_id }),
+  model: ({ model, connection_id, fallback_models }) => ({ model, connection_id, fallback_models }),
   retry: NETWORK_RETRY,
   timeout_ms: 300_000,
   io: {

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ModelChoice } from "../../models/choose.ts";
+import type { ModelsAsked } from "../../models/choose.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import type { FlowLimits } from "../definition/limits.ts";
 import type { Execution, RetryPolicy } from "../kinds.ts";
@@ -84,7 +84,7 @@ export interface NodeSpec<Config = NodeConfig> {
   /** The people that a kind asks. */
   asks?(config: Config): readonly Asked[];
   /** Of kinds that ask a model: what the node says of it; null where it asks none. */
-  model?(config: Config): ModelChoice | null;
+  model?(config: Config): ModelsAsked | null;
   /** The policy where a node says nothing; members a node leaves out come from here. */
   readonly retry: RetryPolicy;
   /** The time-out where a node says nothing. */

@@ -61,6 +61,9 @@ export function queryList({ name, style, explode, json }: OperationParameter, va
 export function queryPairs({ name, style, json }: OperationParameter, value: Json): Array<readonly [string, string]> {
   if (json) return [[name, JSON.stringify(value)]];
   const parts = partsOf(name, value);
+  // Services write lists as name[], name[0] or name: the document does not say which.
+  if (style === "deepObject" && "items" in parts)
+    throw new ActionRefused("inputs", `${name}: the style deepObject writes objects only`);
   if ("items" in parts) return parts.items.map((each): readonly [string, string] => [name, each]);
   return parts.members.map(([key, each]) => [style === "deepObject" ? `${name}[${key}]` : key, each]);
 }
@@ -69,7 +72,7 @@ export function queryPairs({ name, style, json }: OperationParameter, value: Jso
 export function headerText({ name, explode, json }: OperationParameter, value: Json): string {
   if (json) return JSON.stringify(value);
   const parts = partsOf(name, value);
-  const texts = "items" in parts ? (parts.items.length > 1 ? parts.items : []) : parts.members.flat();
+  const texts = "items" in parts ? (Array.isArray(value) ? parts.items : []) : parts.members.flat();
   if (texts.some((text) => /[,=]/.test(text)))
     throw new ActionRefused("inputs", `${name}: items of a header have no comma and no equals sign`);
   return joined(parts, explode, ",", (text) => text);
