@@ -1,19 +1,59 @@
-/** Runs work, or queues it. */
-export type Limit = <T>(work: () => Promise<T>) => Promise<T>;
+/** Runs work, or queues it: first in first out within a key, and keys in turn. Rejects with WaitedTooLong. */
+export type Limit = <T>(work: () => Promise<T>, key?: string) => Promise<T>;
 
-/** Runs at most `most` tasks at once. The rest is queued, first in first out. */
-export function createLimit(most: number): Limit {
-  const waiting: Array<() => void> = [];
+/** Thrown when work waited longer than its limit allows. It has not run. */
+export class WaitedTooLong extends Error {
+  constructor(ms: number) {
+    super(`waited ${ms} ms`);
+    this.name = "WaitedTooLong";
+  }
+}
+
+/** Runs at most `most` tasks at once, and queues the others, each for `maxWaitMs` at most (default: without end). */
+export function createLimit(most: number, maxWaitMs = Number.POSITIVE_INFINITY): Limit {
+  /** Those that wait, by key. The first key is served next, and then becomes the last. */
+  const queues = new Map<string, Set<() => void>>();
   let free = most;
-  return async (work) => {
+
+  function startNext(): void {
+    const [first] = queues;
+    if (!first) {
+      free += 1;
+      return;
+    }
+    const [key, queue] = first;
+    queues.delete(key);
+    const [start] = queue;
+    if (!start) return startNext();
+    queue.delete(start);
+    if (queue.size > 0) queues.set(key, queue);
+    start();
+  }
+
+  function wait(key: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const queue = queues.get(key) ?? new Set();
+      queues.set(key, queue);
+      const start = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const giveUp = (): void => {
+        queue.delete(start);
+        reject(new WaitedTooLong(maxWaitMs));
+      };
+      const timer = Number.isFinite(maxWaitMs) ? setTimeout(giveUp, maxWaitMs) : undefined;
+      queue.add(start);
+    });
+  }
+
+  return async (work, key = "") => {
     if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
+    else await wait(key);
     try {
       return await work();
     } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else free += 1;
+      startNext();
     }
   };
 }

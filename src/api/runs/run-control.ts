@@ -134,6 +134,7 @@ is marked \`reused\` among the new run's nodes.`,
         "pause_expired",
         "too_many_nested_runs",
         "too_many_concurrent_runs",
+        "too_many_new_runs",
       ],
       examples: {
         approve: { action: "approve", comment: "Looks right" },

@@ -47,7 +47,13 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       bodyLimit: "run",
       wideBody: true,
       idempotent: true,
-      problems: ["not_found", "flow_version_not_found", "too_many_nested_runs", "too_many_concurrent_runs"],
+      problems: [
+        "not_found",
+        "flow_version_not_found",
+        "too_many_nested_runs",
+        "too_many_concurrent_runs",
+        "too_many_new_runs",
+      ],
       examples: {
         async: { project_id: "0197f0a0-0000-7000-8000-000000000000", inputs: { "in-0": "Ada" } },
         sync: {

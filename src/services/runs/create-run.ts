@@ -18,14 +18,15 @@ export interface CreateRunDeps {
   readonly starter: RunStarter;
   /** Called when a run could not be started at once; it will be, by the sweeper. */
   readonly onStartDelayed: (runId: string, error: unknown) => void;
-  /** For runs that nobody waits for. */
-  readonly later?: {
-    /** Inserts a run's row together with others that come at the same time; false where there is one of its id. */
-    insert(row: NewRun): Promise<boolean>;
-    /** Puts a run into the line of those to be started. */
-    start(run: { readonly run_id: string; readonly org_id: string; readonly plan: Plan }): Promise<void>;
-  };
   readonly limits: RunLimits;
+}
+
+/** How a run is made that nobody waits for. */
+export interface Later {
+  /** Inserts a run's row together with others that come at the same time; false where there is one of its id. */
+  insert(row: NewRun): Promise<boolean>;
+  /** Queues a run for its start. */
+  add(run: { readonly run_id: string; readonly org_id: string; readonly plan: Plan }): void;
 }
 
 /** What runs are held to, by configuration. */
@@ -78,13 +79,14 @@ export interface RunRequest {
 const INLINE_INPUTS_BYTES = 256 * 1024;
 
 /**
- * Inserts a run and starts its workflow, or with `nobodyWaits` puts it into the line of those to be started. Once the row
- * is there the run will happen: when Temporal does not answer, the sweeper starts it later. The same `run_id` again answers the existing run. Throws Problem `too_many_concurrent_runs`.
+ * Inserts a run and starts its workflow, or queues it with `later`. Once the row is there the run will happen: when Temporal
+ * does not answer, the sweeper starts it later. The same `run_id` again answers the existing run. Throws Problem
+ * `too_many_concurrent_runs`.
  */
 export async function createRun(
   deps: Omit<CreateRunDeps, "starter"> & { readonly starter: Pick<RunStarter, "start"> },
   request: RunRequest,
-  nobodyWaits = false,
+  later?: Later,
 ): Promise<RunRow> {
   const { db, starter } = deps;
   const { org_id, run_id } = request;
@@ -100,7 +102,6 @@ export async function createRun(
   }
   const inputs = await storeInputs(deps.blobs, org_id, request.inputs);
   const row = newRunRow(request, inputs, deps.limits, 0);
-  const later = nobodyWaits ? deps.later : undefined;
   const insert = (): Promise<boolean> => {
     if (caps.length > 0) return db.orgTransaction(org_id, (connection) => insertWithin(connection, row, caps));
     return later ? later.insert(row) : db.org(org_id, (connection) => insertRun(connection, row));
@@ -108,7 +109,7 @@ export async function createRun(
   const run = (await insert()) ? asRow(row) : await db.org(org_id, (connection) => getRun(connection, run_id));
   if (!run) throw new Error(`run ${request.run_id} is there and is not`);
   if (later) {
-    await later.start({ run_id, org_id, plan: request.plan });
+    later.add({ run_id, org_id, plan: request.plan });
     return run;
   }
   const delayMs = request.run_at === undefined ? undefined : Math.max(0, Date.parse(request.run_at) - Date.now());

@@ -24,8 +24,8 @@ const MAX_INSERTED_TOGETHER = 50;
 export interface RunService {
   /**
    * Creates a run and starts it. With `repeated` (the same Idempotency-Key again) a run that is there already is
-   * answered as it is, whatever the limits say by now. With `nobodyWaits` its workflow is queued; otherwise it starts
-   * at once.
+   * answered as it is, whatever the limits say by now. With `nobodyWaits` its workflow is queued, and too many that come at
+   * once are refused with Problem `too_many_new_runs`; otherwise it starts at once.
    */
   create(request: RunRequest, options: { readonly repeated: boolean; readonly nobodyWaits?: boolean }): Promise<RunRow>;
   /**
@@ -47,7 +47,7 @@ export interface RunService {
   close(): Promise<void>;
 }
 
-export type RunServiceDeps = Omit<CreateRunDeps, "onStartDelayed" | "later"> & {
+export type RunServiceDeps = Omit<CreateRunDeps, "onStartDelayed"> & {
   readonly feed: RunFeed;
   readonly logger: Logger;
 };
@@ -57,21 +57,16 @@ export function createRunService({ db, blobs, starter, limits, feed, logger }: R
   const onStartDelayed = (run_id: string | null, err: unknown): void =>
     logger.warn({ err, run_id }, "run not started at once; the sweeper will");
   const queue = createStartQueue({ db, starter, onError: (err, run_id) => onStartDelayed(run_id, err) });
-  const creation: CreateRunDeps = {
-    db,
-    blobs,
-    starter,
-    onStartDelayed,
-    later: { insert: createSharedInsert(db), start: queue.add },
-    limits,
-  };
+  const creation: CreateRunDeps = { db, blobs, starter, onStartDelayed, limits };
+  const insert = createSharedInsert(db);
   return {
     async create(request, { repeated, nobodyWaits = false }) {
       const known = repeated ? await db.org(request.org_id, (client) => getRun(client, request.run_id)) : null;
       if (known) return known;
       const from = { startedBy: request.started_by, continues: request.resumed_from?.run_id };
       await admitNested(db, request.org_id, from, request.run_id, limits.max_nested_runs);
-      return createRun(creation, request, nobodyWaits);
+      if (!nobodyWaits) return createRun(creation, request);
+      return queue.accept(request.org_id, (add) => createRun(creation, request, { insert, add }));
     },
     async settled({ org_id, run_id }, timeoutMs, signal, justStarted = false) {
       const read = async (written?: RunRow): Promise<RunRow | null> =>

@@ -1,14 +1,23 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Plan } from "../../domain/flow/plan/types.ts";
+import { Problem } from "../../domain/errors.ts";
 import { createShares, roundRobin } from "../../domain/shares.ts";
+import { WaitedTooLong, createLimit } from "../../platform/at-once.ts";
 import type { Database } from "../../stores/db.ts";
 import { holdQueuedRuns, runsToStart } from "../../stores/runs/start-queue.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import { startInput } from "./create-run.ts";
 import { createPace } from "./start-pace.ts";
 
-/** Runs in the line at most, of one organisation half as many; whoever comes then waits for a place. */
+/** Runs accepted or queued at most; of one organisation alone half as many. */
 const MAX_QUEUED = 20_000;
+/**
+ * Runs accepted at once: enough that the database always has a statement to execute, and so few that a synchronous call finds
+ * the process and its connections free. Measured by bench/burst-bench.ts.
+ */
+const ACCEPTED_AT_ONCE = 2;
+/** How long a request may wait to be accepted (ms). */
+const ACCEPT_WITHIN_MS = 1000;
 /** How long the sweeper leaves a run in the line alone (ms): after that, this process is taken for dead. */
 const HOLD_MS = 15_000;
 /** How often the holds are renewed (ms); the sweeper leaves a new run alone for 5 s. */
@@ -24,9 +33,12 @@ export interface QueuedRun {
 }
 
 export interface StartQueue {
-  /** Puts a run at the end of its organisation's line; resolves when it has a place, which is at once unless that is full. */
-  add(run: QueuedRun): Promise<void>;
-  /** How many runs wait. */
+  /**
+   * Accepts a run that nobody waits for: `insert` makes its row, and what it gives to `add` is queued for its start. Throws
+   * Problem `too_many_new_runs`.
+   */
+  accept<T>(orgId: string, insert: (add: (run: QueuedRun) => void) => Promise<T>): Promise<T>;
+  /** How many runs are being accepted or wait for their start. */
   size(): number;
   /** Ends with the starts under way. The sweeper starts what is left. */
   close(): Promise<void>;
@@ -38,6 +50,8 @@ export interface StartQueueDeps {
   /** Called when a run could not be started, which is the sweeper's to do then, and when the line could not be read. */
   readonly onError: (error: unknown, runId: string | null) => void;
   readonly maxQueued?: number;
+  readonly acceptedAtOnce?: number;
+  readonly acceptWithinMs?: number;
 }
 
 interface Entry extends QueuedRun {
@@ -51,11 +65,18 @@ interface Entry extends QueuedRun {
  * organisation, first in first out within one. The run's row counts: the queues hold ids only, and a cancelled run is not
  * started.
  */
-export function createStartQueue({ db, starter, onError, maxQueued = MAX_QUEUED }: StartQueueDeps): StartQueue {
+export function createStartQueue({
+  db,
+  starter,
+  onError,
+  maxQueued = MAX_QUEUED,
+  acceptedAtOnce = ACCEPTED_AT_ONCE,
+  acceptWithinMs = ACCEPT_WITHIN_MS,
+}: StartQueueDeps): StartQueue {
   /** By organisation, in round robin order. */
   const lines = new Map<string, Entry[]>();
   const shares = createShares(maxQueued);
-  const outside: Array<{ readonly org_id: string; readonly look: () => boolean }> = [];
+  const acceptance = createLimit(acceptedAtOnce, acceptWithinMs);
   const pace = createPace();
   let serving: Promise<void> | undefined;
   let renewal: NodeJS.Timeout | undefined;
@@ -72,7 +93,6 @@ export function createStartQueue({ db, starter, onError, maxQueued = MAX_QUEUED 
         continue;
       }
       for (const entry of batch) take(entry);
-      admit();
       await pace.rest();
     }
     clearInterval(renewal);
@@ -93,13 +113,6 @@ export function createStartQueue({ db, starter, onError, maxQueued = MAX_QUEUED 
     lines.delete(org_id);
     if (line.length > 0) lines.set(org_id, line);
     entry.leave();
-  }
-
-  /** Lets in who waits for a place. */
-  function admit(): void {
-    for (const waiting of roundRobin(outside, ({ org_id }) => org_id)) {
-      if (waiting.look()) outside.splice(outside.indexOf(waiting), 1);
-    }
   }
 
   async function startAll(batch: readonly Entry[]): Promise<void> {
@@ -129,34 +142,37 @@ export function createStartQueue({ db, starter, onError, maxQueued = MAX_QUEUED 
     await db.system((client) => holdQueuedRuns(client, ids, HOLD_MS)).catch((error: unknown) => onError(error, null));
   }
 
-  function enter(run: QueuedRun): boolean {
-    const leave = shares.take(run.org_id);
-    if (leave === null) return false;
+  function enter(run: QueuedRun, leave: () => void): void {
     const line = lines.get(run.org_id);
     const entry: Entry = { ...run, heldUntil: 0, leave };
     if (line) line.push(entry);
     else lines.set(run.org_id, [entry]);
     renewal ??= setInterval(() => void renewHolds(), RENEW_MS).unref();
     serving ??= serve();
-    return true;
   }
 
   return {
-    async add(run) {
-      if (closed || enter(run)) return;
-      await new Promise<void>((resolve) => {
-        const look = (): boolean => {
-          const done = closed || enter(run);
-          if (done) resolve();
-          return done;
-        };
-        outside.push({ org_id: run.org_id, look });
-      });
+    async accept(orgId, insert) {
+      const leave = shares.take(orgId);
+      if (leave === null) throw tooManyNew();
+      let queued = false;
+      const add = (run: QueuedRun): void => {
+        // The sweeper starts it where this process is about to stop.
+        if (closed) return;
+        queued = true;
+        enter(run, leave);
+      };
+      try {
+        return await acceptance(() => insert(add), orgId);
+      } catch (error) {
+        throw error instanceof WaitedTooLong ? tooManyNew() : error;
+      } finally {
+        if (!queued) leave();
+      }
     },
     size: () => shares.inUse(),
     async close() {
       closed = true;
-      admit();
       clearInterval(renewal);
       await serving;
       const left = [...lines.values()].flat().map(({ run_id }) => run_id);
@@ -165,4 +181,9 @@ export function createStartQueue({ db, starter, onError, maxQueued = MAX_QUEUED 
         await db.system((client) => holdQueuedRuns(client, left, 0)).catch((error: unknown) => onError(error, null));
     },
   };
+}
+
+function tooManyNew(): Problem {
+  const message = "More runs arrive than can be accepted now; none has been made of this request. Repeat it later.";
+  return new Problem("too_many_new_runs", message, { headers: { "Retry-After": "1" } });
 }

@@ -94,7 +94,7 @@ function outcomeOf(run_id: string, error: unknown): Outcome {
   }
   if (!(error instanceof Problem) || error.status >= 500) throw error;
   if (error.code === "run_already_finished") return "skipped";
-  if (error.code === "too_many_concurrent_runs") return "wait";
+  if (error.code === "too_many_concurrent_runs" || error.code === "too_many_new_runs") return "wait";
   return { run_id, code: error.code, message: error.message };
 }
 

@@ -85,6 +85,26 @@ const call = (
   return method === "post" ? client.post(address, more.body ?? body, options) : client[method](address, options);
 };
 
+describe("a burst of runs that nobody waits for", () => {
+  it("is accepted a few at a time; what waits longer than a second is a 429, and makes no run", async () => {
+    const post = () => checkedClient(api, secret).post("/v2/runs", { project_id: flow, inputs: { "in-0": "x" } });
+    const posts = await api.db.systemTransaction(async (db) => {
+      // Nothing can be inserted until this transaction ends.
+      await db.query("lock table runs in share row exclusive mode");
+      const all = [post(), post(), post()];
+      await Promise.race(all);
+      return all;
+    });
+    const answers = await Promise.all(posts);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 429]);
+    const refused = answers.find(({ status }) => status === 429);
+    expect([refused?.body.code, refused?.headers.get("retry-after")]).toEqual(["too_many_new_runs", "1"]);
+    const { body } = await checkedClient(api, secret).get("/v2/runs");
+    expect(body.data).toHaveLength(2);
+    expect((await post()).status).toBe(201);
+  });
+});
+
 describe("every operation on runs and documents", () => {
   it("is in this table", () => {
     const tags = ["Run Flow", "Runs", "Documents"];

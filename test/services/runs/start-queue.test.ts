@@ -1,8 +1,8 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { loadConfig } from "../../../src/config.ts";
 import { createPace } from "../../../src/services/runs/start-pace.ts";
 import { createStartQueue } from "../../../src/services/runs/start-queue.ts";
+import type { StartQueue } from "../../../src/services/runs/start-queue.ts";
 import { insertRuns, requestCancel, takeRunsToCheck } from "../../../src/stores/runs/runs.ts";
 import { connectTemporal } from "../../../src/temporal/connection.ts";
 import type { TemporalConnection } from "../../../src/temporal/connection.ts";
@@ -35,6 +35,11 @@ const fails = (error: unknown): never => {
 };
 const runs = (count: number): Promise<string[]> =>
   Promise.all(Array.from({ length: count }, () => buildRun(own.database, tenant)));
+/** Accepts a run whose row is there. */
+const accept = (queue: StartQueue, run_id: string, org_id = tenant.org_id): Promise<void> =>
+  queue.accept(org_id, async (add) => add({ run_id, org_id, plan }));
+const refusal = (accepted: Promise<unknown>): Promise<unknown> => accepted.catch((error: unknown) => error);
+const TOO_MANY = { code: "too_many_new_runs", headers: { "Retry-After": "1" } };
 
 describe("the line of runs to be started", () => {
   it("starts them in the order they came", async () => {
@@ -48,7 +53,7 @@ describe("the line of runs to be started", () => {
     };
     const queue = createStartQueue({ db: own.database, starter: noting, onError: fails });
     const ids = await runs(30);
-    for (const run_id of ids) await queue.add({ run_id, org_id: tenant.org_id, plan });
+    for (const run_id of ids) await accept(queue, run_id);
     await expect.poll(() => order, { timeout: 30_000 }).toEqual(ids);
     await queue.close();
     for (const id of [ids[0], ids[29]]) expect(await starter.look(id ?? "")).toMatchObject({ view: "running" });
@@ -60,8 +65,8 @@ describe("the line of runs to be started", () => {
     const queue = createStartQueue({ db: own.database, starter: noting, onError: fails });
     const [cancelled = "", kept = ""] = await runs(2);
     await own.database.org(tenant.org_id, (db) => requestCancel(db, cancelled, null));
-    await queue.add({ run_id: cancelled, org_id: tenant.org_id, plan });
-    await queue.add({ run_id: kept, org_id: tenant.org_id, plan });
+    await accept(queue, cancelled);
+    await accept(queue, kept);
     await expect.poll(() => started).toEqual([kept]);
     await queue.close();
   });
@@ -79,37 +84,82 @@ describe("the line of runs to be started", () => {
     };
     const queue = createStartQueue({ db: own.database, starter: gated, onError: fails, maxQueued: 40 });
     const other = await buildTenant(own.database);
-    const many = await runs(30);
-    const waiting = many.map((run_id) => queue.add({ run_id, org_id: tenant.org_id, plan }));
-    await Promise.all(waiting.slice(0, 20));
-    const run_id = await buildRun(own.database, other);
-    await queue.add({ run_id, org_id: other.org_id, plan });
+    const many = await runs(21);
+    await Promise.all(many.slice(0, 20).map((run_id) => accept(queue, run_id)));
+    expect(await refusal(accept(queue, many[20] ?? ""))).toMatchObject(TOO_MANY);
+    await accept(queue, await buildRun(own.database, other), other.org_id);
     release();
-    await Promise.all(waiting);
-    await expect.poll(() => started.length, { timeout: 30_000 }).toBe(31);
+    await expect.poll(() => started.length, { timeout: 30_000 }).toBe(21);
     expect(started.indexOf(other.org_id)).toBeLessThan(4);
     await queue.close();
   });
 
-  it("makes who comes wait for a place when it is full, and hands what is left to the sweeper when it closes", async () => {
+  it("hands what is left to the sweeper when it closes", async () => {
     let release = (): void => undefined;
     const gate = new Promise<void>((resolve) => (release = resolve));
     const slow: RunStarter = { ...starter, start: () => gate };
-    const queue = createStartQueue({ db: own.database, starter: slow, onError: fails, maxQueued: 4 });
+    const queue = createStartQueue({ db: own.database, starter: slow, onError: fails });
     const [first = "", second = "", third = ""] = await runs(3);
-    const { org_id } = tenant;
-    await queue.add({ run_id: first, org_id, plan });
-    await queue.add({ run_id: second, org_id, plan });
-    let admitted = false;
-    const waiting = queue.add({ run_id: third, org_id, plan }).then(() => (admitted = true));
-    await delay(50);
-    expect([admitted, queue.size()]).toEqual([false, 2]);
+    await accept(queue, first);
+    await accept(queue, second);
     const closing = queue.close();
+    await accept(queue, third);
     release();
-    await Promise.all([waiting, closing]);
+    await closing;
     const due = await own.database.system((db) => takeRunsToCheck(db, 1000, 60_000));
     expect(due.map(({ run_id }) => run_id)).toContain(second);
     expect(due.map(({ run_id }) => run_id)).not.toContain(third);
+  });
+});
+
+describe("the acceptance of runs that nobody waits for", () => {
+  it("makes no more rows at once than it may; an organisation's runs follow each other, and organisations take turns", async () => {
+    const queue = createStartQueue({ db: own.database, starter, onError: fails, acceptedAtOnce: 2 });
+    const inserting: Array<{ readonly org_id: string; end(): void }> = [];
+    const insert = (org_id: string): Promise<void> =>
+      queue.accept(org_id, () => new Promise((resolve) => inserting.push({ org_id, end: resolve })));
+    const all = ["a", "a", "a", "a", "b"].map(insert);
+    expect(inserting.map(({ org_id }) => org_id)).toEqual(["a", "a"]);
+    for (let at = 0; at < all.length; at += 1) {
+      await expect.poll(() => inserting.length).toBe(Math.min(all.length, at + 2));
+      inserting[at]?.end();
+    }
+    await Promise.all(all);
+    expect(inserting.map(({ org_id }) => org_id)).toEqual(["a", "a", "a", "b", "a"]);
+    expect(queue.size()).toBe(0);
+    await queue.close();
+  });
+
+  it("refuses what has waited too long, and accepts again as soon as there is a place", async () => {
+    const queue = createStartQueue({
+      db: own.database,
+      starter: { ...starter, start: async () => undefined },
+      onError: fails,
+      acceptedAtOnce: 1,
+      acceptWithinMs: 20,
+    });
+    let release = (): void => undefined;
+    const first = queue.accept(tenant.org_id, () => new Promise<void>((resolve) => (release = resolve)));
+    let inserted = false;
+    const second = queue.accept(tenant.org_id, async () => void (inserted = true));
+    expect(await refusal(second)).toMatchObject(TOO_MANY);
+    release();
+    await first;
+    expect(inserted).toBe(false);
+    await accept(queue, (await runs(1))[0] ?? "");
+    await expect.poll(() => queue.size()).toBe(0);
+    await queue.close();
+  });
+
+  it("keeps the place of a run whose row could not be made for another", async () => {
+    const queue = createStartQueue({ db: own.database, starter, onError: fails, maxQueued: 2 });
+    const broken = new Error("the database is down");
+    for (let at = 0; at < 3; at += 1) {
+      const failing = queue.accept(tenant.org_id, () => Promise.reject(broken));
+      expect(await refusal(failing)).toBe(broken);
+    }
+    expect(queue.size()).toBe(0);
+    await queue.close();
   });
 });
 
