@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { parseBlobPlace } from "./platform/blobs/blob-place.ts";
 import { createAddressPolicy } from "./platform/fetch/address-policy.ts";
@@ -66,3 +67,24 @@ function isDatabaseAddress(text: string): boolean {
     [text, text.replace("@/", "@host/")].some((each) => URL.canParse(each))
   );
 }
+
+const WORKER_QUEUES = ["runs", "nodes", "ingest", "background", "webhooks"] as const;
+/** Kinds of work, each once. */
+export const workerQueues = list
+  .pipe(
+    z.array(z.enum(WORKER_QUEUES, { error: `some of ${WORKER_QUEUES.join(", ")} are expected, with commas between` })),
+  )
+  .refine((queues) => queues.length > 0 && new Set(queues).size === queues.length, {
+    error: `some of ${WORKER_QUEUES.join(", ")} are expected, each once`,
+  });
+/** A file that can be read, when the process starts. */
+export const pemFile = z.string().transform((path, ctx) => {
+  try {
+    const text = readFileSync(path);
+    if (text.includes("-----BEGIN ")) return text;
+    ctx.addIssue({ code: "custom", message: `${path} is no PEM file` });
+  } catch (error) {
+    ctx.addIssue({ code: "custom", message: `${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? ""}` });
+  }
+  return z.NEVER;
+});

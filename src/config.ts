@@ -10,9 +10,11 @@ import {
   list,
   LOG_LEVELS,
   masterKey,
+  pemFile,
   privateHosts,
   proxyRanges,
   WEB_ADDRESS,
+  workerQueues,
 } from "./config-values.ts";
 
 const MIB = 1024 * 1024;
@@ -34,7 +36,15 @@ export const environmentSchema = z.object({
     .min(1)
     .optional()
     .describe("Sent as bearer credential to Temporal (Temporal Cloud); also switches TLS on"),
-  TEMPORAL_TLS: bool.default(false).describe("TLS to Temporal"),
+  TEMPORAL_TLS: bool.default(false).describe("TLS to Temporal; any of the three files below switches it on, too"),
+  TEMPORAL_TLS_CA_FILE: pemFile.optional().describe("PEM file of the authorities that sign Temporal's certificate"),
+  TEMPORAL_TLS_CERT_FILE: pemFile.optional().describe("PEM file of our own certificate, for mTLS"),
+  TEMPORAL_TLS_KEY_FILE: pemFile.optional().describe("PEM file of its private key"),
+  TEMPORAL_TLS_SERVER_NAME: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("The name in Temporal's certificate, where TEMPORAL_ADDRESS has another one"),
   MILLRACE_TASK_QUEUE: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, "up to 64 letters, digits, - and _ are expected")
@@ -78,6 +88,9 @@ export const environmentSchema = z.object({
   MILLRACE_METRICS_PROJECTS: bool
     .default(false)
     .describe("Whether metrics tell projects apart, by their ids: not where tenants could read them"),
+  MILLRACE_WORKER_QUEUES: workerQueues
+    .default(["runs", "nodes", "ingest", "background", "webhooks"])
+    .describe("Task queues that a worker takes work from. Over all workers, each of them needs one"),
   MILLRACE_WORKER_ACTIVITIES: int(1, 2000)
     .default(400)
     .describe(
@@ -287,7 +300,7 @@ function read<Schema extends z.ZodObject>(schema: Schema, environment: NodeJS.Pr
   );
   const result = schema.safeParse(known);
   const problems = result.success
-    ? missingForS3(result.data, Object.keys(schema.shape))
+    ? [...missingForS3(result.data, Object.keys(schema.shape)), ...missingForTls(result.data)]
     : [...new Set(result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`))];
   if (result.success && problems.length === 0) return result.data;
   throw new Error(`The configuration is not usable:\n${problems.join("\n")}`);
@@ -299,4 +312,11 @@ function missingForS3(values: Readonly<Record<string, unknown>>, names: readonly
   return ["MILLRACE_S3_ACCESS_KEY_ID", "MILLRACE_S3_SECRET_ACCESS_KEY", "MILLRACE_MASTER_KEY"]
     .filter((name) => names.includes(name) && values[name] === undefined)
     .map((name) => `  ${name}: it has to be set where MILLRACE_BLOB_URL is s3://`);
+}
+
+/** A certificate is of no use without its key. */
+function missingForTls(values: Readonly<Record<string, unknown>>): string[] {
+  const [cert, key] = ["TEMPORAL_TLS_CERT_FILE", "TEMPORAL_TLS_KEY_FILE"];
+  if ((values[cert] === undefined) === (values[key] === undefined)) return [];
+  return [`  ${values[cert] === undefined ? cert : key}: certificate and key have to be set together`];
 }

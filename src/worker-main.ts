@@ -14,6 +14,7 @@ import { startUpkeep } from "./processes/upkeep.ts";
 import { openWebhooks } from "./processes/webhooks.ts";
 import { startWorkers } from "./processes/workers.ts";
 import { sweepBeforePolling } from "./services/runs/sweeper.ts";
+import type { TaskQueues } from "./temporal/ids.ts";
 import {
   createBackgroundWorker,
   createIngestWorker,
@@ -40,7 +41,6 @@ const indexing = openIndexing(worker, runs, documents, knowledge, models.connect
 const triggers = openTriggers(worker, runs);
 const webhooks = openWebhooks(worker, () => triggers.wake());
 
-await sweepBeforePolling(runs.sweeping);
 const nodeWork = { ...nodes, ...providers.providerActivities };
 const background = {
   ...evals,
@@ -49,16 +49,20 @@ const background = {
   ...openRunJobs(worker, runs),
 };
 const deliveries = createWebhookActivities(webhooks.deliverer, config.MILLRACE_WEBHOOK_SHARDS);
-const workers = startWorkers(worker, [
-  await createRunWorker(config, temporal.connection, createRunWorkerParts(runs.activities)),
-  await createNodeWorker(config, temporal.connection, shareOut(nodeWork, config.MILLRACE_WORKER_ACTIVITIES)),
-  await createIngestWorker(config, temporal.connection, shareOut(indexing.ingestActivities, JOB_ACTIVITIES)),
-  await createBackgroundWorker(config, temporal.connection, shareOut(background, JOB_ACTIVITIES)),
-  await createWebhookWorker(config, temporal.connection, deliveries),
-]);
+const { connection } = temporal;
+const create: { readonly [Queue in keyof TaskQueues]: () => ReturnType<typeof createRunWorker> } = {
+  runs: () => createRunWorker(config, connection, createRunWorkerParts(runs.activities)),
+  nodes: () => createNodeWorker(config, connection, shareOut(nodeWork, config.MILLRACE_WORKER_ACTIVITIES)),
+  ingest: () => createIngestWorker(config, connection, shareOut(indexing.ingestActivities, JOB_ACTIVITIES)),
+  background: () => createBackgroundWorker(config, connection, shareOut(background, JOB_ACTIVITIES)),
+  webhooks: () => createWebhookWorker(config, connection, deliveries),
+};
+const queues = config.MILLRACE_WORKER_QUEUES;
+if (queues.includes("runs")) await sweepBeforePolling(runs.sweeping);
+const workers = startWorkers(worker, await Promise.all(queues.map((queue) => create[queue]())));
 // Ahead of the workers: their activities end, and other processes take the shards.
 shutdown.add("shards of deliveries", () => webhooks.deliverer.leave());
-startUpkeep(worker, runs, indexing);
+if (queues.includes("background")) startUpkeep(worker, runs, indexing);
 await openHealth(worker, config.MILLRACE_WORKER_PORT, {
   ...worker.readiness,
   async workers() {
@@ -66,5 +70,5 @@ await openHealth(worker, config.MILLRACE_WORKER_PORT, {
   },
 });
 // Ahead of the first run: a process takes a tenth of a second to start.
-await Promise.all([sandbox.warm(), documents.parser.warm()]);
-logger.info({ queue: config.MILLRACE_TASK_QUEUE }, "worker ready");
+if (queues.includes("nodes")) await Promise.all([sandbox.warm(), documents.parser.warm()]);
+logger.info({ prefix: config.MILLRACE_TASK_QUEUE, queues }, "worker ready");

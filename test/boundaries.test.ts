@@ -68,7 +68,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   config: {
     files: /^src\/config(-values)?\.ts$/,
-    packages: /^zod$/,
+    packages: /^(zod|node:fs)$/,
     layers: /^src\/domain\/|^src\/config-values\.ts$|^src\/platform\/(fetch\/address-policy|blobs\/blob-place)\.ts$/,
   },
   // The command line and the development servers put everything together, as the mains do.

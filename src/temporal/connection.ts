@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "@temporalio/client";
 import { NativeConnection } from "@temporalio/worker";
 import type { Config } from "../config.ts";
+import { temporalAddress } from "./address.ts";
 import { describeQueues } from "./queues.ts";
 import type { QueueStats } from "./queues.ts";
 
@@ -50,9 +51,7 @@ export async function connectTemporal(
 
 async function connect(config: Config): Promise<TemporalConnection> {
   const connection = await NativeConnection.connect({
-    address: config.TEMPORAL_ADDRESS,
-    ...(config.TEMPORAL_TLS || config.TEMPORAL_API_KEY ? { tls: true } : {}),
-    ...(config.TEMPORAL_API_KEY ? { apiKey: config.TEMPORAL_API_KEY } : {}),
+    ...temporalAddress(config),
   });
   const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE });
   return {

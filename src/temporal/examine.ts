@@ -1,5 +1,6 @@
 import { Client, Connection } from "@temporalio/client";
 import type { Config } from "../config.ts";
+import { temporalAddress } from "./address.ts";
 import { keepsFairness } from "./probe-fairness.ts";
 import { describeQueues } from "./queues.ts";
 import type { QueueStats } from "./queues.ts";
@@ -23,10 +24,8 @@ export type TemporalView =
 
 function connect(config: Config): Promise<Connection> {
   return Connection.connect({
-    address: config.TEMPORAL_ADDRESS,
+    ...temporalAddress(config),
     connectTimeout: CONNECT_MS,
-    ...(config.TEMPORAL_TLS || config.TEMPORAL_API_KEY ? { tls: true } : {}),
-    ...(config.TEMPORAL_API_KEY ? { apiKey: config.TEMPORAL_API_KEY } : {}),
   });
 }
 
