@@ -144,7 +144,7 @@ export function createRunWorkerParts({
     blobs,
     plans,
     recorder,
-    limits: { ...runLimits(config), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
+    limits: { ...runLimits(config, db), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
   });
   const expirePause = createExpirePause(db, feed);
   const createScheduledRun = createScheduledRuns({
@@ -152,7 +152,7 @@ export function createRunWorkerParts({
     blobs,
     evaluation,
     flows: createFlowCache(db, plans),
-    limits: runLimits(config),
+    limits: runLimits(config, db),
     maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
   });
   const activities: LocalActivities = {

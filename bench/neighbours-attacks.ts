@@ -82,6 +82,20 @@ export const ATTACKS: readonly Attack[] = [
     },
   },
   {
+    name: "10 000 firings",
+    async run(party) {
+      const project_id = await party.deploy(inlineFlow);
+      const { id } = await party.call<{ id: string }>("/v2/triggers", {
+        project_id,
+        provider_id: "millrace",
+        trigger_id: "run_event",
+        config: { project_id: await party.deploy(inlineFlow) },
+        inputs: { "in-0": "'Ada'" },
+      });
+      await party.fire(id, 10_000);
+    },
+  },
+  {
     name: "imports",
     async run(party, _, signal) {
       const { dataset_id } = await party.call<{ dataset_id: string }>("/v2/evals/datasets", { name: "rows" });

@@ -1,4 +1,6 @@
+import { uuidv7 } from "uuidv7";
 import { createKey, createOrganisation } from "../src/cli/accounts.ts";
+import { queueFirings } from "../src/stores/triggers/firings.ts";
 import { request } from "./stage.ts";
 import type { Process, Stage } from "./stage.ts";
 
@@ -11,6 +13,8 @@ export interface Party {
   run(projectId: string, inputs: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>>;
   /** Starts a run, and does not wait. */
   start(projectId: string, inputs: Readonly<Record<string, unknown>>): Promise<string>;
+  /** Queues firings of a trigger, as if so many events had come at once. */
+  fire(triggerId: string, count: number): Promise<void>;
   upload(projectId: string, userId: string, name: string, content: Uint8Array): Promise<void>;
 }
 
@@ -35,6 +39,16 @@ export async function openParty(stage: Stage, api: Process, name: string): Promi
     },
     async start(project_id, inputs) {
       return (await call<{ run_id: string }>("/v2/runs", { project_id, inputs, mode: "async" })).run_id;
+    },
+    async fire(trigger_id, count) {
+      const firing = () => {
+        const run_id = uuidv7();
+        return { run_id, org_id, trigger_id, key: run_id, depth: 0, payload: { outputs: {} } };
+      };
+      await stage.db.org(org_id, async (db) => {
+        for (let left = count; left > 0; left -= 1000)
+          await queueFirings(db, Array.from({ length: Math.min(left, 1000) }, firing));
+      });
     },
     async upload(projectId, userId, filename, content) {
       const form = new FormData();

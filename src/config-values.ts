@@ -12,6 +12,9 @@ export const int = (min: number, max: number) => {
   const error = `a whole number from ${min} to ${max} is expected`;
   return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error });
 };
+export const dollars = z.coerce
+  .number({ error: "a number of dollars above 0 is expected" })
+  .positive({ error: "a number of dollars above 0 is expected" });
 export const WEB_ADDRESS = "a web address is expected, such as https://millrace.example.com";
 export const list = z.string().transform((value) =>
   value

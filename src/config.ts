@@ -6,6 +6,7 @@ import {
   bool,
   databaseAddress,
   delays,
+  dollars,
   int,
   list,
   LOG_LEVELS,
@@ -114,6 +115,15 @@ export const environmentSchema = z.object({
   MILLRACE_MAX_CONCURRENT_RUNS: int(1, 1_000_000)
     .optional()
     .describe("Runs an organisation may have under way at once; unset is unlimited"),
+  MILLRACE_QUOTA_RUNS_PER_MINUTE: int(1, 1_000_000)
+    .optional()
+    .describe("Runs a minute of an organisation that has no quota of its own; unset is unlimited"),
+  MILLRACE_QUOTA_STORAGE_BYTES: int(1, Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe("Bytes of files that such an organisation may have stored; unset is unlimited"),
+  MILLRACE_QUOTA_MODEL_USD_MONTH: dollars
+    .optional()
+    .describe("US dollars a month that models may cost such an organisation; unset is unlimited"),
   MILLRACE_HOOK_RATE_LIMIT: int(1, 1_000_000)
     .default(600)
     .describe("Requests a minute that the address of an inbound webhook takes"),

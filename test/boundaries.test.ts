@@ -111,6 +111,7 @@ const COMPOSITION: ReadonlyArray<readonly [RegExp, string]> = [
   [/^src\/services\/system\//, "how the whole installation stands, for metrics and the doctor"],
   [/^src\/services\/projects\/flow-references\.ts$/, "one place looks up all that flows refer to"],
   [/^src\/(services|stores)\/secrets\//, "every sealed column of the database, whatever it belongs to"],
+  [/^src\/services\/accounts\/quotas\.ts$/, "what an organisation uses, whatever it belongs to"],
   [/^src\/services\/housekeeping\.ts$/, "one timer removes what has had its time, whatever it belongs to"],
 ];
 

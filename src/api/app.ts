@@ -43,11 +43,13 @@ export interface Api {
 export function createApp(deps: ApiDeps): Api {
   const { config, db, logger } = deps;
   const keyUse = createKeyUseRecorder(db, logger);
+  const limits = runLimits(config, db);
   const services: ApiServices = {
     credentials: createCredentialLookup(db, keyUse.note),
     signIn: createSignIn(db, createPasswordQueue()),
     flows: createFlowCache(db, deps.plans),
-    runService: createRunService({ ...deps, starter: deps.runs, limits: runLimits(config) }),
+    runService: createRunService({ ...deps, starter: deps.runs, limits }),
+    quotas: limits.quotas,
   };
   const operations = createOperations(deps, services);
   const serving: ServeDeps = {

@@ -12,6 +12,7 @@ import type { SignIn } from "../services/accounts/sign-in.ts";
 import type { Knowledge } from "../services/knowledge/open-knowledge.ts";
 import type { FlowCache } from "../services/projects/flow-cache.ts";
 import type { PlanCache } from "../services/projects/plans.ts";
+import type { QuotaReader } from "../services/accounts/quotas.ts";
 import type { RunService } from "../services/runs/run-service.ts";
 import type { Database } from "../stores/db.ts";
 import type { RunFeed } from "../stores/runs/run-feed.ts";
@@ -71,4 +72,5 @@ export interface ApiServices {
   readonly signIn: SignIn;
   readonly flows: FlowCache;
   readonly runService: RunService;
+  readonly quotas: QuotaReader;
 }

@@ -48,6 +48,7 @@ import { createRunOperations } from "./runs/runs.ts";
 import { createStreamOperations } from "./runs/stream.ts";
 import { createSyncOperations } from "./knowledge/syncs.ts";
 import { createToolOperations } from "./runs/tools.ts";
+import { createQuotaOperations } from "./accounts/quotas.ts";
 import { createTokenOperations } from "./accounts/token.ts";
 import { createUploadOperations } from "./documents/uploads.ts";
 import { createUserOperations } from "./accounts/users.ts";
@@ -76,11 +77,11 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createPauseOperations(deps),
     ...createRunStatisticsOperations(deps),
     ...createKnowledgeBaseOperations(deps),
-    ...createResourceOperations(deps),
+    ...createResourceOperations(deps, services),
     ...createTriggerOperations(deps, services),
     ...createHookOperations(deps, services),
-    ...createSkillOperations(deps),
-    ...createSkillVersionOperations(deps),
+    ...createSkillOperations(deps, services),
+    ...createSkillVersionOperations(deps, services),
     ...createDatasetOperations(deps),
     ...createDatasetRowOperations(deps),
     ...createImportOperations(deps),
@@ -105,6 +106,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createConversationOperations(deps),
     ...createUsageOperations(deps),
     ...createApiKeyOperations(deps, services),
+    ...createQuotaOperations(deps),
     ...createUserOperations(deps, services),
     ...createTokenOperations(deps, services),
     ...createSessionOperations(deps, services),

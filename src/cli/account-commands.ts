@@ -23,7 +23,7 @@ import { invocation } from "./shell.ts";
 
 const NEVER = "never";
 
-interface OfOrganisation {
+export interface OfOrganisation {
   readonly org?: string;
 }
 
@@ -123,12 +123,12 @@ export function addAccountCommands(program: Command): void {
   });
 }
 
-function withOrganisation(command: Command): Command {
+export function withOrganisation(command: Command): Command {
   const read = readId("an organisation", "orgs list");
   return command.option("--org <org_id>", "organisation; needed where there are several", read);
 }
 
-async function organisationOf(database: Database, given: string | undefined): Promise<string> {
+export async function organisationOf(database: Database, given: string | undefined): Promise<string> {
   if (given !== undefined) {
     const found = await database.system((db) => findOrganisation(db, given));
     if (found === null) throw new CommandFailure(`There is no organisation ${given}.`);

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { addAccountCommands } from "./account-commands.ts";
+import { addQuotaCommands } from "./quota-commands.ts";
 import { addDoctorCommand } from "./doctor-command.ts";
 import { CommandFailure, explain } from "./failure.ts";
 import { addEvalCommands } from "./eval-commands.ts";
@@ -27,6 +28,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     .showHelpAfterError("(--help tells more)");
   addProcessCommands(program);
   addAccountCommands(program);
+  addQuotaCommands(program);
   addFlowCommands(program);
   addRunCommand(program);
   addRunsCommands(program);

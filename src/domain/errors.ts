@@ -38,6 +38,7 @@ export const PROBLEMS = {
   rate_limited: { status: 429, title: "Too many requests" },
   too_many_concurrent_runs: { status: 429, title: "Too many runs at once" },
   too_many_new_runs: { status: 429, title: "Too many new runs at once" },
+  quota_exceeded: { status: 429, title: "A quota is used up" },
   headers_too_large: { status: 431, title: "The headers are too long" },
   internal_error: { status: 500, title: "Internal error" },
   run_failed: { status: 500, title: "The run failed" },

@@ -27,12 +27,12 @@ export function openScorer(
 }
 
 /** The activities of experiments, imports and monitors. */
-export function openEvals({ config, guardedFetch }: ServiceProcess, runs: Runs, scorer: Scorer) {
+export function openEvals({ config, db, guardedFetch }: ServiceProcess, runs: Runs, scorer: Scorer) {
   return createEvalActivities({
     ...runs.activities,
     guardedFetch,
     maxBytes: config.MILLRACE_UPLOAD_LIMIT_BYTES,
-    limits: { ...runLimits(config), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
+    limits: { ...runLimits(config, db), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
     scorer,
   });
 }

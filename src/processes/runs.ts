@@ -49,7 +49,7 @@ export function openRuns({ config, db, blobs, feed, observer, metrics, logger, e
     /** What starts runs that no caller asked for: of triggers, and of actions. */
     starting: {
       starter,
-      limits: runLimits(config),
+      limits: runLimits(config, db),
       maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
       flows: createFlowCache(db, recording.plans),
       onStartDelayed: (run_id: string, err: unknown) =>

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
+import { createQuotaReader } from "../../src/services/accounts/quotas.ts";
 import { createRun } from "../../src/services/runs/create-run.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import { getPlan } from "../../src/stores/projects/plans.ts";
@@ -131,7 +132,7 @@ describe("a crash between a run's row and its workflow's start", () => {
             max_iterations: 100,
             timeout_seconds: 60,
             max_timeout_seconds: 60,
-            max_concurrent_runs: undefined,
+            quotas: createQuotaReader(db, {}),
             max_nested_runs: 200,
           },
         },

@@ -115,6 +115,8 @@ const RULES_BEYOND_SCHEMA = new Set([
   "createConnection",
   "changeConnection",
   "changeSettings",
+  // At most what the organisation has.
+  "changeKeyQuotas",
   "importProvider",
   "runAction",
   "createTrigger",

@@ -10,6 +10,7 @@ import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { presentUploadedDocument, uploadedDocumentSchema } from "./document-presenter.ts";
 import { readMultipart } from "../http/read-multipart.ts";
+import { storageOf } from "../../services/accounts/quotas.ts";
 import { discardDocuments } from "../../services/documents/discard-documents.ts";
 import { storeUpload } from "../../services/documents/store-upload.ts";
 import type { StoredUpload, UploadRules } from "../../services/documents/store-upload.ts";
@@ -49,7 +50,7 @@ The same file name again under the same organisation, handle, flow and node repl
 the request calls it. With an \`Idempotency-Key\` the same file is stored once; another one under that key is a 409.`;
 
 /** `/upload_to_storage_user` and its older name. */
-export function createUploadOperations(deps: ApiDeps, { flows }: ApiServices): Operation[] {
+export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServices): Operation[] {
   const { config, db, blobs, runs, logger } = deps;
   const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
 
@@ -60,10 +61,12 @@ export function createUploadOperations(deps: ApiDeps, { flows }: ApiServices): O
   /** Makes the upload a document; answers the one that is there already where this one was made before. */
   async function keep(document: documents.NewDocument): Promise<documents.DocumentRow | null> {
     const { org_id, file_id } = document;
+    const countStored = await storageOf(quotas, org_id);
     const made = await db.orgTransaction(org_id, async (client) => {
       await documents.lockFilename(client, document, document.filename);
       if (!(await documents.insertDocument(client, document))) return null;
       const replaced = await documents.deleteReplaced(client, document);
+      await countStored(client, document.size);
       return { replaced, pending: await documents.countPending(client, org_id, MAX_READ_AT_ONCE + 1) };
     });
     if (!made) return earlier(document);
@@ -96,7 +99,7 @@ export function createUploadOperations(deps: ApiDeps, { flows }: ApiServices): O
       query,
       multipart: form,
       idempotent: "claim",
-      problems: ["bad_request", "not_found", "flow_version_not_found"],
+      problems: ["bad_request", "not_found", "flow_version_not_found", "quota_exceeded"],
       success: { 200: { description: "The document, still to be read.", schema: uploadedDocumentSchema } },
       async handler({ query: { org, user_id, flow_id, node_id }, principal, ctx, newId }) {
         const { org_id } = principal;

@@ -15,7 +15,7 @@ import { findKnowledgeBase } from "../../stores/knowledge/knowledge-bases.ts";
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
 import { findResource, listResources } from "../../stores/knowledge/resources.ts";
 import type { NewResource, ResourceRow } from "../../stores/knowledge/resources.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -53,7 +53,7 @@ all are accepted or none. They are read and indexed in the background: \`GET\` o
 a code and a message. With an \`Idempotency-Key\` the same request adds nothing twice.`;
 
 /** `/v2/knowledge-bases/{knowledge_base_id}/resources`: what a knowledge base knows. */
-export function createResourceOperations(deps: ApiDeps): Operation[] {
+export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {
   const { config, db, blobs, logger } = deps;
   const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
 
@@ -77,7 +77,7 @@ export function createResourceOperations(deps: ApiDeps): Operation[] {
   /** Adds them; what has been stored for them is removed where they are refused. */
   async function add(orgId: string, toAdd: readonly ResourceToAdd[]): Promise<AddedResource[]> {
     try {
-      return await addResources(deps, orgId, toAdd);
+      return await addResources({ ...deps, quotas }, orgId, toAdd);
     } catch (error) {
       for (const { resource } of toAdd) if (resource.blob_key !== null) await discard(resource.blob_key);
       throw error;
@@ -198,7 +198,7 @@ export function createResourceOperations(deps: ApiDeps): Operation[] {
       body: resourcesBody.optional(),
       multipart: resourceForm,
       idempotent: "claim",
-      problems: ["bad_request", "not_found", "conflict"],
+      problems: ["bad_request", "not_found", "conflict", "quota_exceeded"],
       examples: { url: { url: "https://example.com/" }, text: { name: "hours.md", text: "We open at nine." } },
       success: {
         202: {

@@ -58,7 +58,7 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
       bodyLimit: "run",
       wideBody: true,
       idempotent: true,
-      problems: ["too_many_nested_runs", "too_many_concurrent_runs"],
+      problems: ["too_many_nested_runs", "too_many_concurrent_runs", "quota_exceeded"],
       examples: {
         read: { inputs: { url: "https://example.com/status" } },
         issue: {

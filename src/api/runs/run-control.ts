@@ -135,6 +135,7 @@ is marked \`reused\` among the new run's nodes.`,
         "too_many_nested_runs",
         "too_many_concurrent_runs",
         "too_many_new_runs",
+        "quota_exceeded",
       ],
       examples: {
         approve: { action: "approve", comment: "Looks right" },

@@ -53,6 +53,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
         "too_many_nested_runs",
         "too_many_concurrent_runs",
         "too_many_new_runs",
+        "quota_exceeded",
       ],
       examples: {
         async: { project_id: "0197f0a0-0000-7000-8000-000000000000", inputs: { "in-0": "Ada" } },

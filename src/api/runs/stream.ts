@@ -88,7 +88,7 @@ Query parameters that are not listed here are ignored.`,
       bodyLimit: "run",
       wideBody: true,
       idempotent: "claim",
-      problems: ["flow_version_not_found", "too_many_nested_runs", "too_many_concurrent_runs"],
+      problems: ["flow_version_not_found", "too_many_nested_runs", "too_many_concurrent_runs", "quota_exceeded"],
       examples: { question: { "in-0": "Where is my parcel?", user_id: "ada-1" } },
       success: {
         200: {

@@ -128,7 +128,7 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
         const { progressToken: _token, ...meta } = isObject(_meta) ? _meta : {};
         return { method, params, meta };
       },
-      problems: ["bad_request", "not_found", "too_many_concurrent_runs", "service_unavailable"],
+      problems: ["bad_request", "not_found", "too_many_concurrent_runs", "quota_exceeded", "service_unavailable"],
       examples: {
         list: { jsonrpc: "2.0", id: 1, method: "tools/list" },
         call: { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "greet", arguments: { "in-0": "Ada" } } },

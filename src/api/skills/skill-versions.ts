@@ -5,7 +5,7 @@ import { readVersionName } from "../../domain/skills/reference.ts";
 import { openSkill } from "../../services/skills/load-skill.ts";
 import { createSkillVersion, requireSkill } from "../../services/skills/skills.ts";
 import { findSkillVersion, listSkillVersions } from "../../stores/skills/skills.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -31,7 +31,7 @@ const LINKS = {
 };
 
 /** `/v2/skills/{skill_id}/versions`: what a skill was, and is. */
-export function createSkillVersionOperations(deps: ApiDeps): Operation[] {
+export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {
   const { db, blobs } = deps;
   return [
     defineOperation({
@@ -80,7 +80,7 @@ export function createSkillVersionOperations(deps: ApiDeps): Operation[] {
       bodyLimit: "run",
       idempotent: "claim",
       examples: SKILL_EXAMPLES,
-      problems: ["bad_request"],
+      problems: ["bad_request", "quota_exceeded"],
       success: {
         200: { description: "There was a version with these files already.", schema: skillVersionSchema, links: LINKS },
         201: {
@@ -93,7 +93,11 @@ export function createSkillVersionOperations(deps: ApiDeps): Operation[] {
       async handler({ params: { skill_id }, body, ctx, principal: { org_id, id } }) {
         await db.org(org_id, (connection) => requireSkill(connection, skill_id));
         const bundle = await readSkill(ctx, body);
-        const { row, created } = await createSkillVersion(deps, { org_id, skill_id, created_by: id }, bundle);
+        const { row, created } = await createSkillVersion(
+          { ...deps, quotas },
+          { org_id, skill_id, created_by: id },
+          bundle,
+        );
         const answer = presentSkillVersion(row);
         if (!created) return { status: 200, body: answer };
         return { status: 201, body: answer, headers: { Location: `/v2/skills/${skill_id}/versions/${row.version}` } };

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { changeDefaultVersion, createSkill, deleteSkill, requireSkill } from "../../services/skills/skills.ts";
 import { listSkills } from "../../stores/skills/skills.ts";
 import type { SkillRow } from "../../stores/skills/skills.ts";
-import type { ApiDeps } from "../deps.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
 import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -31,7 +31,7 @@ that holds everything may be around it. It needs a \`SKILL.md\` that begins with
 \`compatibility\`, \`metadata\` and \`allowed-tools\`. At most 200 files and 30 MiB; links, absolute paths and \`..\` are refused.`;
 
 /** `/v2/skills`: instructions with files, for models. */
-export function createSkillOperations(deps: ApiDeps): Operation[] {
+export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {
   const { db } = deps;
   const toResponse = (skill: SkillRow, status = 200, headers: Record<string, string> = {}) => ({
     status,
@@ -54,7 +54,7 @@ export function createSkillOperations(deps: ApiDeps): Operation[] {
       bodyLimit: "run",
       idempotent: "claim",
       examples: SKILL_EXAMPLES,
-      problems: ["bad_request", "name_taken"],
+      problems: ["bad_request", "name_taken", "quota_exceeded"],
       success: {
         201: {
           description: "The skill with its version 1.",
@@ -65,7 +65,11 @@ export function createSkillOperations(deps: ApiDeps): Operation[] {
       },
       async handler({ body, ctx, principal: { org_id, id }, newId }) {
         const bundle = await readSkill(ctx, body);
-        const { row, created } = await createSkill(deps, { org_id, skill_id: newId(), created_by: id }, bundle);
+        const { row, created } = await createSkill(
+          { ...deps, quotas },
+          { org_id, skill_id: newId(), created_by: id },
+          bundle,
+        );
         const replayed: Record<string, string> = created ? {} : { "Idempotent-Replayed": "true" };
         return toResponse(row, 201, { Location: `/v2/skills/${row.skill_id}`, ...replayed });
       },

@@ -62,6 +62,7 @@ export function createHookOperations(deps: ApiDeps, services: ApiServices): Oper
         "payload_too_large",
         "unsupported_media_type",
         "too_many_concurrent_runs",
+        "quota_exceeded",
         "rate_limited",
         "service_unavailable",
       ],

@@ -11,7 +11,7 @@ export function startingRuns(deps: ApiDeps, { flows }: ApiServices): StartRunDep
     flows,
     evaluation,
     starter: runs,
-    limits: runLimits(config),
+    limits: runLimits(config, db),
     maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
     onStartDelayed: (run_id, err) => logger.warn({ err, run_id }, "run not started at once; the sweeper will"),
   };

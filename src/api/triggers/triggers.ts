@@ -242,7 +242,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
         .meta({ id: "ProjectTriggerTest" }),
       idempotent: true,
       examples: { sample: {}, own: { payload: { body: { order: { id: 17 } }, headers: {}, query: {} } } },
-      problems: ["too_many_concurrent_runs", "service_unavailable"],
+      problems: ["too_many_concurrent_runs", "quota_exceeded", "service_unavailable"],
       success: {
         202: {
           description: "The run has been accepted.",

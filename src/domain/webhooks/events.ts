@@ -19,6 +19,8 @@ export const EVENT_TYPES = [
   "connection.error",
   "skill.version.created",
   "webhook.subscription.disabled",
+  "quota.warning",
+  "quota.reached",
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
@@ -140,6 +142,7 @@ function pathOf(type: string, data: JsonObject): string | null {
   if (type.startsWith("evals.monitor.")) return path("evals", "monitors", id("monitor_id"));
   if (type.startsWith("webhook.subscription.")) return path("webhooks", "subscriptions", id("subscription_id"));
   if (type.startsWith("connection.")) return path("connections", id("connection_id"));
+  if (type.startsWith("quota.")) return "/v2/quotas";
   if (type.startsWith("skill.")) return path("skills", id("skill_id"));
   return null;
 }

@@ -18,6 +18,8 @@ import {
 } from "../../stores/knowledge/resource-ingest.ts";
 import { findResource, insertResource, replaceResource } from "../../stores/knowledge/resources.ts";
 import type { NewResource } from "../../stores/knowledge/resources.ts";
+import { storageOf } from "../accounts/quotas.ts";
+import type { QuotaReader } from "../accounts/quotas.ts";
 import type { ResourceStarter } from "../../temporal/resources.ts";
 
 /** What adding resources works with. */
@@ -26,6 +28,7 @@ export interface AddDeps {
   readonly blobs: BlobStore;
   readonly resources: ResourceStarter;
   readonly logger: Logger;
+  readonly quotas: QuotaReader;
 }
 
 /** A resource to add, its bytes stored where they are at hand, and what to do where it is there already. */
@@ -61,6 +64,7 @@ export async function addResources(
   orgId: string,
   toAdd: readonly ResourceToAdd[],
 ): Promise<AddedResource[]> {
+  const countStored = await storageOf(deps.quotas, orgId);
   const written = await deps.db.orgTransaction(orgId, async (db) => {
     // In one order, so that two requests never wait for each other.
     const identities = new Set(toAdd.map(({ resource }) => resourceIdentity(resource)));
@@ -68,6 +72,11 @@ export async function addResources(
     for (const identity of [...identities].toSorted()) await lockResourceIdentity(db, knowledgeBaseId, identity);
     const results: Written[] = [];
     for (const each of toAdd) results.push(await write(db, each));
+    const bytes = toAdd.map(({ resource }, index) => (results[index]?.revision === null ? 0 : resource.size));
+    await countStored(
+      db,
+      bytes.reduce((sum, size) => sum + size, 0),
+    );
     return results;
   });
   for (const [index, { revision, orphan, resource_id }] of written.entries()) {

@@ -1,7 +1,7 @@
 import { uuidv7 } from "uuidv7";
 import type { ModelChoice } from "../../domain/models/choose.ts";
 import type { ChatAnswer, ChatRequest, Recording } from "../../domain/models/chat.ts";
-import { PRICE_WAY_OUT, costOf, priceOf } from "../../domain/models/prices.ts";
+import { costOf } from "../../domain/models/prices.ts";
 import type { PriceTable } from "../../domain/models/prices.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
@@ -10,9 +10,12 @@ import { ChatError, streamChat } from "../../platform/models/stream-chat.ts";
 import { transcribe } from "../../platform/models/transcribe.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import type { ModelCallRow } from "../../stores/models/model-calls.ts";
-import { hasModelCall, insertModelCall, nearestBudget } from "../../stores/models/model-calls.ts";
+import { hasModelCall, insertModelCall } from "../../stores/models/model-calls.ts";
+import { deleteReservationsOf, spendingLimits } from "../../stores/models/spending.ts";
 import { recountUsageOf } from "../runs/recount-usage.ts";
 import type { ModelResolver, ResolvedModel } from "./resolve-model.ts";
+import { createSpending } from "./spending.ts";
+import type { AdmittedCall } from "./spending.ts";
 
 /** A question to a model, and on whose account it is. */
 export interface ModelCall extends Pick<
@@ -62,15 +65,26 @@ export interface ModelCallerDeps {
   readonly db: Database;
   readonly models: ModelResolver;
   readonly prices: PriceTable;
+  /** What models may cost an organisation in a month that has no quota of its own (US dollars). */
+  readonly defaultMonth?: number | undefined;
 }
 
 /** Longest silence of an endpoint before and between tokens (ms). */
 const SILENCE_MS = 120_000;
 /** Characters of a token, where its endpoint does not count them. */
 const CHARS_PER_TOKEN = 4;
+/** Tokens of an answer whose length is not limited, where its cost is to be reserved. */
+const EXPECTED_TOKENS = 4096;
 
-export function createModelCaller({ db, models, prices }: ModelCallerDeps): ModelCaller {
-  async function ask(call: ModelCall, resolved: ResolvedModel, beginning: number): Promise<ModelReply> {
+export function createModelCaller({ db, models, prices, defaultMonth }: ModelCallerDeps): ModelCaller {
+  const spending = createSpending(db, defaultMonth);
+
+  async function ask(
+    call: ModelCall,
+    resolved: ResolvedModel,
+    beginning: number,
+    admitted: AdmittedCall,
+  ): Promise<ModelReply> {
     const { connection, endpoint, model, fetch } = resolved;
     const began = Date.now();
     let received = "";
@@ -87,7 +101,7 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
       const cost_usd = costOf(prices, model, { input, output, cached });
       const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output, cost_usd, estimated };
       const row: ModelCallRow = {
-        call_id: uuidv7(),
+        call_id: admitted.call_id,
         org_id: call.org_id,
         project_id: call.project_id,
         run_id: call.run_id,
@@ -103,13 +117,17 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
         latency_ms: Date.now() - began,
         finish_reason: finish,
         estimated,
+        key_id: admitted.key_id,
       };
       const keep = await prepare?.(usage);
-      if (keep === undefined) await db.org(call.org_id, (connected) => insertModelCall(connected, row));
+      if (keep === undefined && !admitted.limited)
+        await db.org(call.org_id, (connected) => insertModelCall(connected, row));
       else {
         await db.orgTransaction(call.org_id, async (connected) => {
           await insertModelCall(connected, row);
-          await keep(connected);
+          await keep?.(connected);
+          // Last: other calls wait for it.
+          await admitted.settle(connected, cost_usd);
         });
       }
       return usage;
@@ -160,7 +178,9 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
     const { org_id, project_id, run_id, path, attempt, step } = call;
     const input_tokens = Math.ceil(askedChars(call.request) / CHARS_PER_TOKEN);
     await db.org(org_id, async (connected) => {
+      if (run_id !== null) await deleteReservationsOf(connected, run_id, path);
       if (await hasModelCall(connected, call)) return;
+      const { key_id } = await spendingLimits(connected, run_id);
       await insertModelCall(connected, {
         call_id: uuidv7(),
         org_id,
@@ -178,23 +198,16 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
         latency_ms: 0,
         finish_reason: "lost",
         estimated: true,
+        key_id,
       });
     });
   }
 
-  /** Throws where what the run, or one around it, may spend is spent, or nobody knows what this model costs. */
-  async function requireBudget({ org_id, run_id }: ModelCall, model: string): Promise<void> {
-    if (run_id === null) return;
-    const budget = await db.org(org_id, (connected) => nearestBudget(connected, run_id));
-    if (budget === null) return;
-    const { max_cost_usd, spent_usd } = budget;
-    if (spent_usd < max_cost_usd) {
-      if (priceOf(prices, model) !== null) return;
-      const message = `The flow's settings.max_cost_usd is ${max_cost_usd}, and the model ${model} has no price: it would never be reached. ${PRICE_WAY_OUT}.`;
-      throw new NodeFailure("model_not_priced", message);
-    }
-    const message = `Models have cost ${spent_usd} US dollars by now, and the flow's settings.max_cost_usd is ${max_cost_usd}.`;
-    throw new NodeFailure("budget_exceeded", message);
+  /** What a call may cost at most, as far as it can be said before. */
+  function estimate({ request }: ModelCall, model: string): number | null {
+    const input = Math.ceil(askedChars(request) / CHARS_PER_TOKEN);
+    const output = "recording" in request ? 0 : (request.max_tokens ?? EXPECTED_TOKENS);
+    return costOf(prices, model, { input, output, cached: 0 });
   }
 
   return {
@@ -203,10 +216,13 @@ export function createModelCaller({ db, models, prices }: ModelCallerDeps): Mode
       for (const [at, model] of names.entries()) {
         const resolved = await models.resolve(call.org_id, { ...call.choice, model });
         if (call.repeated && at === 0) await writeLost(call, resolved);
-        await requireBudget(call, resolved.model);
+        const { org_id, run_id, path, signal } = call;
+        const amount = estimate(call, resolved.model);
+        const admitted = await spending.admit({ org_id, run_id, path, model: resolved.model, amount, signal });
         try {
-          return await ask(call, resolved, at);
+          return await ask(call, resolved, at, admitted);
         } catch (error) {
+          await admitted.release();
           const isLast = at === names.length - 1;
           if (isLast || !(error instanceof NodeFailure) || !error.retryable) throw error;
         }

@@ -16,6 +16,7 @@ export interface ModelDeps {
     | "MILLRACE_MODEL"
     | "MILLRACE_MODEL_PRICES_FILE"
     | "MILLRACE_PRIVATE_HOSTS"
+    | "MILLRACE_QUOTA_MODEL_USD_MONTH"
   >;
   readonly db: Database;
   readonly guardedFetch: Pick<GuardedFetch, "open">;
@@ -28,6 +29,7 @@ export function openModels({ config, db, guardedFetch, connections }: ModelDeps)
 } {
   const ownFetch = createOwnFetch(config.MILLRACE_PRIVATE_HOSTS, [config.MILLRACE_MODEL_URL]);
   const models = createModelResolver({ db, connections, guardedFetch, ownFetch, config });
-  const caller = createModelCaller({ db, models, prices: readPrices(config.MILLRACE_MODEL_PRICES_FILE) });
+  const prices = readPrices(config.MILLRACE_MODEL_PRICES_FILE);
+  const caller = createModelCaller({ db, models, prices, defaultMonth: config.MILLRACE_QUOTA_MODEL_USD_MONTH });
   return { call: (call) => caller.call(call), close: () => ownFetch.close() };
 }

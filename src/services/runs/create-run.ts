@@ -1,16 +1,18 @@
 import type { Config } from "../../config.ts";
 import { parseRedactPaths, redact } from "../../domain/flow/redact.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
-import { Problem } from "../../domain/errors.ts";
 import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import type { CheckpointNode, RanByType, Resumed, RunInput, RunType } from "../../domain/runs/run.ts";
 import { ANY_LENGTH, createInlineBudget, storeValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Database, Db } from "../../stores/db.ts";
-import { countLiveRuns, getRun, insertRun, lockRunCounts } from "../../stores/runs/runs.ts";
+import type { Database } from "../../stores/db.ts";
+import { getRun, insertRun } from "../../stores/runs/runs.ts";
 import type { NewRun, ResumedFrom, RunRow } from "../../stores/runs/runs.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import type { StartedBy } from "../triggers/chain.ts";
+import { createQuotaReader, defaultQuotas } from "../accounts/quotas.ts";
+import type { QuotaReader } from "../accounts/quotas.ts";
+import { capsOf, findFull, insertWithin } from "./run-caps.ts";
 
 export interface CreateRunDeps {
   readonly db: Database;
@@ -34,16 +36,16 @@ export interface RunLimits {
   readonly max_iterations: number;
   readonly timeout_seconds: number;
   readonly max_timeout_seconds: number;
-  readonly max_concurrent_runs: number | undefined;
+  readonly quotas: QuotaReader;
   readonly max_nested_runs: number;
 }
 
-export function runLimits(config: Config): RunLimits {
+export function runLimits(config: Config, db: Database): RunLimits {
   return {
     max_iterations: config.MILLRACE_MAX_ITERATIONS,
     timeout_seconds: config.MILLRACE_RUN_TIMEOUT_SECONDS,
     max_timeout_seconds: config.MILLRACE_MAX_RUN_TIMEOUT_SECONDS,
-    max_concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS,
+    quotas: createQuotaReader(db, defaultQuotas(config)),
     max_nested_runs: config.MILLRACE_MAX_NESTED_RUNS,
   };
 }
@@ -80,8 +82,8 @@ const INLINE_INPUTS_BYTES = 256 * 1024;
 
 /**
  * Inserts a run and starts its workflow, or queues it with `later`. Once the row is there the run will happen: when Temporal
- * does not answer, the sweeper starts it later. The same `run_id` again answers the existing run. Throws Problem
- * `too_many_concurrent_runs`.
+ * does not answer, the sweeper starts it later. The same `run_id` again answers the existing run. Throws Problems
+ * `too_many_concurrent_runs` and `quota_exceeded`.
  */
 export async function createRun(
   deps: Omit<CreateRunDeps, "starter"> & { readonly starter: Pick<RunStarter, "start"> },
@@ -90,20 +92,20 @@ export async function createRun(
 ): Promise<RunRow> {
   const { db, starter } = deps;
   const { org_id, run_id } = request;
-  const caps = concurrencyCaps(deps, request);
-  if (caps.length > 0) {
+  const caps = await capsOf(deps.limits.quotas, request);
+  if (caps !== null) {
     // Before anything is stored: most of what is too much ends here, at the price of a look.
-    const full = await db.org(org_id, (connection) => firstFull(connection, org_id, caps, 0));
+    const full = await db.org(org_id, (connection) => findFull(connection, caps));
     if (full) {
       const known = await db.org(org_id, (connection) => getRun(connection, run_id));
       if (known) return known;
-      throw tooMany(full);
+      throw full;
     }
   }
   const inputs = await storeInputs(deps.blobs, org_id, request.inputs);
   const row = newRunRow(request, inputs, deps.limits, 0);
   const insert = (): Promise<boolean> => {
-    if (caps.length > 0) return db.orgTransaction(org_id, (connection) => insertWithin(connection, row, caps));
+    if (caps !== null) return db.orgTransaction(org_id, (connection) => insertWithin(connection, row, caps));
     return later ? later.insert(row) : db.org(org_id, (connection) => insertRun(connection, row));
   };
   const run = (await insert()) ? asRow(row) : await db.org(org_id, (connection) => getRun(connection, run_id));
@@ -121,15 +123,6 @@ export async function createRun(
     deps.onStartDelayed(request.run_id, error);
   }
   return run;
-}
-
-/** Inserts a run unless there is one of its id; throws the Problem of a cap that it would exceed, which takes the row back. */
-async function insertWithin(connection: Db, row: NewRun, caps: readonly ConcurrencyCap[]): Promise<boolean> {
-  await lockRunCounts(connection, row.org_id);
-  if (!(await insertRun(connection, row))) return false;
-  const full = await firstFull(connection, row.org_id, caps, 1);
-  if (full) throw tooMany(full);
-  return true;
 }
 
 /** The row of a run about to be inserted; what its flow redacts is not in the part that people read. */
@@ -234,49 +227,6 @@ function withoutRedacted(
     return [id, { v: after }];
   });
   return changed ? Object.fromEntries(readable) : inputs;
-}
-
-/** How many runs may be under way at once. */
-interface ConcurrencyCap {
-  readonly what: "organisation" | "flow";
-  /** Null: in the whole organisation. */
-  readonly project_id: string | null;
-  readonly most: number;
-}
-
-function concurrencyCaps(
-  { limits }: Pick<CreateRunDeps, "limits">,
-  { project_id, plan }: RunRequest,
-): ConcurrencyCap[] {
-  const ofFlow = plan.settings.max_concurrent_runs;
-  return [
-    ...(limits.max_concurrent_runs === undefined
-      ? []
-      : [{ what: "organisation" as const, project_id: null, most: limits.max_concurrent_runs }]),
-    ...(ofFlow === undefined ? [] : [{ what: "flow" as const, project_id, most: ofFlow }]),
-  ];
-}
-
-/** The first cap that leaves no place, where `own` runs of those under way are the caller's. */
-async function firstFull(
-  connection: Db,
-  orgId: string,
-  caps: readonly ConcurrencyCap[],
-  own: 0 | 1,
-): Promise<ConcurrencyCap | undefined> {
-  for (const cap of caps) {
-    const live = await countLiveRuns(connection, orgId, cap.project_id, cap.most + own);
-    if (live - own >= cap.most) return cap;
-  }
-  return undefined;
-}
-
-function tooMany({ what, most }: ConcurrencyCap): Problem {
-  return new Problem(
-    "too_many_concurrent_runs",
-    `This ${what} may have ${most} runs under way; try again when one has ended.`,
-    { headers: { "Retry-After": "5" } },
-  );
 }
 
 /** The row as it is right after its insertion, without reading it again. */

@@ -6,6 +6,7 @@ import type { RunJobError, RunJobInput, RunJobStep } from "../../domain/runs/run
 import { endRunJob, findRunJob, nextRunsOf, noteRunJob, takeInHand } from "../../stores/runs/run-jobs.ts";
 import type { RunInHand, RunJobRow } from "../../stores/runs/run-jobs.ts";
 import { getRun } from "../../stores/runs/runs.ts";
+import { isNoPlace } from "../accounts/quotas.ts";
 import type { RunControlDeps } from "./answer-pause.ts";
 import { cancelRun } from "./cancel-run.ts";
 import { replayRun } from "./replay-run.ts";
@@ -94,7 +95,7 @@ function outcomeOf(run_id: string, error: unknown): Outcome {
   }
   if (!(error instanceof Problem) || error.status >= 500) throw error;
   if (error.code === "run_already_finished") return "skipped";
-  if (error.code === "too_many_concurrent_runs" || error.code === "too_many_new_runs") return "wait";
+  if (isNoPlace(error)) return "wait";
   return { run_id, code: error.code, message: error.message };
 }
 

@@ -9,6 +9,8 @@ import { isUniqueViolation } from "../../stores/db.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import * as skills from "../../stores/skills/skills.ts";
 import type { SkillRow, SkillVersionRow, StoredFile } from "../../stores/skills/skills.ts";
+import { storageOf } from "../accounts/quotas.ts";
+import type { CountStored, QuotaReader } from "../accounts/quotas.ts";
 import { changeLocked } from "../change.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
 
@@ -16,6 +18,7 @@ export interface SkillDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly logger: Logger;
+  readonly quotas: QuotaReader;
 }
 
 /** What a repetition of a request has found. */
@@ -59,12 +62,13 @@ export async function createSkill(
   if (sameId !== null) return await earlier();
   if (sameName !== null) throw nameTaken(bundle.name, sameName);
 
+  const countStored = await storageOf(deps.quotas, org_id);
   return await withStoredBundle(deps, org_id, bundle, async (stored) => {
     try {
       return await db.orgTransaction(org_id, async (connection) => {
         if (!(await skills.insertSkill(connection, { skill_id, org_id, name: bundle.name, created_by })))
           return { kept: false, ...(await earlier()) };
-        await addVersion(connection, { ...stored, org_id, skill_id, version: 1, created_by }, bundle);
+        await addVersion(connection, { ...stored, org_id, skill_id, version: 1, created_by }, bundle, countStored);
         return { kept: true, row: await requireSkill(connection, skill_id), created: true };
       });
     } catch (error) {
@@ -91,6 +95,7 @@ export async function createSkillVersion(
   const same = await db.org(org_id, known);
   if (same !== null) return { row: same, created: false };
 
+  const countStored = await storageOf(deps.quotas, org_id);
   return await withStoredBundle(deps, org_id, bundle, (stored) =>
     db.orgTransaction(org_id, async (connection) => {
       if (!(await skills.lockSkill(connection, skill_id))) throw notFound("skill");
@@ -98,7 +103,7 @@ export async function createSkillVersion(
       if (meanwhile !== null) return { kept: false, row: meanwhile, created: false };
       const { latest_version } = await requireSkill(connection, skill_id);
       const version = latest_version + 1;
-      await addVersion(connection, { ...stored, org_id, skill_id, version, created_by }, bundle);
+      await addVersion(connection, { ...stored, org_id, skill_id, version, created_by }, bundle, countStored);
       await skills.setLatestVersion(connection, skill_id, version);
       const row = await skills.findSkillVersion(connection, skill_id, version);
       if (row === null) throw notFound("skill");
@@ -132,7 +137,7 @@ export async function changeDefaultVersion(
 }
 
 /** Deletes a skill with all its versions. Throws 404, and 409 `in_use` where published flows use it. */
-export async function deleteSkill(deps: SkillDeps, orgId: string, skillId: string): Promise<void> {
+export async function deleteSkill(deps: Omit<SkillDeps, "quotas">, orgId: string, skillId: string): Promise<void> {
   const left = await deps.db.orgTransaction(orgId, async (connection) => {
     if (!(await skills.lockSkill(connection, skillId))) throw notFound("skill");
     await refuseWhileUsed(connection, "skill", skillId);
@@ -171,17 +176,19 @@ async function addVersion(
   db: Db,
   version: StoredBundle & { org_id: string; skill_id: string; version: number; created_by: string },
   bundle: SkillBundle,
+  countStored: CountStored,
 ): Promise<void> {
   const { description, license, compatibility, metadata, allowed_tools, size, content_hash } = bundle;
   const content = { description, license, compatibility, metadata, allowed_tools, size, content_hash };
   await skills.insertSkillVersion(db, uuidv7(), { ...version, ...content });
+  await countStored(db, size);
 }
 
 async function* asyncOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void> {
   yield* parts;
 }
 
-async function discard({ blobs, logger }: SkillDeps, key: string): Promise<void> {
+async function discard({ blobs, logger }: Pick<SkillDeps, "blobs" | "logger">, key: string): Promise<void> {
   await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
 }
 

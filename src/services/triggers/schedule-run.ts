@@ -6,6 +6,7 @@ import type { ScheduledInput } from "../../domain/triggers/trigger.ts";
 import { uuid7Of } from "../../domain/uuid.ts";
 import { dropFiring, recordFiring } from "../../stores/triggers/firings.ts";
 import { findTrigger, noteTriggerError } from "../../stores/triggers/triggers.ts";
+import { isNoPlace } from "../accounts/quotas.ts";
 import { startInput } from "../runs/create-run.ts";
 import { noteFault, startTriggeredRun } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
@@ -38,7 +39,7 @@ export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStar
       return run.state === "PENDING" ? startInput(run) : null;
     } catch (error) {
       // Its workflow waits: repeated here, it would hold a step of that workflow.
-      if (error instanceof Problem && error.code === "too_many_concurrent_runs") {
+      if (error instanceof Problem && isNoPlace(error)) {
         await deps.db.org(org_id, async (connection) => {
           await noteTriggerError(connection, id, error.message);
           await dropFiring(connection, run_id);

@@ -27,6 +27,8 @@ export interface ModelCallRow {
   readonly finish_reason: string;
   /** Whether the tokens are estimated from the length of the texts. */
   readonly estimated: boolean;
+  /** The key that the outermost run was started with. */
+  readonly key_id: string | null;
 }
 
 /** Whether a call of this step of an attempt is written down. */
@@ -43,35 +45,6 @@ export async function hasModelCall(
     [run_id, path, attempt, step],
   );
   return rows.length > 0;
-}
-
-/** The limit of costs that is nearest, of the run or of one around it, and what was spent of it; null where there is none. */
-export async function nearestBudget(
-  db: Db,
-  runId: string,
-): Promise<{ max_cost_usd: number; spent_usd: number } | null> {
-  const rows = await db.query<{ max_cost_usd: number; spent_usd: number }>(
-    {
-      name: "nearest_budget",
-      text: `with recursive around as (
-          select run_id, parent_run_id, project_id, flow_version from runs where run_id = $1::uuid
-          union all
-          select r.run_id, r.parent_run_id, r.project_id, r.flow_version from around join runs r on r.run_id = around.parent_run_id
-        ),
-        within as (
-          select around.run_id as root, (v.plan -> 'settings' ->> 'max_cost_usd')::numeric as most, around.run_id
-          from around join flow_versions v on v.project_id = around.project_id and v.version = around.flow_version
-          where v.plan -> 'settings' ? 'max_cost_usd'
-          union all
-          select within.root, within.most, r.run_id from within join runs r on r.parent_run_id = within.run_id
-        )
-        select most::float8 as max_cost_usd, coalesce(sum(m.cost_usd), 0)::float8 as spent_usd
-        from within left join model_calls m on m.run_id = within.run_id
-        group by root, most order by most - coalesce(sum(m.cost_usd), 0) limit 1`,
-    },
-    [runId],
-  );
-  return rows[0] ?? null;
 }
 
 export const USAGE_GROUPS = ["project", "model", "day"] as const;
@@ -118,9 +91,9 @@ export async function insertModelCall(db: Db, call: ModelCallRow): Promise<void>
     {
       name: "insert_model_call",
       text: `insert into model_calls (call_id, org_id, project_id, run_id, path, attempt, step, model, connection_id, input_tokens,
-          output_tokens, cached_tokens, cost_usd, latency_ms, finish_reason, estimated)
+          output_tokens, cached_tokens, cost_usd, latency_ms, finish_reason, estimated, key_id)
         values ($1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::text, $6::integer, $7::integer, $8::text, $9::uuid, $10::bigint,
-          $11::bigint, $12::bigint, $13::numeric, $14::integer, $15::text, $16::boolean)
+          $11::bigint, $12::bigint, $13::numeric, $14::integer, $15::text, $16::boolean, $17::uuid)
         on conflict (call_id) do nothing`,
     },
     [
@@ -140,6 +113,7 @@ export async function insertModelCall(db: Db, call: ModelCallRow): Promise<void>
       call.latency_ms,
       call.finish_reason,
       call.estimated,
+      call.key_id,
     ],
   );
 }

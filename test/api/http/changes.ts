@@ -1,3 +1,4 @@
+import { KEY_QUOTAS } from "../../../src/domain/accounts/quotas.ts";
 import { expect } from "vitest";
 import { echo } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
@@ -259,6 +260,19 @@ export const CHANGES: Readonly<Record<string, readonly Changed[]>> = {
     },
   ],
   changeSettings: [settings()],
+  changeKeyQuotas: [
+    {
+      async make(tenant) {
+        const { body } = await tenant.secret.post("/v2/api-keys", { name: "K", kind: "secret" });
+        return `/v2/api-keys/${body.key_id}/quotas`;
+      },
+      changes: (round) =>
+        KEY_QUOTAS.map((quota) => ({
+          send: { [quota]: 1 + round },
+          shown: { quotas: expect.arrayContaining([expect.objectContaining({ quota, limit: 1 + round })]) },
+        })),
+    },
+  ],
   changeUser: [
     {
       async make(tenant) {

@@ -132,6 +132,7 @@ describe("the envelope", () => {
     ["evals.monitor.alert.triggered", { monitor_id: "m" }, "/v2/evals/monitors/m"],
     ["webhook.subscription.disabled", { subscription_id: "w" }, "/v2/webhooks/subscriptions/w"],
     ["skill.version.created", { skill_id: "s" }, "/v2/skills/s"],
+    ["quota.reached", { quota: "storage_bytes" }, "/v2/quotas"],
     ["connection.error", { connection_id: "c" }, "/v2/connections/c"],
     ["run.failed", { state: "FAILED" }, null],
   ])("refers from %s with %j to %s", (type, ids, href) => {

@@ -4,6 +4,7 @@ import { writeSkillFile } from "../../../src/domain/skills/front-matter.ts";
 import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
 import { createLogger } from "../../../src/platform/logging/logger.ts";
 import { loadSkill } from "../../../src/services/skills/load-skill.ts";
+import { createQuotaReader } from "../../../src/services/accounts/quotas.ts";
 import { createSkill, createSkillVersion, deleteSkill } from "../../../src/services/skills/skills.ts";
 import { openTenant } from "../../api/tenant.ts";
 import { scratchDirectory } from "../../support/scratch.ts";
@@ -14,7 +15,12 @@ it("loads a skill by id and version, its files one by one, and leaves no blob be
   const [mine, others] = await Promise.all([openTenant(), openTenant()]);
   const blobs = await createFileBlobStore(scratchDirectory());
   await mine.withDatabase(async (db) => {
-    const deps = { db, blobs, logger: createLogger({ level: "silent", service: "api" }) };
+    const deps = {
+      db,
+      blobs,
+      logger: createLogger({ level: "silent", service: "api" }),
+      quotas: createQuotaReader(db, {}),
+    };
     const skill = { org_id: mine.org_id, skill_id: SKILL_ID, created_by: SKILL_ID };
     const bundle = (instructions: string, more = "abc") =>
       readBundle([

@@ -1,0 +1,63 @@
+import { InvalidArgumentError } from "commander";
+import type { Command } from "commander";
+import { QUOTAS } from "../domain/accounts/quotas.ts";
+import type { Quota } from "../domain/accounts/quotas.ts";
+import { quotaStatus } from "../services/accounts/quotas.ts";
+import { setQuotas } from "../stores/quotas.ts";
+import type { Database } from "../stores/db.ts";
+import { organisationOf, withOrganisation } from "./account-commands.ts";
+import type { OfOrganisation } from "./account-commands.ts";
+import { show, table, withDatabase } from "./options.ts";
+
+const NONE = "none";
+
+/** `quotas`: what an organisation may use. It acts on the database itself: an organisation does not set its own. */
+export function addQuotaCommands(program: Command): void {
+  const quotas = program.command("quotas").description("what an organisation may use");
+  const listed = async (database: Database, org_id: string, json: boolean | undefined): Promise<void> => {
+    // What the environment of api and workers sets for all organisations is not known here.
+    const all = await database.orgTransaction(org_id, (db) => quotaStatus(db, org_id, null, {}));
+    show(json, { org_id, quotas: all }, () =>
+      table([
+        ["QUOTA", "LIMIT", "USED", "RESETS"],
+        ...all.map(({ quota, limit, used, resets_at }) => [
+          quota,
+          limit === null ? "the installation's" : String(limit),
+          String(used),
+          resets_at ?? "",
+        ]),
+      ]),
+    );
+  };
+  withDatabase<OfOrganisation>(
+    withOrganisation(quotas.command("list").description("show an organisation's quotas, and what is used of them")),
+    async (database, options) => listed(database, await organisationOf(database, options.org), options.json),
+  );
+  const set = quotas.command("set").description("set quotas of an organisation; others stay");
+  for (const quota of QUOTAS)
+    set.option(
+      `--${quota.replaceAll("_", "-")} <most>`,
+      `a number, or \`${NONE}\`: what the installation sets for all`,
+      readLimit(quota === "model_usd_month"),
+    );
+  withDatabase<OfOrganisation & Record<string, number | null>>(
+    withOrganisation(set),
+    async (database, { org, json, ...given }) => {
+      const org_id = await organisationOf(database, org);
+      const limits = Object.fromEntries(QUOTAS.map((quota) => [quota, given[optionOf(quota)]]));
+      await database.orgTransaction(org_id, (db) => setQuotas(db, org_id, null, limits));
+      await listed(database, org_id, json);
+    },
+  );
+}
+
+/** As Commander calls the value of the option. */
+const optionOf = (quota: Quota): string => quota.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+function readLimit(parts: boolean): (text: string) => number | null {
+  return (text) => {
+    if (text === NONE) return null;
+    if ((parts ? /^\d{1,9}(\.\d{1,6})?$/ : /^\d{1,15}$/).test(text)) return Number(text);
+    throw new InvalidArgumentError(`Give a number or \`${NONE}\`.`);
+  };
+}

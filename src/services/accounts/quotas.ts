@@ -1,0 +1,193 @@
+import { QUOTAS, KEY_QUOTAS, periodOf } from "../../domain/accounts/quotas.ts";
+import type { Quota, QuotaLimits } from "../../domain/accounts/quotas.ts";
+import type { Config } from "../../config.ts";
+import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import {
+  countStoredBytes,
+  limitsOf,
+  listQuotas,
+  lockMonth,
+  lockQuotas,
+  lockStorage,
+  quotaUsage,
+  setQuotas,
+  useQuota,
+} from "../../stores/quotas.ts";
+import { holdApiKey } from "../../stores/accounts/api-keys.ts";
+import { countLiveRuns } from "../../stores/runs/runs.ts";
+import { changeLocked } from "../change.ts";
+
+/** How long a process goes by what it has read of an organisation's quotas (ms). */
+const READ_FOR_MS = 5000;
+/** How long what is stored is added to before it is counted again, without what was removed meanwhile (ms). */
+const STORAGE_COUNTED_MS = 60_000;
+
+/** What an organisation may use that has no quotas of its own. */
+export function defaultQuotas(
+  config: Pick<
+    Config,
+    | "MILLRACE_MAX_CONCURRENT_RUNS"
+    | "MILLRACE_QUOTA_RUNS_PER_MINUTE"
+    | "MILLRACE_QUOTA_STORAGE_BYTES"
+    | "MILLRACE_QUOTA_MODEL_USD_MONTH"
+  >,
+): QuotaLimits {
+  const defaults = {
+    concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS,
+    runs_per_minute: config.MILLRACE_QUOTA_RUNS_PER_MINUTE,
+    storage_bytes: config.MILLRACE_QUOTA_STORAGE_BYTES,
+    model_usd_month: config.MILLRACE_QUOTA_MODEL_USD_MONTH,
+  };
+  return Object.fromEntries(Object.entries(defaults).filter(([, most]) => most !== undefined));
+}
+
+/** Limits that hold for a use: the organisation's, and those of a key. */
+export interface HeldLimits {
+  readonly org: QuotaLimits;
+  /** Of those, what was set for the organisation itself. */
+  readonly own: QuotaLimits;
+  readonly key: QuotaLimits;
+}
+
+export interface QuotaReader {
+  /** Of the organisation and of one of its keys. Changes are seen within five seconds. */
+  read(orgId: string, keyId: string | null): Promise<HeldLimits>;
+}
+
+/** Reads quotas as often as runs begin, without asking the database each time. */
+export function createQuotaReader(db: Database, defaults: QuotaLimits): QuotaReader {
+  const known = new Map<string, { readonly until: number; readonly rows: ReturnType<typeof listQuotas> }>();
+  return {
+    async read(orgId, keyId) {
+      let found = known.get(orgId);
+      if (!found || found.until < Date.now()) {
+        found = { until: Date.now() + READ_FOR_MS, rows: db.org(orgId, listQuotas) };
+        // In the order in which they are to go.
+        known.delete(orgId);
+        known.set(orgId, found);
+        found.rows.catch(() => known.delete(orgId));
+        const [oldest] = known.keys();
+        if (known.size > 10_000 && oldest !== undefined) known.delete(oldest);
+      }
+      const rows = await found.rows;
+      const own = limitsOf(rows, null);
+      return { org: { ...defaults, ...own }, own, key: keyId === null ? {} : limitsOf(rows, keyId) };
+    },
+  };
+}
+
+/** The 429 of a quota: what it is, how much is used of it, and from when on there is more. */
+export function quotaExceeded(quota: Quota, keyId: string | null, limit: number, used: number): Problem {
+  const { resets_at } = periodOf(quota, new Date());
+  const seconds = resets_at === null ? 5 : Math.max(1, Math.ceil((Date.parse(resets_at) - Date.now()) / 1000));
+  const whose = keyId === null ? "organisation" : "key";
+  const until = resets_at === null ? "" : ` There is more from ${resets_at} on.`;
+  return new Problem(
+    "quota_exceeded",
+    `The quota ${quota} of this ${whose} is ${limit}, and ${used} are used.${until}`,
+    {
+      extra: { quota, key_id: keyId, limit, used, resets_at },
+      headers: { "Retry-After": String(seconds) },
+    },
+  );
+}
+
+/** Whether an error means that there is no place now, and there will be. */
+export function isNoPlace({ code }: Problem): boolean {
+  return ["too_many_concurrent_runs", "too_many_new_runs", "quota_exceeded"].includes(code);
+}
+
+/** Counts bytes that a transaction has added to what is stored. Throws the 429 where there was no room for them. */
+export type CountStored = (db: Db, bytes: number) => Promise<void>;
+
+/** What counts the files that are about to be added to an organisation. */
+export async function storageOf(quotas: QuotaReader, orgId: string): Promise<CountStored> {
+  const most = (await quotas.read(orgId, null)).org.storage_bytes;
+  if (most === undefined) return async () => undefined;
+  const use = { org_id: orgId, key_id: null, what: "storage_bytes", most } as const;
+  return async (db, bytes) => {
+    // Files that come at the same time are counted one after the other.
+    await lockStorage(db, orgId);
+    const noted = await quotaUsage(db, null, "storage_bytes");
+    const holds =
+      noted !== null && Date.now() - Date.parse(noted.period) <= STORAGE_COUNTED_MS && noted.used + bytes <= most;
+    const used = holds ? noted.used + bytes : await countStoredBytes(db);
+    if (used > most) throw quotaExceeded("storage_bytes", null, most, used - bytes);
+    await useQuota(db, { ...use, used: holds ? bytes : used, add: holds });
+  };
+}
+
+const ANY_NUMBER = 2_147_483_647;
+
+/** Undefined members stay; null unsets. */
+export type QuotaChange = Readonly<Partial<Record<(typeof KEY_QUOTAS)[number], number | null | undefined>>>;
+
+/**
+ * Changes the quotas of a key; `check` is called with them as they are, locked, before that. Throws 404 for a key that does not
+ * hold, and 422 for more than the organisation has.
+ */
+export async function changeKeyQuotas(
+  database: Database,
+  { org_id, key_id }: { readonly org_id: string; readonly key_id: string },
+  change: QuotaChange,
+  defaults: QuotaLimits,
+  check: (limits: QuotaLimits) => void,
+): Promise<void> {
+  await changeLocked(database, org_id, {
+    async lock(db) {
+      if (!(await holdApiKey(db, key_id))) throw notFound("API key");
+      return lockQuotas(db, key_id);
+    },
+    requireMatch: check,
+    async write(db) {
+      const most = { ...defaults, ...limitsOf(await listQuotas(db), null) };
+      const issues = KEY_QUOTAS.flatMap((quota) => {
+        const [wanted, held] = [change[quota], most[quota]];
+        if (wanted == null || held === undefined || wanted <= held) return [];
+        return [{ loc: ["body", quota], msg: `The organisation itself has ${held}`, type: "less_than_equal" }];
+      });
+      if (issues.length > 0) throw new ValidationProblem(issues);
+      await setQuotas(db, org_id, key_id, change);
+    },
+  });
+}
+
+/** How much of a quota is used now. */
+async function usedOf(db: Db, orgId: string, keyId: string | null, quota: Quota): Promise<number> {
+  switch (quota) {
+    case "concurrent_runs":
+      return countLiveRuns(db, orgId, keyId === null ? {} : { key_id: keyId }, ANY_NUMBER);
+    case "storage_bytes":
+      return countStoredBytes(db);
+    case "model_usd_month":
+      return (await lockMonth(db, orgId, keyId)).spent;
+    case "runs_per_minute":
+      return (await quotaUsage(db, keyId, quota))?.used ?? 0;
+  }
+}
+
+export interface QuotaStatus {
+  readonly quota: Quota;
+  /** Null: there is none. */
+  readonly limit: number | null;
+  readonly used: number;
+  readonly resets_at: string | null;
+}
+
+/** The quotas of an organisation, or of a key, with what is used of them. */
+export async function quotaStatus(
+  db: Db,
+  orgId: string,
+  keyId: string | null,
+  defaults: QuotaLimits,
+): Promise<QuotaStatus[]> {
+  const own = limitsOf(await listQuotas(db), keyId);
+  const limits = keyId === null ? { ...defaults, ...own } : own;
+  const all: QuotaStatus[] = [];
+  for (const quota of keyId === null ? QUOTAS : KEY_QUOTAS) {
+    const { resets_at } = periodOf(quota, new Date());
+    all.push({ quota, limit: limits[quota] ?? null, used: await usedOf(db, orgId, keyId, quota), resets_at });
+  }
+  return all;
+}

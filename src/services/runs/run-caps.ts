@@ -1,0 +1,100 @@
+import { Problem } from "../../domain/errors.ts";
+import type { Db } from "../../stores/db.ts";
+import { quotaUsage, useQuota } from "../../stores/quotas.ts";
+import { countLiveRuns, insertRun, lockRunCounts } from "../../stores/runs/runs.ts";
+import type { NewRun, RunsOf } from "../../stores/runs/runs.ts";
+import { quotaExceeded } from "../accounts/quotas.ts";
+import type { QuotaReader } from "../accounts/quotas.ts";
+import type { Plan } from "../../domain/flow/plan/types.ts";
+import type { RanByType } from "../../domain/runs/run.ts";
+
+/** What an additional run is held to. */
+export interface RunCaps {
+  readonly org_id: string;
+  /** How many runs may be under way at once. */
+  readonly concurrency: readonly ConcurrencyCap[];
+  /** How many may be started in a minute. */
+  readonly rates: ReadonlyArray<{ readonly key_id: string | null; readonly most: number }>;
+}
+
+interface ConcurrencyCap {
+  readonly what: "organisation" | "flow" | "key";
+  readonly of: RunsOf;
+  readonly most: number;
+  /** Whether it is a quota, and whose; undefined: a setting of the flow. */
+  readonly quota?: { readonly key_id: string | null };
+  /** Whether it is the installation's setting for all organisations. */
+  readonly usual?: boolean;
+}
+
+/** Whose run is wanted, and of which flow. */
+interface WantedRun {
+  readonly org_id: string;
+  readonly project_id: string;
+  readonly plan: Plan;
+  readonly ran_by_type: RanByType;
+  readonly ran_by_id: string | null;
+}
+
+/** Null where nothing limits a run. */
+export async function capsOf(
+  quotas: QuotaReader,
+  { org_id, project_id, plan, ran_by_type, ran_by_id }: WantedRun,
+): Promise<RunCaps | null> {
+  const key_id = ran_by_type === "org_api_key" ? ran_by_id : null;
+  const { org, own, key } = await quotas.read(org_id, key_id);
+  const ofFlow = plan.settings.max_concurrent_runs;
+  const concurrency: ConcurrencyCap[] = [];
+  if (org.concurrent_runs !== undefined) {
+    const usual = own.concurrent_runs === undefined;
+    concurrency.push({ what: "organisation", of: {}, most: org.concurrent_runs, quota: { key_id: null }, usual });
+  }
+  if (key.concurrent_runs !== undefined && key_id !== null)
+    concurrency.push({ what: "key", of: { key_id }, most: key.concurrent_runs, quota: { key_id } });
+  if (ofFlow !== undefined) concurrency.push({ what: "flow", of: { project_id }, most: ofFlow });
+  const rates = [
+    { key_id: null, most: org.runs_per_minute },
+    { key_id, most: key.runs_per_minute },
+  ].flatMap(({ key_id: of, most }) => (most === undefined ? [] : [{ key_id: of, most }]));
+  return concurrency.length + rates.length === 0 ? null : { org_id, concurrency, rates };
+}
+
+/** The Problem of the first cap that leaves no place, without keeping one. */
+export async function findFull(db: Db, caps: RunCaps): Promise<Problem | null> {
+  for (const cap of caps.concurrency) {
+    const live = await countLiveRuns(db, caps.org_id, cap.of, cap.most);
+    if (live >= cap.most) return tooMany(cap, live);
+  }
+  for (const { key_id, most } of caps.rates) {
+    const { used } = (await quotaUsage(db, key_id, "runs_per_minute")) ?? { used: 0 };
+    if (used >= most) return quotaExceeded("runs_per_minute", key_id, most, used);
+  }
+  return null;
+}
+
+/** Inserts a run unless there is one of its id; throws the Problem of a cap that it would exceed, which takes the row back. */
+export async function insertWithin(db: Db, row: NewRun, caps: RunCaps): Promise<boolean> {
+  const { org_id, concurrency, rates } = caps;
+  await lockRunCounts(db, org_id);
+  if (!(await insertRun(db, row))) return false;
+  for (const cap of concurrency) {
+    const live = await countLiveRuns(db, org_id, cap.of, cap.most + 1);
+    if (live > cap.most) throw tooMany(cap, live - 1);
+    if (cap.quota)
+      await useQuota(db, { org_id, ...cap.quota, what: "concurrent_runs", used: live, add: false, most: cap.most });
+  }
+  for (const { key_id, most } of rates) {
+    const used = await useQuota(db, { org_id, key_id, what: "runs_per_minute", used: 1, add: true, most });
+    if (used > most) throw quotaExceeded("runs_per_minute", key_id, most, used - 1);
+  }
+  return true;
+}
+
+function tooMany({ what, most, quota, usual }: ConcurrencyCap, used: number): Problem {
+  if (quota && usual !== true) return quotaExceeded("concurrent_runs", quota.key_id, most, used);
+  return new Problem(
+    "too_many_concurrent_runs",
+    `This ${what} may have ${most} runs under way; try again when one has ended.`,
+    { headers: { "Retry-After": "5" } },
+  );
+}

@@ -1,0 +1,137 @@
+import type { Spending } from "../../domain/accounts/quotas.ts";
+import type { Db } from "../db.ts";
+
+/** What a call of a model is held to. */
+export interface SpendingLimits {
+  /** The outermost run around the call, and the key that it was started with; null where there is none. */
+  readonly root: string | null;
+  readonly key_id: string | null;
+  /** Whether the run, or one around it, has a limit of costs. */
+  readonly budgeted: boolean;
+  /** What models may cost in a month: the organisation, and that key. */
+  readonly org_most: number | null;
+  readonly key_most: number | null;
+}
+
+/** `runId`: the run that calls; null for a judge. */
+export async function spendingLimits(db: Db, runId: string | null): Promise<SpendingLimits> {
+  const rows = await db.query<SpendingLimits>(
+    {
+      name: "spending_limits",
+      text: `with recursive around as (
+          select run_id, parent_run_id, project_id, flow_version, ran_by_type, ran_by_id, 0 as level from runs where run_id = $1::uuid
+          union all
+          select r.run_id, r.parent_run_id, r.project_id, r.flow_version, r.ran_by_type, r.ran_by_id, level + 1
+          from around join runs r on r.run_id = around.parent_run_id
+        ),
+        top as (
+          select run_id, case when ran_by_type = 'org_api_key' then ran_by_id end as key_id from around order by level desc limit 1
+        )
+        select (select run_id from top) as root, (select key_id from top) as key_id,
+          exists (select from around join flow_versions v on v.project_id = around.project_id and v.version = around.flow_version
+            where v.plan -> 'settings' ? 'max_cost_usd') as budgeted,
+          (select most::float8 from quotas where org_id = current_org() and what = 'model_usd_month' and key_id is null) as org_most,
+          (select most::float8 from quotas where org_id = current_org() and what = 'model_usd_month'
+            and key_id = (select key_id from top)) as key_most`,
+    },
+    [runId],
+  );
+  return rows[0] ?? { root: null, key_id: null, budgeted: false, org_most: null, key_most: null };
+}
+
+/** Until the transaction ends, no other call of this run or of one within it is admitted. */
+export async function lockCosts(db: Db, root: string): Promise<void> {
+  await db.query(
+    { name: "lock_costs", text: "select pg_advisory_xact_lock(hashtextextended('costs of ' || $1::uuid, 0))" },
+    [root],
+  );
+}
+
+/** The limits of costs of the run and of those around it, with what was spent of each and is reserved. */
+export async function budgetsOf(db: Db, runId: string): Promise<Spending[]> {
+  return db.query<Spending & { root: string }>(
+    {
+      name: "budgets_of_run",
+      text: `with recursive around as (
+          select run_id, parent_run_id, project_id, flow_version from runs where run_id = $1::uuid
+          union all
+          select r.run_id, r.parent_run_id, r.project_id, r.flow_version from around join runs r on r.run_id = around.parent_run_id
+        ),
+        within as (
+          select around.run_id as root, (v.plan -> 'settings' ->> 'max_cost_usd')::numeric as most, around.run_id
+          from around join flow_versions v on v.project_id = around.project_id and v.version = around.flow_version
+          where v.plan -> 'settings' ? 'max_cost_usd'
+          union all
+          select within.root, within.most, r.run_id from within join runs r on r.parent_run_id = within.run_id
+        )
+        select root, most::float8 as most,
+          coalesce(sum((select sum(m.cost_usd) from model_calls m where m.run_id = within.run_id)), 0)::float8 as spent,
+          coalesce(sum((select sum(c.amount) from cost_reservations c where c.run_id = within.run_id and c.expires_at > now())),
+            0)::float8 as reserved
+        from within group by root, most`,
+    },
+    [runId],
+  );
+}
+
+export interface Reservation {
+  readonly call_id: string;
+  readonly org_id: string;
+  readonly key_id: string | null;
+  readonly run_id: string | null;
+  readonly path: string;
+  readonly amount: number;
+}
+
+export async function insertReservation(db: Db, reserved: Reservation, seconds: number): Promise<void> {
+  const { call_id, org_id, key_id, run_id, path, amount } = reserved;
+  await db.query(
+    {
+      name: "insert_reservation",
+      text: `insert into cost_reservations (call_id, org_id, key_id, run_id, path, amount, expires_at)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::text, $6::numeric, clock_timestamp() + make_interval(secs => $7::float8))`,
+    },
+    [call_id, org_id, key_id, run_id, path, amount, seconds],
+  );
+}
+
+/** Keeps a reservation for so long from now on. */
+export async function extendReservation(db: Db, callId: string, seconds: number): Promise<void> {
+  await db.query(
+    {
+      name: "extend_reservation",
+      text: "update cost_reservations set expires_at = clock_timestamp() + make_interval(secs => $2::float8) where call_id = $1::uuid",
+    },
+    [callId, seconds],
+  );
+}
+
+export async function deleteReservation(db: Db, callId: string): Promise<void> {
+  await db.query({ name: "delete_reservation", text: "delete from cost_reservations where call_id = $1::uuid" }, [
+    callId,
+  ]);
+}
+
+/** Removes what an earlier attempt of a node has reserved, whose process has died. */
+export async function deleteReservationsOf(db: Db, runId: string, path: string): Promise<void> {
+  await db.query(
+    {
+      name: "delete_reservations_of_node",
+      text: "delete from cost_reservations where run_id = $1::uuid and path = $2::text",
+    },
+    [runId, path],
+  );
+}
+
+/** Removes reservations that have expired. System only. */
+export async function purgeReservations(db: Db, limit: number): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "purge_reservations",
+      text: `delete from cost_reservations where call_id in (
+          select call_id from cost_reservations where expires_at < now() limit $1::int) returning call_id`,
+    },
+    [limit],
+  );
+  return rows.length;
+}

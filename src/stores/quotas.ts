@@ -1,0 +1,165 @@
+import { uuidv7 } from "uuidv7";
+import { periodOf } from "../domain/accounts/quotas.ts";
+import type { Quota, QuotaLimits, Spending } from "../domain/accounts/quotas.ts";
+import type { Db } from "./db.ts";
+
+export interface QuotaRow {
+  /** Null: of the organisation. */
+  readonly key_id: string | null;
+  readonly what: Quota;
+  readonly most: number;
+}
+
+/** The quotas that are set in the organisation, its keys' among them. */
+export function listQuotas(db: Db): Promise<QuotaRow[]> {
+  return db.query<QuotaRow>({
+    name: "list_quotas",
+    text: "select key_id, what, most::float8 as most from quotas where org_id = current_org()",
+  });
+}
+
+/** The quotas of the organisation, or of one key. Until the transaction ends nobody else changes them. */
+export async function lockQuotas(db: Db, keyId: string | null): Promise<QuotaLimits> {
+  // There may be no row yet.
+  await db.query({
+    name: "lock_quotas",
+    text: "select pg_advisory_xact_lock(hashtextextended('quotas ' || current_org()::text, 0))",
+  });
+  return limitsOf(await listQuotas(db), keyId);
+}
+
+export function limitsOf(rows: readonly QuotaRow[], keyId: string | null): QuotaLimits {
+  return Object.fromEntries(rows.filter(({ key_id }) => key_id === keyId).map(({ what, most }) => [what, most]));
+}
+
+/** Sets quotas of the organisation or of a key; null unsets. Others stay. */
+export async function setQuotas(
+  db: Db,
+  orgId: string,
+  keyId: string | null,
+  limits: Readonly<Partial<Record<Quota, number | null | undefined>>>,
+): Promise<void> {
+  for (const [what, most] of Object.entries(limits)) {
+    if (most === undefined) continue;
+    if (most === null) {
+      await db.query(
+        "delete from quotas where org_id = $1::uuid and key_id is not distinct from $2::uuid and what = $3",
+        [orgId, keyId, what],
+      );
+    } else {
+      await db.query(
+        `insert into quotas (org_id, key_id, what, most) values ($1::uuid, $2::uuid, $3, $4::numeric)
+         on conflict (org_id, key_id, what) do update set most = excluded.most`,
+        [orgId, keyId, what, most],
+      );
+      // Calls are added to the sum only while there is a quota.
+      if (what === "model_usd_month") await recountMonth(db, orgId, keyId);
+    }
+  }
+}
+
+export interface QuotaUse {
+  readonly org_id: string;
+  readonly key_id: string | null;
+  readonly what: Quota;
+  readonly used: number;
+  /** Adds to what is used of the same minute or month. */
+  readonly add: boolean;
+  /** What it is measured against, for events; null: nothing. */
+  readonly most: number | null;
+}
+
+/** Notes a use, with the event of a use that crosses 80 or 100 %. Answers what is used with it. The row is locked until the transaction ends. */
+export async function useQuota(db: Db, use: QuotaUse): Promise<number> {
+  const { begins, resets_at } = periodOf(use.what, new Date());
+  const rows = await db.query<{ used: number }>(
+    {
+      name: "use_quota",
+      text: `select use_quota($1::uuid, $2::uuid, $3::text, $4::timestamptz, $5::numeric, $6::boolean, $7::numeric, $8::timestamptz,
+        $9::uuid)::float8 as used`,
+    },
+    [use.org_id, use.key_id, use.what, begins, use.used, use.add, use.most, resets_at, uuidv7()],
+  );
+  return rows[0]?.used ?? 0;
+}
+
+/** What is noted as used: of the minute or month that `now` is in, or when it was counted. */
+export async function quotaUsage(
+  db: Db,
+  keyId: string | null,
+  what: Quota,
+  now = new Date(),
+): Promise<{ used: number; period: string } | null> {
+  const rows = await db.query<{ used: number; period: string }>(
+    {
+      name: "quota_usage",
+      text: `select used::float8 as used, period from quota_usage
+        where org_id = current_org() and key_id is not distinct from $1::uuid and what = $2::text`,
+    },
+    [keyId, what],
+  );
+  const [row] = rows;
+  if (!row) return null;
+  const { begins, resets_at } = periodOf(what, now);
+  return resets_at !== null && row.period < begins ? { used: 0, period: begins } : row;
+}
+
+/** Until the transaction ends, nobody else adds a file to the organisation whose quota is counted. */
+export async function lockStorage(db: Db, orgId: string): Promise<void> {
+  await db.query(
+    { name: "lock_storage", text: "select pg_advisory_xact_lock(hashtextextended('storage of ' || $1::uuid, 0))" },
+    [orgId],
+  );
+}
+
+/** Bytes of the files that the organisation has stored: documents, resources of knowledge bases, skills. */
+export async function countStoredBytes(db: Db): Promise<number> {
+  const rows = await db.query<{ bytes: number }>({
+    name: "count_stored_bytes",
+    text: `select ((select coalesce(sum(size), 0) from documents where org_id = current_org())
+        + (select coalesce(sum(size), 0) from knowledge_resources where org_id = current_org())
+        + (select coalesce(sum(size), 0) from skill_versions where org_id = current_org()))::float8 as bytes`,
+  });
+  return rows[0]?.bytes ?? 0;
+}
+
+/** What models cost this month, of the organisation or of a key, and what is reserved. Until the transaction ends no other call is admitted. */
+export async function lockMonth(db: Db, orgId: string, keyId: string | null): Promise<Omit<Spending, "most">> {
+  const { begins } = periodOf("model_usd_month", new Date());
+  const locked = await db.query(
+    {
+      name: "lock_month",
+      text: `update quota_usage set used = case when period < $2::timestamptz then 0 else used end,
+          notified = case when period < $2::timestamptz then 0 else notified end, period = greatest(period, $2::timestamptz)
+        where org_id = current_org() and key_id is not distinct from $1::uuid and what = 'model_usd_month' returning 1`,
+    },
+    [keyId, begins],
+  );
+  // From then on each call adds its cost.
+  if (locked.length === 0) await recountMonth(db, orgId, keyId);
+  const rows = await db.query<{ spent: number; reserved: number }>(
+    {
+      name: "spent_of_month",
+      text: `select u.used::float8 as spent, coalesce((select sum(amount) from cost_reservations c
+          where c.org_id = current_org() and ($1::uuid is null or c.key_id = $1::uuid) and c.expires_at > now()), 0)::float8 as reserved
+        from quota_usage u where u.org_id = current_org() and u.key_id is not distinct from $1::uuid and u.what = 'model_usd_month'`,
+    },
+    [keyId],
+  );
+  return rows[0] ?? { spent: 0, reserved: 0 };
+}
+
+/** Adds up what models have cost this month, of the organisation or of a key. */
+export async function recountMonth(db: Db, orgId: string, keyId: string | null): Promise<void> {
+  const { begins } = periodOf("model_usd_month", new Date());
+  await db.query(
+    {
+      name: "recount_month",
+      text: `insert into quota_usage (org_id, key_id, what, period, used)
+        select $1::uuid, $2::uuid, 'model_usd_month', $3::timestamptz, coalesce(sum(cost_usd), 0) from model_calls
+        where org_id = $1::uuid and created_at >= $3::timestamptz and ($2::uuid is null or key_id = $2::uuid)
+        on conflict (org_id, key_id, what) do update set used = excluded.used, period = excluded.period`,
+    },
+    [orgId, keyId, begins],
+  );
+}
