@@ -150,7 +150,7 @@ export async function lockMonth(db: Db, orgId: string, keyId: string | null): Pr
 }
 
 /** Adds up what models have cost this month, of the organisation or of a key. */
-export async function recountMonth(db: Db, orgId: string, keyId: string | null): Promise<void> {
+async function recountMonth(db: Db, orgId: string, keyId: string | null): Promise<void> {
   const { begins } = periodOf("model_usd_month", new Date());
   await db.query(
     {

@@ -8,12 +8,6 @@ export const KEY_QUOTAS = ["concurrent_runs", "runs_per_minute", "model_usd_mont
 /** The most of each quota; left out: as much as one likes. */
 export type QuotaLimits = Partial<Readonly<Record<Quota, number>>>;
 
-/** Whose quota: the organisation's, where `key_id` is null. */
-export interface QuotaOwner {
-  readonly key_id: string | null;
-  readonly most: number;
-}
-
 const MINUTE_MS = 60_000;
 
 /** The beginning of the time that a use at `now` counts for, and when the next one begins; null: what is used is given back. */

@@ -131,8 +131,6 @@ export function createSpending(db: Database, defaultMonth: number | undefined) {
   };
 }
 
-export type Spender = ReturnType<typeof createSpending>;
-
 function monthsOf({ key_id, org_most, key_most }: SpendingLimits, defaultMonth: number | undefined): Limit[] {
   const ofOrganisation = org_most ?? defaultMonth;
   return [
