@@ -44,6 +44,11 @@ export interface OperationRequest<
   readonly requestId: string;
   /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
+  /**
+   * For an answer that goes on after its request: aborts when the client has disconnected, and soon after its credential has ceased
+   * to be valid. A request is admitted once, and a stream would otherwise be read for as long as it lasts.
+   */
+  readonly streamSignal: () => AbortSignal;
   /** Whether this Idempotency-Key has been seen before with the same request; only `idempotent: "claim"` is served then. */
   readonly repeated: boolean;
   /**

@@ -21,6 +21,9 @@ import { validateRequest } from "./validate.ts";
 
 /** More than any operation takes: whoever repeats a request is held to what was taken the first time. */
 const MAX_FILES = 1000;
+/** With what is cached of a credential, a stream ends within the 5 s in which a revoked credential is to be refused. */
+const READMIT_EVERY_MS = 1500;
+const REFUSALS: readonly string[] = ["unauthorized", "forbidden"];
 
 export interface ServeDeps {
   readonly config: Config;
@@ -43,7 +46,9 @@ export function serveOperation(
     const principal = caller?.principal ?? null;
     const { body, bytes } = await readRequest(ctx, operation, deps.config);
     const valid = validateRequest(operation, { params: ctx.params, query: ctx.query, headers: ctx.headers, body });
-    const base = { ...valid, principal, ctx, requestId: ctx.state.requestId, signal: goneSignal(ctx) };
+    const signal = goneSignal(ctx);
+    const streamSignal = () => AbortSignal.any([signal, refusedSignal(ctx, operation, deps)]);
+    const base = { ...valid, principal, ctx, requestId: ctx.state.requestId, signal, streamSignal };
     const call = (hold: KeyHold | null): Promise<Answer> =>
       operation.handler({
         ...base,
@@ -163,6 +168,23 @@ async function renderOutcome(call: () => Promise<Answer>, requestId: string): Pr
     if (error instanceof Problem) return renderProblem(error, requestId);
     throw error;
   }
+}
+
+/** Aborts once the request would be refused, were it made now. */
+function refusedSignal(ctx: RequestContext, operation: Operation, deps: ServeDeps): AbortSignal {
+  const controller = new AbortController();
+  const timer = setInterval(async () => {
+    if (ctx.res.closed) return clearInterval(timer);
+    try {
+      const { principal } = await authenticate(deps, ctx);
+      authorise(principal, operation);
+    } catch (error) {
+      // A database that does not answer says nothing about the credential.
+      if (error instanceof Problem && REFUSALS.includes(error.code)) controller.abort();
+    }
+  }, READMIT_EVERY_MS);
+  timer.unref();
+  return controller.signal;
 }
 
 function answer(ctx: RequestContext, outcome: Answer): void {

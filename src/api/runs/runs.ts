@@ -186,13 +186,13 @@ only there some time after the run's end.`,
         },
         204: { description: "An event stream of a run that has ended, after its last event." },
       },
-      async handler({ params: { run_id }, query, headers, principal: { org_id }, ctx, signal }) {
+      async handler({ params: { run_id }, query, headers, principal: { org_id }, ctx, signal, streamSignal }) {
         let row = await requireRun(db, org_id, run_id);
         if (ctx.accepts("application/json", EVENT_STREAM) === EVENT_STREAM) {
           const after = headers["last-event-id"];
           if (isTerminal(row.state) && after >= row.event_seq) return { status: 204 };
           const { plan } = await deps.plans.get(row);
-          const follow = { after, withTexts: hasTexts(plan), signal };
+          const follow = { after, withTexts: hasTexts(plan), signal: streamSignal() };
           return answerStream(EVENT_STREAM, events(deps, runService, row, follow));
         }
         if (query.wait_seconds > 0) row = await runService.settled(row, waitMs(config, query.wait_seconds), signal);

@@ -97,14 +97,14 @@ Query parameters that are not listed here are ignored.`,
           headers: { "Content-Location": "Where the run can be asked for." },
         },
       },
-      async handler({ params, query, body, principal, newId, repeated, signal, ctx }) {
+      async handler({ params, query, body, principal, newId, repeated, streamSignal, ctx }) {
         const run_id = newId();
         // The first request with the key may have been refused, and made no run.
         const found = repeated && (await db.org(principal.org_id, (connection) => getRun(connection, run_id))) !== null;
         const started_by = callerOfRequest(secrets, principal.org_id, ctx.headers);
         const row = await call({ params, query, body, principal, run_id, started_by, repeated });
         const sse = query.sse || ctx.accepts(NDJSON, "application/json", EVENT_STREAM) === EVENT_STREAM;
-        const texts = frames(row, { sse, delta: query.delta, signal });
+        const texts = frames(row, { sse, delta: query.delta, signal: streamSignal() });
         return answerStream(sse ? EVENT_STREAM : NDJSON, texts, {
           "Content-Location": metadataAddress(row),
           ...(found && { "Idempotent-Replayed": "true" }),

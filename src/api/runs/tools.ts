@@ -142,7 +142,7 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
         },
         202: { description: "A notification was taken." },
       },
-      async handler({ query, headers, body, principal, newId, repeated, signal, ctx }) {
+      async handler({ query, headers, body, principal, newId, repeated, signal, streamSignal, ctx }) {
         requireOrigin(config, ctx, principal);
         const version = headers["mcp-protocol-version"];
         if (version !== undefined && !MCP_VERSIONS.some((each) => each === version))
@@ -183,7 +183,8 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
               const whole: ToolCall = { ...call, run_id: newId(), cancelled };
               const run = await calls.begin(whole);
               if ("result" in run) return { status: 200, body: rpcResult(id, run.result) };
-              if (accepts(ctx.headers.accept)) return answerStream(EVENT_STREAM, calls.events(whole, run));
+              if (accepts(ctx.headers.accept))
+                return answerStream(EVENT_STREAM, calls.events({ ...whole, gone: streamSignal() }, run));
               return { status: 200, body: rpcResult(id, await calls.settled(whole, run)) };
             }
             default:

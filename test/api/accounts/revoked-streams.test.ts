@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createUser } from "../../../src/cli/accounts.ts";
+import { createSignInLink } from "../../../src/services/accounts/sessions.ts";
+import type { TestClient } from "../../support/client.ts";
+import { checkedClient } from "../http/conformance.ts";
+import { startInProcess } from "../in-process.ts";
+import type { InProcessApi } from "../in-process.ts";
+import { echo, openTenant } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+import { service } from "../../support/service.ts";
+
+let api: InProcessApi;
+/** Another process on the same database: it has to find out what the first one is told. */
+let other: InProcessApi;
+let tenant: ApiTenant;
+let flowId: string;
+let runId: string;
+beforeAll(async () => {
+  // Neither has a worker, so no run gets anywhere and every stream stays quiet.
+  const quiet = { env: { MILLRACE_STREAM_KEEP_ALIVE_MS: "300" } };
+  api = await startInProcess(quiet);
+  other = await startInProcess({ ...quiet, databaseUrl: api.databaseUrl });
+  tenant = await openTenant({ ...service(), ...api });
+  flowId = await tenant.deploy(echo());
+  runId = (await tenant.secret.post("/v2/runs", { project_id: flowId, inputs: { "in-0": "x" } })).body.run_id;
+});
+afterAll(async () => {
+  await other.close();
+  await api.close();
+});
+
+const EVENTS = { accept: "text/event-stream" };
+const followRun = (client: TestClient, headers: Record<string, string> = {}) =>
+  client.raw("GET", `/v2/runs/${runId}`, undefined, { headers: { ...EVENTS, ...headers } });
+
+async function key(kind: "public" | "secret") {
+  const { body } = await tenant.secret.post("/v2/api-keys", { name: kind, kind });
+  const revoke = () => tenant.secret.delete(`/v2/api-keys/${body.key_id}`);
+  return { client: checkedClient(other, body.key), revoke };
+}
+
+async function session() {
+  const user = await createUser(api.db, {
+    org_id: tenant.org_id,
+    email: `${crypto.randomUUID()}@example.test`,
+    role: "viewer",
+  });
+  const opened = await checkedClient(other).post("/console/session", { link: await createSignInLink(api.db, user) });
+  const cookie = (opened.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
+  return { ...user, session_id: opened.body.session_id, open: () => followRun(checkedClient(other), { cookie }) };
+}
+
+/** Reads until the service ends the stream. */
+const endOf = async (response: Response): Promise<string> => {
+  expect(response.status).toBe(200);
+  return response.text();
+};
+
+describe("a stream ends, without an error, soon after", () => {
+  it("its session has been ended", async () => {
+    const { session_id, open } = await session();
+    const stream = await open();
+    expect((await tenant.secret.delete(`/v2/sessions/${session_id}`)).status).toBe(204);
+    expect(await endOf(stream)).not.toContain("run.finished");
+  });
+
+  it("its user has been locked out", async () => {
+    const { user_id, open } = await session();
+    const stream = await open();
+    expect((await tenant.secret.patch(`/v2/users/${user_id}`, { disabled: true })).status).toBe(200);
+    await endOf(stream);
+  });
+
+  it("its key has been revoked", async () => {
+    const { client, revoke } = await key("secret");
+    const stream = await followRun(client);
+    await revoke();
+    await endOf(stream);
+  });
+
+  it.each(["", "?sse=true"])("the public key of an inference call has been revoked (%j)", async (query) => {
+    const { client, revoke } = await key("public");
+    const stream = await client.raw("POST", `/inference/v0/stream/${tenant.org_id}/${flowId}${query}`, { "in-0": "x" });
+    await revoke();
+    expect(await endOf(stream)).toContain("PENDING");
+  });
+
+  it("the key of a call of a tool has been revoked", async () => {
+    const { client, revoke } = await key("secret");
+    const { body } = await client.post("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" });
+    const params = { name: body.result.tools[0].name, arguments: { "in-0": "x" } };
+    const stream = await client.raw(
+      "POST",
+      "/mcp",
+      { jsonrpc: "2.0", id: 2, method: "tools/call", params },
+      { headers: { accept: "application/json, text/event-stream" } },
+    );
+    await revoke();
+    expect(await endOf(stream)).not.toContain('"result"');
+  });
+});
