@@ -6,6 +6,11 @@ import { tag } from "./run-request.ts";
 
 /** Filters of runs, shared by the list and by jobs on all runs that match. */
 export const runFilters = {
+  run_id: z
+    .array(z.uuid().toLowerCase())
+    .max(100)
+    .optional()
+    .describe("One of these; give it more than once for several."),
   project_id: z.uuid().toLowerCase().optional(),
   state: z.array(z.enum(RUN_STATES)).max(20).optional().describe("One of these; give it more than once for several."),
   run_type: z.enum(RUN_TYPES).optional(),

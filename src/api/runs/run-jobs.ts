@@ -19,7 +19,7 @@ const params = z.object({ job_id: pathId("job") });
 const filterSchema = z
   .strictObject(runFilters)
   .describe(
-    "The filters of `GET /v2/runs`. Runs of sub-flows are left out, unless run_type or parent_run_id is given.",
+    "The filters of `GET /v2/runs`. Runs of sub-flows are left out, unless run_type, parent_run_id or run_id is given.",
   );
 const action = z
   .enum(RUN_JOB_ACTIONS)
@@ -189,11 +189,11 @@ function normal({ created_after, created_before, ...rest }: z.output<typeof filt
 function present(job: RunJobRow): z.input<typeof jobSchema> {
   const { job_id, filter, version, state, abort, errors, created_at, finished_at } = job;
   const { done, skipped, failed } = job;
-  const { state: states, ...narrow } = filter;
+  const { state: states, run_id: runs, ...narrow } = filter;
   return {
     job_id,
     action: job.action,
-    filter: { ...narrow, ...(states !== undefined && { state: [...states] }) },
+    filter: { ...narrow, ...(states && { state: [...states] }), ...(runs && { run_id: [...runs] }) },
     version,
     state,
     abort_requested: abort,

@@ -13,6 +13,7 @@ export const MAX_JOB_ERRORS = 100;
 
 /** Which runs a job is about: the filters of the list of runs, by the same names. */
 export interface RunJobFilter {
+  readonly run_id?: readonly string[] | undefined;
   readonly project_id?: string | undefined;
   readonly state?: readonly RunState[] | undefined;
   readonly run_type?: RunType | undefined;

@@ -36,7 +36,7 @@ function runsOf({ action, filter }: Wanted, stuckAfterMs: number): RunFilter | n
     ...narrow,
     states,
     stuck: stuck === undefined ? undefined : { is: stuck, afterMs: stuckAfterMs },
-    withoutChildren: narrow.run_type === undefined && narrow.parent_run_id === undefined,
+    withoutChildren: [narrow.run_type, narrow.parent_run_id, narrow.run_id].every((each) => each === undefined),
   };
 }
 

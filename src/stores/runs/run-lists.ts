@@ -8,6 +8,8 @@ import type { RunRow } from "./runs.ts";
 
 /** Which runs to list; members left out restrict nothing. All of them hold together. */
 export interface RunFilter {
+  /** One of these. */
+  readonly run_id?: readonly string[] | undefined;
   readonly project_id?: string | undefined;
   readonly states?: readonly RunState[] | undefined;
   readonly run_type?: RunType | undefined;
@@ -154,6 +156,7 @@ function walkRuns(orgId: string, filter: RunFilter, page: Keyset): RunWalk {
     where(`t.org_id = ${add(orgId, "uuid")} and t.tag = ${add(filter.tag, "text")}`);
   }
   where(`${key} ${compare} ${add(bound, "uuid")}`);
+  if (filter.run_id !== undefined) where(`${key} = any (${add(filter.run_id, "uuid[]")})`);
   if (filter.project_id !== undefined) where(`r.project_id = ${add(filter.project_id, "uuid")}`);
   if (filter.run_type !== undefined) where(`r.run_type = ${add(filter.run_type, "text")}`);
   if (filter.withoutChildren === true) where("r.run_type <> 'sub_workflow'");

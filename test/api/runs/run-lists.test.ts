@@ -63,6 +63,22 @@ describe("listing runs", () => {
     expect(several.body.data[0].pauses).toMatchObject([{ status: "waiting", message: "Go on?" }]);
   });
 
+  it("narrows to the runs that are named, of one's own organisation", async () => {
+    const other = await openTenant();
+    const { body: theirs } = await other.secret.post("/v2/runs", {
+      project_id: await other.deploy(echo()),
+      inputs: { "in-0": "x" },
+    });
+    const named = [made[1], made[3]?.toUpperCase(), theirs.run_id, crypto.randomUUID()];
+    const asked = await tenant.secret.get(`/v2/runs?${named.map((each) => `run_id=${each}`).join("&")}`);
+    expect(asked.body.data.map((each: { run_id: string }) => each.run_id)).toEqual([made[3], made[1]]);
+    const narrowed = await tenant.secret.get(`/v2/runs?run_id=${made[1]}&run_id=${made[3]}&tag=n3`);
+    expect(narrowed.body.data.map((each: { run_id: string }) => each.run_id)).toEqual([made[3]]);
+    expect((await list({ run_id: "x" })).status).toBe(422);
+    const many = Array.from({ length: 101 }, () => `run_id=${made[0]}`).join("&");
+    expect((await tenant.secret.get(`/v2/runs?${many}`)).status).toBe(422);
+  });
+
   it("narrows by time, both ends exclusive", async () => {
     const { data } = (await list({ project_id: echoes, order: "asc" })).body;
     const at = (index: number): string => data[index].created_at;
