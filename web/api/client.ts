@@ -42,5 +42,9 @@ function mayPass(error: unknown): boolean {
   return error.status === 408 || error.status === 429 || error.status >= 500;
 }
 
-/** A new Idempotency-Key: made once for what somebody means to do, and sent with every attempt at it. */
-export const newIntent = (): string => crypto.randomUUID();
+/**
+ * A new Idempotency-Key: made once for what somebody means to do, and sent with every attempt at it. `crypto.randomUUID` is missing where a
+ * browser reaches the console by http and another name than localhost.
+ */
+export const newIntent = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,11 +1,13 @@
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, keepPreviousData, queryOptions, useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
+import { follow } from "./event-stream.ts";
 
 export type Pause = Schemas["ListedPause"];
 
-/** What another person has decided goes from the inbox within this time. */
-const POLL_MS = 1000;
+/** While the tab is looked at; in a hidden one nothing is asked for. */
+const POLL_MS = 5000;
 const OPEN = { status: "waiting", order: "asc", page_size: 100 } as const;
 
 /** Which open pauses are listed: pauses that name the person, pauses that the person may answer, or all. */
@@ -17,13 +19,24 @@ const FILTERS: Readonly<Record<Shown, object>> = {
   all: {},
 };
 
-/** Open pauses, oldest first. */
+/** Open pauses, oldest first, page by page. */
 export const shownPausesOptions = (shown: Shown) => {
   const query = { ...OPEN, ...FILTERS[shown] };
-  return queryOptions({
+  return infiniteQueryOptions({
     queryKey: ["pauses", "list", query],
-    queryFn: () => unwrap(api.GET("/v2/pauses", { params: { query } })),
-    refetchInterval: 5000,
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam }) =>
+      unwrap(
+        api.GET("/v2/pauses", { params: { query: { ...query, ...(pageParam !== null && { cursor: pageParam }) } } }),
+      ),
+    getNextPageParam: (page) => (page.has_more ? page.cursor : null),
+    select: ({ pages }) => ({
+      data: pages.flatMap((page) => page.data),
+      has_more: pages.at(-1)?.has_more ?? false,
+    }),
+    refetchInterval: POLL_MS,
+    // Another filter is looked through while what it finds is fetched.
+    placeholderData: keepPreviousData,
   });
 };
 
@@ -33,3 +46,23 @@ export const pauseOptions = (pause_id: string) =>
     queryFn: () => unwrap(api.GET("/v2/pauses/{pause_id}", { params: { path: { pause_id } } })),
     refetchInterval: ({ state }) => (state.data?.status === "waiting" ? POLL_MS : false),
   });
+
+/** Reads the pauses anew when something happens to the run of an open one: what another person has decided is there at once. */
+export function usePauseEvents(pause: Pause | undefined): void {
+  const client = useQueryClient();
+  const [runId, since] = pause?.status === "waiting" ? [pause.run_id, Date.parse(pause.created_at)] : [null, 0];
+  useEffect(() => {
+    if (runId === null) return;
+    return follow({
+      url: `/v2/runs/${runId}`,
+      rank: 0,
+      onConnected: () => undefined,
+      onEvent: (type, text) => {
+        // The stream begins with what was before.
+        if (!type.startsWith("run.") || Date.parse((JSON.parse(text) as { readonly at: string }).at) <= since) return;
+        // What somebody has just asked for, as a further page, is not given up for it.
+        void client.invalidateQueries({ queryKey: ["pauses"] }, { cancelRefetch: false });
+      },
+    });
+  }, [client, runId, since]);
+}

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 import type { JSX } from "react";
+import { Link } from "react-router";
 import { Icon } from "./icons.tsx";
 import { announce } from "./announce.tsx";
 
@@ -20,33 +21,75 @@ export function CopyButton({
     const timer = setTimeout(() => setCopied(false), 1500);
     return () => clearTimeout(timer);
   }, [copied]);
+  const [isSelected, setSelected] = useState(false);
   const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(text);
-    setCopied(true);
-    announce(`${label} copied`);
+    try {
+      // By http and another name than localhost a browser has no clipboard, whatever its types say.
+      await navigator.clipboard.writeText(text);
+      setCopied(true);
+      announce(`${label} copied`);
+    } catch {
+      setSelected(true);
+    }
   };
   return (
-    <button
-      type="button"
-      className="button button-quiet button-small"
-      title={`Copy ${label}`}
-      aria-label={children === undefined ? `Copy ${label}` : undefined}
-      onClick={() => void copy()}
-    >
-      <Icon name={copied ? "check" : "copy"} />
-      {children}
-    </button>
+    <>
+      <button
+        type="button"
+        className="button button-quiet button-small"
+        title={`Copy ${label}`}
+        aria-label={children === undefined ? `Copy ${label}` : undefined}
+        onClick={() => void copy()}
+      >
+        <Icon name={copied ? "check" : "copy"} />
+        {children}
+      </button>
+      {isSelected && (
+        <input
+          className="input mono copy-text"
+          readOnly
+          value={text}
+          aria-label={`${label}, to be copied with Ctrl C`}
+          ref={(input) => input?.select()}
+          onBlur={() => setSelected(false)}
+        />
+      )}
+    </>
   );
 }
 
 /** An id with its copy button. Ids begin with their time: the end tells two of them apart. */
-export function Id({ id, label }: { readonly id: string; readonly label: string }): JSX.Element {
+export function Id({
+  id,
+  label,
+  to,
+}: {
+  readonly id: string;
+  readonly label: string;
+  /** Where it leads. */
+  readonly to?: string;
+}): JSX.Element {
   return (
     <span className="nowrap">
-      <code title={id}>{shortId(id)}</code>
+      {to === undefined ? (
+        <code title={id}>{shortId(id)}</code>
+      ) : (
+        <Link to={to} title={id}>
+          {shortId(id)}
+        </Link>
+      )}
       <CopyButton text={id} label={label} />
     </span>
   );
 }
 
 export const shortId = (id: string): string => (id.length > 16 ? `${id.slice(0, 4)}…${id.slice(-6)}` : id);
+
+/** Copies the request that a button beside it makes. */
+export function CopyCurl({ command }: { readonly command: string }): JSX.Element {
+  return (
+    <CopyButton text={command} label="request as curl">
+      Copy as curl
+    </CopyButton>
+  );
+}

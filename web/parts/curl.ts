@@ -20,3 +20,11 @@ export function curl({
   ];
   return parts.join(" ");
 }
+
+/** A request to this service, with the key that its reader has in a variable. */
+export function curlOfCall(method: "GET" | "POST", path: string, body?: object): string {
+  const key = '-H "Authorization: Bearer $MILLRACE_KEY"';
+  const what = method === "GET" ? "" : ` -X ${method}`;
+  const data = body === undefined ? "" : ` -H "Content-Type: application/json" -d ${quoted(JSON.stringify(body))}`;
+  return `curl${what} ${quoted(location.origin + path)} ${key}${data}`;
+}

@@ -16,6 +16,9 @@ const ARGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  // A name that is not localhost: what is reached by http alone, a browser gives less.
+  "--host-resolver-rules=MAP console.test 127.0.0.1",
+  "--no-proxy-server",
 ];
 const HOW =
   "There is no Chromium for the tests of the console. Name one in MILLRACE_TEST_BROWSER, install the package chromium, or run: npx playwright-core install chromium";

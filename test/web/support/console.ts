@@ -22,6 +22,7 @@ export interface View {
   readonly width?: number;
   readonly height?: number;
   readonly theme?: "light" | "dark";
+  readonly timeZone?: string;
   /** Of who is signed in. */
   readonly email?: string;
 }
@@ -29,12 +30,13 @@ export interface View {
 /** A fresh window without a session, whose every fault is noted. */
 export async function openWindow(
   browser: Browser,
-  { width = 1280, height = 800, theme = "light" }: View = {},
+  { width = 1280, height = 800, theme = "light", timeZone }: View = {},
 ): Promise<{ readonly page: Page; readonly context: BrowserContext }> {
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme: theme,
     reducedMotion: "reduce",
+    ...(timeZone !== undefined && { timezoneId: timeZone }),
   });
   context.setDefaultTimeout(45_000);
   const page = await context.newPage();

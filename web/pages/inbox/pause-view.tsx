@@ -4,16 +4,18 @@ import type { JSX } from "react";
 import { Link } from "react-router";
 import { useMay, useMe, usersOptions } from "../../api/accounts.ts";
 import { newIntent } from "../../api/client.ts";
-import { pauseOptions } from "../../api/pauses.ts";
+import { pauseOptions, usePauseEvents } from "../../api/pauses.ts";
 import type { Pause } from "../../api/pauses.ts";
 import { ApiProblem, toProblem } from "../../api/problem.ts";
 import { resumeRun, useRunAction } from "../../api/runs.ts";
 import { links } from "../../links.ts";
-import { CopyButton, shortId } from "../../parts/copy.tsx";
+import { CopyButton, CopyCurl, shortId } from "../../parts/copy.tsx";
+import { curlOfCall } from "../../parts/curl.ts";
 import { Field } from "../../parts/field.tsx";
 import { Markdown } from "../../parts/markdown/markdown.tsx";
 import { SchemaForm } from "../../parts/schema-form/schema-form.tsx";
-import { initialData, pathKey } from "../../parts/schema-form/schema.ts";
+import { unreadable } from "../../parts/schema-form/controls.tsx";
+import { completed, initialData, pathKey } from "../../parts/schema-form/schema.ts";
 import type { FormErrors, FormSchema } from "../../parts/schema-form/schema.ts";
 import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
@@ -23,6 +25,7 @@ import { Value } from "../../parts/value.tsx";
 /** One pause: what is asked, what it is about, and the decision. */
 export function PauseView({ pauseId }: { readonly pauseId: string }): JSX.Element {
   const { data: pause, error, isPending, refetch } = useQuery(pauseOptions(pauseId));
+  usePauseEvents(pause);
   if (isPending) return <Loading what="the pause" />;
   if (pause === undefined) {
     if (error instanceof ApiProblem && (error.status === 404 || error.status === 422))
@@ -146,7 +149,9 @@ function Decision({ pause, onGone }: { readonly pause: Pause; readonly onGone: (
   const may = useMay("editor");
   const who = useAsked(pause);
   const schema = pause.form as FormSchema | null;
-  const [data, setData] = useState<unknown>(() => schema && (initialData(schema) ?? {}));
+  const [initial] = useState<unknown>(() => schema && (initialData(schema) ?? {}));
+  const [data, setData] = useState(initial);
+  const [isUnread, setUnread] = useState(false);
   const [comment, setComment] = useState("");
   // For each thing one can mean here; a second click on the same is the same.
   const [intents] = useState(() => new Map<string, string>());
@@ -157,13 +162,21 @@ function Decision({ pause, onGone }: { readonly pause: Pause; readonly onGone: (
   if (!pause.may_answer && who !== null) return <p className="wrap">You are not asked: only {who} can answer this.</p>;
 
   const problem = answer.error && toProblem(answer.error);
-  const decide = (action: string): void => {
-    const body = {
-      pause_id: pause.pause_id,
-      action,
-      ...(schema && !isBareReject(action, data) && { data: data as Record<string, never> }),
-      ...(comment !== "" && { comment }),
-    };
+  const [first] = pause.actions;
+  // A rejection needs no data: the form may be incomplete. What somebody has filled in goes along.
+  const isGiven = (action: string): boolean =>
+    schema !== null && (action !== "reject" || JSON.stringify(data) !== JSON.stringify(initial));
+  const bodyOf = (action: string) => ({
+    pause_id: pause.pause_id,
+    action,
+    ...(schema && isGiven(action) && { data: completed(schema, data) as Record<string, never> }),
+    ...(comment !== "" && { comment }),
+  });
+  const decide = (action: string, form: HTMLFormElement | null): void => {
+    const unread = isGiven(action) && form ? unreadable(form) : undefined;
+    setUnread(unread !== undefined);
+    if (unread) return unread.focus();
+    const body = bodyOf(action);
     const meant = JSON.stringify(body);
     const intent = intents.get(meant) ?? newIntent();
     intents.set(meant, intent);
@@ -188,6 +201,7 @@ function Decision({ pause, onGone }: { readonly pause: Pause; readonly onGone: (
       {problem?.status === 422 && (
         <Notice tone="bad">Some of it is not accepted: see the fields. The pause is still open.</Notice>
       )}
+      {isUnread && <Notice tone="bad">One field cannot be read as it is. Correct it, or leave it empty.</Notice>}
       <div className="row">
         {pause.actions.map(({ id }, index) => (
           <button
@@ -195,19 +209,16 @@ function Decision({ pause, onGone }: { readonly pause: Pause; readonly onGone: (
             type="button"
             className={`button ${id === "reject" ? "button-danger" : index === 0 ? "button-primary" : ""}`}
             disabled={answer.isPending}
-            onClick={() => decide(id)}
+            onClick={(event) => decide(id, event.currentTarget.form)}
           >
             {labelOf(pause, id)}
           </button>
         ))}
+        {first && <CopyCurl command={curlOfCall("POST", `/v2/runs/${pause.run_id}/resume`, bodyOf(first.id))} />}
       </div>
     </form>
   );
 }
-
-/** A rejection needs no data: the form may be incomplete. */
-const isBareReject = (action: string, data: unknown): boolean =>
-  action === "reject" && (data == null || Object.keys(data).length === 0);
 
 /** The places of a 422, by their path below `body.data`. */
 function errorsOf(problem: ApiProblem | null): FormErrors {

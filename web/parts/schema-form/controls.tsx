@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useId, useState } from "react";
 import type { JSX } from "react";
 import { Field } from "../field.tsx";
 import { FileInput } from "./file-input.tsx";
@@ -7,6 +7,14 @@ import { fieldOf, isFile, isMarkdown, pathKey } from "./schema.ts";
 import type { PartProps } from "./schema.ts";
 
 const LONG_TEXT = 200;
+const BROKEN = "This is no JSON.";
+
+/** The first control of a form whose text cannot be taken over into the data: half a date, or a text that is no JSON. */
+export function unreadable(form: HTMLFormElement): HTMLElement | undefined {
+  return [...form.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>("input, textarea")].find(
+    ({ validity }) => validity.badInput || validity.customError,
+  );
+}
 
 export function Choice(props: PartProps): JSX.Element {
   const { schema, value, onChange } = props;
@@ -123,16 +131,28 @@ export function NumberInput(props: PartProps): JSX.Element {
 
 export function Check(props: PartProps): JSX.Element {
   const { schema, value, onChange, label, path, errors } = props;
+  const id = useId();
   const own = errors.get(pathKey(path)) ?? [];
+  const described = [schema.description === undefined ? "" : `${id}-hint`, own.length === 0 ? "" : `${id}-error`];
   return (
     <div className="field">
       <label className="check">
-        <input type="checkbox" checked={value === true} onChange={(event) => onChange(event.target.checked)} />
+        <input
+          type="checkbox"
+          checked={value === true}
+          onChange={(event) => onChange(event.target.checked)}
+          aria-describedby={described.join(" ").trim() || undefined}
+          aria-invalid={own.length > 0 ? true : undefined}
+        />
         {label}
       </label>
-      {schema.description !== undefined && <span className="small muted">{schema.description}</span>}
+      {schema.description !== undefined && (
+        <span id={`${id}-hint`} className="small muted">
+          {schema.description}
+        </span>
+      )}
       {own.length > 0 && (
-        <span className="small field-error" role="alert">
+        <span id={`${id}-error`} className="small field-error" role="alert">
           {own.join(" ")}
         </span>
       )}
@@ -147,21 +167,23 @@ export function Json(props: PartProps): JSX.Element {
   const [isBroken, setBroken] = useState(false);
   const { errors, ...field } = fieldOf(props);
   return (
-    <Field {...field} errors={isBroken ? ["This is no JSON.", ...errors] : errors}>
+    <Field {...field} errors={isBroken ? [BROKEN, ...errors] : errors}>
       {(control) => (
         <textarea
           className="input mono"
           rows={5}
           spellCheck={false}
           value={text}
-          onChange={(event) => {
-            const next = event.target.value;
-            setText(next);
+          onChange={({ target }) => {
+            setText(target.value);
             try {
-              onChange(next.trim() === "" ? undefined : (JSON.parse(next) as unknown));
+              onChange(target.value.trim() === "" ? undefined : (JSON.parse(target.value) as unknown));
               setBroken(false);
+              target.setCustomValidity("");
             } catch {
               setBroken(true);
+              // The data still has what could be read last, which is not what is seen: see unreadable.
+              target.setCustomValidity(BROKEN);
             }
           }}
           {...control}

@@ -1,4 +1,4 @@
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { JSX } from "react";
 import { Field } from "../field.tsx";
 import { fieldOf } from "./schema.ts";
@@ -15,6 +15,11 @@ export function FileInput(props: PartProps): JSX.Element {
   const [file, setFile] = useState<File>();
   const [fault, setFault] = useState<string>();
   const input = useRef<HTMLInputElement>(null);
+  // Other fields may have changed while a file was read.
+  const take = useRef(onChange);
+  useEffect(() => {
+    take.current = onChange;
+  });
   const most = Math.min(MAX_BYTES, Math.floor(((schema.maxLength ?? Infinity) / 4) * 3));
   const { errors, hint, ...field } = fieldOf(props);
   const choose = async (chosen: File | undefined): Promise<void> => {
@@ -25,7 +30,7 @@ export function FileInput(props: PartProps): JSX.Element {
     if (chosen.size > most)
       return setFault(`${chosen.name} has ${kib(chosen.size)}; at most ${kib(most)} can be sent.`);
     try {
-      onChange(base64(new Uint8Array(await chosen.arrayBuffer())));
+      take.current(base64(new Uint8Array(await chosen.arrayBuffer())));
       setFile(chosen);
     } catch {
       setFault(`${chosen.name} cannot be read.`);

@@ -1,3 +1,4 @@
+import { useState } from "react";
 import type { JSX } from "react";
 import { Icon } from "../icons.tsx";
 import { Check, Choice, Json, NumberInput, Text } from "./controls.tsx";
@@ -52,7 +53,7 @@ function Part(props: PartProps): JSX.Element {
 }
 
 function Members(props: PartProps): JSX.Element {
-  const { schema, value, onChange, label, path, errors, depth } = props;
+  const { schema, value, onChange, label, path, errors, required, depth } = props;
   const data = typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
   const own = errors.get(pathKey(path)) ?? [];
   const fields = inOrder(schema).map(([name, member]) => (
@@ -62,7 +63,9 @@ function Members(props: PartProps): JSX.Element {
       value={Object.hasOwn(data, name) ? data[name] : undefined}
       onChange={(next) => {
         const { [name]: _, ...rest } = data;
-        onChange(next === undefined ? rest : { ...rest, [name]: next });
+        const changed = next === undefined ? rest : { ...rest, [name]: next };
+        // An optional object of which nothing is given is not given either: its own required members would be missed.
+        onChange(!required && Object.keys(changed).length === 0 ? undefined : changed);
       }}
       label={member.title ?? name}
       path={[...path, name]}
@@ -103,12 +106,13 @@ function Items(props: PartProps): JSX.Element {
   const { schema, value, onChange, label, path, errors, depth } = props;
   const items = Array.isArray(value) ? (value as unknown[]) : [];
   const own = errors.get(pathKey(path)) ?? [];
+  const keys = useItemKeys(items.length);
   return (
     <fieldset className="stack-tight">
       <legend>{label}</legend>
       {schema.description !== undefined && <span className="small muted">{schema.description}</span>}
       {items.map((item, index) => (
-        <div key={index} className="stack-tight">
+        <div key={keys.all[index]} className="stack-tight">
           <Part
             schema={schema.items ?? {}}
             value={item}
@@ -120,7 +124,14 @@ function Items(props: PartProps): JSX.Element {
             depth={depth + 1}
           />
           <div className="row">
-            <button type="button" className="button button-small" onClick={() => onChange(items.toSpliced(index, 1))}>
+            <button
+              type="button"
+              className="button button-small"
+              onClick={() => {
+                keys.remove(index);
+                onChange(items.toSpliced(index, 1));
+              }}
+            >
               Remove {index + 1}
             </button>
           </div>
@@ -142,4 +153,15 @@ function Items(props: PartProps): JSX.Element {
       )}
     </fieldset>
   );
+}
+
+/** A key for each item that stays with it when others are removed: controls keep a text of their own, which must not move to another. */
+function useItemKeys(length: number): { readonly all: readonly number[]; readonly remove: (index: number) => void } {
+  const [{ known, next }, setKeys] = useState({ known: [] as readonly number[], next: 0 });
+  const more = Array.from({ length: Math.max(0, length - known.length) }, (_, index) => next + index);
+  if (more.length > 0) setKeys({ known: [...known, ...more], next: next + more.length });
+  return {
+    all: [...known, ...more],
+    remove: (index) => setKeys((now) => ({ ...now, known: now.known.toSpliced(index, 1) })),
+  };
 }

@@ -35,16 +35,31 @@ export interface PartProps {
 }
 
 /** The data a form begins with: its defaults. */
-export function initialData(schema: FormSchema): unknown {
+export function initialData(schema: FormSchema, isOptional = false): unknown {
   if (schema.default !== undefined) return schema.default;
   if (schema.const !== undefined) return schema.const;
   if (schema.properties === undefined) return undefined;
   const members = Object.entries(schema.properties).flatMap(([name, member]) => {
-    const value = initialData(member);
+    const value = initialData(member, schema.required?.includes(name) !== true);
     return value === undefined ? [] : [[name, value] as const];
   });
-  return Object.fromEntries(members);
+  return isOptional && members.length === 0 ? undefined : Object.fromEntries(members);
 }
+
+/** The data as it is sent. A box that nobody has ticked says no: where an answer is required, that is it. */
+export function completed(schema: FormSchema, value: unknown): unknown {
+  if (isCheck(schema)) return value ?? false;
+  if (Array.isArray(value)) return value.map((item) => completed(schema.items ?? {}, item));
+  if (schema.properties === undefined || typeof value !== "object" || value === null) return value;
+  const data = value as Readonly<Record<string, unknown>>;
+  const members = Object.entries(schema.properties).flatMap(([name, member]) => {
+    const isSent = Object.hasOwn(data, name) || (schema.required?.includes(name) === true && isCheck(member));
+    return isSent ? [[name, completed(member, data[name])] as const] : [];
+  });
+  return { ...data, ...Object.fromEntries(members) };
+}
+
+const isCheck = (schema: FormSchema): boolean => typeOf(schema) === "boolean" && schema.enum === undefined;
 
 /** Of several types the first that is not null. */
 export function typeOf({ type }: FormSchema): string | undefined {
