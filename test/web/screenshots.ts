@@ -15,9 +15,15 @@ const MAX_BYTES = 60_000;
 /** Sharp enough for text, a third of the bytes of a PNG. */
 const PICTURE = { format: "webp", quality: 82 } as const;
 
-const PICTURES: ReadonlyArray<
-  readonly [name: string, path: (scene: Scene) => string, role: "heading" | "region", ready: string]
-> = [
+type Picture = readonly [
+  name: string,
+  path: (scene: Scene) => string,
+  role: "heading" | "region",
+  ready: string,
+  view?: { readonly colorScheme?: "dark"; readonly width?: number; readonly height?: number },
+];
+
+const PICTURES: readonly Picture[] = [
   ["home", () => "/", "heading", "Runs created"],
   ["runs", () => "/runs", "region", "Runs"],
   ["run", ({ waiting }) => `/runs/${waiting.run_id}?node=approval-0`, "heading", "Timeline"],
@@ -25,6 +31,20 @@ const PICTURES: ReadonlyArray<
   ["webhooks", ({ subscription_id }) => `/webhooks/${subscription_id}`, "region", "What was sent"],
   ["access", () => "/access?tab=keys", "region", "API keys"],
   ["settings", () => "/settings", "heading", "Limits"],
+  [
+    "run-dark",
+    ({ waiting }) => `/runs/${waiting.run_id}?node=approval-0`,
+    "heading",
+    "Timeline",
+    { colorScheme: "dark" },
+  ],
+  [
+    "inbox-phone",
+    ({ waiting }) => `/inbox/${waiting.pause_id}`,
+    "heading",
+    "Refund 180 EUR to Barbara Liskov?",
+    { width: 360, height: 740 },
+  ],
 ];
 
 it("takes a picture of each page", async () => {
@@ -38,7 +58,10 @@ it("takes a picture of each page", async () => {
     );
     const scene = await playScene(tenant, `${receiver.url}/hooks`);
     const { page } = await signedIn(browser, tenant, "admin", "/", { email: "ada@harbour.example" });
-    for (const [name, path, role, ready] of PICTURES) {
+    for (const [name, path, role, ready, view = {}] of PICTURES) {
+      const { colorScheme = "light", width = 1280, height = 800 } = view;
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height });
       await visit(page, path(scene));
       await page.getByRole(role, { name: ready, exact: true }).first().waitFor();
       await expect.poll(() => page.locator(".skeleton").count()).toBe(0);

@@ -53,6 +53,43 @@ describe("signing in", () => {
     await context.close();
   });
 
+  it("goes on in the console with a link that is used up, where somebody is signed in; asks others to sign in", async () => {
+    const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
+    await page.goto("about:blank");
+    await page.goto(address(tenant, "/settings#link=mr_ln_used"));
+    await page.getByRole("heading", { name: "Settings" }).waitFor();
+    expect(new URL(page.url()).hash).toBe("");
+    const nobody = await openWindow(browser);
+    await nobody.page.goto(address(tenant, "/settings#link=mr_ln_used"));
+    await nobody.page.getByRole("alert").waitFor();
+    await nobody.page.getByLabel("Password").waitFor();
+    await Promise.all([context.close(), nobody.context.close()]);
+  });
+
+  it("keeps the page where the service cannot say for a moment who is signed in", async () => {
+    const { page, context } = await openWindow(browser);
+    await page.clock.install();
+    const { page: other, context: same } = await signedIn(browser, tenant, "viewer", "/runs");
+    await context.addCookies(await same.cookies());
+    await page.goto(address(tenant, "/settings"));
+    await page.getByRole("heading", { name: "Limits" }).waitFor();
+    let asked = 0;
+    await page.route("**/v2/me", async (route) => {
+      asked += 1;
+      await route.fulfill({ status: 500 });
+    });
+    await expect
+      .poll(async () => {
+        await page.clock.fastForward(61_000);
+        await page.evaluate("dispatchEvent(new Event('visibilitychange'))");
+        return asked;
+      })
+      .toBeGreaterThan(4);
+    await page.getByRole("heading", { name: "Limits" }).waitFor();
+    await other.close();
+    await Promise.all([context.close(), same.close()]);
+  });
+
   it("console-csrf: a page of another port changes nothing with the session", async () => {
     const { page, context } = await signedIn(browser, tenant, "admin");
     const target = `${tenant.target.url}/v2/projects`;

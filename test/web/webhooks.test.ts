@@ -7,7 +7,7 @@ import { subscribe } from "../api/webhooks/webhooks.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget, ReceivedRequest } from "../support/http-target.ts";
 import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, signedIn, text, violations } from "./support/console.ts";
+import { expectNoFaults, signedIn, text, violations, visit } from "./support/console.ts";
 
 let browser: Browser;
 let close: () => Promise<void>;
@@ -122,6 +122,60 @@ describe("a webhook", () => {
     await form.getByLabel("Arrived", { exact: true }).fill(localTime(Date.now() + 3_600_000));
     await check({});
     await expect.poll(() => said.innerText()).toMatch(/Too old: \d+ minutes/);
+    await context.close();
+  });
+});
+
+describe("webhooks", () => {
+  it("are read by everybody; an editor sends again, an admin changes", async () => {
+    const { id, path } = await subscribed();
+    await runOnce();
+    await expect.poll(() => states(path)).toEqual(["delivered"]);
+    for (const [role, may] of [
+      ["viewer", []],
+      ["editor", ["Send a test", "Replay…"]],
+      ["admin", ["Send a test", "Replay…", "Disable", "New secret…", "Delete…"]],
+    ] as const) {
+      const { page, context } = await signedIn(browser, tenant, role);
+      await page.getByRole("link", { name: "Webhooks", exact: true }).click();
+      await page
+        .getByRole("link", { name: new RegExp(`${new URL(path, receiver.url).hostname}`) })
+        .first()
+        .waitFor();
+      await visit(page, `/webhooks/${id}`);
+      await page.getByRole("link", { name: "run.completed" }).click();
+      await text(page, "What is sent");
+      expect(await page.getByRole("button", { name: "Send again" }).count()).toBe(role === "viewer" ? 0 : 1);
+      await page.keyboard.press("Escape");
+      const offered = await page.locator(".page-head button").allInnerTexts();
+      expect(offered.map((each) => each.trim())).toEqual(["Check a signature…", ...may]);
+      if (role === "editor") {
+        await page.getByRole("button", { name: "Send a test" }).click();
+        await expect.poll(() => states(path)).toHaveLength(2);
+      }
+      await context.close();
+    }
+  });
+
+  it("have a list of deliveries that stays as it was read and says that there are more; states change in place", async () => {
+    const { id, path, hook } = await subscribed();
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    receiver.on(hook, (_, response) => void held.then(() => response.writeHead(200).end()));
+    await runOnce();
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/webhooks/${id}`);
+    const rows = page.getByRole("region", { name: "What was sent" }).locator("tbody tr");
+    await rows.first().getByText("Pending").waitFor();
+    await runOnce();
+    await text(page, "1 newer delivery");
+    expect(await rows.count()).toBe(1);
+    release();
+    await rows.first().getByText("Delivered").waitFor();
+    await page.getByRole("button", { name: "Show", exact: true }).click();
+    await expect.poll(() => rows.count()).toBe(2);
+    await expect.poll(() => states(path)).toEqual(["delivered", "delivered"]);
     await context.close();
   });
 });

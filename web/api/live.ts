@@ -39,7 +39,8 @@ export function useLiveRun(
         clearInterval(poll);
         // What happened between the last asking and the first event.
         if (isConnected && poll !== undefined) shown.all();
-        if (!isConnected) poll = setInterval(shown.all, POLL_MS);
+        // Nobody looks at a hidden tab.
+        if (!isConnected) poll = setInterval(() => document.hidden || shown.all(), POLL_MS);
       },
       onEvent(type, text) {
         if (!NODE_EVENTS.some((each) => each === type)) {

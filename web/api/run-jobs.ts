@@ -1,6 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
+import { refreshRuns } from "./runs.ts";
 import type { RunFilters } from "./runs.ts";
 
 export type RunJob = Schemas["RunJob"];
@@ -33,11 +34,7 @@ export function useRunJob<T, R>(act: (value: T) => Promise<R>) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: act,
-    onSettled: () =>
-      Promise.all([
-        client.invalidateQueries({ queryKey: ["run-jobs", "detail"] }),
-        client.invalidateQueries({ queryKey: ["runs"] }),
-      ]),
+    onSettled: () => Promise.all([client.invalidateQueries({ queryKey: ["run-jobs", "detail"] }), refreshRuns(client)]),
   });
 }
 

@@ -1,4 +1,5 @@
-import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions, useMutation, useQueries, useQueryClient } from "@tanstack/react-query";
+import type { QueryClient } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
 
@@ -37,7 +38,10 @@ export interface RunFilters {
 const PAGE_SIZE = 50;
 const POLL_MS = 3000;
 
-/** The runs of a filter, newest first, page by page. */
+/**
+ * The runs of a filter, newest first, page by page. It is read once and stays: only its reader puts newer runs into it. What runs that are in it
+ * do meanwhile is read by useRunsInPlace.
+ */
 export const runsOptions = (filters: RunFilters) =>
   infiniteQueryOptions({
     queryKey: ["runs", "list", filters],
@@ -49,6 +53,39 @@ export const runsOptions = (filters: RunFilters) =>
         }),
       ),
     getNextPageParam: (page) => (page.has_more ? page.cursor : null),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+/** Runs asked for by their ids at once. */
+const NAMED = 100;
+
+/** Reads the runs of a list again that have not ended, wherever in it they are, and puts them in their place. */
+export function useRunsInPlace(filters: RunFilters, runs: readonly Run[]): void {
+  const client = useQueryClient();
+  const { queryKey } = runsOptions(filters);
+  const open = runs.filter(({ state }) => !isTerminal(state)).map(({ run_id }) => run_id);
+  const parts = Array.from({ length: Math.ceil(open.length / NAMED) }, (_, at) =>
+    open.slice(at * NAMED, (at + 1) * NAMED),
+  );
+  useQueries({
+    queries: parts.map((run_id) => ({
+      queryKey: ["runs", "named", run_id],
+      refetchInterval: POLL_MS,
+      queryFn: async () => {
+        const page = await unwrap(api.GET("/v2/runs", { params: { query: { run_id, page_size: NAMED } } }));
+        const now = new Map(page.data.map((run) => [run.run_id, run]));
+        client.setQueryData(queryKey, (known) => known && { ...known, pages: known.pages.map(inPlace(now)) });
+        return page.data.length;
+      },
+    })),
+  });
+}
+
+const inPlace =
+  (now: ReadonlyMap<string, Run>) =>
+  <Page extends { readonly data: Run[] }>(page: Page): Page => ({
+    ...page,
+    data: page.data.map((run) => now.get(run.run_id) ?? run),
   });
 
 /** The newest of them, asked for again and again while the tab is looked at. */
@@ -144,16 +181,16 @@ export const projectsOptions = queryOptions({
   queryFn: () => unwrap(api.GET("/v2/projects", { params: { query: { page_size: 200 } } })),
 });
 
+/** Reads anew what is known of runs, but lists: they stay as they were read, and say themselves that there is more. */
+export const refreshRuns = (client: QueryClient): Promise<void> =>
+  client.invalidateQueries({ queryKey: ["runs"], predicate: ({ queryKey }) => queryKey[1] !== "list" });
+
 /** What is done with a run; afterwards it and the lists are read anew. */
 export function useRunAction<T, R>(act: (value: T) => Promise<R>) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: act,
-    onSettled: () =>
-      Promise.all([
-        client.invalidateQueries({ queryKey: ["runs"] }),
-        client.invalidateQueries({ queryKey: ["pauses"] }),
-      ]),
+    onSettled: () => Promise.all([refreshRuns(client), client.invalidateQueries({ queryKey: ["pauses"] })]),
   });
 }
 

@@ -1,8 +1,9 @@
-import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
 
 export type Subscription = Schemas["WebhookSubscription"];
+export type Delivery = Schemas["WebhookDelivery"];
 export const DELIVERY_STATES = ["pending", "retrying", "delivered", "failed"] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
@@ -36,18 +37,78 @@ export const deliveriesOptions = (subscription_id: string, status: DeliveryState
         }),
       ),
     getNextPageParam: (page) => (page.has_more ? page.cursor : null),
-    refetchInterval: 5000,
+    // It stays as it was read: see useDeliveriesInPlace.
+    staleTime: Number.POSITIVE_INFINITY,
   });
+
+const POLL_MS = 5000;
+/** Deliveries of a list that are asked for one by one at once, where the newest page does not have them. */
+const ONE_BY_ONE = 20;
+
+/**
+ * Reads the deliveries of a list again that have not ended, and puts them in their place. Answers the newest ones, of which the list may not
+ * have all.
+ */
+export function useDeliveriesInPlace(
+  subscription_id: string,
+  status: DeliveryState | undefined,
+  deliveries: readonly Delivery[],
+): { readonly data: readonly Delivery[]; readonly has_more: boolean } | undefined {
+  const client = useQueryClient();
+  const { queryKey } = deliveriesOptions(subscription_id, status);
+  const put = (read: readonly Delivery[]): void => {
+    const now = new Map(read.map((each) => [each.delivery_id, each]));
+    client.setQueryData(
+      queryKey,
+      (known) =>
+        known && {
+          ...known,
+          pages: known.pages.map((page) => ({
+            ...page,
+            data: page.data.map((each) => now.get(each.delivery_id) ?? each),
+          })),
+        },
+    );
+  };
+  const { data: newest } = useQuery({
+    queryKey: ["webhooks", "newest", { subscription_id, status }],
+    refetchInterval: POLL_MS,
+    queryFn: async () => {
+      const params = { path: { subscription_id }, query: { ...(status && { status }) } };
+      const page = await unwrap(api.GET("/v2/webhooks/subscriptions/{subscription_id}/deliveries", { params }));
+      put(page.data);
+      return page;
+    },
+  });
+  const listed = new Set(newest?.data.map(({ delivery_id }) => delivery_id));
+  const others = deliveries
+    .filter(({ finished_at, delivery_id }) => finished_at === null && !listed.has(delivery_id))
+    .slice(0, ONE_BY_ONE)
+    .map(({ delivery_id }) => delivery_id);
+  useQuery({
+    queryKey: ["webhooks", "named", { subscription_id, others }],
+    enabled: newest !== undefined && others.length > 0,
+    refetchInterval: POLL_MS,
+    queryFn: async () => {
+      const read = await Promise.all(others.map((delivery_id) => readDelivery(subscription_id, delivery_id)));
+      put(read);
+      return read.length;
+    },
+  });
+  return newest;
+}
+
+const readDelivery = (subscription_id: string, delivery_id: string) =>
+  unwrap(
+    api.GET("/v2/webhooks/subscriptions/{subscription_id}/deliveries/{delivery_id}", {
+      params: { path: { subscription_id, delivery_id } },
+    }),
+  );
 
 export const deliveryOptions = (subscription_id: string, delivery_id: string) =>
   queryOptions({
     queryKey: ["webhooks", "delivery", { subscription_id, delivery_id }],
-    queryFn: () =>
-      unwrap(
-        api.GET("/v2/webhooks/subscriptions/{subscription_id}/deliveries/{delivery_id}", {
-          params: { path: { subscription_id, delivery_id } },
-        }),
-      ),
+    queryFn: () => readDelivery(subscription_id, delivery_id),
     refetchInterval: ({ state }) => (state.data?.finished_at === null ? 3000 : false),
   });
 
@@ -69,11 +130,7 @@ export async function findSent(subscription_id: string, webhookId: string): Prom
   const found = data[0];
   if (!found) return null;
   const { delivery_id } = found;
-  const detail = await unwrap(
-    api.GET("/v2/webhooks/subscriptions/{subscription_id}/deliveries/{delivery_id}", {
-      params: { path: { subscription_id, delivery_id } },
-    }),
-  );
+  const detail = await readDelivery(subscription_id, delivery_id);
   return { body: bodyOf(detail), signedAt: detail.attempts_made.map(signedAt) };
 }
 

@@ -1,7 +1,7 @@
-import { useEffect, useRef, useState } from "react";
+import { useState } from "react";
 import type { JSX } from "react";
+import { Menu } from "./menu.tsx";
 import type { Column } from "./table.tsx";
-import "./columns.css";
 
 const key = (list: string): string => `millrace.columns.${list}`;
 
@@ -38,39 +38,18 @@ function Chooser({
   readonly onChange: (id: string, isShown: boolean) => void;
   readonly onReset: () => void;
 }): JSX.Element {
-  const menu = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
-    const close = (event: Event): void => {
-      const { current } = menu;
-      if (current?.open !== true) return;
-      const isOutside = event.target instanceof Node && !current.contains(event.target);
-      const isEscape = event instanceof KeyboardEvent && event.key === "Escape";
-      if (!isEscape && (event instanceof KeyboardEvent || !isOutside)) return;
-      current.open = false;
-      if (isEscape) current.querySelector("summary")?.focus();
-    };
-    document.addEventListener("pointerdown", close);
-    document.addEventListener("keydown", close);
-    return () => {
-      document.removeEventListener("pointerdown", close);
-      document.removeEventListener("keydown", close);
-    };
-  }, []);
   return (
-    <details className="columns" ref={menu}>
-      <summary className="button button-small">Columns</summary>
-      <div className="panel columns-menu" role="group" aria-label="Columns">
-        {options.map(({ id, name, isShown }) => (
-          <label key={id} className="check">
-            <input type="checkbox" checked={isShown} onChange={(event) => onChange(id, event.target.checked)} />
-            {name}
-          </label>
-        ))}
-        <button type="button" className="button button-small" onClick={onReset}>
-          As at first
-        </button>
-      </div>
-    </details>
+    <Menu name="Columns">
+      {options.map(({ id, name, isShown }) => (
+        <label key={id} className="check">
+          <input type="checkbox" checked={isShown} onChange={(event) => onChange(id, event.target.checked)} />
+          {name}
+        </label>
+      ))}
+      <button type="button" className="button button-small" onClick={onReset}>
+        As at first
+      </button>
+    </Menu>
   );
 }
 

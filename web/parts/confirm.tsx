@@ -30,7 +30,7 @@ export function Confirm({
         <button type="button" className="button button-danger" disabled={isPending} onClick={onConfirm}>
           {action}
         </button>
-        <button type="button" className="button" autoFocus onClick={onClose}>
+        <button type="button" className="button" data-first onClick={onClose}>
           Keep it as it is
         </button>
       </div>

@@ -1,6 +1,5 @@
 import { useEffect, useState } from "react";
-import type { JSX } from "react";
-import { Link } from "react-router";
+import type { JSX, ReactNode } from "react";
 import { Icon } from "./icons.tsx";
 import { announce } from "./announce.tsx";
 
@@ -62,22 +61,16 @@ export function CopyButton({
 export function Id({
   id,
   label,
-  to,
+  children,
 }: {
   readonly id: string;
   readonly label: string;
-  /** Where it leads. */
-  readonly to?: string;
+  /** Instead of the id alone, as a link with it. */
+  readonly children?: ReactNode;
 }): JSX.Element {
   return (
     <span className="nowrap">
-      {to === undefined ? (
-        <code title={id}>{shortId(id)}</code>
-      ) : (
-        <Link to={to} title={id}>
-          {shortId(id)}
-        </Link>
-      )}
+      {children ?? <code title={id}>{shortId(id)}</code>}
       <CopyButton text={id} label={label} />
     </span>
   );

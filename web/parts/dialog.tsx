@@ -1,9 +1,12 @@
-import { useEffect, useId, useRef } from "react";
+import { useId, useLayoutEffect, useRef } from "react";
 import type { JSX, ReactNode } from "react";
 import { Icon } from "./icons.tsx";
 import "./dialog.css";
 
-/** A dialog of the browser's own: it keeps the focus, gives it back, closes by Escape and hides the rest from screen readers. */
+/**
+ * A dialog of the browser's own: it keeps the focus, gives it back, closes by Escape and hides the rest from screen readers. The focus goes to
+ * what carries `data-first`; a browser gives it to nothing that is not drawn yet, so `autoFocus` does nothing here.
+ */
 export function Dialog({
   title,
   onClose,
@@ -17,10 +20,18 @@ export function Dialog({
 }): JSX.Element {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
+  // Before the dialog is taken out of the page: only one that is in it gives the focus back.
+  useLayoutEffect(() => {
     const dialog = ref.current;
-    if (dialog && !dialog.open) dialog.showModal();
-    return () => dialog?.close();
+    if (!dialog) return;
+    if (!dialog.open) dialog.showModal();
+    dialog.querySelector<HTMLElement>("[data-first]")?.focus();
+    return () => {
+      dialog.close();
+      // What had it may be gone, as the row of a key that was revoked.
+      if (document.activeElement === null || document.activeElement === document.body)
+        document.getElementById("content")?.focus();
+    };
   }, []);
   return (
     <dialog

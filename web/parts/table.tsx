@@ -14,26 +14,28 @@ export interface Column<Row> {
 }
 
 /**
- * A list as a table. Each row's link carries `data-row`: `j` and `k` go from one to the next, Enter follows it. Only the region scrolls, so that
- * the page never does sideways.
+ * A list as a table. What opens a row, or acts on it, carries `data-row`: `j` and `k` go from one to the next, over all lists of the page.
+ * Only the region scrolls, so that the page never does sideways.
  */
 export function Table<Row>({
   caption,
   columns,
   rows,
   keyOf,
+  dense = false,
 }: {
   readonly caption: string;
   readonly columns: ReadonlyArray<Column<Row>>;
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
+  /** For lists that are looked through: more rows at a time. */
+  readonly dense?: boolean;
 }): JSX.Element {
-  const body = useRowKeys<HTMLTableSectionElement>();
   const classOf = ({ number, wideOnly }: Column<Row>): string =>
     `${number === true ? "number" : ""} ${wideOnly === true ? "wide-only" : ""}`;
   return (
     <div className="table-scroll" role="region" aria-label={caption} tabIndex={0}>
-      <table className="table">
+      <table className={`table ${dense ? "table-dense" : ""}`}>
         <caption className="visually-hidden">{caption}</caption>
         <thead>
           <tr>
@@ -44,7 +46,7 @@ export function Table<Row>({
             ))}
           </tr>
         </thead>
-        <tbody ref={body}>
+        <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
               {columns.map((column) => (
@@ -60,7 +62,7 @@ export function Table<Row>({
   );
 }
 
-/** `j` and `k` go from row to row below the element that takes the reference. */
+/** `j` and `k` go from row to row below the element that takes the reference: of a page with several lists through all of them. */
 export function useRowKeys<E extends HTMLElement>(): React.RefObject<E | null> {
   const body = useRef<E>(null);
   useEffect(() => {
@@ -68,7 +70,8 @@ export function useRowKeys<E extends HTMLElement>(): React.RefObject<E | null> {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       const step = event.key === "j" ? 1 : event.key === "k" ? -1 : 0;
       if (step === 0) return;
-      const links = [...(body.current?.querySelectorAll<HTMLElement>("[data-row]") ?? [])];
+      const all = body.current?.querySelectorAll<HTMLElement>("[data-row]") ?? [];
+      const links = [...all].filter((link) => link.checkVisibility());
       const at = links.findIndex((link) => link === document.activeElement);
       const next = links[at === -1 ? 0 : Math.min(Math.max(at + step, 0), links.length - 1)];
       next?.focus();

@@ -1,14 +1,15 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
 import type { JSX } from "react";
 import { Link, NavLink, Outlet, useLocation } from "react-router";
 import { useMay, useMe, useSignOut } from "../api/accounts.ts";
 import { shownPausesOptions } from "../api/pauses.ts";
 import { links } from "../links.ts";
+import { Boundary } from "../parts/boundary.tsx";
 import { Icon } from "../parts/icons.tsx";
 import type { IconName } from "../parts/icons.tsx";
 import { Loading } from "../parts/states.tsx";
-import { Boundary } from "./boundary.tsx";
+import { useRowKeys } from "../parts/table.tsx";
 import { Mark } from "./brand.tsx";
 import { Help } from "./help.tsx";
 import { Palette } from "./palette.tsx";
@@ -18,13 +19,13 @@ import type { Theme } from "./theme.ts";
 import "./frame.css";
 import "./sign-in.css";
 
-const PLACES: ReadonlyArray<readonly [name: string, to: string, icon: IconName, role: "viewer" | "admin"]> = [
-  ["Home", links.home(), "home", "viewer"],
-  ["Runs", links.runs(), "runs", "viewer"],
-  ["Inbox", links.inbox(), "inbox", "viewer"],
-  ["Webhooks", links.webhooks(), "webhooks", "admin"],
-  ["Access", links.access(), "access", "viewer"],
-  ["Settings", links.settings(), "settings", "viewer"],
+const PLACES: ReadonlyArray<readonly [name: string, to: string, icon: IconName]> = [
+  ["Home", links.home(), "home"],
+  ["Runs", links.runs(), "runs"],
+  ["Inbox", links.inbox(), "inbox"],
+  ["Webhooks", links.webhooks(), "webhooks"],
+  ["Access", links.access(), "access"],
+  ["Settings", links.settings(), "settings"],
 ];
 
 /** What is around every page: where one can go, who is signed in, and the keys that work everywhere. */
@@ -32,6 +33,7 @@ export function Frame(): JSX.Element {
   const [overlay, setOverlay] = useState<"palette" | "help" | null>(null);
   const { pathname } = useLocation();
   useShortcuts(setOverlay);
+  const rows = useRowKeys<HTMLElement>();
   const close = (): void => setOverlay(null);
   return (
     <div className="frame">
@@ -48,8 +50,8 @@ export function Frame(): JSX.Element {
         <Navigation />
         <Who />
       </header>
-      <main id="content" className="content" tabIndex={-1}>
-        <Boundary key={pathname}>
+      <main id="content" className="content" tabIndex={-1} ref={rows}>
+        <Boundary what="page" place={pathname}>
           <Suspense fallback={<Loading what="the page" />}>
             <Outlet />
           </Suspense>
@@ -62,13 +64,12 @@ export function Frame(): JSX.Element {
 }
 
 function Navigation(): JSX.Element {
-  const isAdmin = useMay("admin");
   const mayDecide = useMay("editor");
-  const { data } = useQuery(shownPausesOptions(mayDecide ? "answerable" : "all"));
+  const { data } = useInfiniteQuery(shownPausesOptions(mayDecide ? "answerable" : "all"));
   const open = data?.data.length ?? 0;
   return (
     <nav className="nav" aria-label="Pages">
-      {PLACES.filter(([, , , role]) => role === "viewer" || isAdmin).map(([name, to, icon]) => (
+      {PLACES.map(([name, to, icon]) => (
         <NavLink key={name} to={to} end={to === "/"}>
           <Icon name={icon} />
           {name}

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import type { JSX } from "react";
 import { meOptions } from "../api/accounts.ts";
 import { toProblem } from "../api/problem.ts";
@@ -10,19 +11,23 @@ import { SignIn } from "./sign-in.tsx";
 /** The console for who is signed in, the sign-in for others: at the same address, which is where they go on. */
 export function Gate(): JSX.Element {
   const { data: me, error, isPending, refetch } = useQuery(meOptions);
-  const hasLink = location.hash.startsWith("#link=");
+  // Out of the address it goes at once; whether it works or not, who is signed in goes on.
+  const [link, setLink] = useState(linkInAddress);
   return (
     <>
       <Announcer />
-      {error !== null ? (
+      {error !== null && me === undefined ? (
         <main className="gate">
           <Failure fault={toProblem(error)} retry={() => void refetch()} />
         </main>
-      ) : isPending ? null : me === null || hasLink ? (
-        <SignIn />
+      ) : isPending ? null : me === null || link !== null ? (
+        <SignIn link={link} onLinkTried={() => setLink(null)} />
       ) : (
         <Frame />
       )}
     </>
   );
 }
+
+const LINK = "#link=";
+const linkInAddress = (): string | null => (location.hash.startsWith(LINK) ? location.hash.slice(LINK.length) : null);

@@ -66,7 +66,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): JSX.Elem
         aria-controls={listId}
         aria-activedescendant={commands.length > 0 ? `${listId}-${chosen}` : undefined}
         placeholder="Page, project or run id"
-        autoFocus
+        data-first
         value={text}
         onChange={(event) => {
           setText(event.target.value);

@@ -8,22 +8,28 @@ import { Mark } from "./brand.tsx";
 import { formTexts } from "../parts/form-texts.ts";
 import "./sign-in.css";
 
-const LINK = "#link=";
-
 /** By e-mail address and password, or by the one-time link that `npm start` prints. */
-export function SignIn(): JSX.Element {
+export function SignIn({
+  link,
+  onLinkTried,
+}: {
+  /** The secret of a link that signs in once. */
+  readonly link: string | null;
+  readonly onLinkTried: () => void;
+}): JSX.Element {
   const signIn = useSignIn();
   const form = useRef<HTMLFormElement>(null);
   const { mutate } = signIn;
+  const tried = useRef<string>(null);
 
   useEffect(() => {
     document.title = "Sign in · Millrace";
-    if (!location.hash.startsWith(LINK)) return;
-    const link = location.hash.slice(LINK.length);
+    if (link === null || tried.current === link) return;
+    tried.current = link;
     // Out of the history first: it works once.
     history.replaceState(history.state, "", location.pathname + location.search);
-    mutate({ link });
-  }, [mutate]);
+    mutate({ link }, { onSettled: onLinkTried });
+  }, [mutate, link, onLinkTried]);
 
   const problem = signIn.error && toProblem(signIn.error);
   return (

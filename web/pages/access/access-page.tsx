@@ -6,6 +6,7 @@ import { PageHead } from "../../parts/page.tsx";
 import { Keys } from "./keys.tsx";
 import { Sessions } from "./sessions.tsx";
 import { Users } from "./users.tsx";
+import "./access.css";
 
 const TABS = { users: Users, keys: Keys, sessions: Sessions } as const;
 type Tab = keyof typeof TABS;

@@ -40,7 +40,15 @@ export function Keys(): JSX.Element {
             rows={data.data}
             keyOf={(key) => key.key_id}
             columns={[
-              { id: "name", head: "Name", cell: (key) => <span className="wrap">{key.name}</span> },
+              {
+                id: "name",
+                head: "Name",
+                cell: (key) => (
+                  <span className="wrap">
+                    {key.name} <CopyButton text={key.key_id} label={`id of ${key.name}`} />
+                  </span>
+                ),
+              },
               { id: "kind", head: "Kind", cell: (key) => key.kind },
               { id: "prefix", head: "Begins with", wideOnly: true, cell: (key) => <code>{key.prefix}…</code> },
               { id: "used", head: "Last used", cell: (key) => <Time at={key.last_used_at} /> },
@@ -50,8 +58,13 @@ export function Keys(): JSX.Element {
                 id: "actions",
                 head: "Actions",
                 cell: (key) => (
-                  <button type="button" className="button button-small button-danger" onClick={() => setLeaving(key)}>
-                    Revoke
+                  <button
+                    type="button"
+                    className="button button-small button-danger"
+                    data-row
+                    onClick={() => setLeaving(key)}
+                  >
+                    Revoke…
                   </button>
                 ),
               },
@@ -106,12 +119,12 @@ function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
           create.mutate({
             name: given("name"),
             kind: given("kind") === "secret" ? "secret" : "public",
-            ...(expires !== "" && { expires_at: new Date(expires).toISOString() }),
+            ...(expires !== "" && { expires_at: endOfDay(expires) }),
           });
         }}
       >
         <Field label="Name" hint="What it is for." errors={errorsAt(problem, "name")}>
-          {(control) => <input className="input" name="name" autoFocus {...control} />}
+          {(control) => <input className="input" name="name" data-first {...control} />}
         </Field>
         <Field label="Kind">
           {(control) => (
@@ -121,7 +134,11 @@ function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
             </select>
           )}
         </Field>
-        <Field label="Expires (optional)" errors={errorsAt(problem, "expires_at")}>
+        <Field
+          label="Expires (optional)"
+          hint="At the end of that day, where you are."
+          errors={errorsAt(problem, "expires_at")}
+        >
           {(control) => <input className="input" name="expires" type="date" {...control} />}
         </Field>
         {problem && problem.status !== 422 && <Failure fault={problem} />}
@@ -134,3 +151,6 @@ function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
     </Dialog>
   );
 }
+
+/** A date alone would be midnight in Greenwich, at which the day has begun or not, depending on where its reader is. */
+const endOfDay = (date: string): string => new Date(`${date}T23:59:59.999`).toISOString();

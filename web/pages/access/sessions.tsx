@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { endSession, sessionsOptions, useAccountChange } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
+import { CopyButton } from "../../parts/copy.tsx";
 import { Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -21,7 +22,15 @@ export function Sessions(): JSX.Element {
           rows={data.data}
           keyOf={(session) => session.session_id}
           columns={[
-            { id: "who", head: "User", cell: (session) => <span className="wrap">{session.email}</span> },
+            {
+              id: "who",
+              head: "User",
+              cell: (session) => (
+                <span className="wrap">
+                  {session.email} <CopyButton text={session.session_id} label={`id of a session of ${session.email}`} />
+                </span>
+              ),
+            },
             {
               id: "browser",
               head: "Browser",
@@ -41,6 +50,7 @@ export function Sessions(): JSX.Element {
                   <button
                     type="button"
                     className="button button-small"
+                    data-row
                     disabled={end.isPending}
                     onClick={() => end.mutate(session.session_id)}
                   >

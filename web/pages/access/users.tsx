@@ -6,6 +6,7 @@ import type { Role, User } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
 import type { ApiProblem } from "../../api/problem.ts";
 import { Confirm } from "../../parts/confirm.tsx";
+import { CopyButton } from "../../parts/copy.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
@@ -26,6 +27,7 @@ export function Users(): JSX.Element {
   const { data, error, isPending, refetch } = useQuery(usersOptions);
   const [isAdding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState<User | null>(null);
+  const [locking, setLocking] = useState<User | null>(null);
   const change = useAccountChange("users", changeUser);
   const remove = useAccountChange("users", deleteUser);
   if (isPending) return <Loading what="users" />;
@@ -37,7 +39,7 @@ export function Users(): JSX.Element {
           <Icon name="plus" /> Add a user
         </button>
       </div>
-      {change.error && <Failure fault={toProblem(change.error)} />}
+      {change.error && locking === null && <Failure fault={toProblem(change.error)} />}
       <section className="panel panel-flush">
         <Table
           caption="Users"
@@ -50,7 +52,8 @@ export function Users(): JSX.Element {
               cell: (user) => (
                 <span className="wrap">
                   {user.email}
-                  {user.user_id === me.id && <span className="muted"> (you)</span>}
+                  {user.user_id === me.id && <span className="muted"> (you)</span>}{" "}
+                  <CopyButton text={user.user_id} label={`id of ${user.email}`} />
                 </span>
               ),
             },
@@ -58,16 +61,12 @@ export function Users(): JSX.Element {
               id: "role",
               head: "Role",
               cell: (user) => (
-                <select
-                  className="input"
-                  aria-label={`Role of ${user.email}`}
-                  value={user.role}
-                  onChange={(event) => change.mutate({ user_id: user.user_id, role: event.target.value as Role })}
-                >
-                  {ROLES.map(([role]) => (
-                    <option key={role}>{role}</option>
-                  ))}
-                </select>
+                <RoleChoice
+                  key={user.role}
+                  user={user}
+                  isPending={change.isPending}
+                  onApply={(role) => change.mutate({ user_id: user.user_id, role })}
+                />
               ),
             },
             {
@@ -85,12 +84,15 @@ export function Users(): JSX.Element {
                   <button
                     type="button"
                     className="button button-small"
-                    onClick={() => change.mutate({ user_id: user.user_id, disabled: !user.disabled })}
+                    data-row
+                    onClick={() =>
+                      user.disabled ? change.mutate({ user_id: user.user_id, disabled: false }) : setLocking(user)
+                    }
                   >
-                    {user.disabled ? "Let in" : "Lock out"}
+                    {user.disabled ? "Let in" : "Lock out…"}
                   </button>
                   <button type="button" className="button button-small button-danger" onClick={() => setLeaving(user)}>
-                    Delete
+                    Delete…
                   </button>
                 </span>
               ),
@@ -99,6 +101,20 @@ export function Users(): JSX.Element {
         />
       </section>
       {isAdding && <AddUser onClose={() => setAdding(false)} />}
+      {locking && (
+        <Confirm
+          title={`Lock out ${locking.email}`}
+          action="Lock out"
+          fault={change.error && toProblem(change.error)}
+          isPending={change.isPending}
+          onClose={() => setLocking(null)}
+          onConfirm={() =>
+            change.mutate({ user_id: locking.user_id, disabled: true }, { onSuccess: () => setLocking(null) })
+          }
+        >
+          Within five seconds every session and token of the user is refused, until an admin lets the user in again.
+        </Confirm>
+      )}
       {leaving && (
         <Confirm
           title={`Delete ${leaving.email}`}
@@ -112,6 +128,38 @@ export function Users(): JSX.Element {
         </Confirm>
       )}
     </>
+  );
+}
+
+/** An arrow key chooses; only the button changes what somebody may do. */
+function RoleChoice({
+  user,
+  isPending,
+  onApply,
+}: {
+  readonly user: User;
+  readonly isPending: boolean;
+  readonly onApply: (role: Role) => void;
+}): JSX.Element {
+  const [role, setRole] = useState<Role>(user.role);
+  return (
+    <span className="row">
+      <select
+        className="input role-choice"
+        aria-label={`Role of ${user.email}`}
+        value={role}
+        onChange={(event) => setRole(event.target.value as Role)}
+      >
+        {ROLES.map(([each]) => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+      {role !== user.role && (
+        <button type="button" className="button button-small" disabled={isPending} onClick={() => onApply(role)}>
+          Make {role}
+        </button>
+      )}
+    </span>
   );
 }
 
@@ -137,7 +185,9 @@ function AddUser({ onClose }: { readonly onClose: () => void }): JSX.Element {
         }}
       >
         <Field label="E-mail address" errors={errorsAt(problem, "email")}>
-          {(control) => <input className="input" name="email" type="email" autoComplete="off" autoFocus {...control} />}
+          {(control) => (
+            <input className="input" name="email" type="email" autoComplete="off" data-first {...control} />
+          )}
         </Field>
         <Field label="Password" hint="Tell it to the user by another way." errors={errorsAt(problem, "password")}>
           {(control) => (

@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link, useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
@@ -9,6 +9,7 @@ import { brokenConnectionsOptions, modelCostOptions, statisticsOptions, stuckOpt
 import { subscriptionsOptions } from "../../api/webhooks.ts";
 import { links } from "../../links.ts";
 import { shortId } from "../../parts/copy.tsx";
+import { ListChanges } from "../../parts/list-changes.tsx";
 import { OutcomeBars } from "../../parts/outcome-bars.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
@@ -56,7 +57,7 @@ export function HomePage(): JSX.Element {
 
 function Runs({ hours }: { readonly hours: number }): JSX.Element {
   const { data, error, isPending, refetch } = useQuery(statisticsOptions(hours));
-  const { data: pauses } = useQuery(shownPausesOptions("all"));
+  const { data: pauses } = useInfiniteQuery(shownPausesOptions("all"));
   const { data: webhooks } = useQuery(subscriptionsOptions);
   const { data: connections } = useQuery(brokenConnectionsOptions);
   if (isPending) return <Loading what="figures" rows={4} />;
@@ -170,6 +171,7 @@ function Stuck(): JSX.Element {
           <Empty title="Nothing is stuck">Every run under way makes progress, or waits for somebody.</Empty>
         </div>
       )}
+      <ListChanges name="stuck" ids={data?.data.map(({ run_id }) => run_id)} />
       {data && data.data.length > 0 && (
         <div className="panel panel-flush">
           <Table

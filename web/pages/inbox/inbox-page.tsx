@@ -1,5 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link, NavLink, useParams, useSearchParams } from "react-router";
 import { useMay, useMe } from "../../api/accounts.ts";
@@ -9,7 +8,7 @@ import { toProblem } from "../../api/problem.ts";
 import { projectsOptions } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
-import { isTyping } from "../../parts/table.tsx";
+import { ListChanges } from "../../parts/list-changes.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -35,22 +34,10 @@ export function InboxPage(): JSX.Element {
   // A viewer answers nothing.
   const asked = search.get("show") ?? (mayDecide ? "answerable" : "all");
   const shown = SHOWN.find((each) => each === asked) ?? "all";
-  const { data, error, isPending, refetch } = useQuery({ ...shownPausesOptions(shown), refetchInterval: 1000 });
+  const list = useInfiniteQuery(shownPausesOptions(shown));
+  const { data, error, isPending, isPlaceholderData, refetch } = list;
   const { data: projects } = useQuery(projectsOptions);
   const me = useMe();
-  const list = useRef<HTMLUListElement>(null);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const step = event.key === "j" ? 1 : event.key === "k" ? -1 : 0;
-      if (step === 0 || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      const rows = [...(list.current?.querySelectorAll<HTMLElement>("[data-row]") ?? [])];
-      const at = rows.findIndex((row) => row === document.activeElement);
-      rows[at === -1 ? 0 : Math.min(Math.max(at + step, 0), rows.length - 1)]?.focus();
-    };
-    document.addEventListener("keydown", onKey);
-    return () => document.removeEventListener("keydown", onKey);
-  }, []);
-
   const nameOf = (id: string): string => projects?.data.find(({ project_id }) => project_id === id)?.name ?? "";
   const pauses = data?.data ?? [];
   return (
@@ -68,17 +55,23 @@ export function InboxPage(): JSX.Element {
         ))}
       </nav>
       {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      {isPending && <Loading what="the inbox" />}
+      {isPending && pauseId === undefined && <Loading what="the inbox" />}
       {data && pauses.length === 0 && pauseId === undefined && (
         <Empty title="Nothing waits for a decision">{NOTHING[shown]}</Empty>
       )}
-      {data && (pauses.length > 0 || pauseId !== undefined) && (
+      {(pauses.length > 0 || pauseId !== undefined) && (
         <div className={`inbox ${pauseId === undefined ? "" : "inbox-chosen"}`}>
           <nav className="panel panel-flush inbox-list" aria-label="Open pauses">
-            {pauses.length === 0 ? (
+            <ListChanges
+              name={shown}
+              ids={isPlaceholderData ? undefined : data?.data.map(({ pause_id }) => pause_id)}
+            />
+            {isPending || isPlaceholderData ? (
+              <Loading what="the inbox" />
+            ) : pauses.length === 0 ? (
               <p className="panel muted">Nothing else waits.</p>
             ) : (
-              <ul ref={list}>
+              <ul>
                 {pauses.map((pause) => (
                   <li key={pause.pause_id}>
                     <NavLink to={links.pause(pause.pause_id, search.get("show") ?? undefined)} data-row>
@@ -100,6 +93,16 @@ export function InboxPage(): JSX.Element {
                   </li>
                 ))}
               </ul>
+            )}
+            {list.hasNextPage && (
+              <button
+                type="button"
+                className="button inbox-more"
+                disabled={list.isFetchingNextPage}
+                onClick={() => void list.fetchNextPage()}
+              >
+                {list.isFetchingNextPage ? "Loading…" : "Later ones"}
+              </button>
             )}
           </nav>
           {pauseId === undefined ? (

@@ -7,8 +7,10 @@ import { newIntent } from "../../api/client.ts";
 import { toProblem } from "../../api/problem.ts";
 import { createRunJob, runJobCountOptions, useRunJob } from "../../api/run-jobs.ts";
 import type { RunJobAction } from "../../api/run-jobs.ts";
+import { CopyCurl } from "../../parts/copy.tsx";
+import { curlOfCall } from "../../parts/curl.ts";
 import { Dialog } from "../../parts/dialog.tsx";
-import { formTexts } from "../../parts/form-texts.ts";
+import { Menu } from "../../parts/menu.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure } from "../../parts/states.tsx";
 import { filtersOf, withFilter } from "./filters.ts";
@@ -47,40 +49,50 @@ const WORDS: Readonly<Record<RunJobAction, Wording>> = {
 };
 const ACTIONS = Object.keys(WORDS) as RunJobAction[];
 
-/** Actions on every run that the filters find, for users who may take them. */
+/** Actions on every run that the filters find, for users who may take them, each with the number of runs that it would be about. */
 export function BulkActions(): JSX.Element | null {
   const may = useMay("editor");
   const [action, setAction] = useState<RunJobAction | null>(null);
   if (!may) return null;
   return (
     <>
-      {ACTIONS.map((each) => (
-        <button key={each} type="button" className="button" onClick={() => setAction(each)}>
-          <Icon name={WORDS[each].icon} /> {WORDS[each].button}
-        </button>
-      ))}
+      <Menu name="All that match…" large closes>
+        {() => ACTIONS.map((each) => <Choice key={each} action={each} onChoose={() => setAction(each)} />)}
+      </Menu>
       {action !== null && <BulkDialog action={action} onClose={() => setAction(null)} />}
     </>
+  );
+}
+
+function Choice({ action, onChoose }: { readonly action: RunJobAction; readonly onChoose: () => void }): JSX.Element {
+  const [search] = useSearchParams();
+  const { data } = useQuery(runJobCountOptions(action, filtersOf(search)));
+  const { button, icon } = WORDS[action];
+  return (
+    <button type="button" className="button button-quiet" disabled={data === 0} onClick={onChoose}>
+      <Icon name={icon} /> {button} <span className="count-of">{data?.toLocaleString() ?? "…"}</span>
+    </button>
   );
 }
 
 function BulkDialog({ action, onClose }: { readonly action: RunJobAction; readonly onClose: () => void }): JSX.Element {
   const [search, setSearch] = useSearchParams();
   const [intent] = useState(newIntent);
+  const [isNewest, setNewest] = useState(false);
   const filter = filtersOf(search);
   const count = useQuery(runJobCountOptions(action, filter));
   const job = useRunJob(createRunJob);
   const { title, which, what } = WORDS[action];
   const runs = `${count.data?.toLocaleString() ?? "…"} ${count.data === 1 ? "run" : "runs"}`;
+  const body = { action, filter, ...(isNewest && { version: -1 as const }) };
   return (
     <Dialog title={title} onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          const isNewest = formTexts(event.currentTarget)("version") === "newest";
           job.mutate(
-            { action, filter, intent, ...(isNewest && { version: -1 as const }) },
+            { ...body, intent },
             {
               onSuccess({ job_id }) {
                 onClose();
@@ -100,10 +112,12 @@ function BulkDialog({ action, onClose }: { readonly action: RunJobAction; readon
           <fieldset className="stack-tight">
             <legend>Version</legend>
             <label className="check">
-              <input type="radio" name="version" value="same" defaultChecked /> The one that each run had
+              <input type="radio" name="version" checked={!isNewest} onChange={() => setNewest(false)} /> The one that
+              each run had
             </label>
             <label className="check">
-              <input type="radio" name="version" value="newest" /> The one that is published now
+              <input type="radio" name="version" checked={isNewest} onChange={() => setNewest(true)} /> The one that is
+              published now
             </label>
           </fieldset>
         )}
@@ -120,6 +134,7 @@ function BulkDialog({ action, onClose }: { readonly action: RunJobAction; readon
           <button type="button" className="button" onClick={onClose}>
             Leave them
           </button>
+          <CopyCurl command={curlOfCall("POST", "/v2/run-jobs", body)} />
         </div>
       </form>
     </Dialog>

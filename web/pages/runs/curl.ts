@@ -1,12 +1,18 @@
-import { curl, quoted } from "../../parts/curl.ts";
+import type { RunFilters } from "../../api/runs.ts";
+import { curl, curlOfCall } from "../../parts/curl.ts";
 
-const KEY = '-H "Authorization: Bearer $MILLRACE_KEY"';
-
-export const curlOfRun = (runId: string): string =>
-  `curl ${quoted(`${location.origin}/v2/runs/${runId}?expand=nodes`)} ${KEY}`;
+export const curlOfRun = (runId: string): string => curlOfCall("GET", `/v2/runs/${runId}?expand=nodes`);
 
 export const curlOfNode = (runId: string, path: string): string =>
-  `curl ${quoted(`${location.origin}/v2/runs/${runId}/node?path=${encodeURIComponent(path)}`)} ${KEY}`;
+  curlOfCall("GET", `/v2/runs/${runId}/node?path=${encodeURIComponent(path)}`);
+
+/** The list of runs with the filters of an address. */
+export function curlOfRuns(filters: RunFilters): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filters))
+    for (const each of Array.isArray(value) ? value : [value]) query.append(name, String(each));
+  return curlOfCall("GET", query.size === 0 ? "/v2/runs" : `/v2/runs?${query.toString()}`);
+}
 
 /** Starts such a run. */
 export function curlOfStart(run: {
@@ -14,8 +20,11 @@ export function curlOfStart(run: {
   readonly flow_version: number;
   readonly inputs: object;
 }): string {
-  const body = JSON.stringify({ project_id: run.project_id, version: run.flow_version, inputs: run.inputs });
-  return `curl -X POST ${quoted(`${location.origin}/v2/runs`)} ${KEY} -H "Content-Type: application/json" -d ${quoted(body)}`;
+  return curlOfCall("POST", "/v2/runs", {
+    project_id: run.project_id,
+    version: run.flow_version,
+    inputs: run.inputs,
+  });
 }
 
 /** The request of an `http` node, as it is recorded; null where the record has none. */

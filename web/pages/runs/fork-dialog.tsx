@@ -7,6 +7,8 @@ import { toProblem } from "../../api/problem.ts";
 import { flowOptions, flowVersionsOptions, resumeRun, useRunAction } from "../../api/runs.ts";
 import type { NodeRun, Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
+import { CopyCurl } from "../../parts/copy.tsx";
+import { curlOfCall } from "../../parts/curl.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Failure } from "../../parts/states.tsx";
@@ -14,7 +16,7 @@ import { InputsForm, useEditedInputs } from "./inputs-form.tsx";
 import { flowShape } from "./run-graph-data.ts";
 import type { FlowShape } from "./run-graph-data.ts";
 
-const FAILED = "failed";
+const FAILED = "failed" as const;
 /** Node names that a sentence lists. */
 const NAMED = 12;
 
@@ -42,6 +44,11 @@ export function ForkDialog({
   const inputs = useEditedInputs(run, version);
   const isKnown = point === FAILED || flow.nodes.some(({ id }) => id === point);
   const { changed } = inputs;
+  const body = {
+    ...(point === FAILED ? { from: FAILED } : { from_node: point }),
+    ...(version !== run.flow_version && { flow_version: version }),
+    ...(changed !== null && Object.keys(changed).length > 0 && { inputs: changed }),
+  };
   return (
     <Dialog title="Go on from a node" onClose={onClose}>
       <form
@@ -50,13 +57,7 @@ export function ForkDialog({
           event.preventDefault();
           if (changed === null) return;
           resume.mutate(
-            {
-              run_id: run.run_id,
-              intent,
-              ...(point === FAILED ? { from: FAILED } : { from_node: point }),
-              ...(version !== run.flow_version && { flow_version: version }),
-              ...(Object.keys(changed).length > 0 && { inputs: changed }),
-            },
+            { run_id: run.run_id, intent, ...body },
             {
               onSuccess(made) {
                 onClose();
@@ -99,6 +100,7 @@ export function ForkDialog({
           <button type="button" className="button" onClick={onClose}>
             Leave it
           </button>
+          <CopyCurl command={curlOfCall("POST", `/v2/runs/${run.run_id}/resume`, body)} />
         </div>
       </form>
     </Dialog>

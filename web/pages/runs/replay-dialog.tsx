@@ -6,6 +6,8 @@ import { toProblem } from "../../api/problem.ts";
 import { replayRun, useRunAction } from "../../api/runs.ts";
 import type { Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
+import { CopyCurl } from "../../parts/copy.tsx";
+import { curlOfCall } from "../../parts/curl.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Failure, Notice } from "../../parts/states.tsx";
 import { VersionField } from "./fork-dialog.tsx";
@@ -20,6 +22,9 @@ export function ReplayDialog({ run, onClose }: { readonly run: Run; readonly onC
   const inputs = useEditedInputs(run, version);
   const { changed } = inputs;
   const cut = Object.keys(run.inputs).filter((id) => isCut(run.inputs[id]) && !Object.hasOwn(changed ?? {}, id));
+  const { project_id, user_id, metadata, tags } = run;
+  const given = { ...run.inputs, ...changed };
+  const body = { project_id, version, inputs: given, user_id, metadata, tags, mode: "async" as const };
   return (
     <Dialog title="Run again" onClose={onClose}>
       <form
@@ -27,10 +32,8 @@ export function ReplayDialog({ run, onClose }: { readonly run: Run; readonly onC
         onSubmit={(event) => {
           event.preventDefault();
           if (changed === null) return;
-          const { project_id, user_id, metadata, tags } = run;
-          const given = { ...run.inputs, ...changed };
           replay.mutate(
-            { project_id, version, inputs: given, user_id, metadata, tags, mode: "async", intent },
+            { ...body, intent },
             {
               onSuccess(made) {
                 onClose();
@@ -56,6 +59,7 @@ export function ReplayDialog({ run, onClose }: { readonly run: Run; readonly onC
           >
             Run
           </button>
+          <CopyCurl command={curlOfCall("POST", "/v2/runs", body)} />
         </div>
       </form>
     </Dialog>

@@ -4,12 +4,12 @@ import { useMay } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
 import { cancelRun, isTerminal, useRunAction } from "../../api/runs.ts";
 import type { NodeRun, Run } from "../../api/runs.ts";
-import { CopyButton } from "../../parts/copy.tsx";
+import { CopyButton, CopyCurl } from "../../parts/copy.tsx";
+import { curlOfCall } from "../../parts/curl.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure } from "../../parts/states.tsx";
-import { formTexts } from "../../parts/form-texts.ts";
 import { CompareDialog } from "./compare-dialog.tsx";
 import { DatasetDialog } from "./dataset-dialog.tsx";
 import { ForkDialog } from "./fork-dialog.tsx";
@@ -69,24 +69,34 @@ interface DialogProps {
 
 function CancelDialog({ run, onClose }: DialogProps): JSX.Element {
   const cancel = useRunAction(cancelRun);
+  const [reason, setReason] = useState("");
+  const [isAtOnce, setAtOnce] = useState(false);
+  const body = { mode: isAtOnce ? ("terminate" as const) : ("graceful" as const), ...(reason !== "" && { reason }) };
   return (
     <Dialog title="Cancel the run" onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          const given = formTexts(event.currentTarget);
-          const reason = given("reason");
-          const mode = given("terminate") === "on" ? "terminate" : "graceful";
-          cancel.mutate({ run_id: run.run_id, mode, ...(reason !== "" && { reason }) }, { onSuccess: onClose });
+          cancel.mutate({ run_id: run.run_id, ...body }, { onSuccess: onClose });
         }}
       >
         <p>Nodes under way are told to stop, and no later node starts. What has been done is not undone.</p>
         <Field label="Reason" hint="Kept with the run.">
-          {(control) => <input className="input" name="reason" maxLength={1000} autoFocus {...control} />}
+          {(control) => (
+            <input
+              className="input"
+              maxLength={1000}
+              data-first
+              value={reason}
+              onChange={(event) => setReason(event.target.value)}
+              {...control}
+            />
+          )}
         </Field>
         <label className="check">
-          <input type="checkbox" name="terminate" /> At once, without waiting for the nodes under way
+          <input type="checkbox" checked={isAtOnce} onChange={(event) => setAtOnce(event.target.checked)} /> At once,
+          without waiting for the nodes under way
         </label>
         {cancel.error && <Failure fault={toProblem(cancel.error)} />}
         <div className="row">
@@ -96,6 +106,7 @@ function CancelDialog({ run, onClose }: DialogProps): JSX.Element {
           <button type="button" className="button" onClick={onClose}>
             Keep it running
           </button>
+          <CopyCurl command={curlOfCall("POST", `/v2/runs/${run.run_id}/cancel`, body)} />
         </div>
       </form>
     </Dialog>

@@ -32,17 +32,32 @@ export function RunDetails({ run }: { readonly run: RunWithNodes }): JSX.Element
       {run.outputs === null ? <p className="muted">None yet.</p> : <Value value={run.outputs} label="Outputs" />}
       <dl className="facts">
         <Fact term="Started by">{run.run_type.replace("_", " ")}</Fact>
+        <Fact term="Project">
+          <Id id={run.project_id} label="project id">
+            <Link to={links.runs({ project_id: run.project_id })} title={run.project_id}>
+              {shortId(run.project_id)}
+            </Link>
+          </Id>
+        </Fact>
         <Fact term="User">{run.user_id ?? "-"}</Fact>
         <Fact term="Tags">{run.tags.length === 0 ? "-" : run.tags.join(", ")}</Fact>
         {run.state_reason !== null && <Fact term="Reason">{run.state_reason}</Fact>}
         {run.parent_run_id !== null && (
           <Fact term="Parent run">
-            <Link to={links.run(run.parent_run_id)}>{shortId(run.parent_run_id)}</Link>
+            <Id id={run.parent_run_id} label="parent run's id">
+              <Link to={links.run(run.parent_run_id)} title={run.parent_run_id}>
+                {shortId(run.parent_run_id)}
+              </Link>
+            </Id>
           </Fact>
         )}
         {resumed && (
           <Fact term="Goes on from">
-            <Link to={links.run(resumed.run_id)}>{shortId(resumed.run_id)}</Link>
+            <Id id={resumed.run_id} label="earlier run's id">
+              <Link to={links.run(resumed.run_id)} title={resumed.run_id}>
+                {shortId(resumed.run_id)}
+              </Link>
+            </Id>
             {resumed.path !== null && ` at ${resumed.path}`}
           </Fact>
         )}
@@ -73,7 +88,11 @@ function Forks({ run }: { readonly run: RunWithNodes }): JSX.Element | null {
       <ul>
         {data.data.map((fork) => (
           <li key={fork.run_id} className="row">
-            <Link to={links.run(fork.run_id)}>{shortId(fork.run_id)}</Link>
+            <Id id={fork.run_id} label="later run's id">
+              <Link to={links.run(fork.run_id)} title={fork.run_id}>
+                {shortId(fork.run_id)}
+              </Link>
+            </Id>
             {fork.resumed_from?.path != null && `at ${fork.resumed_from.path}`} <Status state={fork.state} />
           </li>
         ))}

@@ -7,6 +7,7 @@ import { toProblem } from "../../api/problem.ts";
 import { flowOptions } from "../../api/runs.ts";
 import type { RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
+import { Boundary } from "../../parts/boundary.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure, Loading, Notice } from "../../parts/states.tsx";
 import { Timeline } from "../../parts/timeline/timeline.tsx";
@@ -77,18 +78,20 @@ export function RunStage({
           {flowError ? (
             <Failure fault={toProblem(flowError)} />
           ) : (
-            <Suspense fallback={<Loading what="the flow" />}>
-              {version && (
-                <FlowGraph
-                  key={scope === null ? "" : scope.replaceAll(/\[\d+\]/g, "")}
-                  nodes={drawn.nodes}
-                  edges={drawn.edges}
-                  selected={shownIn(scope, selected)}
-                  onSelect={(id) => onSelect(before + id)}
-                  onOpen={(id) => open(before + id)}
-                />
-              )}
-            </Suspense>
+            <Boundary what="picture" place={`${run.run_id} ${scope}`}>
+              <Suspense fallback={<Loading what="the flow" />}>
+                {version && (
+                  <FlowGraph
+                    key={scope === null ? "" : scope.replaceAll(/\[\d+\]/g, "")}
+                    nodes={drawn.nodes}
+                    edges={drawn.edges}
+                    selected={shownIn(scope, selected)}
+                    onSelect={(id) => onSelect(before + id)}
+                    onOpen={(id) => open(before + id)}
+                  />
+                )}
+              </Suspense>
+            </Boundary>
           )}
         </section>
         <section className="panel run-details" aria-label="Details" tabIndex={0}>

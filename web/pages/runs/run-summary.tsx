@@ -20,7 +20,7 @@ export function Summary({ run }: { readonly run: RunWithNodes }): JSX.Element {
     ["Cost", usage.total_tokens === 0 || usage.cost_usd === null ? "-" : `${usage.cost_usd.toFixed(4)} USD`],
   ];
   return (
-    <dl className="panel facts">
+    <dl className="panel facts facts-line">
       {facts.map(([term, fact]) => (
         <div key={term}>
           <dt>{term}</dt>

@@ -5,7 +5,7 @@ import { projectsOptions } from "../../api/runs.ts";
 import type { Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { useColumns } from "../../parts/columns.tsx";
-import { shortId } from "../../parts/copy.tsx";
+import { CopyCurl, shortId } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
@@ -49,7 +49,14 @@ const COLUMNS: ReadonlyArray<Column<Run>> = [
 ];
 
 /** Runs as a table, with the columns that its reader wants. */
-export function RunTable({ runs }: { readonly runs: readonly Run[] }): JSX.Element {
+export function RunTable({
+  runs,
+  command,
+}: {
+  readonly runs: readonly Run[];
+  /** What lists them, for a shell. */
+  readonly command: string;
+}): JSX.Element {
   const { data: projects } = useQuery(projectsOptions);
   const names = new Map(projects?.data.map(({ project_id, name }) => [project_id, name]));
   const { shown, chooser } = useColumns<Run>("runs", [
@@ -68,9 +75,12 @@ export function RunTable({ runs }: { readonly runs: readonly Run[] }): JSX.Eleme
   ]);
   return (
     <>
-      <div className="row">{chooser}</div>
+      <div className="row list-tools">
+        <CopyCurl command={command} />
+        {chooser}
+      </div>
       <section className="panel panel-flush">
-        <Table caption="Runs" columns={shown} rows={runs} keyOf={(run) => run.run_id} />
+        <Table dense caption="Runs" columns={shown} rows={runs} keyOf={(run) => run.run_id} />
       </section>
     </>
   );

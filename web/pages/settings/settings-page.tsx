@@ -145,7 +145,21 @@ function Limits(): JSX.Element {
   );
 }
 
+/** Names of the API that do not say by themselves that less is not allowed, or that nothing is limited. */
+const NAMES: Readonly<Record<string, string>> = {
+  schedule_seconds: "Shortest time between runs of a schedule",
+  monitor_window_seconds: "Shortest window of an alert",
+  run_timeout_seconds: "Time limit of a run that names none",
+  max_run_timeout_seconds: "Longest time limit of a run",
+  event_retention_seconds: "Events are kept for",
+  monitor_retention_days: "Results of monitors are kept for (days)",
+  idempotency_seconds: "Idempotency keys are kept for",
+  wide_json_values: "Values in a body with inputs",
+};
+
 function wordsOf(name: string): string {
+  const known = NAMES[name];
+  if (known !== undefined) return known;
   const words = name
     .replace(/_(bytes|seconds)$/, "")
     .replaceAll("_", " ")

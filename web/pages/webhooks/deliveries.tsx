@@ -5,10 +5,11 @@ import { Link, useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import type { Schemas } from "../../api/client.ts";
 import { toProblem } from "../../api/problem.ts";
-import { DELIVERY_STATES, deliveriesOptions } from "../../api/webhooks.ts";
+import { DELIVERY_STATES, deliveriesOptions, useDeliveriesInPlace } from "../../api/webhooks.ts";
 import { links } from "../../links.ts";
 import { useColumns } from "../../parts/columns.tsx";
 import { shortId } from "../../parts/copy.tsx";
+import { NewerNotice } from "../../parts/list-changes.tsx";
 import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
 import { Status, lookOf } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
@@ -24,7 +25,7 @@ export function Deliveries({ subscriptionId }: { readonly subscriptionId: string
   const [search, setSearch] = useSearchParams();
   const status = DELIVERY_STATES.find((each) => each === search.get("status"));
   const chosen = search.get("delivery");
-  const isAdmin = useMay("admin");
+  const isEditor = useMay("editor");
   const [isReplaying, setReplaying] = useState(false);
   const list = useInfiniteQuery(deliveriesOptions(subscriptionId, status));
   const { shown, chooser } = useColumns<Schemas["WebhookDelivery"]>("deliveries", [
@@ -63,6 +64,7 @@ export function Deliveries({ subscriptionId }: { readonly subscriptionId: string
       return next;
     });
   const rows = list.data?.pages.flatMap((page) => page.data) ?? [];
+  const newest = useDeliveriesInPlace(subscriptionId, status, rows);
   return (
     <section className="stack-tight" aria-labelledby="deliveries">
       <div className="spread">
@@ -85,7 +87,7 @@ export function Deliveries({ subscriptionId }: { readonly subscriptionId: string
           {chooser}
         </div>
       </div>
-      {status === "failed" && rows.length > 0 && isAdmin && (
+      {status === "failed" && rows.length > 0 && isEditor && (
         <div className="row">
           <button type="button" className="button" onClick={() => setReplaying(true)}>
             Send all that failed again…
@@ -100,6 +102,14 @@ export function Deliveries({ subscriptionId }: { readonly subscriptionId: string
           Events that the subscription asks for appear here as they happen.
         </Empty>
       )}
+      <NewerNotice
+        newest={newest}
+        top={list.data && (rows[0]?.delivery_id ?? "")}
+        idOf={({ delivery_id }) => delivery_id}
+        words={["delivery", "deliveries"]}
+        isReading={list.isRefetching}
+        onShow={() => void list.refetch()}
+      />
       {rows.length > 0 && (
         <div className="panel panel-flush">
           <Table caption="What was sent" rows={rows} keyOf={(each) => each.delivery_id} columns={shown} />

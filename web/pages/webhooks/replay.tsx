@@ -102,7 +102,7 @@ function Begun({
         </span>
       </Notice>
       <div className="row">
-        <button type="button" className="button" autoFocus onClick={onClose}>
+        <button type="button" className="button" data-first onClick={onClose}>
           Done
         </button>
       </div>

@@ -40,21 +40,17 @@ export function WebhookPage(): JSX.Element {
     );
   return (
     <>
-      <PageHead title="Webhook">
+      <PageHead title={data.url}>
         <Check subscriptionId={data.subscription_id} />
         <Actions subscription={data} />
       </PageHead>
-      <dl className="panel facts">
+      <dl className="panel facts facts-line">
         <div>
           <dt>State</dt>
           <dd>
             <Status state={data.status} />
             {data.disabled_reason !== null && <span className="muted"> {data.disabled_reason}</span>}
           </dd>
-        </div>
-        <div>
-          <dt>Address</dt>
-          <dd>{data.url}</dd>
         </div>
         <div>
           <dt>Events</dt>
@@ -104,6 +100,7 @@ function Check({ subscriptionId }: { readonly subscriptionId: string }): JSX.Ele
 
 function Actions({ subscription }: { readonly subscription: Subscription }): JSX.Element | null {
   const { subscription_id, status } = subscription;
+  const isEditor = useMay("editor");
   const isAdmin = useMay("admin");
   const [open, setOpen] = useState<"replay" | "rotate" | "delete" | null>(null);
   const close = (): void => setOpen(null);
@@ -112,7 +109,7 @@ function Actions({ subscription }: { readonly subscription: Subscription }): JSX
   const rotate = useWebhookChange(rotateSecret);
   const remove = useWebhookChange(deleteSubscription);
   const navigate = useNavigate();
-  if (!isAdmin) return null;
+  if (!isEditor) return null;
   const failed = test.error ?? change.error;
   return (
     <>
@@ -123,20 +120,24 @@ function Actions({ subscription }: { readonly subscription: Subscription }): JSX
       <button type="button" className="button" onClick={() => setOpen("replay")}>
         Replay…
       </button>
-      <button
-        type="button"
-        className="button"
-        disabled={change.isPending}
-        onClick={() => change.mutate({ subscription_id, status: status === "enabled" ? "disabled" : "enabled" })}
-      >
-        {status === "enabled" ? "Disable" : "Enable"}
-      </button>
-      <button type="button" className="button" onClick={() => setOpen("rotate")}>
-        New secret…
-      </button>
-      <button type="button" className="button button-danger" onClick={() => setOpen("delete")}>
-        Delete…
-      </button>
+      {isAdmin && (
+        <>
+          <button
+            type="button"
+            className="button"
+            disabled={change.isPending}
+            onClick={() => change.mutate({ subscription_id, status: status === "enabled" ? "disabled" : "enabled" })}
+          >
+            {status === "enabled" ? "Disable" : "Enable"}
+          </button>
+          <button type="button" className="button" onClick={() => setOpen("rotate")}>
+            New secret…
+          </button>
+          <button type="button" className="button button-danger" onClick={() => setOpen("delete")}>
+            Delete…
+          </button>
+        </>
+      )}
       {open === "replay" && <Replay subscriptionId={subscription_id} onClose={close} />}
       {open === "rotate" &&
         (rotate.data ? (

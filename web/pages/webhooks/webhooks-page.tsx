@@ -109,7 +109,9 @@ function Subscribe({ onClose }: { readonly onClose: () => void }): JSX.Element {
         }}
       >
         <Field label="Address" hint="It has to be reachable from here." errors={errorsAt("url")}>
-          {(control) => <input className="input" name="url" type="url" placeholder="https://" autoFocus {...control} />}
+          {(control) => (
+            <input className="input" name="url" type="url" placeholder="https://" data-first {...control} />
+          )}
         </Field>
         <Field
           label="Events"

@@ -1,0 +1,124 @@
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { openBrowser } from "./support/browser.ts";
+import { expectNoFaults, signedIn, text } from "./support/console.ts";
+
+let browser: Browser;
+let close: () => Promise<void>;
+let tenant: ApiTenant;
+beforeAll(async () => {
+  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
+}, 300_000);
+afterEach(expectNoFaults);
+afterAll(() => close());
+
+const usersNow = async (): Promise<Array<{ email: string; role: string; disabled: boolean }>> =>
+  (await tenant.secret.get("/v2/users?page_size=200")).body.data;
+
+describe("users", () => {
+  it("are added, given another role by a button, locked out after a question, and let in again", async () => {
+    const { page, context } = await signedIn(browser, tenant, "admin", "/access");
+    await page.getByRole("button", { name: "Add a user" }).click();
+    await page.getByLabel("E-mail address").fill("new@example.test");
+    await page.getByLabel("Password").fill("short");
+    await page.getByRole("button", { name: "Add", exact: true }).click();
+    await expect.poll(() => page.getByLabel("Password").getAttribute("aria-invalid")).toBe("true");
+    await page.getByLabel("Password").fill("a long enough password");
+    await page.getByRole("button", { name: "Add", exact: true }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    const row = page.locator("tbody tr").filter({ hasText: "new@example.test" });
+    const now = async () => (await usersNow()).find(({ email }) => email === "new@example.test");
+    expect(await now()).toMatchObject({ role: "viewer", disabled: false });
+
+    // An arrow key chooses and changes nothing yet.
+    await row.getByRole("combobox").focus();
+    await page.keyboard.press("ArrowDown");
+    await row.getByRole("button", { name: "Make editor" }).waitFor();
+    expect(await now()).toMatchObject({ role: "viewer" });
+    await row.getByRole("button", { name: "Make editor" }).click();
+    await row.getByRole("button", { name: "Make editor" }).waitFor({ state: "detached" });
+    expect(await now()).toMatchObject({ role: "editor" });
+
+    await row.getByRole("button", { name: "Lock out…" }).click();
+    await page.getByRole("button", { name: "Keep it as it is" }).click();
+    expect(await now()).toMatchObject({ disabled: false });
+    await row.getByRole("button", { name: "Lock out…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Lock out", exact: true }).click();
+    await row.getByRole("button", { name: "Let in" }).waitFor();
+    expect(await now()).toMatchObject({ disabled: true });
+    await row.getByRole("button", { name: "Let in" }).click();
+    await row.getByRole("button", { name: "Lock out…" }).waitFor();
+    await context.close();
+  });
+});
+
+describe("keys", () => {
+  it.each(["Pacific/Auckland", "America/Los_Angeles"])(
+    "last until the end of a day in %s, are shown once, and are revoked by the keyboard",
+    async (timeZone) => {
+      const name = `till ${timeZone}`;
+      const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=keys", { timeZone });
+      await page.getByRole("button", { name: "Make a key" }).click();
+      await page.getByLabel("Name").fill(name);
+      await page.getByLabel("Expires (optional)").fill("2031-01-15");
+      await page.getByRole("button", { name: "Make the key" }).click();
+      const key = await page.getByRole("dialog").locator("code").innerText();
+      expect(key).toMatch(/^mr_pub_/);
+      await page.getByRole("button", { name: "Done" }).click();
+      expect(await page.getByText(key).count()).toBe(0);
+      const kept = (await tenant.secret.get("/v2/api-keys?page_size=200")).body.data.find(
+        (each: { name: string }) => each.name === name,
+      );
+      const local = new Intl.DateTimeFormat("en-CA", {
+        timeZone,
+        dateStyle: "short",
+        timeStyle: "medium",
+        hour12: false,
+      });
+      expect(local.format(new Date(kept.expires_at))).toBe("2031-01-15, 23:59:59");
+
+      const row = page.locator("tbody tr").filter({ hasText: name });
+      await row.waitFor();
+      await page.keyboard.press("j");
+      await row.locator("[data-row]").focus();
+      await page.keyboard.press("Enter");
+      await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
+      await row.waitFor({ state: "detached" });
+      await context.close();
+    },
+  );
+});
+
+describe("sessions", () => {
+  it("are ended elsewhere", async () => {
+    const [one, other] = await Promise.all([
+      signedIn(browser, tenant, "editor", "/runs"),
+      signedIn(browser, tenant, "admin", "/access?tab=sessions"),
+    ]);
+    const row = other.page.locator("tbody tr").filter({ hasText: one.email });
+    await row.getByRole("button", { name: "End" }).click();
+    await row.waitFor({ state: "detached" });
+    await one.page.getByLabel("Password").waitFor();
+    await Promise.all([one.context.close(), other.context.close()]);
+  });
+});
+
+describe("settings", () => {
+  it("are saved by an admin, kept over a reload, and only read by others", async () => {
+    const { page, context } = await signedIn(browser, tenant, "admin", "/settings");
+    await page.getByLabel("Model", { exact: true }).fill("small-1");
+    await page.getByRole("button", { name: "Save" }).click();
+    await text(page, "Saved.");
+    expect((await tenant.secret.get("/v2/settings")).body.default_model).toBe("small-1");
+    await page.reload();
+    await expect.poll(() => page.getByLabel("Model", { exact: true }).inputValue()).toBe("small-1");
+    // A least time is no greatest one.
+    await text(page, "Shortest time between runs of a schedule");
+    const reader = await signedIn(browser, tenant, "viewer", "/settings");
+    await text(reader.page, "Admins change these.");
+    expect(await reader.page.getByLabel("Model", { exact: true }).isDisabled()).toBe(true);
+    await Promise.all([context.close(), reader.context.close()]);
+  });
+});

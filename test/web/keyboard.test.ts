@@ -1,0 +1,113 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { flow } from "../engine/support.ts";
+import { openBrowser } from "./support/browser.ts";
+import { address, expectNoFaults, signedIn, text, visit } from "./support/console.ts";
+import { pausedRun } from "./support/pauses.ts";
+
+let browser: Browser;
+let close: () => Promise<void>;
+let tenant: ApiTenant;
+beforeAll(async () => {
+  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
+}, 300_000);
+afterEach(expectNoFaults);
+afterAll(() => close());
+
+/** The text of what has the focus. */
+const focused = (page: Page) => page.evaluate<string>("document.activeElement?.textContent ?? ''");
+
+describe("the focus", () => {
+  it("goes into a dialog, to the field to begin with, and back to what opened it", async () => {
+    const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=keys");
+    await page.getByRole("button", { name: "Make a key" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Make a key" }).waitFor();
+    await page.keyboard.type("typed at once");
+    expect(await page.getByLabel("Name").inputValue()).toBe("typed at once");
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await focused(page)).toContain("Make a key");
+    await page.keyboard.press("/");
+    await page.getByRole("dialog", { name: "Go to" }).waitFor();
+    await page.keyboard.type("settings");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(address(tenant, "/settings"));
+    await expect.poll(() => focused(page)).toBe("Settings");
+    await context.close();
+  });
+
+  it("goes to the head of another page, which is announced, and stays with a row whose details open beside it", async () => {
+    const { pause_id } = await pausedRun(tenant);
+    const { page, context } = await signedIn(browser, tenant, "editor", "/");
+    await page.getByRole("heading", { name: "Home" }).waitFor();
+    await page.getByRole("link", { name: "Access" }).click();
+    await expect.poll(() => focused(page)).toBe("Access");
+    await page.locator(".visually-hidden[role=status]").getByText("Access").waitFor({ state: "attached" });
+    await page.getByRole("link", { name: /^Inbox/ }).click();
+    const row = page.locator("[data-row]");
+    await row.waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(address(tenant, `/inbox/${pause_id}`));
+    await page.getByLabel("Amount").waitFor();
+    expect(await page.evaluate("document.activeElement?.hasAttribute('data-row')")).toBe(true);
+    await context.close();
+  });
+});
+
+describe("j and k", () => {
+  it("go on from one list of a page to the next, and back", async () => {
+    // It has been retrying for longer than the service of the tests finds right.
+    const retry = { max_attempts: 100, initial_interval_ms: 2000, backoff: 1 };
+    const nodes = [
+      { id: "in-0", type: "input" },
+      { id: "http-0", type: "http", config: { method: "GET", url: "http://127.0.0.1:9/" }, retry },
+      { id: "out-0", type: "output" },
+    ];
+    const id = await tenant.deploy(flow(nodes, ["in-0>http-0", "http-0>out-0"]));
+    const begin = () => tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" } });
+    const runs = [await begin(), await begin()];
+    const { page, context } = await signedIn(browser, tenant, "admin", "/");
+    const rows = page.locator("#content [data-row]");
+    await expect.poll(() => page.getByRole("region", { name: "Stuck runs" }).locator("tbody tr").count()).toBe(2);
+    await page.getByRole("region", { name: "Queues", exact: true }).waitFor();
+    const names = await rows.allInnerTexts();
+    expect(names.length).toBeGreaterThan(4);
+    for (const [at] of names.entries()) {
+      await page.keyboard.press("j");
+      expect(await rows.nth(at).evaluate((row) => row === row.ownerDocument.activeElement)).toBe(true);
+    }
+    await page.keyboard.press("k");
+    expect(await rows.nth(names.length - 2).evaluate((row) => row === row.ownerDocument.activeElement)).toBe(true);
+    await Promise.all(runs.map(({ body }) => tenant.secret.post(`/v2/runs/${body.run_id}/cancel`)));
+    await context.close();
+  });
+});
+
+describe("what was half filled in", () => {
+  it("is still there when the list beside it is filtered anew", async () => {
+    const { pause_id } = await pausedRun(tenant);
+    const { page, context } = await signedIn(browser, tenant, "editor", `/inbox/${pause_id}`);
+    await page.getByLabel("Amount").fill("41");
+    // The answer for the other filter is held until it has been seen that nothing has gone.
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route(/pauses\?.*assignee=me/, async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.getByRole("link", { name: "Assigned to me" }).click();
+    await page.waitForURL(address(tenant, `/inbox/${pause_id}?show=mine`));
+    expect(await page.getByLabel("Amount").inputValue()).toBe("41");
+    release();
+    await text(page, "Nothing else waits.");
+    expect(await page.getByLabel("Amount").inputValue()).toBe("41");
+    await visit(page, "/");
+    await context.close();
+  });
+});
