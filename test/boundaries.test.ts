@@ -80,7 +80,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   dev: {
     files: /^src\/dev\//,
     packages: new RegExp(`^(@temporalio\\/(client|testing)|node:(net|http)|${LOCAL_NODE})$`),
-    layers: /^src\/(dev|cli|domain|stores|platform)\/|^src\/config\.ts$|^src\/services\/accounts\//,
+    layers:
+      /^src\/(dev|cli|domain|stores|platform)\/|^src\/config\.ts$|^src\/services\/accounts\/|^scripts\/lock\.mjs$/,
   },
   version: { files: /^src\/version\.ts$/, packages: /^$/, layers: /^$/ },
   mains: { files: /^src\/([a-z]+-main\.ts$|processes\/)/, packages: /.*/, layers: /.*/ },

@@ -3,7 +3,7 @@ import { CommandFailure } from "./failure.ts";
 import type { ApiClient } from "./api-client.ts";
 import type { DevState } from "./dev-state.ts";
 import { deployFlow, findProject, readFlowFile, requireProject, resolveNames } from "./flow-file.ts";
-import { addDelete, addList } from "./listing.ts";
+import { addDelete, addList, newest } from "./listing.ts";
 import { openApi, organisationOf, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { plainText } from "./plain-text.ts";
@@ -106,7 +106,7 @@ export function addFlowCommands(program: Command): void {
     async (project: string, node: string, options: HandleOptions) => {
       const { api, dev } = openApi(options);
       const path = await pathOf(api, dev, [project, node], options);
-      const { data } = await api.get<{ data: UploadedDocument[] }>(path, { page_size: 200 });
+      const data = await newest<UploadedDocument>(api, path);
       show(options.json, data, () =>
         table([
           ["DOCUMENT", "STATUS", "BYTES", "UPLOADED", "NAME"],

@@ -7,6 +7,7 @@ import { eachAtOnce } from "../platform/at-once.ts";
 import { ApiRefusal } from "./api-client.ts";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
+import { newest } from "./listing.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { createProgress } from "./progress.ts";
@@ -96,7 +97,7 @@ export function addDocumentCommands(kb: Command): void {
       .argument("<knowledge_base_id>", "which", base),
   ).action(async (knowledgeBaseId: string, options: Options) => {
     const { api } = openApi(options);
-    const { data } = await api.get<{ data: Resource[] }>(`${PATH}/${knowledgeBaseId}/resources`, { page_size: 200 });
+    const data = await newest<Resource>(api, `${PATH}/${knowledgeBaseId}/resources`);
     show(options.json, data, () =>
       table([
         ["DOCUMENT", "STATUS", "CHUNKS", "NAME", "ERROR"],

@@ -1,9 +1,19 @@
 import type { Command } from "commander";
+import type { ApiClient } from "./api-client.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { readId } from "./values.ts";
 
 type Options = ApiOptions & { readonly json?: boolean };
+
+const MOST = 200;
+
+/** The newest items of a list; where there are more, it says so beside them. */
+export async function newest<Item>(api: Pick<ApiClient, "get">, path: string): Promise<readonly Item[]> {
+  const { data, cursor } = await api.get<{ data: Item[]; cursor: string | null }>(path, { page_size: MOST });
+  if (cursor !== null) console.error(`These are the newest ${MOST}; GET ${path} has the others.`);
+  return data;
+}
 
 /** Adds `list`: one page of 200 as a table. `columns`: heading to cell. */
 export function addList<Item>(
@@ -15,7 +25,7 @@ export function addList<Item>(
   withApiOptions(group.command("list").description(`list ${what}, the newest first`)).action(
     async (options: Options) => {
       const { api } = openApi(options);
-      const { data } = await api.get<{ data: Item[] }>(path, { page_size: 200 });
+      const data = await newest<Item>(api, path);
       const cells = Object.values(columns);
       show(options.json, data, () =>
         table([Object.keys(columns), ...data.map((item) => cells.map((cell) => cell(item)))]),

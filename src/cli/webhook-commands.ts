@@ -7,7 +7,7 @@ import type { DeliveryStatus } from "../domain/webhooks/webhook.ts";
 import { ApiRefusal } from "./api-client.ts";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
-import { addDelete } from "./listing.ts";
+import { addDelete, newest } from "./listing.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { readId, readNumber, readPastTime, requireAddress } from "./values.ts";
@@ -71,11 +71,11 @@ export function addWebhookCommands(program: Command): void {
   withApiOptions(webhooks.command("list").description("list subscriptions, the newest first")).action(
     async (options: Options) => {
       const { api } = openApi(options);
-      const page = await api.get<{ data: Subscription[] }>(SUBSCRIPTIONS, { page_size: 200 });
-      show(options.json, page.data, () =>
+      const data = await newest<Subscription>(api, SUBSCRIPTIONS);
+      show(options.json, data, () =>
         table([
           ["SUBSCRIPTION", "STATUS", "LAST SUCCESS", "LAST FAILURE", "EVENTS", "URL"],
-          ...page.data.map((each) => [
+          ...data.map((each) => [
             each.subscription_id,
             withReason(each.status, each.disabled_reason),
             each.last_success_at ?? "never",

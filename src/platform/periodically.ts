@@ -75,6 +75,28 @@ export function periodically(
   };
 }
 
+/** Does something at once, and again after each failure, `againMs` later, until it has succeeded once or is closed. */
+export function untilDone(
+  againMs: number,
+  work: () => Promise<void>,
+  onError: (error: unknown) => void,
+): Pick<Periodic, "close"> {
+  let isDone = false;
+  const periodic = periodically(
+    againMs,
+    async () => {
+      if (isDone) return;
+      await work();
+      isDone = true;
+      // Not awaited: it waits for this round.
+      void periodic.close();
+    },
+    onError,
+  );
+  periodic.wake();
+  return periodic;
+}
+
 /** The organisation that something is done for, if any. */
 function organisationOf(item: unknown): string {
   return (item as { readonly org_id?: string } | null)?.org_id ?? "";

@@ -1,3 +1,4 @@
+import { untilDone } from "../platform/periodically.ts";
 import type { Periodic } from "../platform/periodically.ts";
 import { startDocumentSweeper } from "../services/documents/document-sweeper.ts";
 import { startEvalSweeper } from "../services/evals/sweeper.ts";
@@ -67,9 +68,14 @@ export function startUpkeep(
       onMended: (counts) => logger.warn(counts, "schedules that Temporal had lost, or that nobody wants, are mended"),
     }),
   );
-  // Nothing waits for it.
-  endRetiredWorkflows(client, prefix).then(
-    (ended) => ended > 0 && logger.info({ ended }, "workflows of an earlier release were ended"),
-    warning(process, "workflows of an earlier release"),
+  keep("workflows of an earlier release", (onError) =>
+    untilDone(
+      recoveryMs,
+      async () => {
+        const ended = await endRetiredWorkflows(client, prefix);
+        if (ended > 0) logger.info({ ended }, "workflows of an earlier release were ended");
+      },
+      onError,
+    ),
   );
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { periodically, periodicallyEach } from "../../src/platform/periodically.ts";
+import { periodically, periodicallyEach, untilDone } from "../../src/platform/periodically.ts";
 import type { Periodic } from "../../src/platform/periodically.ts";
 
 let task: Periodic | undefined;
@@ -166,5 +166,29 @@ describe("work that is taken again and again", () => {
 
   it("is left for the next round when nothing can be done", async () => {
     expect(await round(() => true)).toEqual({ done: [], errors: ["not 1", "not 2", "not 3"] });
+  });
+});
+
+describe("what is to be done once", () => {
+  it("is done again until it has succeeded, and then no more", async () => {
+    const errors: unknown[] = [];
+    let times = 0;
+    task = {
+      wake: () => undefined,
+      ...untilDone(
+        30_000,
+        async () => {
+          times += 1;
+          if (times < 3) throw new Error("unavailable");
+        },
+        (error) => errors.push(error),
+      ),
+    };
+    await vi.advanceTimersByTimeAsync(1);
+    expect([times, errors.length]).toEqual([1, 1]);
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect([times, errors.length]).toEqual([3, 2]);
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(times).toBe(3);
   });
 });

@@ -56,6 +56,7 @@ export const knowledgeBaseSchema = z
         schedule_cron: z.string().nullable(),
         status: z.enum(["idle", ...SYNC_STATES]).describe("The state of its last sync; `idle` before the first."),
         last_sync_id: z.uuid().nullable(),
+        last_error: z.string().nullable().describe("Why it is not synced by this schedule."),
       })
       .meta({ id: "KnowledgeBaseSyncSettings" }),
     reindex_required: z
@@ -68,6 +69,23 @@ export const knowledgeBaseSchema = z
     updated_at: z.iso.datetime(),
   })
   .meta({ id: "KnowledgeBase" });
+
+/** With what its schedule comes to. */
+export const shownKnowledgeBaseSchema = knowledgeBaseSchema
+  .extend({
+    sync: knowledgeBaseSchema.shape.sync
+      .extend({
+        next_times: z
+          .array(z.iso.datetime())
+          .nullable()
+          .describe(
+            "When it is synced next, five times at most; null without a schedule, and where Temporal cannot tell.",
+          ),
+        warnings: z.array(z.string()).describe("What of the schedule may be meant otherwise than it is carried out."),
+      })
+      .meta({ id: "KnowledgeBaseSyncOutlook" }),
+  })
+  .meta({ id: "KnowledgeBaseShown" });
 
 export function presentKnowledgeBase(base: KnowledgeBaseRow): z.infer<typeof knowledgeBaseSchema> {
   return {
@@ -89,7 +107,12 @@ export function presentKnowledgeBase(base: KnowledgeBaseRow): z.infer<typeof kno
     last_synced_at: base.last_synced_at,
     user_metadata_schema: base.user_metadata_schema,
     dataloader_metadata_schema: base.dataloader_metadata_schema,
-    sync: { schedule_cron: base.schedule_cron, status: base.sync_state ?? "idle", last_sync_id: base.last_sync_id },
+    sync: {
+      schedule_cron: base.schedule_cron,
+      status: base.sync_state ?? "idle",
+      last_sync_id: base.last_sync_id,
+      last_error: base.schedule_error,
+    },
     reindex_required: base.reindex_required,
     org_id: base.org_id,
     created_at: base.created_at,

@@ -8,7 +8,7 @@ import {
   createKnowledgeBase,
   requireKnowledgeBase,
 } from "../../services/knowledge/knowledge-bases.ts";
-import { syncSchedules } from "../../services/knowledge/schedule.ts";
+import { syncOutlook, syncSchedules } from "../../services/knowledge/schedule.ts";
 import { followSchedule } from "../../services/schedules/apply.ts";
 import { siteAddress } from "../../services/knowledge/sources/website.ts";
 import { queryKnowledgeBase } from "../../services/knowledge/query.ts";
@@ -26,6 +26,7 @@ import {
   metadataSchemasSchema,
   presentKnowledgeBase,
   presentMetadataSchemas,
+  shownKnowledgeBaseSchema,
   websiteSourceSchema,
 } from "./knowledge-base-presenter.ts";
 import { knowledgeAnswerSchema } from "./query-presenter.ts";
@@ -66,7 +67,9 @@ const sync = z.strictObject({
       if (message !== null) context.addIssue({ code: "custom", message });
     })
     .nullable()
-    .describe("When it is synced (incremental), as five fields of cron in UTC, e.g. `0 3 * * 1`; null for never."),
+    .describe(
+      "When it is synced (incremental), as five fields of cron in UTC, e.g. `0 3 * * 1`; null for never. Where both the day of the month and the day of the week are given, both have to hold.",
+    ),
 });
 
 const createBody = z
@@ -125,11 +128,15 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
   const { db, knowledge } = deps;
   const follow = (org_id: string, id: string): Promise<void> =>
     followSchedule(deps, syncSchedules(deps.config), { org_id, id });
-  const toResponse = (base: KnowledgeBaseRow) => ({
-    status: 200,
-    body: presentKnowledgeBase(base),
-    headers: { ETag: revisionTag(base.revision) },
-  });
+  const toResponse = async (base: KnowledgeBaseRow) => {
+    const { sync: schedule, ...shown } = presentKnowledgeBase(base);
+    const outlook = await syncOutlook(deps, base);
+    return {
+      status: 200,
+      body: { ...shown, sync: { ...schedule, ...outlook } },
+      headers: { ETag: revisionTag(base.revision) },
+    };
+  };
 
   return [
     defineOperation({
@@ -165,7 +172,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       success: {
         201: {
           description: "The knowledge base.",
-          schema: knowledgeBaseSchema,
+          schema: shownKnowledgeBaseSchema,
           headers: { Location: "Its address.", ...ETAG },
           links: LINKS,
         },
@@ -186,7 +193,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
           indexing_params,
         );
         if (schedule_cron !== null) await follow(org_id, knowledge_base_id);
-        const { body, headers } = toResponse(base);
+        const { body, headers } = await toResponse(base);
         return { status: 201, body, headers: { ...headers, Location: `/v2/knowledge-bases/${knowledge_base_id}` } };
       },
     }),
@@ -224,7 +231,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       description: "With its settings, counts, and where its last sync stands.",
       auth: "secret",
       params,
-      success: { 200: { description: "The knowledge base.", schema: knowledgeBaseSchema, headers: ETAG } },
+      success: { 200: { description: "The knowledge base.", schema: shownKnowledgeBaseSchema, headers: ETAG } },
       async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
         return toResponse(await db.org(org_id, (connection) => requireKnowledgeBase(connection, knowledge_base_id)));
       },
@@ -249,7 +256,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       },
       problems: ["precondition_failed"],
       success: {
-        200: { description: "The knowledge base as it is now.", schema: knowledgeBaseSchema, headers: ETAG },
+        200: { description: "The knowledge base as it is now.", schema: shownKnowledgeBaseSchema, headers: ETAG },
       },
       async handler({ params: { knowledge_base_id }, headers, body, principal: { org_id } }) {
         const { indexing_params: settings, sync: schedule, ...members } = body;

@@ -62,6 +62,8 @@ export interface StreamRequest {
   readonly bodyBytes?: number;
   /** Redirects that are followed, 0 to 5 (the default). With 0 the redirect itself is the answer. */
   readonly redirects?: number;
+  /** Called before a redirect is followed, with where it leads. What it throws ends the request. */
+  readonly beforeRedirect?: (url: string) => Promise<void>;
   readonly limits?: Partial<FetchLimits>;
   readonly signal?: AbortSignal;
 }
@@ -167,7 +169,9 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     let hop = firstHop(request, options.callHeaders);
     const source = isStream(request.body) ? readableOf(request.body) : undefined;
     const deadline = startDeadline(request.signal, limits.totalMs, hop.url.origin);
+    let stopped: { readonly error: unknown } | undefined;
     const failure = (error: unknown) => {
+      if (stopped) return stopped.error;
       if (request.signal?.aborted === true) return request.signal.reason as unknown;
       return source?.failed ? source.failed.error : toFetchError(error, hop.url.origin);
     };
@@ -186,6 +190,10 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         }
         // Not awaited: a redirect's body may be endless. The deadline's signal aborts the rest of it.
         void answer.body.dump({ limit: 16 * 1024 });
+        await request.beforeRedirect?.(next.url.href).catch((error: unknown) => {
+          stopped = { error };
+          throw error;
+        });
         hop = next;
       }
     } catch (error) {

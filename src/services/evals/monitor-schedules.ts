@@ -2,6 +2,7 @@ import type { Config } from "../../config.ts";
 import {
   findMonitorSchedule,
   markMonitorApplied,
+  markMonitorRefused,
   monitorSchedules as listMonitorSchedules,
   unappliedMonitors,
 } from "../../stores/evals/monitors.ts";
@@ -25,8 +26,7 @@ export function monitorSchedules(config: Settings): ScheduleKind {
       return { revision: String(row.revision), schedule: row.deleted_at === null ? scheduleOf(config, row) : null };
     },
     applied: (db, id, revision) => markMonitorApplied(db, id, Number(revision)),
-    // Nothing in it is a caller's: this is for whoever operates the installation.
-    refused: (_db, _id, _revision, message) => Promise.reject(new Error(message)),
+    refused: (db, id, revision, message) => markMonitorRefused(db, id, Number(revision), message),
     unapplied: unappliedMonitors,
     async wanted(db, after, limit) {
       const rows = await listMonitorSchedules(db, after, limit);

@@ -42,7 +42,17 @@ export type PageAnswer =
 /** Fetches a page or file and tells its type. Throws ResourceFailure, which says whether trying again soon could help. */
 export async function fetchPage(
   { guardedFetch, version, maxBytes }: PageDeps,
-  { url, known, signal }: { readonly url: string; readonly known: PageVersion | null; readonly signal: AbortSignal },
+  {
+    url,
+    known,
+    signal,
+    beforeRedirect,
+  }: {
+    readonly url: string;
+    readonly known: PageVersion | null;
+    readonly signal: AbortSignal;
+    readonly beforeRedirect?: (url: string) => Promise<void>;
+  },
 ): Promise<PageAnswer> {
   const asked = {
     accept: ACCEPT,
@@ -52,7 +62,13 @@ export async function fetchPage(
   };
   let response: GuardedResponse;
   try {
-    response = await guardedFetch.fetch({ url, headers: asked, limits: { responseBytes: maxBytes }, signal });
+    response = await guardedFetch.fetch({
+      url,
+      headers: asked,
+      limits: { responseBytes: maxBytes },
+      signal,
+      ...(beforeRedirect === undefined ? {} : { beforeRedirect }),
+    });
   } catch (error) {
     throw asResourceFailure(error);
   }

@@ -4,10 +4,14 @@ import {
   listUnappliedSchedules,
   listWantedSchedules,
   markScheduleApplied,
+  markScheduleRefused,
 } from "../../stores/knowledge/knowledge-bases.ts";
 import { SYNC_SCHEDULES, scheduledSyncWorkflowId, syncScheduleId, taskQueues } from "../../temporal/ids.ts";
 import type { Schedule } from "../../temporal/schedules.ts";
+import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
 import type { ScheduleKind } from "../schedules/apply.ts";
+import { outlookOfSchedule } from "../schedules/outlook.ts";
+import type { Outlook, OutlookDeps } from "../schedules/outlook.ts";
 
 type Settings = Pick<Config, "MILLRACE_TASK_QUEUE">;
 
@@ -29,14 +33,22 @@ export function syncSchedules(config: Settings): ScheduleKind {
       return row?.wanted === row?.applied;
     },
     applied: (db, id, revision) => markScheduleApplied(db, id, revision === "" ? null : revision),
-    // Every expression that a knowledge base takes is one of Temporal's: this is for whoever operates the installation.
-    refused: (_db, _id, _revision, message) => Promise.reject(new Error(message)),
+    refused: (db, id, revision, message) => markScheduleRefused(db, id, revision === "" ? null : revision, message),
     unapplied: listUnappliedSchedules,
     async wanted(db, after, limit) {
       const rows = await listWantedSchedules(db, after, limit);
       return rows.map(({ org_id, id, cron }) => ({ org_id, id, schedule: scheduleOf(config, org_id, id, cron) }));
     },
   };
+}
+
+/** When a knowledge base is synced next, and what of its schedule may be meant otherwise. */
+export async function syncOutlook(
+  deps: OutlookDeps,
+  { knowledge_base_id, schedule_cron: cron, schedule_error }: KnowledgeBaseRow,
+): Promise<Outlook> {
+  if (cron === null) return { next_times: null, warnings: [] };
+  return outlookOfSchedule(deps, { id: syncScheduleId(knowledge_base_id), cron, paused: schedule_error !== null });
 }
 
 function scheduleOf(

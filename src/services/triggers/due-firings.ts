@@ -9,26 +9,58 @@ import { noteFault, startTriggeredRun, TriggerFault } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
 
 const BATCH = 50;
+/** Organisations whose firings one process starts side by side. */
+const MOST_AT_ONCE = 20;
+
+/** Starts the runs of due firings; it may be called again while some are still being started. */
+export interface DueFirings {
+  /** Takes what is due, of organisations of which nothing is being started, and begins with it. */
+  start(isClosed: () => boolean): Promise<void>;
+  /** Waits for what has begun. */
+  ended(): Promise<void>;
+}
 
 /**
- * Starts the runs of due firings: one after the other within an organisation, organisations in parallel. Transient failures
- * are retried later.
+ * One after the other within an organisation, organisations side by side: a slow one keeps none waiting. `onIdle` is called when an
+ * organisation's are done, as there may be more of them. Transient failures are retried later.
  */
-export async function startDueFirings(
+export function createDueFirings(
   deps: StartRunDeps,
-  isClosed: () => boolean,
   onError: (error: unknown) => void,
-): Promise<void> {
-  for (;;) {
-    const due = await deps.db.system((connection) => takeDueFirings(connection, BATCH));
-    if (due.length === 0 || isClosed()) return;
-    const startAll = async (org_id: string): Promise<void> => {
-      for (const firing of due) {
-        if (firing.org_id === org_id && !isClosed()) await startDue(deps, firing).catch(onError);
-      }
+  onIdle: () => void,
+): DueFirings {
+  const busy = new Map<string, Promise<void>>();
+
+  function begin(orgId: string, firings: readonly DueFiring[], isClosed: () => boolean): void {
+    const startAll = async (): Promise<void> => {
+      for (const firing of firings) if (!isClosed()) await startDue(deps, firing).catch(onError);
     };
-    await Promise.all([...new Set(due.map(({ org_id }) => org_id))].map(startAll));
+    const started = startAll().finally(() => {
+      busy.delete(orgId);
+      onIdle();
+    });
+    busy.set(orgId, started);
   }
+
+  return {
+    async start(isClosed) {
+      while (!isClosed()) {
+        if (busy.size >= MOST_AT_ONCE) await Promise.race(busy.values());
+        const room = Math.min(BATCH, MOST_AT_ONCE - busy.size);
+        const due = await deps.db.system((connection) => takeDueFirings(connection, room, [...busy.keys()]));
+        if (due.length === 0) return;
+        for (const orgId of new Set(due.map(({ org_id }) => org_id)))
+          begin(
+            orgId,
+            due.filter(({ org_id }) => org_id === orgId),
+            isClosed,
+          );
+      }
+    },
+    async ended() {
+      await Promise.all(busy.values());
+    },
+  };
 }
 
 async function startDue(deps: StartRunDeps, firing: DueFiring): Promise<void> {

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Config } from "../../config.ts";
 import { invalid, notFound, Problem, ValidationProblem } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { cronWarning, shortestInterval } from "../../domain/triggers/cron.ts";
+import { shortestInterval } from "../../domain/triggers/cron.ts";
 import type { ScheduleConfig, TriggerType } from "../../domain/triggers/trigger.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
@@ -16,6 +16,8 @@ import { existsProject } from "../projects/projects.ts";
 import { holdConnection } from "../providers/hold-connection.ts";
 import { followSchedule } from "../schedules/apply.ts";
 import type { ApplyDeps } from "../schedules/apply.ts";
+import { outlookOfSchedule } from "../schedules/outlook.ts";
+import type { Outlook, OutlookDeps } from "../schedules/outlook.ts";
 import { triggerSchedules } from "./schedules.ts";
 
 const TOKEN_BYTES = 32;
@@ -99,23 +101,11 @@ export async function createTrigger(
   return { trigger: await db.org(org_id, (connection) => requireTrigger(connection, id)), token };
 }
 
-/** How many of a schedule's next times are listed. */
-const NEXT_TIMES = 5;
-
 /** When a schedule is due next, and what of it may be meant otherwise; null where that is no schedule, or Temporal cannot tell. */
-export async function outlookOf(
-  deps: Pick<TriggerDeps, "schedules" | "logger">,
-  { id, kind, enabled, config }: TriggerRow,
-): Promise<{ readonly next_times: string[] | null; readonly warnings: string[] }> {
+export async function outlookOf(deps: OutlookDeps, { id, kind, enabled, config }: TriggerRow): Promise<Outlook> {
   if (kind !== "schedule") return { next_times: null, warnings: [] };
-  const warning = cronWarning((config as unknown as ScheduleConfig).cron);
-  const warnings = warning === null ? [] : [warning];
-  if (!enabled) return { next_times: [], warnings };
-  const next_times = await deps.schedules.nextTimes(triggerScheduleId(id), NEXT_TIMES).catch((err: unknown) => {
-    deps.logger.warn({ err, id }, "Temporal does not tell when a schedule is due next");
-    return null;
-  });
-  return { next_times, warnings };
+  const { cron } = config as unknown as ScheduleConfig;
+  return outlookOfSchedule(deps, { id: triggerScheduleId(id), cron, paused: !enabled });
 }
 
 export interface TriggerChange {

@@ -235,12 +235,13 @@ export async function findMonitorSchedule(db: Db, monitorId: string): Promise<Mo
   return rows[0] ?? null;
 }
 
-/** The same of monitors that there are, by id, those behind `after`. System only. */
+/** The same of monitors that there are, by id, those behind `after`, without refused schedules. System only. */
 export async function monitorSchedules(db: Db, after: string, limit: number): Promise<MonitorSchedule[]> {
   return db.query<MonitorSchedule>(
     {
       name: "monitor_schedules",
-      text: `select ${SCHEDULED} from eval_monitors m where m.deleted_at is null and m.monitor_id > $1::uuid
+      text: `select ${SCHEDULED} from eval_monitors m where m.deleted_at is null and m.refused_revision is distinct from m.revision
+        and m.monitor_id > $1::uuid
         order by m.monitor_id limit $2::int`,
     },
     [after, limit],
@@ -272,6 +273,18 @@ export async function markMonitorApplied(db: Db, monitorId: string, revision: nu
     [monitorId, revision],
   );
   return rows.length === 1;
+}
+
+/** Says why Temporal takes no schedule of a revision: it is not asked again. */
+export async function markMonitorRefused(db: Db, monitorId: string, revision: number, message: string): Promise<void> {
+  await db.query(
+    {
+      name: "mark_monitor_refused",
+      text: `update eval_monitors m set applied_revision = revision, refused_revision = revision, last_error = $3::text,
+          last_error_at = now() where ${ONE} and m.revision = $2::int`,
+    },
+    [monitorId, revision, message.slice(0, 1000)],
+  );
 }
 
 /** Removes what is older than `days`, and what deleted monitors have left, `limit` at most of each kind. Returns how many there were of the most frequent one, `limit` at most. System only. */

@@ -25,6 +25,8 @@ export interface KnowledgeBaseRow {
   readonly user_metadata_schema: MetadataSchema;
   readonly dataloader_metadata_schema: MetadataSchema;
   readonly schedule_cron: string | null;
+  /** Why Temporal takes no schedule of it. */
+  readonly schedule_error: string | null;
   readonly last_sync_id: string | null;
   readonly last_synced_at: string | null;
   /** How its last sync stands; null before the first. */
@@ -66,7 +68,8 @@ export type KnowledgeBaseChange = {
 /** The cron expression by which a knowledge base is to be synchronised. */
 const WANTED_CRON = "(case when deleted_at is null then schedule_cron end)";
 const COLUMNS = `k.knowledge_base_id, k.org_id, k.name, k.description, k.connection_id, k.connection_source_ids, k.website_sources,
-  k.indexing_params, k.user_metadata_schema, k.dataloader_metadata_schema, k.schedule_cron, k.last_sync_id, k.last_synced_at,
+  k.indexing_params, k.user_metadata_schema, k.dataloader_metadata_schema, k.schedule_cron,
+  (case when k.refused_cron = k.schedule_cron then k.schedule_error end) as schedule_error, k.last_sync_id, k.last_synced_at,
   k.revision, k.created_at, k.updated_at`;
 const TOTALS = `(select s.state from knowledge_syncs s where s.sync_id = k.last_sync_id) as sync_state,
   t.total_files, t.total_indexed_files, t.total_error_files, t.total_size,
@@ -192,6 +195,8 @@ export async function updateKnowledgeBase(
           user_metadata_schema = coalesce($10::jsonb, user_metadata_schema),
           dataloader_metadata_schema = coalesce($11::jsonb, dataloader_metadata_schema),
           schedule_cron = case when $12::boolean then $13::text else schedule_cron end,
+          applied_cron = case when $12::boolean and refused_cron is not null then null else applied_cron end,
+          refused_cron = case when $12::boolean then null else refused_cron end,
           revision = revision + 1, updated_at = now()
         where org_id = current_org() and knowledge_base_id = $1::uuid and revision = $2::int and deleted_at is null
         returning knowledge_base_id`,
@@ -257,6 +262,23 @@ export async function markScheduleApplied(db: Db, knowledgeBaseId: string, cron:
   return rows.length === 1;
 }
 
+/** Notes why Temporal takes no schedule of this expression: it is not asked again before somebody sets one. */
+export async function markScheduleRefused(
+  db: Db,
+  knowledgeBaseId: string,
+  cron: string | null,
+  message: string,
+): Promise<void> {
+  await db.query(
+    {
+      name: "mark_schedule_refused",
+      text: `update knowledge_bases set applied_cron = $2::text, refused_cron = $2::text, schedule_error = $3::text
+        where org_id = current_org() and knowledge_base_id = $1::uuid and ${WANTED_CRON} is not distinct from $2::text`,
+    },
+    [knowledgeBaseId, cron, message.slice(0, 1000)],
+  );
+}
+
 /**
  * Knowledge bases whose schedule may be out of date, round robin by organisation, otherwise in any order, so that one that
  * cannot be applied blocks no other. System only.
@@ -275,7 +297,7 @@ export async function listUnappliedSchedules(
   );
 }
 
-/** Knowledge bases that are to have a schedule, by id, those behind `after`. System only. */
+/** Knowledge bases that are to have a schedule, by id, those behind `after`, without refused ones. System only. */
 export async function listWantedSchedules(
   db: Db,
   after: string,
@@ -285,7 +307,8 @@ export async function listWantedSchedules(
     {
       name: "list_wanted_schedules",
       text: `select org_id, knowledge_base_id as id, schedule_cron as cron from knowledge_bases
-        where deleted_at is null and schedule_cron is not null and knowledge_base_id > $1::uuid order by knowledge_base_id limit $2::int`,
+        where deleted_at is null and schedule_cron is not null and refused_cron is distinct from schedule_cron
+          and knowledge_base_id > $1::uuid order by knowledge_base_id limit $2::int`,
     },
     [after, limit],
   );

@@ -56,17 +56,17 @@ const MOST_OF_ONE = 3;
 const DUE = lockRoundRobin({
   table: "trigger_firings",
   key: "run_id",
-  where: "due_at <= now()",
+  where: "due_at <= now() and org_id <> all ($2::uuid[])",
   order: "due_at, run_id",
   limit: "$1::int",
   most: MOST_OF_ONE,
 });
 
 /**
- * Takes firings that are due, a few of each organisation, in the order in which they were queued; another process takes them again
- * later, unless their runs have been started. System only.
+ * Takes firings that are due, a few of each organisation but those in `except`, in the order in which they were queued; another
+ * process takes them again later, unless their runs have been started. System only.
  */
-export async function takeDueFirings(db: Db, limit: number): Promise<DueFiring[]> {
+export async function takeDueFirings(db: Db, limit: number, except: readonly string[] = []): Promise<DueFiring[]> {
   const taken = await db.query<DueFiring>(
     {
       name: "take_due_firings",
@@ -74,7 +74,7 @@ export async function takeDueFirings(db: Db, limit: number): Promise<DueFiring[]
         where run_id in (${DUE})
         returning run_id, org_id, trigger_id, key, depth, payload, attempts`,
     },
-    [limit],
+    [limit, except],
   );
   // An update answers in an order of its own. Their ids begin with their time.
   return taken.toSorted((a, b) => (a.run_id < b.run_id ? -1 : 1));

@@ -309,6 +309,29 @@ describe("a sync", () => {
     await site.close();
   });
 
+  it("asks robots.txt about each step of a redirect before it takes it, of sitemaps too", async () => {
+    const site = await startWebsite({ "/a": "Punts are flat." });
+    const asked: string[] = [];
+    site.override = ({ path: at }) => {
+      asked.push(at);
+      const to = { "/hops": "/private/step", "/private/step": "/a", "/sitemap.xml": "/private/sitemap.xml" }[at];
+      return to === undefined ? null : { status: 302, headers: { location: to } };
+    };
+    const hops = { source_type: "manual", selected_resources: [site.address("/hops")] };
+    const { path } = await create(tenant, { website_sources: [hops] });
+    expect(await sync(path)).toMatchObject({
+      counts: counts({ failed: 1 }),
+      errors: [{ address: site.address("/hops"), code: "robots_forbidden" }],
+    });
+    const sitemap = { source_type: "sitemap", original_search_term: site.address("/sitemap.xml") };
+    await tenant.secret.patch(path, { website_sources: [sitemap] });
+    const mapped = await sync(path);
+    expect(mapped.errors.map((each: Body) => each.code)).toContain("robots_forbidden");
+    expect(asked).toContain("/sitemap.xml");
+    expect(asked.filter((at) => at.startsWith("/private/"))).toEqual([]);
+    await site.close();
+  });
+
   it("asks a site that has only dates whether a page has changed since, and takes what has", async () => {
     const site = await startWebsite({});
     const { path } = await create(tenant, {

@@ -1,10 +1,12 @@
 import { uuidv7 } from "uuidv7";
 import { beforeAll, expect, it } from "vitest";
+import { monitorSchedules } from "../../../src/services/evals/monitor-schedules.ts";
+import { syncSchedules } from "../../../src/services/knowledge/schedule.ts";
 import { applySchedule } from "../../../src/services/schedules/apply.ts";
 import { compareSchedules } from "../../../src/services/schedules/compare.ts";
 import { triggerSchedules } from "../../../src/services/triggers/schedules.ts";
 import { monitorScheduleId, syncScheduleId, triggerScheduleId } from "../../../src/temporal/ids.ts";
-import { createSchedules } from "../../../src/temporal/schedules.ts";
+import { createSchedules, ScheduleRefused } from "../../../src/temporal/schedules.ts";
 import type { Schedule } from "../../../src/temporal/schedules.ts";
 import { echo, openTenant } from "../../api/tenant.ts";
 import type { ApiTenant } from "../../api/tenant.ts";
@@ -122,4 +124,56 @@ it("are what was wanted last, whoever is slower to tell Temporal, and no row is 
     applySchedule({ db, schedules: slow }, triggerSchedules({ MILLRACE_TASK_QUEUE: "q" }), owner),
   );
   expect(told.map(({ at }) => at)).toMatchObject([{ cron: "@yearly" }, { cron: "@daily" }]);
+});
+
+it("are asked for once where Temporal refuses them, whoever they belong to, and say why", async () => {
+  const evaluator = await made("/v2/evals/evaluators", { name: "fine", type: "error_free", config: {} });
+  const monitor = await made("/v2/evals/monitors", {
+    name: "refused",
+    project_id,
+    evaluator_ids: [evaluator["evaluator_id"]],
+    sampling_rate: 0,
+  });
+  const base = await made("/v2/knowledge-bases", {
+    name: "refused",
+    indexing_params: { embedding_params: { embedding_model: null } },
+    sync: { schedule_cron: "0 0 1 1 *" },
+  });
+  const [monitorId, baseId] = [monitor["monitor_id"] ?? "", base["knowledge_base_id"] ?? ""];
+  const config = { MILLRACE_TASK_QUEUE: "q", MILLRACE_MONITOR_INTERVAL_SECONDS: 60 };
+  const removed: string[] = [];
+  const refusing = {
+    put: () => Promise.reject(new ScheduleRefused("Temporal does not take the schedule: no such time")),
+    remove: async (id: string) => void removed.push(id),
+  } as unknown as ReturnType<typeof createSchedules>;
+  const FIRST = "00000000-0000-0000-0000-000000000000";
+  await tenant.withDatabase(async (db) => {
+    for (const [kind, id] of [
+      [monitorSchedules(config), monitorId],
+      [syncSchedules(config), baseId],
+    ] as const) {
+      await applySchedule({ db, schedules: refusing }, kind, { org_id: tenant.org_id, id });
+      expect(removed.at(-1)).toBe(kind.prefix + id);
+      const has = async (rows: Promise<ReadonlyArray<{ readonly id: string }>>) =>
+        (await rows).some((row) => row.id === id);
+      expect(await db.system((connection) => has(kind.unapplied(connection, 10_000)))).toBe(false);
+      expect(await db.system((connection) => has(kind.wanted(connection, FIRST, 10_000)))).toBe(false);
+    }
+  });
+  const shown = (await tenant.secret.get(`/v2/evals/monitors/${monitorId}`)).body;
+  expect([shown.last_error, shown.last_error_at]).toEqual([
+    expect.stringContaining("no such time"),
+    expect.any(String),
+  ]);
+  const path = `/v2/knowledge-bases/${baseId}`;
+  expect((await tenant.secret.get(path)).body.sync).toMatchObject({
+    last_error: expect.stringContaining("no such time"),
+    next_times: [],
+  });
+  // The same one is tried again where somebody sets it again.
+  const set = await tenant.secret.patch(path, { sync: { schedule_cron: "0 0 1 1 *" } });
+  expect(set.body.sync.last_error).toBeNull();
+  await expect.poll(async () => (await tenant.secret.get(path)).body.sync.next_times?.length).toBe(5);
+  // And one that is removed, or deleted, is followed.
+  expect((await tenant.secret.delete(path)).status).toBe(204);
 });

@@ -80,6 +80,13 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
     return found;
   }
 
+  /** Where a redirect leads is another page, with a rule of its own: it is not asked for before that is known. */
+  const asking = (signal: AbortSignal) => ({
+    async beforeRedirect(url: string): Promise<void> {
+      await allowed(url, signal);
+    },
+  });
+
   async function twice<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     try {
       return await work();
@@ -97,7 +104,8 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
       return await twice(async () => {
         await awaitSlot(url, Math.max(delayMs, asked ?? 0), signal);
         try {
-          const answer = await guardedFetch.fetch({ url, headers, limits: { responseBytes: maxBytes }, signal });
+          const limits = { responseBytes: maxBytes };
+          const answer = await guardedFetch.fetch({ url, headers, limits, signal, ...asking(signal) });
           if (answer.status >= 200 && answer.status <= 299) return answer.body;
           const retryable = answer.status >= 500;
           throw new ResourceFailure("http_status", `The address answered ${answer.status}.`, { retryable });
@@ -108,13 +116,10 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
     },
     async page(url, { known, respectful, signal }) {
       const asked = respectful ? (await allowed(url, signal)).delayMs : null;
-      const answer = await twice(async () => {
+      return await twice(async () => {
         await awaitSlot(url, Math.max(delayMs, asked ?? 0), signal);
-        return await fetchPage(deps, { url, known, signal });
+        return await fetchPage(deps, { url, known, signal, ...(respectful ? asking(signal) : {}) });
       }, signal);
-      // Where a redirect leads is another page, with a rule of its own.
-      if (respectful && answer.outcome === "fetched" && answer.url !== url) await allowed(answer.url, signal);
-      return answer;
     },
   };
 }

@@ -1,0 +1,15 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { newest } from "../../src/cli/listing.ts";
+
+afterEach(() => void vi.restoreAllMocks());
+
+it("says beside a list that there are more, and only then", async () => {
+  const said = vi.spyOn(console, "error").mockReturnValue();
+  const answering = (cursor: string | null) => ({
+    get: <T>(): Promise<T> => Promise.resolve({ data: [1, 2], cursor } as T),
+  });
+  expect(await newest(answering(null), "/v2/triggers")).toEqual([1, 2]);
+  expect(said).not.toHaveBeenCalled();
+  expect(await newest(answering("next"), "/v2/triggers")).toEqual([1, 2]);
+  expect(said.mock.calls).toEqual([["These are the newest 200; GET /v2/triggers has the others."]]);
+});
