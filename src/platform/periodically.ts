@@ -81,13 +81,10 @@ export function untilDone(
   work: () => Promise<void>,
   onError: (error: unknown) => void,
 ): Pick<Periodic, "close"> {
-  let isDone = false;
   const periodic = periodically(
     againMs,
     async () => {
-      if (isDone) return;
       await work();
-      isDone = true;
       // Not awaited: it waits for this round.
       void periodic.close();
     },

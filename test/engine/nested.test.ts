@@ -207,6 +207,59 @@ describe("map", () => {
     expect(late.length).toBeLessThanOrEqual(3);
   });
 
+  it("in slices stops when its run is cancelled", async () => {
+    const inner = nested(
+      [
+        { id: "post-0", type: "http", config: { method: "POST", url: `${target.url}/item-cancelled` } },
+        { id: "o", type: "output" },
+      ],
+      ["post-0>o"],
+    );
+    const items = {
+      id: "code-0",
+      type: "code",
+      config: { source: "function main() { return [...Array(700).keys()]; }" },
+    };
+    const map = { id: "map-0", type: "map", config: { items: "nodes['code-0']", flow: inner, max_concurrency: 1 } };
+    const project = await bench.deploy(flow([items, map, out], ["code-0>map-0", "map-0>out-0"]));
+    const { run_id } = await bench.start(project);
+    await expect.poll(() => target.hits("/item-cancelled")).toBeGreaterThan(2);
+    expect((await bench.api.post(`/v2/runs/${run_id}/cancel`, {})).status).toBe(202);
+    const run = await bench.until(run_id, "CANCELLED");
+    expect([run.state, nodesOf(run)["map-0"]?.state]).toEqual(["CANCELLED", "CANCELLED"]);
+    const hits = target.hits("/item-cancelled");
+    expect(hits).toBeLessThan(700);
+    await bench.run(flow([{ id: "delay-0", type: "delay", config: { seconds: 2 } }, out], ["delay-0>out-0"]));
+    expect(target.hits("/item-cancelled")).toBe(hits);
+  });
+
+  it("in slices yields the same inside another map", async () => {
+    const innermost = nested(
+      [
+        { id: "delay-0", type: "delay", config: { seconds: 0 } },
+        { id: "s", type: "set", config: { values: { n: "item" } } },
+        { id: "o", type: "output", config: { value: "{{s.n}}" } },
+      ],
+      ["delay-0>s", "s>o"],
+    );
+    const within = { id: "map-1", type: "map", config: { items: "item", flow: innermost, max_concurrency: 100 } };
+    const inner = nested([within, { id: "o", type: "output" }], ["map-1>o"]);
+    const lists = [[...Array(270).keys()], [1, 2]];
+    const source = `function main() { return ${JSON.stringify(lists)}; }`;
+    const run = await bench.run(
+      flow(
+        [
+          { id: "code-0", type: "code", config: { source } },
+          { id: "map-0", type: "map", config: { items: "nodes['code-0']", flow: inner } },
+          out,
+        ],
+        ["code-0>map-0", "map-0>out-0"],
+      ),
+    );
+    expect(run.state, JSON.stringify(run.error)).toBe("COMPLETED");
+    expect(run.outputs["out-0"]).toEqual(lists.map((list) => list.map(String)));
+  });
+
   it("refuses what is no list, and more iterations than a run may have", async () => {
     const inner = nested([{ id: "o", type: "output", config: { value: "x" } }], []);
     expect(await bench.run(mapOf('"text"', inner))).toMatchObject({
@@ -268,6 +321,33 @@ describe("loop", () => {
       loopOf({ while: "last.n < 270", initial: '{"n": 0}', max_iterations: 400, flow: inner }),
     );
     expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": { n: 270 } } });
+  });
+
+  it("a long loop that fails in a later slice says where, and the flow goes on as on_error says", async () => {
+    const inner = nested(
+      [
+        { id: "delay-0", type: "delay", config: { seconds: 0 } },
+        { id: "guard-0", type: "guard", config: { check: "last.n < 260", message: "too far" } },
+        { id: "set-0", type: "set", config: { values: { n: "last.n + 1" } } },
+        { id: "o", type: "output" },
+      ],
+      ["delay-0>guard-0", "guard-0>set-0", "set-0>o"],
+    );
+    const config = { while: "true", initial: '{"n": 0}', max_iterations: 400, flow: inner };
+    const loop = { id: "loop-0", type: "loop", config };
+    const failed = await bench.run(loopOf(config));
+    expect(failed).toMatchObject({
+      state: "FAILED",
+      error: { code: "guard_failed", node_id: "guard-0", path: "loop-0[260]/guard-0" },
+    });
+    const branching = flow(
+      [
+        { ...loop, on_error: "branch" },
+        { ...out, config: { value: "{{loop-0.error.code}}" } },
+      ],
+      ["loop-0:error>out-0"],
+    );
+    expect((await bench.run(branching)).outputs).toEqual({ "out-0": "guard_failed" });
   });
 });
 

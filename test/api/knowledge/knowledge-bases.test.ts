@@ -43,7 +43,14 @@ describe("create", () => {
         last_synced_at: null,
         user_metadata_schema: { properties: {} },
         dataloader_metadata_schema: { properties: {} },
-        sync: { schedule_cron: null, status: "idle", last_sync_id: null },
+        sync: {
+          schedule_cron: null,
+          status: "idle",
+          last_sync_id: null,
+          last_error: null,
+          next_times: null,
+          warnings: [],
+        },
         reindex_required: false,
         org_id: mine.org_id,
         created_at: expect.any(String),
@@ -55,7 +62,8 @@ describe("create", () => {
     const read = await mine.secret.get(path);
     expect([read.body, read.headers.get("etag")]).toEqual([created.body, created.headers.get("etag")]);
     const { body: page } = await viewer.get(PATH, { query: { page_size: 1 } });
-    expect(page.data).toEqual([created.body]);
+    const { next_times: _times, warnings: _warnings, ...listed } = created.body.sync;
+    expect(page.data).toEqual([{ ...created.body, sync: listed }]);
   });
 
   it("is done once for an Idempotency-Key", async () => {

@@ -439,7 +439,17 @@ describe("the schedule of syncs", () => {
 
   it("is kept in Temporal, mended where it was lost, and goes with the knowledge base", async () => {
     const { path, body } = await create(tenant, { sync: { schedule_cron: "0 3 * * mon" } });
-    expect(body.sync).toEqual({ schedule_cron: "0 3 * * mon", status: "idle", last_sync_id: null });
+    expect(body.sync).toEqual({
+      schedule_cron: "0 3 * * mon",
+      status: "idle",
+      last_sync_id: null,
+      last_error: null,
+      next_times: Array.from({ length: 5 }, () => expect.stringMatching(/T03:00:00.000Z$/)),
+      warnings: [],
+    });
+    const both = await tenant.secret.patch(path, { sync: { schedule_cron: "0 3 13 * fri" } });
+    expect(both.body.sync.warnings).toEqual([expect.stringContaining("both have to hold")]);
+    await tenant.secret.patch(path, { sync: { schedule_cron: "0 3 * * mon" } });
     const id = body.knowledge_base_id;
     expect(await applied(id)).toBe("0 3 * * mon");
     // As if the process that changed it had died before it called Temporal.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { mapRecord } from "../../../src/domain/evals/import.ts";
+import { mapRecord, neededFields } from "../../../src/domain/evals/import.ts";
 
 const mapping = { inputs: { "in-0": "q", "in-1": "meta.lang" }, expected_outputs: { "out-0": "a" }, external_id: "id" };
 
@@ -37,12 +37,26 @@ describe("a record made into a row", () => {
     expect(mapRecord(record, mapping)).toMatchObject({ ok: false, code });
   });
 
+  it("takes empty cells for no id and no split", () => {
+    const found = mapRecord({ q: "", id: "", part: "" }, { inputs: { "in-0": "q" }, external_id: "id", split: "part" });
+    expect(found).toMatchObject({ ok: true, row: { inputs: { "in-0": "" }, external_id: null, split: null } });
+  });
+
+  it("needs metadata and a split of tables only", () => {
+    const wanted = { inputs: { a: "q" }, metadata: { m: "meta" }, split: "part", external_id: "id" };
+    expect(neededFields(wanted, true)).toEqual(["q", "id", "meta", "part"]);
+    expect(neededFields(wanted, false)).toEqual(["q", "id"]);
+  });
+
   it("without a mapping reads what an export has written", () => {
     const columns = { row_id: "x", status: "active", "inputs.in-0": "a", "inputs.in-1": "", tags: "b, c", split: "" };
     expect(mapRecord(columns, null)).toMatchObject({
       ok: true,
       row: { inputs: { "in-0": "a" }, tags: ["b", "c"], split: null },
     });
+    const row = mapRecord({ ...columns, "metadata.none": null, expected_outputs: null }, null);
+    expect(row).toMatchObject({ ok: true, row: { metadata: {}, expected_outputs: {} } });
+    expect("row" in row ? Object.keys(row.row.inputs) : null).toEqual(["in-0"]);
     expect(mapRecord({ inputs: { "in-0": { deep: [1] } }, metadata: { k: 1 } }, null)).toMatchObject({
       ok: true,
       row: { inputs: { "in-0": { deep: [1] } }, metadata: { k: 1 } },

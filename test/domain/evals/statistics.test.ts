@@ -96,6 +96,8 @@ describe("gates", () => {
     expect(passed({ vs: "baseline", value: -0.05 })).toBe(false);
     expect(passed({ vs: "baseline", value: 0 }, status(0.7), null)).toBeNull();
     expect(passed({}, status(null))).toBeNull();
+    const none = { ...status(1), counts: { ...status(1).counts, completed: 0, pending: 10 } };
+    expect(passed({ op: "lte", metric: "error_rate", value: 0.2 }, none)).toBeNull();
   });
 
   it("count what is missing against themselves", () => {
@@ -130,6 +132,9 @@ describe("gates", () => {
     expect(against({ op: "lte", value: -0.5 }, lacking(10, 0), lacking(2, 8))).toBe(false);
     expect(against({ op: "eq", value: 0 }, lacking(5, 0), lacking(2, 8))).toBeNull();
     expect(against({ op: "eq", value: 0 }, lacking(5, 0), lacking(5, 0))).toBe(true);
+    expect(against({ op: "eq", value: 0.3 }, lacking(5, 0), lacking(2, 1))).toBeNull();
+    expect(against({ op: "eq", value: 0.2 }, lacking(5, 0), lacking(2, 2))).toBeNull();
+    expect(against({ op: "eq", value: -0.2 }, lacking(5, 0), lacking(2, 2))).toBe(false);
     // What the experiment itself lacks still counts against it.
     expect(against({ op: "gte", value: 0 }, lacking(1, 9), lacking(2, 0))).toBe(false);
     expect(against({ op: "gte", value: 0 }, lacking(2, 8), lacking(2, 8))).toBeNull();

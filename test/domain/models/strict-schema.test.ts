@@ -10,6 +10,11 @@ const closed = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
   ...more,
 });
 
+/** Objects within each other: with the text at the end so many levels. */
+function nestedTo(levels: number): JsonObject {
+  return levels === 2 ? closed({ a: text }) : closed({ a: nestedTo(levels - 1) });
+}
+
 describe("a schema in strict mode", () => {
   it("has all of its objects closed, wherever they stand, and says nothing that the mode does not know", () => {
     const inner = closed({ a: text });
@@ -35,6 +40,13 @@ describe("a schema in strict mode", () => {
     });
   });
 
+  it("takes ten levels, a hundred members, and a reference that defines what it means", () => {
+    const hundred = closed(Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`m${n}`, text])));
+    for (const schema of [nestedTo(10), hundred]) expect(strictSchema(schema)).not.toBeNull();
+    const defined = { $ref: "#/$defs/b", $defs: { b: text } };
+    expect(strictSchema(closed({ a: defined }))).toMatchObject({ properties: { a: defined } });
+  });
+
   it.each<[string, JsonObject]>([
     ["a member that may be left out", { ...closed({ a: text, b: text }), required: ["a"] }],
     ["a member that is needed and not described", { ...closed({ a: text }), required: ["a", "b"] }],
@@ -45,6 +57,12 @@ describe("a schema in strict mode", () => {
     ["a combination", closed({ a: text }, { allOf: [closed({ b: text })] })],
     ["no object", { type: "array", items: text }],
     ["any value", closed({ a: {} })],
+    ["an object that could only be empty", closed({ a: closed({}) })],
+    ["a choice with a member that is none", closed({ a: { anyOf: [text, { ...text, minLength: 2 }] } })],
+    ["a choice of whole answers", closed({ a: text }, { anyOf: [closed({ b: text })] })],
+    ["a reference with more beside it", closed({ a: { $ref: "#/$defs/b", title: "b" } }, { $defs: { b: text } })],
+    ["eleven levels", nestedTo(11)],
+    ["a hundred and one members", closed(Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`m${n}`, text])))],
     ["a format that the mode does not know", closed({ a: { ...text, format: "uri" } })],
   ])("is none for %s", (_, schema) => {
     expect(strictSchema(schema)).toBeNull();

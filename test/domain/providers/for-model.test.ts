@@ -28,6 +28,11 @@ it.each<[string, Json, Json]>([
     { text: "", content: [{ type: "resource", resource: { uri: "file:///a", text: "inside" } }] },
     { text: "", parts: [{ type: "resource", uri: "file:///a", text: "inside" }] },
   ],
+  [
+    "a resource of bytes by its size",
+    { text: "", content: [{ type: "resource", resource: { uri: "file:///a", blob: data } }] },
+    { text: "", parts: [{ type: "resource", bytes: 75_000, note: "Not shown." }] },
+  ],
   ["what is no tool's answer as it is", { text: "a", content: "b" }, { text: "a", content: "b" }],
   [
     "the outputs of an action as they are",

@@ -1,10 +1,27 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { cronFault, shortestInterval, temporalCron, timeZoneOf } from "../../../src/domain/triggers/cron.ts";
+import {
+  cronFault,
+  cronWarning,
+  shortestInterval,
+  temporalCron,
+  timeZoneOf,
+} from "../../../src/domain/triggers/cron.ts";
 import { readJsonPath, valueAt } from "../../../src/domain/triggers/json-path.ts";
 import { verifyInbound } from "../../../src/domain/triggers/verify.ts";
 
 describe("cron", () => {
+  it("warns where both days are given, and only there", () => {
+    for (const text of ["0 9 13 * fri", "30 0 9 13 * fri"]) expect(cronWarning(text)).toContain("(13)");
+    expect(cronWarning("0 9 13 * fri")).toContain("(fri)");
+    for (const text of ["0 9 * * fri", "0 9 13 * *", "0 9 */2 * fri", "@daily", "* * * * *"])
+      expect(cronWarning(text)).toBeNull();
+  });
+
+  it("knows no zone by its distance alone", () => {
+    expect([timeZoneOf("+01:00"), timeZoneOf("-0100"), timeZoneOf("Etc/GMT-1")]).toEqual([null, null, "Etc/GMT-1"]);
+  });
+
   it.each(["* * * * *", "0 9 * * mon-fri", "*/15 0,12 1-7 JAN-jun/2 7", "30 0 9 * * *", "@daily"])(
     "takes %s",
     (text) => {

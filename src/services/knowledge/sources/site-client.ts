@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ResourceFailure } from "../../../domain/knowledge/resource-failure.ts";
+import type { GuardedFetch } from "../../../platform/fetch/guarded-fetch.ts";
 import { FetchFailed, FetchRefused } from "../../../platform/fetch/guarded-fetch-errors.ts";
 import { ALL_ALLOWED, NOTHING_ALLOWED, ROBOTS_BYTES, readRobots } from "../../../platform/sites/robots.ts";
 import type { Robots } from "../../../platform/sites/robots.ts";
@@ -11,6 +12,7 @@ const MAX_HOSTS = 1000;
 const RETRY_AFTER_MS = 1000;
 
 export interface SiteDeps extends PageDeps {
+  readonly guardedFetch: Pick<GuardedFetch, "fetch" | "check">;
   /** Time between the beginnings of two requests to one host, where its robots.txt does not ask for more. */
   readonly delayMs: number;
 }
@@ -83,6 +85,8 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
   /** Where a redirect leads is another page, with a rule of its own: it is not asked for before that is known. */
   const asking = (signal: AbortSignal) => ({
     async beforeRedirect(url: string): Promise<void> {
+      // Where no request may go at all, there are no rules to be asked for.
+      await guardedFetch.check(url);
       await allowed(url, signal);
     },
   });
