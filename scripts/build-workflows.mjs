@@ -1,10 +1,10 @@
 // Bundles the compiled workflows once, at build time, so that a worker starts without webpack. The arguments are the folder of
-// the compiled code and the file to write.
+// the compiled code, the converter of failures, and the file to write.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bundleWorkflowCode } from "@temporalio/worker";
 
-const [compiled, file] = process.argv.slice(2);
+const [compiled, failureConverter, file] = process.argv.slice(2);
 const quiet = () => undefined;
 const logger = { log: quiet, trace: quiet, debug: quiet, info: quiet, warn: console.warn, error: console.error };
 try {
@@ -13,6 +13,7 @@ try {
     // Loaded once a process instead of once a workflow, which is milliseconds of each run. No module of ours keeps state at
     // its top level but caches keyed by what they are of.
     preloadModules: ["stack-depth", "index"].map((name) => join(compiled, `workflows/${name}.js`)),
+    failureConverterPath: failureConverter,
     logger,
   });
   await writeFile(file, code);

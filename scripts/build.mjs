@@ -34,7 +34,7 @@ function sourcesDigest({ folders, settings }) {
     .flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true })
         .map((name) => join(folder, name))
-        .filter((name) => /\.(tsx?|json|css|html|svg)$/.test(name) && !name.endsWith(".d.ts")),
+        .filter((name) => /\.(tsx?|cjs|json|css|html|svg)$/.test(name) && !name.endsWith(".d.ts")),
     );
   const hash = createHash("sha256");
   for (const file of [...files.sort(), ...settings]) hash.update(`${file}\0`).update(readFileSync(join(root, file)));
@@ -87,7 +87,11 @@ function buildService(fresh, strict) {
     if (types !== 0) console.error("The sources could not be read in full (above); built nevertheless.");
     if (run([join(root, "scripts/bundle.mjs"), fresh]) !== 0)
       throw new Error("The processes could not be bundled; dist/ is as it was.");
-    if (run([join(root, "scripts/build-workflows.mjs"), compiled, join(fresh, "workflow-bundle.js")]) !== 0)
+    // Processes load it by its path, and its package from beside dist/.
+    const converter = "workflows/failure-converter.cjs";
+    cpSync(join(root, converter), join(fresh, converter));
+    const bundled = join(fresh, "workflow-bundle.js");
+    if (run([join(root, "scripts/build-workflows.mjs"), compiled, join(root, converter), bundled]) !== 0)
       throw new Error("The workflows could not be bundled; dist/ is as it was.");
   } finally {
     rmSync(compiled, { recursive: true, force: true });

@@ -29,7 +29,7 @@ const runs = openRuns(api);
 if (config.MILLRACE_API_WORKER) {
   // Run workflows start here without a round trip through a task queue; the workers take over what this process leaves.
   await sweepBeforePolling(runs.sweeping);
-  startWorkers(api, [await createRunWorker(config, temporal.connection, createRunWorkerParts(runs.activities))]);
+  await startWorkers(api, async () => [await createRunWorker(config, temporal, createRunWorkerParts(runs.activities))]);
 }
 
 const knowledge = openKnowledgeModels(api);

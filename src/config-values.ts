@@ -52,6 +52,13 @@ export const blobPlace = z.string().transform((text, ctx) => {
     return z.NEVER;
   }
 });
+/** As a browser sends it. */
+export const origin = z
+  .string()
+  .refine(
+    (text) => URL.canParse(text) && new URL(text).origin === text,
+    "an origin is expected, such as https://temporal.example.com",
+  );
 /** Base64 of 32 bytes. */
 export const masterKey = z
   .string()

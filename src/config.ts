@@ -11,6 +11,7 @@ import {
   list,
   LOG_LEVELS,
   masterKey,
+  origin,
   pemFile,
   privateHosts,
   proxyRanges,
@@ -171,6 +172,20 @@ export const environmentSchema = z.object({
     .describe(
       "Encrypts stored secrets: base64 of 32 bytes, the same in every process; earlier ones after a comma. Unset, a key is made in the directory of the blobs; with blobs in S3 it has to be set",
     ),
+  MILLRACE_PAYLOAD_ENCRYPTION: z
+    .enum(["on", "read"], { error: "on or read is expected" })
+    .default("on")
+    .describe(
+      "Whether what Temporal keeps of workflows is encrypted; `read` only decrypts: for the first step of an upgrade from a version without it",
+    ),
+  MILLRACE_CODEC_TOKEN: z
+    .string()
+    .min(16, "at least 16 characters are expected")
+    .optional()
+    .describe("Bearer credential that Temporal's UI and command line decrypt and encrypt all payloads with"),
+  MILLRACE_TEMPORAL_UI_ORIGIN: origin
+    .optional()
+    .describe("Origin of Temporal's UI (https://temporal.example.com), whose pages may ask for decrypted payloads"),
   MILLRACE_MODEL_URL: z
     .url({ protocol: /^https?$/, error: WEB_ADDRESS })
     .optional()

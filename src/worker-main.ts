@@ -49,17 +49,16 @@ const background = {
   ...openRunJobs(worker, runs),
 };
 const deliveries = createWebhookActivities(webhooks.deliverer, config.MILLRACE_WEBHOOK_SHARDS);
-const { connection } = temporal;
 const create: { readonly [Queue in keyof TaskQueues]: () => ReturnType<typeof createRunWorker> } = {
-  runs: () => createRunWorker(config, connection, createRunWorkerParts(runs.activities)),
-  nodes: () => createNodeWorker(config, connection, shareOut(nodeWork, config.MILLRACE_WORKER_ACTIVITIES)),
-  ingest: () => createIngestWorker(config, connection, shareOut(indexing.ingestActivities, JOB_ACTIVITIES)),
-  background: () => createBackgroundWorker(config, connection, shareOut(background, JOB_ACTIVITIES)),
-  webhooks: () => createWebhookWorker(config, connection, deliveries),
+  runs: () => createRunWorker(config, temporal, createRunWorkerParts(runs.activities)),
+  nodes: () => createNodeWorker(config, temporal, shareOut(nodeWork, config.MILLRACE_WORKER_ACTIVITIES)),
+  ingest: () => createIngestWorker(config, temporal, shareOut(indexing.ingestActivities, JOB_ACTIVITIES)),
+  background: () => createBackgroundWorker(config, temporal, shareOut(background, JOB_ACTIVITIES)),
+  webhooks: () => createWebhookWorker(config, temporal, deliveries),
 };
 const queues = config.MILLRACE_WORKER_QUEUES;
 if (queues.includes("runs")) await sweepBeforePolling(runs.sweeping);
-const workers = startWorkers(worker, await Promise.all(queues.map((queue) => create[queue]())));
+const workers = await startWorkers(worker, () => Promise.all(queues.map((queue) => create[queue]())));
 // Ahead of the workers: their activities end, and other processes take the shards.
 shutdown.add("shards of deliveries", () => webhooks.deliverer.leave());
 if (queues.includes("background")) startUpkeep(worker, runs, indexing);

@@ -16,6 +16,7 @@ import { wellFormed } from "./http/middleware/well-formed.ts";
 import type { Operation, RequestState } from "./http/operation.ts";
 import { createOperations } from "./operations.ts";
 import { createRateLimiter } from "../services/rate-limiter.ts";
+import { codecCors } from "./system/codec.ts";
 import { consoleFiles } from "./system/console.ts";
 import { runLimits } from "../services/runs/create-run.ts";
 import { createRunService } from "../services/runs/run-service.ts";
@@ -67,6 +68,7 @@ export function createApp(deps: ApiDeps): Api {
   app.use(problems(logger));
   app.use(wellFormed());
   app.use(consoleFiles());
+  app.use(codecCors(config));
   app.use(unmatched(operations, config.MILLRACE_CORS));
   app.use(routes(operations, serving));
   // An error after the first byte of the answer: mostly a client that has gone.

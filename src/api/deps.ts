@@ -6,6 +6,7 @@ import type { Logger } from "../platform/logging/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { ReadinessParts } from "../platform/readiness.ts";
 import type { SecretBox } from "../platform/secrets/seal.ts";
+import type { Payloads } from "../services/secrets/payloads.ts";
 import type { Scorer } from "../services/evals/scorer.ts";
 import type { CredentialLookup } from "../services/accounts/credentials.ts";
 import type { SignIn } from "../services/accounts/sign-in.ts";
@@ -57,6 +58,8 @@ export interface ApiDeps {
   readonly guardedFetch: GuardedFetch;
   /** Seals what webhooks are signed and sent with. */
   readonly secrets: SecretBox;
+  /** Encrypts what Temporal keeps. */
+  readonly payloads: Payloads;
   /** What knowledge bases are queried with. */
   readonly knowledge: Knowledge;
   readonly logger: Logger;

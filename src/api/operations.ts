@@ -31,6 +31,7 @@ import { createHealthOperations } from "./system/health.ts";
 import { createInferenceOperations } from "./runs/inference.ts";
 import { createLimitsOperations } from "./system/limits.ts";
 import { createPauseOperations } from "./runs/pauses.ts";
+import { createCodecOperations } from "./system/codec.ts";
 import { createQueueOperations } from "./system/queues.ts";
 import { createRunStatisticsOperations } from "./runs/run-statistics.ts";
 import { createProjectOperations } from "./projects/projects.ts";
@@ -112,6 +113,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createSessionOperations(deps, services),
     ...createLimitsOperations(deps),
     ...createQueueOperations(deps),
+    ...createCodecOperations(deps, services),
     ...createHealthOperations(deps),
     ...createDocsOperations(() => openApiDocument(operations)),
   ];

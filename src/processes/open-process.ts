@@ -9,6 +9,8 @@ import { NotReady } from "../platform/readiness.ts";
 import { masterKeys } from "../platform/secrets/master-key.ts";
 import { createMetrics } from "../platform/metrics.ts";
 import { createSecretBox } from "../platform/secrets/seal.ts";
+import { createPayloads, KeyUnreadable } from "../services/secrets/payloads.ts";
+import type { Payloads } from "../services/secrets/payloads.ts";
 import { createShutdown } from "./shutdown.ts";
 import { isConnectionError, openDatabase } from "../stores/db.ts";
 import type { Database } from "../stores/db.ts";
@@ -50,6 +52,8 @@ export async function openProcess(service: "api" | "worker") {
   shutdown.add("blobs", () => blobs.close());
   const blobDir = directoryOf(config.MILLRACE_BLOB_URL);
   const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, blobDir));
+  const payloads = createPayloads(config, db, secrets);
+  await refuseUnreadable(payloads);
   const observer = createRunObserver(metrics, logger);
   const evaluation = createEvaluation();
   shutdown.add("evaluation", () => evaluation.close());
@@ -59,7 +63,9 @@ export async function openProcess(service: "api" | "worker") {
     callHeaders: () => callHeaders(secrets),
   });
   shutdown.add("outbound connections", () => guardedFetch.close());
-  const temporal = await connectTemporal(config, (err, message) => logger.warn({ err }, message));
+  const temporal = await connectTemporal(config, payloads.dataConverter, (err, message) =>
+    logger.warn({ err }, message),
+  );
   shutdown.add("temporal", () => temporal.close());
   addGauges({
     db,
@@ -80,6 +86,7 @@ export async function openProcess(service: "api" | "worker") {
     feed,
     blobs,
     secrets,
+    payloads,
     evaluation,
     guardedFetch,
     temporal,
@@ -108,6 +115,13 @@ async function refuseUnfit(db: Database): Promise<void> {
     if (error instanceof UnsafeSession && !(error instanceof RoleMissing)) return refuse(error.message);
     if (!isConnectionError(error)) throw error;
   }
+}
+
+/** The same where a master key has been lost or mistaken. A server that does not answer yet, or has not been migrated, is let be. */
+async function refuseUnreadable(payloads: Payloads): Promise<void> {
+  await payloads.load().catch((error: unknown) => {
+    if (error instanceof KeyUnreadable) refuse(error.message);
+  });
 }
 
 function refuse(reason: string): never {

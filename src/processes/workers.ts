@@ -1,17 +1,55 @@
-import type { RunningWorkers } from "../temporal/workers.ts";
+import { setTimeout as delay } from "node:timers/promises";
 import { runWorkers } from "../temporal/workers.ts";
+import type { RunningWorkers } from "../temporal/workers.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
-/** Starts to poll. The process ends when one of its workers dies. */
-export function startWorkers(
-  { logger, shutdown }: ServiceProcess,
-  workers: Parameters<typeof runWorkers>[0],
-): RunningWorkers {
-  const running = runWorkers(workers);
-  shutdown.add("workers", () => running.stop());
-  running.done.catch((err: unknown) => {
+/** How often a process asks again for the key without which it cannot read what Temporal has (ms). */
+const ASK_AGAIN_MS = 1000;
+
+/**
+ * Makes workers and starts to poll: at once, or once the database has answered. The process ends when one of its workers dies.
+ */
+export async function startWorkers(
+  { logger, shutdown, payloads }: ServiceProcess,
+  create: () => Promise<Parameters<typeof runWorkers>[0]>,
+): Promise<Pick<RunningWorkers, "running">> {
+  const closing = new AbortController();
+  let workers: RunningWorkers | undefined;
+  const died = (err: unknown): void => {
     logger.fatal({ err }, "a worker has died");
     void shutdown.run("worker died").then(() => process.exit(1));
+  };
+  async function begin(): Promise<void> {
+    const made = await create();
+    if (closing.signal.aborted) return;
+    workers = runWorkers(made);
+    workers.done.catch(died);
+  }
+  async function beginLater(): Promise<void> {
+    let loaded = false;
+    while (!loaded) {
+      await delay(ASK_AGAIN_MS, undefined, { signal: closing.signal });
+      loaded = await isLoaded();
+    }
+    await begin();
+  }
+  async function isLoaded(): Promise<boolean> {
+    try {
+      await payloads.load();
+      return true;
+    } catch (err) {
+      logger.warn({ err }, "the key of what Temporal keeps cannot be read; waiting for it");
+      return false;
+    }
+  }
+  shutdown.add("workers", async () => {
+    closing.abort();
+    await workers?.stop();
   });
-  return running;
+  if (await isLoaded()) await begin();
+  else
+    beginLater().catch((error: unknown) => {
+      if (!closing.signal.aborted) died(error);
+    });
+  return { running: () => workers?.running() ?? false };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "@temporalio/client";
+import type { DataConverter } from "@temporalio/common";
 import { NativeConnection } from "@temporalio/worker";
 import type { Config } from "../config.ts";
 import { temporalAddress } from "./address.ts";
@@ -9,6 +10,7 @@ import type { QueueStats } from "./queues.ts";
 export interface TemporalConnection {
   readonly connection: NativeConnection;
   readonly client: Client;
+  readonly dataConverter: DataConverter;
   ping(): Promise<void>;
   /** How the installation's task queues stand. */
   describeQueues(): Promise<QueueStats[]>;
@@ -21,17 +23,18 @@ const MAX_WAIT_MS = 5000;
 
 /**
  * Connects to Temporal, and waits until it is there; `onWait` gets the reason. Throws where waiting is of no use.
- * Client and workers of a process share the connection: eager start needs that.
+ * Client and workers of a process share the connection: eager start needs that. `dataConverter` is that of payloads.ts.
  */
 export async function connectTemporal(
   config: Config,
+  dataConverter: DataConverter,
   onWait: (error: unknown, message: string) => void = () => undefined,
 ): Promise<TemporalConnection> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
   for (let wait = 250; ; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
     let connected: TemporalConnection | undefined;
     try {
-      connected = await connect(config);
+      connected = await connect(config, dataConverter);
       await connected.ping();
       return connected;
     } catch (error) {
@@ -49,14 +52,15 @@ export async function connectTemporal(
   }
 }
 
-async function connect(config: Config): Promise<TemporalConnection> {
+async function connect(config: Config, dataConverter: DataConverter): Promise<TemporalConnection> {
   const connection = await NativeConnection.connect({
     ...temporalAddress(config),
   });
-  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE });
+  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
   return {
     connection,
     client,
+    dataConverter,
     async ping() {
       await connection.workflowService.describeNamespace({ namespace: config.TEMPORAL_NAMESPACE });
     },

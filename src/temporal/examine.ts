@@ -1,4 +1,5 @@
 import { Client, Connection } from "@temporalio/client";
+import type { DataConverter } from "@temporalio/common";
 import type { Config } from "../config.ts";
 import { temporalAddress } from "./address.ts";
 import { keepsFairness } from "./probe-fairness.ts";
@@ -30,10 +31,14 @@ function connect(config: Config): Promise<Connection> {
 }
 
 /** Runs `work` with Temporal's schedules, over a connection of its own. */
-export async function withSchedules<T>(config: Config, work: (schedules: Schedules) => Promise<T>): Promise<T> {
+export async function withSchedules<T>(
+  config: Config,
+  dataConverter: DataConverter,
+  work: (schedules: Schedules) => Promise<T>,
+): Promise<T> {
   const connection = await connect(config);
   try {
-    const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE });
+    const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
     return await work(createSchedules(client, config.MILLRACE_TASK_QUEUE));
   } finally {
     await connection.close();

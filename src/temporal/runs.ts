@@ -18,6 +18,7 @@ export interface RunStarter {
   signalCancel(runId: string, reason: string | null): Promise<boolean>;
   signalResume(workflowId: string, pauseId: string, resolution: PauseResolution): Promise<boolean>;
   /** Kills the workflow without letting it clean up. */
+  /** `reason` is in clear text there: a word of ours, none of a caller. */
   terminate(runId: string, reason: string): Promise<void>;
   look(runId: string): Promise<RunView>;
   /** How a run ended whose workflow has completed. */

@@ -1,11 +1,14 @@
 import { Worker } from "@temporalio/worker";
-import type { InjectedSinks, NativeConnection, WorkerOptions } from "@temporalio/worker";
+import type { InjectedSinks, WorkerOptions } from "@temporalio/worker";
 import { readFile } from "node:fs/promises";
 import type { Config } from "../config.ts";
 import type { RecordSinks } from "../domain/runs/record-sinks.ts";
+import type { TemporalConnection } from "./connection.ts";
 import { taskQueues } from "./ids.ts";
 
 type Activities = object;
+/** What workers use of it. */
+type Temporal = Pick<TemporalConnection, "connection" | "dataConverter">;
 
 /** Longest time between two heartbeats that reach Temporal, and with it, until a cancellation reaches an activity. */
 const withHeartbeats = {
@@ -42,11 +45,11 @@ export interface RunningWorkers {
 /** A worker that executes run workflows, their local activities and what they hand out. The bundle is built by `npm run build`. */
 export async function createRunWorker(
   config: Config,
-  connection: NativeConnection,
+  temporal: Temporal,
   { activities, sinks }: { readonly activities: Activities; readonly sinks: InjectedSinks<RecordSinks> },
 ): Promise<Worker> {
   return Worker.create({
-    ...common(config, connection),
+    ...common(config, temporal),
     taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).runs,
     workflowBundle: await workflowBundle(),
     activities,
@@ -60,13 +63,9 @@ export async function createRunWorker(
 }
 
 /** A worker that executes the regular activities of nodes: outbound requests, code, pages. */
-export function createNodeWorker(
-  config: Config,
-  connection: NativeConnection,
-  activities: Activities,
-): Promise<Worker> {
+export function createNodeWorker(config: Config, temporal: Temporal, activities: Activities): Promise<Worker> {
   return Worker.create({
-    ...common(config, connection),
+    ...common(config, temporal),
     ...withHeartbeats,
     taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).nodes,
     activities,
@@ -75,31 +74,23 @@ export function createNodeWorker(
 }
 
 /** A worker that reads uploaded documents: workflows and activities. */
-export function createIngestWorker(
-  config: Config,
-  connection: NativeConnection,
-  activities: Activities,
-): Promise<Worker> {
-  return createJobWorker(config, connection, taskQueues(config.MILLRACE_TASK_QUEUE).ingest, activities);
+export function createIngestWorker(config: Config, temporal: Temporal, activities: Activities): Promise<Worker> {
+  return createJobWorker(config, temporal, taskQueues(config.MILLRACE_TASK_QUEUE).ingest, activities);
 }
 
 /** A worker of long jobs that nobody waits for, such as syncs and experiments: workflows and activities. */
-export function createBackgroundWorker(
-  config: Config,
-  connection: NativeConnection,
-  activities: Activities,
-): Promise<Worker> {
-  return createJobWorker(config, connection, taskQueues(config.MILLRACE_TASK_QUEUE).background, activities);
+export function createBackgroundWorker(config: Config, temporal: Temporal, activities: Activities): Promise<Worker> {
+  return createJobWorker(config, temporal, taskQueues(config.MILLRACE_TASK_QUEUE).background, activities);
 }
 
 async function createJobWorker(
   config: Config,
-  connection: NativeConnection,
+  temporal: Temporal,
   taskQueue: string,
   activities: Activities,
 ): Promise<Worker> {
   return Worker.create({
-    ...common(config, connection),
+    ...common(config, temporal),
     ...withHeartbeats,
     taskQueue,
     workflowBundle: await workflowBundle(),
@@ -119,13 +110,9 @@ async function workflowBundle(): Promise<{ code: string }> {
 const SPARE_SLOTS = 2;
 
 /** A worker that makes the deliveries of shards. */
-export function createWebhookWorker(
-  config: Config,
-  connection: NativeConnection,
-  activities: Activities,
-): Promise<Worker> {
+export function createWebhookWorker(config: Config, temporal: Temporal, activities: Activities): Promise<Worker> {
   return Worker.create({
-    ...common(config, connection),
+    ...common(config, temporal),
     ...withHeartbeats,
     taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).webhooks,
     activities,
@@ -134,9 +121,10 @@ export function createWebhookWorker(
   });
 }
 
-function common(config: Config, connection: NativeConnection) {
+function common(config: Config, { connection, dataConverter }: Temporal) {
   return {
     connection,
+    dataConverter,
     namespace: config.TEMPORAL_NAMESPACE,
     workflowTaskPollerBehavior: POLLS,
     activityTaskPollerBehavior: POLLS,

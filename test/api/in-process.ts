@@ -17,6 +17,7 @@ import { createMetrics } from "../../src/platform/metrics.ts";
 import { createSecretBox } from "../../src/platform/secrets/seal.ts";
 import { openKnowledge } from "../../src/services/knowledge/open-knowledge.ts";
 import { createRunObserver } from "../../src/services/runs/run-observer.ts";
+import { createPayloads } from "../../src/services/secrets/payloads.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { openRunFeed } from "../../src/stores/runs/run-feed.ts";
@@ -34,6 +35,7 @@ import { createResourceStarter } from "../../src/temporal/resources.ts";
 import { createRunJobStarter } from "../../src/temporal/run-jobs.ts";
 import { createRunStarter } from "../../src/temporal/runs.ts";
 import { createSchedules } from "../../src/temporal/schedules.ts";
+import { MASTER_KEY } from "../support/payloads.ts";
 import { cloneDatabase } from "../support/database.ts";
 
 /** An API inside the test process, for tests that inspect or configure it. */
@@ -59,7 +61,12 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const clone = options.databaseUrl === undefined ? await cloneDatabase() : null;
   const databaseUrl = options.databaseUrl ?? clone?.url ?? "";
   const { temporalAddress, stateDir } = inject("millrace");
-  const config = loadConfig({ DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporalAddress, ...options.env });
+  const config = loadConfig({
+    DATABASE_URL: databaseUrl,
+    TEMPORAL_ADDRESS: temporalAddress,
+    MILLRACE_MASTER_KEY: MASTER_KEY,
+    ...options.env,
+  });
   const lines: string[] = [];
   const destination = new Writable({
     write(chunk, _, done) {
@@ -79,8 +86,9 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const evaluation = createEvaluation();
   const guardedFetch = createGuardedFetch({ allow: config.MILLRACE_PRIVATE_HOSTS });
   const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, blobDir));
+  const payloads = createPayloads(config, db, secrets);
   const feed = openRunFeed(db, () => undefined);
-  const temporal = await connectTemporal(config);
+  const temporal = await connectTemporal(config, payloads.dataConverter);
   const runs = createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false });
   const readiness = {
     postgres: () => db.ping(),
@@ -103,6 +111,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     evaluation,
     guardedFetch,
     secrets,
+    payloads,
     knowledge,
     resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     scorer: createScorer({

@@ -86,17 +86,16 @@ it("names the one part that is broken, and what to do about it", async () => {
   expect(idle[0]?.advice).toContain("Start a worker");
   const file = join(scratchDirectory(), "file");
   writeFileSync(file, "no directory");
-  const key = { MILLRACE_MASTER_KEY: randomBytes(32).toString("base64") };
-  expect(await complaints({ ...key, MILLRACE_BLOB_URL: file })).toMatchObject([{ part: "Blobs" }]);
-  expect(await complaints({ ...key, MILLRACE_BLOB_URL: join(file, "..", "none") })).toMatchObject([
+  expect(await complaints({ MILLRACE_BLOB_URL: file })).toMatchObject([{ part: "Blobs" }]);
+  expect(await complaints({ MILLRACE_BLOB_URL: join(file, "..", "none") })).toMatchObject([
     { part: "Blobs", text: expect.stringContaining("it is not there") as string },
   ]);
-  const empty = await doctor({ ...key, MILLRACE_BLOB_URL: scratchDirectory() });
+  const empty = await doctor({ MILLRACE_BLOB_URL: scratchDirectory() });
   expect(empty.report.findings).toContainEqual(
     expect.objectContaining({ part: "Blobs", state: "warning", text: expect.stringContaining("is empty") }),
   );
   const s3 = { MILLRACE_S3_ACCESS_KEY_ID: "id", MILLRACE_S3_SECRET_ACCESS_KEY: "hunter2" };
-  const bucket = await complaints({ ...key, ...s3, MILLRACE_BLOB_URL: "s3://bucket?endpoint=http://127.0.0.1:9" });
+  const bucket = await complaints({ ...s3, MILLRACE_BLOB_URL: "s3://bucket?endpoint=http://127.0.0.1:9" });
   expect(bucket).toMatchObject([{ part: "Blobs", text: expect.stringContaining("s3://bucket") as string }]);
   expect(await complaints({ PORT: "http" })).toMatchObject([
     { part: "Configuration", text: expect.stringContaining("PORT") as string },

@@ -5,6 +5,7 @@ import { isAlive } from "../../src/dev/processes.ts";
 import { claimPort } from "../../src/dev/ports.ts";
 import { eventually, scratchDirectory } from "../support/scratch.ts";
 import { claimedSetting, claimingDatabase, cloneDatabase } from "../support/database.ts";
+import { MASTER_KEY } from "../support/payloads.ts";
 import { millrace, spawnMillrace } from "./millrace.ts";
 import type { Outcome } from "./millrace.ts";
 
@@ -69,6 +70,7 @@ describe("npm run", () => {
           TEMPORAL_ADDRESS: inject("millrace").temporalAddress,
           MILLRACE_TASK_QUEUE: `npm-${process.pid}`,
           MILLRACE_BLOB_URL: scratchDirectory(),
+          MILLRACE_MASTER_KEY: MASTER_KEY,
           HOST: "127.0.0.1",
           ...(name === "api" ? { PORT: port } : { MILLRACE_WORKER_PORT: port }),
         };

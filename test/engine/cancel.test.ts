@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runWorkflowId } from "../../src/temporal/ids.ts";
-import { withTemporal } from "../support/histories.ts";
+import { inputOf, withTemporal } from "../support/histories.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 import { service } from "../support/service.ts";
@@ -253,9 +253,9 @@ describe("cancel", () => {
       const { body } = await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "changed my mind" });
       expect(body.state).toBe("CANCELLED");
       // What its first workflow was started with, before that was terminated.
-      const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
-      const started = events?.[0]?.workflowExecutionStartedEventAttributes;
-      const input = JSON.parse(Buffer.from(started?.input?.payloads?.[0]?.data ?? []).toString("utf8")) as object;
+      const history = await client.workflow.getHandle(workflowId).fetchHistory();
+      const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;
+      const input = await inputOf({ workflowId, history });
       return client.workflow.execute("runFlow", {
         args: [{ ...input, start_by: new Date(Date.now() - 1000).toISOString() }],
         taskQueue: started?.taskQueue?.name ?? "",

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runWorkflowId, taskQueues } from "../../src/temporal/ids.ts";
 import { flow, nodesOf, openBench } from "../engine/support.ts";
 import type { Bench, Run } from "../engine/support.ts";
-import { historiesOf, withTemporal } from "../support/histories.ts";
+import { historiesOf, inputOf, withTemporal } from "../support/histories.ts";
+import type { WorkflowHistory } from "../support/histories.ts";
 import { eventually } from "../support/scratch.ts";
 import { install } from "./installation.ts";
 import type { Installation } from "./installation.ts";
@@ -140,15 +141,13 @@ describe("a workflow that closes without recording its run", () => {
     // The workflow of an ordinary run, with a time limit that Temporal enforces before the run's own.
     const run_id = await waiting();
     await temporal(async (client) => {
-      const [{ history } = { history: undefined }] = await historiesOf(client, run_id);
-      const started = history?.events?.[0]?.workflowExecutionStartedEventAttributes;
+      const [history] = (await historiesOf(client, run_id)) as [WorkflowHistory];
       const handle = client.workflow.getHandle(runWorkflowId(run_id));
       await handle.terminate("to be started again");
-      const [input] = started?.input?.payloads ?? [];
       await client.workflow.start("runFlow", {
         workflowId: runWorkflowId(run_id),
         taskQueue: taskQueues(installation.taskQueue).runs,
-        args: [JSON.parse(Buffer.from(input?.data ?? []).toString())],
+        args: [await inputOf(history)],
         workflowExecutionTimeout: "2 seconds",
       });
     });

@@ -9,6 +9,7 @@ import { findTemporal } from "../../src/dev/temporal-binary.ts";
 import { startTemporal } from "../../src/dev/temporal.ts";
 import { migrate } from "../../src/stores/migrate.ts";
 import { administer } from "../support/database.ts";
+import { putDataKey } from "../support/payloads.ts";
 import { recordPid } from "../support/service-processes.ts";
 import { startService } from "../support/service.ts";
 import type { OwnService, ServiceOptions } from "../support/service.ts";
@@ -66,6 +67,7 @@ export async function install(options: ServiceOptions = {}): Promise<Installatio
   const template = new URL(url);
   template.pathname = `/${TEMPLATE}`;
   await migrate(template.href, migrations);
+  await putDataKey(template.href);
   const service = await startService(options, {
     adminUrl: url,
     template: TEMPLATE,

@@ -6,6 +6,7 @@ import { create } from "../api/knowledge/bases.ts";
 import { openTenant } from "../api/tenant.ts";
 import { findS3Program, startS3Server, type S3Server } from "../support/s3-server.ts";
 import { startService, type OwnService } from "../support/service.ts";
+import { MASTER_KEY } from "../support/payloads.ts";
 
 const MIB = 1024 * 1024;
 const program = await findS3Program();
@@ -46,7 +47,7 @@ describe.each(["a directory", "S3"])("an upload of 100 MiB, with blobs in %s", (
           MILLRACE_BLOB_URL: s3.url,
           MILLRACE_S3_ACCESS_KEY_ID: s3.credentials.accessKeyId,
           MILLRACE_S3_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
-          MILLRACE_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+          MILLRACE_MASTER_KEY: MASTER_KEY,
         }
       : {};
     service = await startService({ env, workers: 0 });

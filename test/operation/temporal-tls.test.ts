@@ -10,6 +10,7 @@ import { loadConfig } from "../../src/config.ts";
 import { connectTemporal } from "../../src/temporal/connection.ts";
 import { examineTemporal } from "../../src/temporal/examine.ts";
 import { hasOpenssl, makeCertificate } from "../support/certificate.ts";
+import { dataConverter } from "../support/payloads.ts";
 
 /** A name that no resolver knows: the certificate's, not that of the address. */
 const NAME = "temporal.internal";
@@ -64,7 +65,7 @@ describe.skipIf(!hasOpenssl)("Temporal that asks for certificates", () => {
 
   it("is reached with ours, by processes and by doctor", async () => {
     const config = loadConfig(environment);
-    const temporal = await connectTemporal(config);
+    const temporal = await connectTemporal(config, dataConverter);
     await temporal.ping();
     await temporal.close();
     expect(await examineTemporal(config)).toHaveProperty("version");

@@ -17,7 +17,7 @@ export async function cloneDatabase(
   return { url: url.href, drop: () => administer(parts.adminUrl, `drop database if exists ${name} with (force)`) };
 }
 
-/** Opens a new migrated, empty database, for tests of stores. `close` removes it. */
+/** Opens a new migrated, empty database, without a data key, for tests of stores. `close` removes it. */
 export async function testDatabase(): Promise<{ database: Database; url: string; close(): Promise<void> }> {
   const clone = await cloneDatabase();
   const database = openDatabase({
@@ -26,6 +26,7 @@ export async function testDatabase(): Promise<{ database: Database; url: string;
     applicationName: "millrace-test",
     onError: () => undefined,
   });
+  await database.system((db) => db.query("delete from data_keys"));
   return {
     database,
     url: clone.url,

@@ -14,6 +14,7 @@ import type { RunningTemporal } from "../../src/dev/temporal.ts";
 import { migrate } from "../../src/stores/migrate.ts";
 import { administer } from "./database.ts";
 import { oldestPostgres } from "./oldest-postgres.ts";
+import { putDataKey } from "./payloads.ts";
 import { endRecorded, recordPid } from "./service-processes.ts";
 import { startService } from "./service.ts";
 import type { SharedParts } from "./shared-parts.ts";
@@ -97,6 +98,7 @@ async function startServers(): Promise<StartedServers> {
   const template = new URL(url);
   template.pathname = `/${TEMPLATE}`;
   await migrate(template.href, join(root, "migrations"));
+  await putDataKey(template.href);
   const { first, stop } = temporal.value;
   return { servers: { adminUrl: url, template: TEMPLATE, temporalAddress: first.address, stateDir }, stop };
 }

@@ -1,8 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { temporal } from "@temporalio/proto";
+import type { Payload } from "@temporalio/common";
 import { Client, Connection, IllegalStateError } from "@temporalio/client";
 import { DefaultLogger, makeTelemetryFilterString, Runtime, Worker } from "@temporalio/worker";
 import { runWorkflowId } from "../../src/temporal/ids.ts";
+import { labelsOf } from "../../src/temporal/payloads.ts";
+import { dataConverter } from "./payloads.ts";
 
 const { History } = temporal.api.history.v1;
 
@@ -35,7 +38,7 @@ const BUILT_BUNDLE = fileURLToPath(new URL("../../dist/workflow-bundle.js", impo
 export async function withTemporal<T>(address: string, work: (client: Client) => Promise<T>): Promise<T> {
   const connection = await Connection.connect({ address });
   try {
-    return await work(new Client({ connection }));
+    return await work(new Client({ connection, dataConverter }));
   } finally {
     await connection.close();
   }
@@ -59,6 +62,60 @@ export async function historiesFrom(client: Client, workflowId: string): Promise
   return found;
 }
 
+/** The same history with every payload in clear text. */
+export async function decoded({ workflowId, history }: WorkflowHistory): Promise<WorkflowHistory> {
+  // A copy: fromObject would hand back what is a History already.
+  const clear = History.decode(History.encode(history).finish());
+  await decodePayloads(clear);
+  return { workflowId, history: clear };
+}
+
+async function decodePayloads(value: unknown): Promise<void> {
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return;
+  if ("metadata" in value && "data" in value) {
+    const [clear] = (await dataConverter.payloadCodecs[0]?.decode([value as Payload])) ?? [];
+    Object.assign(value, clear);
+    return;
+  }
+  for (const each of Object.values(value)) await decodePayloads(each);
+}
+
+/** The places of a history where a payload, or the message of a failure, is in clear text; none of what the SDK notes itself. */
+export function inClear({ workflowId, history }: WorkflowHistory): string[] {
+  return (history.events ?? []).flatMap((event) => placesInClear(event, `${workflowId} #${String(event.eventId)}`));
+}
+
+/** What the SDK's core writes into markers: which activity it was, and which patches there are. */
+const OF_THE_SDK = /\.markerRecordedEventAttributes\.details\.(data|patch-data)\./;
+
+function placesInClear(value: unknown, place: string): string[] {
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return [];
+  if (place.endsWith(".searchAttributes") || OF_THE_SDK.test(place)) return [];
+  if ("metadata" in value && "data" in value) return labelsOf(value as Payload) === null ? [place] : [];
+  const { message, stackTrace, applicationFailureInfo, encodedAttributes } = value as Record<string, unknown>;
+  const failure = applicationFailureInfo && (!encodedAttributes || stackTrace) ? [`${place}: ${String(message)}`] : [];
+  const below = Object.entries(value).flatMap(([name, each]) => placesInClear(each, `${place}.${name}`));
+  return [...failure, ...below];
+}
+
+/** Everything a history says, bytes too, as text to look for something in. */
+export function textOf({ history }: WorkflowHistory): string {
+  return textsIn(history).join("\n");
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (value instanceof Uint8Array) return [Buffer.from(value).toString()];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/** The first argument that a workflow was started with. */
+export async function inputOf(history: WorkflowHistory): Promise<Record<string, unknown>> {
+  const [first] = (await decoded(history)).history.events ?? [];
+  const [payload] = first?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
+  return JSON.parse(Buffer.from(payload?.data ?? []).toString()) as Record<string, unknown>;
+}
+
 /** Replays histories with the code of a bundle. Returns the failures by workflow id; empty when all replay. */
 export async function replay(
   histories: readonly WorkflowHistory[],
@@ -66,7 +123,7 @@ export async function replay(
 ): Promise<Record<string, string>> {
   quiet();
   const failures: Record<string, string> = {};
-  const results = Worker.runReplayHistories({ workflowBundle: { codePath } }, histories);
+  const results = Worker.runReplayHistories({ workflowBundle: { codePath }, dataConverter }, histories);
   for await (const { workflowId, error } of results)
     if (error) failures[workflowId] = `${error.name}: ${error.message}`;
   return failures;

@@ -3,7 +3,8 @@ import { afterAll, expect } from "vitest";
 import { takeOrganisations } from "./replayed-organisations.ts";
 
 // A setup file of the service tests: after each file, what its runs left in Temporal is replayed by the same code, step by
-// step. A workflow that decides by anything but its history fails here, without every test running twice.
+// step. A workflow that decides by anything but its history fails here, without every test running twice; so does one that leaves
+// a value in clear text there.
 
 /** Runs replayed after one file; the histories of more would take longer than the tests. */
 const MAX_RUNS = 150;
@@ -11,17 +12,17 @@ const MAX_RUNS = 150;
 afterAll(async () => {
   const organisations = takeOrganisations();
   if (organisations.length === 0) return;
-  const [{ service }, { historiesOf, replay, withTemporal }] = await Promise.all([
+  const [{ service }, { historiesOf, inClear, replay, withTemporal }] = await Promise.all([
     import("./service.ts"),
     import("./histories.ts"),
   ]);
   const { databaseUrl, temporalAddress } = service();
   const runs = await runsOf(databaseUrl, organisations);
-  const failures = await withTemporal(temporalAddress, async (client) => {
-    const histories = await Promise.all(runs.map((runId) => historiesOf(client, runId).catch(gone)));
-    return replay(histories.flat());
+  const outcome = await withTemporal(temporalAddress, async (client) => {
+    const histories = (await Promise.all(runs.map((runId) => historiesOf(client, runId).catch(gone)))).flat();
+    return { failures: await replay(histories), clear: histories.flatMap(inClear) };
   });
-  expect(failures).toEqual({});
+  expect(outcome).toEqual({ failures: {}, clear: [] });
 }, 300_000);
 
 async function runsOf(databaseUrl: string, organisations: readonly string[]): Promise<string[]> {

@@ -5,6 +5,7 @@ import { inject } from "vitest";
 import { createKey, createOrganisation as createOrganisationRow } from "../../src/cli/accounts.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import { cloneDatabase } from "./database.ts";
+import { MASTER_KEY } from "./payloads.ts";
 import { startServiceProcess } from "./service-processes.ts";
 import type { ServiceProcess } from "./service-processes.ts";
 import type { SharedParts } from "./shared-parts.ts";
@@ -62,6 +63,7 @@ export async function startService(
     TEMPORAL_ADDRESS: parts.temporalAddress,
     MILLRACE_TASK_QUEUE: taskQueue,
     MILLRACE_BLOB_URL: blobDir,
+    MILLRACE_MASTER_KEY: MASTER_KEY,
     // The targets that tests build listen on loopback; tests of the guard set this to "".
     MILLRACE_PRIVATE_HOSTS: "loopback",
     // Repairs that take minutes in production should show within a test.

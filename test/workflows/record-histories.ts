@@ -16,7 +16,7 @@ import {
 } from "../../src/temporal/ids.ts";
 import { openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
-import { historiesFrom, historiesOf, toJson, withTemporal } from "../support/histories.ts";
+import { decoded, historiesFrom, historiesOf, toJson, withTemporal } from "../support/histories.ts";
 import type { WorkflowHistory } from "../support/histories.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
@@ -99,7 +99,7 @@ describe("the histories", () => {
       for (const [name, workflowId] of Object.entries(ids)) {
         const handle = client.workflow.getHandle(workflowId);
         await handle.result();
-        write(`knowledge-${name}.json`, { workflowId, history: await handle.fetchHistory() });
+        await write(`knowledge-${name}.json`, { workflowId, history: await handle.fetchHistory() });
       }
     });
   });
@@ -179,7 +179,7 @@ async function shardOfDeliveries(): Promise<void> {
       .next();
     const workflowId = (shard as { workflowId: string }).workflowId;
     const history = await client.workflow.getHandle(workflowId).fetchHistory();
-    write("webhook-shard.json", { workflowId, history });
+    await write("webhook-shard.json", { workflowId, history });
   });
 }
 
@@ -210,7 +210,7 @@ async function keepOf(type: string): Promise<void> {
       for await (const found of client.workflow.list({ query })) return found.workflowId;
       return undefined;
     });
-    writeAll(`job-${type}`, await historiesFrom(client, workflowId));
+    await writeAll(`job-${type}`, await historiesFrom(client, workflowId));
   });
 }
 
@@ -241,20 +241,20 @@ async function upload(projectId: string, user_id: string): Promise<void> {
 }
 
 async function keep(name: string, runId: string): Promise<void> {
-  writeAll(name, await withTemporal(service().temporalAddress, (client) => historiesOf(client, runId)));
+  await writeAll(name, await withTemporal(service().temporalAddress, (client) => historiesOf(client, runId)));
 }
 
 /** One file a workflow; that which has started the others first. */
-function writeAll(name: string, histories: readonly WorkflowHistory[]): void {
+async function writeAll(name: string, histories: readonly WorkflowHistory[]): Promise<void> {
   for (const [at, history] of histories.entries()) {
     const file = at === 0 ? `${name}.json` : `${name}.child-${at}.json`;
-    write(file, history);
+    await write(file, history);
   }
 }
 
-/** Without the addresses of this machine that failures carry in their stack traces. */
-function write(file: string, history: WorkflowHistory): void {
-  const text = JSON.stringify(toJson(history), (_key, value: unknown) =>
+/** In clear text, and without the addresses of this machine that failures carry in their stack traces. */
+async function write(file: string, history: WorkflowHistory): Promise<void> {
+  const text = JSON.stringify(toJson(await decoded(history)), (_key, value: unknown) =>
     typeof value === "string" ? value.replaceAll(root, "/app/") : value,
   );
   writeFileSync(join(folder, file), `${text}\n`);

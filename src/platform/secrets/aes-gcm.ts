@@ -5,7 +5,7 @@ export const AES_GCM_OVERHEAD = { nonce: 12, tag: 16 } as const;
 const { nonce: NONCE_BYTES, tag: TAG_BYTES } = AES_GCM_OVERHEAD;
 
 /** Encrypts with AES-256-GCM under a fresh nonce. `context` is authenticated along: with another one it cannot be decrypted. */
-export function encrypt(bytes: Buffer, key: Buffer, context: string): Buffer {
+export function encrypt(bytes: Uint8Array, key: Buffer, context: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
   return Buffer.concat([nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);

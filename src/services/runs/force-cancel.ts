@@ -23,7 +23,7 @@ export async function forceCancel(deps: ForceCancelDeps, orgId: string, runId: s
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
     if (seen.has(id)) continue;
     seen.add(id);
-    await deps.starter.terminate(id, reason);
+    await deps.starter.terminate(id, "cancelled");
     await settleRun(deps, orgId, id, () => ({ state: "CANCELLED", reason, error: null }));
     waiting.push(...(await deps.db.org(orgId, (client) => liveChildren(client, id))));
   }

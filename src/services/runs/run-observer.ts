@@ -12,7 +12,8 @@ export interface RunObserver {
 
 /**
  * Counts and logs the transitions of runs and nodes where they are recorded. Every process counts what it has written, and
- * nothing is counted twice: a repeated write changes nothing, and says so.
+ * nothing is counted twice: a repeated write changes nothing, and says so. Messages of errors stay in the record: guards and
+ * templates quote what they were given.
  */
 export function createRunObserver(metrics: Metrics, logger: Logger): RunObserver {
   return {
@@ -33,7 +34,6 @@ export function createRunObserver(metrics: Metrics, logger: Logger): RunObserver
           ...run,
           state,
           reason: error?.code ?? state_reason,
-          error: error?.message,
           ms: Math.round(result.latency_ms),
         },
         "run finished",
@@ -49,7 +49,7 @@ export function createRunObserver(metrics: Metrics, logger: Logger): RunObserver
     // A node in RETRYING without an error has started its next attempt.
     if ((state !== "FAILED" && state !== "RETRYING") || !error) return;
     metrics.nodeFailed({ kind: type, project: run.project_id });
-    const line = { ...run, path, kind: type, attempt: attempts, code: error.code, error: error.message };
+    const line = { ...run, path, kind: type, attempt: attempts, code: error.code };
     logger.info(line, state === "FAILED" ? "node failed" : "node attempt failed; it is tried again");
   }
 }

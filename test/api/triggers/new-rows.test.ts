@@ -15,6 +15,7 @@ import { eventually } from "../../support/scratch.ts";
 import { echo, openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import { places } from "../webhooks/webhooks.ts";
+import { dataConverter } from "../../support/payloads.ts";
 
 const LENGTH = { timeout: LONG ? 600_000 : 120_000 };
 
@@ -28,7 +29,10 @@ beforeAll(async () => {
   if (LONG) service = await startService();
   [mine, remote] = await Promise.all([openTenant(service), cloneDatabase()]);
   const { temporalAddress, databaseUrl } = mine.target;
-  temporal = await connectTemporal(loadConfig({ DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporalAddress }));
+  temporal = await connectTemporal(
+    loadConfig({ DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporalAddress }),
+    dataConverter,
+  );
   const { hostname, port, username, password, pathname } = new URL(remote.url);
   const own = { host: hostname, port: Number(port), database: pathname.slice(1), username, tls: "off" };
   credential = { ...own, password: decodeURIComponent(password) || "none" };

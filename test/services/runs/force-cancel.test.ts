@@ -8,6 +8,7 @@ import { runWorkflowId } from "../../../src/temporal/ids.ts";
 import { createRunStarter } from "../../../src/temporal/runs.ts";
 import { cloneDatabase } from "../../support/database.ts";
 import { buildRun, buildTenant } from "../../stores/rows.ts";
+import { dataConverter } from "../../support/payloads.ts";
 
 it("terminates the workflows of all runs below, also where no worker is there to hear of a cancellation", async () => {
   const clone = await cloneDatabase();
@@ -19,7 +20,7 @@ it("terminates the workflows of all runs below, also where no worker is there to
     await db.close();
     await clone.drop();
   });
-  const client = new Client({ connection });
+  const client = new Client({ connection, dataConverter });
   const starter = createRunStarter({ client, taskQueuePrefix: "nobody-polls", eager: false });
 
   const tenant = await buildTenant(db);

@@ -12,6 +12,7 @@ import { compileFlow } from "../../../src/domain/flow/plan/compile.ts";
 import { buildRun, buildTenant, ownDatabase } from "../../stores/rows.ts";
 import type { Tenant } from "../../stores/rows.ts";
 import { flow } from "../../support/flows.ts";
+import { dataConverter } from "../../support/payloads.ts";
 
 const own = ownDatabase();
 const plan = compileFlow(flow());
@@ -25,7 +26,7 @@ beforeAll(async () => {
     DATABASE_URL: "postgres://unused",
     TEMPORAL_ADDRESS: inject("millrace").temporalAddress,
   });
-  temporal = await connectTemporal(config);
+  temporal = await connectTemporal(config, dataConverter);
   starter = createRunStarter({ client: temporal.client, taskQueuePrefix: "test-start-queue", eager: false });
 });
 afterAll(() => temporal?.close());

@@ -12,6 +12,7 @@ import type { ApiTenant } from "../../api/tenant.ts";
 import { startHttpTarget } from "../../support/http-target.ts";
 import type { HttpTarget } from "../../support/http-target.ts";
 import { eventually } from "../../support/scratch.ts";
+import { dataConverter } from "../../support/payloads.ts";
 
 let tenant: ApiTenant;
 let target: HttpTarget;
@@ -128,7 +129,10 @@ it("is asked by a schedule of Temporal's", async () => {
   const id = await create({ every_minutes: 30 });
   const before = target.requests.length;
   const { temporalAddress, databaseUrl } = tenant.target;
-  const temporal = await connectTemporal(loadConfig({ DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporalAddress }));
+  const temporal = await connectTemporal(
+    loadConfig({ DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporalAddress }),
+    dataConverter,
+  );
   const schedule = temporal.client.schedule.getHandle(triggerScheduleId(id));
   const { spec, state } = await schedule.describe();
   expect([spec.intervals?.[0]?.every, state.paused]).toEqual([1_800_000, false]);

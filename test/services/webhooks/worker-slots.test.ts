@@ -6,6 +6,7 @@ import { loadConfig } from "../../../src/config.ts";
 import { connectTemporal } from "../../../src/temporal/connection.ts";
 import { taskQueues } from "../../../src/temporal/ids.ts";
 import { createWebhookWorker, runWorkers } from "../../../src/temporal/workers.ts";
+import { dataConverter } from "../../support/payloads.ts";
 
 it("a worker that owns every shard goes on polling: nobody takes its queue for abandoned", async () => {
   const prefix = `test-${randomBytes(6).toString("hex")}`;
@@ -16,7 +17,7 @@ it("a worker that owns every shard goes on polling: nobody takes its queue for a
     MILLRACE_WEBHOOK_SHARDS: "1",
     MILLRACE_SHUTDOWN_GRACE_MS: "0",
   });
-  const temporal = await connectTemporal(config);
+  const temporal = await connectTemporal(config, dataConverter);
   const owned: number[] = [];
   let release = (): void => undefined;
   const released = new Promise<{ retired: true }>((resolve) => (release = () => resolve({ retired: true })));
@@ -28,10 +29,11 @@ it("a worker that owns every shard goes on polling: nobody takes its queue for a
   const workers = runWorkers([
     await Worker.create({
       connection: temporal.connection,
+      dataConverter,
       taskQueue: queues.background,
       workflowBundle: { codePath: fileURLToPath(new URL("../../../dist/workflow-bundle.js", import.meta.url)) },
     }),
-    await createWebhookWorker(config, temporal.connection, { deliverShard }),
+    await createWebhookWorker(config, temporal, { deliverShard }),
   ]);
   const start = (shard: number) =>
     temporal.client.workflow.start("deliverWebhooks", {

@@ -1,8 +1,12 @@
 import type { Config } from "../../../config.ts";
+import { directoryOf } from "../../../platform/blobs/blob-place.ts";
+import { existingMasterKeys } from "../../../platform/secrets/master-key.ts";
+import { createSecretBox } from "../../../platform/secrets/seal.ts";
 import type { Database } from "../../../stores/db.ts";
 import { examineTemporal, withSchedules } from "../../../temporal/examine.ts";
 import { allSchedules } from "../../schedules/all-schedules.ts";
 import { compareSchedules } from "../../schedules/compare.ts";
+import { createPayloads } from "../../secrets/payloads.ts";
 import { ok, problem, reasonOf, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
@@ -69,7 +73,9 @@ function fairness(fair: boolean | null): Finding {
 /** What triggers, syncs and monitors ask for beside what Temporal has. */
 export async function schedules(config: Config, db: Database): Promise<Finding> {
   try {
-    const { missing, orphans, compared } = await withSchedules(config, (found) =>
+    const keys = await existingMasterKeys(config.MILLRACE_MASTER_KEY, directoryOf(config.MILLRACE_BLOB_URL));
+    const payloads = keys && createPayloads(config, db, createSecretBox(keys));
+    const { missing, orphans, compared } = await withSchedules(config, payloads?.dataConverter ?? {}, (found) =>
       compareSchedules({ db, schedules: found }, allSchedules(config)),
     );
     if (missing.length + orphans.length === 0) return ok("Schedules", `${compared}, as Temporal has them`);

@@ -1,0 +1,57 @@
+import { randomBytes } from "node:crypto";
+import { uuidv7 } from "uuidv7";
+import type { DataKey, DataKeys } from "../../platform/secrets/payload-cipher.ts";
+import type { SecretBox } from "../../platform/secrets/seal.ts";
+import { isUuid } from "../../domain/uuid.ts";
+import type { Database } from "../../stores/db.ts";
+import { currentDataKey, findDataKey, insertDataKey } from "../../stores/secrets/data-keys.ts";
+import type { DataKeyPurpose, DataKeyRow } from "../../stores/secrets/data-keys.ts";
+
+const KEY_BYTES = 32;
+/** As SEALED_TABLES has it: `secrets reseal` finds them there. */
+const placeOf = (keyId: string): string => `data_keys/${keyId}/key`;
+
+/**
+ * The data keys of a purpose, as the database has them; the first process that encrypts makes one. They are read once: without
+ * the database nothing fails that has succeeded before. `current` and `find` throw SealBroken where no master key opens them.
+ */
+export function createDataKeys(db: Database, box: SecretBox, purpose: DataKeyPurpose): DataKeys {
+  const known = new Map<string, DataKey>();
+  let current: Promise<DataKey> | undefined;
+
+  function opened({ key_id, sealed }: DataKeyRow): DataKey {
+    const key = { key_id, key: Buffer.from(box.open(sealed, placeOf(key_id)), "base64") };
+    known.set(key_id, key);
+    return key;
+  }
+
+  async function load(): Promise<DataKey> {
+    const found = await db.system((connection) => currentDataKey(connection, purpose));
+    if (found !== null) return opened(found);
+    const key_id = uuidv7();
+    const sealed = box.seal(randomBytes(KEY_BYTES).toString("base64"), placeOf(key_id));
+    // Another process may have been faster; its key holds for both.
+    const row = await db.system(async (connection) => {
+      await insertDataKey(connection, purpose, { key_id, sealed });
+      return currentDataKey(connection, purpose);
+    });
+    if (row === null) throw new Error(`there is no data key for ${purpose}`);
+    return opened(row);
+  }
+
+  return {
+    current() {
+      current ??= load().catch((error: unknown) => {
+        current = undefined;
+        throw error;
+      });
+      return current;
+    },
+    async find(keyId) {
+      const found = known.get(keyId);
+      if (found !== undefined || !isUuid(keyId)) return found;
+      const row = await db.system((connection) => findDataKey(connection, purpose, keyId));
+      return row === null ? undefined : opened(row);
+    },
+  };
+}

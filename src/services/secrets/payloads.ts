@@ -1,0 +1,50 @@
+import type { Config } from "../../config.ts";
+import { createPayloadCipher } from "../../platform/secrets/payload-cipher.ts";
+import { SealBroken } from "../../platform/secrets/seal.ts";
+import type { SecretBox } from "../../platform/secrets/seal.ts";
+import { createDataKeys } from "./data-keys.ts";
+import type { Database } from "../../stores/db.ts";
+import { createPayloadCodec, temporalDataConverter } from "../../temporal/payloads.ts";
+
+/** What encrypts that which Temporal keeps. */
+export interface Payloads {
+  readonly dataConverter: ReturnType<typeof temporalDataConverter>;
+  /** Encrypts and decrypts, whatever the setting is. */
+  readonly codec: ReturnType<typeof createPayloadCodec>;
+  /**
+   * Reads the key from the database, or makes it. A worker that polls without it would fail each task that it takes, and runs
+   * would end as stuck. Throws where the database does not answer, or no master key opens it.
+   */
+  load(): Promise<void>;
+}
+
+export function createPayloads(
+  config: Pick<Config, "MILLRACE_PAYLOAD_ENCRYPTION">,
+  db: Database,
+  secrets: SecretBox,
+): Payloads {
+  const keys = createDataKeys(db, secrets, "payloads");
+  const encrypts = config.MILLRACE_PAYLOAD_ENCRYPTION === "on";
+  const cipher = createPayloadCipher(keys);
+  return {
+    dataConverter: temporalDataConverter(cipher, { encrypts }),
+    codec: createPayloadCodec(cipher),
+    async load() {
+      try {
+        await keys.current();
+      } catch (error) {
+        if (!(error instanceof SealBroken)) throw error;
+        throw new KeyUnreadable(error);
+      }
+    },
+  };
+}
+
+/** Thrown where what Temporal has cannot be read with the master key of this process. */
+export class KeyUnreadable extends Error {
+  constructor(cause: SealBroken) {
+    const advice = "Put the key it was encrypted under into MILLRACE_MASTER_KEY.";
+    super(`The key of what Temporal keeps cannot be opened. ${cause.message} ${advice}`, { cause });
+    this.name = "KeyUnreadable";
+  }
+}

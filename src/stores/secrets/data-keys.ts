@@ -1,0 +1,35 @@
+import type { Db } from "../db.ts";
+
+/** What a data key encrypts. */
+export type DataKeyPurpose = "payloads" | "blobs";
+
+export interface DataKeyRow {
+  readonly key_id: string;
+  readonly sealed: Buffer;
+}
+
+/** The key that encrypts for a purpose; null before there is one. System only. */
+export async function currentDataKey(db: Db, purpose: DataKeyPurpose): Promise<DataKeyRow | null> {
+  const rows = await db.query<DataKeyRow>("select key_id, sealed from data_keys where purpose = $1 and current", [
+    purpose,
+  ]);
+  return rows[0] ?? null;
+}
+
+/** Makes a key the present one of its purpose, where there is none. System only. */
+export async function insertDataKey(db: Db, purpose: DataKeyPurpose, { key_id, sealed }: DataKeyRow): Promise<void> {
+  await db.query(
+    `insert into data_keys (key_id, purpose, sealed) values ($1::uuid, $2, $3)
+      on conflict (purpose) where current do nothing`,
+    [key_id, purpose, sealed],
+  );
+}
+
+/** System only. */
+export async function findDataKey(db: Db, purpose: DataKeyPurpose, keyId: string): Promise<DataKeyRow | null> {
+  const rows = await db.query<DataKeyRow>(
+    "select key_id, sealed from data_keys where key_id = $1::uuid and purpose = $2",
+    [keyId, purpose],
+  );
+  return rows[0] ?? null;
+}

@@ -1,0 +1,80 @@
+import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
+import { deflateRaw, inflateRaw } from "node:zlib";
+import type { DataConverter, Payload, PayloadCodec, SerializationContext } from "@temporalio/common";
+import proto from "@temporalio/proto";
+import type { PayloadCipher } from "../platform/secrets/payload-cipher.ts";
+
+const { Payload: PayloadMessage } = proto.temporal.api.common.v1;
+const deflate = promisify(deflateRaw);
+const inflate = promisify(inflateRaw);
+
+export const ENCRYPTED = "binary/encrypted";
+/** Payloads that are longer are compressed before they are encrypted (bytes). */
+const COMPRESS_ABOVE = 1024;
+/** Longer ones are none of ours: Temporal takes 4 MB at most. */
+const MAX_INFLATED = 64 * 1024 * 1024;
+
+/** What stands in clear text in an encrypted payload, beside its encoding. */
+export interface PayloadLabels {
+  readonly key_id: string;
+  readonly compressed: "deflate" | "none";
+  /** The workflow whose payload it is, where that is known. It is authenticated. */
+  readonly workflow_id: string;
+}
+
+/** In processes and in the bundle of the workflows: see there. */
+const FAILURE_CONVERTER = fileURLToPath(new URL("../../workflows/failure-converter.cjs", import.meta.url));
+
+/**
+ * How every client and worker talks to Temporal: inputs, results, memos, and the messages and stacks of failures are encrypted.
+ * `encrypts` false: they are only decrypted, for the first step of an upgrade.
+ */
+export function temporalDataConverter(cipher: PayloadCipher, { encrypts }: { readonly encrypts: boolean }) {
+  const codec = createPayloadCodec(cipher);
+  const payloadCodecs = [encrypts ? codec : { ...codec, encode: async (payloads: Payload[]) => payloads }];
+  return { payloadCodecs, failureConverterPath: FAILURE_CONVERTER } satisfies DataConverter;
+}
+
+/** Encrypts payloads, whole: also what they are encoded in. Decodes those of other encodings to what they are. */
+export function createPayloadCodec(cipher: PayloadCipher): PayloadCodec {
+  async function encode(payload: Payload, context: SerializationContext | undefined): Promise<Payload> {
+    const plain = PayloadMessage.encode(payload).finish();
+    const compressed = plain.length > COMPRESS_ABOVE ? "deflate" : "none";
+    const workflow_id = context?.workflowId ?? "";
+    const body = compressed === "deflate" ? await deflate(plain) : plain;
+    const { key_id, data } = await cipher.seal(body, contextOf({ compressed, workflow_id }));
+    const labels = { encoding: ENCRYPTED, "key-id": key_id, compressed, "workflow-id": workflow_id };
+    const metadata = Object.entries(labels).map(([name, text]) => [name, Buffer.from(text)]);
+    return { metadata: Object.fromEntries(metadata) as Record<string, Uint8Array>, data };
+  }
+
+  async function decode(payload: Payload): Promise<Payload> {
+    const labels = labelsOf(payload);
+    if (labels === null) return payload;
+    const body = await cipher.open(labels.key_id, payload.data ?? Buffer.alloc(0), contextOf(labels));
+    const plain = labels.compressed === "deflate" ? await inflate(body, { maxOutputLength: MAX_INFLATED }) : body;
+    const { metadata, data } = PayloadMessage.decode(plain);
+    return { metadata: metadata ?? {}, data: data ?? Buffer.alloc(0) };
+  }
+
+  return {
+    encode: (payloads, context) => Promise.all(payloads.map((each) => encode(each, context))),
+    decode: (payloads) => Promise.all(payloads.map(decode)),
+  };
+}
+
+/** What an encrypted payload says in clear text; null for any other. */
+export function labelsOf({ metadata }: Payload): PayloadLabels | null {
+  const text = (name: string): string => Buffer.from(metadata?.[name] ?? []).toString();
+  if (text("encoding") !== ENCRYPTED) return null;
+  return {
+    key_id: text("key-id"),
+    compressed: text("compressed") === "deflate" ? "deflate" : "none",
+    workflow_id: text("workflow-id"),
+  };
+}
+
+function contextOf({ compressed, workflow_id }: Omit<PayloadLabels, "key_id">): string {
+  return `${compressed} ${workflow_id}`;
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from "node:crypto";
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, inject, it, onTestFinished } from "vitest";
+import { createPayloadCipher } from "../../../src/platform/secrets/payload-cipher.ts";
+import { createSecretBox, SealBroken } from "../../../src/platform/secrets/seal.ts";
+import { createDataKeys } from "../../../src/services/secrets/data-keys.ts";
+import { createPayloads } from "../../../src/services/secrets/payloads.ts";
+import { resealSecrets } from "../../../src/services/secrets/reseal.ts";
+import { createPayloadCodec, labelsOf } from "../../../src/temporal/payloads.ts";
+import { ownDatabase } from "../../stores/rows.ts";
+import { testDatabase } from "../../support/database.ts";
+import { scratchDirectory } from "../../support/scratch.ts";
+
+const own = ownDatabase();
+const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
+const payload = (text: string) => ({
+  metadata: { encoding: Buffer.from("json/plain") },
+  data: Buffer.from(JSON.stringify(text)),
+});
+const context = { type: "workflow", namespace: "default", workflowId: "run-1" } as const;
+
+it("one data key is made, whichever process is first, and a new master key leaves it what it is", async () => {
+  const old = () => createDataKeys(own.database, createSecretBox([oldKey]), "payloads");
+  const made = await Promise.all(Array.from({ length: 8 }, () => old().current()));
+  expect(new Set(made.map(({ key }) => key.toString("hex"))).size).toBe(1);
+  const sealed = await createPayloadCodec(createPayloadCipher(old())).encode([payload("before")], context);
+
+  expect((await resealSecrets(own.database, createSecretBox([newKey, oldKey]))).resealed).toBe(1);
+  const keys = createDataKeys(own.database, createSecretBox([newKey]), "payloads");
+  expect((await keys.current()).key_id).toBe(made[0]?.key_id);
+  const [clear] = await createPayloadCodec(createPayloadCipher(keys)).decode(sealed);
+  expect(Buffer.from(clear?.data ?? []).toString()).toBe('"before"');
+  await expect(old().current()).rejects.toThrow(SealBroken);
+  expect(await keys.find(randomBytes(16).toString("hex"))).toBeUndefined();
+});
+
+it("payloads are encrypted whole, the long ones compressed; others are let through", async () => {
+  const keys = createDataKeys(own.database, createSecretBox([newKey]), "payloads");
+  await own.database.system((db) => db.query("delete from data_keys"));
+  const codec = createPayloadCodec(createPayloadCipher(keys));
+  const plain = [payload("short"), payload("long ".repeat(1000))];
+  const sealed = await codec.encode(plain, context);
+  expect(sealed.map(labelsOf)).toMatchObject([
+    { compressed: "none", workflow_id: "run-1" },
+    { compressed: "deflate", workflow_id: "run-1" },
+  ]);
+  expect(sealed[1]?.data?.length).toBeLessThan(400);
+  expect(JSON.stringify(sealed.map(({ metadata }) => Object.keys(metadata ?? {})))).not.toContain("json");
+  const opened = await codec.decode([...sealed, ...plain]);
+  expect(opened.map(({ data }) => Buffer.from(data ?? []).toString())).toEqual(
+    [...plain, ...plain].map(({ data }) => data.toString()),
+  );
+  // What it says in clear text is authenticated.
+  for (const [label, value] of [
+    ["workflow-id", "run-2"],
+    ["compressed", "none"],
+    ["key-id", "01890000-0000-7000-8000-000000000009"],
+  ] as const) {
+    const [, long] = sealed;
+    const claimed = { ...long, metadata: { ...long?.metadata, [label]: Buffer.from(value) } };
+    await expect(codec.decode([claimed])).rejects.toThrow("The payload");
+  }
+});
+
+it("with `read` nothing is encrypted, and what is encrypted is read", async () => {
+  const box = createSecretBox([newKey]);
+  const [on, read] = (["on", "read"] as const).map(
+    (MILLRACE_PAYLOAD_ENCRYPTION) =>
+      createPayloads({ MILLRACE_PAYLOAD_ENCRYPTION }, own.database, box).dataConverter.payloadCodecs[0],
+  );
+  const plain = [payload("x")];
+  expect(await read?.encode(plain, context)).toEqual(plain);
+  const sealed = (await on?.encode(plain, context)) ?? [];
+  expect(labelsOf(sealed[0] ?? {})).not.toBeNull();
+  expect(await read?.decode(sealed)).toEqual(await on?.decode(sealed));
+});
+
+it("a process whose master key does not open the data key ends at once, and says what to do", async () => {
+  const test = await testDatabase();
+  onTestFinished(() => test.close());
+  await createDataKeys(test.database, createSecretBox([oldKey]), "payloads").current();
+  for (const name of ["api", "worker"]) {
+    const program = fileURLToPath(new URL(`../../../dist/src/${name}-main.js`, import.meta.url));
+    const env = {
+      PATH: process.env["PATH"],
+      DATABASE_URL: test.url,
+      TEMPORAL_ADDRESS: inject("millrace").temporalAddress,
+      MILLRACE_BLOB_URL: scratchDirectory(),
+      PORT: "0",
+    };
+    const ended = await new Promise<[number | null, string]>((resolve) => {
+      const child = execFile(process.execPath, [program], { env }, (_, __, stderr) =>
+        resolve([child.exitCode, stderr]),
+      );
+    });
+    expect(ended).toEqual([1, expect.stringMatching(/^The key of what Temporal keeps .* MILLRACE_MASTER_KEY\.\n$/)]);
+  }
+});
