@@ -5,6 +5,8 @@ import { ORGANISATION_TABLES } from "./organisation-tables.ts";
 /** What the sessions of a pool act as: a role that is held to rows, or whoever DATABASE_URL names. */
 export type ActsAs = "millrace_app" | "millrace_search" | "login";
 
+const NO_POOLER = "Let DATABASE_URL lead to Postgres itself, not to a pooler such as PgBouncer.";
+
 /** Longest wait for the answer: nobody is served before it (ms). */
 const TIMEOUT_MS = 5000;
 
@@ -66,7 +68,7 @@ function problemOfRole(facts: Facts, as: ActsAs): [reason: string, advice: strin
   if (role !== as)
     return [
       `a session acts as ${role} and not as ${as}, because what is asked for at the start of a connection gets lost`,
-      "Let DATABASE_URL lead to Postgres itself, not to a pooler such as PgBouncer.",
+      NO_POOLER,
     ];
   if (facts.exempt)
     return [
@@ -98,8 +100,14 @@ function problemOfLogin({ login, role, held }: Facts): [reason: string, advice: 
   return undefined;
 }
 
-/** Why a connection is refused that asks for a role: an UnsafeSession where it is because of the role, else the error itself. */
+/**
+ * Why a connection is refused: an UnsafeSession where it is because of the role that it asks for, or because a pooler lets nobody
+ * ask, else the error itself.
+ */
 export function explainRefusal(error: unknown, as: ActsAs, login: string): unknown {
+  // PgBouncer's own words, where its ignore_startup_parameters does not have `options`.
+  if (error instanceof Error && /unsupported startup parameter: options/.test(error.message))
+    return new UnsafeSession("what is asked for at the start of a connection is refused", NO_POOLER, { cause: error });
   // In whatever language the server speaks, it quotes the name.
   if (as === "login" || !(error instanceof Error) || !error.message.includes(`"${as}"`)) return error;
   switch ((error as { code?: unknown }).code) {
