@@ -175,9 +175,11 @@ export const environmentSchema = z.object({
   MILLRACE_PAYLOAD_ENCRYPTION: z
     .enum(["on", "read"], { error: "on or read is expected" })
     .default("on")
-    .describe(
-      "Whether what Temporal keeps of workflows is encrypted; `read` only decrypts: for the first step of an upgrade from a version without it",
-    ),
+    .describe("Whether what Temporal keeps is encrypted; `read` only decrypts: for the first step of an upgrade"),
+  MILLRACE_SEAL_BLOBS: z
+    .enum(["off", "read", "on"], { error: "off, read or on is expected" })
+    .default("off")
+    .describe("Whether blobs are encrypted; `read`: those that are stay readable, new ones are not"),
   MILLRACE_CODEC_TOKEN: z
     .string()
     .min(16, "at least 16 characters are expected")

@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { requireConfig } from "../config.ts";
 import { directoryOf } from "../platform/blobs/blob-place.ts";
 import { openBlobStore } from "../platform/blobs/blobs.ts";
+import { createSealedStore } from "../platform/blobs/sealed-store.ts";
 import { createEvaluation } from "../platform/evaluation/evaluation.ts";
 import { createGuardedFetch } from "../platform/fetch/guarded-fetch.ts";
 import { createLogger } from "../platform/logging/logger.ts";
@@ -9,6 +10,7 @@ import { NotReady } from "../platform/readiness.ts";
 import { masterKeys } from "../platform/secrets/master-key.ts";
 import { createMetrics } from "../platform/metrics.ts";
 import { createSecretBox } from "../platform/secrets/seal.ts";
+import { createDataKeys } from "../services/secrets/data-keys.ts";
 import { createPayloads, KeyUnreadable } from "../services/secrets/payloads.ts";
 import type { Payloads } from "../services/secrets/payloads.ts";
 import { createShutdown } from "./shutdown.ts";
@@ -48,10 +50,15 @@ export async function openProcess(service: "api" | "worker") {
   await refuseUnfit(db);
   const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
   shutdown.add("run feed", () => feed.close());
-  const blobs = await openBlobStore(config);
-  shutdown.add("blobs", () => blobs.close());
+  const stored = await openBlobStore(config);
+  shutdown.add("blobs", () => stored.close());
   const blobDir = directoryOf(config.MILLRACE_BLOB_URL);
   const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, blobDir));
+  const seals = config.MILLRACE_SEAL_BLOBS;
+  const blobs =
+    seals === "off"
+      ? stored
+      : createSealedStore(stored, createDataKeys(db, secrets, "blobs"), { seals: seals === "on" });
   const payloads = createPayloads(config, db, secrets);
   await refuseUnreadable(payloads);
   const observer = createRunObserver(metrics, logger);

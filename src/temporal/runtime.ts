@@ -20,7 +20,8 @@ export function installTemporalRuntime(logger: Logger): void {
     debug: (message: string, meta?: LogMetadata) => log.debug(meta ?? {}, message),
     // What the SDK says at "info" interests nobody who operates the service.
     info: (message: string, meta?: LogMetadata) => log.debug(meta ?? {}, message),
-    warn: (message: string, meta?: LogMetadata) => log[EXPECTED.test(message) ? "debug" : "warn"](meta ?? {}, message),
+    warn: (message: string, meta?: LogMetadata) =>
+      EXPECTED.test(message) ? log.debug(withoutError(meta), message) : log.warn(meta ?? {}, message),
     error: (message: string, meta?: LogMetadata) => log.error(meta ?? {}, message),
   };
   Runtime.install({
@@ -35,4 +36,9 @@ export function installTemporalRuntime(logger: Logger): void {
         at[level.toLowerCase() as Lowercase<LogLevel>](message, meta),
     },
   });
+}
+
+/** An activity's failure quotes what the activity was given. */
+function withoutError(meta: LogMetadata = {}): LogMetadata {
+  return { ...meta, error: undefined };
 }

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { flow, nested, openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
@@ -20,7 +22,7 @@ let bench: Bench;
 let target: HttpTarget;
 beforeAll(async () => {
   target = await startHttpTarget();
-  own = await startService({ env: { LOG_LEVEL: "debug" } });
+  own = await startService({ env: { LOG_LEVEL: "debug", MILLRACE_SEAL_BLOBS: "on" } });
   bench = await openBench(own);
 });
 afterAll(async () => {
@@ -124,7 +126,14 @@ async function runJobs(): Promise<void> {
   expect(uploaded.status, JSON.stringify(uploaded.body)).toBe(200);
 }
 
-it("after every kind of run, what callers gave is in clear text in no history, memo, search attribute or log", async () => {
+/** Files of the blob store that have it, of more than the master key's. */
+function blobsWith(text: string): string[] {
+  const files = readdirSync(own.blobDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(files.length).toBeGreaterThan(0);
+  return files.map((entry) => join(entry.parentPath, entry.name)).filter((file) => readFileSync(file).includes(text));
+}
+
+it("after every kind of run, what callers gave is in clear text in no history, memo, search attribute, log or encrypted blob", async () => {
   await runFlows();
   await runJobs();
   const queues = ["runs", "nodes", "ingest", "background"].map((name) => `TaskQueue = '${own.taskQueue}-${name}'`);
@@ -155,6 +164,7 @@ it("after every kind of run, what callers gave is in clear text in no history, m
   // It is there for whoever has the key.
   const clear = await Promise.all(kept.map(decoded));
   expect(clear.filter((each) => textOf(each).includes(MARKER)).length).toBeGreaterThan(6);
+  expect(blobsWith(MARKER)).toEqual([]);
   const logged = own.logs().split("\n");
   expect(logged.filter((line) => line.includes(MARKER))).toEqual([]);
 }, 300_000);

@@ -70,7 +70,7 @@ export function createCodecOperations({ config, db, payloads }: ApiDeps, { crede
     looseQuery: true,
     body: payloadsSchema,
     looseBody: true,
-    problems: ["unauthorized", "forbidden", "service_unavailable"],
+    problems: ["unauthorized", "forbidden", "validation_error", "service_unavailable"],
   } as const;
   const example = { payloads: [{ metadata: { encoding: "anNvbi9wbGFpbg==" }, data: "ImhlbGxvIg==" }] };
 

@@ -74,7 +74,10 @@ describe("decrypting what Temporal keeps", () => {
     expect(clear(sealed)).not.toContain("seen");
     const { status, body } = await as(TOKEN).post(DECODE, { payloads: [sealed, plain] });
     expect([status, body.payloads[1]]).toEqual([200, plain]);
-    expect(JSON.parse(clear(body.payloads[0]))).toMatchObject({ org_id: org.org_id, inputs: { "in-0": "seen" } });
+    expect(JSON.parse(clear(body.payloads[0]))).toMatchObject({
+      org_id: org.org_id,
+      inputs: { "in-0": { v: "seen" } },
+    });
   });
 
   it("is for an admin: the organisation's runs; another organisation's come back as they are", async () => {
