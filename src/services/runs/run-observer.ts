@@ -33,7 +33,8 @@ export function createRunObserver(metrics: Metrics, logger: Logger): RunObserver
         {
           ...run,
           state,
-          reason: error?.code ?? state_reason,
+          // Who cancels a run says why in words of their own.
+          reason: error?.code ?? (state === "CANCELLED" ? undefined : state_reason),
           ms: Math.round(result.latency_ms),
         },
         "run finished",
