@@ -9,7 +9,7 @@ const { Payload: PayloadMessage } = proto.temporal.api.common.v1;
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
-export const ENCRYPTED = "binary/encrypted";
+const ENCRYPTED = "binary/encrypted";
 /** Payloads that are longer are compressed before they are encrypted (bytes). */
 const COMPRESS_ABOVE = 1024;
 /** Longer ones are none of ours: Temporal takes 4 MB at most. */
