@@ -57,6 +57,7 @@ it("finds a running installation in order, on one screen", async () => {
     "Temporal",
     "Fairness",
     "Task queues",
+    "Schedules",
     "Blobs",
     "Master key",
     "Clock",
@@ -64,6 +65,37 @@ it("finds a running installation in order, on one screen", async () => {
     expect(stdout).toMatch(new RegExp(`^ok +${part} `, "m"));
   expect(stdout.split("\n").length).toBeLessThan(25);
   expect(stdout).not.toContain(new URL(service.databaseUrl).password || "no password");
+});
+
+it("counts schedules that Temporal has lost", async () => {
+  // Whose rows no worker mends.
+  const clone = await cloneDatabase();
+  const { url } = clone;
+  const database = openDatabase({ url, poolSize: 1, applicationName: "test", onError: () => undefined });
+  const found = async () =>
+    (await doctor({ DATABASE_URL: url })).report.findings.find(({ part }) => part === "Schedules");
+  try {
+    const { org_id, project_id } = await buildTenant(database);
+    expect(await found()).toMatchObject({ state: "ok" });
+    const id = uuidv7();
+    // As it is where Temporal's database was lost: the row is marked as applied.
+    await database.system((db) =>
+      db.query(
+        `insert into triggers (id, org_id, project_id, provider_id, trigger_id, kind, config, applied_revision) values ($1, $2, $3,
+          'millrace', 'schedule', 'schedule', '{"cron": "@yearly", "time_zone": "UTC", "overlap": "skip", "catchup_window_seconds": 60,
+          "jitter_seconds": 0}', 1)`,
+        [id, org_id, project_id],
+      ),
+    );
+    const lost = await found();
+    expect(lost).toMatchObject({ state: "warning", text: expect.stringMatching(/^1 of 1 .*, and 0 there/) });
+    expect(lost?.advice).toContain("Workers mend");
+    await database.system((db) => db.query("delete from triggers where id = $1", [id]));
+    expect(await found()).toMatchObject({ state: "ok" });
+  } finally {
+    await database.close();
+    await clone.drop();
+  }
 });
 
 it("names the one part that is broken, and what to do about it", async () => {
