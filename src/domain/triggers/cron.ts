@@ -87,7 +87,6 @@ const FIXED = /^Etc\/GMT[+-]\d{1,2}$/;
  * for anything else. Temporal takes no other spelling.
  */
 export function timeZoneOf(text: string): string | null {
-  if (/^[+-]/.test(text)) return null;
   try {
     const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: text }).resolvedOptions();
     return ZONES.has(timeZone) || FIXED.test(timeZone) ? timeZone : null;
