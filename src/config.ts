@@ -277,12 +277,11 @@ export const environmentSchema = z.object({
   MILLRACE_MONITOR_RUNS_PER_HOUR: int(1, 100_000)
     .default(1000)
     .describe("Runs of an hour that a monitor may have scored: the most that its max_per_hour can be"),
-  MILLRACE_MONITOR_MIN_WINDOW_SECONDS: int(1, 86_400)
-    .default(300)
-    .describe("Shortest window of a condition of a monitor's alert"),
+  MILLRACE_MONITOR_MIN_WINDOW_SECONDS: int(1, 86_400).default(300).describe("Shortest window of a monitor's alert"),
   MILLRACE_MONITOR_INTERVAL_SECONDS: int(1, 3600)
     .default(60)
     .describe("How often a monitor scores what it has sampled, and looks at its alert"),
+  MILLRACE_AUDIT_RETENTION_DAYS: int(1, 36_500).optional().describe("Days that the audit log is kept; unset, for ever"),
   MILLRACE_MONITOR_RETENTION_DAYS: int(1, 36_500)
     .default(90)
     .describe("Days that a monitor's samples and statistics are kept"),

@@ -100,6 +100,7 @@ const CAPABILITIES = [
   "models",
   "skills",
   "triggers",
+  "audit",
 ];
 
 /** Files that put capabilities together, beside their services: each with its reason. */

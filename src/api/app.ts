@@ -55,6 +55,7 @@ export function createApp(deps: ApiDeps): Api {
   const operations = createOperations(deps, services);
   const serving: ServeDeps = {
     config,
+    db,
     credentials: services.credentials,
     idempotency: createIdempotency(deps),
     rateLimiter: config.MILLRACE_RATE_LIMIT

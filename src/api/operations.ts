@@ -3,6 +3,7 @@ import type { ApiDeps, ApiServices } from "./deps.ts";
 import { openApiDocument } from "./http/openapi/document.ts";
 import type { Operation } from "./http/operation.ts";
 import { createApiKeyOperations } from "./accounts/api-keys.ts";
+import { createAuditOperations } from "./audit/audit-log.ts";
 import { createActionRunOperations } from "./providers/action-runs.ts";
 import { createProviderImportOperations } from "./providers/imports.ts";
 import { createProviderOperations } from "./providers/providers.ts";
@@ -111,6 +112,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createUserOperations(deps, services),
     ...createTokenOperations(deps, services),
     ...createSessionOperations(deps, services),
+    ...createAuditOperations(deps),
     ...createLimitsOperations(deps),
     ...createQueueOperations(deps),
     ...createCodecOperations(deps, services),

@@ -9,13 +9,13 @@ import {
   organisationName,
   userPassword,
 } from "../domain/accounts/accounts.ts";
-import { API_KEY_KINDS, listApiKeys, revokeApiKey } from "../stores/accounts/api-keys.ts";
+import { API_KEY_KINDS, listApiKeys } from "../stores/accounts/api-keys.ts";
 import type { ApiKey, ApiKeyKind } from "../stores/accounts/api-keys.ts";
 import type { Database } from "../stores/db.ts";
 import { findOrganisation, listOrganisations } from "../stores/accounts/organisations.ts";
 import { USER_ROLES } from "../stores/accounts/users.ts";
 import type { UserRole } from "../stores/accounts/users.ts";
-import { createKey, createOrganisation, createUser } from "./accounts.ts";
+import { createKey, createOrganisation, createUser, revokeKey } from "./accounts.ts";
 import { CommandFailure } from "./failure.ts";
 import { show, table, withDatabase } from "./options.ts";
 import { readBy, readId, readTime } from "./values.ts";
@@ -117,7 +117,7 @@ export function addAccountCommands(program: Command): void {
     .argument("<key_id>", "which one", readId("a key", "keys list"));
   withDatabase<OfOrganisation>(withOrganisation(keyToRevoke), async (database, options, keyId) => {
     const org_id = await organisationOf(database, options.org);
-    if (!(await database.org(org_id, (db) => revokeApiKey(db, keyId))))
+    if (!(await revokeKey(database, org_id, keyId)))
       throw new CommandFailure(`No key ${keyId} holds in organisation ${org_id}.`);
     show(options.json, { key_id: keyId, revoked: true }, () => [`key ${keyId} is revoked`]);
   });

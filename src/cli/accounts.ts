@@ -1,10 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { uuidv7 } from "uuidv7";
 import { generateApiKey } from "../platform/secrets/crypto.ts";
+import { recordAudit } from "../services/audit/audit.ts";
+import type { AuditedChange } from "../services/audit/audit.ts";
 import { hashForUser } from "../services/accounts/sign-in.ts";
-import { insertApiKey } from "../stores/accounts/api-keys.ts";
+import { insertApiKey, revokeApiKey } from "../stores/accounts/api-keys.ts";
 import type { ApiKey, ApiKeyKind } from "../stores/accounts/api-keys.ts";
-import type { Database } from "../stores/db.ts";
+import type { Database, Db } from "../stores/db.ts";
 import { insertOrganisation } from "../stores/accounts/organisations.ts";
 import { insertUser, USERS_EMAIL_KEY } from "../stores/accounts/users.ts";
 import type { User, UserRole } from "../stores/accounts/users.ts";
@@ -13,7 +15,13 @@ import { isUniqueViolation } from "../stores/db.ts";
 /** Creates an organisation and returns its id. */
 export async function createOrganisation(database: Database, name: string): Promise<{ org_id: string; name: string }> {
   const organisation = { org_id: uuidv7(), name };
-  await database.system((db) => insertOrganisation(db, organisation));
+  await database.systemTransaction(async (db) => {
+    await insertOrganisation(db, organisation);
+    await recordCommand(db, organisation.org_id, "orgs create", {
+      target: { type: "organisation", id: organisation.org_id },
+      after: { name },
+    });
+  });
   return organisation;
 }
 
@@ -31,7 +39,13 @@ export async function createUser(database: Database, account: NewAccount): Promi
   const { org_id, email, role } = account;
   const user = { user_id: uuidv7(), org_id, email, role, password_hash: await hashForUser(database, email, password) };
   try {
-    return { ...(await database.org(org_id, (db) => insertUser(db, user))), password };
+    const made = await database.orgTransaction(org_id, async (db) => {
+      const inserted = await insertUser(db, user);
+      const target = { type: "user", id: user.user_id };
+      await recordCommand(db, org_id, "users create", { target, after: { email, role }, secrets: ["password"] });
+      return inserted;
+    });
+    return { ...made, password };
   } catch (error) {
     if (isUniqueViolation(error, USERS_EMAIL_KEY))
       throw new Error(`There is already a user ${email}.`, { cause: error });
@@ -60,5 +74,31 @@ export async function createKey(database: Database, request: KeyRequest): Promis
     created_by: null,
     expires_at: request.expires_at ?? null,
   };
-  return { ...(await database.org(request.org_id, (db) => insertApiKey(db, key))), value: credential.value };
+  const made = await database.orgTransaction(request.org_id, async (db) => {
+    const { name, kind, prefix, expires_at } = key;
+    const after = { name, kind, prefix, expires_at };
+    await recordCommand(db, request.org_id, "keys create", { target: { type: "key", id: key.key_id }, after });
+    return insertApiKey(db, key);
+  });
+  return { ...made, value: credential.value };
+}
+
+/** Revokes an API key; false where none holds. */
+export async function revokeKey(database: Database, orgId: string, keyId: string): Promise<boolean> {
+  return database.orgTransaction(orgId, async (db) => {
+    const revoked = await revokeApiKey(db, keyId);
+    if (revoked === null) return false;
+    const { name, kind, prefix } = revoked;
+    await recordCommand(db, orgId, "keys revoke", {
+      target: { type: "key", id: keyId },
+      before: { name, kind, prefix },
+    });
+    return true;
+  });
+}
+
+/** Records what somebody does who has access to the installation itself. */
+async function recordCommand(db: Db, orgId: string, command: string, change: AuditedChange): Promise<void> {
+  const nowhere = { actor_id: null, session_id: null, address: null, user_agent: null, request_id: null };
+  await recordAudit(db, { ...nowhere, org_id: orgId, actor_type: "cli" }, command, change);
 }

@@ -13,3 +13,14 @@ export function uuid7Of(timeOf: string, hash: string): string {
   const variant = ((Number.parseInt(hash.slice(3, 4), 16) & 3) | 8).toString(16);
   return `${timeOf.slice(0, 13)}-7${hash.slice(0, 3)}-${variant}${hash.slice(4, 7)}-${hash.slice(7, 19)}`;
 }
+
+/** The smallest UUIDv7 of a millisecond. */
+export function firstIdOf(ms: number): string {
+  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0").slice(-12);
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
+}
+
+/** The millisecond in which a UUIDv7 was made. */
+export function timeOf(id: string): number {
+  return Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16);
+}

@@ -48,6 +48,7 @@ export function startUpkeep(
     startHousekeeping(db, blobs, {
       eventRetentionMs: config.MILLRACE_EVENT_RETENTION_MS,
       runRetentionDays: config.MILLRACE_RUN_RETENTION_DAYS,
+      auditRetentionDays: config.MILLRACE_AUDIT_RETENTION_DAYS,
       monitorRetentionDays: config.MILLRACE_MONITOR_RETENTION_DAYS,
       onSwept: (removed) => logger.info({ removed }, "blobs that nothing referred to are removed"),
       onError,

@@ -1,5 +1,6 @@
 import { Problem } from "../domain/errors.ts";
 import type { Database, Db } from "../stores/db.ts";
+import type { RowAudit } from "./audit/audit.ts";
 
 /** A request that changes some members of a resource: what it does not name stays, whoever changes that at the same time. */
 export interface Change<Row, Result> {
@@ -9,6 +10,8 @@ export interface Change<Row, Result> {
   readonly requireMatch: (row: Row) => void;
   /** Merges the change into the locked row and writes it. It does nothing slow: others wait for the row. */
   readonly write: (db: Db, row: Row) => Promise<Result>;
+  /** How the change is recorded in the audit log. */
+  readonly audited: RowAudit<Row>;
 }
 
 /** The same, with checks that take too long to be made under a lock. */
@@ -22,16 +25,18 @@ export interface CheckedChange<Row, Checked, Result> extends Omit<Change<Row, Re
   readonly write: (db: Db, row: Row, checked: Checked) => Promise<Result>;
 }
 
-/** Carries out a change in one transaction. */
+/** Carries out a change in one transaction, and records what it has changed. */
 export async function changeLocked<Row, Result>(
   database: Database,
   orgId: string,
-  { lock, requireMatch, write }: Change<Row, Result>,
+  { lock, requireMatch, write, audited }: Change<Row, Result>,
 ): Promise<Result> {
   return await database.orgTransaction(orgId, async (db) => {
     const row = await lock(db);
     requireMatch(row);
-    return await write(db, row);
+    const result = await write(db, row);
+    await record(db, audited, row, await lock(db));
+    return result;
   });
 }
 
@@ -42,21 +47,27 @@ const MAX_ATTEMPTS = 20;
 export async function changeChecked<Row, Checked, Result>(
   database: Database,
   orgId: string,
-  { lock, find, requireMatch, revisionOf, prepare, write }: CheckedChange<Row, Checked, Result>,
+  { lock, find, requireMatch, revisionOf, prepare, write, audited }: CheckedChange<Row, Checked, Result>,
 ): Promise<Result> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const before = await database.org(orgId, find);
     requireMatch(before);
     const checked = await prepare(before);
-    const done = await changeLocked(database, orgId, {
-      lock,
-      requireMatch,
-      write: async (db, row) =>
-        revisionOf(row) === revisionOf(before) ? { result: await write(db, row, checked) } : null,
+    const done = await database.orgTransaction(orgId, async (db) => {
+      const row = await lock(db);
+      requireMatch(row);
+      if (revisionOf(row) !== revisionOf(before)) return null;
+      const result = await write(db, row, checked);
+      await record(db, audited, row, await lock(db));
+      return { result };
     });
     if (done !== null) return done.result;
   }
   throw new Problem("service_unavailable", "Others change the resource all the time. Try again shortly.", {
     headers: { "Retry-After": "1" },
   });
+}
+
+async function record<Row>(db: Db, { audit, view, ...named }: RowAudit<Row>, before: Row, after: Row): Promise<void> {
+  await audit(db, { ...named, before: view(before), after: view(after) });
 }

@@ -1,4 +1,5 @@
 import type { BlobStore } from "../platform/blobs/blobs.ts";
+import { purgeAuditEntries } from "../stores/audit/audit-log.ts";
 import type { Database } from "../stores/db.ts";
 import { purgeIdempotencyKeys } from "../stores/http/idempotency.ts";
 import { purgeDatasets } from "../stores/evals/datasets.ts";
@@ -38,6 +39,8 @@ export interface HousekeepingOptions {
   readonly eventRetentionMs: number;
   /** How long runs are kept after their end; undefined is for ever. */
   readonly runRetentionDays: number | undefined;
+  /** How long entries of the audit log are kept; undefined is for ever. */
+  readonly auditRetentionDays: number | undefined;
   /** How long what monitors have seen is kept. */
   readonly monitorRetentionDays: number;
   /** Called after a sweep with the number of blobs that nothing referred to. */
@@ -53,7 +56,14 @@ export interface HousekeepingOptions {
 export function startHousekeeping(
   db: Database,
   blobs: BlobStore,
-  { eventRetentionMs, runRetentionDays, monitorRetentionDays, onSwept, onError }: HousekeepingOptions,
+  {
+    eventRetentionMs,
+    runRetentionDays,
+    auditRetentionDays,
+    monitorRetentionDays,
+    onSwept,
+    onError,
+  }: HousekeepingOptions,
 ): Periodic {
   return periodically(
     EVERY_MS,
@@ -87,6 +97,8 @@ export function startHousekeeping(
         );
         await inBatches(() => db.system((connection) => purgeTurns(connection, runRetentionDays, BATCH)));
       }
+      if (auditRetentionDays !== undefined)
+        await inBatches(() => db.system((connection) => purgeAuditEntries(connection, auditRetentionDays, BATCH)));
       if (await db.system((connection) => claimJob(connection, "sweep of blobs", SWEEP_EVERY_MS))) {
         onSwept(await sweepBlobs({ db, blobs }, new Date(Date.now() - MIN_BLOB_AGE_MS)));
       }

@@ -4,10 +4,11 @@ import type { Operation } from "../../src/api/http/operation.ts";
 import { operations } from "../api/http/conformance.ts";
 import { openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
-import type { Answer, TestClient } from "../support/client.ts";
+import type { TestClient } from "../support/client.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
-import { idFor, idsOf, isOwned, makeEverything, NEEDED_QUERY } from "./foreign-ids.ts";
+import { call } from "./call-operation.ts";
+import { idFor, idsOf, isOwned, makeEverything } from "./foreign-ids.ts";
 import type { Ids } from "./foreign-ids.ts";
 
 let victim: ApiTenant;
@@ -31,46 +32,6 @@ const withIds = guarded.filter((operation) => idsOf(operation).some(({ name }) =
 
 /** Other ids that are as good as none: a new one for each of the victim's. */
 const unknown = (ids: Ids): Ids => Object.fromEntries(Object.keys(ids).map((name) => [name, randomUUID()]));
-
-/** Ids that a body may have and the first example has not. */
-const OPTIONAL = ["validateFlow.project_id", "createDataset.project_id", "runAction.connection_id"];
-
-/** A body that fits: the first example, with these ids where it has ids. */
-function bodyOf(operation: Operation, ids: Ids): unknown {
-  if (operation.multipart) {
-    const form = new FormData();
-    form.set("file", new Blob(["by a stranger"]), "theirs.txt");
-    return form;
-  }
-  if (!operation.body) return undefined;
-  const example = (Object.values(operation.examples ?? {})[0] ?? {}) as Record<string, unknown>;
-  const isGiven = (name: string): boolean => name in example || OPTIONAL.includes(`${operation.id}.${name}`);
-  const members = idsOf(operation).filter((each) => each.in === "body" && isGiven(each.name));
-  return {
-    ...example,
-    ...Object.fromEntries(
-      members.map(({ name }) => {
-        const id = idFor(ids, operation, name);
-        return [name, Array.isArray(example[name]) ? [id] : id];
-      }),
-    ),
-  };
-}
-
-async function call(api: TestClient, operation: Operation, ids: Ids): Promise<Answer & { readonly text: string }> {
-  const parameters = idsOf(operation);
-  const value = (name: string): string => encodeURIComponent(idFor(ids, operation, name) ?? "");
-  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => value(name));
-  const query = parameters.filter((each) => each.in === "query").map(({ name }) => `${name}=${value(name)}`);
-  for (const [name, needed] of Object.entries(NEEDED_QUERY[operation.id] ?? {})) query.push(`${name}=${needed}`);
-  const address = query.length > 0 ? `${path}?${query.join("&")}` : path;
-  const response = await api.raw(operation.method, address, bodyOf(operation, ids), {
-    headers: { "x-request-id": "same" },
-    signal: AbortSignal.timeout(20_000),
-  });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, body: text, text };
-}
 
 /** Everything the database holds of an organisation, a text per row and table; without what changes unasked. */
 async function holdings(tenant: ApiTenant): Promise<Record<string, string[]>> {

@@ -50,7 +50,7 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
           links: { revoke: { operationId: "revokeApiKey", parameters: { key_id: "$response.body#/key_id" } } },
         },
       },
-      async handler({ body, principal, newId, requireHeld }) {
+      async handler({ body, principal, newId, requireHeld, audit }) {
         const expires_at =
           body.expires_at === undefined
             ? defaultExpiry(body.kind, config.MILLRACE_SECRET_KEY_DAYS)
@@ -73,7 +73,9 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
           if (!(await holdAdmin(connection, principal)))
             throw unauthorized("The credential has ended meanwhile.", true);
           await requireHeld(connection);
-          return insertApiKey(connection, key);
+          const created = await insertApiKey(connection, key);
+          await audit(connection, { target: { type: "key", id: created.key_id }, after: presentApiKey(created) });
+          return created;
         });
         return { status: 201, body: { ...presentApiKey(row), key: secret.value } };
       },
@@ -113,9 +115,12 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       role: "admin",
       params: z.object({ key_id: pathId("API key") }),
       success: { 204: { description: "It is revoked." } },
-      async handler({ params: { key_id }, principal }) {
-        if (!(await db.org(principal.org_id, (connection) => revokeApiKey(connection, key_id))))
-          throw notFound("API key");
+      async handler({ params: { key_id }, principal, audit }) {
+        await db.orgTransaction(principal.org_id, async (connection) => {
+          const revoked = await revokeApiKey(connection, key_id);
+          if (revoked === null) throw notFound("API key");
+          await audit(connection, { target: { type: "key", id: key_id }, before: presentApiKey(revoked) });
+        });
         credentials.forget(key_id.toLowerCase());
         return { status: 204 };
       },

@@ -106,9 +106,14 @@ export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
       },
       problems: ["precondition_failed"],
       success: { 200: { description: "The quotas as they are now.", schema: quotasSchema, headers: ETAG } },
-      async handler({ params: { key_id }, headers, body, principal: { org_id } }) {
-        await changeKeyQuotas(db, { org_id, key_id }, body, defaultQuotas(config), (limits) =>
-          requireMatch(headers["if-match"], contentTag(limits)),
+      async handler({ params: { key_id }, headers, body, principal: { org_id }, audit }) {
+        await changeKeyQuotas(
+          db,
+          { org_id, key_id },
+          body,
+          defaultQuotas(config),
+          (limits) => requireMatch(headers["if-match"], contentTag(limits)),
+          { audit, target: { type: "key", id: key_id }, view: (limits) => limits },
         );
         return ofKey(org_id, key_id);
       },

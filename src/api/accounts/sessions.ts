@@ -2,6 +2,7 @@ import { z } from "zod";
 import { roleAllows } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem, notFound } from "../../domain/errors.ts";
+import { noteRefusedSignIns, recordSignIn } from "../../services/accounts/record-sign-in.ts";
 import { openSession, redeemSignInLink } from "../../services/accounts/sessions.ts";
 import { findOrganisation } from "../../stores/accounts/organisations.ts";
 import { endSession, listSessions } from "../../stores/accounts/sessions.ts";
@@ -13,6 +14,7 @@ import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
+import { requestOf } from "../http/request-audit.ts";
 import { meSchema, presentMe, presentSession, sessionSchema } from "./session-presenter.ts";
 
 const signInBody = z
@@ -38,7 +40,12 @@ const EXAMPLE = {
 };
 
 /** `/console/session`, `/v2/sessions` and `/v2/me`: people signed in to the console. */
-export function createSessionOperations({ db, config }: ApiDeps, { credentials, signIn }: ApiServices): Operation[] {
+export function createSessionOperations(
+  { db, config, logger }: ApiDeps,
+  { credentials, signIn }: ApiServices,
+): Operation[] {
+  const noteRefused = noteRefusedSignIns(db, logger);
+
   async function me(principal: Principal): Promise<z.infer<typeof meSchema>> {
     const [organisation, user] = await Promise.all([
       db.org(principal.org_id, (connection) => findOrganisation(connection, principal.org_id)),
@@ -73,12 +80,18 @@ export function createSessionOperations({ db, config }: ApiDeps, { credentials, 
         // A page elsewhere could otherwise sign its visitor in as somebody else.
         requireSameOrigin(config, ctx, { unknownIsFine: true });
         const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
+        const place = { ...requestOf(config, ctx), operation: "openSession" };
         const who =
           "link" in body
             ? await redeemSignInLink(db, body.link)
             : await signIn.check({ email: body.email, password: body.password, address, orgId: body.org_id });
-        if (!who) throw refusal("link" in body);
-        const opened = await openSession(db, who, { user_agent: ctx.get("User-Agent"), address });
+        if (!who) {
+          if ("email" in body) noteRefused(place, body.email, body.org_id);
+          throw refusal("link" in body);
+        }
+        const opened = await openSession(db, who, { user_agent: ctx.get("User-Agent"), address }, (connection, id) =>
+          recordSignIn(connection, place, who, id),
+        );
         const principal = await credentials.findSession(opened.secret);
         if (!principal) throw refusal("link" in body);
         return { status: 201, body: await me(principal), headers: sessionCookie(config, ctx, opened.secret) };
@@ -92,10 +105,13 @@ export function createSessionOperations({ db, config }: ApiDeps, { credentials, 
       summary: "Sign out of the console",
       description: "Ends the session of the cookie, and takes the cookie back.",
       success: { 204: { description: "The session has ended.", headers: { "Set-Cookie": "Takes the cookie away." } } },
-      async handler({ principal, ctx }) {
+      async handler({ principal, ctx, audit }) {
         const { org_id, session_id } = principal;
         if (session_id !== undefined) {
-          await db.org(org_id, (connection) => endSession(connection, session_id, null));
+          await db.orgTransaction(org_id, async (connection) => {
+            await endSession(connection, session_id, null);
+            await audit(connection, { target: { type: "session", id: session_id } });
+          });
           credentials.forget(session_id);
         }
         return { status: 204, headers: sessionCookie(config, ctx, null) };
@@ -152,10 +168,12 @@ export function createSessionOperations({ db, config }: ApiDeps, { credentials, 
       description: "One's own; an admin may end everybody's. It works for at most five more seconds.",
       params: z.object({ session_id: pathId("session") }),
       success: { 204: { description: "It has ended." } },
-      async handler({ params: { session_id }, principal }) {
+      async handler({ params: { session_id }, principal, audit }) {
         const whose = isAdmin(principal) ? null : principal.id;
-        const ended = await db.org(principal.org_id, (connection) => endSession(connection, session_id, whose));
-        if (!ended) throw notFound("session");
+        await db.orgTransaction(principal.org_id, async (connection) => {
+          if (!(await endSession(connection, session_id, whose))) throw notFound("session");
+          await audit(connection, { target: { type: "session", id: session_id } });
+        });
         credentials.forget(session_id.toLowerCase());
         return { status: 204 };
       },

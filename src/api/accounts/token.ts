@@ -4,7 +4,9 @@ import { clientAddress } from "../http/client-address.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { JsonAnswer, Operation } from "../http/operation.ts";
+import { requestOf } from "../http/request-audit.ts";
 import { readForm } from "../http/read-form.ts";
+import { noteRefusedSignIns, recordSignIn } from "../../services/accounts/record-sign-in.ts";
 import { createTokenService } from "../../services/accounts/tokens.ts";
 import type { TokenPair } from "../../services/accounts/tokens.ts";
 
@@ -46,7 +48,11 @@ const errorSchema = z
   .meta({ id: "TokenError" });
 
 /** `/token`: the OAuth 2.0 password flow. */
-export function createTokenOperations({ db, config }: ApiDeps, { credentials, signIn }: ApiServices): Operation[] {
+export function createTokenOperations(
+  { db, config, logger }: ApiDeps,
+  { credentials, signIn }: ApiServices,
+): Operation[] {
+  const noteRefused = noteRefusedSignIns(db, logger);
   const tokens = createTokenService(db, (id) => credentials.forget(id));
 
   return [
@@ -76,7 +82,11 @@ export function createTokenOperations({ db, config }: ApiDeps, { credentials, si
           if (orgId !== undefined && !isUuid(orgId)) return refusal("invalid_request", "org_id must be an id.");
           const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
           const user = await signIn.check({ email: username, password, address, orgId });
-          return answer(user && (await tokens.issue(user)));
+          const place = { ...requestOf(config, ctx), operation: "createToken" };
+          if (user === null) noteRefused(place, username, orgId);
+          return answer(
+            user && (await tokens.issue(user, (connection) => recordSignIn(connection, place, user, null))),
+          );
         }
         if (grant === "refresh_token") {
           const refreshToken = given("refresh_token");

@@ -73,7 +73,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
           links: { get: { operationId: "getUser", parameters: { user_id: "$response.body#/user_id" } } },
         },
       },
-      async handler({ body, principal, newId }) {
+      async handler({ body, principal, newId, audit }) {
         const user = {
           user_id: newId(),
           org_id: principal.org_id,
@@ -82,7 +82,12 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
           password_hash: await signIn.hash(body.email, body.password, principal.org_id),
         };
         try {
-          const row = await db.org(principal.org_id, (connection) => insertUser(connection, user));
+          const row = await db.orgTransaction(principal.org_id, async (connection) => {
+            const created = await insertUser(connection, user);
+            const target = { type: "user", id: created.user_id };
+            await audit(connection, { target, after: presentUser(created), secrets: ["password"] });
+            return created;
+          });
           return toResponse(201, row, { Location: `/v2/users/${row.user_id}` });
         } catch (error) {
           if (isUniqueViolation(error, USERS_EMAIL_KEY))
@@ -142,12 +147,18 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
       examples: { promote: { role: "admin" }, "lock out": { disabled: true } },
       problems: ["precondition_failed", "conflict"],
       success: { 200: { description: "The user as it is now.", schema: userSchema, headers: ETAG } },
-      async handler({ params: { user_id }, headers, body, principal }) {
+      async handler({ params: { user_id }, headers, body, principal, audit }) {
         const password_hash =
           body.password === undefined ? undefined : await newHash(principal, user_id, body.password);
         const { user, keys } = await changeLocked(db, principal.org_id, {
           lock: (connection) => lock(connection, user_id),
           requireMatch: ({ user: found }) => requireMatch(headers["if-match"], contentTag(presentUser(found))),
+          audited: {
+            audit,
+            target: { type: "user", id: user_id },
+            view: ({ user: found }) => presentUser(found),
+            secrets: body.password === undefined ? [] : ["password"],
+          },
           async write(connection, { user: found, others }) {
             const staysAdmin = (body.role ?? found.role) === "admin" && !(body.disabled ?? found.disabled_at !== null);
             if (!staysAdmin) requireOtherAdmin(found, others);
@@ -179,13 +190,14 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
       params,
       problems: ["conflict"],
       success: { 204: { description: "The user is gone." } },
-      async handler({ params: { user_id }, principal }) {
+      async handler({ params: { user_id }, principal, audit }) {
         const keys = await db.orgTransaction(principal.org_id, async (connection) => {
           const { user, others } = await lock(connection, user_id);
           requireOtherAdmin(user, others);
           // Whoever made a key knows its value: left alone it would outlive the user's access.
           const revoked = await revokeKeysOfUser(connection, user_id);
           await deleteUser(connection, user_id);
+          await audit(connection, { target: { type: "user", id: user_id }, before: presentUser(user) });
           return revoked;
         });
         for (const id of [user_id.toLowerCase(), ...keys]) credentials.forget(id);

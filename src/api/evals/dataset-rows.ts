@@ -189,13 +189,30 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       problems: ["precondition_failed", "conflict"],
       examples: { expected: { expected_outputs: { "out-0": "At ten." } }, archive: { status: "archived" } },
       success: { 200: { description: "The row as it is now.", schema: rowSchema, headers: ETAG } },
-      async handler({ params: { dataset_id, row_id }, headers, body, principal: { org_id } }) {
+      async handler({ params: { dataset_id, row_id }, headers, body, principal: { org_id }, audit }) {
         const given = { ...body, inputs: body.inputs ?? {}, expected_outputs: body.expected_outputs ?? {} };
         const content = rowContent({ ...given, metadata: body.metadata ?? {}, tags: body.tags ?? [] });
         // Only what the body has.
         const change = Object.fromEntries(Object.entries(content).filter(([name]) => name in body));
-        const row = await changeRow(deps, org_id, dataset_id, row_id, { ...change, status: body.status }, (found) =>
-          requireMatch(headers["if-match"], revisionTag(found.from_version)),
+        const row = await changeRow(
+          deps,
+          org_id,
+          dataset_id,
+          row_id,
+          { ...change, status: body.status },
+          (found) => requireMatch(headers["if-match"], revisionTag(found.from_version)),
+          // The values are the dataset's, whose versions keep them.
+          {
+            audit,
+            target: { type: "row", id: row_id },
+            view: ({ external_id, split, tags, status, from_version }) => ({
+              external_id,
+              split,
+              tags,
+              status,
+              from_version,
+            }),
+          },
         );
         return toResponse(row);
       },
@@ -217,6 +234,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
     }),
     defineOperation({
       id: "exportDatasetRows",
+      audit: "always",
       method: "GET",
       path: `${DATASET}/export`,
       tag: TAG,

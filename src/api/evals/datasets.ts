@@ -174,14 +174,19 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       problems: ["precondition_failed"],
       examples: { rename: { name: "Questions of October" }, tags: { tags: ["support", "golden"] } },
       success: { 200: { description: "The dataset as it is now.", schema: datasetSchema, headers: ETAG } },
-      async handler({ params: { dataset_id }, headers, body, principal: { org_id } }) {
+      async handler({ params: { dataset_id }, headers, body, principal: { org_id }, audit }) {
         const change = {
           ...body,
           input_schema: body.input_schema as JsonObject | null | undefined,
           metadata: body.metadata as JsonObject | undefined,
         };
-        const dataset = await changeDataset(deps, org_id, dataset_id, change, (found) =>
-          requireMatch(headers["if-match"], revisionTag(found.revision)),
+        const dataset = await changeDataset(
+          deps,
+          org_id,
+          dataset_id,
+          change,
+          (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
+          { audit, target: { type: "dataset", id: dataset_id }, view: presentDataset },
         );
         return toResponse(dataset);
       },

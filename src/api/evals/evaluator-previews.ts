@@ -67,6 +67,7 @@ export function createEvaluatorPreviewOperations(deps: ApiDeps): Operation[] {
   return [
     defineOperation({
       id: "previewEvaluator",
+      audit: "never",
       method: "POST",
       path: "/v2/evals/evaluator-previews",
       tag: "Evaluators",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { asViewer } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { notFound } from "../../domain/errors.ts";
 import { evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
@@ -194,12 +195,21 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       problems: ["precondition_failed"],
       examples: { threshold: { score: { pass_threshold: 0.9 } }, rename: { name: "Correctness" } },
       success: { 200: { description: "The evaluator as it is now.", schema: evaluatorSchema, headers: ETAG } },
-      async handler({ params: { evaluator_id }, headers, body, principal }) {
+      async handler({ params: { evaluator_id }, headers, body, principal, audit }) {
         const { org_id } = principal;
         const { name: called, description: text, ...given } = body;
         const change = { name: called, description: text, definition: stated(given) };
-        const row = await changeEvaluator(deps, org_id, evaluator_id, change, (found) =>
-          requireMatch(headers["if-match"], revisionTag(found.version)),
+        const row = await changeEvaluator(
+          deps,
+          org_id,
+          evaluator_id,
+          change,
+          (found) => requireMatch(headers["if-match"], revisionTag(found.version)),
+          {
+            audit,
+            target: { type: "evaluator", id: evaluator_id },
+            view: (row) => presentEvaluator(row, asViewer(principal)),
+          },
         );
         return toResponse(row, principal);
       },

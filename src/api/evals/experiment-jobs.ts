@@ -115,6 +115,7 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
     }),
     defineOperation({
       id: "getExperimentJobResult",
+      audit: "always",
       method: "GET",
       path: `${JOB}/result`,
       tag: TAG,

@@ -84,6 +84,7 @@ export function createExperimentResultOperations({ db }: ApiDeps): Operation[] {
     }),
     defineOperation({
       id: "compareExperiments",
+      audit: "never",
       method: "POST",
       path: `${EXPERIMENT}/compare`,
       tag: TAG,

@@ -185,10 +185,15 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       problems: ["precondition_failed", "conflict", "not_found"],
       examples: { gates: { gates: [{ metric: "error_rate", op: "lte", value: 0 }] }, rename: { name: "Version 5" } },
       success: { 200: { description: "The experiment as it is now.", schema: experimentSchema, headers: ETAG } },
-      async handler({ params: { experiment_id }, headers, body: { budget, ...change }, principal: { org_id } }) {
+      async handler({ params: { experiment_id }, headers, body: { budget, ...change }, principal: { org_id }, audit }) {
         const max_cost_usd = budget === undefined ? undefined : (budget?.max_cost_usd ?? null);
-        const row = await changeExperiment(deps, org_id, experiment_id, { ...change, max_cost_usd }, (found) =>
-          requireMatch(headers["if-match"], revisionTag(found.revision)),
+        const row = await changeExperiment(
+          deps,
+          org_id,
+          experiment_id,
+          { ...change, max_cost_usd },
+          (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
+          { audit, target: { type: "experiment", id: experiment_id }, view: presentExperiment },
         );
         return toResponse(row);
       },

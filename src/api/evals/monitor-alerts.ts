@@ -66,9 +66,14 @@ export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
         silence: { silenced_until: "2030-01-01T00:00:00Z" },
       },
       success: { 200: { description: "The alert as it is now.", schema: alertSchema, headers: ETAG } },
-      async handler({ params: { monitor_id }, headers, body, principal: { org_id } }) {
-        const row = await changeAlert(deps, org_id, monitor_id, body, ({ revision }) =>
-          requireMatch(headers["if-match"], revisionTag(revision)),
+      async handler({ params: { monitor_id }, headers, body, principal: { org_id }, audit }) {
+        const row = await changeAlert(
+          deps,
+          org_id,
+          monitor_id,
+          body,
+          ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
+          { audit, target: { type: "monitor", id: monitor_id }, view: ({ alert }) => alert },
         );
         return toResponse(row);
       },

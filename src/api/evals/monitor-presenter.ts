@@ -44,6 +44,19 @@ export const monitorSchema = z
 
 export function presentMonitor(row: MonitorDetail): z.infer<typeof monitorSchema> {
   return {
+    ...presentMonitorSettings(row),
+    status: statusOf(row),
+    stats: { eligible: row.eligible, sampled: row.sampled, scored: row.scored, errored: row.errored },
+    last_error: row.last_error,
+    last_error_at: row.last_error_at,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  };
+}
+
+/** What a monitor has been told to do. */
+export function presentMonitorSettings(row: MonitorRow) {
+  return {
     monitor_id: row.monitor_id,
     name: row.name,
     description: row.description,
@@ -55,12 +68,6 @@ export function presentMonitor(row: MonitorDetail): z.infer<typeof monitorSchema
     filter: row.filter,
     max_per_hour: row.max_per_hour,
     enabled: row.enabled,
-    status: statusOf(row),
-    stats: { eligible: row.eligible, sampled: row.sampled, scored: row.scored, errored: row.errored },
-    last_error: row.last_error,
-    last_error_at: row.last_error_at,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
   };
 }
 

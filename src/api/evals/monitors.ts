@@ -16,7 +16,7 @@ import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
-import { monitorSchema, presentMonitor } from "./monitor-presenter.ts";
+import { monitorSchema, presentMonitor, presentMonitorSettings } from "./monitor-presenter.ts";
 
 const TAG = "Monitors";
 const MONITORS = "/v2/evals/monitors";
@@ -188,9 +188,14 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       problems: ["precondition_failed", "conflict", "not_found"],
       examples: { disable: { enabled: false }, rate: { sampling_rate: 0.25 } },
       success: { 200: { description: "The monitor as it is now.", schema: monitorSchema, headers: ETAG } },
-      async handler({ params: { monitor_id }, headers, body, principal: { org_id } }) {
-        const row = await changeMonitor(deps, org_id, monitor_id, body, ({ revision }) =>
-          requireMatch(headers["if-match"], revisionTag(revision)),
+      async handler({ params: { monitor_id }, headers, body, principal: { org_id }, audit }) {
+        const row = await changeMonitor(
+          deps,
+          org_id,
+          monitor_id,
+          body,
+          ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
+          { audit, target: { type: "monitor", id: monitor_id }, view: presentMonitorSettings },
         );
         return toResponse(row);
       },

@@ -239,9 +239,15 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
       success: {
         200: { description: "The score as it is now.", schema: scoreSchema, headers: ETAG, example: CORRECTED },
       },
-      async handler({ params: { score_id }, headers, body, principal: { org_id, id } }) {
-        const row = await changeScore(db, org_id, score_id, body, id, (found) =>
-          requireMatch(headers["if-match"], revisionTag(found.revision)),
+      async handler({ params: { score_id }, headers, body, principal: { org_id, id }, audit }) {
+        const row = await changeScore(
+          db,
+          org_id,
+          score_id,
+          body,
+          id,
+          (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
+          { audit, target: { type: "score", id: score_id }, view: presentScore },
         );
         return toResponse(row);
       },

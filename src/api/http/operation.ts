@@ -3,6 +3,7 @@ import type { ParameterizedContext } from "koa";
 import type { z } from "zod";
 import type { ProblemCode } from "../../domain/errors.ts";
 import type { Principal, Role } from "../../domain/accounts/principal.ts";
+import type { Audit } from "../../services/audit/audit.ts";
 import type { Db } from "../../stores/db.ts";
 
 /** What the middleware knows of a request, for the log line and the error body. */
@@ -61,6 +62,8 @@ export interface OperationRequest<
    * where a later attempt has taken the key over.
    */
   readonly requireHeld: (db: Db) => Promise<void>;
+  /** Records what the request changes; of a change that the handler does not record, the audit log has only that it was made. */
+  readonly audit: Audit;
 }
 
 export type AnswerHeaders = Readonly<Record<string, string>>;
@@ -161,6 +164,11 @@ export interface OperationDefinition<
   readonly idempotent?: boolean | "claim" | "run";
   /** What of a body makes another request of it than of the first one with the same Idempotency-Key; default all. */
   readonly sameness?: (body: z.output<NonNullable<B>>) => unknown;
+  /**
+   * What the audit log has of a success; default "always" for everything but GET. "always" of a GET: it shows a secret or gives out
+   * a whole collection. "run": nothing, as the run's own record says who has started it. "never" of another method: it changes nothing.
+   */
+  readonly audit?: "always" | "run" | "never";
   /** The request or its answer holds a secret: what is kept for a replay is encrypted with the caller's credential. */
   readonly confidential?: boolean;
   /** Named examples of the request body. */

@@ -11,11 +11,13 @@ import type { Idempotency, KeyHold } from "./idempotency.ts";
 import type { Answer, Operation, RequestContext } from "./operation.ts";
 import { renderProblem } from "./problem-answer.ts";
 import type { RateLimiter } from "../../services/rate-limiter.ts";
+import type { Database } from "../../stores/db.ts";
 import { boundaryOf, checkEncoding, isMultipart, mediaType, readBody, readJson } from "./read-json.ts";
 import { readMultipart } from "./read-multipart.ts";
 import type { UploadedFile } from "./read-multipart.ts";
 import { renderJson } from "./render.ts";
 import type { Rendered } from "./render.ts";
+import { createRequestAudit } from "./request-audit.ts";
 import { send } from "./send.ts";
 import { validateRequest } from "./validate.ts";
 
@@ -27,6 +29,7 @@ const REFUSALS: readonly string[] = ["unauthorized", "forbidden"];
 
 export interface ServeDeps {
   readonly config: Config;
+  readonly db: Database;
   readonly credentials: CredentialLookup;
   readonly idempotency: Idempotency;
   /** Absent where no limit is configured. */
@@ -49,13 +52,18 @@ export function serveOperation(
     const signal = goneSignal(ctx);
     const streamSignal = () => AbortSignal.any([signal, refusedSignal(ctx, operation, deps)]);
     const base = { ...valid, principal, ctx, requestId: ctx.state.requestId, signal, streamSignal };
-    const call = (hold: KeyHold | null): Promise<Answer> =>
-      operation.handler({
+    const { audit, complete } = createRequestAudit(deps, operation, ctx, principal);
+    const call = async (hold: KeyHold | null): Promise<Answer> => {
+      const outcome = await operation.handler({
         ...base,
         repeated: hold?.repeated ?? false,
         newId: idSource(hold),
         requireHeld: (db) => requireHeld(db, hold),
+        audit,
       });
+      await complete(outcome, valid.params);
+      return outcome;
+    };
 
     // An empty key is refused like any invalid one: its sender expects protection from a second run.
     const key = ctx.headers["idempotency-key"];

@@ -258,7 +258,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       success: {
         200: { description: "The knowledge base as it is now.", schema: shownKnowledgeBaseSchema, headers: ETAG },
       },
-      async handler({ params: { knowledge_base_id }, headers, body, principal: { org_id } }) {
+      async handler({ params: { knowledge_base_id }, headers, body, principal: { org_id }, audit }) {
         const { indexing_params: settings, sync: schedule, ...members } = body;
         const change = { ...members, schedule_cron: schedule?.schedule_cron };
         const base = await changeKnowledgeBase(
@@ -268,6 +268,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
           change,
           settings,
           (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
+          { audit, target: { type: "knowledge_base", id: knowledge_base_id }, view: presentKnowledgeBase },
         );
         if (schedule !== undefined) await follow(org_id, knowledge_base_id);
         return toResponse(base);
@@ -307,6 +308,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
     }),
     defineOperation({
       id: "queryKnowledgeBase",
+      audit: "never",
       method: "POST",
       path: "/v2/knowledge-bases/{knowledge_base_id}/query",
       tag: TAG,

@@ -22,6 +22,7 @@ export function downloadOperation(
 ): Operation {
   return defineOperation({
     id: "downloadKnowledgeBaseResource",
+    audit: "always",
     method: "GET",
     path: `${ONE_RESOURCE}/download`,
     tag: "Knowledge bases",

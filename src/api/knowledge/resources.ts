@@ -272,10 +272,16 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       examples: { fields: { user_metadata: { department: "legal", year: null } }, name: { name: "handbook-2026.pdf" } },
       problems: ["not_found", "precondition_failed"],
       success: { 200: { description: "The resource as it is now.", schema: resourceSchema, headers: ETAG } },
-      async handler({ params: path, headers, body, principal: { org_id } }) {
+      async handler({ params: path, headers, body, principal: { org_id }, audit }) {
         const { knowledge_base_id, resource_id } = path;
-        const resource = await changeResource(db, org_id, knowledge_base_id, resource_id, body, (found) =>
-          requireMatch(headers["if-match"], tagOf(found)),
+        const resource = await changeResource(
+          db,
+          org_id,
+          knowledge_base_id,
+          resource_id,
+          body,
+          (found) => requireMatch(headers["if-match"], tagOf(found)),
+          { audit, target: { type: "resource", id: resource_id }, view: presentResource },
         );
         return { status: 200, body: presentResource(resource), headers: { ETag: tagOf(resource) } };
       },

@@ -69,9 +69,13 @@ export function createSettingsOperations({ db }: ApiDeps): Operation[] {
       },
       problems: ["not_found", "precondition_failed"],
       success: { 200: { description: "The settings as they are now.", schema: settingsSchema, headers: ETAG } },
-      async handler({ headers, body, principal: { org_id } }) {
-        const changed = await changeSettings(db, org_id, body, (found) =>
-          requireMatch(headers["if-match"], toResponse(found).headers.ETag),
+      async handler({ headers, body, principal: { org_id }, audit }) {
+        const changed = await changeSettings(
+          db,
+          org_id,
+          body,
+          (found) => requireMatch(headers["if-match"], toResponse(found).headers.ETag),
+          { audit, view: (row) => toResponse(row).body },
         );
         return toResponse(changed);
       },

@@ -66,7 +66,7 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
           links: LINKS,
         },
       },
-      async handler({ params: { project_id }, body, principal }) {
+      async handler({ params: { project_id }, body, principal, audit }) {
         const flow = await requireValidFlow(evaluation, principal.org_id, body.flow, limits);
         const { notes, publish } = body;
         const deployment = {
@@ -77,9 +77,13 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
           publish,
           createdBy: principal.id,
         };
-        const { version, created } = await db.orgTransaction(principal.org_id, (connection) =>
-          deployFlow(connection, deployment),
-        );
+        const { version, created } = await db.orgTransaction(principal.org_id, async (connection) => {
+          const deployed = await deployFlow(connection, deployment);
+          const target = { type: "project", id: project_id };
+          // The flow itself is the version's, which never changes.
+          await audit(connection, { target, after: { ...presentFlowVersion(deployed.version), publish } });
+          return deployed;
+        });
         flows.invalidate(principal.org_id, project_id);
         const answer = presentFlowVersion(version);
         if (!created) return { status: 200, body: answer };
@@ -154,12 +158,18 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       idempotent: true,
       problems: ["flow_version_not_found", "conflict"],
       success: { 200: { description: "The version, now published.", schema: flowVersionSchema } },
-      async handler({ params: { project_id, version }, principal }) {
+      async handler({ params: { project_id, version }, principal, audit }) {
         const published = await db.orgTransaction(principal.org_id, async (connection) => {
-          if (!(await lockProject(connection, project_id))) throw notFound("project");
+          const project = await lockProject(connection, project_id);
+          if (!project) throw notFound("project");
           const found = await requireVersion(connection, project_id, version);
           await requireReferences(connection, flowReferences(found.definition));
           await publishVersion(connection, project_id, found.version);
+          await audit(connection, {
+            target: { type: "project", id: project_id },
+            before: { published_version: project.published_version },
+            after: { published_version: found.version },
+          });
           return findFlowVersionByContent(connection, project_id, found.content_hash);
         });
         if (!published) throw noSuchVersion();

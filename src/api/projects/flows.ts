@@ -21,6 +21,7 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
   return [
     defineOperation({
       id: "validateFlow",
+      audit: "never",
       method: "POST",
       path: "/v2/flows/validate",
       tag: "Flows",

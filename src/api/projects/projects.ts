@@ -69,7 +69,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
           links: LINKS,
         },
       },
-      async handler({ body, principal, newId }) {
+      async handler({ body, principal, newId, audit }) {
         const { org_id } = principal;
         const flow = body.flow && (await requireValidFlow(evaluation, org_id, body.flow, limits));
         const project_id = newId();
@@ -91,7 +91,10 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
             };
             await deployFlow(connection, deployment);
           }
-          return findProject(connection, project_id);
+          const found = await findProject(connection, project_id);
+          if (found)
+            await audit(connection, { target: { type: "project", id: project_id }, after: presentProject(found) });
+          return found;
         });
         if (!project) throw notFound("project");
         const headers = { Location: `/v2/projects/${project_id}`, ETag: revisionTag(project.revision) };
@@ -151,7 +154,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       examples: { rename: { name: "Greeter of guests" } },
       problems: ["precondition_failed"],
       success: { 200: { description: "The project as it is now.", schema: projectSchema, headers: ETAG } },
-      async handler({ params: { project_id }, headers, body, principal }) {
+      async handler({ params: { project_id }, headers, body, principal, audit }) {
         const project = await changeLocked(db, principal.org_id, {
           async lock(connection) {
             const found = await lockProject(connection, project_id);
@@ -159,6 +162,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
             return found;
           },
           requireMatch: ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
+          audited: { audit, target: { type: "project", id: project_id }, view: presentProject },
           async write(connection, found) {
             if (body.name === undefined && body.description === undefined) return found;
             return updateProject(connection, project_id, {
@@ -187,9 +191,10 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       }),
       problems: ["in_use", "runs_open"],
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { project_id }, query, principal }) {
+      async handler({ params: { project_id }, query, principal, audit }) {
         const { org_id: orgId } = principal;
-        await deleteProject(control, { orgId, projectId: project_id, cancelRuns: query.cancel_runs });
+        const audited = { audit, target: { type: "project", id: project_id }, view: presentProject };
+        await deleteProject(control, { orgId, projectId: project_id, cancelRuns: query.cancel_runs, audited });
         flows.invalidate(principal.org_id, project_id);
         return { status: 204 };
       },

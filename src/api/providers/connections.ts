@@ -119,11 +119,18 @@ export function createConnectionOperations({ db, secrets, providerJobs, logger }
           links: LINKS,
         },
       },
-      async handler({ body, principal: { org_id, id }, newId }) {
+      async handler({ body, principal: { org_id, id }, newId, audit }) {
         const connection_id = newId();
         const created = await createConnection(
           { db, secrets },
-          { ...body, scheme: body.scheme, connection_id, org_id, created_by: id },
+          {
+            ...body,
+            scheme: body.scheme,
+            connection_id,
+            org_id,
+            created_by: id,
+            audited: { audit, view: presentConnection },
+          },
         );
         const { body: view, headers } = toResponse(await checked(created));
         return { status: 201, body: view, headers: { ...headers, Location: `/v2/connections/${connection_id}` } };
@@ -190,9 +197,19 @@ export function createConnectionOperations({ db, secrets, providerJobs, logger }
       },
       problems: ["precondition_failed"],
       success: { 200: { description: "The connection as it is now.", schema: connectionSchema, headers: ETAG } },
-      async handler({ params: { connection_id }, headers, body, principal: { org_id } }) {
-        const changed = await changeConnection({ db, secrets }, org_id, connection_id, body, (found) =>
-          requireMatch(headers["if-match"], revisionTag(found.revision)),
+      async handler({ params: { connection_id }, headers, body, principal: { org_id }, audit }) {
+        const changed = await changeConnection(
+          { db, secrets },
+          org_id,
+          connection_id,
+          body,
+          (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
+          {
+            audit,
+            target: { type: "connection", id: connection_id },
+            view: presentConnection,
+            secrets: body.credential === undefined ? [] : ["credential"],
+          },
         );
         const isNew = body.credential !== undefined || body.disabled === false;
         return toResponse(isNew && changed.status !== "disabled" ? await checked(changed) : changed);
@@ -208,8 +225,9 @@ export function createConnectionOperations({ db, secrets, providerJobs, logger }
       params,
       problems: ["in_use"],
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { connection_id }, principal: { org_id } }) {
-        await deleteConnection(db, org_id, connection_id);
+      async handler({ params: { connection_id }, principal: { org_id }, audit }) {
+        const target = { type: "connection", id: connection_id };
+        await deleteConnection(db, org_id, connection_id, { audit, target, view: presentConnection });
         return { status: 204 };
       },
     }),

@@ -36,6 +36,7 @@ export function createInferenceOperations(deps: ApiDeps, services: ApiServices):
   return [
     defineOperation({
       id: "runDeployedFlow",
+      audit: "run",
       method: "POST",
       path: "/inference/v0/run/{org_id}/{flow_id}",
       tag: TAG,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { timestampAt } from "../../domain/timestamps.ts";
-import { firstIdOf } from "../../stores/runs/run-lists.ts";
+import { firstIdOf } from "../../domain/uuid.ts";
 import { bucketRuns, openRunsByState, runLatencies } from "../../stores/runs/run-statistics.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";

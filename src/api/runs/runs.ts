@@ -36,6 +36,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
   return [
     defineOperation({
       id: "createRun",
+      audit: "run",
       method: "POST",
       path: "/v2/runs",
       tag: TAG,

@@ -61,6 +61,7 @@ export function createStreamOperations(deps: ApiDeps, services: ApiServices): Op
   return [
     defineOperation({
       id: "streamDeployedFlow",
+      audit: "run",
       method: "POST",
       path: "/inference/v0/stream/{org_id}/{flow_id}",
       tag: "Run Flow",

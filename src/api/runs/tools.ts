@@ -94,6 +94,7 @@ export function createToolOperations(deps: ApiDeps, services: ApiServices): Oper
   return [
     defineOperation({
       id: "callMcp",
+      audit: "run",
       method: "POST",
       path: "/mcp",
       tag: "Run Flow",

@@ -130,10 +130,15 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       examples: { first: { default_version: 1 } },
       problems: ["precondition_failed"],
       success: { 200: { description: "The skill as it is now.", schema: skillSchema, headers: ETAG } },
-      async handler({ params: { skill_id }, headers, body: { default_version }, principal: { org_id } }) {
+      async handler({ params: { skill_id }, headers, body: { default_version }, principal: { org_id }, audit }) {
         return toResponse(
-          await changeDefaultVersion(db, org_id, skill_id, default_version, (skill) =>
-            requireMatch(headers["if-match"], revisionTag(skill.revision)),
+          await changeDefaultVersion(
+            db,
+            org_id,
+            skill_id,
+            default_version,
+            (skill) => requireMatch(headers["if-match"], revisionTag(skill.revision)),
+            { audit, target: { type: "skill", id: skill_id }, view: presentSkill },
           ),
         );
       },

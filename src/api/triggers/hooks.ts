@@ -44,6 +44,7 @@ export function createHookOperations(deps: ApiDeps, services: ApiServices): Oper
   return [
     defineOperation({
       id: "receiveWebhook",
+      audit: "run",
       method: "POST",
       path: "/hooks/{token}",
       tag: "Triggers",

@@ -4,7 +4,7 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import { jsonObjectSchema } from "../../domain/json-schema.ts";
 import { TRIGGER_KINDS } from "../../domain/triggers/trigger.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
-import type { TriggerDetail } from "../../stores/triggers/triggers.ts";
+import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.ts";
 
 export const triggerSchema = z
   .object({
@@ -41,7 +41,8 @@ export const createdTriggerSchema = triggerDetailSchema
   .extend({ address: z.string().nullable().describe("Of an inbound webhook, here and never again.") })
   .meta({ id: "ProjectTriggerCreated" });
 
-export function presentTrigger(trigger: TriggerDetail, reader: Principal): z.infer<typeof triggerSchema> {
+/** What a trigger has been told to do. */
+export function presentTriggerSettings(trigger: Omit<TriggerRow, "secret">, reader: Principal) {
   return {
     id: trigger.id,
     project_id: trigger.project_id,
@@ -51,6 +52,12 @@ export function presentTrigger(trigger: TriggerDetail, reader: Principal): z.inf
     config: seesSecrets(reader) ? trigger.config : maskLiterals(trigger.config),
     inputs: trigger.inputs,
     enabled: trigger.enabled,
+  };
+}
+
+export function presentTrigger(trigger: TriggerDetail, reader: Principal): z.infer<typeof triggerSchema> {
+  return {
+    ...presentTriggerSettings(trigger, reader),
     last_fired_at: trigger.last_fired_at,
     last_run_id: trigger.last_run_id,
     last_error: trigger.last_error,

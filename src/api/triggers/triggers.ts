@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { asViewer } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { ValidationProblem, invalid } from "../../domain/errors.ts";
 import { checkCel } from "../../domain/flow/expressions/cel/cel.ts";
@@ -26,7 +27,14 @@ import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { startingRuns } from "./starting-runs.ts";
-import { createdTriggerSchema, presentTrigger, triggerDetailSchema, triggerSchema } from "./trigger-presenter.ts";
+import {
+  createdTriggerSchema,
+  presentTrigger,
+  presentTriggerSettings,
+  triggerDetailSchema,
+  triggerSchema,
+} from "./trigger-presenter.ts";
+import type { Audit, RowAudit } from "../../services/audit/audit.ts";
 
 const TAG = "Triggers";
 const ETAG = { ETag: "For If-Match." };
@@ -135,11 +143,12 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
           links: { get: { operationId: "getTrigger", parameters: { id: "$response.body#/id" } } },
         },
       },
-      async handler({ body, principal, newId, requireHeld, ctx }) {
+      async handler({ body, principal, newId, requireHeld, ctx, audit }) {
         const type = findTriggerType(body.provider_id, body.trigger_id);
         if (type === undefined) throw unknownType();
+        const id = newId();
         const { trigger, token } = await createTrigger(deps, {
-          id: newId(),
+          id,
           org_id: principal.org_id,
           project_id: body.project_id,
           type,
@@ -148,6 +157,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
           enabled: body.enabled,
           created_by: principal.id,
           requireHeld,
+          audited: auditOf(audit, id, principal, body.config),
         });
         const address = token === null ? null : `${baseUrl(settings, ctx)}/hooks/${token}`;
         const answer = await toResponse(trigger, principal);
@@ -214,14 +224,19 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       examples: { disable: { enabled: false }, inputs: { inputs: { "in-0": "payload.body.id" } } },
       problems: ["precondition_failed"],
       success: { 200: { description: "The trigger as it is now.", schema: triggerDetailSchema, headers: ETAG } },
-      async handler({ params: { id }, headers, body, principal }) {
+      async handler({ params: { id }, headers, body, principal, audit }) {
         const read = (trigger: TriggerRow): TriggerChange => {
           const type = findTriggerType(trigger.provider_id, trigger.trigger_id);
           if (body.config === undefined || type === undefined) return { ...body, config: undefined };
           return { ...body, config: readConfig(type, body.config) };
         };
-        const changed = await changeTrigger(deps, principal.org_id, id, read, ({ revision }) =>
-          requireMatch(headers["if-match"], revisionTag(revision)),
+        const changed = await changeTrigger(
+          deps,
+          principal.org_id,
+          id,
+          read,
+          ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
+          auditOf(audit, id, principal, body.config),
         );
         return toResponse(changed, principal);
       },
@@ -266,12 +281,17 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       auth: "secret",
       params,
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { id }, principal: { org_id } }) {
-        await deleteTrigger(deps, org_id, id);
+      async handler({ params: { id }, principal, audit }) {
+        await deleteTrigger(deps, principal.org_id, id, auditOf(audit, id, principal));
         return { status: 204 };
       },
     }),
   ];
+}
+
+function auditOf(audit: Audit, id: string, principal: Principal, config?: JsonObject): RowAudit<TriggerRow> {
+  const view = (trigger: TriggerRow) => presentTriggerSettings(trigger, asViewer(principal));
+  return { audit, target: { type: "trigger", id }, view, secrets: config?.["secret"] === undefined ? [] : ["secret"] };
 }
 
 function unknownType() {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { DISABLED_REASONS, SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
-import { seesSecrets } from "../../domain/accounts/principal.ts";
+import { asViewer, seesSecrets } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { maskAddress } from "../../platform/logging/literal-secrets.ts";
 import { MASK } from "../../platform/logging/redaction.ts";
@@ -89,3 +89,9 @@ export function presentSecret(subscription: WebhookSubscription, text: string): 
 function stillSigning({ previous_secret_until: until }: WebhookSubscription): string | null {
   return until !== null && Date.parse(until) > Date.now() ? until : null;
 }
+
+/** What the audit log shows of a subscription. */
+export const auditedAs = (id: string, principal: Principal) => ({
+  target: { type: "subscription", id },
+  view: (row: WebhookSubscription) => presentSubscription(row, asViewer(principal)),
+});

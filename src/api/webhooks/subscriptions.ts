@@ -2,13 +2,11 @@ import { uuidv7 } from "uuidv7";
 import { z } from "zod";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
-import type { ValidationIssue } from "../../domain/errors.ts";
 import { MAX_SUBSCRIPTIONS, SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
 import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
-import { FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Db } from "../../stores/db.ts";
+import { recordCreated, recordDeleted } from "../../services/audit/audit.ts";
 import { changeLocked } from "../../services/change.ts";
-import { knownProjects } from "../../services/projects/projects.ts";
 import {
   countSubscriptions,
   deleteSubscription,
@@ -32,12 +30,22 @@ import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import {
   newWebhookSubscriptionSchema,
+  auditedAs,
   presentSecret,
   presentSubscription,
   webhookSecretSchema,
   webhookSubscriptionSchema,
 } from "./subscription-presenter.ts";
-import { distinct, eventPatterns, lowerCased, projectFilter, receiverUrl, sentHeaders } from "./webhook-body.ts";
+import {
+  distinct,
+  eventPatterns,
+  lowerCased,
+  projectFilter,
+  receiverUrl,
+  refusalOfUrl,
+  sentHeaders,
+  unknownProjects,
+} from "./webhook-body.ts";
 
 const SUBSCRIPTION = "webhook subscription";
 export const subscriptionParams = z.object({ subscription_id: pathId(SUBSCRIPTION) });
@@ -155,8 +163,8 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
           links: LINKS,
         },
       },
-      async handler({ body, principal, newId, requireHeld }) {
-        const { org_id, id } = principal;
+      async handler({ body, principal, newId, requireHeld, audit }) {
+        const { org_id } = principal;
         const projectIds = body.filter?.project_id;
         await requireReachable(org_id, { url: body.url, projectIds });
         const subscription_id = newId();
@@ -170,7 +178,7 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
               `The organisation has ${MAX_SUBSCRIPTIONS} webhook subscriptions, as many as it may. Delete one first.`,
             );
           }
-          return insertSubscription(connection, {
+          const created = await insertSubscription(connection, {
             subscription_id,
             org_id,
             url: body.url,
@@ -180,8 +188,11 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
             secret: sealSecret(secrets, subscription_id, secret),
             headers: sealHeaders(secrets, subscription_id, headers),
             header_names: Object.keys(headers),
-            created_by: id,
+            created_by: principal.id,
           });
+          const seen = { audit, ...auditedAs(subscription_id, principal), secrets: ["secret"] };
+          if (created) await recordCreated(connection, seen, created);
+          return created;
         });
         // Made by an earlier attempt of the same request, and deleted since.
         if (!subscription) throw notFound(SUBSCRIPTION);
@@ -254,7 +265,7 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
       success: {
         200: { description: "The subscription as it is now.", schema: webhookSubscriptionSchema, headers: ETAG },
       },
-      async handler({ params: { subscription_id }, headers, body, principal }) {
+      async handler({ params: { subscription_id }, headers, body, principal, audit }) {
         const { org_id } = principal;
         const projectIds = body.filter?.project_id;
         // First: a missing subscription is a 404, whatever else is wrong.
@@ -274,6 +285,11 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
         const subscription = await changeLocked(db, org_id, {
           lock: (connection) => requireLocked(connection, subscription_id),
           requireMatch: ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
+          audited: {
+            audit,
+            ...auditedAs(subscription_id, principal),
+            secrets: body.headers === undefined ? [] : ["headers"],
+          },
           async write(connection) {
             if (Object.values(change).some((member) => member !== undefined))
               await updateSubscription(connection, subscription_id, change);
@@ -295,11 +311,12 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
       description: "Deliveries under way end. Its secret signs nothing any more.",
       params: subscriptionParams,
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { subscription_id }, principal }) {
-        const deleted = await db.orgTransaction(principal.org_id, (connection) =>
-          deleteSubscription(connection, subscription_id),
-        );
-        if (!deleted) throw notFound(SUBSCRIPTION);
+      async handler({ params: { subscription_id }, principal, audit }) {
+        await db.orgTransaction(principal.org_id, async (connection) => {
+          const found = await requireLocked(connection, subscription_id);
+          await deleteSubscription(connection, subscription_id);
+          await recordDeleted(connection, { audit, ...auditedAs(subscription_id, principal) }, found);
+        });
         return { status: 204 };
       },
     }),
@@ -315,11 +332,12 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
       idempotent: true,
       confidential: true,
       success: { 200: { description: "The new secret.", schema: webhookSecretSchema } },
-      async handler({ params: { subscription_id }, principal: { org_id }, newId }) {
+      async handler({ params: { subscription_id }, principal: { org_id }, newId, audit }) {
         const rotationId = newId();
         const grace = config.MILLRACE_WEBHOOK_SECRET_GRACE_MS;
         return db.orgTransaction(org_id, async (connection) => {
           const found = await requireLocked(connection, subscription_id);
+          await audit(connection, { target: { type: "subscription", id: subscription_id }, secrets: ["secret"] });
           const sealed = await rotatedSecret(connection, subscription_id, rotationId);
           if (sealed) return { status: 200, body: presentSecret(found, openSecret(secrets, subscription_id, sealed)) };
           const secret = newWebhookSecret();
@@ -330,19 +348,4 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
       },
     }),
   ];
-}
-
-function refusalOfUrl(error: unknown): ValidationIssue[] {
-  if (!(error instanceof FetchRefused)) throw error;
-  return [{ loc: ["body", "url"], msg: error.message, type: "value_error" }];
-}
-
-/** The indexes of missing projects. A project of another organisation counts as missing. */
-async function unknownProjects(db: Database, orgId: string, projectIds: readonly string[]): Promise<ValidationIssue[]> {
-  const known = new Set(await knownProjects(db, orgId, projectIds));
-  return projectIds.flatMap((projectId, at) =>
-    known.has(projectId)
-      ? []
-      : [{ loc: ["body", "filter", "project_id", at], msg: "There is no such project", type: "value_error" }],
-  );
 }

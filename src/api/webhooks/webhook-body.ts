@@ -1,8 +1,11 @@
 import { z } from "zod";
 import { EVENT_TYPES, typesOfPattern } from "../../domain/webhooks/events.ts";
+import type { ValidationIssue } from "../../domain/errors.ts";
 import { headerProblems } from "../../domain/webhooks/webhook.ts";
 import { FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import { outboundHeaders, outboundUrl } from "../../platform/fetch/guarded-fetch-request.ts";
+import { knownProjects } from "../../services/projects/projects.ts";
+import type { Database } from "../../stores/db.ts";
 
 /** What a receiver's address looks like. Whether it may be called is asked of the guarded fetch. */
 export const receiverUrl = z
@@ -75,4 +78,24 @@ function refusalOf(check: () => unknown): string | null {
     if (error instanceof FetchRefused) return error.message;
     throw error;
   }
+}
+
+/** What a 422 says of an address that may not be called. */
+export function refusalOfUrl(error: unknown): ValidationIssue[] {
+  if (!(error instanceof FetchRefused)) throw error;
+  return [{ loc: ["body", "url"], msg: error.message, type: "value_error" }];
+}
+
+/** The indexes of missing projects. A project of another organisation counts as missing. */
+export async function unknownProjects(
+  db: Database,
+  orgId: string,
+  projectIds: readonly string[],
+): Promise<ValidationIssue[]> {
+  const known = new Set(await knownProjects(db, orgId, projectIds));
+  return projectIds.flatMap((projectId, at) =>
+    known.has(projectId)
+      ? []
+      : [{ loc: ["body", "filter", "project_id", at], msg: "There is no such project", type: "value_error" }],
+  );
 }

@@ -16,6 +16,7 @@ import {
 } from "../../stores/quotas.ts";
 import { holdApiKey } from "../../stores/accounts/api-keys.ts";
 import { countLiveRuns } from "../../stores/runs/runs.ts";
+import type { RowAudit } from "../audit/audit.ts";
 import { changeLocked } from "../change.ts";
 
 /** How long a process goes by what it has read of an organisation's quotas (ms). */
@@ -133,6 +134,7 @@ export async function changeKeyQuotas(
   change: QuotaChange,
   defaults: QuotaLimits,
   check: (limits: QuotaLimits) => void,
+  audited: RowAudit<QuotaLimits>,
 ): Promise<void> {
   await changeLocked(database, org_id, {
     async lock(db) {
@@ -140,6 +142,7 @@ export async function changeKeyQuotas(
       return lockQuotas(db, key_id);
     },
     requireMatch: check,
+    audited,
     async write(db) {
       const most = { ...defaults, ...limitsOf(await listQuotas(db), null) };
       const issues = KEY_QUOTAS.flatMap((quota) => {

@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { generateToken, hashSecret, parseToken } from "../../platform/secrets/crypto.ts";
-import type { Database } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
 import { insertSession, insertSignInLink, takeSignInLink } from "../../stores/accounts/sessions.ts";
 
 /** How long a link that signs in once may wait to be opened. */
@@ -15,11 +15,15 @@ export interface OpenedSession {
 
 type Who = { readonly org_id: string; readonly user_id: string };
 
-/** Opens a session for somebody who has proved who they are. `from` is what the person recognises it by. */
+/**
+ * Opens a session for somebody who has proved who they are. `from` is what the person recognises it by; `record` is called in its
+ * transaction.
+ */
 export async function openSession(
   db: Database,
   { org_id, user_id }: Who,
   from: { readonly user_agent: string; readonly address: string },
+  record: (db: Db, sessionId: string) => Promise<void>,
 ): Promise<OpenedSession> {
   const secret = generateToken("session");
   const session = {
@@ -30,7 +34,10 @@ export async function openSession(
     user_agent: from.user_agent.slice(0, SHOWN_CHARACTERS),
     address: from.address,
   };
-  await db.org(org_id, (connection) => insertSession(connection, session));
+  await db.orgTransaction(org_id, async (connection) => {
+    await insertSession(connection, session);
+    await record(connection, session.session_id);
+  });
   return { session_id: session.session_id, secret: secret.value };
 }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import ipaddr from "ipaddr.js";
 import { hashPassword, matchPassword, needsRehash } from "../../platform/secrets/crypto.ts";
 import { findUsersByAddress, replaceHash } from "../../stores/accounts/users.ts";
-import type { User } from "../../stores/accounts/users.ts";
+import type { User, UserSigningIn } from "../../stores/accounts/users.ts";
 import type { Database } from "../../stores/db.ts";
 import { createRateLimiter } from "../rate-limiter.ts";
 import type { PasswordQueue } from "./password-queue.ts";
@@ -79,9 +79,7 @@ export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
 
   /** The user, whose hash is brought up to date. */
   async function find(address: string, password: string, orgId: string | undefined): Promise<User | null> {
-    const users = ADDRESS.test(address)
-      ? await db.system((connection) => findUsersByAddress(connection, address, orgId))
-      : [];
+    const users = await usersWithAddress(db, address, orgId);
     const matching = await matchPassword(
       password,
       users.map((each) => each.password_hash),
@@ -112,6 +110,16 @@ export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
 
     hash: (email, password, orgId) => turns.take(orgId, () => hashForUser(db, email, password)),
   };
+}
+
+/** The users with this e-mail address, whoever types it: in every organisation, or in one. */
+export async function usersWithAddress(
+  db: Database,
+  email: string,
+  orgId: string | undefined,
+): Promise<UserSigningIn[]> {
+  const address = userAddress(email);
+  return ADDRESS.test(address) ? db.system((connection) => findUsersByAddress(connection, address, orgId)) : [];
 }
 
 /**

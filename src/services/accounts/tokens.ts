@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { generateToken, hashSecret, parseToken } from "../../platform/secrets/crypto.ts";
-import type { Database } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
 import { consumeToken, findTokenByHash, insertToken, revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
 
 const ACCESS_SECONDS = 3600;
@@ -15,8 +15,11 @@ export interface TokenPair {
 }
 
 export interface TokenService {
-  /** The tokens of a new session. */
-  issue(user: { readonly org_id: string; readonly user_id: string }): Promise<TokenPair>;
+  /** The tokens of a new session. `record` is called in their transaction. */
+  issue(
+    user: { readonly org_id: string; readonly user_id: string },
+    record?: (db: Db) => Promise<void>,
+  ): Promise<TokenPair>;
   /**
    * Gives a new pair for a refresh token, which is used up by that. Null when it is not valid. One that was used up before
    * may have been stolen: then all sessions of the user end.
@@ -25,7 +28,10 @@ export interface TokenService {
 }
 
 export function createTokenService(db: Database, forgetUser: (userId: string) => void): TokenService {
-  async function issue(user: { org_id: string; user_id: string }): Promise<TokenPair> {
+  async function issue(
+    user: { readonly org_id: string; readonly user_id: string },
+    record?: (db: Db) => Promise<void>,
+  ): Promise<TokenPair> {
     const access = generateToken("access");
     const refresh = generateToken("refresh");
     const common = { org_id: user.org_id, user_id: user.user_id, scope: "" };
@@ -37,6 +43,7 @@ export function createTokenService(db: Database, forgetUser: (userId: string) =>
       for (const [kind, secret_hash, lifetime_seconds] of lifetimes) {
         await insertToken(connection, { ...common, token_id: uuidv7(), kind, secret_hash, lifetime_seconds });
       }
+      await record?.(connection);
     });
     return { access_token: access.value, refresh_token: refresh.value, expires_in: ACCESS_SECONDS };
   }

@@ -14,6 +14,7 @@ import { statusOf } from "./experiment-status.ts";
 import { gatesOf } from "./experiments.ts";
 import { requireScore } from "./give-score.ts";
 import { findRunMetadata } from "../../stores/evals/run-values.ts";
+import type { RowAudit } from "../audit/audit.ts";
 
 /** The changed members of a score; absent ones stay. */
 export interface ScoreCorrection {
@@ -35,8 +36,10 @@ export async function changeScore(
   change: ScoreCorrection,
   by: string,
   check: (row: ScoreRow) => void,
+  audited: RowAudit<ScoreRow>,
 ): Promise<ScoreRow> {
   return await changeLocked(db, orgId, {
+    audited,
     lock: (connection) => requireScore(connection, scoreId, true),
     requireMatch: check,
     async write(connection, row) {

@@ -21,6 +21,7 @@ import { closeRow, findRow, insertRows, restoreRows, reviseRow } from "../../sto
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
 import { changeChecked } from "../change.ts";
 import { requireProject } from "../projects/projects.ts";
+import type { RowAudit } from "../audit/audit.ts";
 
 /** What datasets are kept with. */
 export interface DatasetDeps {
@@ -62,8 +63,10 @@ export async function changeDataset(
   datasetId: string,
   change: DatasetChange,
   check: (dataset: DatasetRow) => void,
+  audited: RowAudit<DatasetRow>,
 ): Promise<DatasetRow> {
   return await changeChecked(deps.db, orgId, {
+    audited,
     find: (connection) => requireDataset(connection, datasetId),
     lock: (connection) => requireDataset(connection, datasetId, true),
     requireMatch: check,
@@ -188,6 +191,7 @@ export async function changeRow(
   rowId: string,
   change: RowChange,
   check: (row: DatasetRowRow) => void,
+  audited: RowAudit<DatasetRowRow>,
 ): Promise<DatasetRowRow> {
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   const find = async (connection: Db, lock: boolean) => ({
@@ -198,6 +202,7 @@ export async function changeRow(
     find: (connection) => find(connection, false),
     lock: (connection) => find(connection, true),
     requireMatch: ({ row }) => check(row),
+    audited: { ...audited, view: ({ row }) => audited.view(row) },
     // Inputs are given whole: whether they fit depends on the schema alone, and not on the rows, which others change all the time.
     revisionOf: ({ dataset }) => dataset.revision,
     async prepare({ dataset, row }) {

@@ -19,6 +19,7 @@ import { changeChecked } from "../change.ts";
 import { requireConnection } from "../providers/connections.ts";
 import { changesNothing } from "./datasets.ts";
 import { secretContext } from "./scorer.ts";
+import type { RowAudit } from "../audit/audit.ts";
 
 /** What evaluators are kept with. */
 export interface EvaluatorDeps {
@@ -117,8 +118,10 @@ export async function changeEvaluator(
   evaluatorId: string,
   { name, description, definition: given }: EvaluatorChange,
   check: (row: EvaluatorRow) => void,
+  audited: RowAudit<EvaluatorRow>,
 ): Promise<EvaluatorRow> {
   return await changeChecked(deps.db, orgId, {
+    audited,
     find: (connection) => requireEvaluator(connection, evaluatorId),
     lock: (connection) => requireEvaluator(connection, evaluatorId, true),
     requireMatch: check,

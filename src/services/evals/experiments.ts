@@ -21,6 +21,7 @@ import type { PlanCache } from "../projects/plans.ts";
 import { requireProject } from "../projects/projects.ts";
 import { requireEvaluator } from "./evaluators.ts";
 import { statusOf } from "./experiment-status.ts";
+import type { RowAudit } from "../audit/audit.ts";
 
 /** What experiments are kept with. */
 export interface ExperimentDeps {
@@ -115,6 +116,7 @@ export async function changeExperiment(
   experimentId: string,
   change: { readonly [Member in keyof ExperimentRequest]?: ExperimentRequest[Member] | undefined },
   check: (row: ExperimentRow) => void,
+  audited: RowAudit<ExperimentRow>,
 ): Promise<ExperimentRow> {
   const given = Object.fromEntries(
     Object.entries(change).filter(([, value]) => value !== undefined),
@@ -128,6 +130,7 @@ export async function changeExperiment(
       );
   };
   return await changeChecked(deps.db, orgId, {
+    audited,
     find: (connection) => requireExperiment(connection, experimentId),
     lock: (connection) => requireExperiment(connection, experimentId, true),
     requireMatch: check,

@@ -22,6 +22,7 @@ import { followSchedule } from "../schedules/apply.ts";
 import { requireProject } from "../projects/projects.ts";
 import { requireEvaluator } from "./evaluators.ts";
 import { monitorSchedules } from "./monitor-schedules.ts";
+import type { RowAudit } from "../audit/audit.ts";
 
 /** What monitors are kept with. */
 export interface MonitorDeps {
@@ -138,12 +139,14 @@ export async function changeMonitor(
   monitorId: string,
   change: MonitorChange,
   check: (row: MonitorRow) => void,
+  audited: RowAudit<MonitorRow>,
 ): Promise<MonitorDetail> {
   const given = Object.fromEntries(
     Object.entries(change).filter(([, value]) => value !== undefined),
   ) as Partial<MonitorRequest>;
   const { evaluator_ids = [], ...members } = given;
   await changeChecked<MonitorRow, MonitorPlan, void>(deps.db, orgId, {
+    audited,
     find: (connection) => requireMonitor(connection, monitorId),
     lock: (connection) => requireLocked(connection, monitorId),
     requireMatch: check,
@@ -192,12 +195,14 @@ export async function changeAlert(
   monitorId: string,
   change: AlertChange,
   check: (row: MonitorRow) => void,
+  audited: RowAudit<MonitorRow>,
 ): Promise<MonitorDetail> {
   const { min_window_seconds } = monitorLimits(deps.config);
   const given = Object.fromEntries(
     Object.entries(change).filter(([, value]) => value !== undefined),
   ) as Partial<AlertSettings>;
   await changeLocked(deps.db, orgId, {
+    audited,
     lock: (connection) => requireLocked(connection, monitorId),
     requireMatch: check,
     async write(connection, row) {

@@ -6,6 +6,7 @@ import { findResource } from "../../stores/knowledge/resources.ts";
 import type { ResourceRow } from "../../stores/knowledge/resources.ts";
 import { changeLocked } from "../change.ts";
 import { requireKnowledgeBase } from "./knowledge-bases.ts";
+import type { RowAudit } from "../audit/audit.ts";
 
 /** What can be said anew of a resource; its content stays. What is left out stays, and a field that is null is removed. */
 export interface ResourceChange {
@@ -24,6 +25,7 @@ export async function changeResource(
   resourceId: string,
   { name, user_metadata = {} }: ResourceChange,
   check: (resource: ResourceRow) => void,
+  audited: RowAudit<ResourceRow>,
 ): Promise<ResourceRow> {
   return await changeLocked(database, orgId, {
     async lock(db) {
@@ -34,6 +36,7 @@ export async function changeResource(
       return { found, schema: user_metadata_schema };
     },
     requireMatch: ({ found }) => check(found),
+    audited: { ...audited, view: ({ found }) => audited.view(found) },
     async write(db, { found, schema }) {
       const { metadata, issues } = readMetadata(schema, user_metadata, ["body", "user_metadata"]);
       if (issues.length > 0) throw new ValidationProblem(issues);

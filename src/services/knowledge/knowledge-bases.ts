@@ -17,6 +17,7 @@ import type {
 import { changeChecked } from "../change.ts";
 import { requireConnectionSources } from "./connection-sources.ts";
 import type { Knowledge } from "./open-knowledge.ts";
+import type { RowAudit } from "../audit/audit.ts";
 
 const KNOWLEDGE_BASE = "knowledge base";
 const PARAMS = ["body", "indexing_params"] as const;
@@ -58,8 +59,10 @@ export async function changeKnowledgeBase(
   change: Omit<KnowledgeBaseChange, "indexing_params">,
   settings: IndexingParamsInput | undefined,
   check: (base: KnowledgeBaseRow) => void,
+  audited: RowAudit<KnowledgeBaseRow>,
 ): Promise<KnowledgeBaseRow> {
   return await changeChecked(database, orgId, {
+    audited,
     find: (db) => requireKnowledgeBase(db, knowledgeBaseId),
     async lock(db) {
       if (!(await lockKnowledgeBase(db, knowledgeBaseId))) throw notFound(KNOWLEDGE_BASE);

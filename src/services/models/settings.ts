@@ -4,6 +4,7 @@ import { lockSettings, updateSettings } from "../../stores/models/settings.ts";
 import type { OrganisationSettings } from "../../stores/models/settings.ts";
 import { changeLocked } from "../change.ts";
 import { requireConnection } from "../providers/connections.ts";
+import type { RowAudit } from "../audit/audit.ts";
 
 /** The providers whose connections lead to models. */
 const MODEL_PROVIDERS: readonly string[] = ["openai_compatible", "anthropic"];
@@ -17,8 +18,10 @@ export async function changeSettings(
   orgId: string,
   change: SettingsChange,
   check: (settings: OrganisationSettings) => void,
+  audited: RowAudit<OrganisationSettings>,
 ): Promise<OrganisationSettings> {
   return await changeLocked(db, orgId, {
+    audited,
     lock: lockSettings,
     requireMatch: check,
     async write(connected, found) {

@@ -1,5 +1,8 @@
 import { Problem, notFound } from "../../domain/errors.ts";
-import { deleteProject as hideProject, lockProjectToDelete } from "../../stores/projects/projects.ts";
+import { deleteProject as hideProject, findProject, lockProjectToDelete } from "../../stores/projects/projects.ts";
+import type { Project } from "../../stores/projects/projects.ts";
+import { recordDeleted } from "../audit/audit.ts";
+import type { RowAudit } from "../audit/audit.ts";
 import { deleteMonitorsOf } from "../evals/monitors.ts";
 import type { RunControlDeps } from "../runs/answer-pause.ts";
 import { forgetProject } from "../models/memory.ts";
@@ -7,17 +10,27 @@ import { cancelOpenRuns, openRunCount } from "../runs/open-runs.ts";
 import { deleteTriggersOf } from "../triggers/triggers.ts";
 import { refuseWhileUsed } from "./flow-references.ts";
 
+export interface ProjectToDelete {
+  readonly orgId: string;
+  readonly projectId: string;
+  readonly cancelRuns: boolean;
+  readonly audited: RowAudit<Project>;
+}
+
 /**
  * Deletes a project with its triggers and monitors, and with `cancelRuns` asks its open runs to stop. Throws 404, 409
  * `in_use` where another project's published flow calls it, and 409 `runs_open` where runs have not ended.
  */
 export async function deleteProject(
   deps: RunControlDeps,
-  { orgId, projectId, cancelRuns }: { orgId: string; projectId: string; cancelRuns: boolean },
+  { orgId, projectId, cancelRuns, audited }: ProjectToDelete,
 ): Promise<void> {
   const { db } = deps;
   await db.orgTransaction(orgId, async (connection) => {
-    if (!(await lockProjectToDelete(connection, projectId))) throw notFound("project");
+    const project = (await lockProjectToDelete(connection, projectId))
+      ? await findProject(connection, projectId)
+      : null;
+    if (project === null) throw notFound("project");
     await refuseWhileUsed(connection, "project", projectId);
     const open_runs = cancelRuns ? 0 : await openRunCount(connection, projectId);
     if (open_runs > 0) {
@@ -29,6 +42,7 @@ export async function deleteProject(
     await deleteTriggersOf(connection, projectId);
     await deleteMonitorsOf(connection, projectId);
     await forgetProject(connection, projectId);
+    await recordDeleted(connection, audited, project);
   });
   // Now that the project is gone no more of its runs begin.
   if (cancelRuns) await cancelOpenRuns(deps, { orgId, projectId, reason: "The project was deleted." });

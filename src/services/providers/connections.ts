@@ -17,6 +17,8 @@ import { refuseWhileTriggering } from "../triggers/triggers.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
 import { requireCredential, requireScheme, sealCredential } from "./credentials.ts";
 import { findProvider } from "./providers.ts";
+import { recordDeleted } from "../audit/audit.ts";
+import type { RowAudit } from "../audit/audit.ts";
 
 const CONNECTION = "connection";
 
@@ -40,18 +42,25 @@ export interface ConnectionToCreate {
   readonly provider_id: string;
   readonly scheme: ConnectionScheme | undefined;
   readonly credential: Credential;
+  readonly audited: Omit<RowAudit<ConnectionRow>, "target">;
 }
 
 /** Stores a connection, not yet checked. Throws 422 for an unknown provider and a credential that it does not take. */
 export async function createConnection({ db, secrets }: Deps, wanted: ConnectionToCreate): Promise<ConnectionRow> {
-  const { connection_id, org_id, name, created_by } = wanted;
+  const { connection_id, org_id, name, created_by, audited } = wanted;
   return await db.orgTransaction(org_id, async (connection) => {
     const provider = await known(connection, wanted.provider_id);
     const { scheme, auth } = requireScheme(provider, wanted.scheme, wanted.credential);
     const credential = sealCredential(secrets, connection_id, requireCredential(auth, wanted.credential));
     const { provider_id } = provider;
     await insertConnection(connection, { connection_id, org_id, name, provider_id, scheme, credential, created_by });
-    return requireConnection(connection, connection_id);
+    const created = await requireConnection(connection, connection_id);
+    await audited.audit(connection, {
+      target: { type: "connection", id: connection_id },
+      after: audited.view(created),
+      secrets: ["credential"],
+    });
+    return created;
   });
 }
 
@@ -69,8 +78,10 @@ export async function changeConnection(
   connectionId: string,
   { name, scheme, credential, disabled }: ConnectionChangeRequest,
   check: (connection: ConnectionRow) => void,
+  audited: RowAudit<ConnectionRow>,
 ): Promise<ConnectionRow> {
   return await changeLocked(db, orgId, {
+    audited,
     async lock(connection) {
       const found = await lockConnection(connection, connectionId);
       if (found === null) throw notFound(CONNECTION);
@@ -96,14 +107,21 @@ export async function changeConnection(
 }
 
 /** Throws 404 where there is none, 409 `in_use` while a published flow, a knowledge base or a trigger uses it. */
-export async function deleteConnection(db: Database, orgId: string, connectionId: string): Promise<void> {
+export async function deleteConnection(
+  db: Database,
+  orgId: string,
+  connectionId: string,
+  audited: RowAudit<ConnectionRow>,
+): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
     // Locked before the look at flows: none is published with it in between.
-    if ((await lockConnection(connection, connectionId)) === null) throw notFound(CONNECTION);
+    const found = await lockConnection(connection, connectionId);
+    if (found === null) throw notFound(CONNECTION);
     await refuseWhileUsed(connection, "connection", connectionId);
     await refuseWhileSource(connection, connectionId);
     await refuseWhileTriggering(connection, connectionId);
     if (!(await removeConnection(connection, connectionId))) throw notFound(CONNECTION);
+    await recordDeleted(connection, audited, found);
   });
 }
 

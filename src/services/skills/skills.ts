@@ -13,6 +13,7 @@ import { storageOf } from "../accounts/quotas.ts";
 import type { CountStored, QuotaReader } from "../accounts/quotas.ts";
 import { changeLocked } from "../change.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
+import type { RowAudit } from "../audit/audit.ts";
 
 export interface SkillDeps {
   readonly db: Database;
@@ -119,8 +120,10 @@ export async function changeDefaultVersion(
   skillId: string,
   version: number | undefined,
   check: (skill: SkillRow) => void,
+  audited: RowAudit<SkillRow>,
 ): Promise<SkillRow> {
   return await changeLocked(db, orgId, {
+    audited,
     async lock(connection) {
       if (!(await skills.lockSkill(connection, skillId))) throw notFound("skill");
       return requireSkill(connection, skillId);

@@ -19,6 +19,8 @@ import type { ApplyDeps } from "../schedules/apply.ts";
 import { outlookOfSchedule } from "../schedules/outlook.ts";
 import type { Outlook, OutlookDeps } from "../schedules/outlook.ts";
 import { triggerSchedules } from "./schedules.ts";
+import { recordDeleted } from "../audit/audit.ts";
+import type { RowAudit } from "../audit/audit.ts";
 
 const TOKEN_BYTES = 32;
 
@@ -40,6 +42,7 @@ export interface TriggerToCreate {
   readonly created_by: string;
   /** Throws where the request has lost its Idempotency-Key to a later attempt. */
   readonly requireHeld: (db: Db) => Promise<void>;
+  readonly audited: RowAudit<TriggerRow>;
 }
 
 /** Where a trigger's secret belongs: at another one it cannot be opened. */
@@ -95,7 +98,10 @@ export async function createTrigger(
     await triggers.insertTrigger(connection, { ...row, created_by });
     // Again after the row, which keeps the project from being deleted until the transaction ends.
     if (!(await existsProject(connection, project_id))) throw notFound("project");
-    return requireTrigger(connection, id);
+    const created = await requireTrigger(connection, id);
+    const { audit, view, ...named } = wanted.audited;
+    await audit(connection, { ...named, after: view(created) });
+    return created;
   });
   await follow(deps, trigger);
   return { trigger: await db.org(org_id, (connection) => requireTrigger(connection, id)), token };
@@ -124,8 +130,10 @@ export async function changeTrigger(
   id: string,
   read: (trigger: TriggerRow) => TriggerChange,
   check: (trigger: TriggerRow) => void,
+  audited: RowAudit<TriggerRow>,
 ): Promise<TriggerDetail> {
   const changed = await changeLocked(deps.db, orgId, {
+    audited,
     async lock(connection) {
       const found = await triggers.lockTrigger(connection, id);
       if (found === null) throw notFound("trigger");
@@ -160,11 +168,17 @@ export async function changeTrigger(
 }
 
 /** Deletes a trigger: nothing starts a run of it any more. Throws 404. */
-export async function deleteTrigger(deps: TriggerDeps, orgId: string, id: string): Promise<void> {
+export async function deleteTrigger(
+  deps: TriggerDeps,
+  orgId: string,
+  id: string,
+  audited: RowAudit<TriggerRow>,
+): Promise<void> {
   const kind = await deps.db.orgTransaction(orgId, async (connection) => {
     const trigger = await triggers.lockTrigger(connection, id);
     if (trigger === null) throw notFound("trigger");
     await triggers.markTriggerDeleted(connection, id);
+    await recordDeleted(connection, audited, trigger);
     return trigger.kind;
   });
   await follow(deps, { org_id: orgId, id, kind });

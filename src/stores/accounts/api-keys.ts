@@ -80,16 +80,18 @@ export async function listApiKeys(db: Db, page: Keyset): Promise<ApiKey[]> {
   );
 }
 
-/** Revokes a key; false when there is none to revoke. */
-export async function revokeApiKey(db: Db, keyId: string): Promise<boolean> {
-  const rows = await db.query(
+/** Revokes a key; null when there is none to revoke. */
+export async function revokeApiKey(db: Db, keyId: string): Promise<ApiKey | null> {
+  const rows = await db.query<ApiKey>(
     {
       name: "revoke_api_key",
-      text: "update api_keys set revoked_at = now() where org_id = current_org() and key_id = $1::uuid and revoked_at is null returning key_id",
+      text:
+        "update api_keys set revoked_at = now() where org_id = current_org() and key_id = $1::uuid and revoked_at is null returning " +
+        COLUMNS,
     },
     [keyId],
   );
-  return rows.length > 0;
+  return rows[0] ?? null;
 }
 
 /** Revokes every key that a user made, directly or with such a key. Returns the ids of revoked keys. */

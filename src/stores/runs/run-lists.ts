@@ -1,6 +1,7 @@
 import type { Json } from "../../domain/json.ts";
 import type { RunJobInput } from "../../domain/runs/run-job.ts";
 import type { RunState, RunType } from "../../domain/runs/run.ts";
+import { firstIdOf } from "../../domain/uuid.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
@@ -74,12 +75,6 @@ const stuckSince = (time: string): string => `(case
     or r.updated_at < ${time}
       and not exists (select from node_runs n where n.run_id = r.run_id and n.state = 'RUNNING' and n.type in ('delay', 'subflow'))
   else false end)`;
-
-/** The smallest UUIDv7 of a millisecond. */
-export function firstIdOf(ms: number): string {
-  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0").slice(-12);
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
-}
 
 /**
  * One page of an organisation's runs. The organisation is a parameter and not only the row-level policy's, because the

@@ -1,4 +1,5 @@
 import type { DomainEvent } from "../../domain/webhooks/events.ts";
+import { firstIdOf } from "../../domain/uuid.ts";
 import type { Db } from "../db.ts";
 
 /** An event with its place in the outbox. */
@@ -92,10 +93,4 @@ export async function purgeEvents(db: Db, maxAgeMs: number, limit: number): Prom
     [firstIdOf(Date.now() - maxAgeMs), limit],
   );
   return rows.length;
-}
-
-/** The least UUIDv7 of a time (ms since 1970). */
-function firstIdOf(ms: number): string {
-  const time = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0");
-  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`;
 }

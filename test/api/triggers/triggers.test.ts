@@ -584,6 +584,7 @@ describe("limits", () => {
       const deps = { config, db } as unknown as TriggerDeps;
       const type = findTriggerType("millrace", "run_event");
       if (type === undefined) throw new Error("there is such a trigger");
+      const audited = { audit: async () => undefined, view: () => ({}) };
       const wanted = {
         id: UNKNOWN,
         org_id: mine.org_id,
@@ -593,6 +594,7 @@ describe("limits", () => {
         enabled: true,
         created_by: UNKNOWN,
         requireHeld: async () => undefined,
+        audited,
       };
       await expect(createTrigger(deps, { ...wanted, config: {} })).rejects.toMatchObject({ code: "conflict" });
       const schedule = findTriggerType("millrace", "schedule");
@@ -601,7 +603,7 @@ describe("limits", () => {
       await expect(createTrigger(deps, often)).rejects.toThrow("less than 10 seconds apart");
       const { id } = await create("schedule", { cron: "0 0 9 * * *" });
       const read = () => ({ config: { cron: "0,9 * * * * *" } });
-      const change = changeTrigger(deps, mine.org_id, id, read, () => undefined);
+      const change = changeTrigger(deps, mine.org_id, id, read, () => undefined, audited);
       await expect(change).rejects.toThrow("less than 10 seconds apart");
     });
     const { id } = await create("run_event", { project_id });

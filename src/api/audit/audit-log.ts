@@ -1,0 +1,101 @@
+import { z } from "zod";
+import { timeText, toTimestamp } from "../../domain/timestamps.ts";
+import { textStream } from "../../platform/records.ts";
+import { listAuditEntries } from "../../stores/audit/audit-log.ts";
+import type { AuditEntry, AuditFilter } from "../../stores/audit/audit-log.ts";
+import type { ApiDeps } from "../deps.ts";
+import { NDJSON } from "../http/event-stream.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { auditEntrySchema, presentAuditEntry } from "./audit-presenter.ts";
+
+const filters = {
+  actor: z.uuid().toLowerCase().optional().describe("Only of this user or key."),
+  target: z.string().min(1).max(200).optional().describe("Only of what has this id."),
+  operation: z.string().min(1).max(100).optional().describe("Only of this operation, such as `changeProject`."),
+  since: timeText.optional().describe("RFC 3339; entries from this time on."),
+  until: timeText.optional().describe("RFC 3339; entries before this time."),
+};
+
+const COMMON = { method: "GET", tag: "Audit log", auth: "secret", role: "admin" } as const;
+const EXPORTED_AT_ONCE = 500;
+
+/** `/v2/audit-log`: who has changed what, and who has read secrets and exports. */
+export function createAuditOperations({ db }: ApiDeps): Operation[] {
+  return [
+    defineOperation({
+      ...COMMON,
+      id: "listAuditLog",
+      path: "/v2/audit-log",
+      summary: "List the audit log",
+      description:
+        "Who has changed what, from where and when: every change through this interface and the command line, sign-ins, and each time a secret was replaced or data was exported. A run says itself who has started it. Entries are never changed.",
+      query: listQuery.extend(filters),
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of entries.", schema: pageOf(auditEntrySchema, "AuditEntryPage") } },
+      async handler({ query, principal: { org_id } }) {
+        const filter = filterOf(query);
+        const page = await listPage({
+          list: "audit-log",
+          orgId: org_id,
+          query,
+          filters: { ...filter },
+          fetch: (keyset) => db.org(org_id, (connection) => listAuditEntries(connection, filter, keyset)),
+          idOf: ({ entry_id }) => entry_id,
+          present: presentAuditEntry,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "exportAuditLog",
+      audit: "always",
+      path: "/v2/audit-log/export",
+      summary: "Download the audit log",
+      description: "The entries as JSON lines, the oldest first. The download is an entry itself.",
+      query: z.object(filters),
+      success: { 200: { description: "An entry a line.", content: { [NDJSON]: z.string() } } },
+      async handler({ query, principal: { org_id } }) {
+        const filter = filterOf(query);
+        async function* lines(): AsyncGenerator<string> {
+          let beyond: string | null = null;
+          for (;;) {
+            const keyset = { beyond, ascending: true, limit: EXPORTED_AT_ONCE };
+            const page: AuditEntry[] = await db.org(org_id, (connection) =>
+              listAuditEntries(connection, filter, keyset),
+            );
+            for (const entry of page) yield `${JSON.stringify(presentAuditEntry(entry))}\n`;
+            beyond = page.at(-1)?.entry_id ?? null;
+            if (page.length < EXPORTED_AT_ONCE) return;
+          }
+        }
+        return {
+          status: 200,
+          type: NDJSON,
+          content: textStream(lines()),
+          headers: { "Content-Disposition": 'attachment; filename="audit-log.ndjson"', "Cache-Control": "no-store" },
+        };
+      },
+    }),
+  ];
+}
+
+interface GivenFilters {
+  readonly actor?: string | undefined;
+  readonly target?: string | undefined;
+  readonly operation?: string | undefined;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+function filterOf({ actor, target, operation, since, until }: GivenFilters): AuditFilter {
+  return {
+    actor_id: actor,
+    target_id: target,
+    operation,
+    since: since && toTimestamp(since),
+    until: until && toTimestamp(until),
+  };
+}

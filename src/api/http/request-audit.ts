@@ -1,0 +1,83 @@
+import type { Config } from "../../config.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import type { AuditActor, AuditTarget } from "../../domain/audit/audit.ts";
+import { recordAudit } from "../../services/audit/audit.ts";
+import type { Audit } from "../../services/audit/audit.ts";
+import type { Database } from "../../stores/db.ts";
+import { clientAddress } from "./client-address.ts";
+import type { Answer, Operation, RequestContext } from "./operation.ts";
+
+const SHOWN_CHARACTERS = 300;
+
+/** What the audit log gets of one request. */
+export interface RequestAudit {
+  readonly audit: Audit;
+  /**
+   * The net under the handlers: writes an entry for a request that has succeeded without any, so that no change is left out. It
+   * says who did what to which resource, and not what it was before.
+   */
+  complete(answer: Answer, params: Readonly<Record<string, unknown>>): Promise<void>;
+}
+
+/** Whether a request of the operation may change something. */
+export function changesSomething({ method, audit }: Pick<Operation, "method" | "audit">): boolean {
+  return method !== "GET" && audit !== "never";
+}
+
+export function createRequestAudit(
+  { config, db }: { readonly config: Config; readonly db: Database },
+  operation: Operation,
+  ctx: RequestContext,
+  principal: Principal | null,
+): RequestAudit {
+  const isAudited = (operation.audit ?? (changesSomething(operation) ? "always" : "never")) === "always";
+  let recorded = false;
+  const audit: Audit = async (connection, change) => {
+    if (principal === null) throw new Error(`${operation.id} has no caller: it records who it finds`);
+    await recordAudit(connection, actorOf(config, ctx, principal), operation.id, change);
+    recorded = true;
+  };
+  return {
+    audit,
+    async complete(answer, params) {
+      if (!isAudited || recorded || principal === null) return;
+      if ((answer === "written" ? ctx.status : answer.status) >= 400) return;
+      const target = targetOf(params) ?? targetOf(firstMember(answer));
+      await db.org(principal.org_id, (connection) => audit(connection, target ? { target } : {}));
+    },
+  };
+}
+
+/** Who makes a request, as the audit log names them. */
+function actorOf(config: Config, ctx: RequestContext, principal: Principal): AuditActor {
+  const { org_id, type, id, session_id = null } = principal;
+  return { ...requestOf(config, ctx), org_id, actor_type: type, actor_id: id, session_id };
+}
+
+/** Where a request comes from. */
+export function requestOf(
+  config: Config,
+  ctx: RequestContext,
+): Pick<AuditActor, "address" | "user_agent" | "request_id"> {
+  return {
+    address: clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES),
+    user_agent: ctx.get("User-Agent").slice(0, SHOWN_CHARACTERS) || null,
+    request_id: ctx.state.requestId,
+  };
+}
+
+/** The last id among an address's parameters: the ones before it say what the resource belongs to. */
+function targetOf(members: Readonly<Record<string, unknown>>): AuditTarget | undefined {
+  return Object.entries(members)
+    .flatMap(([name, id]) => {
+      const match = /^(?:(\w+)_)?id$/.exec(name);
+      return match !== null && typeof id === "string" ? [{ type: match[1] ?? "resource", id }] : [];
+    })
+    .at(-1);
+}
+
+/** The first member of an answer: there a new resource has its id. */
+function firstMember(answer: Answer): Readonly<Record<string, unknown>> {
+  const body = answer === "written" || "content" in answer ? undefined : answer.body;
+  return typeof body === "object" && body !== null ? Object.fromEntries(Object.entries(body).slice(0, 1)) : {};
+}

@@ -1,0 +1,42 @@
+import type { AuditActor } from "../../domain/audit/audit.ts";
+import type { Logger } from "../../platform/logging/logger.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { recordAudit } from "../audit/audit.ts";
+import { usersWithAddress } from "./sign-in.ts";
+
+/** Where somebody signs in from, and by which operation. */
+export interface SignInPlace extends Pick<AuditActor, "address" | "user_agent" | "request_id"> {
+  readonly operation: string;
+}
+
+/** Records that a user has signed in, in the transaction that makes the session or the tokens. */
+export async function recordSignIn(
+  db: Db,
+  { operation, ...from }: SignInPlace,
+  { org_id, user_id }: { readonly org_id: string; readonly user_id: string },
+  sessionId: string | null,
+): Promise<void> {
+  const actor: AuditActor = { ...from, org_id, actor_type: "user", actor_id: user_id, session_id: sessionId };
+  await recordAudit(db, actor, operation, { target: { type: "user", id: user_id } });
+}
+
+/**
+ * What notes refused sign-ins, for each organisation with a user of that address; nobody has proved to be that user. An address that
+ * nobody has is not noted: it belongs to no organisation. Nobody waits for it: how long a refusal takes would tell which
+ * addresses have users.
+ */
+export function noteRefusedSignIns(
+  db: Database,
+  logger: Logger,
+): (place: SignInPlace, email: string, orgId: string | undefined) => void {
+  return ({ operation, ...from }, email, orgId) => {
+    const note = async (): Promise<void> => {
+      for (const { org_id, user_id } of await usersWithAddress(db, email, orgId)) {
+        const actor: AuditActor = { ...from, org_id, actor_type: "user", actor_id: null, session_id: null };
+        const change = { target: { type: "user", id: user_id } };
+        await db.org(org_id, (connection) => recordAudit(connection, actor, operation, change, "failure"));
+      }
+    };
+    note().catch((err: unknown) => logger.error({ err }, "refused sign-in not in the audit log"));
+  };
+}

@@ -1,0 +1,91 @@
+import type { AuditActor, AuditOutcome, FieldChanges } from "../../domain/audit/audit.ts";
+import { firstIdOf, timeOf } from "../../domain/uuid.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+export interface NewAuditEntry extends AuditActor {
+  readonly entry_id: string;
+  readonly operation: string;
+  readonly target_type: string | null;
+  readonly target_id: string | null;
+  readonly outcome: AuditOutcome;
+  readonly changes: FieldChanges;
+}
+
+export interface AuditEntry extends NewAuditEntry {
+  readonly at: string;
+}
+
+/** Which entries to list; members left out restrict nothing. */
+export interface AuditFilter {
+  readonly actor_id?: string | undefined;
+  readonly target_id?: string | undefined;
+  readonly operation?: string | undefined;
+  /** RFC 3339: from this time on, and before that one. */
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+const COLUMNS = `entry_id, org_id, at, actor_type, actor_id, session_id, address, user_agent, request_id, operation,
+  target_type, target_id, outcome, changes`;
+
+/** Writes an entry. In the transaction of what it records, so that there is none without the other. */
+export async function insertAuditEntry(db: Db, entry: NewAuditEntry): Promise<void> {
+  await db.query(
+    {
+      name: "insert_audit_entry",
+      text: `insert into audit_log (entry_id, org_id, at, actor_type, actor_id, session_id, address, user_agent, request_id, operation,
+          target_type, target_id, outcome, changes)
+        values ($1::uuid, $2::uuid, $3::timestamptz, $4::text, $5::uuid, $6::uuid, $7::text, $8::text, $9::text, $10::text,
+          $11::text, $12::text, $13::text, $14::jsonb)`,
+    },
+    [
+      entry.entry_id,
+      entry.org_id,
+      new Date(timeOf(entry.entry_id)).toISOString(),
+      entry.actor_type,
+      entry.actor_id,
+      entry.session_id,
+      entry.address,
+      entry.user_agent,
+      entry.request_id,
+      entry.operation,
+      entry.target_type,
+      entry.target_id,
+      entry.outcome,
+      jsonb(entry.changes),
+    ],
+  );
+}
+
+/** A page of the organisation's entries. An entry's time is that of its id. */
+export async function listAuditEntries(db: Db, filter: AuditFilter, page: Keyset): Promise<AuditEntry[]> {
+  const { bound, compare, order } = keysetSql(page);
+  const values: unknown[] = [page.limit];
+  const add = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
+  const conditions = ["org_id = current_org()", `entry_id ${compare} ${add(bound, "uuid")}`];
+  if (filter.actor_id !== undefined) conditions.push(`actor_id = ${add(filter.actor_id, "uuid")}`);
+  if (filter.target_id !== undefined) conditions.push(`target_id = ${add(filter.target_id, "text")}`);
+  if (filter.operation !== undefined) conditions.push(`operation = ${add(filter.operation, "text")}`);
+  if (filter.since !== undefined) conditions.push(`entry_id >= ${add(firstIdOf(Date.parse(filter.since)), "uuid")}`);
+  if (filter.until !== undefined) conditions.push(`entry_id < ${add(firstIdOf(Date.parse(filter.until)), "uuid")}`);
+  return db.query<AuditEntry>(
+    `select ${COLUMNS} from audit_log where ${conditions.join(" and ")} order by entry_id ${order} limit $1::int`,
+    values,
+  );
+}
+
+/** Removes up to `limit` entries of all organisations that are older than so many days. For the sweeper. */
+export async function purgeAuditEntries(db: Db, days: number, limit: number): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "purge_audit_entries",
+      text: `delete from audit_log where entry_id in (
+          select entry_id from audit_log where at < now() - make_interval(days => $1::int) limit $2::int) returning entry_id`,
+    },
+    [days, limit],
+  );
+  return rows.length;
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Operation } from "../../src/api/http/operation.ts";
+import { changesSomething } from "../../src/api/http/request-audit.ts";
+import { operations } from "../api/http/conformance.ts";
+import { echo, openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+import { call } from "./call-operation.ts";
+import { makeEverything } from "./foreign-ids.ts";
+import type { Ids } from "./foreign-ids.ts";
+
+interface Entry {
+  readonly request_id: string;
+  readonly operation: string;
+  readonly actor: { readonly type: string; readonly id: string };
+  readonly outcome: string;
+  readonly target: { readonly type: string; readonly id: string } | null;
+}
+
+let tenant: ApiTenant;
+let stranger: ApiTenant;
+let ids: Ids;
+let receiver: HttpTarget;
+let bodies: Readonly<Record<string, unknown>>;
+/** What the answers have shown once. */
+const shown: string[] = [];
+
+const CREDENTIAL = "a-credential-of-a-connection";
+const PASSWORD = "a long enough password";
+
+beforeAll(async () => {
+  receiver = await startHttpTarget();
+  [tenant, stranger] = [await openTenant(), await openTenant()];
+  const made = await makeEverything(tenant, receiver.url);
+  ids = { ...made, "deleteProject.project_id": await tenant.deploy(echo()) };
+  const paths = { "/mine": { get: { operationId: "getMine", responses: { 200: { description: "mine" } } } } };
+  bodies = {
+    createSkill: { name: "audited", description: "Audited.", instructions: "Do it." },
+    createSkillVersion: { name: "theirs", instructions: "Do it again.", description: "Audited." },
+    createConnection: {
+      name: "audited",
+      provider_id: "http",
+      scheme: "bearer",
+      credential: { base_url: receiver.url, token: CREDENTIAL },
+    },
+    changeKnowledgeBaseResource: { name: "audited.txt" },
+    changeMonitorAlert: { silenced_until: "2030-01-01T00:00:00Z" },
+    changeScore: { value: false },
+    changeUser: { role: "editor" },
+    createExperimentJob: { kind: "export" },
+    runAction: { inputs: {} },
+    importProvider: {
+      provider_id: "audited",
+      openapi: { openapi: "3.1.0", info: { title: "mine", version: "1" }, servers: [{ url: receiver.url }], paths },
+    },
+  };
+});
+afterAll(() => receiver?.close());
+
+const audited = operations.filter(
+  (operation) =>
+    operation.auth !== "none" && (operation.audit ?? (changesSomething(operation) ? "always" : "never")) === "always",
+);
+/** What they would act on has ended: the ids of `makeEverything` are of what changes no more. */
+const ENDED = ["resumeRun", "abortRunJob", "cancelKnowledgeBaseSync"];
+/** What removes something comes last, and a session before its user. */
+const rank = ({ method, id }: Operation): number =>
+  id === "endSession" ? 3 : ["GET", "POST", "PATCH", "", "DELETE"].indexOf(method);
+
+async function entriesOf(requestId: string, operation: string): Promise<Entry[]> {
+  const { body } = await tenant.secret.get("/v2/audit-log", { query: { operation, page_size: 200 } });
+  return body.data.filter((entry: Entry) => entry.request_id === requestId);
+}
+
+describe("the audit log", () => {
+  it.each(
+    audited
+      .filter(({ id }) => !ENDED.includes(id))
+      .sort((a, b) => rank(a) - rank(b))
+      .map((operation) => [operation.id, operation] as const),
+  )("has one entry for a successful %s", async (id, operation) => {
+    const requestId = randomUUID();
+    const body = bodies[id];
+    const answer = await call(tenant.secret, operation, ids, { requestId, ...(body === undefined ? {} : { body }) });
+    expect(answer.status, answer.text).toBeLessThan(300);
+    const parsed = /^application\/json(;|$)/.test(answer.headers.get("content-type") ?? "")
+      ? JSON.parse(answer.text)
+      : {};
+    shown.push(...["key", "secret", "address"].map((name) => parsed[name]).filter((each) => typeof each === "string"));
+    const entries = await entriesOf(requestId, id);
+    expect(entries).toHaveLength(1);
+    expect(entries[0]).toMatchObject({ actor: { type: "org_api_key" }, outcome: "success", operation: id });
+    if (answer.status === 201 && !operation.path.includes("{"))
+      expect(answer.text).toContain(`"${entries[0]?.target?.id}"`);
+  });
+
+  it("has none for what was refused, and none for runs, whose rows say who has started them", async () => {
+    const refused = randomUUID();
+    const headers = { "x-request-id": refused };
+    expect((await tenant.secret.post("/v2/projects", { nam: "x" }, { headers })).status).toBe(422);
+    expect((await tenant.secret.patch(`/v2/projects/${randomUUID()}`, { name: "x" }, { headers })).status).toBe(404);
+    const { body: run } = await tenant.secret.post("/v2/runs", { project_id: ids["flow_id"], inputs: { "in-0": "x" } });
+    const { body } = await tenant.secret.get("/v2/audit-log", { query: { target: run.run_id } });
+    expect([await entriesOf(refused, "createProject"), await entriesOf(refused, "changeProject"), body.data]).toEqual([
+      [],
+      [],
+      [],
+    ]);
+  });
+
+  it("holds no secret, and nothing of another organisation", async () => {
+    const log = await (await tenant.secret.raw("GET", "/v2/audit-log/export")).text();
+    expect(log.split("\n").length).toBeGreaterThan(audited.length);
+    expect(shown.length).toBeGreaterThanOrEqual(3);
+    for (const secret of [...shown, CREDENTIAL, PASSWORD, tenant.secretKey, tenant.publicKey])
+      expect(log).not.toContain(secret);
+    const theirs = await (await stranger.secret.raw("GET", "/v2/audit-log/export")).text();
+    const lines = theirs
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line).operation);
+    expect(new Set(lines)).toEqual(new Set(["orgs create", "keys create", "exportAuditLog"]));
+  });
+
+  it("is closed to editors, and to keys of web pages", async () => {
+    const editor = await tenant.user("editor");
+    for (const api of [editor, tenant.public])
+      for (const path of ["/v2/audit-log", "/v2/audit-log/export"]) expect((await api.get(path)).status).toBe(403);
+  });
+});

@@ -1,0 +1,50 @@
+import type { Operation } from "../../src/api/http/operation.ts";
+import type { Answer, TestClient } from "../support/client.ts";
+import { idFor, idsOf, NEEDED_QUERY } from "./foreign-ids.ts";
+import type { Ids } from "./foreign-ids.ts";
+
+/** Ids that a body may have and the first example has not. */
+const OPTIONAL = ["validateFlow.project_id", "createDataset.project_id", "runAction.connection_id"];
+
+/** A body that fits: the first example, with these ids where it has ids. */
+function bodyOf(operation: Operation, ids: Ids): unknown {
+  if (operation.multipart) {
+    const form = new FormData();
+    form.set("file", new Blob(["by a stranger"]), "theirs.txt");
+    return form;
+  }
+  if (!operation.body) return undefined;
+  const example = (Object.values(operation.examples ?? {})[0] ?? {}) as Record<string, unknown>;
+  const isGiven = (name: string): boolean => name in example || OPTIONAL.includes(`${operation.id}.${name}`);
+  const members = idsOf(operation).filter((each) => each.in === "body" && isGiven(each.name));
+  return {
+    ...example,
+    ...Object.fromEntries(
+      members.map(({ name }) => {
+        const id = idFor(ids, operation, name);
+        return [name, Array.isArray(example[name]) ? [id] : id];
+      }),
+    ),
+  };
+}
+
+/** Calls an operation with these ids, and with its first example as the body where there is no other. */
+export async function call(
+  api: TestClient,
+  operation: Operation,
+  ids: Ids,
+  { requestId = "same", body = bodyOf(operation, ids) }: { requestId?: string; body?: unknown } = {},
+): Promise<Answer & { readonly text: string }> {
+  const parameters = idsOf(operation);
+  const value = (name: string): string => encodeURIComponent(idFor(ids, operation, name) ?? "");
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => value(name));
+  const query = parameters.filter((each) => each.in === "query").map(({ name }) => `${name}=${value(name)}`);
+  for (const [name, needed] of Object.entries(NEEDED_QUERY[operation.id] ?? {})) query.push(`${name}=${needed}`);
+  const address = query.length > 0 ? `${path}?${query.join("&")}` : path;
+  const response = await api.raw(operation.method, address, body, {
+    headers: { "x-request-id": requestId },
+    signal: AbortSignal.timeout(20_000),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text, text };
+}
