@@ -1,10 +1,14 @@
+import { createMarks, findAll } from "../find-text.ts";
+import type { Budget } from "../find-text.ts";
 import type { Json } from "../json.ts";
 import { redact, REDACTED } from "./redact.ts";
 import type { RedactPath } from "./redact.ts";
 
-/** Texts looked for in one message, and the longest part of each (characters): errors are no longer. */
-const MAX_TEXTS = 1000;
+/** Texts that are looked for in one message, and the longest part of each (characters): errors are no longer. */
+const MAX_TEXTS = 10_000;
 const MAX_CHARS = 4096;
+/** What the search in one message may cost: a few milliseconds of a process that others need. */
+const MAX_STEPS = 500_000;
 /** Shorter ones are masked only where they stand as words of their own. */
 const MIN_CHARS = 4;
 
@@ -14,22 +18,42 @@ export interface ReadValues {
   readonly nodes: Readonly<Record<string, Json>>;
 }
 
-/** A message without the values that the paths mask: it may quote what it was made of. What was computed from them is not found. */
+/**
+ * A message without the values that the paths mask: it may quote what it was made of. What was computed from them is not found.
+ * Where there is more to look for than may be, all of the message is masked.
+ */
 export function maskQuoted(message: string, paths: readonly RedactPath[], { inputs, nodes }: ReadValues): string {
   if (paths.length === 0) return message;
   const texts = new Set<string>();
   for (const [id, value] of Object.entries(inputs)) collect(value, redact(value, paths, ["inputs", id]), texts);
   for (const [id, value] of Object.entries(nodes)) collect(value, redact(value, paths, ["nodes", id, "output"]), texts);
+  if (texts.size > MAX_TEXTS) return REDACTED;
   const forms = new Set([...texts].flatMap((text) => [text, JSON.stringify(text).slice(1, -1)]));
-  // The longest first: a short one may be a part of it.
-  let masked = message;
-  for (const form of [...forms].toSorted((one, other) => other.length - one.length)) masked = without(masked, form);
-  return masked;
+  const beginnings = beginningsIn(message);
+  const marks = createMarks(message);
+  const budget: Budget = { steps: MAX_STEPS };
+  // A cut message may end with the beginning of a value.
+  const cutAt = message.endsWith("…") ? message.length - 1 : undefined;
+  for (const form of forms) {
+    if (form.length >= MIN_CHARS && !beginnings.has(form.slice(0, MIN_CHARS))) continue;
+    // Of one that is longer than the message there is at most a beginning.
+    const part = form.slice(0, message.length + 1);
+    const standsHere = (start: number, end: number): boolean =>
+      form.length >= MIN_CHARS || (standsAlone(message[start - 1]) && standsAlone(message[end]));
+    findAll(message, part, (start, end) => standsHere(start, end) && marks.add(start, end), budget);
+    if (cutAt !== undefined) {
+      const end = message.slice(Math.max(0, cutAt - part.length + 1), cutAt);
+      const chars = findAll(end, part, () => undefined, budget);
+      if (chars >= MIN_CHARS) marks.add(cutAt - chars, cutAt);
+    }
+    if (budget.steps <= 0) return REDACTED;
+  }
+  return marks.masked(REDACTED);
 }
 
 /** Adds the texts of a value that are masked in its copy. */
 function collect(value: Json, copy: Json, texts: Set<string>): void {
-  if (value === copy || texts.size >= MAX_TEXTS) return;
+  if (value === copy || texts.size > MAX_TEXTS) return;
   const isMasked = copy === REDACTED;
   if (typeof value === "string" || typeof value === "number") {
     const text = String(value).trim().slice(0, MAX_CHARS);
@@ -40,28 +64,13 @@ function collect(value: Json, copy: Json, texts: Set<string>): void {
   }
 }
 
-function without(message: string, form: string): string {
-  let clean = "";
-  let done = 0;
-  for (let at = message.indexOf(form); at !== -1; at = message.indexOf(form, at + 1)) {
-    const end = at + form.length;
-    if (at < done || (form.length < MIN_CHARS && !(standsAlone(message[at - 1]) && standsAlone(message[end]))))
-      continue;
-    clean += message.slice(done, at) + REDACTED;
-    done = end;
-  }
-  return withoutBeginning(clean + message.slice(done), form);
+/** What a value begins with that is in a text: most of them are found to be missing by their first characters. */
+function beginningsIn(text: string): ReadonlySet<string> {
+  const beginnings = new Set<string>();
+  for (let at = 0; at + MIN_CHARS <= text.length; at += 1) beginnings.add(text.slice(at, at + MIN_CHARS));
+  return beginnings;
 }
 
 function standsAlone(neighbour: string | undefined): boolean {
   return neighbour === undefined || !/[\p{L}\p{N}]/u.test(neighbour);
-}
-
-/** A cut message may end with the beginning of a value. */
-function withoutBeginning(message: string, form: string): string {
-  if (!message.endsWith("…")) return message;
-  const body = message.slice(0, -1);
-  for (let at = Math.max(0, body.length - form.length + 1); at <= body.length - MIN_CHARS; at += 1)
-    if (body[at] === form[0] && form.startsWith(body.slice(at))) return `${body.slice(0, at)}${REDACTED}…`;
-  return message;
 }

@@ -1,3 +1,4 @@
+import { createMarks, findAll } from "../../domain/find-text.ts";
 import { MASK } from "./redaction.ts";
 
 /** Shorter values (characters) occur in ordinary text by chance: they are not masked. */
@@ -20,14 +21,16 @@ export function createMaskValues(values: readonly string[]): MaskValues {
   return (text, cut = false) => {
     forms ??= [...new Set(values.flatMap(withCredential).flatMap(formsOf).map(lower))];
     const within = lower(text);
-    const spans = forms.flatMap((form) => occurrences(within, form));
-    if (cut) spans.push(...forms.flatMap((form) => beginningAtEnd(within, form)));
-    return masked(text, spans);
+    const marks = createMarks(text);
+    for (const form of forms) {
+      findAll(within, form, marks.add);
+      if (!cut) continue;
+      const chars = findAll(within.slice(Math.max(0, within.length - form.length + 1)), form, () => undefined);
+      if (chars >= MIN_BEGINNING_CHARS) marks.add(within.length - chars, within.length);
+    }
+    return marks.masked(MASK);
   };
 }
-
-/** From where to where in a text. */
-type Span = readonly [start: number, end: number];
 
 /** A value, and of one such as "Bearer x" also the x. */
 function withCredential(value: string): string[] {
@@ -53,32 +56,25 @@ function inBase64(bytes: Buffer): string[] {
   });
 }
 
+const CAPITAL_A = 65;
+const CAPITAL_Z = 90;
+/** From a capital to its small letter. */
+const SMALL = 32;
+/** Code units that are changed at once. */
+const LOWERED = 65_536;
+
 // Only ASCII: other letters can change their length, and so all positions.
 function lower(text: string): string {
-  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
-}
-
-function occurrences(text: string, form: string): Span[] {
-  const found: Span[] = [];
-  for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + 1)) found.push([at, at + form.length]);
-  return found;
-}
-
-function beginningAtEnd(text: string, form: string): Span[] {
-  for (let length = Math.min(form.length - 1, text.length); length >= MIN_BEGINNING_CHARS; length -= 1) {
-    if (text.endsWith(form.slice(0, length))) return [[text.length - length, text.length]];
+  if (!/[A-Z]/.test(text)) return text;
+  if (!/[^\0-\x7f]/.test(text)) return text.toLowerCase();
+  let lowered = "";
+  for (let at = 0; at < text.length; at += LOWERED) {
+    const bytes = Buffer.from(text.slice(at, at + LOWERED), "utf16le");
+    for (let low = 0; low < bytes.length; low += 2) {
+      const unit = bytes[low] ?? 0;
+      if (unit >= CAPITAL_A && unit <= CAPITAL_Z && bytes[low + 1] === 0) bytes[low] = unit + SMALL;
+    }
+    lowered += bytes.toString("utf16le");
   }
-  return [];
-}
-
-// Spans that overlap are masked as one: after one was replaced, half of the next would not be found any more.
-function masked(text: string, spans: readonly Span[]): string {
-  let clean = "";
-  let done = 0;
-  for (const [start, end] of spans.toSorted((one, other) => one[0] - other[0])) {
-    if (end <= done) continue;
-    if (start >= done) clean += text.slice(done, start) + MASK;
-    done = end;
-  }
-  return clean + text.slice(done);
+  return lowered;
 }

@@ -1,0 +1,104 @@
+/** What a search may still cost (steps of some nanoseconds). */
+export interface Budget {
+  steps: number;
+}
+
+/** Longest beginning that is looked for by `indexOf`, which is fast, but not linear in the length of what it looks for. */
+const HEAD_CHARS = 6;
+/** Characters that `indexOf` passes in the time of one step. */
+const CHARS_A_STEP = 16;
+
+/**
+ * Finds a form in a text, overlapping occurrences too, in a time that is linear in the lengths of both (Knuth, Morris, Pratt).
+ * Returns how many characters at the end of the text are a beginning of the form.
+ */
+export function findAll(
+  text: string,
+  form: string,
+  found: (start: number, end: number) => void,
+  budget: Budget = { steps: Infinity },
+): number {
+  const head = form.slice(0, HEAD_CHARS);
+  let borders: Int32Array | undefined;
+  const shorter = (matched: number): number => {
+    if (borders === undefined) budget.steps -= form.length;
+    borders ??= bordersOf(form);
+    return borders[matched - 1] ?? 0;
+  };
+  let matched = 0;
+  for (let at = 0; at < text.length && budget.steps > 0; at += 1) {
+    budget.steps -= 1;
+    if (matched === 0) {
+      const next = text.indexOf(head, at);
+      // At the end there may be a part of the head.
+      const from = next === -1 ? Math.max(at, text.length - head.length + 1) : next;
+      budget.steps -= (from - at) / CHARS_A_STEP;
+      at = from;
+    }
+    const char = text.charCodeAt(at);
+    while (matched > 0 && char !== form.charCodeAt(matched)) matched = shorter(matched);
+    if (char === form.charCodeAt(matched)) matched += 1;
+    if (matched < form.length) continue;
+    found(at + 1 - form.length, at + 1);
+    matched = shorter(matched);
+  }
+  return matched;
+}
+
+/** Of each beginning of a form, the length of its longest proper beginning that is also its end. */
+function bordersOf(form: string): Int32Array {
+  const borders = new Int32Array(form.length);
+  let border = 0;
+  for (let at = 1; at < form.length; at += 1) {
+    while (border > 0 && form.charCodeAt(at) !== form.charCodeAt(border)) border = borders[border - 1] ?? 0;
+    if (form.charCodeAt(at) === form.charCodeAt(border)) border += 1;
+    borders[at] = border;
+  }
+  return borders;
+}
+
+/** Places of a text, as many as there may be: they take a byte for each of its characters. */
+export interface Marks {
+  add(start: number, end: number): void;
+  /** The text with one mask for marked characters that stand together. */
+  masked(mask: string): string;
+}
+
+/** Pieces of a text that are put together at once: very long chains of pieces take several times their length. */
+const PIECES = 4096;
+
+export function createMarks(text: string): Marks {
+  // Made when something is found: most texts have nothing to mask.
+  let marks: Uint8Array | undefined;
+  let lastStart = 0;
+  let lastEnd = 0;
+  return {
+    add(start, end) {
+      marks ??= new Uint8Array(text.length);
+      // Overlapping occurrences come one after the other: what they share is marked once.
+      const shared = start < lastEnd && lastEnd < end && start > lastStart;
+      for (let at = shared ? lastEnd : start; at < end; at += 1) marks[at] = 1;
+      lastStart = start;
+      lastEnd = end;
+    },
+    masked(mask) {
+      if (!marks) return text;
+      let clean = "";
+      let pieces: string[] = [];
+      for (let at = 0; at < text.length;) {
+        const start = marks.indexOf(1, at);
+        if (start === -1) {
+          pieces.push(text.slice(at));
+          break;
+        }
+        pieces.push(text.slice(at, start), mask);
+        const end = marks.indexOf(0, start);
+        at = end === -1 ? text.length : end;
+        if (pieces.length < PIECES) continue;
+        clean += pieces.join("");
+        pieces = [];
+      }
+      return clean + pieces.join("");
+    },
+  };
+}
