@@ -53,9 +53,9 @@ export async function lookAtRun(client: Client, runId: string): Promise<RunView>
   }
 }
 
-type Described = Awaited<ReturnType<ReturnType<Client["workflow"]["getHandle"]>["describe"]>>;
+export type Described = Awaited<ReturnType<ReturnType<Client["workflow"]["getHandle"]>["describe"]>>;
 
-function describe(client: Client, workflowId: string): Promise<Described> {
+export function describe(client: Client, workflowId: string): Promise<Described> {
   return inTime(client.workflow.getHandle(workflowId).describe());
 }
 
@@ -63,11 +63,12 @@ function attemptsOf({ pendingWorkflowTask }: Described["raw"]): number {
   return pendingWorkflowTask?.attempt ?? 0;
 }
 
-function slicesOf({ pendingChildren }: Described["raw"], own: string): string[] {
+/** The open slices that a workflow of a run has started. */
+export function slicesOf({ pendingChildren }: Described["raw"], own: string): string[] {
   return (pendingChildren ?? []).flatMap(({ workflowId }) => (workflowId?.startsWith(`${own}/`) ? [workflowId] : []));
 }
 
-function ignoreMissing(error: unknown): undefined {
+export function ignoreMissing(error: unknown): undefined {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
 }
 

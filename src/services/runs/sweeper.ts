@@ -197,6 +197,8 @@ const ENDS = {
 /** Gives a run whose workflow is gone an honest end. A workflow that ended itself has written its state before: that stays. */
 async function settle(deps: SweeperDeps, run: RunRow, view: keyof typeof ENDS): Promise<void> {
   const [wanted, reason, message] = ENDS[view];
+  // One of its slices may be what does not get on.
+  if (view !== "not_found") await deps.starter.terminate(run.run_id, reason);
   const settled = await settleRun(deps, run.org_id, run.run_id, ({ cancel_requested }) => {
     // Terminated by an operator is an end nobody asked Millrace for: a failure, unless a cancel was asked for as well.
     const state = view === "terminated" && !cancel_requested ? "FAILED" : wanted;
