@@ -1,4 +1,5 @@
 import { Context } from "@temporalio/activity";
+import { NodeFailure } from "../src/domain/runs/failure.ts";
 
 /** What the heartbeats of an activity carry from attempt to attempt. */
 interface Carried {
@@ -6,7 +7,12 @@ interface Carried {
   readonly handed_back?: number;
   /** Attempts that ended in a fault of ours: see faults.ts. */
   readonly faults?: number;
+  /** Attempts that ended in an error that Temporal knows. */
+  readonly answered?: number;
 }
+
+/** After so many attempts that ended without an answer a node has failed. */
+const MAX_UNANSWERED = 5;
 
 function carried({ info }: Pick<Context, "info">): Carried {
   return (info.heartbeatDetails as Carried | undefined) ?? {};
@@ -25,13 +31,42 @@ export function attemptOf(context: Pick<Context, "info">): number {
   return context.info.attempt - handedBack(context);
 }
 
+/**
+ * Throws the failure of a node whose attempts end without an answer: the process that executes it ends, or is held up for so
+ * long that Temporal believes it has ended. It is not to take one process after the other.
+ */
+export function requireAnswers(context: Pick<Context, "info">): void {
+  const unanswered = attemptOf(context) - 1 - (carried(context).answered ?? 0);
+  if (unanswered < MAX_UNANSWERED) return;
+  throw new NodeFailure(
+    "worker_lost",
+    `${unanswered} attempts of this node ended without an answer: the process that executed it has ended each time. Does it need more memory than there is?`,
+  );
+}
+
+/** Wraps an activity: attempts that end with an error are told from those that end without an answer. */
+export function countAnswers<Input, Output>(
+  work: (input: Input) => Promise<Output>,
+): (input: Input) => Promise<Output> {
+  return async (input) => {
+    try {
+      return await work(input);
+    } catch (error) {
+      const context = Context.current();
+      beat(context, { answered: (carried(context).answered ?? 0) + 1 });
+      throw error;
+    }
+  };
+}
+
 /** A heartbeat, which keeps what is carried. */
 export function beat(context: Context, more: object = {}): void {
-  const handed_back = handedBack(context);
-  const faults = faultsBefore(context);
-  const kept: Carried = { ...(handed_back === 0 ? {} : { handed_back }), ...(faults === 0 ? {} : { faults }) };
+  const kept = Object.fromEntries(Object.entries(carried(context)).filter(([name, n]) => COUNTS.has(name) && n !== 0));
   context.heartbeat({ ...kept, ...more });
 }
+
+/** What every heartbeat carries on. */
+const COUNTS: ReadonlySet<string> = new Set<keyof Carried>(["handed_back", "faults", "answered"]);
 
 const MIN_BEAT_MS = 1000;
 /** A worker that is gone is noticed after 10 s: two heartbeats may be lost. */

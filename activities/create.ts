@@ -3,6 +3,7 @@ import type { Config } from "../src/config.ts";
 import { loadValue, storeValue as storeBlobValue } from "../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../src/platform/blobs/blobs.ts";
 import { runLimits } from "../src/services/runs/create-run.ts";
+import { holdingAnswers } from "../src/platform/fetch/held-answers.ts";
 import { asCallOf } from "../src/platform/fetch/own-calls.ts";
 import type { Evaluation } from "../src/platform/evaluation/evaluation.ts";
 import type { Database } from "../src/stores/db.ts";
@@ -59,7 +60,7 @@ import { createExecuteNode } from "./runs/execute-node.ts";
 import type { NodeExecutors } from "./nodes/by-kind.ts";
 import { createRunAction, failActionRun } from "./providers/run-action.ts";
 import type { RunActionDeps } from "./providers/run-action.ts";
-import { whileBeating } from "./attempts.ts";
+import { countAnswers, whileBeating } from "./attempts.ts";
 import { asActivity } from "./failures.ts";
 import { endFaulty } from "./faults.ts";
 import type { JobEnds } from "./faults.ts";
@@ -67,6 +68,7 @@ import { dropNewConnection, importTools } from "../src/services/providers/import
 import type { ImportToolsDeps } from "../src/services/providers/import-tools.ts";
 import { checkConnection, noteCheckFault } from "../src/services/providers/check-connection.ts";
 import type { CheckDeps } from "../src/services/providers/check-connection.ts";
+import { shareOutLocal } from "./local-shares.ts";
 import { observeFailures } from "./observe-failures.ts";
 import type { OnActivityFailure } from "./observe-failures.ts";
 import { createIngestDocument } from "./documents/ingest-document.ts";
@@ -173,7 +175,10 @@ export function createRunWorkerParts({
     expirePause: (input) => asActivity(() => expirePause(input)),
     createScheduledRun: (input) => asActivity(() => createScheduledRun(input)),
   };
-  return { activities: observeFailures(activities, onFailure), sinks: createRecordSink(recorder, onFault) };
+  return {
+    activities: shareOutLocal(observeFailures(activities, onFailure)),
+    sinks: createRecordSink(recorder, onFault),
+  };
 }
 
 export interface NodeActivityDeps extends ActivityDeps {
@@ -183,7 +188,7 @@ export interface NodeActivityDeps extends ActivityDeps {
 /** The activities of a run's nodes. */
 export function createNodeActivities(deps: NodeActivityDeps): NodeActivities {
   const { blobs, plans, recorder, executors, onFailure } = deps;
-  const executeNode = createExecuteNode({ blobs, plans, recorder, executors });
+  const executeNode = countAnswers(createExecuteNode({ blobs, plans, recorder, executors }));
   return observeFailures({ executeNode: (input) => long(() => executeNode(input)) }, onFailure);
 }
 
@@ -225,7 +230,10 @@ export function createProviderActivities(
   const activities: ProviderActivities = {
     checkConnection: ({ org_id, connection_id }) => long(() => checkConnection(deps, org_id, connection_id)),
     runAction: (input) =>
-      long(() => asCallOf({ org_id: input.org_id, run_id: input.action_run_id }, () => runAction(input))),
+      long(() => {
+        const caller = { org_id: input.org_id, run_id: input.action_run_id };
+        return holdingAnswers(input.org_id, () => asCallOf(caller, () => runAction(input)));
+      }),
     importTools: (input) => long(() => importTools(deps, input, Context.current().cancellationSignal)),
   };
   return endFaulty(observeFailures(activities, deps.onFailure), {

@@ -1,5 +1,6 @@
 import type { NO_PLACE } from "../src/domain/triggers/scheduled.ts";
 import type { RunJobInput, RunJobStep } from "../src/domain/runs/run-job.ts";
+import type { HandedBack } from "../src/domain/runs/handed-back.ts";
 import type { RunInput, RunState } from "../src/domain/runs/run.ts";
 import type { Plan } from "../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../src/domain/json.ts";
@@ -39,7 +40,7 @@ export interface LocalActivities {
   recordReport(report: RunReport): Promise<RunState>;
   /** Whether a run that has been accepted was cancelled before it began, and why. */
   cancelRequested(run: { org_id: string; run_id: string }): Promise<{ reason: string | null } | null>;
-  evaluate(input: EvaluateInput): Promise<EvaluateResult>;
+  evaluate(input: EvaluateInput): Promise<EvaluateResult | HandedBack>;
   loadDocuments(input: EvaluateInput): Promise<LoadDocumentsResult>;
   loadPlan(input: { org_id: string; project_id: string; flow_version: number }): Promise<Plan>;
   storeValue(input: { org_id: string; value: StoredValue }): Promise<StoredValue>;
@@ -51,7 +52,7 @@ export interface LocalActivities {
   /** Inserts the row of a sub-flow's run (once for its id) and answers what its workflow starts with. */
   createChildRun(input: CreateChildRunInput): Promise<Omit<RunInput, "plan">>;
   /** Resolves after a time too short for a timer of Temporal (ms). */
-  wait(input: { ms: number }): Promise<void>;
+  wait(input: { ms: number; org_id?: string }): Promise<void | HandedBack>;
   expirePause(input: ExpirePauseInput): Promise<ExpirePauseResult>;
   /**
    * Inserts the run of a time of a schedule (once for its id) and answers what its workflow starts with; NO_PLACE where too many

@@ -1,77 +1,66 @@
 import { ApplicationFailure, Context } from "@temporalio/activity";
+import { DEFAULT_NODE_TIMEOUT_MS, NODE_GRACE_MS } from "../src/domain/flow/plan/retry.ts";
 import { createShares } from "../src/domain/shares.ts";
+import type { Asked } from "../src/domain/shares.ts";
+import { PRIORITY_KEYS } from "../src/domain/urgency.ts";
 import { beat, handedBack } from "./attempts.ts";
+import { createLines } from "./lines.ts";
 
 /** Temporal's timers are no more exact (ms). */
 const FIRST_RETURN_MS = 1000;
-/** Longest time until what was handed back is looked at again (ms). */
+/** Longest time until what was handed back is looked at again (ms): of what somebody waits for, and of the rest. */
+const LAST_RETURN_AWAITED_MS = 5000;
 const LAST_RETURN_MS = 120_000;
-/** Times between two that return (ms). */
-const MIN_SPACING_MS = 10;
-const MAX_SPACING_MS = 1000;
-/** The duration assumed until the first activity has ended (ms), and the weight of the latest one in the mean. */
-const FIRST_MEAN_MS = 5000;
-const WEIGHT = 0.2;
+/** Of the places, one in so many is left by an organisation's long jobs to what it is waiting for, and at least one. */
+const LEFT_BY_BATCH = 16;
 
-/** What a worker has handed back of an organisation. */
-interface Line {
-  /** When the last of them returns (ms, monotonic). */
-  endsAt: number;
-  /** How long this organisation's activities last here. */
-  meanMs: number;
-}
+const AWAITED = "awaited";
 
 /**
  * Wraps activities: an organisation executes no more of them at once than its share of the worker's slots. A task that
  * comes beyond is handed back to Temporal before it begins, and returns, here or at another worker, about when there will be a
  * place for it: as many return as places become free. So there is a place for who comes next, however long the work of the
- * others takes.
+ * others takes. What somebody waits for does not stand in a line with the organisation's other work.
  */
 export function shareOut<Activities extends object>(activities: Activities, places: number): Activities {
   const shares = createShares(places);
-  const lines = new Map<string, Line>();
+  const left = Math.max(1, Math.floor(places / LEFT_BY_BATCH));
+  const lines = createLines((kind) => ({
+    firstMs: FIRST_RETURN_MS,
+    lastMs: kind.startsWith(AWAITED) ? LAST_RETURN_AWAITED_MS : LAST_RETURN_MS,
+  }));
 
-  const lineOf = (key: string): Line => {
-    const line = lines.get(key) ?? { endsAt: 0, meanMs: FIRST_MEAN_MS };
-    lines.set(key, line);
-    return line;
-  };
-
-  function handBack(context: Context, key: string): ApplicationFailure {
-    const now = performance.now();
-    const line = lineOf(key);
-    const spacing = Math.min(MAX_SPACING_MS, Math.max(MIN_SPACING_MS, line.meanMs / Math.max(1, shares.inUse(key))));
-    line.endsAt = Math.max(now + FIRST_RETURN_MS, line.endsAt + spacing);
+  function handBack(context: Context, key: string, kind: string): ApplicationFailure {
     // What was sent last is there in the next attempt.
     beat(context, { handed_back: handedBack(context) + 1 });
     return ApplicationFailure.create({
       message: "The organisation has its share of this worker: the task returns when there is a place.",
       type: "over_share",
-      nextRetryDelay: Math.min(LAST_RETURN_MS, line.endsAt - now),
+      nextRetryDelay: lines.returnIn(kind, shares.inUse(key)),
       category: "BENIGN",
     });
-  }
-
-  function ended(key: string, tookMs: number): void {
-    const line = lineOf(key);
-    line.meanMs += (tookMs - line.meanMs) * WEIGHT;
-    if (shares.inUse(key) === 0 && line.endsAt < performance.now()) lines.delete(key);
   }
 
   const shared = Object.entries(activities).map(([name, work]: [string, (input: unknown) => Promise<unknown>]) => {
     const call = async (input: unknown): Promise<unknown> => {
       const context = Context.current();
-      const key = context.info.priority?.fairnessKey;
+      const { priority, startToCloseTimeoutMs } = context.info;
+      const key = priority?.fairnessKey;
       // Of workflows that were started before there were shares.
       if (!key) return work(input);
-      const release = shares.take(key);
-      if (release === null) throw handBack(context, key);
+      const kind = `${priority.priorityKey === PRIORITY_KEYS.awaited ? AWAITED : "other"} ${key}`;
+      const asked: Asked = {
+        long: startToCloseTimeoutMs > DEFAULT_NODE_TIMEOUT_MS + NODE_GRACE_MS,
+        leave: priority.priorityKey === PRIORITY_KEYS.batch ? left : 0,
+      };
+      const release = shares.take(key, asked);
+      if (release === null) throw handBack(context, key, kind);
       const since = performance.now();
       try {
         return await work(input);
       } finally {
         release();
-        ended(key, performance.now() - since);
+        lines.ended(kind, performance.now() - since, shares.inUse(key));
       }
     };
     return [name, call] as const;

@@ -7,6 +7,7 @@ import {
 } from "@temporalio/workflow";
 import type { ActivityOptions } from "@temporalio/workflow";
 import type { LocalActivities, NodeActivities, ProviderActivities, WebhookActivities } from "../activities/index.ts";
+import { NODE_GRACE_MS } from "../src/domain/flow/plan/retry.ts";
 import { inOrder } from "./engine/step-end.ts";
 import type { RecordSinks } from "../src/domain/runs/record-sinks.ts";
 
@@ -41,17 +42,11 @@ async function endsByItself<T>(activity: () => Promise<T>): Promise<T> {
 export const { record } = proxySinks<RecordSinks>();
 
 /**
- * Time a worker has, after a node's own time-out, to say so. Long, for it may have to wait until the database is there to
- * write it down; a worker that is gone is noticed by its heartbeats.
- */
-const GRACE_MS = 900_000;
-
-/**
  * Regular activities, which report heartbeats. Their retry policy is for workers that die and databases that are gone, hence
  * without limit: a failure that is to be final is thrown as non-retryable.
  */
 const untilDone = (timeoutMs: number): ActivityOptions => ({
-  startToCloseTimeout: timeoutMs + GRACE_MS,
+  startToCloseTimeout: timeoutMs + NODE_GRACE_MS,
   // A worker that is gone is noticed after this time; cancellation reaches an activity with its next heartbeat.
   heartbeatTimeout: "10 seconds",
   retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" },

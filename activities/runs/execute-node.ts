@@ -17,13 +17,14 @@ import { createTimeLimit } from "../../src/platform/time-limit.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { isConnectionError } from "../../src/stores/db.ts";
 import { whileDatabaseIsAway } from "../../src/stores/patience.ts";
-import { attemptOf } from "../attempts.ts";
+import { attemptOf, requireAnswers } from "../attempts.ts";
 import { MAX_FAULTS } from "../faults.ts";
 import { toApplicationFailure } from "../failures.ts";
 import { executeByKind } from "../nodes/by-kind.ts";
 import type { NodeExecutors } from "../nodes/by-kind.ts";
 import type { NodeOutcome } from "../nodes/executor.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
+import { holdingAnswers } from "../../src/platform/fetch/held-answers.ts";
 import { asCallOf } from "../../src/platform/fetch/own-calls.ts";
 import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
 import { loadScope } from "./values.ts";
@@ -148,8 +149,12 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
     };
 
     try {
-      const outcome = await timeLimit.within(() => asCallOf(run, () => execute(node, scope, input, stop.signal)));
-      const value = await storeValue(blobs, run.org_id, outcome.output);
+      const work = async () => {
+        const outcome = await timeLimit.within(() => asCallOf(run, () => execute(node, scope, input, stop.signal)));
+        return { outcome, value: await storeValue(blobs, run.org_id, outcome.output) };
+      };
+      requireAnswers(context);
+      const { outcome, value } = await holdingAnswers(run.org_id, work);
       await executed();
       await insist(context, () =>
         write(

@@ -1,25 +1,43 @@
 /** A number of slots, shared fairly among organisations. */
 export interface Shares {
   /** A place, until the answered function is called (once, however often); null while the key has its share. */
-  take(key: string): (() => void) | null;
+  take(key: string, asked?: Asked): (() => void) | null;
   /** How many places `take` would give this key now. */
-  free(key: string): number;
+  free(key: string, asked?: Asked): number;
   /** Places in use: of a key, or in all. */
   inUse(key?: string): number;
 }
 
+/** What a place is taken for. */
+export interface Asked {
+  /** It may be held for long: then the last places are not for it. */
+  readonly long?: boolean;
+  /** Places of its share that the key leaves to what it finds more urgent. */
+  readonly leave?: number;
+}
+
+/** One place in so many is not for long work, and at least one. */
+const LAST_PLACES = 8;
+
 /**
  * Gives a key another place as long as it has fewer than are free (Choudhury and Hahne's dynamic threshold). Alone it gets half
  * of them. With K busy keys each has at least one in K + 1, and as much is free for who comes next: nobody has to wait until
- * another's work ends.
+ * another's work ends. Where there are more keys than places, the last ones go only to short work, so that whoever comes
+ * waits for that and no longer.
  */
 export function createShares(size: number): Shares {
   const places = new Map<string, number>();
+  const last = size < 2 ? 0 : Math.max(1, Math.floor(size / LAST_PLACES));
   let all = 0;
   const inUse = (key: string): number => places.get(key) ?? 0;
+  /** Places that could be given, if the key had none. */
+  const open = ({ long = false, leave = 0 }: Asked): number => size - all - leave - (long ? last : 0);
+  const free = (key: string, asked: Asked = {}): number =>
+    Math.max(0, Math.min(open(asked), Math.ceil((size - all - inUse(key) - (asked.leave ?? 0)) / 2)));
   return {
-    take(key) {
-      if (inUse(key) >= size - all) return null;
+    free,
+    take(key, asked) {
+      if (free(key, asked) === 0) return null;
       places.set(key, inUse(key) + 1);
       all += 1;
       let held = true;
@@ -32,7 +50,6 @@ export function createShares(size: number): Shares {
         else places.set(key, others);
       };
     },
-    free: (key) => Math.max(0, Math.ceil((size - all - inUse(key)) / 2)),
     inUse: (key) => (key === undefined ? all : inUse(key)),
   };
 }

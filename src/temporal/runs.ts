@@ -6,7 +6,8 @@ import type { ingestDocument, runFlow } from "../../workflows/index.ts";
 import { ignoringStarted, inTime } from "./calls.ts";
 import { ingestWorkflowId, runWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
-import type { Urgency } from "./priority.ts";
+import type { Urgency } from "../domain/urgency.ts";
+import { terminateRun } from "./terminate.ts";
 import { lookAtRun } from "./trouble.ts";
 import type { RunView } from "./trouble.ts";
 
@@ -17,8 +18,10 @@ export interface RunStarter {
   /** False when there is no such workflow under way. */
   signalCancel(runId: string, reason: string | null): Promise<boolean>;
   signalResume(workflowId: string, pauseId: string, resolution: PauseResolution): Promise<boolean>;
-  /** Kills the workflow without letting it clean up. */
-  /** `reason` is in clear text there: a word of ours, none of a caller. */
+  /**
+   * Kills the workflow and its slices without letting them clean up. `reason` is in clear text there: a word of ours, none of a
+   * caller.
+   */
   terminate(runId: string, reason: string): Promise<void>;
   look(runId: string): Promise<RunView>;
   /** How a run ended whose workflow has completed. */
@@ -82,13 +85,7 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
       ),
     signalCancel: (runId, reason) => signal(runWorkflowId(runId), "cancel", { reason }),
     signalResume: (workflowId, pause_id, resolution) => signal(workflowId, "resume", { pause_id, resolution }),
-    async terminate(runId, reason) {
-      try {
-        await inTime(client.workflow.getHandle(runWorkflowId(runId)).terminate(reason));
-      } catch (error) {
-        if (!(error instanceof WorkflowNotFoundError)) throw error;
-      }
-    },
+    terminate: (runId, reason) => terminateRun(client, runId, reason),
     look: (runId) => lookAtRun(client, runId),
     async outcome(runId) {
       const handle = client.workflow.getHandle<typeof runFlow>(runWorkflowId(runId));

@@ -4,7 +4,8 @@ import type { Client, ScheduleOptions } from "@temporalio/client";
 import { inTime } from "./calls.ts";
 import { taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
-import type { Priority, Urgency } from "./priority.ts";
+import type { Urgency } from "../domain/urgency.ts";
+import type { Priority } from "./priority.ts";
 
 /** When a workflow is started again and again, and which one. */
 export interface Schedule {

@@ -57,6 +57,8 @@ export async function createRunWorker(
     maxCachedWorkflows: config.MILLRACE_WORKER_CACHED_WORKFLOWS,
     // Slots are cheap, and each open poll holds one, too: without enough of them starts would not be eager.
     maxConcurrentWorkflowTaskExecutions: 200,
+    // They are shared out by organisation where their length is a caller's choice: activities/local-shares.ts.
+    maxConcurrentLocalActivityExecutions: 400,
     // What a dead process held is taken over by the others after this time.
     stickyQueueScheduleToStartTimeout: "2 seconds",
   });

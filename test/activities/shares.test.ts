@@ -2,18 +2,27 @@ import { Context } from "@temporalio/activity";
 import type { ApplicationFailure } from "@temporalio/activity";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { describe, expect, it } from "vitest";
-import { attemptOf, beat, whileBeating } from "../../activities/attempts.ts";
+import { attemptOf, beat, countAnswers, requireAnswers, whileBeating } from "../../activities/attempts.ts";
+import { createLocalShares } from "../../activities/local-shares.ts";
 import { shareOut } from "../../activities/shares.ts";
+import { PRIORITY_KEYS } from "../../src/domain/urgency.ts";
+import type { Urgency } from "../../src/domain/urgency.ts";
+import { ChildPoolError } from "../../src/platform/children/child-pool.ts";
 
 /** Runs an activity as Temporal would, for an organisation; what its heartbeats carry is noted. */
 async function run<T>(
   work: () => Promise<T>,
-  { org, attempt = 1, carried }: { org?: string; attempt?: number; carried?: object } = {},
+  {
+    org,
+    attempt = 1,
+    carried,
+    urgency = "later",
+  }: { org?: string; attempt?: number; carried?: object; urgency?: Urgency } = {},
 ): Promise<{ result: T | ApplicationFailure; beats: unknown[] }> {
   const environment = new MockActivityEnvironment({
     attempt,
     heartbeatDetails: carried,
-    ...(org === undefined ? {} : { priority: { fairnessKey: org } }),
+    ...(org === undefined ? {} : { priority: { fairnessKey: org, priorityKey: PRIORITY_KEYS[urgency] } }),
   });
   const beats: unknown[] = [];
   environment.on("heartbeat", (details: unknown) => beats.push(details));
@@ -23,7 +32,11 @@ async function run<T>(
 
 function gated() {
   let open = (): void => undefined;
-  const gate = new Promise<void>((resolve) => (open = resolve));
+  let gate: Promise<void>;
+  const close = (): void => {
+    gate = new Promise<void>((resolve) => (open = resolve));
+  };
+  close();
   let begun = 0;
   const activities = shareOut(
     {
@@ -35,7 +48,7 @@ function gated() {
     },
     4,
   );
-  return { open, begun: () => begun, work: () => activities.work() };
+  return { open: () => open(), close, begun: () => begun, work: () => activities.work() };
 }
 
 describe("the places of a worker", () => {
@@ -59,6 +72,36 @@ describe("the places of a worker", () => {
     expect((await Promise.all([...held, quiet])).map(({ result }) => result)).toEqual([1, 1, 1]);
   });
 
+  it("take what somebody waits for, beside long jobs of the same organisation, or soon", async () => {
+    const { open, begun, work } = gated();
+    const batch = { org: "noisy", urgency: "batch" } as const;
+    const delayOf = ({ result }: { result: unknown }): number => Number((result as ApplicationFailure).nextRetryDelay);
+    const held = [run(work, batch)];
+    for (let at = 0; at < 300; at += 1) await run(work, batch);
+    expect(delayOf(await run(work, batch))).toBeGreaterThan(60_000);
+    expect(begun()).toBe(1);
+    held.push(run(work, { org: "noisy", urgency: "awaited" }));
+    expect(begun()).toBe(2);
+    for (let at = 0; at < 300; at += 1) await run(work, { org: "noisy", urgency: "awaited" });
+    expect(delayOf(await run(work, { org: "noisy", urgency: "awaited" }))).toBeLessThanOrEqual(5000);
+    open();
+    await Promise.all(held);
+  });
+
+  it("are soon asked for again once the load of an organisation has ended", async () => {
+    const first = gated();
+    const held = [run(first.work, { org: "noisy" }), run(first.work, { org: "noisy" })];
+    for (let at = 0; at < 300; at += 1) await run(first.work, { org: "noisy" });
+    first.open();
+    await Promise.all(held);
+    first.close();
+    const again = [run(first.work, { org: "noisy" }), run(first.work, { org: "noisy" })];
+    const { result } = await run(first.work, { org: "noisy" });
+    expect(Number((result as ApplicationFailure).nextRetryDelay)).toBeLessThan(10_000);
+    first.open();
+    await Promise.all(again);
+  });
+
   it("are free again for who returns, who has begun but once", async () => {
     const { open, work } = gated();
     open();
@@ -76,6 +119,52 @@ describe("the places of a worker", () => {
   });
 });
 
+describe("the places for local work", () => {
+  function localGate(places: number) {
+    let open = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    let begun = 0;
+    const inPlace = createLocalShares({ places, patienceMs: 20 });
+    const work = (org: string) =>
+      inPlace(org, async () => {
+        begun += 1;
+        await gate;
+        return "done";
+      });
+    return { open: () => open(), begun: () => begun, work };
+  }
+
+  it("noisy-neighbour: hand back what finds none in a moment, to return later", async () => {
+    const { open, begun, work } = localGate(4);
+    const held = [work("noisy"), work("noisy")];
+    expect(await work("noisy")).toEqual({ handed_back_ms: expect.any(Number) as number });
+    const quiet = work("quiet");
+    expect(begun()).toBe(3);
+    open();
+    expect(await Promise.all([...held, quiet])).toEqual(["done", "done", "done"]);
+  });
+
+  it("are given to what waits, when they become free", async () => {
+    const inPlace = createLocalShares({ places: 4, patienceMs: 60_000 });
+    const all = Array.from({ length: 30 }, (_, at) => inPlace("busy", () => Promise.resolve(at)));
+    expect(await Promise.all(all)).toEqual(Array.from({ length: 30 }, (_, at) => at));
+  });
+
+  it("noisy-neighbour: let no more than so many of one organisation wait", async () => {
+    const inPlace = createLocalShares({ places: 4, patienceMs: 60_000 });
+    const forever = () => new Promise<string>(() => undefined);
+    for (let at = 0; at < 2 + 64; at += 1) void inPlace("noisy", forever);
+    expect(await inPlace("noisy", forever)).toHaveProperty("handed_back_ms");
+  });
+
+  it("hand back what finds no process", async () => {
+    const inPlace = createLocalShares({ places: 4, patienceMs: 20 });
+    const busy = () => Promise.reject(new ChildPoolError("queue_full", "Too many wait."));
+    expect(await inPlace("busy", busy)).toHaveProperty("handed_back_ms");
+    await expect(inPlace("busy", () => Promise.reject(new Error("a fault")))).rejects.toThrow("a fault");
+  });
+});
+
 it("a heartbeat keeps what earlier attempts have carried", async () => {
   const { beats } = await run(
     async () => {
@@ -85,4 +174,22 @@ it("a heartbeat keeps what earlier attempts have carried", async () => {
     { attempt: 3, carried: { handed_back: 2 } },
   );
   expect(beats).toEqual([{ progress: 1, handed_back: 2 }, { handed_back: 2 }]);
+});
+
+describe("noisy-neighbour: attempts that end their process", () => {
+  const attempt = () => Promise.resolve(requireAnswers(Context.current()));
+  const gone = countAnswers(() => Promise.reject(new Error("the database is gone")));
+  const failing = () => gone(null);
+
+  it("are few, and end with an error that says so", async () => {
+    expect((await run(attempt, { attempt: 5 })).result).toBeUndefined();
+    expect((await run(attempt, { attempt: 6 })).result).toMatchObject({ code: "worker_lost", retryable: false });
+  });
+
+  it("are not those that ended in an error, nor those that were handed back", async () => {
+    const carried = { handed_back: 20, answered: 30 };
+    expect((await run(failing, { attempt: 51, carried })).beats).toEqual([{ handed_back: 20, answered: 31 }]);
+    expect((await run(attempt, { attempt: 55, carried })).result).toBeUndefined();
+    expect((await run(attempt, { attempt: 56, carried })).result).toMatchObject({ code: "worker_lost" });
+  });
 });

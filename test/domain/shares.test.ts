@@ -41,6 +41,28 @@ describe("shares of places", () => {
     expect(shares.inUse("b")).toBe(3);
   });
 
+  it("noisy-neighbour: keep the last place for short work, however many keys do long work", () => {
+    for (let size = 2; size < 40; size += 1) {
+      const shares = createShares(size);
+      for (let key = 0; key < 2 * size; key += 1) {
+        while (shares.free(`long-${key}`, { long: true }) > 0)
+          expect(shares.take(`long-${key}`, { long: true })).not.toBeNull();
+        expect(shares.take(`long-${key}`, { long: true })).toBeNull();
+      }
+      expect(shares.inUse()).toBeLessThan(size);
+      expect(shares.take("short")).not.toBeNull();
+    }
+  });
+
+  it("leave places of a key's share to its more urgent work", () => {
+    const shares = createShares(8);
+    while (shares.take("a", { leave: 1 }));
+    expect([shares.inUse("a"), shares.free("a")]).toEqual([4, 0]);
+    const small = createShares(7);
+    while (small.take("a", { leave: 1 }));
+    expect([small.inUse("a"), small.free("a")]).toEqual([3, 1]);
+  });
+
   it("take a place back once", () => {
     const shares = createShares(4);
     const release = shares.take("a");

@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { loadConfig } from "../../src/config.ts";
 import { examine } from "../../src/services/system/doctor.ts";
-import { runWorkflowId } from "../../src/temporal/ids.ts";
-import { flow, openBench } from "../engine/support.ts";
+import { runWorkflowId, sliceWorkflowId } from "../../src/temporal/ids.ts";
+import { flow, nested, openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
 import { withTemporal } from "../support/histories.ts";
 import { readMetrics } from "../support/metrics.ts";
@@ -20,6 +20,8 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /** What the planted faults are set off by. */
 const DEADLY = "a deadly step";
+const DEADLY_ITEM = "a deadly item";
+const DEADLY_NODE = "a deadly node";
 const FAULTY = "a faulty step";
 
 let service: OwnService;
@@ -64,6 +66,20 @@ function faultyBuild(): string {
     before,
     `if (JSON.stringify(report).includes(${JSON.stringify(DEADLY)})) process.kill(process.pid, "SIGKILL");\n`,
   );
+  // Where a node is executed.
+  const executor = "async function execute(node, scope, input, signal) {\n";
+  plant(
+    chunks.find((file) => readFileSync(file, "utf8").includes(executor)) ?? "",
+    executor,
+    `if (JSON.stringify(scope).includes(${JSON.stringify(DEADLY_NODE)})) process.kill(process.pid, "SIGKILL");\n`,
+  );
+  // Where reports of nodes are written down.
+  const writer = "record: (report) => ";
+  plant(
+    chunks.find((file) => readFileSync(file, "utf8").includes(writer)) ?? "",
+    writer,
+    `JSON.stringify(report).includes(${JSON.stringify(`299 ${DEADLY_ITEM}`)}) && process.kill(process.pid, "SIGKILL") || `,
+  );
   return dist;
 }
 
@@ -80,37 +96,75 @@ const echo = flow(
   ],
   ["in-0>out-0"],
 );
-const statusOf = (runId: string): Promise<string> =>
-  withTemporal(
+const statusOf = (runId: string): Promise<string> => statusOfWorkflow(runWorkflowId(runId));
+
+function statusOfWorkflow(id: string): Promise<string> {
+  return withTemporal(
     service.temporalAddress,
-    async (client) => (await client.workflow.getHandle(runWorkflowId(runId)).describe()).status.name,
+    async (client) => (await client.workflow.getHandle(id).describe()).status.name,
   );
+}
+
+/** Maps that are cut into slices: the run's own workflow only waits for them. The outcome of one item is deadly. */
+const long = sliced({ seconds: 0 }, `{{item}} ${DEADLY_ITEM}`);
+const waiting = sliced({ seconds: 600 }, "late");
+
+function sliced(delay: { readonly seconds: number }, value: string) {
+  return flow(
+    [
+      { id: "list-0", type: "code", config: { source: "function main() { return [...Array(300).keys()]; }" } },
+      {
+        id: "map-0",
+        type: "map",
+        config: {
+          items: "nodes['list-0']",
+          flow: nested(
+            [
+              { id: "wait-0", type: "delay", config: delay },
+              { id: "o", type: "output", config: { value } },
+            ],
+            ["wait-0>o"],
+          ),
+        },
+      },
+      { id: "out-0", type: "output" },
+    ],
+    ["list-0>map-0", "map-0>out-0"],
+  );
+}
 
 describe("poison-run", () => {
-  it("a run whose steps end every process is FAILED as stuck, and then all goes on", async () => {
-    const flowId = await bench.deploy(echo);
-    const { run_id } = await bench.start(flowId, { "in-0": DEADLY });
+  /** As who supervises them would. */
+  async function restartDead(): Promise<number> {
+    const dead = [api, worker].filter((process) => !process.running());
+    for (const each of dead) await each.restart();
+    return dead.length;
+  }
+
+  async function expectStuck(runId: string): Promise<void> {
     let deaths = 0;
     const run = await eventually(
       "the run is settled",
       async () => {
-        // As who supervises them would.
-        for (const each of [api, worker].filter((process) => !process.running())) {
-          deaths += 1;
-          await each.restart();
-        }
-        const { body } = await bench.api.get(`/v2/runs/${run_id}`).catch(() => ({ body: undefined }));
+        deaths += await restartDead();
+        const { body } = await bench.api.get(`/v2/runs/${runId}`).catch(() => ({ body: undefined }));
         return body?.state === "FAILED" ? body : undefined;
       },
       180_000,
     );
     expect(run).toMatchObject({ state_reason: "stuck", error: { code: "stuck", retryable: false } });
     expect(deaths).toBeGreaterThan(0);
-    expect(await statusOf(run_id)).toBe("TERMINATED");
+    expect(await statusOf(runId)).toBe("TERMINATED");
     await eventually("both are there", async () => {
-      for (const each of [api, worker].filter((process) => !process.running())) await each.restart();
+      await restartDead();
       return api.running() && worker.running();
     });
+  }
+
+  it("a run whose steps end every process is FAILED as stuck, and then all goes on", async () => {
+    const flowId = await bench.deploy(echo);
+    const { run_id } = await bench.start(flowId, { "in-0": DEADLY });
+    await expectStuck(run_id);
     const other = await bench.start(flowId, { "in-0": "harmless" });
     expect(await bench.until(other.run_id)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "harmless" } });
     recordKill({
@@ -119,6 +173,58 @@ describe("poison-run", () => {
       runs: 1,
       outcome: "FAILED stuck, its workflow terminated; other runs go on",
     });
+  });
+
+  it("so is a run with a slice whose steps do, and the slice ends with it", async () => {
+    const { run_id } = await bench.start(await bench.deploy(long));
+    await expectStuck(run_id);
+    const slice = (from: number) => statusOfWorkflow(sliceWorkflowId(run_id, "map-0", from));
+    expect(await slice(250)).toBe("TERMINATED");
+    recordKill({
+      killed: "every process that takes a step of one slice of a run, by that step",
+      when: "its first steps",
+      runs: 1,
+      outcome: "FAILED stuck, the run's workflow and its slices terminated",
+    });
+  });
+
+  it("a node that ends every process that executes it fails after a few attempts", { timeout: 400_000 }, async () => {
+    const definition = flow(
+      [
+        { id: "in-0", type: "input" },
+        {
+          id: "code-0",
+          type: "code",
+          config: { source: "function main({ text }) { return text; }", args: { text: "nodes['in-0']" } },
+        },
+        { id: "out-0", type: "output" },
+      ],
+      ["in-0>code-0", "code-0>out-0"],
+    );
+    const { run_id } = await bench.start(await bench.deploy(definition), { "in-0": DEADLY_NODE });
+    const run = await eventually(
+      "the run has failed",
+      async () => {
+        await restartDead();
+        const { body } = await bench.api.get(`/v2/runs/${run_id}`).catch(() => ({ body: undefined }));
+        return body?.state === "FAILED" ? body : undefined;
+      },
+      360_000,
+    );
+    expect(run.error).toMatchObject({ code: "worker_lost", node_id: "code-0" });
+  });
+
+  it("a forced cancel ends the slices of a run, too", async () => {
+    const { run_id } = await bench.start(await bench.deploy(waiting));
+    const slice = (from: number) => statusOfWorkflow(sliceWorkflowId(run_id, "map-0", from));
+    await eventually("its slices are under way", async () => (await slice(250).catch(() => "")) === "RUNNING");
+    const { status } = await bench.api.post(`/v2/runs/${run_id}/cancel`, { reason: "enough", mode: "terminate" });
+    expect(status).toBe(202);
+    await eventually("the run is cancelled", async () => {
+      const { body } = await bench.api.get(`/v2/runs/${run_id}`);
+      return body.state === "CANCELLED";
+    });
+    expect([await slice(0), await slice(250)]).toEqual(["TERMINATED", "TERMINATED"]);
   });
 
   it("a run whose steps fail is reported as stuck, can be cancelled, and else is FAILED as stuck", async () => {

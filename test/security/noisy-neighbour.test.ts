@@ -133,3 +133,36 @@ describe("noisy-neighbour", () => {
     }
   });
 });
+
+describe("noisy-neighbour: where steps of workflows are taken by one process", () => {
+  let small: OwnService;
+  beforeAll(async () => {
+    small = await startService({ workers: 0 });
+  });
+  afterAll(() => small?.close());
+
+  it("templates at their limit hold no places that inline runs need", { timeout: 300_000 }, async () => {
+    const [costly, neighbour] = await Promise.all([openBench(small), openBench(small)]);
+    const template = "{% for i in (1..9000000) %}{% for j in (1..9000000) %}{% endfor %}{% endfor %}";
+    const project = await costly.deploy(through({ id: "tpl-0", type: "template", config: { template } }));
+    // More of them than there are places.
+    const runIds: string[] = [];
+    for (let batch = 0; batch < 11; batch += 1)
+      runIds.push(...(await times(20, () => costly.start(project, inputs))).map(({ run_id }) => run_id));
+    const open = async (): Promise<number> => {
+      const all = await Promise.all(runIds.map((id) => costly.api.get(`/v2/runs/${id}`)));
+      return all.filter(({ body }) => ["PENDING", "RUNNING"].includes(body.state as string)).length;
+    };
+    const before = await open();
+    const calls = 30;
+    const inline = await neighbour.deploy(flow([input, out], ["in-0>out-0"]));
+    for (let at = 0; at < calls; at += 1) {
+      const { body } = await neighbour.api.post("/v2/runs", { project_id: inline, inputs, mode: "sync" });
+      expect(body).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "x" } });
+    }
+    const after = await open();
+    expect(after).toBeGreaterThan(0);
+    // None of the calls had to wait until a template had ended.
+    expect(before - after).toBeLessThan(calls / 2);
+  });
+});

@@ -1,3 +1,6 @@
+import { sleep } from "@temporalio/workflow";
+import { isHandedBack } from "../../src/domain/runs/handed-back.ts";
+import type { HandedBack } from "../../src/domain/runs/handed-back.ts";
 import type { Clock } from "./clock.ts";
 
 /** Activities one workflow has under way at once; Temporal refuses 2000. */
@@ -60,9 +63,16 @@ export class Work {
     return this.#counted(work, { local: true });
   }
 
-  /** The same, when one of the workflow's slots is free. */
-  whileLocalActivityRunsInSlot<T>(work: () => Promise<T>): Promise<T> {
-    return this.#counted(work, { local: true, inSlot: true });
+  /**
+   * The same, when one of the workflow's slots is free. A process that has enough of the organisation's work hands it back: then it is
+   * waited for as for other work that takes long.
+   */
+  async whileLocalActivityRunsInSlot<T>(work: () => Promise<T | HandedBack>): Promise<T> {
+    for (;;) {
+      const result = await this.#counted(work, { local: true, inSlot: true });
+      if (!isHandedBack(result)) return result;
+      await this.whileBusy(() => sleep(result.handed_back_ms));
+    }
   }
 
   /** Runs a child workflow; it counts as pending except while it has said that it only waits for people. */

@@ -1,4 +1,5 @@
 import { createShares } from "../../domain/shares.ts";
+import type { Asked } from "../../domain/shares.ts";
 import { whileWaiting } from "../time-limit.ts";
 import type { Frame } from "./frames.ts";
 import type { Child, ChildEnd, ChildOptions, ChildRequest } from "./spawn.ts";
@@ -23,6 +24,8 @@ export interface ChildPoolOptions extends Omit<ChildOptions, "cpuSeconds" | "idl
   readonly maxCalls: number;
   /** Longest time of a call after a child was assigned to it; then SIGKILL. */
   readonly timeoutMs: number;
+  /** Calls with a longer limit are not given the last places (ms); default none. */
+  readonly longFromMs?: number;
 }
 
 /** One call of a child. */
@@ -118,6 +121,9 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
   let closed = false;
 
   const count = (test: (worker: Worker) => boolean): number => [...workers].filter(test).length;
+  const askedBy = ({ timeoutMs = options.timeoutMs }: PoolCall): Asked => ({
+    long: timeoutMs > (options.longFromMs ?? Infinity),
+  });
   const mayServe = (worker: Worker, key: string | null): boolean =>
     options.shared === true || worker.key === null || worker.key === key;
 
@@ -220,7 +226,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     let best: { task: Task; worker: Worker; inUse: number; inLane: number } | undefined;
     for (const task of idle.length === 0 ? [] : queue) {
       const { key, lane } = task.call;
-      if (shares.free(key) === 0) continue;
+      if (shares.free(key, askedBy(task.call)) === 0) continue;
       const inUse = shares.inUse(key);
       const inLane = count((worker) => worker.state === "busy" && worker.key === key && worker.lane === lane);
       if (best && (inUse > best.inUse || (inUse === best.inUse && inLane >= best.inLane))) continue;
@@ -234,18 +240,20 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
 
   /** How many of the waiting calls may be executed now. */
   const executable = (): number => {
-    const waiting = new Map<string, number>();
-    for (const { call } of queue) waiting.set(call.key, (waiting.get(call.key) ?? 0) + 1);
-    let calls = 0;
-    for (const [key, ofKey] of waiting) calls += Math.min(ofKey, shares.free(key));
-    return Math.min(calls, 2 * options.size - shares.inUse());
+    const waiting = new Map<string, { calls: number; free: number }>();
+    for (const { call } of queue) {
+      const { calls, free } = waiting.get(call.key) ?? { calls: 0, free: 0 };
+      waiting.set(call.key, { calls: calls + 1, free: Math.max(free, shares.free(call.key, askedBy(call))) });
+    }
+    const all = [...waiting.values()].reduce((sum, { calls, free }) => sum + Math.min(calls, free), 0);
+    return Math.min(all, 2 * options.size - shares.inUse());
   };
 
   /** Assigns children to waiting calls, then starts as many as the rest (and the spares) need. */
   const dispatch = (): void => {
     if (closed) return;
     for (let work = findWork(); work !== undefined; work = findWork()) {
-      const release = shares.take(work.task.call.key);
+      const release = shares.take(work.task.call.key, askedBy(work.task.call));
       if (release === null) break;
       queue.splice(queue.indexOf(work.task), 1);
       void run(work.worker, work.task, release);

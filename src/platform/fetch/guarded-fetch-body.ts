@@ -1,6 +1,7 @@
 import { pipeline } from "node:stream";
 import type { Duplex } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
+import { holdAnswer, SHORT_ANSWER_BYTES } from "./held-answers.ts";
 import { FetchFailed } from "./guarded-fetch-errors.ts";
 
 /** Content codings that the guarded fetch decodes; sent as Accept-Encoding. */
@@ -26,15 +27,24 @@ export interface ReadBody {
 
 /**
  * Reads and decompresses a whole body. Never holds more than the limit and a few chunks, at any
- * compression ratio. Rejects with FetchFailed, or with what the source rejects with.
+ * compression ratio, and goes on with a long one when there is a place for it. Rejects with FetchFailed, or with what the source rejects with.
  */
-export async function readBody(source: AsyncIterable<Uint8Array>, options: BodyOptions): Promise<ReadBody> {
+export async function readBody(
+  source: AsyncIterable<Uint8Array>,
+  options: BodyOptions,
+  signal?: AbortSignal,
+): Promise<ReadBody> {
   const wire: Cut = { reached: false };
   const plain: Cut = { reached: false };
   const kept: Uint8Array[] = [];
   const read = (): ReadBody => ({ body: Buffer.concat(kept), truncated: wire.reached || plain.reached });
   try {
-    for await (const chunk of plainBody(source, options, { wire, plain })) kept.push(chunk);
+    let length = 0;
+    for await (const chunk of plainBody(source, options, { wire, plain })) {
+      kept.push(chunk);
+      length += chunk.byteLength;
+      if (length > SHORT_ANSWER_BYTES) await holdAnswer(signal);
+    }
     return read();
   } catch (broken) {
     if (options.incomplete === "fail") throw broken;

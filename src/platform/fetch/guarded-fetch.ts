@@ -248,10 +248,8 @@ async function receive(exchange: Exchange, { incomplete = "fail", signal }: Guar
   const { answer, hop } = exchange;
   const headers = plainHeaders(answer.headers);
   try {
-    const { broken, ...read } = await readBody(answer.body, {
-      ...bodyOptions(exchange, headers, incomplete),
-      incomplete,
-    });
+    const asked = { ...bodyOptions(exchange, headers, incomplete), incomplete };
+    const { broken, ...read } = await readBody(answer.body, asked, signal);
     const response = { url: hop.url.href, status: answer.statusCode, headers, ...read };
     if (broken === undefined) return response;
     const reason = exchange.failure(broken);

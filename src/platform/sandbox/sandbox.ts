@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { DEFAULT_NODE_TIMEOUT_MS } from "../../domain/flow/plan/retry.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { MAX_VALUE_BYTES } from "../../domain/json.ts";
@@ -52,7 +53,7 @@ export interface Sandbox {
 const KILL_AFTER_MS = 1000;
 
 /** A sandbox with its own pool of processes; `close` must be called. */
-export function createSandbox({ size, timeoutMs = 60_000 }: SandboxOptions = {}): Sandbox {
+export function createSandbox({ size, timeoutMs = DEFAULT_NODE_TIMEOUT_MS }: SandboxOptions = {}): Sandbox {
   const entry = compiledEntry(new URL("./child.ts", import.meta.url));
   const pool = createChildPool({
     entry,
@@ -67,6 +68,7 @@ export function createSandbox({ size, timeoutMs = 60_000 }: SandboxOptions = {})
     maxQueue: 1000,
     maxCalls: 500,
     timeoutMs: timeoutMs + KILL_AFTER_MS,
+    longFromMs: DEFAULT_NODE_TIMEOUT_MS + KILL_AFTER_MS,
     maxOutputBytes: MAX_VALUE_BYTES,
   });
 

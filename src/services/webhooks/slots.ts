@@ -30,12 +30,12 @@ export interface DeliverySlot {
 export function createDeliverySlots(total: number, perSubscription: number): DeliverySlots {
   const underWay = new Map<string, number>();
   const shares = createShares(total);
-  const maxFailing = Math.max(1, Math.floor(total / 2));
-  let failingOnes = 0;
+  // Of its own: the failing ones of one organisation do not keep those of another waiting.
+  const failingShares = createShares(Math.max(2, Math.floor(total / 2)));
 
   const isFree = ({ subscription_id, org_id, failing }: ReadySubscription): boolean =>
     (underWay.get(subscription_id) ?? 0) < perSubscription &&
-    (!failing || failingOnes < maxFailing) &&
+    (!failing || failingShares.free(org_id) > 0) &&
     shares.free(org_id) > 0;
 
   return {
@@ -47,14 +47,14 @@ export function createDeliverySlots(total: number, perSubscription: number): Del
       const giveBack = isFree(subscription) ? shares.take(org_id) : null;
       if (giveBack === null) return null;
       underWay.set(subscription_id, (underWay.get(subscription_id) ?? 0) + 1);
-      if (failing) failingOnes += 1;
+      const giveBackFailing = failing ? failingShares.take(org_id) : null;
       let held = true;
       return {
         release() {
           if (!held) return;
           held = false;
           giveBack();
-          if (failing) failingOnes -= 1;
+          giveBackFailing?.();
           const others = (underWay.get(subscription_id) ?? 1) - 1;
           if (others === 0) underWay.delete(subscription_id);
           else underWay.set(subscription_id, others);

@@ -30,7 +30,11 @@ export const executeDelay: Executor<"delay"> = async (frame, node, interpreter) 
     }
     const ms = Math.ceil(wait);
     const here = ms < TIMERS_FROM_MS && work.pending <= MAX_PENDING;
-    if (wait > 0) await (here ? work.whileLocalActivityRuns(() => local.wait({ ms })) : sleep(ms));
+    if (wait <= 0) return;
+    const { org_id } = frame.ctx.input;
+    const done = here && !(await work.whileLocalActivityRuns(() => local.wait({ ms, org_id })));
+    // Too long for here, or handed back by a process that has enough of the organisation's.
+    if (!done) await sleep(ms);
   });
   return { value: { v: new Date(Date.now()).toISOString() } };
 };

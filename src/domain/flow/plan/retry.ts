@@ -4,6 +4,12 @@ import type { PlanNode } from "./types.ts";
 export const DEFAULT_NODE_TIMEOUT_MS = 60_000;
 
 /**
+ * Time a worker has, after a node's own time-out, to say so (ms). Long, for it may have to wait until the database is there to
+ * write it down; a worker that is gone is noticed by its heartbeats.
+ */
+export const NODE_GRACE_MS = 900_000;
+
+/**
  * How long the next attempt of a node is put off (ms): exponentially from the policy's first interval up to its longest. What
  * an upstream service asks for counts where it is longer, but no longer than an attempt itself may take.
  */

@@ -29,6 +29,11 @@ describe("a compiled node", () => {
     expect(compiled("subflow", { project_id: "p" })?.config).toEqual({ project_id: "p", version: -1, inputs: {} });
   });
 
+  it("noisy-neighbour: has a time limit that suits an API where it asks one", () => {
+    expect(compiled("http", { url: "https://a.example" })?.timeout_ms).toBe(30_000);
+    expect(compiled("http", { url: "https://a.example" }, { timeout_ms: 90_000 })?.timeout_ms).toBe(90_000);
+  });
+
   it.each([
     ["input", {}, "inline"],
     ["string", {}, "inline"],
