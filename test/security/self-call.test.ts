@@ -182,3 +182,49 @@ it("self-call: where a proxy drops the header, few runs of ours are under way", 
   expect((await start("Millrace/0.2.0")).body).toMatchObject({ status: 429, code: "too_many_concurrent_runs" });
   expect((await start("curl/8.0")).status).toBe(201);
 });
+
+/** The path of an inbound webhook that starts a flow. */
+async function hookOf(project_id: string): Promise<string> {
+  const { status, body } = await mine.api.post("/v2/triggers", {
+    provider_id: "millrace",
+    trigger_id: "webhook",
+    project_id,
+    config: {},
+    inputs: { "in-0": "'x'" },
+  });
+  expect(status, JSON.stringify(body)).toBe(201);
+  return new URL(body.address, service.url).pathname;
+}
+
+it("self-call: calls of its own webhook that double at each level end, too", { timeout: 90_000 }, async () => {
+  const id = await mine.deploy(echo());
+  const url = service.url + (await hookOf(id));
+  const definition = flow(
+    [input, post("http-0", url), post("http-1", url), { id: "delay-0", type: "delay", config: { seconds: 15 } }, out],
+    ["in-0>http-0", "in-0>http-1", "http-0>delay-0", "http-1>delay-0", "delay-0>out-0"],
+  );
+  const { status, body } = await mine.api.post(`/v2/projects/${id}/versions`, { flow: definition, publish: true });
+  expect(status, JSON.stringify(body)).toBe(201);
+  const { run_id } = await mine.start(id, { "in-0": "x" });
+  await mine.until(run_id);
+  const runs = await allEnded(id);
+  expect(runs.length).toBeGreaterThan(2);
+  expect(Math.max(...(await depths(runs.map((run) => run.run_id))))).toBeGreaterThan(1);
+  const refused = runs.filter(({ error }) => error?.message.includes("too_many_concurrent_runs"));
+  expect(refused).not.toEqual([]);
+});
+
+it("self-call: where a proxy drops the header, webhooks start few runs of ours", { timeout: 90_000 }, async () => {
+  const definition = flow(
+    [input, { id: "delay-0", type: "delay", config: { seconds: 600 } }, out],
+    ["in-0>delay-0", "delay-0>out-0"],
+  );
+  // Runs of the test above count as well: they were started by nobody knows which run.
+  const { body: before } = await mine.api.get("/v2/runs", { query: { state: "RUNNING", page_size: 100 } });
+  for (const { run_id } of before.data) await mine.api.post(`/v2/runs/${run_id}/cancel`, { mode: "terminate" });
+  const path = await hookOf(await mine.deploy(definition));
+  const fire = (userAgent: string) => client(service).post(path, {}, { headers: { "User-Agent": userAgent } });
+  for (let run = 0; run < MOST; run += 1) expect((await fire("Millrace/0.2.0")).status).toBe(202);
+  expect((await fire("Millrace/0.2.0")).body).toMatchObject({ status: 429, code: "too_many_concurrent_runs" });
+  expect((await fire("curl/8.0")).status).toBe(202);
+});

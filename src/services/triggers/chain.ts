@@ -1,6 +1,6 @@
 import { Problem } from "../../domain/errors.ts";
 import { MAX_TRIGGER_DEPTH } from "../../domain/triggers/trigger.ts";
-import type { Database } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
 import { chainOf, countLiveRunsOfRoot, depthOf, recordDepth } from "../../stores/triggers/firings.ts";
 
 const TOO_MANY_NESTED_RUNS = `More than ${MAX_TRIGGER_DEPTH} runs would have started each other: this one was not started. Does a flow start itself?`;
@@ -16,8 +16,15 @@ export async function depthOfRun(db: Database, orgId: string, runId: string): Pr
   return await db.org(orgId, (connection) => depthOf(connection, runId));
 }
 
+/** Where a run stands whose request makes another one. */
+interface Place {
+  readonly depth: number;
+  /** The first run of its chain. */
+  readonly root: string;
+}
+
 /** The Problem of a run that another one starts beyond what may start each other. */
-export function tooManyNested(): Problem {
+function tooManyNested(): Problem {
   return new Problem("too_many_nested_runs", TOO_MANY_NESTED_RUNS);
 }
 
@@ -38,22 +45,42 @@ export async function admitNested(
   if (startedBy === undefined && continues === undefined) return;
   await db.org(orgId, async (connection) => {
     const earlier = continues === undefined ? null : await chainOf(connection, continues);
-    const caller =
-      startedBy === undefined
-        ? null
-        : typeof startedBy === "number"
-          ? { depth: startedBy, root: runId }
-          : startedBy === "unknown"
-            ? { depth: 0, root: startedBy }
-            : await chainOf(connection, startedBy);
+    const caller = await placeOf(connection, startedBy, runId);
     // One that goes on where another stopped is as deep as that one, unless a deeper one asks for it.
     const depth = Math.max(earlier?.depth ?? 0, caller === null ? 0 : caller.depth + 1);
-    if (depth > MAX_TRIGGER_DEPTH) throw tooManyNested();
     const root = caller?.root ?? earlier?.root ?? runId;
-    if (caller !== null && (await countLiveRunsOfRoot(connection, root, most)) >= most) {
-      const message = `One run may have led to ${most} runs under way; try again when one has ended. Does a flow start itself?`;
-      throw new Problem("too_many_concurrent_runs", message, { headers: { "Retry-After": "5" } });
-    }
+    await requirePlace(connection, { depth, root }, caller === null ? Infinity : most);
     await recordDepth(connection, { run_id: runId, org_id: orgId, depth, root });
   });
+}
+
+/**
+ * The place of a run that a request of another one fires, as `admitNested` counts them; null where no run has made the request.
+ * Throws the same.
+ */
+export async function placeOfFiring(
+  connection: Db,
+  startedBy: string | undefined,
+  runId: string,
+  most: number,
+): Promise<Place | null> {
+  const caller = await placeOf(connection, startedBy, runId);
+  if (caller === null) return null;
+  const place = { depth: caller.depth + 1, root: caller.root };
+  await requirePlace(connection, place, most);
+  return place;
+}
+
+async function placeOf(connection: Db, startedBy: StartedBy | undefined, runId: string): Promise<Place | null> {
+  if (startedBy === undefined) return null;
+  if (typeof startedBy === "number") return { depth: startedBy, root: runId };
+  return startedBy === "unknown" ? { depth: 0, root: startedBy } : chainOf(connection, startedBy);
+}
+
+/** Throws where a run at this place is not to be started. */
+async function requirePlace(connection: Db, { depth, root }: Place, most: number): Promise<void> {
+  if (depth > MAX_TRIGGER_DEPTH) throw tooManyNested();
+  if (most === Infinity || (await countLiveRunsOfRoot(connection, root, most)) < most) return;
+  const message = `One run may have led to ${most} runs under way; try again when one has ended. Does a flow start itself?`;
+  throw new Problem("too_many_concurrent_runs", message, { headers: { "Retry-After": "5" } });
 }

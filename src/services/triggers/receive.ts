@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { uuidv7 } from "uuidv7";
 import { Problem, invalid } from "../../domain/errors.ts";
 import type { Json } from "../../domain/json.ts";
-import { MAX_TRIGGER_DEPTH } from "../../domain/triggers/trigger.ts";
 import type { WebhookConfig } from "../../domain/triggers/trigger.ts";
 import { verifyInbound } from "../../domain/triggers/verify.ts";
+import { isSecretHeader } from "../../platform/logging/redaction.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Database } from "../../stores/db.ts";
 import { recordFiring } from "../../stores/triggers/firings.ts";
@@ -12,7 +12,7 @@ import type { TriggerRow } from "../../stores/triggers/triggers.ts";
 import { CALL_HEADER, callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { requireRun } from "../runs/require-run.ts";
 import { noteFault, startTriggeredRun } from "./start-run.ts";
-import { depthOfRun, tooManyNested } from "./chain.ts";
+import { placeOfFiring } from "./chain.ts";
 import type { StartRunDeps } from "./start-run.ts";
 import { secretContext } from "./triggers.ts";
 
@@ -49,21 +49,20 @@ export async function receiveWebhook(
   const verdict = verifyInbound(verification, opened, { headers, body: bytes });
   if ("problem" in verdict) throw new Problem("unauthorized", `The request is not accepted: ${verdict.problem}.`);
 
-  const caller = callerOfRequest(deps.secrets, org_id, headers);
-  const depth =
-    typeof caller === "string" && caller !== "unknown" ? (await depthOfRun(deps.db, org_id, caller)) + 1 : 0;
-  if (depth > MAX_TRIGGER_DEPTH) throw tooManyNested();
-
   const wanted = uuidv7();
   // Hashed: a key may be as long as its sender likes.
   const key = verdict.key === null ? wanted : createHash("sha256").update(verdict.key).digest("hex");
-  const firing = { run_id: wanted, org_id, trigger_id: id, key, depth };
-  const run_id = await deps.db.org(org_id, (connection) => recordFiring(connection, firing));
+  const caller = callerOfRequest(deps.secrets, org_id, headers);
+  const run_id = await deps.db.org(org_id, async (connection) => {
+    const place = await placeOfFiring(connection, caller, wanted, deps.limits.max_nested_runs);
+    const { depth = 0, root } = place ?? {};
+    return recordFiring(connection, { run_id: wanted, org_id, trigger_id: id, key, depth, root });
+  });
   const repeated = run_id !== wanted;
   // Started before, it stays as it is, whatever the trigger makes of such a delivery by now.
   if (repeated && (await isThere(deps.db, org_id, run_id))) return { run_id, repeated };
   const visible = Object.fromEntries(
-    Object.entries(headers).filter(([name]) => name !== CALL_HEADER && !KEPT_BACK.test(name)),
+    Object.entries(headers).filter(([name]) => name !== CALL_HEADER && !KEPT_BACK.test(name) && !isSecretHeader(name)),
   );
   try {
     await startTriggeredRun(deps, trigger, run_id, { body, headers: visible, query });

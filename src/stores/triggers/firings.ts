@@ -12,6 +12,8 @@ export interface NewFiring {
   /** A trigger fires once for each. */
   readonly key: string;
   readonly depth: number;
+  /** The first run of the chain, where a run has made the request that fires it. */
+  readonly root?: string | undefined;
 }
 
 /** A firing whose run is still to be started. */
@@ -26,10 +28,11 @@ export async function recordFiring(db: Db, firing: NewFiring): Promise<string> {
     {
       name: "record_firing",
       // An update that changes nothing: whoever comes second waits for the first one, and sees its run.
-      text: `insert into trigger_firings (run_id, org_id, trigger_id, key, depth) values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int)
+      text: `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, root)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int, $6::text)
         on conflict (trigger_id, key) do update set key = excluded.key returning run_id`,
     },
-    [firing.run_id, firing.org_id, firing.trigger_id, firing.key, firing.depth],
+    [firing.run_id, firing.org_id, firing.trigger_id, firing.key, firing.depth, firing.root ?? null],
   );
   return rows[0]?.run_id ?? firing.run_id;
 }
@@ -139,7 +142,8 @@ export async function chainOf(db: Db, runId: string): Promise<{ depth: number; r
           select r.parent_run_id, up.level + 1 from up join runs r on r.run_id = up.run_id
           where r.org_id = current_org() and r.parent_run_id is not null and up.level < 1000)
         select coalesce(max(f.depth), 0) as depth,
-          coalesce((array_agg(f.key order by up.level) filter (where f.run_id is not null and f.trigger_id is null))[1],
+          coalesce((array_agg(coalesce(f.root, f.key) order by up.level)
+              filter (where f.root is not null or f.run_id is not null and f.trigger_id is null))[1],
             (array_agg(up.run_id::text order by up.level desc))[1]) as root
         from up left join trigger_firings f on f.run_id = up.run_id and f.org_id = current_org()`,
     },
@@ -156,7 +160,7 @@ export async function countLiveRunsOfRoot(db: Db, root: string, max: number): Pr
       text: `select count(*)::integer as n from (
         select 1 from runs r join trigger_firings f on f.run_id = r.run_id
         where r.org_id = current_org() and r.state in (${OPEN})
-          and f.org_id = current_org() and f.trigger_id is null and f.key = $1::text limit $2::int) as live`,
+          and f.org_id = current_org() and (f.root = $1::text or f.trigger_id is null and f.key = $1::text) limit $2::int) as live`,
     },
     [root, max],
   );

@@ -377,6 +377,8 @@ describe("trigger-forgery: inbound webhooks", () => {
       "x-telegram-bot-api-secret-token": "own-secret",
       "x-shop-hmac-sha256": "own-secret",
       "x-webhook-secret": "own-secret",
+      "x-functions-key": "own-secret",
+      "ocp-apim-subscription-key": "own-secret",
       apikey: "own-secret",
     };
     const headers = { "x-kind": "new", ...kept };
