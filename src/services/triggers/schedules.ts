@@ -1,5 +1,5 @@
 import type { Config } from "../../config.ts";
-import { temporalCron, timeZoneOf } from "../../domain/triggers/cron.ts";
+import { shortestInterval, temporalCron, timeZoneOf } from "../../domain/triggers/cron.ts";
 import type { HttpChangedConfig, ScheduleConfig } from "../../domain/triggers/trigger.ts";
 import {
   findAnyTrigger,
@@ -16,8 +16,10 @@ import type { ScheduleKind } from "../schedules/apply.ts";
 /** A poll that was missed is not made up for: what counts is how things are now. */
 const POLL_CATCHUP_SECONDS = 60;
 
+type ScheduleSettings = Pick<Config, "MILLRACE_TASK_QUEUE" | "MILLRACE_MIN_SCHEDULE_SECONDS">;
+
 /** The schedules of triggers that have one. */
-export function triggerSchedules(config: Pick<Config, "MILLRACE_TASK_QUEUE">): ScheduleKind {
+export function triggerSchedules(config: ScheduleSettings): ScheduleKind {
   return {
     prefix: TRIGGER_SCHEDULES,
     async read(db, id) {
@@ -36,7 +38,9 @@ export function triggerSchedules(config: Pick<Config, "MILLRACE_TASK_QUEUE">): S
   };
 }
 
-function scheduleOf({ MILLRACE_TASK_QUEUE }: Pick<Config, "MILLRACE_TASK_QUEUE">, trigger: TriggerRow): Schedule {
+/** The schedule of a trigger. One from before there was a shortest time between two runs, or with a shorter one, runs that often. */
+export function scheduleOf(settings: ScheduleSettings, trigger: TriggerRow): Schedule {
+  const { MILLRACE_TASK_QUEUE, MILLRACE_MIN_SCHEDULE_SECONDS: min } = settings;
   const { org_id, id, kind, config } = trigger;
   const queues = taskQueues(MILLRACE_TASK_QUEUE);
   const common = { id: triggerScheduleId(id), paused: !trigger.enabled, org_id, urgency: "later" as const };
@@ -54,7 +58,10 @@ function scheduleOf({ MILLRACE_TASK_QUEUE }: Pick<Config, "MILLRACE_TASK_QUEUE">
   const { cron, time_zone, overlap, catchup_window_seconds, jitter_seconds } = config as unknown as ScheduleConfig;
   return {
     ...common,
-    at: { cron: temporalCron(cron), time_zone: timeZoneOf(time_zone) ?? time_zone },
+    at:
+      shortestInterval(cron) < min
+        ? { every_seconds: min }
+        : { cron: temporalCron(cron), time_zone: timeZoneOf(time_zone) ?? time_zone },
     overlap,
     catchup_window_seconds,
     jitter_seconds,

@@ -98,7 +98,7 @@ it("are there again after Temporal has lost or changed them, and orphans go", as
     // What `millrace doctor` counts.
     const MILLRACE_TASK_QUEUE = queue.replace(/-runs$/, "");
     const schedules = createSchedules({ schedule } as Parameters<typeof createSchedules>[0], MILLRACE_TASK_QUEUE);
-    const kinds = [triggerSchedules({ MILLRACE_TASK_QUEUE })];
+    const kinds = [triggerSchedules({ MILLRACE_TASK_QUEUE, MILLRACE_MIN_SCHEDULE_SECONDS: 1 })];
     await tenant.withDatabase(async (db) => {
       const differing = async (): Promise<string[]> =>
         (await compareSchedules({ db, schedules }, kinds)).missing.map(({ id }) => id);
@@ -121,7 +121,11 @@ it("are what was wanted last, whoever is slower to tell Temporal, and no row is 
     },
   } as unknown as ReturnType<typeof createSchedules>;
   await tenant.withDatabase((db) =>
-    applySchedule({ db, schedules: slow }, triggerSchedules({ MILLRACE_TASK_QUEUE: "q" }), owner),
+    applySchedule(
+      { db, schedules: slow },
+      triggerSchedules({ MILLRACE_TASK_QUEUE: "q", MILLRACE_MIN_SCHEDULE_SECONDS: 1 }),
+      owner,
+    ),
   );
   expect(told.map(({ at }) => at)).toMatchObject([{ cron: "@yearly" }, { cron: "@daily" }]);
 });
@@ -176,4 +180,16 @@ it("are asked for once where Temporal refuses them, whoever they belong to, and 
   await expect.poll(async () => (await tenant.secret.get(path)).body.sync.next_times?.length).toBe(5);
   // And one that is removed, or deleted, is followed.
   expect((await tenant.secret.delete(path)).status).toBe(204);
+});
+
+it("noisy-neighbour: run no more often than is allowed now, whatever was allowed when they were made", async () => {
+  const often = await trigger({ enabled: false, config: { cron: "*/2 * * * * *" } });
+  const daily = await trigger({ enabled: false, config: { cron: "@daily" } });
+  const kind = triggerSchedules({ MILLRACE_TASK_QUEUE: "q", MILLRACE_MIN_SCHEDULE_SECONDS: 10 });
+  await tenant.withDatabase(async (db) => {
+    const read = async (id: string) =>
+      (await db.org(tenant.org_id, (connection) => kind.read(connection, id)))?.schedule;
+    expect((await read(often))?.at).toEqual({ every_seconds: 10 });
+    expect((await read(daily))?.at).toMatchObject({ cron: "@daily" });
+  });
 });
