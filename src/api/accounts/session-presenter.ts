@@ -2,27 +2,41 @@ import { z } from "zod";
 import { ROLES } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { Organisation } from "../../stores/accounts/organisations.ts";
-import type { Session } from "../../stores/accounts/sessions.ts";
+import type { ListedSession } from "../../stores/accounts/sessions.ts";
 import type { User } from "../../stores/accounts/users.ts";
 
 export const sessionSchema = z
   .object({
     session_id: z.uuid(),
+    kind: z
+      .enum(["console", "token"])
+      .describe("Of the console, or of a client that has signed in at `/token` and renews its tokens."),
     user_id: z.uuid(),
     email: z.string(),
     current: z.boolean().describe("Whether this very request is made with it."),
-    user_agent: z.string().describe("The browser, as it calls itself."),
+    user_agent: z.string().describe("The browser or client, as it calls itself."),
     address: z.string().describe("The address it was opened from."),
     created_at: z.iso.datetime(),
-    last_seen_at: z.iso.datetime().describe("To the minute."),
+    last_seen_at: z.iso.datetime().describe("To the minute; of tokens, when they were last renewed."),
     expires_at: z.iso.datetime().describe("When it expires unless it is used before."),
   })
   .meta({ id: "Session" });
 
-export function presentSession(session: Session, current: string | undefined): z.infer<typeof sessionSchema> {
-  const { session_id, user_id, email, user_agent, address, created_at, last_seen_at, expires_at } = session;
+export function presentSession(session: ListedSession, current: string | undefined): z.infer<typeof sessionSchema> {
+  const { session_id, kind, user_id, email, user_agent, address, created_at, last_seen_at, expires_at } = session;
   const isCurrent = session_id === current;
-  return { session_id, user_id, email, current: isCurrent, user_agent, address, created_at, last_seen_at, expires_at };
+  return {
+    session_id,
+    kind,
+    user_id,
+    email,
+    current: isCurrent,
+    user_agent,
+    address,
+    created_at,
+    last_seen_at,
+    expires_at,
+  };
 }
 
 export const meSchema = z

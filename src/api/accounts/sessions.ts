@@ -6,6 +6,7 @@ import { noteRefusedSignIns, recordSignIn } from "../../services/accounts/record
 import { openSession, redeemSignInLink } from "../../services/accounts/sessions.ts";
 import { findOrganisation } from "../../stores/accounts/organisations.ts";
 import { endSession, listSessions } from "../../stores/accounts/sessions.ts";
+import { endTokenSession } from "../../stores/accounts/oauth-tokens.ts";
 import { findUser } from "../../stores/accounts/users.ts";
 import { requireSameOrigin, sessionCookie } from "../auth/session-cookie.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
@@ -136,8 +137,9 @@ export function createSessionOperations(
       id: "listSessions",
       method: "GET",
       path: "/v2/sessions",
-      summary: "List sessions of the console",
-      description: "One's own; an admin sees everybody's of the organisation.",
+      summary: "List sessions",
+      description:
+        "Of the console, and of clients that have signed in at `/token`. One's own; an admin sees everybody's of the organisation.",
       query: listQuery.extend({ user_id: z.uuid().toLowerCase().optional().describe("Only this user's.") }),
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of sessions.", schema: pageOf(sessionSchema, "SessionPage") } },
@@ -165,16 +167,21 @@ export function createSessionOperations(
       method: "DELETE",
       path: "/v2/sessions/{session_id}",
       summary: "End a session",
-      description: "One's own; an admin may end everybody's. It works for at most five more seconds.",
+      description:
+        "One's own; an admin may end everybody's. It works for at most five more seconds; of a client the tokens end with it.",
       params: z.object({ session_id: pathId("session") }),
       success: { 204: { description: "It has ended." } },
       async handler({ params: { session_id }, principal, audit }) {
         const whose = isAdmin(principal) ? null : principal.id;
+        let ended = session_id;
         await db.orgTransaction(principal.org_id, async (connection) => {
-          if (!(await endSession(connection, session_id, whose))) throw notFound("session");
+          const isOfConsole = await endSession(connection, session_id, whose);
+          const user_id = isOfConsole ? null : await endTokenSession(connection, session_id, whose);
+          if (!isOfConsole && user_id === null) throw notFound("session");
           await audit(connection, { target: { type: "session", id: session_id } });
+          ended = user_id ?? session_id.toLowerCase();
         });
-        credentials.forget(session_id.toLowerCase());
+        credentials.forget(ended);
         return { status: 204 };
       },
     }),

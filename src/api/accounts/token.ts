@@ -75,23 +75,24 @@ export function createTokenOperations(
           return refusal("invalid_request", "A parameter occurs more than once.");
         const given = (name: string): string | undefined => members.get(name)?.[0];
         const grant = given("grant_type");
+        const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
+        const client = { user_agent: ctx.get("User-Agent"), address };
         if (grant === "password") {
           const [username, password] = [given("username"), given("password")];
           if (!username || !password) return refusal("invalid_request", "username and password are needed.");
           const orgId = given("org_id");
           if (orgId !== undefined && !isUuid(orgId)) return refusal("invalid_request", "org_id must be an id.");
-          const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
           const user = await signIn.check({ email: username, password, address, orgId });
           const place = { ...requestOf(config, ctx), operation: "createToken" };
           if (user === null) noteRefused(place, username, orgId);
           return answer(
-            user && (await tokens.issue(user, (connection) => recordSignIn(connection, place, user, null))),
+            user && (await tokens.issue(user, client, (connection) => recordSignIn(connection, place, user, null))),
           );
         }
         if (grant === "refresh_token") {
           const refreshToken = given("refresh_token");
           if (!refreshToken) return refusal("invalid_request", "refresh_token is needed.");
-          return answer(await tokens.refresh(refreshToken));
+          return answer(await tokens.refresh(refreshToken, client));
         }
         if (!grant) return refusal("invalid_request", "grant_type is needed.");
         return refusal("unsupported_grant_type", "grant_type must be password or refresh_token.");

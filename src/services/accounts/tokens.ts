@@ -2,6 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { generateToken, hashSecret, parseToken } from "../../platform/secrets/crypto.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { consumeToken, findTokenByHash, insertToken, revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
+import type { TokenSession } from "../../stores/accounts/oauth-tokens.ts";
 
 const ACCESS_SECONDS = 3600;
 const REFRESH_SECONDS = 30 * 24 * 3600;
@@ -14,27 +15,37 @@ export interface TokenPair {
   readonly expires_in: number;
 }
 
+/** What tokens are asked for from. */
+export type TokenClient = Pick<TokenSession, "user_agent" | "address">;
+
+/** Longest part of what a client calls itself that is kept. */
+const MAX_USER_AGENT = 300;
+
 export interface TokenService {
   /** The tokens of a new session. `record` is called in their transaction. */
   issue(
     user: { readonly org_id: string; readonly user_id: string },
+    client: TokenClient,
     record?: (db: Db) => Promise<void>,
   ): Promise<TokenPair>;
   /**
    * Gives a new pair for a refresh token, which is used up by that. Null when it is not valid. One that was used up before
    * may have been stolen: then all sessions of the user end.
    */
-  refresh(refreshToken: string): Promise<TokenPair | null>;
+  refresh(refreshToken: string, client: TokenClient): Promise<TokenPair | null>;
 }
 
 export function createTokenService(db: Database, forgetUser: (userId: string) => void): TokenService {
   async function issue(
     user: { readonly org_id: string; readonly user_id: string },
+    { user_agent, address }: TokenClient,
+    earlier: Pick<TokenSession, "session_id" | "began_at">,
     record?: (db: Db) => Promise<void>,
   ): Promise<TokenPair> {
     const access = generateToken("access");
     const refresh = generateToken("refresh");
-    const common = { org_id: user.org_id, user_id: user.user_id, scope: "" };
+    const session = { ...earlier, user_agent: user_agent.slice(0, MAX_USER_AGENT), address };
+    const common = { org_id: user.org_id, user_id: user.user_id, scope: "", ...session };
     await db.systemTransaction(async (connection) => {
       const lifetimes = [
         ["access", access.hash, ACCESS_SECONDS],
@@ -49,13 +60,18 @@ export function createTokenService(db: Database, forgetUser: (userId: string) =>
   }
 
   return {
-    issue,
+    issue: (user, client, record) => issue(user, client, { session_id: uuidv7(), began_at: null }, record),
 
-    async refresh(refreshToken) {
+    async refresh(refreshToken, client) {
       if (parseToken(refreshToken) !== "refresh") return null;
       const token = await db.system((connection) => findTokenByHash(connection, hashSecret(refreshToken)));
       if (!token || token.kind !== "refresh" || token.disabled_at !== null) return null;
-      if (await db.system((connection) => consumeToken(connection, token.token_id))) return issue(token);
+      if (await db.system((connection) => consumeToken(connection, token.token_id))) {
+        const { session_id, token_id, began_at } = token;
+        return issue(token, client, { session_id: session_id ?? token_id, began_at });
+      }
+      // Ended by somebody: see endTokenSession.
+      if (token.revoked_at !== null && Date.parse(token.expires_at) <= Date.parse(token.revoked_at)) return null;
       if (token.revoked_at !== null && Date.now() - Date.parse(token.revoked_at) > REUSE_GRACE_MS) {
         await db.system((connection) => revokeTokensOfUser(connection, token.user_id));
         forgetUser(token.user_id);

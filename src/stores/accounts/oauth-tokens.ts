@@ -1,7 +1,17 @@
 import type { Db } from "../db.ts";
 import type { UserRole } from "./users.ts";
 
-export interface NewToken {
+/** The session that tokens belong to, and what it is used from. */
+export interface TokenSession {
+  /** Of all that were got one from the other; null for tokens from before there was one. */
+  readonly session_id: string | null;
+  /** When its first tokens were given; null where that is now. */
+  readonly began_at: string | null;
+  readonly user_agent: string;
+  readonly address: string;
+}
+
+export interface NewToken extends Partial<TokenSession> {
   readonly token_id: string;
   readonly org_id: string;
   readonly user_id: string;
@@ -13,6 +23,8 @@ export interface NewToken {
 
 /** A token with its user's identity and role. */
 export interface Token {
+  readonly session_id: string | null;
+  readonly began_at: string;
   readonly token_id: string;
   readonly org_id: string;
   readonly user_id: string;
@@ -28,10 +40,23 @@ export async function insertToken(db: Db, token: NewToken): Promise<void> {
   await db.query(
     {
       name: "insert_token",
-      text: `insert into oauth_tokens (token_id, org_id, user_id, kind, secret_hash, scope, expires_at)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::bytea, $6::text, now() + make_interval(secs => $7::double precision))`,
+      text: `insert into oauth_tokens (token_id, org_id, user_id, kind, secret_hash, scope, expires_at, session_id, began_at, user_agent, address)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::bytea, $6::text, now() + make_interval(secs => $7::double precision),
+          $8::uuid, coalesce($9::timestamptz, now()), $10::text, $11::text)`,
     },
-    [token.token_id, token.org_id, token.user_id, token.kind, token.secret_hash, token.scope, token.lifetime_seconds],
+    [
+      token.token_id,
+      token.org_id,
+      token.user_id,
+      token.kind,
+      token.secret_hash,
+      token.scope,
+      token.lifetime_seconds,
+      token.session_id ?? null,
+      token.began_at ?? null,
+      token.user_agent ?? "",
+      token.address ?? "",
+    ],
   );
 }
 
@@ -40,7 +65,8 @@ export async function findTokenByHash(db: Db, hash: Buffer): Promise<Token | nul
   const rows = await db.query<Token>(
     {
       name: "find_token_by_hash",
-      text: `select t.token_id, t.org_id, t.user_id, t.kind, t.scope, t.expires_at, t.revoked_at, u.role, u.disabled_at
+      text: `select t.token_id, t.org_id, t.user_id, t.kind, t.scope, t.expires_at, t.revoked_at, u.role, u.disabled_at,
+          t.session_id, coalesce(t.began_at, t.created_at) as began_at
         from oauth_tokens t join users u using (user_id) where t.secret_hash = $1::bytea`,
     },
     [hash],
@@ -58,6 +84,25 @@ export async function consumeToken(db: Db, tokenId: string): Promise<boolean> {
     [tokenId],
   );
   return rows.length > 0;
+}
+
+/**
+ * Ends the session of a refresh token: any of the organisation's, or with `userId` only one of that user. Its tokens end as if
+ * their time were up: one that is seen again then is no stolen one. Answers whose it was; null where there is none to end.
+ */
+export async function endTokenSession(db: Db, sessionId: string, userId: string | null): Promise<string | null> {
+  const rows = await db.query<{ user_id: string }>(
+    {
+      name: "end_token_session",
+      text: `update oauth_tokens set revoked_at = now(), expires_at = least(expires_at, now())
+        where org_id = current_org() and coalesce(session_id, token_id) = $1::uuid and ($2::uuid is null or user_id = $2::uuid)
+          and revoked_at is null and exists (select from oauth_tokens r where r.org_id = current_org() and r.kind = 'refresh'
+            and coalesce(r.session_id, r.token_id) = $1::uuid and r.revoked_at is null and r.expires_at > now())
+        returning user_id`,
+    },
+    [sessionId, userId],
+  );
+  return rows[0]?.user_id ?? null;
 }
 
 /** Revokes every token of a user. */

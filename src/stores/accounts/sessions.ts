@@ -32,6 +32,11 @@ export interface Session {
   readonly expires_at: string;
 }
 
+/** A session as people see it: of the console, or the tokens of a script that has signed in. */
+export interface ListedSession extends Session {
+  readonly kind: "console" | "token";
+}
+
 const COLUMNS = `s.session_id, s.org_id, s.user_id, u.email, u.role, s.user_agent, s.address, s.created_at, s.last_seen_at,
   least(s.last_seen_at + ${IDLE}, s.created_at + ${LONGEST}) as expires_at`;
 
@@ -71,14 +76,22 @@ export async function touchSession(db: Db, sessionId: string): Promise<void> {
 }
 
 /** A page of open sessions: one user's, or with null the whole organisation's. */
-export async function listSessions(db: Db, userId: string | null, page: Keyset): Promise<Session[]> {
+export async function listSessions(db: Db, userId: string | null, page: Keyset): Promise<ListedSession[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
-  return db.query<Session>(
+  return db.query<ListedSession>(
     {
       name: `list_sessions_${suffix}`,
-      text: `select ${COLUMNS} from sessions s join users u using (user_id)
-        where s.org_id = current_org() and ($3::uuid is null or s.user_id = $3::uuid) and ${LIVE} and s.session_id ${compare} $1::uuid
-        order by s.session_id ${order} limit $2::int`,
+      text: `select * from (
+          select 'console' as kind, ${COLUMNS} from sessions s join users u using (user_id)
+          where s.org_id = current_org() and ($3::uuid is null or s.user_id = $3::uuid) and ${LIVE}
+          union all
+          select 'token' as kind, coalesce(t.session_id, t.token_id), t.org_id, t.user_id, u.email, u.role, t.user_agent, t.address,
+            coalesce(t.began_at, t.created_at), t.created_at, t.expires_at
+          from oauth_tokens t join users u using (user_id)
+          where t.org_id = current_org() and ($3::uuid is null or t.user_id = $3::uuid)
+            and t.kind = 'refresh' and t.revoked_at is null and t.expires_at > now()
+        ) as open
+        where session_id ${compare} $1::uuid order by session_id ${order} limit $2::int`,
     },
     [bound, page.limit, userId],
   );

@@ -181,6 +181,44 @@ describe("a session", () => {
     expect((await checkedClient(api, org.secretKey).get("/v2/sessions?page_size=0")).status).toBe(422);
   });
 
+  it("of a client that renews its tokens is one, is listed and ends as any other", async () => {
+    const token = (form: Record<string, string>) =>
+      nobody().post("/token", new URLSearchParams(form), { headers: { "user-agent": "a script" } });
+    const password = { grant_type: "password", username: viewer.email, password: viewer.password };
+    const first = await token(password);
+    expect(first.status, JSON.stringify(first.body)).toBe(200);
+    const renew = ({ body }: Answer) => token({ grant_type: "refresh_token", refresh_token: body.refresh_token });
+    const list = async (cookie: string): Promise<Array<Record<string, unknown>>> => {
+      const { body } = await nobody().get("/v2/sessions?page_size=100", { headers: { cookie } });
+      return body.data.filter(({ kind }: { kind: string }) => kind === "token");
+    };
+    const cookie = await sessionOf(viewer);
+    const [before] = await list(cookie);
+    expect(before).toMatchObject({ email: viewer.email, user_agent: "a script", current: false });
+    const second = await renew(first);
+    expect((await list(cookie)).map(({ session_id, created_at }) => [session_id, created_at])).toEqual([
+      [before?.["session_id"], before?.["created_at"]],
+    ]);
+    const works = async (access: string) => (await checkedClient(api, access).get("/v2/me")).status;
+    const other = await token(password);
+    expect(await works(second.body.access_token)).toBe(200);
+    const path = `/v2/sessions/${String(before?.["session_id"])}`;
+    const stranger = checkedClient(api, (await createOrganisation(api)).secretKey);
+    expect((await stranger.delete(path)).status).toBe(404);
+    expect((await nobody().delete(path, own(cookie))).status).toBe(204);
+    expect((await nobody().delete(path, own(cookie))).status).toBe(404);
+    expect(await works(second.body.access_token)).toBe(401);
+    // Long after: who still has a token of a session that somebody has ended is no thief.
+    await api.db.system((db) =>
+      db.query(
+        "update oauth_tokens set revoked_at = revoked_at - interval '1 hour', expires_at = expires_at - interval '1 hour' where revoked_at = expires_at",
+      ),
+    );
+    expect((await renew(second)).body.error).toBe("invalid_grant");
+    expect(await works(other.body.access_token)).toBe(200);
+    expect(await list(cookie)).toHaveLength(1);
+  });
+
   it("ends by its user, by an admin, and for nobody else", async () => {
     const cookie = await sessionOf(viewer);
     const idOf = async (cookie: string): Promise<string> =>
