@@ -202,6 +202,9 @@ describe("documents: Office", () => {
     expect(["document_broken", "document_too_large"]).toContain(lies);
     const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`f${index}`, ""]));
     expect(await codeOf("a.docx", buildZip(many))).toBe("document_too_large");
+    // Before anything is made of it: of empty paragraphs no text would come.
+    expect(await codeOf("a.docx", docx("<w:p/>".repeat(11_500_000)))).toBe("document_too_large");
+    expect(await codeOf("a.docx", docx(paragraph("x".repeat(26 * MIB))))).toBe("document_too_large");
     expect((await parse("a.docx", docx(paragraph("The parser lives.")))).text).toBe("The parser lives.");
   });
 

@@ -10,6 +10,8 @@ const SLICE = 64 * 1024;
 /** The files of a document that is an archive (Office, EPUB). */
 export interface Archive {
   readonly names: readonly string[];
+  /** Bytes of a file unpacked, as the archive has it; 0 where there is none of that name. */
+  size(name: string): number;
   /** A file's text, or null where there is none of that name. Throws DocumentError for one longer than it claims to be. */
   read(name: string): Promise<string | null>;
 }
@@ -43,6 +45,7 @@ export async function openArchive(bytes: Uint8Array): Promise<Archive> {
   let read = 0;
   return {
     names: [...entries.keys()],
+    size: (name) => entries.get(name)?.uncompressedSize ?? 0,
     async read(name) {
       const entry = entries.get(name);
       if (entry === undefined) return null;

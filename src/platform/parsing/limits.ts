@@ -8,6 +8,8 @@ export const DOCUMENT_LIMITS = {
   /** What an archive (DOCX, XLSX, PPTX, EPUB) holds: files, and bytes of all of them unpacked. */
   archiveFiles: 10_000,
   archiveBytes: 256 * 1024 * 1024,
+  /** Of a DOCX, what its text is made of, unpacked, bytes. */
+  wordBytes: 64 * 1024 * 1024,
   /** Its text in UTF-8, bytes. */
   textBytes: 25 * 1024 * 1024,
   timeoutMs: 60_000,

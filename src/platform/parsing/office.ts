@@ -2,7 +2,7 @@ import { openArchive, readRelations, readXml } from "./archive.ts";
 import type { Archive } from "./archive.ts";
 import { DocumentError } from "./errors.ts";
 import { scanHtml } from "./html-scan.ts";
-import { DOCUMENT_LIMITS } from "./limits.ts";
+import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 import { PropertyCollector } from "./properties.ts";
 import type { DocumentProperties } from "./properties.ts";
 import type { DocumentHeading, DocumentPage } from "./protocol.ts";
@@ -23,6 +23,7 @@ interface OfficeText {
 export async function readDocx(bytes: Uint8Array): Promise<OfficeText> {
   const archive = await openArchive(bytes);
   if (!archive.names.includes("word/document.xml")) throw notOf("Word document");
+  await requireReadable(archive);
   const { default: mammoth } = await import("mammoth");
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const html = await mammoth.convertToHtml(
@@ -36,6 +37,22 @@ export async function readDocx(bytes: Uint8Array): Promise<OfficeText> {
   );
   const { text, headings } = scanHtml(html.value, { rows: true });
   return { ...(await propertiesOf(archive)), text, pages: null, headings };
+}
+
+/** The parts that mammoth makes its text of. */
+const WORD_PARTS = /^word\/[^/]+\.xml$/;
+
+/** Throws for a Word document that has more in it than can be read: mammoth would make all of it first. */
+async function requireReadable(archive: Archive): Promise<void> {
+  const parts = archive.names.filter((name) => WORD_PARTS.test(name));
+  const bytes = parts.reduce((sum, name) => sum + archive.size(name), 0);
+  if (bytes > DOCUMENT_LIMITS.wordBytes) {
+    const message = `The document has more than ${mib(DOCUMENT_LIMITS.wordBytes)} of text with its formatting.`;
+    throw new DocumentError("document_too_large", message);
+  }
+  if (bytes <= DOCUMENT_LIMITS.textBytes) return;
+  const text = createTextParts();
+  for (const name of parts) readXml((await archive.read(name)) ?? "<none/>", { text: (part) => text.add(part) });
 }
 
 /** The text of a presentation: a page for each slide, with its notes; titles are headings. Throws DocumentError. */
