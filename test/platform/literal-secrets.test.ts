@@ -76,6 +76,13 @@ describe("an address for readers who may not change it", () => {
     ["https://example.com/hooks?x=1&x=2", "https://example.com/hooks?x=[redacted]"],
     ["https://ada:pw@example.com/", "https://example.com/"],
     ["no address", "[redacted]"],
+    [
+      "https://hooks.slack.com/services/T0/B0/XXXX",
+      "https://hooks.slack.com/services/[redacted]/[redacted]/[redacted]",
+    ],
+    ["https://discord.com/api/webhooks/123/abc", "https://discord.com/api/webhooks/[redacted]/[redacted]"],
+    ["https://example.org/in/a1b2c3d4e5f6a7b8c9/new", "https://example.org/in/[redacted]/new"],
+    ["https://example.org/orders-and-invoices/2024/v2", "https://example.org/orders-and-invoices/2024/v2"],
   ])("%s is %s", (address, shown) => {
     expect(maskAddress(address)).toBe(shown);
   });

@@ -70,19 +70,51 @@ function isWritten(text: string): boolean {
   return rest.split(/[\s;,:]/).some((word) => !SCHEMES.has(word.toLowerCase()) && !word.endsWith("="));
 }
 
-/** What in an address may be a secret: user, password, values of parameters. */
+/** Parts of a path as long as this (characters), with digits and letters, are no words: they may be what lets a caller in. */
+const MIN_TOKEN_CHARS = 16;
+/** Services whose addresses are credentials: everything in the path after so many parts. */
+const TOKENS_AFTER: ReadonlyMap<string, number> = new Map([
+  ["hooks.slack.com", 1],
+  ["hooks.slack-gov.com", 1],
+  ["hooks.zapier.com", 2],
+  ["hook.eu1.make.com", 0],
+  ["hook.eu2.make.com", 0],
+  ["hook.us1.make.com", 0],
+  ["hook.us2.make.com", 0],
+  ["discord.com", 2],
+  ["discordapp.com", 2],
+  ["api.telegram.org", 0],
+  ["maker.ifttt.com", 2],
+  ["webhook.site", 0],
+]);
+
+/** What in an address may be a secret: user, password, values of parameters, and parts of the path that are no words. */
 export function secretsOfAddress(address: string): string[] {
   if (!URL.canParse(address)) return [];
-  const { username, password, searchParams } = new URL(address);
-  return [username, password, ...searchParams.values()].filter((text) => text !== "" && text !== MASK);
+  const url = new URL(address);
+  const parts = url.pathname.split("/").filter((part, at) => isToken(url, part, at));
+  return [url.username, url.password, ...url.searchParams.values(), ...parts].filter(
+    (text) => text !== "" && text !== MASK,
+  );
 }
 
-/** An address without user, password and values of parameters: any of them may be a secret. */
+/** An address without user, password, values of parameters and parts of the path that are no words: any of them may be a secret. */
 export function maskAddress(address: string): string {
   if (!URL.canParse(address)) return MASK;
   const url = new URL(address);
   url.username = "";
   url.password = "";
+  url.pathname = url.pathname
+    .split("/")
+    .map((part, at) => (isToken(url, part, at) ? MASK : part))
+    .join("/");
   for (const name of new Set(url.searchParams.keys())) url.searchParams.set(name, MASK);
   return redactSecrets(url.href.replaceAll("%5Bredacted%5D", MASK));
+}
+
+/** Whether the part of the path at this place, from 1, may be a secret. */
+function isToken({ hostname }: URL, part: string, at: number): boolean {
+  if (part === "") return false;
+  if (at > (TOKENS_AFTER.get(hostname) ?? Infinity)) return true;
+  return part.length >= MIN_TOKEN_CHARS && /[0-9]/.test(part) && /[a-z]/i.test(part);
 }
