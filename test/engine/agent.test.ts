@@ -163,7 +163,7 @@ describe("a model with tools", () => {
     expect(ordered?.key).toBe(`${run.run_id}:llm-0/tools[2]`);
   });
 
-  it("tells it of what it asks wrongly and of what fails, and never shows what the flow has fixed", async () => {
+  it("injected-instructions: tells it of what it asks wrongly and of what fails, and never shows what the flow has fixed", async () => {
     const fixed = { fixed_inputs: { tenant: "tenant-{{in-0}}" } };
     stub.next(
       calls(["drop_everything", {}], ["look", { city: 5 }], ["look", { city: "Rome", tenant: "x" }], ["fails", {}]),
@@ -198,7 +198,7 @@ describe("a model with tools", () => {
     expect(nodesOf(run)["llm-0"]).toMatchObject({ usage: { total_tokens: 3 * total } });
   });
 
-  it("is stopped at its limits", async () => {
+  it("runaway-agent: is stopped at its limits", async () => {
     const endless = agent({ tools: [action("weather")], max_steps: 2 });
     const asking = calls(["town_weather", { city: "Rome" }]);
     stub.next(asking, asking);

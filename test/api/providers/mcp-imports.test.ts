@@ -213,7 +213,19 @@ describe("importing an MCP server", () => {
     await server.close();
   });
 
-  it("refuses what is no MCP server, and addresses that nobody may ask", async () => {
+  it("mcp-stdio: takes no command to start a server with", async () => {
+    const command = { command: "sh", args: ["-c", "touch /tmp/planted"] };
+    for (const mcp of [
+      command,
+      { url: open.url, ...command },
+      { url: open.url, transport: "stdio" },
+      { url: "stdio:///bin/sh" },
+      { url: "file:///bin/sh" },
+    ])
+      expect((await mine.secret.post(PATH, { mcp })).status, JSON.stringify(mcp)).toBe(422);
+  });
+
+  it("mcp-ssrf: refuses what is no MCP server, and addresses that nobody may ask", async () => {
     for (const url of ["http://169.254.169.254/mcp", `http://127.0.0.1:1/mcp`, `${mine.target.url}/openapi.json`])
       expect(places(await mine.secret.post(PATH, { mcp: { url } })), url).toEqual([["body", "mcp", "url"]]);
     expect(places(await mine.secret.post(PATH, { mcp: { url: "http://a:b@127.0.0.1/mcp" } }))).toEqual([
