@@ -32,7 +32,7 @@ export function createLocalShares({ places = PLACES, patienceMs = PATIENCE_MS } 
   const waiting: Waiting[] = [];
 
   function serveWaiting(): void {
-    for (const next of [...waiting]) {
+    for (const next of waiting.slice()) {
       const release = shares.take(next.key);
       if (release === null) continue;
       waiting.splice(waiting.indexOf(next), 1);

@@ -80,7 +80,7 @@ function nextPlace(key: string, signal: AbortSignal | undefined): Promise<() => 
 }
 
 function serveWaiting(): void {
-  for (const next of [...waiting]) {
+  for (const next of waiting.slice()) {
     const release = shares.take(next.key);
     if (release === null) continue;
     waiting.splice(waiting.indexOf(next), 1);

@@ -6,8 +6,5 @@ import type { ScheduleKind } from "./apply.ts";
 
 /** Every kind of row that has schedules in Temporal. */
 export const allSchedules = (
-  config: Pick<
-    Config,
-    "MILLRACE_TASK_QUEUE" | "MILLRACE_MONITOR_INTERVAL_SECONDS" | "MILLRACE_MIN_SCHEDULE_SECONDS"
-  >,
+  config: Pick<Config, "MILLRACE_TASK_QUEUE" | "MILLRACE_MONITOR_INTERVAL_SECONDS" | "MILLRACE_MIN_SCHEDULE_SECONDS">,
 ): readonly ScheduleKind[] => [triggerSchedules(config), syncSchedules(config), monitorSchedules(config)];
