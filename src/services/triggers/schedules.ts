@@ -39,7 +39,7 @@ export function triggerSchedules(config: ScheduleSettings): ScheduleKind {
 }
 
 /** The schedule of a trigger. One from before there was a shortest time between two runs, or with a shorter one, runs that often. */
-export function scheduleOf(settings: ScheduleSettings, trigger: TriggerRow): Schedule {
+function scheduleOf(settings: ScheduleSettings, trigger: TriggerRow): Schedule {
   const { MILLRACE_TASK_QUEUE, MILLRACE_MIN_SCHEDULE_SECONDS: min } = settings;
   const { org_id, id, kind, config } = trigger;
   const queues = taskQueues(MILLRACE_TASK_QUEUE);
