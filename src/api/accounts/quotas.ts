@@ -27,10 +27,10 @@ const quotasSchema = z
             .nullable()
             .describe("From when on nothing is used; null: when what is used ends."),
         })
-        .meta({ id: "Quota" }),
+        .meta({ id: "QuotaState" }),
     ),
   })
-  .meta({ id: "Quotas" });
+  .meta({ id: "QuotaStates" });
 
 const count = z.int().min(0).max(1_000_000_000).nullable().optional();
 const changeBody = z
