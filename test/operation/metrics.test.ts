@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parser } from "@prometheus-io/lezer-promql";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -15,6 +16,8 @@ let target: HttpTarget;
 let bench: Bench;
 beforeAll(async () => {
   service = await startService({ env: { MILLRACE_METRICS_PORT: "0", MILLRACE_METRICS_PROJECTS: "true" } });
+  // The store is measured when metrics are first read, and then seldom.
+  writeFileSync(join(service.blobDir, "kept"), "some bytes");
   target = await startHttpTarget();
   bench = await openBench(service);
 });

@@ -41,6 +41,8 @@ const PUBLIC = [
 const OPEN = [
   "answerHandshake",
   "createToken",
+  "decodePayloads",
+  "encodePayloads",
   "getDocs",
   "getHealth",
   "getMetrics",
