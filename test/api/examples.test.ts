@@ -126,7 +126,8 @@ describe("the examples of the OpenAPI document", () => {
     let sent = 0;
     for (const [path, { post }] of Object.entries<Record<string, Operation | undefined>>(document.paths)) {
       const examples = Object.entries(post?.requestBody?.content["application/json"]?.examples ?? {});
-      if (path.includes("{")) continue;
+      // Encryption by hand is for a credential of the installation.
+      if (path.includes("{") || path === "/temporal/codec/encode") continue;
       for (const [name, { value }] of examples) {
         if (/"(project|flow|evaluator|connection)_ids?"|"mcp":/.test(JSON.stringify(value))) continue;
         const { status, body } = await tenant.secret.post(path, value);

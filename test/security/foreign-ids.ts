@@ -93,6 +93,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     mode: "sync",
   });
   expect(parent.body.state, JSON.stringify(parent.body)).toBe("COMPLETED");
+  const children = await secret.get("/v2/runs", { query: { parent_run_id: parent.body.run_id } });
   const { pauses } = await tenant.until(paused, "PAUSED");
   await tenant.withDatabase(async (database) => {
     const turn = { org_id, project_id: pausing, path: "llm-0" };
@@ -243,6 +244,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     project_id: pausing,
     flow_id: echoing,
     "listRuns.project_id": echoing,
+    "listRuns.run_id": children.body.data[0].run_id,
     parent_run_id: parent.body.run_id,
     "getDeployedFlowRun.flow_id": pausing,
     "giveFeedback.flow_id": pausing,
