@@ -1,28 +1,46 @@
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { startModelStub } from "../../src/dev/model-stub.ts";
+import type { ModelStub } from "../../src/dev/model-stub.ts";
 import { failing, openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
+import { flow } from "../engine/support.ts";
 import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, overflow, signedIn, violations, visit } from "./support/console.ts";
+import { expectNoFaults, overflow, signedIn, text, violations, visit } from "./support/console.ts";
 import { pausedRun } from "./support/pauses.ts";
 
 /** A name that would be a script, were it ever taken for markup. */
 const HOSTILE = "<img src=x onerror=alert(1)>";
 const LOOKS = [
   ["light", 1280],
+  ["dark", 1280],
+  ["light", 360],
   ["dark", 360],
 ] as const;
 
 let browser: Browser;
 let close: () => Promise<void>;
 let tenant: ApiTenant;
+let stub: ModelStub;
 beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
+  [{ browser, close }, tenant, stub] = await Promise.all([openBrowser(), openTenant(), startModelStub()]);
 }, 300_000);
 afterEach(expectNoFaults);
-afterAll(() => close());
+afterAll(() => Promise.all([close(), stub.close()]));
+
+async function expectHarmless(page: Page, what: string): Promise<void> {
+  for (const [colorScheme, width] of LOOKS) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 800 });
+    expect(await violations(page), `${what} ${colorScheme} ${width} px`).toEqual([]);
+    expect(await overflow(page), `${what} ${width} px`).toBeLessThanOrEqual(1);
+  }
+  expect(await page.locator("img").count(), what).toBe(0);
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
 
 describe("every page", () => {
+  let dialogs: ReadonlyArray<readonly [path: string, open: (page: Page) => Promise<unknown>]>;
   let pages: ReadonlyArray<readonly [path: string, ready: readonly ["heading" | "region", string]]>;
   beforeAll(async () => {
     const definition = failing();
@@ -36,21 +54,55 @@ describe("every page", () => {
       user_id: HOSTILE,
       mode: "sync",
     });
-    const { pause_id } = await pausedRun(tenant, HOSTILE);
+    const { pause_id, run_id: open } = await pausedRun(tenant, HOSTILE);
+    const { body: again } = await tenant.secret.post("/v2/runs", {
+      project_id: hostile.body.project_id,
+      inputs: { "in-0": `${HOSTILE} once more` },
+      mode: "sync",
+    });
+    const talk = await talked();
+    await addStuck();
     const { body: hook } = await tenant.secret.post("/v2/webhooks/subscriptions", {
       url: "http://127.0.0.1:9/hook",
       events: ["run.*"],
       description: HOSTILE,
     });
     await tenant.secret.post("/v2/api-keys", { name: HOSTILE, kind: "public" });
+    const { body: delivery } = await tenant.secret.post(`/v2/webhooks/subscriptions/${hook.subscription_id}/test`);
+    const press =
+      (...names: string[]) =>
+      async (page: Page): Promise<void> => {
+        for (const name of names) await page.locator("button, summary").filter({ hasText: name }).first().click();
+        await page.getByRole("dialog").waitFor();
+      };
+    dialogs = [
+      ["/runs", press("All that match…", "Cancel all…")],
+      ["/runs", press("All that match…", "Run all again…")],
+      [`/runs/${open}`, press("Cancel…")],
+      [`/runs/${run.run_id}`, press("Run again…")],
+      [`/runs/${run.run_id}`, press("Go on from…")],
+      [`/runs/${run.run_id}`, press("Compare…")],
+      [`/runs/${run.run_id}`, press("Dataset row…")],
+      ["/webhooks", press("Subscribe")],
+      [`/webhooks/${hook.subscription_id}`, press("Replay…")],
+      [`/webhooks/${hook.subscription_id}`, press("Check a signature…")],
+      [`/webhooks/${hook.subscription_id}?delivery=${delivery.delivery_id}`, (page) => text(page, "What is sent")],
+      ["/access", press("Add a user")],
+      ["/access?tab=keys", press("Make a key")],
+      ["/access?tab=keys", press("Revoke…")],
+      ["/settings", (page) => page.keyboard.press("Control+k")],
+      ["/settings", (page) => page.keyboard.press("?")],
+    ];
     const heading = (name: string) => ["heading", name] as const;
     const table = (name: string) => ["region", name] as const;
     pages = [
-      ["/", heading("Home")],
+      ["/", table("Stuck runs")],
       ["/runs", heading("Runs")],
       ["/runs?tag=none", heading("No run matches")],
       [`/runs/${run.run_id}`, heading("Timeline")],
       [`/runs/${run.run_id}?node=guard-0`, heading(HOSTILE)],
+      [`/runs/${run.run_id}/compare/${again.run_id}`, heading("Compare two runs")],
+      [`/runs/${talk}?node=agent-0`, heading("agent-0")],
       ["/runs/0197f0a0-0000-7000-8000-000000000000", heading("There is no such run")],
       ["/inbox", heading("Inbox")],
       [`/inbox/${pause_id}`, heading(`Pay ${HOSTILE}?`)],
@@ -70,14 +122,63 @@ describe("every page", () => {
       await visit(page, path);
       await page.getByRole(role, { name, exact: true }).first().waitFor();
       await expect.poll(() => page.locator(".skeleton").count()).toBe(0);
-      for (const [colorScheme, width] of LOOKS) {
-        await page.emulateMedia({ colorScheme });
-        await page.setViewportSize({ width, height: 800 });
-        expect(await violations(page), `${path} ${colorScheme}`).toEqual([]);
-        expect(await overflow(page), `${path} ${width} px`).toBeLessThanOrEqual(1);
-      }
-      expect(await page.locator("img").count(), path).toBe(0);
+      await expectHarmless(page, path);
     }
     await context.close();
-  });
+  }, 400_000);
+
+  it("console-xss: is harmless and without fault in its dialogs too", async () => {
+    const { page, context } = await signedIn(browser, tenant, "admin");
+    for (const [at, [path, open]] of dialogs.entries()) {
+      await visit(page, "/nothing");
+      await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+      await visit(page, path);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await expect.poll(() => page.locator(".skeleton").count()).toBe(0);
+      await open(page);
+      await page.getByRole("dialog").waitFor();
+      await expect.poll(() => page.locator(".skeleton").count()).toBe(0);
+      await expectHarmless(page, `dialog ${at} of ${path}`);
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    }
+    await context.close();
+  }, 400_000);
 });
+
+/** A run whose model was told, and has said, what would be markup. */
+async function talked(): Promise<string> {
+  stub.answer(() => ({ text: [HOSTILE, `**${HOSTILE}**`] }));
+  const { body: connection } = await tenant.secret.post("/v2/connections", {
+    name: HOSTILE,
+    provider_id: "openai_compatible",
+    scheme: "api_key",
+    credential: { api_key: "sk-planted", base_url: `${stub.url}/v1` },
+  });
+  const config = { model: HOSTILE, connection_id: connection.connection_id, prompt: "{{in-0}}" };
+  const project_id = await tenant.deploy(
+    flow(
+      [
+        { id: "in-0", type: "input" },
+        { id: "agent-0", type: "llm", config },
+        { id: "out-0", type: "output" },
+      ],
+      ["in-0>agent-0", "agent-0>out-0"],
+    ),
+  );
+  const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": HOSTILE }, mode: "sync" });
+  return body.run_id;
+}
+
+/** A run that makes no progress. */
+async function addStuck(): Promise<void> {
+  const retry = { max_attempts: 100, initial_interval_ms: 2000, backoff: 1 };
+  const nodes = [
+    { id: "in-0", type: "input" },
+    { id: "http-0", name: HOSTILE, type: "http", config: { method: "GET", url: "http://127.0.0.1:9/" }, retry },
+    { id: "out-0", type: "output" },
+  ];
+  const definition = flow(nodes, ["in-0>http-0", "http-0>out-0"]);
+  const { body } = await tenant.secret.post("/v2/projects", { name: HOSTILE, flow: definition });
+  await tenant.secret.post("/v2/runs", { project_id: body.project_id, inputs: { "in-0": HOSTILE } });
+}
