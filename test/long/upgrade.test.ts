@@ -46,8 +46,8 @@ function changedBuild(condition: string): string {
   const sdk = /\(0,\s?(\w+)\.sleep\)/.exec(delay)?.[1] ?? "";
   const changed = delay
     .replace(
-      "if (wait > 0)",
-      `if (${condition.replace("sdk", sdk)}) { more = "newer code, "; await ${sdk}.sleep(10); }\n        if (wait > 0)`,
+      "if (wait <= 0)",
+      `if (${condition.replace("sdk", sdk)}) { more = "newer code, "; await ${sdk}.sleep(10); }\n        if (wait <= 0)`,
     )
     .replace("{ v: new Date", "{ v: more + new Date")
     .replace("let wait", 'let more = "";\n    let wait');
