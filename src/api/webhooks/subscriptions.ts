@@ -105,10 +105,8 @@ async function requireLocked(db: Db, subscriptionId: string): Promise<WebhookSub
 /** The same. Throws 409 when it is disabled. */
 export async function lockEnabled(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
   const subscription = await requireLocked(db, subscriptionId);
-  if (subscription.status === "disabled") {
-    throw new Problem("subscription_disabled", "The subscription is disabled: it is sent nothing until it is enabled.");
-  }
-  return subscription;
+  if (subscription.status !== "disabled") return subscription;
+  throw new Problem("subscription_disabled", "The subscription is disabled: it is sent nothing until it is enabled.");
 }
 
 /** `/v2/webhooks/subscriptions`: who gets events. Only admins change them, since they send events out of the service. */
