@@ -33,7 +33,7 @@ export function createShares(size: number): Shares {
   /** Places that could be given, if the key had none. */
   const open = ({ long = false, leave = 0 }: Asked): number => size - all - leave - (long ? last : 0);
   const free = (key: string, asked: Asked = {}): number =>
-    Math.max(0, Math.min(open(asked), Math.ceil((size - all - inUse(key) - (asked.leave ?? 0)) / 2)));
+    Math.max(0, Math.min(open(asked), Math.ceil((size - all - inUse(key)) / 2) - (asked.leave ?? 0)));
   return {
     free,
     take(key, asked) {
