@@ -76,7 +76,7 @@ export function createLocalShares({ places = PLACES, patienceMs = PATIENCE_MS } 
   };
 }
 
-/** The same activities, of which those whose length a caller decides are shared out. */
+/** The same activities. Those whose length a caller decides are shared out. */
 export function shareOutLocal(activities: LocalActivities, inPlace: InPlace = createLocalShares()): LocalActivities {
   return {
     ...activities,

@@ -27,7 +27,7 @@ interface ConcurrencyCap {
   readonly usual?: boolean;
 }
 
-/** Whose run is wanted, and of which flow. */
+/** The organisation, and the flow whose run is wanted. */
 interface WantedRun {
   readonly org_id: string;
   readonly project_id: string;
