@@ -16,10 +16,20 @@ try {
     failureConverterPath: failureConverter,
     logger,
   });
-  await writeFile(file, code);
-  console.error(`workflow bundle: ${(code.length / 1e6).toFixed(1)} MB`);
+  const slim = withoutSources(code);
+  await writeFile(file, slim);
+  console.error(`workflow bundle: ${(slim.length / 1e6).toFixed(1)} MB`);
 } catch (error) {
   // Webpack's own report has been printed; the stack would only be the bundler's.
   console.error(error.message);
   process.exitCode = 1;
+}
+
+/** Stack traces need the source map, but not the sources in it: each worker would keep them in memory. */
+function withoutSources(code) {
+  const [before, after] = code.split("//# sourceMappingURL=data:application/json;charset=utf-8;base64,");
+  if (after === undefined) throw new Error("the bundle's source map is not where it is looked for");
+  const { sourcesContent: _, ...map } = JSON.parse(Buffer.from(after, "base64").toString());
+  const slim = Buffer.from(JSON.stringify(map)).toString("base64");
+  return `${before}//# sourceMappingURL=data:application/json;base64,${slim}`;
 }

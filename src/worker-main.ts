@@ -68,6 +68,4 @@ await openHealth(worker, config.MILLRACE_WORKER_PORT, {
     if (!workers.running()) throw new Error("the workers do not poll");
   },
 });
-// Ahead of the first run: a process takes a tenth of a second to start.
-if (queues.includes("nodes")) await Promise.all([sandbox.warm(), documents.parser.warm()]);
 logger.info({ prefix: config.MILLRACE_TASK_QUEUE, queues }, "worker ready");

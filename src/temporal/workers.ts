@@ -103,9 +103,12 @@ async function createJobWorker(
   });
 }
 
-/** The code of all workflows, as `npm run build` made it. */
-async function workflowBundle(): Promise<{ code: string }> {
-  return { code: await readFile(new URL("../../workflow-bundle.js", import.meta.url), "utf8") };
+let bundle: Promise<{ code: string }> | undefined;
+
+/** The code of all workflows, as `npm run build` made it: one text for all workers of the process. */
+function workflowBundle(): Promise<{ code: string }> {
+  bundle ??= readFile(new URL("../../workflow-bundle.js", import.meta.url), "utf8").then((code) => ({ code }));
+  return bundle;
 }
 
 /** Polls that a worker keeps open beside the shards that it owns. */

@@ -177,6 +177,30 @@ describe("child pool: calls", () => {
     expect(ended.indexOf("b")).toBeLessThan(5);
   });
 
+  it("has no children before its first call, a spare during it, and none once nobody has called for a while", async () => {
+    const pool = createPool({ spares: 1, keepIdleMs: 200, timeoutMs: 120_000 });
+    expect(pool.stats().pids).toEqual([]);
+    const leave = new AbortController();
+    const first = call(pool, "wait", { ms: 100_000 }, { signal: leave.signal }).catch(() => "left");
+    await vi.waitFor(() => expect(pool.stats()).toMatchObject({ pids: { length: 2 }, busy: { length: 1 } }), 30_000);
+    leave.abort();
+    expect(await first).toBe("left");
+    await vi.waitFor(() => expect(pool.stats().pids).toEqual([]), 30_000);
+    expect(await call(pool, "pid")).toEqual(expect.any(Number));
+    await vi.waitFor(() => expect(pool.stats().pids).toEqual([]), 30_000);
+  });
+
+  it("does not count the start of the first child against the limits of its call", async () => {
+    const slow = join(folder, "slow.mjs");
+    await writeFile(slow, 'await new Promise((resolve) => setTimeout(resolve, 3000));\nawait import("./child.mjs");\n');
+    const pool = createPool({ entry: slow, spares: 1, timeoutMs: 2000 });
+    let over = 0;
+    const limit = createTimeLimit(2000, () => (over += 1));
+    expect(await limit.within(() => call(pool, "pid", {}, { timeoutMs: 2000 }))).toEqual(expect.any(Number));
+    limit.stop();
+    expect(over).toBe(0);
+  });
+
   it("refuses what its queue cannot hold", async () => {
     const pool = createPool({ size: 1, maxQueue: 2 });
     await call(pool, "pid");

@@ -9,9 +9,11 @@ import { ChildEnded, measureIdleMib, spawnChild } from "./spawn.ts";
 export interface ChildPoolOptions extends Omit<ChildOptions, "cpuSeconds" | "idleMib"> {
   /** Calls of one key executed at once while it is alone; of several together, up to twice as many. */
   readonly size: number;
-  /** Children kept ready and unused, so that a first call need not wait for a start (~60-200 ms). */
+  /** Children kept ready and unused while there are calls: the next call need not wait for a start (~60-200 ms). */
   readonly spares: number;
-  /** Children that have worked and idle until the same key calls again, for a minute at most (~50-100 MB each). */
+  /** How long children wait for another call (ms). Default a minute. */
+  readonly keepIdleMs?: number;
+  /** Children that have worked and idle until the same key calls again (~50-100 MB each). */
   readonly keep: number;
   /** Whether a child may work for one key after another: where it executes no code of theirs. Default false. */
   readonly shared?: boolean;
@@ -65,7 +67,7 @@ export function isBusy(error: unknown): boolean {
 export interface ChildPool {
   /** Throws ChildPoolError, or the reason of the call's signal. */
   call(call: PoolCall): Promise<Frame>;
-  /** Starts the spare children and waits until they are ready. Without it the first call starts them. */
+  /** Starts the spare children and waits until they are ready. The first call starts them otherwise. */
   warm(): Promise<void>;
   /** Process ids of all children and of busy ones, and how many calls wait. */
   stats(): { readonly pids: readonly number[]; readonly busy: readonly number[]; readonly waiting: number };
@@ -107,6 +109,7 @@ export async function withRetry(call: () => Promise<Frame>, retries = 1): Promis
 
 const MAX_START_FAILURES = 3;
 const START_TIMEOUT_MS = 30_000;
+/** For children and spares alike: a pool that nobody uses has no processes. */
 const KEEP_IDLE_MS = 60_000;
 
 /** A pool of children; making one blocks for ~50 ms. `close` must be called: its children keep the process running. */
@@ -117,8 +120,11 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
   const workers = new Set<Worker>();
   const queue: Task[] = [];
   const shares = createShares(2 * options.size);
+  const keepIdleMs = options.keepIdleMs ?? KEEP_IDLE_MS;
   let startFailures = 0;
   let closed = false;
+  /** Runs while spares are kept. */
+  let unused: NodeJS.Timeout | undefined;
 
   const count = (test: (worker: Worker) => boolean): number => [...workers].filter(test).length;
   const askedBy = ({ timeoutMs = options.timeoutMs }: PoolCall): Asked => ({
@@ -133,10 +139,23 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     worker.child.kill();
   };
 
+  /** There is a call: spares are kept from now on, until there has been none for a while. */
+  const keepSpares = (): void => {
+    clearTimeout(unused);
+    unused = setTimeout(dropSpares, keepIdleMs).unref();
+  };
+
+  const dropSpares = (): void => {
+    // One that is starting cannot be retired: it would count as a failed start.
+    if (queue.length > 0 || count(({ state }) => state !== "idle") > 0) return keepSpares();
+    unused = undefined;
+    for (const worker of [...workers].filter(({ key }) => key === null)) retire(worker);
+  };
+
   /** Its calls are over: it becomes idle for the next call of the same key, and the longest idle child is closed. */
   const keepIdle = (worker: Worker): void => {
     worker.state = "idle";
-    worker.expiry = setTimeout(() => retire(worker), KEEP_IDLE_MS).unref();
+    worker.expiry = setTimeout(() => retire(worker), keepIdleMs).unref();
     // Sets keep the order of insertion: the first is the one used least recently.
     workers.delete(worker);
     workers.add(worker);
@@ -259,7 +278,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
       void run(work.worker, work.task, release);
     }
     // After failures only calls trigger new starts, or a broken installation would start processes endlessly.
-    const spares = startFailures > 0 ? 0 : options.spares;
+    const spares = startFailures > 0 || unused === undefined ? 0 : options.spares;
     const wanted = Math.max(spares, executable());
     const available = count((worker) => worker.state !== "busy" && mayServe(worker, null));
     for (let ready = available; ready < wanted; ready += 1) start();
@@ -291,6 +310,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
           call.signal?.addEventListener("abort", onAbort, { once: true, signal: leave.signal });
           if (maxWaitMs !== undefined) timer = setTimeout(onLate, maxWaitMs);
           queue.push(task);
+          keepSpares();
           dispatch();
         });
       } finally {
@@ -301,6 +321,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
     },
 
     async warm() {
+      keepSpares();
       dispatch();
       await Promise.all([...workers].map((worker) => worker.started));
     },
@@ -313,6 +334,7 @@ export function createChildPool(options: ChildPoolOptions): ChildPool {
 
     async close() {
       closed = true;
+      clearTimeout(unused);
       const error = new ChildPoolError("closed", "The pool is closed.");
       for (const task of queue.splice(0)) task.reject(error);
       const children = [...workers].map((worker) => worker.child);
