@@ -85,6 +85,7 @@ import type { PlanCache } from "../src/services/projects/plans.ts";
 import { createRecordSink } from "./runs/record-sink.ts";
 import { createRunRecorder } from "../src/services/runs/run-recorder.ts";
 import type { RunRecorder, RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
+import type { RunTraces } from "../src/services/runs/run-traces.ts";
 import { assemble, splitItems, storeOutputs, takeMember } from "./runs/values.ts";
 
 export interface RecordingDeps {
@@ -93,20 +94,23 @@ export interface RecordingDeps {
   readonly blobs: BlobStore;
   readonly feed: RunFeed;
   readonly observer: RunRecorderDeps["observer"];
+  readonly traces: RunTraces;
 }
 
 /** The plans a process knows, and its way into the runs' records; all of its activities share them. */
 export interface Recording {
   readonly plans: PlanCache;
   readonly recorder: RunRecorder;
+  readonly traces: RunTraces;
 }
 
-export function createRecording({ config, db, blobs, feed, observer }: RecordingDeps): Recording {
+export function createRecording({ config, db, blobs, feed, observer, traces }: RecordingDeps): Recording {
   const plans = createPlanCache(db);
   const checkAfterMs = config.MILLRACE_STUCK_AFTER_MS;
   return {
     plans,
-    recorder: createRunRecorder({ db, blobs, feed, plans, checkAfterMs, observer }),
+    traces,
+    recorder: createRunRecorder({ db, blobs, feed, plans, checkAfterMs, observer, traces }),
   };
 }
 
@@ -136,6 +140,7 @@ export function createRunWorkerParts({
   feed,
   plans,
   recorder,
+  traces,
   onFailure,
   onFault,
 }: ActivityDeps): RunWorkerParts {
@@ -170,7 +175,7 @@ export function createRunWorkerParts({
     assemble: (input) => asActivity(() => assemble(blobs, input)),
     takeMember: (input) => asActivity(() => takeMember(blobs, input)),
     splitItems: (input) => asActivity(() => splitItems(blobs, input)),
-    createChildRun: (input) => asActivity(() => createChildRun(input)),
+    createChildRun: (input) => asActivity(() => traces.within(input.run, input.path, () => createChildRun(input))),
     wait: ({ ms }) => Context.current().sleep(ms),
     expirePause: (input) => asActivity(() => expirePause(input)),
     createScheduledRun: (input) => asActivity(() => createScheduledRun(input)),
@@ -187,8 +192,8 @@ export interface NodeActivityDeps extends ActivityDeps {
 
 /** The activities of a run's nodes. */
 export function createNodeActivities(deps: NodeActivityDeps): NodeActivities {
-  const { blobs, plans, recorder, executors, onFailure } = deps;
-  const executeNode = countAnswers(createExecuteNode({ blobs, plans, recorder, executors }));
+  const { blobs, plans, recorder, traces, executors, onFailure } = deps;
+  const executeNode = countAnswers(createExecuteNode({ blobs, plans, recorder, traces, executors }));
   return observeFailures({ executeNode: (input) => long(() => executeNode(input)) }, onFailure);
 }
 

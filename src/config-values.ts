@@ -98,3 +98,46 @@ export const pemFile = z.string().transform((path, ctx) => {
   }
   return z.NEVER;
 });
+
+/** Names and values of headers, as OpenTelemetry writes them: `name=value,name=value`, percent-encoded. */
+const headerList = z.string().transform((text, context): Readonly<Record<string, string>> => {
+  const pairs = text.split(",").map((pair) => {
+    const at = pair.indexOf("=");
+    return at < 1 ? undefined : [pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())];
+  });
+  if (pairs.every((pair) => pair?.[1] !== undefined)) return Object.fromEntries(pairs as [string, string][]);
+  context.addIssue({ code: "custom", message: "name=value pairs, separated by commas, are expected" });
+  return z.NEVER;
+});
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where traces go, and which. */
+export const traceSettings = {
+  MILLRACE_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
+    .optional()
+    .describe("OTLP/HTTP address of a collector that gets traces (http://collector:4318); unset, none are made"),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
+    .optional()
+    .describe("The same by OpenTelemetry's own name, where the one above is not set"),
+  OTEL_EXPORTER_OTLP_HEADERS: headerList
+    .optional()
+    .describe("Headers of requests to the collector, as `name=value,name=value`, percent-encoded"),
+  MILLRACE_TRACE_RATIO: z.coerce
+    .number({ error: "a number from 0 to 1 is expected" })
+    .min(0)
+    .max(1)
+    .default(1)
+    .describe("Share of the traces that is recorded, 0 to 1, where the caller's traceparent does not say"),
+  MILLRACE_TRACE_PROPAGATION: bool
+    .default(true)
+    .describe("Whether requests of nodes, models and webhooks carry a traceparent header, where traces are made"),
+};

@@ -15,6 +15,7 @@ import {
   pemFile,
   privateHosts,
   proxyRanges,
+  traceSettings,
   WEB_ADDRESS,
   workerQueues,
 } from "./config-values.ts";
@@ -101,6 +102,7 @@ export const environmentSchema = z.object({
   MILLRACE_WORKER_CACHED_WORKFLOWS: int(0, 10_000)
     .default(500)
     .describe("Workflows a worker keeps in memory. 0 replays every step: a test setting"),
+  ...traceSettings,
   MILLRACE_PRIVATE_HOSTS: privateHosts
     .default([])
     .describe("Hosts, host:port pairs or CIDR ranges that outbound requests may reach although they are private"),

@@ -27,6 +27,7 @@ import type { PlanCache } from "../../src/services/projects/plans.ts";
 import { holdingAnswers } from "../../src/platform/fetch/held-answers.ts";
 import { asCallOf } from "../../src/platform/fetch/own-calls.ts";
 import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
+import type { RunTraces } from "../../src/services/runs/run-traces.ts";
 import { loadScope } from "./values.ts";
 
 /** A node that takes longer than this is recorded as running; a shorter one is recorded once, when it has ended (ms). */
@@ -44,6 +45,7 @@ export interface ExecuteNodeDeps {
   readonly blobs: BlobStore;
   readonly plans: PlanCache;
   readonly recorder: RunRecorder;
+  readonly traces: RunTraces;
   readonly executors: NodeExecutors;
 }
 
@@ -65,7 +67,7 @@ type AttemptOutcome =
  * next attempt is due soon, it is made right here. Where Temporal repeats the activity, because a worker died or could not
  * say that it had ended, and the record has the node's outcome, that outcome stands and nothing is executed again.
  */
-export function createExecuteNode({ blobs, plans, recorder, executors }: ExecuteNodeDeps) {
+export function createExecuteNode({ blobs, plans, recorder, traces, executors }: ExecuteNodeDeps) {
   return async function executeNode(input: ExecuteInput): Promise<StoredValue> {
     const context = Context.current();
     const { run, path } = input;
@@ -84,15 +86,13 @@ export function createExecuteNode({ blobs, plans, recorder, executors }: Execute
     let flush = input.flush;
     let repeated = attempts > 1;
     for (let attempt = Math.max(input.attempt, (earlier?.attempts ?? 0) + 1); ; attempt += 1) {
-      const { value, failure, waitMs } = await makeAttempt(context, node, scope, {
-        ...input,
-        redact: loaded.redact,
-        attempt,
-        flush,
-        repeated,
-        may_show,
-        knowledge,
-      });
+      const made = { ...input, redact: loaded.redact, attempt, flush, repeated, may_show, knowledge };
+      const traced = { ...run, path, node_id: node.id, type: node.type, attempt };
+      const { value, failure, waitMs } = await traces.attempt(
+        traced,
+        () => makeAttempt(context, node, scope, made),
+        (outcome) => outcome.failure?.code,
+      );
       repeated = false;
       if (value) return value;
       if (waitMs === null || waitMs > MAX_WAIT_HERE_MS || Date.now() - began > MAX_STAY_MS)

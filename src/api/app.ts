@@ -11,6 +11,7 @@ import { accessLog } from "./http/middleware/access-log.ts";
 import { problems } from "./http/middleware/problems.ts";
 import { requestId } from "./http/middleware/request-id.ts";
 import { securityHeaders } from "./http/middleware/security-headers.ts";
+import { tracing } from "./http/middleware/tracing.ts";
 import { unmatched } from "./http/middleware/unmatched.ts";
 import { wellFormed } from "./http/middleware/well-formed.ts";
 import type { Operation, RequestState } from "./http/operation.ts";
@@ -64,6 +65,7 @@ export function createApp(deps: ApiDeps): Api {
   };
   const app = new Koa<RequestState>();
   app.use(requestId());
+  if (deps.tracer) app.use(tracing(deps.tracer));
   app.use(accessLog(logger, deps.metrics));
   app.use(securityHeaders(config.MILLRACE_PUBLIC_URL));
   app.use(problems(logger));

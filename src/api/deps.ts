@@ -5,6 +5,7 @@ import type { GuardedFetch } from "../platform/fetch/guarded-fetch.ts";
 import type { Logger } from "../platform/logging/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { ReadinessParts } from "../platform/readiness.ts";
+import type { Tracer } from "../platform/tracing/tracer.ts";
 import type { SecretBox } from "../platform/secrets/seal.ts";
 import type { Payloads } from "../services/secrets/payloads.ts";
 import type { Scorer } from "../services/evals/scorer.ts";
@@ -65,6 +66,8 @@ export interface ApiDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly observer: RunObserver;
+  /** What exports traces, where that is configured. */
+  readonly tracer?: Tracer | undefined;
   /** What /readyz asks, by the name it reports; each rejects when that part does not answer. */
   readonly readiness: ReadinessParts<"postgres" | "schema" | "temporal">;
 }

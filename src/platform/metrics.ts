@@ -54,6 +54,8 @@ export interface Metrics {
   delivered(lagSeconds: number): void;
   /** An outbound request ended: "ok", or the code of FetchRefused or FetchFailed. */
   outboundRequest(outcome: string): void;
+  /** Spans of traces were "sent", "failed" to be sent, or "dropped" because too many waited. */
+  spans(outcome: "sent" | "failed" | "dropped", count: number): void;
   /** A gauge whose value is read when metrics are asked for: pool sizes, slots, cached workflows. Name without prefix. */
   gauge(name: string, help: string, read: () => number): void;
   /** Gauges that are read together when metrics are asked for. */
@@ -162,6 +164,12 @@ export function createMetrics(options: {
     labelNames: ["outcome"] as const,
     registers,
   });
+  const spans = new Counter({
+    name: "millrace_trace_spans_total",
+    help: "Spans of traces: sent to the collector, failed to be sent, or dropped because too many waited",
+    labelNames: ["outcome"] as const,
+    registers,
+  });
 
   return {
     httpRequest: ({ operation, status }, seconds) =>
@@ -183,6 +191,7 @@ export function createMetrics(options: {
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
     delivered: (lagSeconds) => lag.observe(lagSeconds),
     outboundRequest: (outcome) => outbound.inc({ outcome }),
+    spans: (outcome, count) => spans.inc({ outcome }, count),
     gauge(name, help, read) {
       const gauge: Gauge = new Gauge({ name: `millrace_${name}`, help, registers, collect: () => gauge.set(read()) });
     },

@@ -14,6 +14,7 @@ import { createDataKeys } from "../services/secrets/data-keys.ts";
 import { createPayloads, KeyUnreadable } from "../services/secrets/payloads.ts";
 import type { Payloads } from "../services/secrets/payloads.ts";
 import { createShutdown } from "./shutdown.ts";
+import { openTracer } from "./tracer.ts";
 import { isConnectionError, openDatabase } from "../stores/db.ts";
 import type { Database } from "../stores/db.ts";
 import { openRunFeed } from "../stores/runs/run-feed.ts";
@@ -23,6 +24,7 @@ import { connectTemporal } from "../temporal/connection.ts";
 import { installTemporalRuntime } from "../temporal/runtime.ts";
 import { callHeaders } from "../platform/fetch/own-calls.ts";
 import { createRunObserver } from "../services/runs/run-observer.ts";
+import { createRunTraces, NO_TRACES } from "../services/runs/run-traces.ts";
 import { assertSchema } from "../services/system/check-schema.ts";
 import { addGauges } from "../services/system/gauges.ts";
 
@@ -61,7 +63,10 @@ export async function openProcess(service: "api" | "worker") {
       : createSealedStore(stored, createDataKeys(db, secrets, "blobs"), { seals: seals === "on" });
   const payloads = createPayloads(config, db, secrets);
   await refuseUnreadable(payloads);
-  const observer = createRunObserver(metrics, logger);
+  const tracer = await openTracer(config, { service, metrics, logger });
+  if (tracer) shutdown.add("traces", () => tracer.close());
+  const traces = tracer ? createRunTraces(db, tracer) : NO_TRACES;
+  const observer = createRunObserver(metrics, logger, traces);
   const evaluation = createEvaluation();
   shutdown.add("evaluation", () => evaluation.close());
   const guardedFetch = createGuardedFetch({
@@ -88,6 +93,8 @@ export async function openProcess(service: "api" | "worker") {
     logger,
     metrics,
     observer,
+    tracer,
+    traces,
     shutdown,
     db,
     feed,

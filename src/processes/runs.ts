@@ -9,8 +9,19 @@ import { createRunStarter } from "../temporal/runs.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
 /** The parts of every process that executes runs: the record, dependencies of activities, and sweepers. */
-export function openRuns({ config, db, blobs, feed, observer, metrics, logger, evaluation, temporal }: ServiceProcess) {
-  const recording = createRecording({ config, db, blobs, feed, observer });
+export function openRuns({
+  config,
+  db,
+  blobs,
+  feed,
+  observer,
+  traces,
+  metrics,
+  logger,
+  evaluation,
+  temporal,
+}: ServiceProcess) {
+  const recording = createRecording({ config, db, blobs, feed, observer, traces });
   // Whoever sweeps starts runs for all processes: the first step may be another's.
   const starter = createRunStarter({
     client: temporal.client,

@@ -6,7 +6,7 @@ import type { ServiceProcess } from "./open-process.ts";
 
 /** The part this process has in the delivery of events. */
 export function openWebhooks(
-  { config, db, secrets, guardedFetch, metrics, logger, shutdown, temporal }: ServiceProcess,
+  { config, db, secrets, guardedFetch, metrics, logger, shutdown, temporal, traces }: ServiceProcess,
   onRelayed: () => void,
 ) {
   const timeoutMs = config.MILLRACE_WEBHOOK_TIMEOUT_MS;
@@ -18,6 +18,7 @@ export function openWebhooks(
       timeoutMs,
       publicUrl: config.MILLRACE_PUBLIC_URL ?? "",
       version: VERSION,
+      within: traces.within,
       onFault: (err, { delivery_id }) => logger.error({ err, delivery_id }, "a delivery failed for a reason of ours"),
     }),
     onRelayed,

@@ -13,6 +13,7 @@ const FEWER_PRIVILEGES: Readonly<Record<string, readonly string[]>> = {
   // Written once, and never changed.
   model_calls: ["SELECT", "INSERT", "DELETE"],
   run_deltas: ["SELECT", "INSERT", "DELETE"],
+  run_traces: ["SELECT", "INSERT", "DELETE"],
   // Nor removed by whom it tells of.
   audit_log: ["SELECT", "INSERT"],
 };

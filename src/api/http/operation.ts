@@ -11,6 +11,8 @@ export interface RequestState {
   requestId: string;
   /** Set once the request has been matched. */
   operationId?: string;
+  /** Where traces are exported. */
+  trace?: { readonly trace_id: string; readonly span_id: string };
   principal?: Principal;
   /** Of a body that the handler has read itself: the same for the same parts, whatever stands between them. */
   bodyDigest?: string;

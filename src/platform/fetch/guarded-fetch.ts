@@ -9,6 +9,8 @@ import { FetchFailed, FetchRefused, toFetchError } from "./guarded-fetch-errors.
 import { isStream, outboundHeaders, outboundMethod, outboundUrl, redirectHop } from "./guarded-fetch-request.ts";
 import type { Hop, RequestBody } from "./guarded-fetch-request.ts";
 import { readableOf, sendHop, startDeadline } from "./guarded-fetch-send.ts";
+import { traceCall } from "../tracing/outbound.ts";
+import type { TracedCall } from "../tracing/outbound.ts";
 import type { HopLimits } from "./guarded-fetch-send.ts";
 
 const MIB = 1024 * 1024;
@@ -127,29 +129,36 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   });
 
   async function fetch(request: GuardedRequest): Promise<GuardedResponse> {
+    const call = traceCall(request);
     try {
-      const exchange = await begin(request);
+      const exchange = await begin(request, call);
       try {
         const response = await receive(exchange, request);
         options.onRequest?.(response.broken?.code ?? "ok");
+        call.end(response.broken?.code ?? "ok", response.status);
         return response;
       } finally {
         exchange.end();
       }
     } catch (error) {
       options.onRequest?.(outcomeOf(error));
+      call.end(outcomeOf(error));
       throw error;
     }
   }
 
   async function open(request: StreamRequest): Promise<GuardedStream> {
+    const call = traceCall(request);
     try {
-      const exchange = await begin(request);
+      const exchange = await begin(request, call);
       const { hop, answer } = exchange;
       const headers = plainHeaders(answer.headers);
       try {
         const chunks = plainBody(answer.body, bodyOptions(exchange, headers));
-        const body = streamed(chunks, exchange, (outcome) => options.onRequest?.(outcome));
+        const body = streamed(chunks, exchange, (outcome) => {
+          options.onRequest?.(outcome);
+          call.end(outcome, answer.statusCode);
+        });
         return { url: hop.url.href, status: answer.statusCode, headers, body };
       } catch (error) {
         exchange.end();
@@ -157,16 +166,17 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       }
     } catch (error) {
       options.onRequest?.(outcomeOf(error));
+      call.end(outcomeOf(error));
       throw error;
     }
   }
 
   /** Sends the request and follows redirects, until the headers of the answer are there. */
-  async function begin(request: StreamRequest): Promise<Exchange> {
+  async function begin(request: StreamRequest, call: TracedCall): Promise<Exchange> {
     const limits = { ...DEFAULT_LIMITS, ...options.limits, ...request.limits };
     const secret = new Set((request.secretHeaders ?? []).map((name) => name.toLowerCase()));
     const followed = Math.min(request.redirects ?? MAX_REDIRECTS, MAX_REDIRECTS);
-    let hop = firstHop(request, options.callHeaders);
+    let hop = firstHop(request, options.callHeaders, call);
     const source = isStream(request.body) ? readableOf(request.body) : undefined;
     const deadline = startDeadline(request.signal, limits.totalMs, hop.url.origin);
     let stopped: { readonly error: unknown } | undefined;
@@ -231,12 +241,17 @@ function outcomeOf(error: unknown): string {
   return error instanceof FetchRefused || error instanceof FetchFailed ? error.code : "aborted";
 }
 
-function firstHop(request: StreamRequest, callHeaders: GuardedFetchOptions["callHeaders"]): Hop {
+function firstHop(
+  request: StreamRequest,
+  callHeaders: GuardedFetchOptions["callHeaders"],
+  { headers: traced }: TracedCall,
+): Hop {
   const url = outboundUrl(request.url);
   const method = outboundMethod(request.method ?? "GET");
   const headers = outboundHeaders(request.headers ?? {});
   if (method !== "GET" && method !== "HEAD")
     for (const [name, value] of Object.entries(callHeaders?.() ?? {})) headers.set(name, value);
+  for (const [name, value] of Object.entries(traced)) if (!headers.has(name)) headers.set(name, value);
   if (!headers.has("accept-encoding")) headers.set("accept-encoding", ACCEPTED_ENCODINGS);
   if (isStream(request.body) && request.bodyBytes !== undefined) {
     headers.set("content-length", String(request.bodyBytes));

@@ -1,5 +1,6 @@
 import { pino, stdSerializers, stdTimeFunctions } from "pino";
 import type { DestinationStream, Level, Logger as PinoLogger } from "pino";
+import { traceFields } from "../tracing/current.ts";
 import { MASK, redactSecrets } from "./redaction.ts";
 
 /** Writes one JSON line a message. `logger.child({ request_id, run_id, org_id })` adds what all messages of a scope share. */
@@ -60,6 +61,7 @@ export function createLogger(options: LoggerOptions): Logger {
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: errorForLog, error: errorForLog },
     redact: { paths: SECRET_PATHS, censor: MASK },
+    mixin: () => ({ ...traceFields() }),
     hooks: { streamWrite: redactSecrets },
   };
   return options.destination === undefined ? pino(settings) : pino(settings, options.destination);

@@ -12,6 +12,7 @@ import type { Database, Db } from "../../stores/db.ts";
 import type { ModelCallRow } from "../../stores/models/model-calls.ts";
 import { hasModelCall, insertModelCall } from "../../stores/models/model-calls.ts";
 import { deleteReservationsOf, spendingLimits } from "../../stores/models/spending.ts";
+import { asChat } from "./chat-span.ts";
 import { recountUsageOf } from "../runs/recount-usage.ts";
 import type { ModelResolver, ResolvedModel } from "./resolve-model.ts";
 import { createSpending } from "./spending.ts";
@@ -220,7 +221,9 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
         const amount = estimate(call, resolved.model);
         const admitted = await spending.admit({ org_id, run_id, path, model: resolved.model, amount, signal });
         try {
-          return await ask(call, resolved, at, admitted);
+          return await asChat("recording" in call.request ? "transcribe" : "chat", resolved, () =>
+            ask(call, resolved, at, admitted),
+          );
         } catch (error) {
           await admitted.release();
           const isLast = at === names.length - 1;

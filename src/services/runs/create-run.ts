@@ -5,6 +5,7 @@ import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import type { CheckpointNode, RanByType, Resumed, RunInput, RunType } from "../../domain/runs/run.ts";
 import { ANY_LENGTH, createInlineBudget, storeValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { currentSpan } from "../../platform/tracing/current.ts";
 import type { Database } from "../../stores/db.ts";
 import { getRun, insertRun } from "../../stores/runs/runs.ts";
 import type { NewRun, ResumedFrom, RunRow } from "../../stores/runs/runs.ts";
@@ -13,6 +14,7 @@ import type { StartedBy } from "../triggers/chain.ts";
 import { createQuotaReader, defaultQuotas } from "../accounts/quotas.ts";
 import type { QuotaReader } from "../accounts/quotas.ts";
 import { capsOf, findFull, insertWithin } from "./run-caps.ts";
+import { keepTrace } from "./run-traces.ts";
 
 export interface CreateRunDeps {
   readonly db: Database;
@@ -70,6 +72,8 @@ export interface RunRequest {
   readonly run_at?: string;
   readonly timeout_seconds?: number;
   readonly resumed_from?: ResumedFrom;
+  /** The run that it repeats. */
+  readonly replays?: string;
   /** The caller, where a run of this installation asks for it. */
   readonly started_by?: StartedBy | undefined;
   /** Nodes taken over from the run it resumes. */
@@ -108,8 +112,11 @@ export async function createRun(
     if (caps !== null) return db.orgTransaction(org_id, (connection) => insertWithin(connection, row, caps));
     return later ? later.insert(row) : db.org(org_id, (connection) => insertRun(connection, row));
   };
-  const run = (await insert()) ? asRow(row) : await db.org(org_id, (connection) => getRun(connection, run_id));
+  const isNew = await insert();
+  const run = isNew ? asRow(row) : await db.org(org_id, (connection) => getRun(connection, run_id));
   if (!run) throw new Error(`run ${request.run_id} is there and is not`);
+  if (isNew && (currentSpan() !== undefined || request.replays !== undefined))
+    await db.org(org_id, (connection) => keepTrace(connection, row, request.replays));
   if (later) {
     later.add({ run_id, org_id, plan: request.plan });
     return run;

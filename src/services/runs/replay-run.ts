@@ -37,6 +37,7 @@ export async function replayRun(
     run_type: outsideOfOthers(run.run_type),
     ...ranBy(principal),
     started_by,
+    replays: run.run_id,
   };
   return runService.create(request, { repeated, nobodyWaits: true });
 }

@@ -3,6 +3,8 @@ import type { NodeRecord, RunUpdate } from "../../domain/runs/run.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { Metrics } from "../../platform/metrics.ts";
 import type { RunWriteResult } from "../../stores/runs/run-record.ts";
+import { NO_TRACES } from "./run-traces.ts";
+import type { RunTraces } from "./run-traces.ts";
 
 /** What metrics and logs learn of the runs' records. */
 export interface RunObserver {
@@ -15,11 +17,13 @@ export interface RunObserver {
  * nothing is counted twice: a repeated write changes nothing, and says so. Messages of errors stay in the record: guards and
  * templates quote what they were given.
  */
-export function createRunObserver(metrics: Metrics, logger: Logger): RunObserver {
+export function createRunObserver(metrics: Metrics, logger: Logger, traces: RunTraces = NO_TRACES): RunObserver {
   return {
     recorded(update, result) {
       const { project_id, old_state, state, changed_nodes } = result;
-      const run = { run_id: update.run_id, org_id: update.org_id, project_id };
+      const trace_id = traces.idOf(update.run_id);
+      const run = { run_id: update.run_id, org_id: update.org_id, project_id, ...(trace_id && { trace_id }) };
+      traces.recorded(update, result);
       // A run that ended before its workflow began has not started.
       if (old_state === "PENDING" && state !== "PENDING" && update.temporal_run_id !== "") metrics.runStarted();
       if (changed_nodes.length > 0) {

@@ -28,6 +28,7 @@ import type { RunEventDraft } from "../../stores/runs/run-record.ts";
 import { keepFlowOutputs } from "../models/earlier-answers.ts";
 import type { LoadedPlan, PlanCache } from "../projects/plans.ts";
 import type { RunObserver } from "./run-observer.ts";
+import type { RunTraces } from "./run-traces.ts";
 import { shareWrites } from "../shared-writes.ts";
 
 /** How much of a longer value the record keeps (characters). */
@@ -54,14 +55,17 @@ export interface RunRecorderDeps {
   /** When the reconciler looks at a run that has not moved since (ms). */
   readonly checkAfterMs: number;
   readonly observer: RunObserver;
+  readonly traces: RunTraces;
 }
 
 /** The one way into a run's record: what is redacted by the flow or secret by its look never gets there. */
-export function createRunRecorder({ db, blobs, feed, plans, observer, checkAfterMs }: RunRecorderDeps): RunRecorder {
+export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
+  const { db, blobs, feed, plans, observer, traces, checkAfterMs } = deps;
   const recordNodes = shareWrites((reports: readonly RunReport[]) => write(joined(reports)), isConnectionError);
 
   async function write(report: RunReport): Promise<RunState> {
     const plan = await plans.get(report.run);
+    await traces.load(report.run);
     const update = await toUpdate(report, plan, blobs);
     const events = withoutRepetitions(report.nodes.flatMap(nodeEvents));
     const { org_id, run_id } = report.run;

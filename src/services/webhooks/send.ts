@@ -25,6 +25,12 @@ export interface SendDeps {
   /** Makes references in events absolute; "" leaves them relative. */
   readonly publicUrl: string;
   readonly version: string;
+  /** Does some work within the trace of a run. */
+  readonly within?: <T>(
+    run: { readonly org_id: string; readonly run_id: string },
+    path: null,
+    work: () => Promise<T>,
+  ) => Promise<T>;
   /** Called with what failed an attempt and is a fault of this service. */
   readonly onFault: (error: unknown, job: DeliveryJob) => void;
 }
@@ -38,6 +44,7 @@ export function createSendDelivery({
   timeoutMs,
   publicUrl,
   version,
+  within = (_run, _path, work) => work(),
   onFault,
 }: SendDeps): SendDelivery {
   return async (job, signal) => {
@@ -70,7 +77,8 @@ export function createSendDelivery({
         });
       const { run_id } = job.event.data;
       // The receiver may be a trigger of ours, and start a run that sends an event in turn.
-      const answer = await (typeof run_id === "string" ? asCallOf({ org_id: job.org_id, run_id }, send) : send());
+      const run = typeof run_id === "string" ? { org_id: job.org_id, run_id } : null;
+      const answer = await (run === null ? send() : within(run, null, () => asCallOf(run, send)));
       return ended(reading(answer, mask));
     } catch (error) {
       if (signal.aborted) throw error;

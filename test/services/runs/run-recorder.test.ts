@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createPlanCache } from "../../../src/services/projects/plans.ts";
+import { NO_TRACES } from "../../../src/services/runs/run-traces.ts";
 import { createRunRecorder } from "../../../src/services/runs/run-recorder.ts";
 import type { RunRecorder } from "../../../src/services/runs/run-recorder.ts";
 import { compileFlow } from "../../../src/domain/flow/plan/compile.ts";
@@ -46,6 +47,7 @@ beforeAll(async () => {
     plans: createPlanCache(own.database),
     checkAfterMs: 60_000,
     observer: { recorded: () => undefined },
+    traces: NO_TRACES,
   });
 });
 afterAll(async () => {

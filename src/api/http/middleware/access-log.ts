@@ -16,6 +16,7 @@ export function accessLog(logger: Logger, metrics: Metrics): Middleware<RequestS
       const status = ctx.res.writableFinished ? ctx.res.statusCode : CLIENT_GONE;
       metrics.httpRequest({ operation: operationId, status }, ms / 1000);
       const line = {
+        ...ctx.state.trace,
         request_id: requestId,
         operation: operationId,
         method: ctx.method,

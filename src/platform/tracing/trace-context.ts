@@ -1,0 +1,46 @@
+import { createHash, randomBytes } from "node:crypto";
+
+/** The place of a span among others, as W3C Trace Context has it. */
+export interface SpanContext {
+  /** 32 lower-case hexadecimal digits, not all zero. */
+  readonly trace_id: string;
+  /** 16 of them. */
+  readonly span_id: string;
+  readonly sampled: boolean;
+}
+
+/** Version 00 as it is written. A later version may be longer, and begins the same way. */
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const MAX_CHARS = 512;
+
+/** Reads a `traceparent` header; undefined for whatever is not one. */
+export function parseTraceparent(header: unknown): SpanContext | undefined {
+  if (typeof header !== "string" || header.length > MAX_CHARS) return undefined;
+  const [, version, trace_id = "", span_id = "", flags = "", rest] = TRACEPARENT.exec(header) ?? [];
+  if (version === undefined || version === "ff" || (version === "00" && rest !== undefined)) return undefined;
+  if (/^0+$/.test(trace_id) || /^0+$/.test(span_id)) return undefined;
+  return { trace_id, span_id, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+export function formatTraceparent({ trace_id, span_id, sampled }: SpanContext): string {
+  return `00-${trace_id}-${span_id}-${sampled ? "01" : "00"}`;
+}
+
+/** The trace of what nobody has begun a trace for: the same for the same name. */
+export const traceIdOf = (name: string): string => digest(["trace", name]).slice(0, 32);
+
+/** The span of a place: whoever knows the place knows it, and who writes it twice writes the same. */
+export const spanIdOf = (...place: ReadonlyArray<string | number>): string => digest(["span", ...place]).slice(0, 16);
+
+export const randomTraceId = (): string => randomBytes(16).toString("hex");
+export const randomSpanId = (): string => randomBytes(8).toString("hex");
+
+function digest(parts: ReadonlyArray<string | number>): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}
+
+/** Whether a trace that nobody has decided on is recorded: all processes decide the same, by its id. */
+export function isSampled(traceId: string, ratio: number): boolean {
+  // The last seven bytes are the random ones of a trace id.
+  return Number.parseInt(traceId.slice(-14), 16) < ratio * 2 ** 56;
+}

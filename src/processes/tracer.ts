@@ -1,0 +1,24 @@
+import type { Config } from "../config.ts";
+import type { Logger } from "../platform/logging/logger.ts";
+import type { Metrics } from "../platform/metrics.ts";
+import { openOtlp } from "../platform/tracing/otlp.ts";
+import { createTracer } from "../platform/tracing/tracer.ts";
+import type { Tracer } from "../platform/tracing/tracer.ts";
+import { VERSION } from "../version.ts";
+
+/** What exports traces, where the operator has named a collector. */
+export async function openTracer(
+  config: Config,
+  { service, metrics, logger }: { service: "api" | "worker"; metrics: Metrics; logger: Logger },
+): Promise<Tracer | undefined> {
+  const endpoint = config.MILLRACE_OTLP_ENDPOINT ?? config.OTEL_EXPORTER_OTLP_ENDPOINT;
+  if (endpoint === undefined) return undefined;
+  const headers = config.OTEL_EXPORTER_OTLP_HEADERS ?? {};
+  return createTracer({
+    exporter: await openOtlp({ endpoint, headers, service, version: VERSION }),
+    ratio: config.MILLRACE_TRACE_RATIO,
+    propagates: config.MILLRACE_TRACE_PROPAGATION,
+    onSpans: (outcome, count) => metrics.spans(outcome, count),
+    onError: (err) => logger.warn({ err }, "spans could not be sent"),
+  });
+}

@@ -1,0 +1,59 @@
+import { NodeFailure } from "../../domain/runs/failure.ts";
+import { currentSpan, withinSpan } from "../../platform/tracing/current.ts";
+import { randomSpanId } from "../../platform/tracing/trace-context.ts";
+import type { ResolvedModel } from "./resolve-model.ts";
+
+/** What a span tells of an answer. */
+interface Answered {
+  readonly finish_reason: string;
+  readonly usage: {
+    readonly input_tokens: number;
+    readonly output_tokens: number;
+    readonly cost_usd: number | null;
+  };
+}
+
+/** Makes one call of a model within a span, by the conventions for generative AI. What is said has no place in it. */
+export async function asChat<T extends Answered>(
+  operation: "chat" | "transcribe",
+  { model, endpoint }: Pick<ResolvedModel, "model" | "endpoint">,
+  work: () => Promise<T>,
+): Promise<T> {
+  const parent = currentSpan();
+  if (parent === undefined || !parent.outbound) return work();
+  const span_id = randomSpanId();
+  const start_ms = Date.now();
+  const { hostname, port, protocol } = new URL(endpoint.base_url);
+  const end = (reply: T | null, error?: string): void => {
+    if (!parent.sampled) return;
+    parent.tracer.emit({
+      trace_id: parent.trace_id,
+      span_id,
+      parent_id: parent.span_id,
+      name: `${operation} ${model}`,
+      kind: "client",
+      start_ms,
+      end_ms: Date.now(),
+      error,
+      attributes: {
+        "gen_ai.operation.name": operation,
+        "gen_ai.provider.name": endpoint.protocol,
+        "gen_ai.request.model": model,
+        "gen_ai.response.finish_reasons": reply ? [reply.finish_reason] : undefined,
+        "gen_ai.usage.input_tokens": reply?.usage.input_tokens,
+        "gen_ai.usage.output_tokens": reply?.usage.output_tokens,
+        "millrace.cost_usd": reply?.usage.cost_usd ?? undefined,
+        "server.address": hostname,
+        "server.port": Number(port || (protocol === "https:" ? 443 : 80)),
+      },
+    });
+  };
+  try {
+    const reply = await withinSpan({ ...parent, span_id }, work);
+    end(reply);
+    return reply;
+  } catch (error) {
+    end(null, error instanceof NodeFailure ? error.code : "interrupted");
+    throw error;
+  }
+}

@@ -1,0 +1,230 @@
+import { isToolPath, stepPath } from "../../domain/models/agent.ts";
+import { isNodeEnd, isTerminal } from "../../domain/runs/run.ts";
+import type { NodeRecord, RunUpdate } from "../../domain/runs/run.ts";
+import { currentSpan, withinSpan } from "../../platform/tracing/current.ts";
+import { isSampled, spanIdOf, traceIdOf } from "../../platform/tracing/trace-context.ts";
+import type { Tracer } from "../../platform/tracing/tracer.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { getNodeRun } from "../../stores/runs/node-runs.ts";
+import type { RunWriteResult } from "../../stores/runs/run-record.ts";
+import { getRunTrace, insertRunTrace } from "../../stores/runs/run-traces.ts";
+
+interface RunOf {
+  readonly org_id: string;
+  readonly run_id: string;
+}
+
+interface RunTrace {
+  readonly trace_id: string;
+  readonly parent_id: string | null;
+  readonly sampled: boolean;
+  readonly linked_run_id: string | null;
+}
+
+/** An attempt of a node, or one of its parts. */
+export interface TracedAttempt extends RunOf {
+  readonly path: string;
+  readonly node_id: string;
+  readonly type: string;
+  readonly attempt: number;
+}
+
+/** What traces know of runs. Spans of runs and nodes are made where their ends are recorded, those of attempts where they are made. */
+export interface RunTraces {
+  /** Has the trace of a run at hand, for `idOf`. */
+  load(run: RunOf): Promise<void>;
+  /** The trace of a run that has been loaded. */
+  idOf(runId: string): string | undefined;
+  /** Does the work of an attempt within its span. */
+  attempt<T>(attempt: TracedAttempt, work: () => Promise<T>, failed: (result: T) => string | undefined): Promise<T>;
+  /** Does some work for a run within the span of its node at `path`, or else of the run itself. */
+  within<T>(run: RunOf, path: string | null, work: () => Promise<T>): Promise<T>;
+  /** Makes the spans of what a write has ended. */
+  recorded(update: RunUpdate, result: RunWriteResult): void;
+}
+
+/** Where no traces are exported. */
+export const NO_TRACES: RunTraces = {
+  load: async () => undefined,
+  idOf: () => undefined,
+  attempt: (_attempt, work) => work(),
+  within: (_run, _path, work) => work(),
+  recorded: () => undefined,
+};
+
+/** Keeps which trace a new run belongs to, that of the span which has started it, and which run it repeats. */
+export async function keepTrace(db: Db, run: RunOf, linked_run_id: string | null = null): Promise<void> {
+  const span = currentSpan();
+  const { trace_id = null, span_id: parent_id = null, sampled = null } = span ?? {};
+  await insertRunTrace(db, run, { trace_id, parent_id, sampled, linked_run_id });
+}
+
+/** Traces of runs that are kept in memory. */
+const MAX_KNOWN = 5000;
+/** Writes whose spans wait for the database. */
+const MAX_PENDING = 1000;
+
+export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
+  const known = new Map<string, RunTrace>();
+  let pending = 0;
+
+  async function traceOf({ org_id, run_id }: RunOf): Promise<RunTrace> {
+    const before = known.get(run_id);
+    if (before) return before;
+    const row = await db.org(org_id, (connection) => getRunTrace(connection, run_id));
+    const { trace_id = null, parent_id = null, sampled = null, linked_run_id = null } = row ?? {};
+    const own = ownTrace(run_id);
+    const trace =
+      trace_id === null ? { ...own, linked_run_id } : { trace_id, parent_id, sampled: sampled === true, linked_run_id };
+    if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value ?? "");
+    known.set(run_id, trace);
+    return trace;
+  }
+
+  function ownTrace(runId: string): RunTrace {
+    const trace_id = traceIdOf(runId);
+    return { trace_id, parent_id: null, sampled: isSampled(trace_id, tracer.ratio), linked_run_id: null };
+  }
+
+  /** A trace is worth no failure of a run: without the database it is the run's own. */
+  const traceOrOwn = (run: RunOf): Promise<RunTrace> => traceOf(run).catch(() => ownTrace(run.run_id));
+
+  async function makeSpans(
+    update: RunUpdate,
+    { old_state, state, project_id, changed_nodes, ...result }: RunWriteResult,
+  ) {
+    const trace = await traceOf(update);
+    if (!trace.sampled) return;
+    const { run_id, org_id } = update;
+    const common = { "millrace.org.id": org_id, "millrace.project.id": project_id, "millrace.run.id": run_id };
+    const changed = new Set(changed_nodes);
+    for (const node of update.nodes) {
+      if (!changed.has(node.path) || !isNodeEnd(node.state)) continue;
+      if (node.started_at === null || node.finished_at === null) continue;
+      const { name, attributes } = await described(update, node);
+      tracer.emit({
+        trace_id: trace.trace_id,
+        span_id: spanIdOf(run_id, node.path),
+        parent_id: parentSpan(run_id, node.path),
+        name,
+        kind: "internal",
+        start_ms: Date.parse(await firstStart(update, node, node.started_at)),
+        end_ms: Date.parse(node.finished_at),
+        error: node.state === "FAILED" ? (node.error?.code ?? "failed") : undefined,
+        attributes: {
+          ...common,
+          "millrace.node.id": node.node_id,
+          "millrace.node.type": node.type,
+          "millrace.node.path": node.path,
+          "millrace.node.state": node.state,
+          "millrace.node.attempts": node.attempts,
+          ...attributes,
+        },
+      });
+    }
+    if (state === old_state || !isTerminal(state)) return;
+    const end_ms = Date.now();
+    const linked = [trace.linked_run_id, result.row?.resumed_from?.run_id].find((id) => typeof id === "string");
+    const link = linked === undefined || linked === null ? null : await traceOf({ org_id, run_id: linked });
+    tracer.emit({
+      trace_id: trace.trace_id,
+      span_id: spanIdOf(run_id),
+      parent_id: trace.parent_id,
+      name: "run",
+      kind: "internal",
+      start_ms: end_ms - result.latency_ms,
+      end_ms,
+      error: state === "FAILED" ? (update.error?.code ?? update.state_reason ?? "failed") : undefined,
+      attributes: {
+        ...common,
+        "millrace.run.state": state,
+        "millrace.run.type": result.row?.run_type,
+        "millrace.flow.version": result.row?.flow_version,
+        "millrace.run.parent_id": result.row?.parent_run_id ?? undefined,
+      },
+      ...(link && linked ? { links: [{ trace_id: link.trace_id, span_id: spanIdOf(linked) }] } : {}),
+    });
+  }
+
+  /** A node that was tried again began with its first attempt. */
+  async function firstStart({ org_id, run_id }: RunOf, node: NodeRecord, started: string): Promise<string> {
+    if (node.attempts < 2) return started;
+    return (await db.org(org_id, (connection) => getNodeRun(connection, run_id, node.path)))?.started_at ?? started;
+  }
+
+  /** A node in the words of the conventions for generative AI, where they have one for it. */
+  async function described({ org_id, run_id }: RunOf, node: NodeRecord) {
+    const { node_id, type, path } = node;
+    const named = (operation: string, subject: string, more: Readonly<Record<string, string>> = {}) => ({
+      name: `${operation} ${subject}`,
+      attributes: { "gen_ai.operation.name": operation, ...more },
+    });
+    if (isToolPath(path)) {
+      const tool = (node.inputs as { readonly tool?: unknown } | null | undefined)?.tool;
+      const name = typeof tool === "string" ? tool : type;
+      return named("execute_tool", name, { "gen_ai.tool.name": name, "gen_ai.tool.type": "function" });
+    }
+    if (type === "knowledge") return named("retrieval", node_id);
+    const mayBeAgent = type === "llm" && !path.endsWith("]");
+    if (mayBeAgent && (await db.org(org_id, (connection) => getNodeRun(connection, run_id, stepPath(path, 1)))))
+      return named("invoke_agent", node_id, { "gen_ai.agent.name": node_id });
+    return { name: `${type} ${node_id}`, attributes: {} };
+  }
+
+  return {
+    load: async (run) => void (await traceOrOwn(run)),
+    idOf: (runId) => known.get(runId)?.trace_id,
+    async attempt({ org_id, run_id, path, node_id, type, attempt }, work, failed) {
+      const { trace_id, sampled } = await traceOrOwn({ org_id, run_id });
+      const span_id = spanIdOf(run_id, path, attempt);
+      const start_ms = Date.now();
+      const end = (error: string | undefined): void => {
+        if (!sampled) return;
+        tracer.emit({
+          trace_id,
+          span_id,
+          parent_id: spanIdOf(run_id, path),
+          name: `attempt ${node_id}`,
+          kind: "internal",
+          start_ms,
+          end_ms: Date.now(),
+          error,
+          attributes: {
+            "millrace.run.id": run_id,
+            "millrace.node.path": path,
+            "millrace.node.type": type,
+            "millrace.attempt": attempt,
+          },
+        });
+      };
+      try {
+        const result = await withinSpan({ tracer, trace_id, span_id, sampled, outbound: true }, work);
+        end(failed(result));
+        return result;
+      } catch (error) {
+        end("interrupted");
+        throw error;
+      }
+    },
+    async within(run, path, work) {
+      const { trace_id, sampled } = await traceOrOwn(run);
+      const span_id = path === null ? spanIdOf(run.run_id) : spanIdOf(run.run_id, path);
+      return withinSpan({ tracer, trace_id, span_id, sampled, outbound: true }, work);
+    },
+    recorded(update, result) {
+      if (pending >= MAX_PENDING) return tracer.lost();
+      pending += 1;
+      void makeSpans(update, result)
+        .catch(() => tracer.lost())
+        .finally(() => {
+          pending -= 1;
+        });
+    },
+  };
+}
+
+/** The span around a node: that of the map or the model it is a part of, or else of its run. */
+function parentSpan(runId: string, path: string): string {
+  const end = path.lastIndexOf("/");
+  return end === -1 ? spanIdOf(runId) : spanIdOf(runId, path.slice(0, end).replace(/\[\d+\]$/, ""));
+}
