@@ -17,6 +17,8 @@ import { USER_ROLES } from "../stores/accounts/users.ts";
 import type { UserRole } from "../stores/accounts/users.ts";
 import { createKey, createOrganisation, createUser, revokeKey } from "./accounts.ts";
 import { CommandFailure } from "./failure.ts";
+import { limitsFrom, withLimits } from "./key-limit-options.ts";
+import type { LimitOptions } from "./key-limit-options.ts";
 import { show, table, withDatabase } from "./options.ts";
 import { readBy, readId, readTime } from "./values.ts";
 import { invocation } from "./shell.ts";
@@ -70,8 +72,8 @@ export function addAccountCommands(program: Command): void {
   );
 
   const keys = program.command("keys").description("API keys of an organisation");
-  withDatabase<OfOrganisation & { kind: ApiKeyKind; name: string; expiresAt?: string }>(
-    withOrganisation(keys.command("create").description("create an API key; its value is shown once"))
+  withDatabase<OfOrganisation & LimitOptions & { kind: ApiKeyKind; name: string; expiresAt?: string }>(
+    withLimits(withOrganisation(keys.command("create").description("create an API key; its value is shown once")))
       .addOption(new Option("--kind <kind>", "public: run and upload only").choices(API_KEY_KINDS).default("secret"))
       .option(
         "--name <name>",
@@ -87,6 +89,7 @@ export function addAccountCommands(program: Command): void {
         org_id,
         kind,
         name,
+        ...(await limitsFrom(database, org_id, options)),
         expires_at: expiresAt === undefined ? usualExpiry(kind) : expiresAt === NEVER ? null : expiresAt,
       });
       show(options.json, made, () => [made.value]);

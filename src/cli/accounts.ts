@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { uuidv7 } from "uuidv7";
+import { completeLimits } from "../domain/accounts/key-limits.ts";
+import type { KeyLimits } from "../domain/accounts/key-limits.ts";
 import { generateApiKey } from "../platform/secrets/crypto.ts";
 import { recordAudit } from "../services/audit/audit.ts";
 import type { AuditedChange } from "../services/audit/audit.ts";
@@ -53,7 +55,7 @@ export async function createUser(database: Database, account: NewAccount): Promi
   }
 }
 
-export interface KeyRequest {
+export interface KeyRequest extends Partial<KeyLimits> {
   readonly org_id: string;
   readonly name: string;
   readonly kind: ApiKeyKind;
@@ -73,10 +75,11 @@ export async function createKey(database: Database, request: KeyRequest): Promis
     prefix: credential.prefix,
     created_by: null,
     expires_at: request.expires_at ?? null,
+    ...completeLimits(request),
   };
   const made = await database.orgTransaction(request.org_id, async (db) => {
     const { name, kind, prefix, expires_at } = key;
-    const after = { name, kind, prefix, expires_at };
+    const after = { name, kind, prefix, expires_at, ...completeLimits(key) };
     await recordCommand(db, request.org_id, "keys create", { target: { type: "key", id: key.key_id }, after });
     return insertApiKey(db, key);
   });
@@ -98,7 +101,7 @@ export async function revokeKey(database: Database, orgId: string, keyId: string
 }
 
 /** Records what somebody does who has access to the installation itself. */
-async function recordCommand(db: Db, orgId: string, command: string, change: AuditedChange): Promise<void> {
+export async function recordCommand(db: Db, orgId: string, command: string, change: AuditedChange): Promise<void> {
   const nowhere = { actor_id: null, session_id: null, address: null, user_agent: null, request_id: null };
   await recordAudit(db, { ...nowhere, org_id: orgId, actor_type: "cli" }, command, change);
 }

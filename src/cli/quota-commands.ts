@@ -2,11 +2,12 @@ import { InvalidArgumentError } from "commander";
 import type { Command } from "commander";
 import { QUOTAS } from "../domain/accounts/quotas.ts";
 import type { Quota } from "../domain/accounts/quotas.ts";
+import { limitsOf, listQuotas, lockQuotas, setQuotas } from "../stores/quotas.ts";
 import { quotaStatus } from "../services/accounts/quotas.ts";
-import { setQuotas } from "../stores/quotas.ts";
 import type { Database } from "../stores/db.ts";
 import { organisationOf, withOrganisation } from "./account-commands.ts";
 import type { OfOrganisation } from "./account-commands.ts";
+import { recordCommand } from "./accounts.ts";
 import { show, table, withDatabase } from "./options.ts";
 
 const NONE = "none";
@@ -40,12 +41,23 @@ export function addQuotaCommands(program: Command): void {
       `a number, or \`${NONE}\`: what the installation sets for all`,
       readLimit(quota === "model_usd_month"),
     );
-  withDatabase<OfOrganisation & Record<string, number | null>>(
+  withDatabase<OfOrganisation & Record<string, number | typeof NONE>>(
     withOrganisation(set),
     async (database, { org, json, ...given }) => {
       const org_id = await organisationOf(database, org);
-      const limits = Object.fromEntries(QUOTAS.map((quota) => [quota, given[optionOf(quota)]]));
-      await database.orgTransaction(org_id, (db) => setQuotas(db, org_id, null, limits));
+      const limits = Object.fromEntries(
+        QUOTAS.map((quota) => [quota, given[optionOf(quota)]] as const).map(([quota, most]) => [
+          quota,
+          most === NONE ? null : most,
+        ]),
+      );
+      await database.orgTransaction(org_id, async (db) => {
+        const before = await lockQuotas(db, null);
+        await setQuotas(db, org_id, null, limits);
+        const target = { type: "organisation", id: org_id };
+        const after = limitsOf(await listQuotas(db), null);
+        await recordCommand(db, org_id, "quotas set", { target, before, after });
+      });
       await listed(database, org_id, json);
     },
   );
@@ -54,9 +66,10 @@ export function addQuotaCommands(program: Command): void {
 /** As Commander calls the value of the option. */
 const optionOf = (quota: Quota): string => quota.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-function readLimit(parts: boolean): (text: string) => number | null {
+/** Commander replaces null by an empty text. */
+function readLimit(parts: boolean): (text: string) => number | typeof NONE {
   return (text) => {
-    if (text === NONE) return null;
+    if (text === NONE) return NONE;
     if ((parts ? /^\d{1,9}(\.\d{1,6})?$/ : /^\d{1,15}$/).test(text)) return Number(text);
     throw new InvalidArgumentError(`Give a number or \`${NONE}\`.`);
   };

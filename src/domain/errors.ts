@@ -6,6 +6,8 @@ export const PROBLEMS = {
   cursor_mismatch: { status: 400, title: "The cursor belongs to other filters" },
   unauthorized: { status: 401, title: "A valid credential is needed" },
   forbidden: { status: 403, title: "The credential does not allow this" },
+  missing_scope: { status: 403, title: "The API key lacks a scope" },
+  key_restricted: { status: 403, title: "The API key is restricted" },
   not_an_assignee: { status: 403, title: "Others are to answer the pause" },
   not_found: { status: 404, title: "Not found" },
   flow_version_not_found: { status: 404, title: "The flow has no such version" },

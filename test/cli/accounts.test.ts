@@ -45,6 +45,40 @@ describe("accounts made by the command line", () => {
     expect(await millrace(key, { DATABASE_URL: test.url })).toMatchObject({ code: 0, stderr: "" });
   });
 
+  it("makes keys with limits, and refuses limits that nothing is like", async () => {
+    const { org_id } = await createOrganisation(test.database, "acme");
+    const create = (...more: string[]) =>
+      millrace(["keys", "create", "--org", org_id, "--json", ...more], { DATABASE_URL: test.url });
+    const made = await create(
+      "--scopes",
+      "runs:read, knowledge:*",
+      "--read-only",
+      "--allowed-addresses",
+      "192.0.2.0/24",
+    );
+    const limits = { scopes: ["runs:read", "knowledge:*"], read_only: true, allowed_addresses: ["192.0.2.0/24"] };
+    expect(JSON.parse(made.stdout)).toMatchObject({ ...limits, projects: null, allowed_origins: null });
+    expect((await create("--scopes", "runs")).stderr).toContain("--scopes");
+    expect((await create("--allowed-addresses", "here")).stderr).toContain("Give an IP address or a network (CIDR)");
+    const unknown = await create("--projects", "0197f0a0-0000-7000-8000-000000000000");
+    expect(unknown.stderr).toContain("There is no project");
+  });
+
+  it("records in the audit log which quotas are set", async () => {
+    const { org_id } = await createOrganisation(test.database, "acme");
+    const set = (most: string) =>
+      millrace(["quotas", "set", "--org", org_id, "--concurrent-runs", most], { DATABASE_URL: test.url });
+    for (const most of ["5", "none"]) expect(await set(most)).toMatchObject({ code: 0, stderr: "" });
+    const entries = await test.database.org(org_id, (db) =>
+      db.query("select actor_type, target_id, changes from audit_log where operation = 'quotas set' order by entry_id"),
+    );
+    const entry = { actor_type: "cli", target_id: org_id };
+    expect(entries).toEqual([
+      { ...entry, changes: { concurrent_runs: { after: 5 } } },
+      { ...entry, changes: { concurrent_runs: { before: 5 } } },
+    ]);
+  });
+
   it("gives secret keys the lifetime that is configured, and tells when each key ends", async () => {
     const { org_id } = await createOrganisation(test.database, "acme");
     const environment = { DATABASE_URL: test.url, MILLRACE_SECRET_KEY_DAYS: "30" };

@@ -55,6 +55,24 @@ describe("users", () => {
 });
 
 describe("keys", () => {
+  it("may be limited, and say what is wrong with a limit", async () => {
+    const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=keys");
+    await page.getByRole("button", { name: "Make a key" }).click();
+    await page.getByLabel("Name").fill("dashboard");
+    await page.getByText("Limits", { exact: true }).last().click();
+    await page.getByLabel("Only reading").check();
+    await page.getByLabel("Scopes (optional)").fill("runs:read, evals:read");
+    await page.getByLabel("Addresses (optional)").fill("here");
+    await page.getByRole("button", { name: "Make the key" }).click();
+    await page.getByText("Give an IP address or a network (CIDR)").waitFor();
+    await page.getByLabel("Addresses (optional)").fill("192.0.2.0/24 2001:db8::/32");
+    await page.getByRole("button", { name: "Make the key" }).click();
+    await page.getByRole("button", { name: "Done" }).click();
+    const row = page.locator("tbody tr").filter({ hasText: "dashboard" });
+    await row.getByText("only reading, runs:read, evals:read, address: 192.0.2.0/24 2001:db8::/32").waitFor();
+    await context.close();
+  });
+
   it.each(["Pacific/Auckland", "America/Los_Angeles"])(
     "last until the end of a day in %s, are shown once, and are revoked by the keyboard",
     async (timeZone) => {

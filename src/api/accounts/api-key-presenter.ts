@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { SCOPES } from "../../domain/accounts/key-limits.ts";
 import { API_KEY_KINDS } from "../../stores/accounts/api-keys.ts";
 import type { ApiKey } from "../../stores/accounts/api-keys.ts";
 
@@ -12,6 +13,14 @@ export const apiKeySchema = z
     created_at: z.iso.datetime(),
     expires_at: z.iso.datetime().nullable(),
     last_used_at: z.iso.datetime().nullable().describe("To the minute."),
+    scopes: z
+      .array(z.enum(SCOPES as [string, ...string[]]))
+      .nullable()
+      .describe("Only these operations; null: all."),
+    read_only: z.boolean(),
+    projects: z.array(z.uuid()).nullable().describe("Only requests about these projects; null: all."),
+    allowed_origins: z.array(z.string()).nullable().describe("Only web pages of these origins; null: any client."),
+    allowed_addresses: z.array(z.string()).nullable().describe("Only these addresses and networks; null: all."),
   })
   .meta({ id: "ApiKey" });
 
@@ -29,5 +38,10 @@ export function presentApiKey(key: ApiKey): z.infer<typeof apiKeySchema> {
     created_at: key.created_at,
     expires_at: key.expires_at,
     last_used_at: key.last_used_at,
+    scopes: key.scopes === null ? null : [...key.scopes],
+    read_only: key.read_only,
+    projects: key.projects === null ? null : [...key.projects],
+    allowed_origins: key.allowed_origins === null ? null : [...key.allowed_origins],
+    allowed_addresses: key.allowed_addresses === null ? null : [...key.allowed_addresses],
   };
 }

@@ -1,10 +1,13 @@
 import { z } from "zod";
 import { apiKeyName, defaultExpiry, hasExpired } from "../../domain/accounts/accounts.ts";
+import { completeLimits, keyLimits } from "../../domain/accounts/key-limits.ts";
 import { invalid, notFound } from "../../domain/errors.ts";
 import { toTimestamp, timeText } from "../../domain/timestamps.ts";
 import { generateApiKey } from "../../platform/secrets/crypto.ts";
 import { holdAdmin } from "../../services/accounts/hold-admin.ts";
 import { API_KEY_KINDS, insertApiKey, listApiKeys, revokeApiKey } from "../../stores/accounts/api-keys.ts";
+import type { Db } from "../../stores/db.ts";
+import { existingProjects } from "../../stores/projects/projects.ts";
 import { unauthorized } from "../auth/authenticate.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
@@ -20,8 +23,17 @@ const createBody = z
     expires_at: timeText
       .nullish()
       .describe("null: never. Left out: never, or of a secret key after the days that the installation sets."),
+    ...keyLimits,
   })
   .meta({ id: "ApiKeyCreate" });
+
+/** Throws 422 where the organisation has not all of these projects. */
+async function requireKnown(connection: Db, projects: readonly string[] | null): Promise<void> {
+  if (projects === null) return;
+  const known = await existingProjects(connection, projects);
+  const at = projects.findIndex((id) => !known.includes(id));
+  if (at >= 0) throw invalid(["body", "projects", at], "There is no such project");
+}
 
 /** `/v2/api-keys`. */
 export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }: ApiServices): Operation[] {
@@ -33,7 +45,7 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       tag: "API keys",
       summary: "Create an API key",
       description:
-        "The value is shown in this answer and never again. A public key runs published flows and uploads documents; a secret one may do everything. It ends when the user who made it is deleted, locked out or no admin any more.",
+        "The value is shown in this answer and never again. A public key runs published flows and uploads documents; a secret one may do everything. It ends when the user who made it is deleted, locked out or no admin any more. With any of `scopes`, `read_only`, `projects`, `allowed_origins` and `allowed_addresses` it may do less, and never makes keys or users.",
       auth: "secret",
       role: "admin",
       body: createBody,
@@ -42,6 +54,7 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       examples: {
         public: { name: "Web shop", kind: "public" },
         expiring: { name: "CI", kind: "secret", expires_at: "2030-01-01T00:00:00Z" },
+        limited: { name: "Dashboard", kind: "secret", scopes: ["runs:read"], allowed_addresses: ["192.0.2.0/24"] },
       },
       success: {
         201: {
@@ -68,11 +81,13 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
           prefix: secret.prefix,
           created_by: principal.id,
           expires_at,
+          ...completeLimits(body),
         };
         const row = await db.orgTransaction(principal.org_id, async (connection) => {
           if (!(await holdAdmin(connection, principal)))
             throw unauthorized("The credential has ended meanwhile.", true);
           await requireHeld(connection);
+          await requireKnown(connection, key.projects);
           const created = await insertApiKey(connection, key);
           await audit(connection, { target: { type: "key", id: created.key_id }, after: presentApiKey(created) });
           return created;

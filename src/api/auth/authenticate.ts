@@ -4,6 +4,8 @@ import type { Config } from "../../config.ts";
 import { Problem } from "../../domain/errors.ts";
 import type { CredentialLookup } from "../../services/accounts/credentials.ts";
 import type { Operation, RequestContext } from "../http/operation.ts";
+import { requirePlace, requireScope } from "./key-limits.ts";
+import { neededRole, scopeOf } from "./operation-scope.ts";
 import { requireSameOrigin, sessionSecret } from "./session-cookie.ts";
 
 /** Who calls, and the secret that proves it. */
@@ -14,7 +16,8 @@ export interface Caller {
 
 /**
  * Authenticates a request: by its Authorization header or, at addresses of people (`/v2` and the console's own), by the session of its cookie.
- * Throws the 401 of a missing, unknown, expired or revoked credential or of both, and the 403 of another site's page.
+ * Throws the 401 of a missing, unknown, expired or revoked credential or of both, and the 403 of another site's page or of a key that is
+ * not for where the request comes from.
  */
 export async function authenticate(
   { config, credentials }: { readonly config: Config; readonly credentials: CredentialLookup },
@@ -26,6 +29,7 @@ export async function authenticate(
     const credential = bearer(authorization);
     const principal = await credentials.find(credential);
     if (!principal) throw unauthorized("The credential is not valid, has expired or was revoked.", true);
+    requirePlace(config, ctx, principal);
     return { principal, credential };
   }
   if (authorization !== undefined)
@@ -52,6 +56,7 @@ export function unauthorized(detail: string, given: boolean): Problem {
 
 /** Throws the 403 of a credential that is valid but does not suffice for the operation. */
 export function authorise(principal: Principal, operation: Operation): void {
+  requireScope(principal, scopeOf(operation));
   if (principal.access === "public") {
     if (operation.auth === "public") return;
     throw new Problem(
@@ -59,7 +64,7 @@ export function authorise(principal: Principal, operation: Operation): void {
       "A public key may only run flows and upload documents. Use a secret key or a user's token.",
     );
   }
-  const needed = operation.role ?? (operation.method === "GET" ? "viewer" : "editor");
+  const needed = neededRole(operation);
   if (!roleAllows(principal.role, needed))
     throw new Problem("forbidden", `This needs the role ${needed}; yours is ${principal.role}.`);
 }

@@ -11,7 +11,7 @@ export function clientAddress(req: IncomingMessage, trustedProxies: readonly str
     (hop) => hop !== "",
   );
   let address = hops.pop() ?? "";
-  while (isTrusted(address, trustedProxies)) {
+  while (isInRanges(address, trustedProxies)) {
     const previous = hops.pop();
     if (previous === undefined || !ipaddr.isValid(previous)) break;
     address = previous;
@@ -19,13 +19,14 @@ export function clientAddress(req: IncomingMessage, trustedProxies: readonly str
   return normalise(address);
 }
 
-function isTrusted(address: string, proxies: readonly string[]): boolean {
-  if (proxies.length === 0 || !ipaddr.isValid(address)) return false;
+/** Whether an address is one of these or in one of these networks (CIDR). */
+export function isInRanges(address: string, ranges: readonly string[]): boolean {
+  if (ranges.length === 0 || !ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);
-  return proxies.some((proxy) => {
-    const range = ipaddr.isValidCIDR(proxy) ? ipaddr.parseCIDR(proxy) : null;
+  return ranges.some((each) => {
+    const range = ipaddr.isValidCIDR(each) ? ipaddr.parseCIDR(each) : null;
     if (range) return range[0].kind() === parsed.kind() && parsed.match(range);
-    return ipaddr.isValid(proxy) && ipaddr.process(proxy).toString() === parsed.toString();
+    return ipaddr.isValid(each) && ipaddr.process(each).toString() === parsed.toString();
   });
 }
 

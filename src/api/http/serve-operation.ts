@@ -3,6 +3,8 @@ import type { Config } from "../../config.ts";
 import { Problem } from "../../domain/errors.ts";
 import { authenticate, authorise } from "../auth/authenticate.ts";
 import type { Caller } from "../auth/authenticate.ts";
+import { requireProjects } from "../auth/key-limits.ts";
+import { scopeOf } from "../auth/operation-scope.ts";
 import type { CredentialLookup } from "../../services/accounts/credentials.ts";
 import { allowAnyOrigin } from "./cors.ts";
 import { MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES } from "./json-guard.ts";
@@ -25,7 +27,7 @@ import { validateRequest } from "./validate.ts";
 const MAX_FILES = 1000;
 /** With what is cached of a credential, a stream ends within the 5 s in which a revoked credential is to be refused. */
 const READMIT_EVERY_MS = 1500;
-const REFUSALS: readonly string[] = ["unauthorized", "forbidden"];
+const REFUSALS: readonly number[] = [401, 403];
 
 export interface ServeDeps {
   readonly config: Config;
@@ -43,12 +45,14 @@ export function serveOperation(
 ): (ctx: RequestContext & { params: Record<string, string> }) => Promise<void> {
   if (operation.multipart && operation.idempotent === true)
     throw new Error(`${operation.id}: a multipart body is not kept to be compared; use idempotent: "claim"`);
+  if (operation.auth !== "none") scopeOf(operation);
   return async function serveOperation(ctx) {
     ctx.state.operationId = operation.id;
     const caller = operation.auth === "none" ? null : await admit(ctx, operation, deps);
     const principal = caller?.principal ?? null;
     const { body, bytes } = await readRequest(ctx, operation, deps.config);
     const valid = validateRequest(operation, { params: ctx.params, query: ctx.query, headers: ctx.headers, body });
+    if (principal !== null) await requireProjects(deps.db, principal, operation, valid);
     const signal = goneSignal(ctx);
     const streamSignal = () => AbortSignal.any([signal, refusedSignal(ctx, operation, deps)]);
     const base = { ...valid, principal, ctx, requestId: ctx.state.requestId, signal, streamSignal };
@@ -188,7 +192,7 @@ function refusedSignal(ctx: RequestContext, operation: Operation, deps: ServeDep
       authorise(principal, operation);
     } catch (error) {
       // A database that does not answer says nothing about the credential.
-      if (error instanceof Problem && REFUSALS.includes(error.code)) controller.abort();
+      if (error instanceof Problem && REFUSALS.includes(error.status)) controller.abort();
     }
   }, READMIT_EVERY_MS);
   timer.unref();

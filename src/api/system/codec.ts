@@ -51,6 +51,7 @@ export function createCodecOperations({ config, db, payloads }: ApiDeps, { crede
     ctx.state.principal = principal;
     if (principal.access === "public" || !roleAllows(principal.role, "admin"))
       throw new Problem("forbidden", "This needs the role admin.");
+    if (principal.limits !== undefined) throw new Problem("key_restricted", "A key with limits decrypts nothing.");
     return { org_id: principal.org_id };
   }
 
@@ -70,7 +71,7 @@ export function createCodecOperations({ config, db, payloads }: ApiDeps, { crede
     looseQuery: true,
     body: payloadsSchema,
     looseBody: true,
-    problems: ["unauthorized", "forbidden", "validation_error", "service_unavailable"],
+    problems: ["unauthorized", "forbidden", "key_restricted", "validation_error", "service_unavailable"],
   } as const;
   const example = { payloads: [{ metadata: { encoding: "anNvbi9wbGFpbg==" }, data: "ImhlbGxvIg==" }] };
 

@@ -1,3 +1,5 @@
+import type { KeyLimits } from "./key-limits.ts";
+
 /** What a user may do; each role includes the ones before it. */
 export const ROLES = ["viewer", "editor", "admin"] as const;
 export type Role = (typeof ROLES)[number];
@@ -12,6 +14,8 @@ export interface Principal {
   readonly role: Role;
   /** The session of a user who is signed in to the console. */
   readonly session_id?: string;
+  /** Of a key that may do less than others of its kind. */
+  readonly limits?: KeyLimits;
 }
 
 /** Whether the caller may see credentials that others have written into flows, addresses and settings. */

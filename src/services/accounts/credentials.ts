@@ -1,3 +1,4 @@
+import { completeLimits, isLimited } from "../../domain/accounts/key-limits.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { hashSecret, parseApiKey, parseToken } from "../../platform/secrets/crypto.ts";
 import { findApiKeyByHash } from "../../stores/accounts/api-keys.ts";
@@ -92,7 +93,9 @@ async function lookUpKey(db: Database, hash: Buffer): Promise<Entry | null> {
     key.kind === "secret"
       ? ({ access: "secret", role: "admin" } as const)
       : ({ access: "public", role: "viewer" } as const);
-  return { principal: { org_id: key.org_id, type: "org_api_key", id: key.key_id, ...rights }, until };
+  const limits = completeLimits(key);
+  const limited = isLimited(limits) ? { limits } : {};
+  return { principal: { org_id: key.org_id, type: "org_api_key", id: key.key_id, ...rights, ...limited }, until };
 }
 
 async function lookUpToken(db: Database, hash: Buffer): Promise<Entry | null> {

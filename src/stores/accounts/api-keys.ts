@@ -1,3 +1,4 @@
+import type { KeyLimits } from "../../domain/accounts/key-limits.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
@@ -5,7 +6,7 @@ import type { Keyset } from "../keyset.ts";
 export const API_KEY_KINDS = ["public", "secret"] as const;
 export type ApiKeyKind = (typeof API_KEY_KINDS)[number];
 
-export interface ApiKey {
+export interface ApiKey extends KeyLimits {
   readonly key_id: string;
   readonly org_id: string;
   readonly name: string;
@@ -18,7 +19,7 @@ export interface ApiKey {
   readonly last_used_at: string | null;
 }
 
-export interface NewApiKey {
+export interface NewApiKey extends KeyLimits {
   readonly key_id: string;
   readonly org_id: string;
   readonly name: string;
@@ -29,19 +30,36 @@ export interface NewApiKey {
   readonly expires_at: string | null;
 }
 
-const COLUMNS = "key_id, org_id, name, kind, prefix, created_by, created_at, expires_at, revoked_at, last_used_at";
+const COLUMNS =
+  "key_id, org_id, name, kind, prefix, created_by, created_at, expires_at, revoked_at, last_used_at, scopes, read_only, projects, allowed_origins, allowed_addresses";
 
 /** Adds a key, or gives a key of the same id a new secret: a repeated creation whose answer was lost shows a value that works. */
 export async function insertApiKey(db: Db, key: NewApiKey): Promise<ApiKey> {
   const rows = await db.query<ApiKey>(
     {
       name: "insert_api_key",
-      text: `insert into api_keys (key_id, org_id, name, kind, secret_hash, prefix, created_by, expires_at)
-        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::bytea, $6::text, $7::uuid, $8::timestamptz)
+      text: `insert into api_keys (key_id, org_id, name, kind, secret_hash, prefix, created_by, expires_at,
+          scopes, read_only, projects, allowed_origins, allowed_addresses)
+        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::bytea, $6::text, $7::uuid, $8::timestamptz,
+          $9::text[], $10::boolean, $11::uuid[], $12::text[], $13::text[])
         on conflict (key_id) do update set secret_hash = excluded.secret_hash, prefix = excluded.prefix
         returning ${COLUMNS}`,
     },
-    [key.key_id, key.org_id, key.name, key.kind, key.secret_hash, key.prefix, key.created_by, key.expires_at],
+    [
+      key.key_id,
+      key.org_id,
+      key.name,
+      key.kind,
+      key.secret_hash,
+      key.prefix,
+      key.created_by,
+      key.expires_at,
+      key.scopes,
+      key.read_only,
+      key.projects,
+      key.allowed_origins,
+      key.allowed_addresses,
+    ],
   );
   return rows[0] as ApiKey;
 }

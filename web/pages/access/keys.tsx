@@ -12,6 +12,7 @@ import { Icon } from "../../parts/icons.tsx";
 import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
+import { describeLimits, KeyLimitFields, limitsIn } from "./key-limits.tsx";
 import { errorsAt } from "./users.tsx";
 import { formTexts } from "../../parts/form-texts.ts";
 
@@ -53,6 +54,12 @@ export function Keys(): JSX.Element {
               { id: "prefix", head: "Begins with", wideOnly: true, cell: (key) => <code>{key.prefix}…</code> },
               { id: "used", head: "Last used", cell: (key) => <Time at={key.last_used_at} /> },
               { id: "expires", head: "Expires", wideOnly: true, cell: (key) => <Time at={key.expires_at} /> },
+              {
+                id: "limits",
+                head: "Limits",
+                wideOnly: true,
+                cell: (key) => <span className="wrap">{describeLimits(key)}</span>,
+              },
               { id: "made", head: "Made", wideOnly: true, cell: (key) => <Time at={key.created_at} /> },
               {
                 id: "actions",
@@ -120,6 +127,7 @@ function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
             name: given("name"),
             kind: given("kind") === "secret" ? "secret" : "public",
             ...(expires !== "" && { expires_at: endOfDay(expires) }),
+            ...limitsIn(given),
           });
         }}
       >
@@ -141,6 +149,7 @@ function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
         >
           {(control) => <input className="input" name="expires" type="date" {...control} />}
         </Field>
+        <KeyLimitFields problem={problem} />
         {problem && problem.status !== 422 && <Failure fault={problem} />}
         <div className="row">
           <button type="submit" className="button button-primary" disabled={create.isPending}>

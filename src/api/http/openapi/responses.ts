@@ -79,7 +79,15 @@ function problemCodes(operation: Operation): ProblemCode[] {
     if (condition) for (const code of more) codes.add(code);
   };
   const authenticated = operation.auth !== "none";
-  add(authenticated, "unauthorized", "forbidden", "rate_limited", "service_unavailable");
+  add(
+    authenticated,
+    "unauthorized",
+    "forbidden",
+    "missing_scope",
+    "key_restricted",
+    "rate_limited",
+    "service_unavailable",
+  );
   add(operation.params, "not_found");
   add(operation.body ?? operation.multipart, "payload_too_large", "unsupported_media_type");
   // Also where nothing is declared: then any parameter is one too many.

@@ -1,0 +1,72 @@
+import type { JSX } from "react";
+import type { ApiKey } from "../../api/accounts.ts";
+import type { ApiProblem } from "../../api/problem.ts";
+import { Field } from "../../parts/field.tsx";
+import { errorsAt } from "./users.tsx";
+
+type Scope = NonNullable<ApiKey["scopes"]>[number];
+type Lists = "scopes" | "projects" | "allowed_origins" | "allowed_addresses";
+
+const LISTS: ReadonlyArray<{ readonly name: Lists; readonly label: string; readonly hint: string }> = [
+  { name: "scopes", label: "Scopes (optional)", hint: "Only these operations, such as runs:read knowledge:*" },
+  { name: "projects", label: "Projects (optional)", hint: "Ids: only requests about these projects." },
+  { name: "allowed_origins", label: "Origins (optional)", hint: "Only these web pages, such as https://shop.example" },
+  {
+    name: "allowed_addresses",
+    label: "Addresses (optional)",
+    hint: "Only these IP addresses and networks, such as 192.0.2.0/24",
+  },
+];
+
+/** What a new key may do less than others of its kind. */
+export function KeyLimitFields({ problem }: { readonly problem: ApiProblem | null }): JSX.Element {
+  return (
+    <details className="stack">
+      <summary>Limits</summary>
+      <label className="row">
+        <input type="checkbox" name="read_only" value="on" /> Only reading
+      </label>
+      {LISTS.map(({ name, label, hint }) => (
+        <Field key={name} label={label} hint={hint} errors={errorsAt(problem, name)}>
+          {(control) => <input className="input" name={name} {...control} />}
+        </Field>
+      ))}
+    </details>
+  );
+}
+
+/** The limits that a form sets; values of a list are separated by spaces or commas. */
+export function limitsIn(given: (name: string) => string) {
+  const list = (name: Lists): string[] =>
+    given(name)
+      .split(/[\s,]+/)
+      .filter((each) => each !== "");
+  const [scopes, projects, allowed_origins, allowed_addresses] = [
+    // The API says which of them it does not know.
+    list("scopes") as Scope[],
+    list("projects"),
+    list("allowed_origins"),
+    list("allowed_addresses"),
+  ];
+  return {
+    ...(given("read_only") === "on" && { read_only: true }),
+    ...(scopes.length > 0 && { scopes }),
+    ...(projects.length > 0 && { projects }),
+    ...(allowed_origins.length > 0 && { allowed_origins }),
+    ...(allowed_addresses.length > 0 && { allowed_addresses }),
+  };
+}
+
+/** The limits of a key in a line. */
+export function describeLimits(key: ApiKey): string {
+  const counted = [
+    [key.projects, "project"],
+    [key.allowed_origins, "origin"],
+    [key.allowed_addresses, "address"],
+  ] as const;
+  return [
+    ...(key.read_only ? ["only reading"] : []),
+    ...(key.scopes ?? []),
+    ...counted.flatMap(([list, what]) => (list === null ? [] : [`${what}: ${list.join(" ")}`])),
+  ].join(", ");
+}
