@@ -9,6 +9,7 @@ import { readDevState } from "./dev-state.ts";
 import { CommandFailure } from "./failure.ts";
 import { show, table } from "./options.ts";
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MARKS = { ok: "ok", warning: "warning", problem: "PROBLEM" } as const;
 
 /** `doctor`: whether everything an installation needs is in order. */
@@ -18,8 +19,10 @@ export function addDoctorCommand(program: Command): void {
     .description(
       "say whether everything is in order: Postgres, Temporal, workers, blobs, keys, clocks (by the environment)",
     )
+    .option("--explain <run_id>", "say why a run is where it is, and what helps")
     .option("--json", "print JSON")
-    .action(async ({ json }: { readonly json?: boolean }) => {
+    .action(async ({ json, explain }: { readonly json?: boolean; readonly explain?: string }) => {
+      if (explain !== undefined) return showExplanation(explain, json);
       // Only here: what it looks at takes as long to load as all the other commands together.
       const { examine } = await import("../services/system/doctor.ts");
       const { config, from, problems } = configuration();
@@ -37,6 +40,20 @@ export function addDoctorCommand(program: Command): void {
       ]);
       if (bad > 0) throw new CommandFailure("");
     });
+}
+
+async function showExplanation(runId: string, json: boolean | undefined): Promise<void> {
+  if (!UUID.test(runId)) throw new CommandFailure("--explain takes the id of a run.", 2);
+  const { config, problems } = configuration();
+  if (!config) throw new CommandFailure(problems.map(({ text }) => text).join(" "));
+  const { explainRun } = await import("../services/system/explain-run.ts");
+  const explanation = await explainRun(config, runId);
+  if (!explanation) throw new CommandFailure(`There is no run ${runId}.`);
+  const { state, reasons } = explanation;
+  show(json, explanation, () => [
+    `Run ${runId} is ${state}.`,
+    ...reasons.flatMap(({ text, advice }) => [`- ${text}`, ...(advice === undefined ? [] : [`  → ${advice}`])]),
+  ]);
 }
 
 /** The environment's configuration; in the folder of `npm start`, that of its servers where the environment says nothing. */

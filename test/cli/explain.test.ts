@@ -1,0 +1,135 @@
+import { Client, Connection } from "@temporalio/client";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Explanation, Reason } from "../../src/services/system/explain-run.ts";
+import { flow, openBench } from "../engine/support.ts";
+import type { Bench } from "../engine/support.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+import { eventually } from "../support/scratch.ts";
+import { startService } from "../support/service.ts";
+import type { OwnService } from "../support/service.ts";
+import { millrace } from "./millrace.ts";
+
+const UNKNOWN = "0197f0a0-0000-7000-8000-000000000000";
+
+let service: OwnService;
+let target: HttpTarget;
+let bench: Bench;
+beforeAll(async () => {
+  target = await startHttpTarget();
+  // What has lost its workflow stays so, and a worker takes one activity at a time.
+  service = await startService({ env: { MILLRACE_STUCK_AFTER_MS: "3600000", MILLRACE_WORKER_ACTIVITIES: "1" } });
+  bench = await openBench(service);
+});
+afterAll(async () => {
+  await service?.close();
+  await target?.close();
+});
+
+const output = { id: "out-0", type: "output" };
+const only = (node: { id: string; type: string } & Record<string, unknown>) =>
+  flow([node, output], [`${node.id}>out-0`]);
+const asking = (path: string, more: Record<string, unknown> = {}) =>
+  only({ id: "http-0", type: "http", config: { url: `${target.url}${path}` }, ...more });
+const approval = () =>
+  flow([{ id: "approval-0", type: "approval", config: { message: "?" } }, output], ["approval-0:approve>out-0"]);
+
+async function start(definition: ReturnType<typeof only>, more: Record<string, unknown> = {}): Promise<string> {
+  return (await bench.start(await bench.deploy(definition), {}, more)).run_id;
+}
+
+async function explain(run_id: string, of: OwnService = service): Promise<Explanation> {
+  const { code, stdout, stderr } = await millrace(["doctor", "--explain", run_id, "--json"], of.env);
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout) as Explanation;
+}
+
+/** What it says once this is among the reasons. */
+async function reason(run_id: string, code: Reason["code"], of: OwnService = service): Promise<Reason> {
+  let last: Explanation | undefined;
+  return eventually(`${code} as a reason`, async () => {
+    last = await explain(run_id, of);
+    return last.reasons.find((each) => each.code === code);
+  }).catch((error: unknown) => {
+    throw new Error(`${String(error)}: ${JSON.stringify(last)}`);
+  });
+}
+
+describe("millrace doctor --explain", () => {
+  it("names the person that a run waits for, also inside a sub-flow, and what answers", async () => {
+    const project_id = await bench.deploy(approval());
+    const run_id = await start(only({ id: "sub-0", type: "subflow", config: { project_id, inputs: {} } }));
+    await bench.until(run_id, "PAUSED");
+    const { body } = await bench.api.get("/v2/runs", { query: { parent_run_id: run_id } });
+    const child = body.data[0].run_id as string;
+    expect(await reason(run_id, "waits_for_run")).toMatchObject({ advice: `millrace doctor --explain ${child}` });
+    const { text, advice } = await reason(child, "waits_for_person");
+    expect(text).toMatch(/^It waits for a person at approval-0 \(approval\) since 2\d{3}-.*Z, without a limit\.$/);
+    const { body: run } = await bench.api.get(`/v2/runs/${child}`);
+    expect(advice).toContain(`--pause ${run.pauses[0].pause_id}`);
+    const { code, stdout } = await millrace(["doctor", "--explain", child], service.env);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Run ${child} is PAUSED.\n- It waits for a person`);
+  });
+
+  it("names the next attempt, with the last error", async () => {
+    const retry = { max_attempts: 3, initial_interval_ms: 600_000, max_interval_ms: 600_000 };
+    const run_id = await start(asking("/status?code=503", { retry }));
+    const { text } = await reason(run_id, "waits_for_retry");
+    expect(text).toMatch(/^http-0 is tried again in \d+ s, at .*, after 1 failed attempt\. The last one: http_\w+: /);
+  });
+
+  it("names the time of a delay, and of a run that is to start later", async () => {
+    const delayed = await start(only({ id: "delay-0", type: "delay", config: { seconds: 3600 } }));
+    expect((await reason(delayed, "waits_for_time")).text).toMatch(/^delay-0 waits for its time/);
+    const run_at = new Date(Date.now() + 3_600_000).toISOString();
+    const later = await start(approval(), { run_at });
+    expect((await explain(later)).reasons).toEqual([
+      { code: "not_yet", text: `It is to start at ${run_at.replace(/\.\d+Z$/, "Z")} (run_at).` },
+    ]);
+  });
+
+  it("names what is being executed, and workers that have no place left", async () => {
+    const release = target.hold("/held");
+    try {
+      const first = await start(asking("/held"));
+      expect((await reason(first, "executes")).text).toMatch(/^http-0 \(http\) is being executed since/);
+      const second = await start(asking("/held"));
+      expect((await reason(second, "busy_workers")).text).toMatch(/wait for a free place: the 1 workers/);
+    } finally {
+      release();
+    }
+  });
+
+  it("names how a run has ended, and a workflow that is gone", async () => {
+    const failed = await bench.run(only({ id: "guard-0", type: "guard", config: { check: "false", message: "no" } }));
+    const [end] = (await explain(failed.run_id)).reasons;
+    expect(end).toMatchObject({ code: "ended", text: expect.stringContaining("at node guard-0: no") });
+    const run_id = await start(approval());
+    await bench.until(run_id, "PAUSED");
+    const connection = await Connection.connect({ address: service.temporalAddress });
+    await new Client({ connection }).workflow.getHandle(`run-${run_id}`).terminate("by the test");
+    await connection.close();
+    expect((await reason(run_id, "workflow_missing")).text).toContain("(terminated)");
+    expect(await millrace(["doctor", "--explain", UNKNOWN], service.env)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`There is no run ${UNKNOWN}.`),
+    });
+    expect(await millrace(["doctor", "--explain", "it"], service.env)).toMatchObject({ code: 2 });
+  });
+
+  it("names a queue that no worker polls, and a Temporal that does not answer", async () => {
+    const lonely = await startService({ workers: 0 });
+    try {
+      const party = await openBench(lonely);
+      const { run_id } = await party.start(await party.deploy(asking("/status?code=200")));
+      const { text, advice } = await reason(run_id, "no_worker", lonely);
+      expect(text).toContain(`the task queue ${lonely.taskQueue}`);
+      expect(advice).toContain("nodes in MILLRACE_WORKER_QUEUES");
+      const cut = { ...lonely, env: { ...lonely.env, TEMPORAL_ADDRESS: "127.0.0.1:1" } };
+      expect((await reason(run_id, "temporal_unreachable", cut)).advice).toContain("TEMPORAL_ADDRESS");
+    } finally {
+      await lonely.close();
+    }
+  });
+});
