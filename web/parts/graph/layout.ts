@@ -1,4 +1,6 @@
 import { Graph, layout as placeNodes } from "@dagrejs/dagre";
+import { layerNodes } from "./layered-layout.ts";
+import type { Place } from "./layered-layout.ts";
 
 export interface GraphNode {
   readonly id: string;
@@ -22,13 +24,20 @@ export interface GraphEdge {
 export const NODE_WIDTH = 208;
 export const NODE_HEIGHT = 64;
 
+/** From so many nodes on, the page would stand still for the thorough layout: its time grows faster than the flow. */
+export const MANY_NODES = 150;
+const GAP = 32;
+const RANK_GAP = 48;
+
 /** Where each node is drawn: from the top down. */
 export function layOut(
   ids: readonly string[],
   pairs: ReadonlyArray<readonly [source: string, target: string]>,
-): ReadonlyMap<string, { readonly x: number; readonly y: number }> {
+): ReadonlyMap<string, Place> {
+  if (ids.length > MANY_NODES)
+    return layerNodes(ids, pairs, { width: NODE_WIDTH + GAP, height: NODE_HEIGHT + RANK_GAP });
   const graph = new Graph();
-  graph.setGraph({ rankdir: "TB", nodesep: 32, ranksep: 48 });
+  graph.setGraph({ rankdir: "TB", nodesep: GAP, ranksep: RANK_GAP });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const id of ids) graph.setNode(id, { width: NODE_WIDTH, height: NODE_HEIGHT });
   for (const [source, target] of pairs)
