@@ -15,6 +15,21 @@ export const resourceParams = z.object({
   resource_id: pathId("resource"),
 });
 
+/** What a browser may show instead of saving it: nothing of these can run a script in this origin. The type that is answered, by that of the resource. */
+const SHOWN: Readonly<Record<string, string>> = {
+  "application/pdf": "application/pdf",
+  "image/gif": "image/gif",
+  "image/jpeg": "image/jpeg",
+  "image/png": "image/png",
+  "image/webp": "image/webp",
+  "text/csv": "text/plain; charset=utf-8",
+  "text/markdown": "text/plain; charset=utf-8",
+  "text/plain": "text/plain; charset=utf-8",
+};
+const NOTHING = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+/** A sandbox has an origin of its own. Browsers show no PDF in one; their viewers keep a PDF's scripts to themselves. */
+const policyOf = (type: string): string => (type === "application/pdf" ? NOTHING : `sandbox; ${NOTHING}`);
+
 /** The bytes of a resource. `requireResource` throws 404. */
 export function downloadOperation(
   { blobs }: Pick<ApiDeps, "blobs">,
@@ -27,9 +42,16 @@ export function downloadOperation(
     path: `${ONE_RESOURCE}/download`,
     tag: "Knowledge bases",
     summary: "Download the original of a resource",
-    description: "The bytes as they were added or fetched. One range of bytes can be asked for.",
+    description:
+      "The bytes as they were added or fetched. One range of bytes can be asked for. With `disposition=inline` a browser shows PDF, images and plain text (Markdown and CSV as such), and saves everything else.",
     auth: "secret",
     params: resourceParams,
+    query: z.object({
+      disposition: z
+        .enum(["attachment", "inline"])
+        .default("attachment")
+        .describe("Whether a browser saves the bytes or shows them. What could be a page is always saved."),
+    }),
     headers: z.object({
       range: z
         .string()
@@ -43,7 +65,7 @@ export function downloadOperation(
       200: { description: "The whole.", content: { "application/octet-stream": null, "*/*": null } },
       206: { description: "The range.", content: { "application/octet-stream": null, "*/*": null } },
     },
-    async handler({ params: path, headers: { range }, principal: { org_id } }) {
+    async handler({ params: path, query: { disposition }, headers: { range }, principal: { org_id } }) {
       const resource = await requireResource(org_id, path);
       const { blob_key, content_mime, content_hash, resource_path } = resource;
       if (blob_key === null)
@@ -52,15 +74,20 @@ export function downloadOperation(
       const part = byteRange(range, size);
       const { stream } = await blobs.openRead(blob_key, part ?? undefined).catch(gone);
       const name = resource_path.split(/[\\/]/).findLast((each) => each !== "") ?? "download";
+      const [mime = ""] = (content_mime ?? "").split(";");
+      const shown = disposition === "inline" && Object.hasOwn(SHOWN, mime) ? SHOWN[mime] : undefined;
       return {
         status: part === null ? 200 : 206,
         // Never shown as a page of this origin.
-        type: content_mime ?? "application/octet-stream",
+        type: shown ?? content_mime ?? "application/octet-stream",
         content: stream,
         headers: {
           "Accept-Ranges": "bytes",
           "Content-Length": String(part === null ? size : part.end - part.start + 1),
-          "Content-Disposition": contentDisposition(name.slice(0, 200).toWellFormed(), { type: "attachment" }),
+          "Content-Disposition": contentDisposition(name.slice(0, 200).toWellFormed(), {
+            type: shown === undefined ? "attachment" : "inline",
+          }),
+          ...(shown === undefined ? {} : { "Content-Security-Policy": policyOf(shown) }),
           ...(part === null ? {} : { "Content-Range": `bytes ${part.start}-${part.end}/${size}` }),
           ...(content_hash === null ? {} : { ETag: `"${content_hash}"` }),
         },

@@ -431,6 +431,35 @@ describe("resources of a knowledge base", () => {
     expect((await get({ range: "lines=1-2" })).status).toBe(200);
   });
 
+  it("content-confusion: shows what is no page where that is asked for, and saves everything else", async () => {
+    const pdf = Buffer.from(
+      "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Count 0/Kids[]>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF",
+    );
+    const cases = [
+      ["shown.txt", "<script>alert(1)</script>", "inline", "text/plain; charset=utf-8"],
+      ["shown.md", "# Title", "inline", "text/plain; charset=utf-8"],
+      ["shown.pdf", pdf, "inline", "application/pdf"],
+      ["named.html", "<script>alert(1)</script>", "inline", "text/plain; charset=utf-8"],
+      ["page.html", "<!doctype html><html><body><script>alert(1)</script></body></html>", "attachment", "text/html"],
+    ] as const;
+    for (const [name, bytes, disposition, type] of cases) {
+      const { body } = await tenant.secret.post(path, upload(name, bytes));
+      const get = (query: string): Promise<Response> =>
+        fetch(`${tenant.target.url}${path}/${body.resource_id}/download${query}`, {
+          headers: { authorization: `Bearer ${tenant.secretKey}` },
+        });
+      const { headers } = await get("?disposition=inline");
+      expect([name, headers.get("content-disposition")?.split(";")[0]]).toEqual([name, disposition]);
+      expect(headers.get("content-type")).toContain(type);
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      const policy = headers.get("content-security-policy") ?? "";
+      expect(policy).toContain("default-src 'none'");
+      expect(policy.includes("sandbox")).toBe(disposition === "inline" && type !== "application/pdf");
+      expect((await get("")).headers.get("content-disposition")).toMatch(/^attachment/);
+    }
+    expect((await tenant.secret.get(`${path}/${uuidv7()}/download?disposition=frame`)).status).toBe(422);
+  });
+
   it("deletes a resource with all that is left of it", async () => {
     const id = await add({ text: "Soon forgotten.", name: "forgotten.txt" });
     await settled(tenant, base, id);

@@ -41,11 +41,11 @@ export function Citations({ citations }: { readonly citations: readonly unknown[
   );
 }
 
-/** A viewer of the browser opens at the page. */
+/** Shown by the browser where it can; its viewer of PDF opens at the page. */
 function documentOf({ knowledge_base_id = "", resource_id = "", page_start }: Citation): string {
   const page = page_start == null ? "" : `#page=${page_start}`;
   const [base, resource] = [encodeURIComponent(knowledge_base_id), encodeURIComponent(resource_id)];
-  return `/v2/knowledge-bases/${base}/resources/${resource}/download${page}`;
+  return `/v2/knowledge-bases/${base}/resources/${resource}/download?disposition=inline${page}`;
 }
 
 function pagesOf({ page_start: first, page_end: last }: Citation): string {

@@ -1,0 +1,51 @@
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { create } from "../api/knowledge/bases.ts";
+import { echo, openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { openBrowser } from "./support/browser.ts";
+import { expectNoFaults, signedIn } from "./support/console.ts";
+
+let browser: Browser;
+let close: () => Promise<void>;
+let tenant: ApiTenant;
+beforeAll(async () => {
+  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
+}, 300_000);
+afterEach(expectNoFaults);
+afterAll(() => close());
+
+describe("a citation", () => {
+  it("opens its document in the browser, at the page, and runs no script of it", async () => {
+    const { path, body: base } = await create(tenant);
+    const text = "<script>document.title = 'run'</script> What is cited.";
+    const resources = `${path}/resources`;
+    const { body: resource } = await tenant.secret.post(resources, { text, name: "notes.txt" });
+    const project_id = await tenant.deploy(echo());
+    const { body: run } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "x" }, mode: "sync" });
+    const { knowledge_base_id } = base;
+    const { resource_id } = resource;
+    const cited = { index: 1, knowledge_base_id, resource_id, resource_path: "notes.txt", page_start: 2, page_end: 3 };
+    await tenant.withDatabase((database) =>
+      database.system((db) =>
+        db.query("update node_runs set citations = $2::jsonb where run_id = $1 and path = 'out-0'", [
+          run.run_id,
+          JSON.stringify([cited]),
+        ]),
+      ),
+    );
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run.run_id}?node=out-0`);
+    const list = page.getByRole("list", { name: "Citations" });
+    await list.getByText("pages 2-3").waitFor();
+    const [popup] = await Promise.all([
+      page.waitForEvent("popup"),
+      list.getByRole("link", { name: "notes.txt" }).click(),
+    ]);
+    await popup.getByText("What is cited.").waitFor();
+    const address = `${tenant.target.url}${resources}/${resource_id}/download?disposition=inline#page=2`;
+    expect(popup.url()).toBe(address);
+    expect(await popup.title()).not.toBe("run");
+    expect(await popup.evaluate("self.origin")).toBe("null");
+    await context.close();
+  });
+});
