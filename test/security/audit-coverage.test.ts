@@ -17,6 +17,7 @@ interface Entry {
   readonly actor: { readonly type: string; readonly id: string };
   readonly outcome: string;
   readonly target: { readonly type: string; readonly id: string } | null;
+  readonly changes: Readonly<Record<string, { readonly before?: unknown; readonly after?: unknown }>>;
 }
 
 let tenant: ApiTenant;
@@ -65,6 +66,21 @@ const audited = operations.filter(
 );
 /** What they would act on has ended: the ids of `makeEverything` are of what changes no more. */
 const ENDED = ["resumeRun", "abortRunJob", "cancelKnowledgeBaseSync"];
+/** Their entries say who, what and when, and no more: they are about contents, or about somebody's session. */
+const BARE = [
+  "addDatasetRows",
+  "closeSession",
+  "createRunScore",
+  "createSkillVersion",
+  "deleteConversation",
+  "deleteConversations",
+  "deleteDatasetRow",
+  "deleteDocuments",
+  "deleteKnowledgeBaseResource",
+  "deleteProvider",
+  "endSession",
+  "importProvider",
+];
 /** What removes something comes last, and a session before its user. */
 const rank = ({ method, id }: Operation): number =>
   id === "endSession" ? 3 : ["GET", "POST", "PATCH", "", "DELETE"].indexOf(method);
@@ -94,6 +110,12 @@ describe("the audit log", () => {
     expect(entries[0]).toMatchObject({ actor: { type: "org_api_key" }, outcome: "success", operation: id });
     if (answer.status === 201 && !operation.path.includes("{"))
       expect(answer.text).toContain(`"${entries[0]?.target?.id}"`);
+    if ((answer.status === 201 || operation.method === "DELETE") && !BARE.includes(id)) {
+      const side = answer.status === 201 ? "after" : "before";
+      const fields = Object.values(entries[0]?.changes ?? {});
+      expect(fields.length, "fields of what is made or deleted").toBeGreaterThan(1);
+      for (const field of fields) expect(Object.keys(field)).toEqual([side]);
+    }
   });
 
   it("has none for what was refused, and none for runs, whose rows say who has started them", async () => {

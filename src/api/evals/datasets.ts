@@ -7,6 +7,7 @@ import {
   requireDataset,
   restoreVersion,
 } from "../../services/evals/datasets.ts";
+import type { Audit, RowAudit } from "../../services/audit/audit.ts";
 import { listDatasets } from "../../stores/evals/datasets.ts";
 import type { DatasetRow } from "../../stores/evals/datasets.ts";
 import type { ApiDeps } from "../deps.ts";
@@ -67,6 +68,12 @@ const RESTORED = {
 const restoreBody = z
   .strictObject({ version: z.int().min(0).max(2_147_483_647).describe("The version whose rows are restored.") })
   .meta({ id: "DatasetRestore" });
+
+const auditOf = (audit: Audit, id: string): RowAudit<DatasetRow> => ({
+  audit,
+  target: { type: "dataset", id },
+  view: presentDataset,
+});
 
 /** `/v2/evals/datasets`: rows of inputs and expected outputs, in versions. */
 export function createDatasetOperations(deps: ApiDeps): Operation[] {
@@ -137,11 +144,15 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
           },
         },
       },
-      async handler({ body, principal: { org_id }, newId }) {
+      async handler({ body, principal: { org_id }, newId, audit }) {
         const dataset_id = newId();
         const input_schema = body.input_schema as JsonObject | null;
         const metadata = body.metadata as JsonObject;
-        const dataset = await createDataset(deps, { ...body, input_schema, metadata, dataset_id, org_id });
+        const dataset = await createDataset(
+          deps,
+          { ...body, input_schema, metadata, dataset_id, org_id },
+          auditOf(audit, dataset_id),
+        );
         const { body: view, headers } = toResponse(dataset);
         return { status: 201, body: view, headers: { ...headers, Location: `${DATASETS}/${dataset_id}` } };
       },
@@ -186,7 +197,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
           dataset_id,
           change,
           (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
-          { audit, target: { type: "dataset", id: dataset_id }, view: presentDataset },
+          auditOf(audit, dataset_id),
         );
         return toResponse(dataset);
       },
@@ -222,8 +233,8 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       params: datasetParams,
       problems: ["in_use"],
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { dataset_id }, principal: { org_id } }) {
-        await deleteDataset(deps, org_id, dataset_id);
+      async handler({ params: { dataset_id }, principal: { org_id }, audit }) {
+        await deleteDataset(deps, org_id, dataset_id, auditOf(audit, dataset_id));
         return { status: 204 };
       },
     }),

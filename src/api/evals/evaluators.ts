@@ -4,6 +4,7 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import { notFound } from "../../domain/errors.ts";
 import { evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
 import { EVALUATOR_TYPES, TEMPLATES, kindOf } from "../../domain/evals/evaluators/index.ts";
+import type { Audit, RowAudit } from "../../services/audit/audit.ts";
 import {
   changeEvaluator,
   createEvaluator,
@@ -73,6 +74,12 @@ const templateSchema = z
     config_schema: z.record(z.string(), z.unknown()).describe("JSON Schema of the type's config."),
   })
   .meta({ id: "EvaluatorTemplate" });
+
+const auditOf = (audit: Audit, id: string, principal: Principal): RowAudit<EvaluatorRow> => ({
+  audit,
+  target: { type: "evaluator", id },
+  view: (row) => presentEvaluator(row, asViewer(principal)),
+});
 
 /** `/v2/evals/evaluators` and their templates: what says how good a run is. */
 export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
@@ -146,7 +153,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
           },
         },
       },
-      async handler({ body: { name: called, description: text, template_id, ...given }, principal, newId }) {
+      async handler({ body: { name: called, description: text, template_id, ...given }, principal, newId, audit }) {
         const { org_id } = principal;
         const template = TEMPLATES.find((each) => each.template_id === template_id);
         if (template_id != null && template === undefined) throw notFound("evaluator template");
@@ -157,6 +164,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
           deps,
           { evaluator_id, org_id, name: called, description: text, template_id: template_id ?? null },
           stated(input),
+          auditOf(audit, evaluator_id, principal),
         );
         const { body, headers } = toResponse(row, principal);
         return {
@@ -205,11 +213,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
           evaluator_id,
           change,
           (found) => requireMatch(headers["if-match"], revisionTag(found.version)),
-          {
-            audit,
-            target: { type: "evaluator", id: evaluator_id },
-            view: (row) => presentEvaluator(row, asViewer(principal)),
-          },
+          auditOf(audit, evaluator_id, principal),
         );
         return toResponse(row, principal);
       },
@@ -225,8 +229,8 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       params,
       problems: ["in_use"],
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { evaluator_id }, principal: { org_id } }) {
-        await deleteEvaluator(deps, org_id, evaluator_id);
+      async handler({ params: { evaluator_id }, principal, audit }) {
+        await deleteEvaluator(deps, principal.org_id, evaluator_id, auditOf(audit, evaluator_id, principal));
         return { status: 204 };
       },
     }),

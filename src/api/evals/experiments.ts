@@ -6,6 +6,7 @@ import {
   deleteExperiment,
   requireExperiment,
 } from "../../services/evals/experiments.ts";
+import type { Audit, RowAudit } from "../../services/audit/audit.ts";
 import { listExperiments } from "../../stores/evals/experiments.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import type { ApiDeps } from "../deps.ts";
@@ -62,6 +63,12 @@ const EXAMPLE = {
   project_id: "0197f0a0-0000-7000-8000-000000000000",
   dataset_id: "0197f0a0-0000-7000-8000-000000000001",
 };
+
+const auditOf = (audit: Audit, id: string): RowAudit<ExperimentRow> => ({
+  audit,
+  target: { type: "experiment", id },
+  view: presentExperiment,
+});
 
 /** `/v2/evals/experiments`: a flow on every row of a dataset, scored. */
 export function createExperimentOperations(deps: ApiDeps): Operation[] {
@@ -146,12 +153,15 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
           },
         },
       },
-      async handler({ body: { budget, ...request }, principal: { org_id }, newId }) {
+      async handler({ body: { budget, ...request }, principal: { org_id }, newId, audit }) {
         const experimentId = newId();
-        const row = await createExperiment(deps, org_id, experimentId, {
-          ...request,
-          max_cost_usd: budget?.max_cost_usd ?? null,
-        });
+        const row = await createExperiment(
+          deps,
+          org_id,
+          experimentId,
+          { ...request, max_cost_usd: budget?.max_cost_usd ?? null },
+          auditOf(audit, experimentId),
+        );
         const { body, headers } = toResponse(row);
         return { status: 201, body, headers: { ...headers, Location: `${EXPERIMENTS}/${experimentId}` } };
       },
@@ -193,7 +203,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
           experiment_id,
           { ...change, max_cost_usd },
           (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
-          { audit, target: { type: "experiment", id: experiment_id }, view: presentExperiment },
+          auditOf(audit, experiment_id),
         );
         return toResponse(row);
       },
@@ -210,8 +220,8 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       params: experimentParams,
       problems: ["conflict", "in_use"],
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { experiment_id }, principal: { org_id } }) {
-        await deleteExperiment(deps, org_id, experiment_id);
+      async handler({ params: { experiment_id }, principal: { org_id }, audit }) {
+        await deleteExperiment(deps, org_id, experiment_id, auditOf(audit, experiment_id));
         return { status: 204 };
       },
     }),

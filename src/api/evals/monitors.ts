@@ -7,8 +7,9 @@ import {
   monitorLimits,
   requireMonitor,
 } from "../../services/evals/monitors.ts";
+import type { Audit, RowAudit } from "../../services/audit/audit.ts";
 import { countMonitors, listMonitors } from "../../stores/evals/monitors.ts";
-import type { MonitorDetail } from "../../stores/evals/monitors.ts";
+import type { MonitorDetail, MonitorRow } from "../../stores/evals/monitors.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
@@ -72,6 +73,12 @@ const limitsSchema = z
     retention_days: z.int().describe("How long samples and statistics are kept."),
   })
   .meta({ id: "MonitorLimits" });
+
+const auditOf = (audit: Audit, id: string): RowAudit<MonitorRow> => ({
+  audit,
+  target: { type: "monitor", id },
+  view: presentMonitorSettings,
+});
 
 /** `/v2/evals/monitors`: runs of production, scored as they end. */
 export function createMonitorOperations(deps: ApiDeps): Operation[] {
@@ -153,9 +160,11 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
           },
         },
       },
-      async handler({ body: request, principal: { org_id }, newId }) {
+      async handler({ body: request, principal: { org_id }, newId, audit }) {
         const monitorId = newId();
-        const { body, headers } = toResponse(await createMonitor(deps, org_id, monitorId, request));
+        const { body, headers } = toResponse(
+          await createMonitor(deps, org_id, monitorId, request, auditOf(audit, monitorId)),
+        );
         return { status: 201, body, headers: { ...headers, Location: `${MONITORS}/${monitorId}` } };
       },
     }),
@@ -195,7 +204,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
           monitor_id,
           body,
           ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
-          { audit, target: { type: "monitor", id: monitor_id }, view: presentMonitorSettings },
+          auditOf(audit, monitor_id),
         );
         return toResponse(row);
       },
@@ -210,8 +219,8 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       auth: "secret",
       params: monitorParams,
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { monitor_id }, principal: { org_id } }) {
-        await deleteMonitor(deps, org_id, monitor_id);
+      async handler({ params: { monitor_id }, principal: { org_id }, audit }) {
+        await deleteMonitor(deps, org_id, monitor_id, auditOf(audit, monitor_id));
         return { status: 204 };
       },
     }),

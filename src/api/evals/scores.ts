@@ -263,8 +263,9 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
       params: scoreParams,
       problems: ["conflict"],
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { score_id }, principal: { org_id } }) {
-        await deleteScore(db, org_id, score_id);
+      async handler({ params: { score_id }, principal: { org_id }, audit }) {
+        const audited = { audit, target: { type: "score", id: score_id }, view: presentScore };
+        await deleteScore(db, org_id, score_id, audited);
         return { status: 204 };
       },
     }),

@@ -8,6 +8,7 @@ import {
   createKnowledgeBase,
   requireKnowledgeBase,
 } from "../../services/knowledge/knowledge-bases.ts";
+import type { Audit, RowAudit } from "../../services/audit/audit.ts";
 import { syncOutlook, syncSchedules } from "../../services/knowledge/schedule.ts";
 import { followSchedule } from "../../services/schedules/apply.ts";
 import { siteAddress } from "../../services/knowledge/sources/website.ts";
@@ -123,6 +124,12 @@ const SCHEMA_EXAMPLE = {
   },
 };
 
+const auditOf = (audit: Audit, id: string): RowAudit<KnowledgeBaseRow> => ({
+  audit,
+  target: { type: "knowledge_base", id },
+  view: presentKnowledgeBase,
+});
+
 /** `/v2/knowledge-bases`: sets of documents that are searched. */
 export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
   const { db, knowledge } = deps;
@@ -185,12 +192,14 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
         },
         principal: { org_id },
         newId,
+        audit,
       }) {
         const knowledge_base_id = newId();
         const base = await createKnowledgeBase(
           { database: db, knowledge },
           { ...members, knowledge_base_id, org_id, schedule_cron },
           indexing_params,
+          auditOf(audit, knowledge_base_id),
         );
         if (schedule_cron !== null) await follow(org_id, knowledge_base_id);
         const { body, headers } = await toResponse(base);
@@ -268,7 +277,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
           change,
           settings,
           (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
-          { audit, target: { type: "knowledge_base", id: knowledge_base_id }, view: presentKnowledgeBase },
+          auditOf(audit, knowledge_base_id),
         );
         if (schedule !== undefined) await follow(org_id, knowledge_base_id);
         return toResponse(base);
@@ -285,8 +294,8 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       params,
       problems: ["in_use"],
       success: { 204: { description: "It is gone: no query finds anything of it any more." } },
-      async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
-        await deleteKnowledgeBase({ database: db }, org_id, knowledge_base_id);
+      async handler({ params: { knowledge_base_id }, principal: { org_id }, audit }) {
+        await deleteKnowledgeBase({ database: db }, org_id, knowledge_base_id, auditOf(audit, knowledge_base_id));
         await follow(org_id, knowledge_base_id);
         return { status: 204 };
       },

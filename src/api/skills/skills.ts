@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Audit, RowAudit } from "../../services/audit/audit.ts";
 import { changeDefaultVersion, createSkill, deleteSkill, requireSkill } from "../../services/skills/skills.ts";
 import { listSkills } from "../../stores/skills/skills.ts";
 import type { SkillRow } from "../../stores/skills/skills.ts";
@@ -29,6 +30,12 @@ const LINKS = Object.fromEntries(
 export const UPLOAD = `As multipart \`files[]\` (the file name of each part is its path), as a ZIP archive (the body itself or the part \`file\`) or as JSON. A folder
 that holds everything may be around it. It needs a \`SKILL.md\` that begins with YAML front matter: \`name\`, \`description\` and, if need be, \`license\`,
 \`compatibility\`, \`metadata\` and \`allowed-tools\`. At most 200 files and 30 MiB; links, absolute paths and \`..\` are refused.`;
+
+const auditOf = (audit: Audit, id: string): RowAudit<SkillRow> => ({
+  audit,
+  target: { type: "skill", id },
+  view: presentSkill,
+});
 
 /** `/v2/skills`: instructions with files, for models. */
 export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {
@@ -63,12 +70,14 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
           links: LINKS,
         },
       },
-      async handler({ body, ctx, principal: { org_id, id }, newId }) {
+      async handler({ body, ctx, principal: { org_id, id }, newId, audit }) {
+        const skill_id = newId();
         const bundle = await readSkill(ctx, body);
         const { row, created } = await createSkill(
           { ...deps, quotas },
-          { org_id, skill_id: newId(), created_by: id },
+          { org_id, skill_id, created_by: id },
           bundle,
+          auditOf(audit, skill_id),
         );
         const replayed: Record<string, string> = created ? {} : { "Idempotent-Replayed": "true" };
         return toResponse(row, 201, { Location: `/v2/skills/${row.skill_id}`, ...replayed });
@@ -138,7 +147,7 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
             skill_id,
             default_version,
             (skill) => requireMatch(headers["if-match"], revisionTag(skill.revision)),
-            { audit, target: { type: "skill", id: skill_id }, view: presentSkill },
+            auditOf(audit, skill_id),
           ),
         );
       },
@@ -154,8 +163,8 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       params,
       problems: ["in_use"],
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { skill_id }, principal: { org_id } }) {
-        await deleteSkill(deps, org_id, skill_id);
+      async handler({ params: { skill_id }, principal: { org_id }, audit }) {
+        await deleteSkill(deps, org_id, skill_id, auditOf(audit, skill_id));
         return { status: 204 };
       },
     }),

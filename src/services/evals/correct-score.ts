@@ -14,6 +14,7 @@ import { statusOf } from "./experiment-status.ts";
 import { gatesOf } from "./experiments.ts";
 import { requireScore } from "./give-score.ts";
 import { findRunMetadata } from "../../stores/evals/run-values.ts";
+import { recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
 /** The changed members of a score; absent ones stay. */
@@ -88,12 +89,18 @@ async function passedBy(db: Db, row: ScoreRow, value: ScoreCorrection["value"]):
 }
 
 /** Deletes what a program or a person has said. Throws 404, and 409 for what an evaluator says. */
-export async function deleteScore(db: Database, orgId: string, scoreId: string): Promise<void> {
+export async function deleteScore(
+  db: Database,
+  orgId: string,
+  scoreId: string,
+  audited: RowAudit<ScoreRow>,
+): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
-    const { source } = await requireScore(connection, scoreId, true);
-    if (source === "evaluator")
+    const score = await requireScore(connection, scoreId, true);
+    if (score.source === "evaluator")
       throw new Problem("conflict", "An evaluator has given it: correct it, or have the run scored again by a job.");
     await remove(connection, scoreId);
+    await recordDeleted(connection, audited, score);
   });
 }
 

@@ -21,6 +21,7 @@ import { closeRow, findRow, insertRows, restoreRows, reviseRow } from "../../sto
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
 import { changeChecked } from "../change.ts";
 import { requireProject } from "../projects/projects.ts";
+import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
 /** What datasets are kept with. */
@@ -46,13 +47,19 @@ export function requireVersion({ version }: Pick<DatasetRow, "version">, wanted:
 }
 
 /** Creates a dataset. Throws 404 for an unknown project, 422 for a schema that cannot be used. */
-export async function createDataset(deps: DatasetDeps, dataset: NewDataset): Promise<DatasetRow> {
+export async function createDataset(
+  deps: DatasetDeps,
+  dataset: NewDataset,
+  audited: RowAudit<DatasetRow>,
+): Promise<DatasetRow> {
   const { org_id, project_id, input_schema } = dataset;
   if (project_id !== null) await requireProject(deps.db, org_id, project_id, "project");
   await requireSchema(deps, org_id, input_schema);
-  return await deps.db.org(org_id, async (connection) => {
-    await insertDataset(connection, dataset);
-    return await requireDataset(connection, dataset.dataset_id);
+  return await deps.db.orgTransaction(org_id, async (connection) => {
+    const created = await insertDataset(connection, dataset);
+    const row = await requireDataset(connection, dataset.dataset_id);
+    if (created) await recordCreated(connection, audited, row);
+    return row;
   });
 }
 
@@ -90,13 +97,19 @@ export function changesNothing(is: object, wanted: object): boolean {
 }
 
 /** Deletes a dataset for every request that follows; housekeeping removes its rows. Throws 404, and 409 where experiments have its rows. */
-export async function deleteDataset({ db }: Pick<DatasetDeps, "db">, orgId: string, datasetId: string): Promise<void> {
+export async function deleteDataset(
+  { db }: Pick<DatasetDeps, "db">,
+  orgId: string,
+  datasetId: string,
+  audited: RowAudit<DatasetRow>,
+): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
-    await requireDataset(connection, datasetId, true);
+    const dataset = await requireDataset(connection, datasetId, true);
     const used_by = await experimentsUsing(connection, "dataset_id", datasetId, 100);
     if (used_by.length > 0)
       throw new Problem("in_use", "Experiments have its rows: delete those first.", { extra: { used_by } });
     await markDatasetDeleted(connection, datasetId);
+    await recordDeleted(connection, audited, dataset);
   });
 }
 

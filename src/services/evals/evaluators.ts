@@ -19,6 +19,7 @@ import { changeChecked } from "../change.ts";
 import { requireConnection } from "../providers/connections.ts";
 import { changesNothing } from "./datasets.ts";
 import { secretContext } from "./scorer.ts";
+import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
 /** What evaluators are kept with. */
@@ -89,14 +90,17 @@ export async function createEvaluator(
   deps: EvaluatorDeps,
   evaluator: Pick<EvaluatorRow, "evaluator_id" | "org_id" | "name" | "description" | "template_id">,
   input: Readonly<Record<string, unknown>>,
+  audited: RowAudit<EvaluatorRow>,
 ): Promise<{ readonly row: EvaluatorRow; readonly secret: string | null }> {
   const { evaluator_id, org_id } = evaluator;
   const definition = await requireDefinition(deps, org_id, input);
   const secret = definition.type === "webhook" ? newWebhookSecret() : null;
   const sealed = secret === null ? null : deps.secrets.seal(secret, secretContext(evaluator_id));
-  const row = await deps.db.org(org_id, async (connection) => {
-    await insertEvaluator(connection, { ...evaluator, definition, secret: sealed });
-    return await requireEvaluator(connection, evaluator_id);
+  const row = await deps.db.orgTransaction(org_id, async (connection) => {
+    const created = await insertEvaluator(connection, { ...evaluator, definition, secret: sealed });
+    const found = await requireEvaluator(connection, evaluator_id);
+    if (created) await recordCreated(connection, audited, found);
+    return found;
   });
   // An earlier attempt of the same request has made it with a secret of its own.
   const kept = row.secret === null ? null : deps.secrets.open(row.secret, secretContext(evaluator_id));
@@ -143,14 +147,20 @@ export async function changeEvaluator(
 const NAMED_USERS = 100;
 
 /** Deletes an evaluator; its versions stay for scores. Throws 404, and 409 where experiments or monitors have pinned one of them. */
-export async function deleteEvaluator({ db }: Pick<EvaluatorDeps, "db">, orgId: string, id: string): Promise<void> {
+export async function deleteEvaluator(
+  { db }: Pick<EvaluatorDeps, "db">,
+  orgId: string,
+  id: string,
+  audited: RowAudit<EvaluatorRow>,
+): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
-    await requireEvaluator(connection, id, true);
+    const evaluator = await requireEvaluator(connection, id, true);
     const experiments = await experimentsUsing(connection, "evaluator_id", id, NAMED_USERS);
     const monitors = await monitorsUsing(connection, id, NAMED_USERS);
     const used_by = [...monitors, ...experiments].slice(0, NAMED_USERS);
     if (used_by.length > 0)
       throw new Problem("in_use", "Experiments or monitors score with it: delete those first.", { extra: { used_by } });
     await markEvaluatorDeleted(connection, id);
+    await recordDeleted(connection, audited, evaluator);
   });
 }

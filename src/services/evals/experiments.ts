@@ -21,6 +21,7 @@ import type { PlanCache } from "../projects/plans.ts";
 import { requireProject } from "../projects/projects.ts";
 import { requireEvaluator } from "./evaluators.ts";
 import { statusOf } from "./experiment-status.ts";
+import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
 /** What experiments are kept with. */
@@ -99,11 +100,14 @@ export async function createExperiment(
   orgId: string,
   experimentId: string,
   request: ExperimentRequest,
+  audited: RowAudit<ExperimentRow>,
 ): Promise<ExperimentRow> {
   const plan = await planOf(deps, orgId, request);
-  return await deps.db.org(orgId, async (connection) => {
-    await insertExperiment(connection, orgId, experimentId, plan);
-    return await requireExperiment(connection, experimentId);
+  return await deps.db.orgTransaction(orgId, async (connection) => {
+    const created = await insertExperiment(connection, orgId, experimentId, plan);
+    const row = await requireExperiment(connection, experimentId);
+    if (created) await recordCreated(connection, audited, row);
+    return row;
   });
 }
 
@@ -184,14 +188,16 @@ export async function deleteExperiment(
   { db }: Pick<ExperimentDeps, "db">,
   orgId: string,
   experimentId: string,
+  audited: RowAudit<ExperimentRow>,
 ): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
-    const { state } = await requireExperiment(connection, experimentId, true);
-    if (isActive(state)) throw new Problem("conflict", "The experiment is under way: cancel it first.");
+    const experiment = await requireExperiment(connection, experimentId, true);
+    if (isActive(experiment.state)) throw new Problem("conflict", "The experiment is under way: cancel it first.");
     const used_by = await experimentsUsing(connection, "baseline_experiment_id", experimentId, 100);
     if (used_by.length > 0)
       throw new Problem("in_use", "Other experiments have it as their baseline.", { extra: { used_by } });
     await markExperimentDeleted(connection, experimentId);
+    await recordDeleted(connection, audited, experiment);
   });
 }
 

@@ -22,6 +22,7 @@ import { followSchedule } from "../schedules/apply.ts";
 import { requireProject } from "../projects/projects.ts";
 import { requireEvaluator } from "./evaluators.ts";
 import { monitorSchedules } from "./monitor-schedules.ts";
+import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
 /** What monitors are kept with. */
@@ -105,6 +106,7 @@ export async function createMonitor(
   orgId: string,
   monitorId: string,
   request: MonitorRequest,
+  audited: RowAudit<MonitorRow>,
 ): Promise<MonitorDetail> {
   const plan = await planOf(deps, orgId, request);
   const { max_monitors } = monitorLimits(deps.config);
@@ -114,13 +116,14 @@ export async function createMonitor(
         "conflict",
         `The organisation has ${max_monitors} monitors, as many as it may. Delete one first.`,
       );
-    await insertMonitor(connection, {
+    const created = await insertMonitor(connection, {
       ...plan,
       monitor_id: monitorId,
       org_id: orgId,
       alert: NO_ALERT,
       alert_state: UNKNOWN_ALERT,
     });
+    if (created) await recordCreated(connection, audited, await requireLocked(connection, monitorId));
   });
   return await applyAndRead(deps, orgId, monitorId);
 }
@@ -174,10 +177,16 @@ function requireAlerted({ alert }: MonitorRow, evaluators: MonitorPlan["evaluato
 }
 
 /** Deletes a monitor: no run is sampled for it any more. Throws 404. */
-export async function deleteMonitor(deps: MonitorDeps, orgId: string, monitorId: string): Promise<void> {
+export async function deleteMonitor(
+  deps: MonitorDeps,
+  orgId: string,
+  monitorId: string,
+  audited: RowAudit<MonitorRow>,
+): Promise<void> {
   await deps.db.orgTransaction(orgId, async (connection) => {
-    await requireLocked(connection, monitorId);
+    const monitor = await requireLocked(connection, monitorId);
     await markMonitorDeleted(connection, monitorId);
+    await recordDeleted(connection, audited, monitor);
   });
   await applySchedule(deps, orgId, monitorId);
 }

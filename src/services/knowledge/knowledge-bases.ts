@@ -17,6 +17,7 @@ import type {
 import { changeChecked } from "../change.ts";
 import { requireConnectionSources } from "./connection-sources.ts";
 import type { Knowledge } from "./open-knowledge.ts";
+import { recordCreated } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
 const KNOWLEDGE_BASE = "knowledge base";
@@ -37,14 +38,18 @@ export async function createKnowledgeBase(
   { database, knowledge }: { readonly database: Database; readonly knowledge: Knowledge },
   base: Omit<NewKnowledgeBase, "indexing_params">,
   settings: IndexingParamsInput,
+  audited: RowAudit<KnowledgeBaseRow>,
 ): Promise<KnowledgeBaseRow> {
   const embedding_params = { embedding_model: await knowledge.defaultModel() };
   const params = withSettings(indexingParamsSchema.parse({ embedding_params }), settings);
   await requireUsable(knowledge, base.org_id, params, settings);
   return await database.orgTransaction(base.org_id, async (db) => {
     await requireConnectionSources(db, base);
-    if (await insertKnowledgeBase(db, { ...base, indexing_params: params })) await beginIndex(db, base, params);
-    return requireKnowledgeBase(db, base.knowledge_base_id);
+    const created = await insertKnowledgeBase(db, { ...base, indexing_params: params });
+    if (created) await beginIndex(db, base, params);
+    const row = await requireKnowledgeBase(db, base.knowledge_base_id);
+    if (created) await recordCreated(db, audited, row);
+    return row;
   });
 }
 

@@ -13,10 +13,14 @@ import {
 import { dropHnsw } from "../../stores/knowledge/hnsw.ts";
 import { retireIndexes } from "../../stores/knowledge/indexes.ts";
 import { lockKnowledgeBase, markKnowledgeBaseDeleted } from "../../stores/knowledge/knowledge-bases.ts";
+import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
+import { recordDeleted } from "../audit/audit.ts";
+import type { RowAudit } from "../audit/audit.ts";
 import { listDeletedResources, markResourceDeleted, removeResource } from "../../stores/knowledge/resources.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
 import { findActiveSync } from "../../stores/knowledge/syncs.ts";
 import { recordSyncEnd } from "./sync.ts";
+import { requireKnowledgeBase } from "./knowledge-bases.ts";
 import { removeRemains } from "./index-resource.ts";
 
 const REMOVED_AT_ONCE = 500;
@@ -54,12 +58,14 @@ export async function deleteKnowledgeBase(
   { database }: Pick<RemoveDeps, "database">,
   orgId: string,
   knowledgeBaseId: string,
+  audited: RowAudit<KnowledgeBaseRow>,
 ): Promise<void> {
   await database.orgTransaction(orgId, async (db) => {
     if (!(await lockKnowledgeBase(db, knowledgeBaseId))) throw notFound("knowledge base");
     await refuseWhileUsed(db, "knowledge_base", knowledgeBaseId);
     const sync = await findActiveSync(db, knowledgeBaseId);
     if (sync !== null) await recordSyncEnd(db, sync, "cancelled", null);
+    await recordDeleted(db, audited, await requireKnowledgeBase(db, knowledgeBaseId));
     await markKnowledgeBaseDeleted(db, knowledgeBaseId);
     await retireIndexes(db, knowledgeBaseId);
   });

@@ -13,6 +13,7 @@ import { storageOf } from "../accounts/quotas.ts";
 import type { CountStored, QuotaReader } from "../accounts/quotas.ts";
 import { changeLocked } from "../change.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
+import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
 export interface SkillDeps {
@@ -46,6 +47,7 @@ export async function createSkill(
   deps: SkillDeps,
   { org_id, skill_id, created_by }: { org_id: string; skill_id: string; created_by: string },
   bundle: SkillBundle,
+  audited: RowAudit<SkillRow>,
 ): Promise<Made<SkillRow>> {
   const { db } = deps;
   const earlier = async (): Promise<Made<SkillRow>> => {
@@ -70,7 +72,9 @@ export async function createSkill(
         if (!(await skills.insertSkill(connection, { skill_id, org_id, name: bundle.name, created_by })))
           return { kept: false, ...(await earlier()) };
         await addVersion(connection, { ...stored, org_id, skill_id, version: 1, created_by }, bundle, countStored);
-        return { kept: true, row: await requireSkill(connection, skill_id), created: true };
+        const row = await requireSkill(connection, skill_id);
+        await recordCreated(connection, audited, row);
+        return { kept: true, row, created: true };
       });
     } catch (error) {
       if (!isUniqueViolation(error, "skills_name_key")) throw error;
@@ -140,10 +144,16 @@ export async function changeDefaultVersion(
 }
 
 /** Deletes a skill with all its versions. Throws 404, and 409 `in_use` where published flows use it. */
-export async function deleteSkill(deps: Omit<SkillDeps, "quotas">, orgId: string, skillId: string): Promise<void> {
+export async function deleteSkill(
+  deps: Omit<SkillDeps, "quotas">,
+  orgId: string,
+  skillId: string,
+  audited: RowAudit<SkillRow>,
+): Promise<void> {
   const left = await deps.db.orgTransaction(orgId, async (connection) => {
     if (!(await skills.lockSkill(connection, skillId))) throw notFound("skill");
     await refuseWhileUsed(connection, "skill", skillId);
+    await recordDeleted(connection, audited, await requireSkill(connection, skillId));
     return skills.deleteSkillRows(connection, skillId);
   });
   await Promise.all(left.map((key) => discard(deps, key)));

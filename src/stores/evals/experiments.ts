@@ -73,23 +73,25 @@ const values = (plan: ExperimentPlan): unknown[] => [
   plan.max_cost_usd,
 ];
 
-/** Inserts an experiment, DRAFT; nothing where there is one of that id (the same request, tried again). */
+/** Inserts an experiment, DRAFT; false where there is one of that id (the same request, tried again). */
 export async function insertExperiment(
   db: Db,
   orgId: string,
   experimentId: string,
   plan: ExperimentPlan,
-): Promise<void> {
-  await db.query(
+): Promise<boolean> {
+  const rows = await db.query(
     {
       name: "insert_experiment",
       text: `insert into experiments (experiment_id, org_id, name, description, project_id, flow_version, dataset_id, dataset_version,
           splits, evaluators, repetitions, max_concurrency, baseline_experiment_id, gates, max_cost_usd)
         values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int, $7::uuid, $8::int, $9::text[], $10::jsonb, $11::int, $12::int,
-          $13::uuid, $14::jsonb, $15::float8) on conflict (experiment_id) do nothing`,
+          $13::uuid, $14::jsonb, $15::float8) on conflict (experiment_id) do nothing
+        returning experiment_id`,
     },
     [experimentId, orgId, ...values(plan)],
   );
+  return rows.length === 1;
 }
 
 /** One experiment, or null; with `lock` nobody else changes it until the transaction ends. */

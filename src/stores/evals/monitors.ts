@@ -68,17 +68,18 @@ export async function insertMonitor(
     alert_state,
     ...plan
   }: Pick<MonitorRow, "monitor_id" | "org_id" | "alert" | "alert_state"> & MonitorPlan,
-): Promise<void> {
-  await db.query(
+): Promise<boolean> {
+  const rows = await db.query(
     {
       name: "insert_monitor",
       text: `insert into eval_monitors (monitor_id, org_id, name, description, project_id, flow_versions, evaluators, sampling_rate, filter,
           max_per_hour, enabled, alert, alert_state)
         values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int[], $7::jsonb, $8::float8, $9::jsonb, $10::int, $11::boolean,
-          $12::jsonb, $13::jsonb) on conflict (monitor_id) do nothing`,
+          $12::jsonb, $13::jsonb) on conflict (monitor_id) do nothing returning monitor_id`,
     },
     [monitor_id, org_id, ...values(plan), jsonb(alert), jsonb(alert_state)],
   );
+  return rows.length === 1;
 }
 
 /** One monitor, or null. */

@@ -13,6 +13,7 @@ import { openDatabase } from "../../../src/stores/db.ts";
 import { migrate } from "../../../src/stores/migrate.ts";
 import type { testDatabase } from "../../support/database.ts";
 import { beginRevision, addResource, ask, buildBase, buildResource, chunksOf, ownKnowledge } from "./knowledge.ts";
+import { NOT_AUDITED } from "../../support/not-audited.ts";
 
 const pgvector = findPgvector();
 
@@ -132,7 +133,7 @@ describe.skipIf("no" in pgvector)(`search by HNSW${"no" in pgvector ? `: ${pgvec
         3,
       );
 
-    await deleteKnowledgeBase(own.knowledge.deps, base.org_id, base.knowledge_base_id);
+    await deleteKnowledgeBase(own.knowledge.deps, base.org_id, base.knowledge_base_id, NOT_AUDITED);
     await purgeKnowledge({ ...own.knowledge.deps, blobs });
     expect(await vectors()).toEqual([]);
     const indexes = await own.database.system((db) =>

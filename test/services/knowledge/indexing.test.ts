@@ -4,6 +4,7 @@ import { deleteKnowledgeBase, deleteResource, purgeKnowledge } from "../../../sr
 import { activateIndex, insertIndex, listIndexes } from "../../../src/stores/knowledge/indexes.ts";
 import { findResource } from "../../../src/stores/knowledge/resources.ts";
 import { beginRevision, addResource, ask, buildBase, buildResource, chunksOf, ownKnowledge } from "./knowledge.ts";
+import { NOT_AUDITED } from "../../support/not-audited.ts";
 import type { BuiltBase } from "./knowledge.ts";
 
 const own = ownKnowledge();
@@ -113,8 +114,10 @@ describe("indexing", () => {
     const before = await countRows(base);
     await addResource(own, base, ["One.", "Two."]);
     await buildResource(own.database, base);
-    await deleteKnowledgeBase(own.knowledge.deps, base.org_id, base.knowledge_base_id);
-    await expect(deleteKnowledgeBase(own.knowledge.deps, base.org_id, base.knowledge_base_id)).rejects.toMatchObject({
+    await deleteKnowledgeBase(own.knowledge.deps, base.org_id, base.knowledge_base_id, NOT_AUDITED);
+    await expect(
+      deleteKnowledgeBase(own.knowledge.deps, base.org_id, base.knowledge_base_id, NOT_AUDITED),
+    ).rejects.toMatchObject({
       code: "not_found",
     });
     await purgeKnowledge({ ...own.knowledge.deps, blobs });

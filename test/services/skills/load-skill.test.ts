@@ -7,6 +7,7 @@ import { loadSkill } from "../../../src/services/skills/load-skill.ts";
 import { createQuotaReader } from "../../../src/services/accounts/quotas.ts";
 import { createSkill, createSkillVersion, deleteSkill } from "../../../src/services/skills/skills.ts";
 import { openTenant } from "../../api/tenant.ts";
+import { NOT_AUDITED } from "../../support/not-audited.ts";
 import { scratchDirectory } from "../../support/scratch.ts";
 
 const SKILL_ID = "0197f0a0-0000-7000-8000-00000000000a";
@@ -31,7 +32,7 @@ it("loads a skill by id and version, its files one by one, and leaves no blob be
         { path: "a/b.txt", content: Buffer.from(more) },
         { path: "a/empty", content: Buffer.alloc(0) },
       ]);
-    await createSkill(deps, skill, bundle("# One"));
+    await createSkill(deps, skill, bundle("# One"), NOT_AUDITED);
     await createSkillVersion(deps, skill, bundle("# Two", "d"));
     const load = async (reference: string, orgId = mine.org_id) => loadSkill(deps, orgId, reference);
     const first = await load(SKILL_ID);
@@ -49,7 +50,7 @@ it("loads a skill by id and version, its files one by one, and leaves no blob be
     expect([second?.version, latest?.version, String(await latest?.read("a/b.txt"))]).toEqual([2, 2, "d"]);
     for (const none of [`${SKILL_ID}@3`, `${SKILL_ID}@@1`, "x", ""]) expect(await load(none)).toBeNull();
     expect(await load(SKILL_ID, others.org_id)).toBeNull();
-    await deleteSkill(deps, mine.org_id, SKILL_ID);
+    await deleteSkill(deps, mine.org_id, SKILL_ID, NOT_AUDITED);
     await expect(first?.read("a/b.txt")).rejects.toThrow("no blob");
   });
   blobs.close();
