@@ -1,6 +1,6 @@
 import type { ChatRequest } from "../../src/domain/models/chat.ts";
 import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
-import { writesText } from "../../src/domain/flow/plan/streamed-outputs.ts";
+import { answersInText } from "../../src/domain/flow/plan/streamed-outputs.ts";
 import type { ModelCall, ModelCaller, ModelReply } from "../../src/services/models/call-model.ts";
 import type { TextWriter } from "../../src/services/runs/write-texts.ts";
 import { accountOf } from "./account.ts";
@@ -22,7 +22,7 @@ export async function askModel(
   const account = { ...accountOf(execution), run_id, path: question.path };
   const { step, keep } = question;
   const missing = (reply: ModelReply) => missingAnswer(reply, question.request.messages);
-  const live = execution.may_show && writesText("llm", config) ? texts.open({ ...account, step }) : null;
+  const live = execution.may_show && answersInText(config) ? texts.open({ ...account, step }) : null;
   try {
     const reply = await models.call({
       ...account,

@@ -2,6 +2,7 @@ import type { Json, StoredValue } from "../../src/domain/json.ts";
 import { parseRedactPaths } from "../../src/domain/flow/redact.ts";
 import type { RedactPath } from "../../src/domain/flow/redact.ts";
 import { maskQuoted } from "../../src/domain/flow/redacted-texts.ts";
+import { hasTrait } from "../../src/domain/flow/plan/by-kind.ts";
 import { Walk } from "../../src/domain/flow/plan/planner.ts";
 import type { Plan, PlanNode } from "../../src/domain/flow/plan/types.ts";
 import type { Scope } from "../../src/domain/flow/scope.ts";
@@ -86,9 +87,7 @@ function readsInputs(node: PlanNode): boolean {
   let known = inputReaders.get(node);
   if (known === undefined) {
     known =
-      node.type === "url" ||
-      node.type === "audio" ||
-      node.type === "image" ||
+      hasTrait(node, "given", "source") ||
       `${JSON.stringify([node.config, node.nested ?? null])}${node.skip_if ?? ""}`.includes("inputs");
     inputReaders.set(node, known);
   }

@@ -4,6 +4,7 @@ import { evaluatePart } from "../../src/domain/flow/expressions/evaluate.ts";
 import { isForWorkflow } from "../../src/domain/flow/expressions/rules.ts";
 import { sourcesOf } from "../../src/domain/flow/expressions/sources.ts";
 import { workOf } from "../../src/domain/flow/expressions/work.ts";
+import { hasTrait } from "../../src/domain/flow/plan/by-kind.ts";
 import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 import type { NodeResult, Scope } from "../../src/domain/flow/scope.ts";
 import type { NodePart } from "../../src/domain/runs/run-report.ts";
@@ -88,7 +89,7 @@ async function fit(frame: Frame, result: NodeResult): Promise<Evaluated> {
 
 /** Whether the node's value is an input or another node's value, unchanged. */
 export function isPassThrough(node: PlanNode): boolean {
-  return node.type === "input" || node.type === "string" || (node.type === "output" && node.config.value === undefined);
+  return hasTrait(node, "given", "value") || (node.type === "output" && node.config.value === undefined);
 }
 
 /** The value of a pass-through node; undefined where it is a member of a value in the blob store: see `loadPassThroughValue`. */

@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { Problem, invalid, notFound } from "../../domain/errors.ts";
+import type { KindWith } from "../../domain/flow/kinds.ts";
 import { imageTypes } from "../../domain/flow/nodes/image.ts";
+import { hasTrait } from "../../domain/flow/plan/by-kind.ts";
 import { MEDIA_TYPES } from "../../domain/media/media.ts";
-import type { Plan, PlanNode, PlanNodeOf } from "../../domain/flow/plan/types.ts";
+import type { Plan, PlanNodeOf } from "../../domain/flow/plan/types.ts";
 import { MAX_READ_AT_ONCE } from "../../services/documents/document-sweeper.ts";
 import * as documents from "../../stores/documents/documents.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
@@ -106,7 +108,7 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
         if (org.toLowerCase() !== org_id) throw notFound("flow");
         const { project, plan } = await flows.get(org_id, flow_id, -1);
         const node = documentNode(plan, node_id);
-        const rules = uploadRules(node, maxBytes, config.MILLRACE_INPUT_LIMIT_BYTES);
+        const rules = uploadRules(node, { maxBytes, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES });
         const { files } = await readMultipart(
           ctx,
           form,
@@ -141,15 +143,12 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
   );
 }
 
-type UploadNode = PlanNodeOf<"files" | "audio" | "image">;
-
-function takesUploads(node: PlanNode): node is UploadNode {
-  return node.type === "files" || node.type === "audio" || node.type === "image";
-}
+type UploadKind = KindWith<"uploads", true>;
+type UploadNode = PlanNodeOf<UploadKind>;
 
 /** The node that is meant. Throws 422 where there is none, or more than one document node and none is named. */
 function documentNode(plan: Plan, nodeId: string | undefined): UploadNode {
-  const all = plan.nodes.filter(takesUploads);
+  const all = plan.nodes.filter((node) => hasTrait(node, "uploads", true));
   const nodes = all.filter(({ type }) => type === "files");
   const [only, ...others] = nodes;
   const names = all.map(({ id }) => id).join(", ");
@@ -165,9 +164,23 @@ function documentNode(plan: Plan, nodeId: string | undefined): UploadNode {
   return node;
 }
 
-/** What a node takes. */
-function uploadRules(node: UploadNode, maxBytes: number, maxInputBytes: number): UploadRules {
-  if (node.type === "files") return { maxBytes, accept: node.config.accept };
-  const types = node.type === "image" ? imageTypes(node.config) : MEDIA_TYPES.audio;
-  return { maxBytes: Math.min(maxBytes, maxInputBytes), media: { kind: node.type, types } };
+interface UploadLimits {
+  readonly maxBytes: number;
+  readonly maxInputBytes: number;
+}
+
+/** What a node of each kind takes. */
+const RULES: { readonly [Kind in UploadKind]: (node: PlanNodeOf<Kind>, limits: UploadLimits) => UploadRules } = {
+  files: ({ config: { accept } }, { maxBytes }) => ({ maxBytes, accept }),
+  audio: (_node, limits) => mediaRules({ kind: "audio", types: MEDIA_TYPES.audio }, limits),
+  image: ({ config }, limits) => mediaRules({ kind: "image", types: imageTypes(config) }, limits),
+};
+
+function mediaRules(media: NonNullable<UploadRules["media"]>, { maxBytes, maxInputBytes }: UploadLimits): UploadRules {
+  return { maxBytes: Math.min(maxBytes, maxInputBytes), media };
+}
+
+function uploadRules(node: UploadNode, limits: UploadLimits): UploadRules {
+  // That the entry and the node are of one kind is beyond what TypeScript follows.
+  return (RULES[node.type] as (node: UploadNode, limits: UploadLimits) => UploadRules)(node, limits);
 }

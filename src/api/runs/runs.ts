@@ -223,7 +223,5 @@ async function* events(
 
 /** Whether some node of a flow writes text that is shown while it is written. */
 function hasTexts({ nodes }: Plan): boolean {
-  return nodes.some(
-    ({ type, config, nested }) => writesText(type, config) || (nested !== undefined && hasTexts(nested)),
-  );
+  return nodes.some((node) => writesText(node) || (node.nested !== undefined && hasTexts(node.nested)));
 }

@@ -1,7 +1,7 @@
 import type { EvaluatorDefinition, Outcome } from "../../domain/evals/evaluator.ts";
 import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
 import type { FlowLimits } from "../../domain/flow/definition/limits.ts";
-import type { Source } from "../../domain/flow/expressions/sources.ts";
+import type { Source } from "../../domain/flow/expressions/evaluated-kinds.ts";
 import type { CheckedValues, FormIssue } from "../../domain/flow/forms/form.ts";
 import type { PlanNode } from "../../domain/flow/plan/types.ts";
 import type { NodeResult, Scope } from "../../domain/flow/scope.ts";

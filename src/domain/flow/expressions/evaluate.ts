@@ -6,7 +6,8 @@ import type { NodePart } from "../../runs/run-report.ts";
 import { evaluateCel, evaluateCondition } from "./cel/cel.ts";
 import { jsonSize } from "./json-size.ts";
 import { renderTemplate } from "./liquid/liquid.ts";
-import type { Source } from "./sources.ts";
+import { evaluateAll, evaluateNode } from "./evaluated-kinds.ts";
+import type { Source } from "./evaluated-kinds.ts";
 import type { NodeConfigs } from "../nodes/index.ts";
 import { ofKind } from "../plan/by-kind.ts";
 import type { PlanNode } from "../plan/types.ts";
@@ -61,33 +62,6 @@ export function evaluateSources(sources: readonly Source[], scope: Scope): reado
     if (chars <= MAX_VALUE_BYTES) return value;
     throw new NodeFailure("value_too_large", "What the node's expressions yield is larger than 25 MiB together.");
   });
-}
-
-/** Kinds that only evaluate their configuration. */
-function evaluateNode(node: PlanNode, scope: Scope): NodeResult {
-  switch (node.type) {
-    case "template":
-      return { output: renderTemplate(node.config.template, scope) };
-    case "output":
-      return { output: renderTemplate(node.config.value ?? "", scope) };
-    case "set":
-      return { output: evaluateAll(node.config.values, scope) };
-    case "condition": {
-      const matched = node.config.cases.find(({ when }) => evaluateCondition(when, scope));
-      return { output: { matched: matched?.id ?? "else" }, handles: [matched ? `case:${matched.id}` : "else"] };
-    }
-    case "guard": {
-      const { check, message } = node.config;
-      if (evaluateCondition(check, scope)) return { output: true };
-      throw new NodeFailure("guard_failed", renderTemplate(message, scope) || "The guard's check does not hold.");
-    }
-    default:
-      throw new Error(`a node of kind ${node.type} is not evaluated`);
-  }
-}
-
-function evaluateAll(expressions: Readonly<Record<string, string>>, scope: Scope): Json {
-  return Object.fromEntries(Object.entries(expressions).map(([name, source]) => [name, evaluateCel(source, scope)]));
 }
 
 function items(source: string, scope: Scope): Json {

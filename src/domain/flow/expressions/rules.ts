@@ -4,7 +4,7 @@ import type { CelNode } from "./cel/ast.ts";
 import { childrenOf } from "./cel/cost.ts";
 import { parseCel } from "./cel/parser.ts";
 import { isFixedZone, TIMESTAMP_PARTS } from "./cel/time.ts";
-import type { Source } from "./sources.ts";
+import type { Source } from "./evaluated-kinds.ts";
 
 /**
  * The rules by which a workflow evaluates expressions and templates itself: which of them (work.ts, this file), and what

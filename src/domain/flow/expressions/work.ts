@@ -3,7 +3,7 @@ import type { Scope } from "../scope.ts";
 import { celCost } from "./cel/cost.ts";
 import { isLongerThan } from "./json-size.ts";
 import { templateWeight } from "./liquid/liquid.ts";
-import type { Source } from "./sources.ts";
+import type { Source } from "./evaluated-kinds.ts";
 
 /** Most work that is done inline, in a workflow or on a process' event loop. */
 const MAX_WORK_ON_THE_SPOT = 1_000_000;

@@ -1,11 +1,13 @@
 import type { Json } from "../../json.ts";
 import type { ValidationIssue } from "../../errors.ts";
 import type { FlowLimits } from "../definition/limits.ts";
+import type { KindWith } from "../kinds.ts";
 import type { NodeConfigs } from "../nodes/index.ts";
 import { readMedia } from "../../media/media.ts";
 import type { MediaKind } from "../../media/media.ts";
 import { isWebAddress } from "../../web-address.ts";
 import { imageTypes } from "../nodes/image.ts";
+import { hasTrait } from "../plan/by-kind.ts";
 import type { Plan, PlanNode, PlanNodeOf } from "../plan/types.ts";
 
 export interface CheckedInputs {
@@ -47,7 +49,7 @@ export function validateRunInputs(
   const issues: ValidationIssue[] = [];
   const known = new Set(reserved);
   for (const node of plan.nodes) {
-    if (!Object.hasOwn(GIVEN, node.type) || reserved.includes(node.id)) continue;
+    if (!hasTrait(node, "given", "value", "source") || reserved.includes(node.id)) continue;
     known.add(node.id);
     // Own members only: inherited ones are not part of the request.
     const value = Object.hasOwn(body, node.id) ? (body as Record<string, unknown>)[node.id] : undefined;
@@ -64,8 +66,12 @@ export function validateRunInputs(
   return { inputs, ignored, issues };
 }
 
-/** The kinds that a run's body gives a value, and what to give. */
-const GIVEN: Readonly<Partial<Record<PlanNode["type"], string>>> = {
+type GivenKind = KindWith<"given", "value" | "source">;
+type Fault = Pick<ValidationIssue, "msg" | "type">;
+type Limits = Pick<FlowLimits, "max_input_bytes">;
+
+/** What to give a node of each kind, for messages. */
+const GIVEN: Readonly<Record<GivenKind, string>> = {
   input: "a text",
   string: "a text",
   url: "a web address",
@@ -73,24 +79,32 @@ const GIVEN: Readonly<Partial<Record<PlanNode["type"], string>>> = {
   image: "a picture, as base64, a web address or the id of an uploaded file,",
 };
 
-type Fault = Pick<ValidationIssue, "msg" | "type">;
+const CHECKS: {
+  readonly [Kind in GivenKind]: (node: PlanNodeOf<Kind>, value: string, limits: Limits) => Fault | undefined;
+} = {
+  input: textFault,
+  string: textFault,
+  url: (_node, value) => (isWebAddress(value) ? undefined : addressFault(value)),
+  audio: mediaFault,
+  image: mediaFault,
+};
 
-function checkInput(
-  node: PlanNode,
-  value: unknown,
-  limits: Pick<FlowLimits, "max_input_bytes">,
-): string | Fault | undefined {
-  // The kinds that are asked for have these members alike.
-  const config = node.config as Partial<NodeConfigs["input"]>;
-  const what = GIVEN[node.type] ?? "a text";
+function checkInput(node: PlanNodeOf<GivenKind>, value: unknown, limits: Limits): string | Fault | undefined {
+  // All these kinds have these members, or none of their name.
+  const config: Partial<NodeConfigs["input"]> = node.config;
+  const what = GIVEN[node.type];
   if (value === undefined) {
     if (config.default !== undefined) return config.default;
     if (config.required === false) return undefined;
     return { msg: `This input is required: give ${what}, as in {"${node.id}": "..."}`, type: "missing" };
   }
   if (typeof value !== "string") return { msg: `Give ${what} as a string, not ${kindOf(value)}`, type: "string_type" };
-  if (node.type === "url") return isWebAddress(value) ? value : addressFault(value);
-  if (node.type === "audio" || node.type === "image") return mediaFault(node, value, limits) ?? value;
+  // That the entry and the node are of one kind is beyond what TypeScript follows.
+  const check = CHECKS[node.type] as (node: PlanNode, value: string, limits: Limits) => Fault | undefined;
+  return check(node, value, limits) ?? value;
+}
+
+function textFault({ config }: PlanNodeOf<"input" | "string">, value: string, limits: Limits): Fault | undefined {
   const bytes = byteLength(value);
   if (bytes > limits.max_input_bytes) {
     return { msg: `This input has ${bytes} bytes; at most ${limits.max_input_bytes} are allowed`, type: "too_large" };
@@ -99,13 +113,13 @@ function checkInput(
   if (max !== undefined && value.length > max && [...value].length > max) {
     return { msg: `This input may have at most ${max} characters; shorten it`, type: "string_too_long" };
   }
-  return value;
+  return undefined;
 }
 
 function mediaFault(
   node: PlanNodeOf<MediaKind>,
   value: string,
-  { max_input_bytes: maxBytes }: Pick<FlowLimits, "max_input_bytes">,
+  { max_input_bytes: maxBytes }: Limits,
 ): Fault | undefined {
   const types = node.type === "image" ? { types: imageTypes(node.config) } : {};
   const read = readMedia(node.type, value, { maxBytes, ...types });

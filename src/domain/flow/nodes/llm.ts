@@ -92,6 +92,7 @@ export const llmSpec: NodeSpec<LlmConfig> = {
     ...skillReferences(skills),
   ],
   asks: ({ tools = [] }) => toolAsks(tools),
+  remembers: ({ memory }) => memory !== undefined,
   model: ({ model, connection_id, fallback_models }) => ({ model, connection_id, fallback_models }),
   retry: NETWORK_RETRY,
   timeout_ms: 300_000,

@@ -85,6 +85,8 @@ export interface NodeSpec<Config = NodeConfig> {
   asks?(config: Config): readonly Asked[];
   /** Of kinds that ask a model: what the node says of it; null where it asks none. */
   model?(config: Config): ModelsAsked | null;
+  /** Whether it keeps what it has seen for later runs. */
+  remembers?(config: Config): boolean;
   /** The policy where a node says nothing; members a node leaves out come from here. */
   readonly retry: RetryPolicy;
   /** The time-out where a node says nothing. */

@@ -1,4 +1,5 @@
-import type { NodeKind } from "../kinds.ts";
+import { KINDS } from "../kinds.ts";
+import type { KindTraits, KindWith, NodeKind } from "../kinds.ts";
 import type { PlanNode, PlanNodeOf } from "./types.ts";
 
 /** Something for every kind: a new kind does not compile until it has an entry. */
@@ -20,4 +21,14 @@ export function byKind<Args extends readonly unknown[], Result>(
 export function ofKind<Kind extends NodeKind>(node: PlanNode, kind: Kind): PlanNodeOf<Kind> {
   if (node.type !== kind) throw new Error(`${node.id} is of kind ${node.type}, not ${kind}`);
   return node as PlanNodeOf<Kind>;
+}
+
+/** Whether the kind of the node has one of these values as its trait. */
+export function hasTrait<Trait extends keyof KindTraits, Value extends KindTraits[Trait]>(
+  node: PlanNode,
+  trait: Trait,
+  ...values: readonly Value[]
+): node is PlanNodeOf<KindWith<Trait, Value>> {
+  const traits: KindTraits = KINDS[node.type];
+  return (values as ReadonlyArray<KindTraits[Trait]>).includes(traits[trait]);
 }

@@ -1,5 +1,6 @@
 import type { LlmConfig } from "../nodes/llm.ts";
-import type { Plan } from "./types.ts";
+import { hasTrait } from "./by-kind.ts";
+import type { Plan, PlanNode } from "./types.ts";
 
 /** What stands in an output before the text of a model: words of templates, and inputs. */
 export type Before = { readonly words: string } | { readonly input: string };
@@ -18,17 +19,22 @@ export function streamedOutputs(plan: Plan): ReadonlyMap<string, readonly Stream
   return new Map(found.filter(([, sources]) => sources.length > 0));
 }
 
-/** Whether a node writes text that others may watch: JSON is of no use in pieces. */
-export function writesText(type: string, config: Readonly<Record<string, unknown>>): boolean {
-  return type === "llm" && (config as Partial<LlmConfig>).schema === undefined;
+/** Whether a node writes text that others may watch. */
+export function writesText(node: PlanNode): boolean {
+  return hasTrait(node, "text", "model") && answersInText(node.config);
+}
+
+/** Whether a model answers in text: JSON is of no use in pieces. */
+export function answersInText({ schema }: Pick<LlmConfig, "schema">): boolean {
+  return schema === undefined;
 }
 
 function sourcesOf(plan: Plan, id: string): StreamedSource[] {
   const node = plan.nodes.find((each) => each.id === id);
   if (!node) return [];
-  if (writesText(node.type, node.config)) return [{ node_id: id, before: [] }];
-  const template = node.type === "template" ? node.config.template : node.type === "output" ? node.config.value : null;
-  if (template === null) return [];
+  if (writesText(node)) return [{ node_id: id, before: [] }];
+  if (!hasTrait(node, "text", "template")) return [];
+  const template = node.type === "output" ? node.config.value : node.config.template;
   if (template === undefined) {
     return plan.edges
       .filter(({ source_handle, target }) => target === id && source_handle === "out")
@@ -56,12 +62,12 @@ function firstMoving(plan: Plan, template: string): { moving: string; before: Be
     const id = match?.[1] ?? match?.[2] ?? match?.[3];
     const node = plan.nodes.find((each) => each.id === id);
     if (!match || !node) return null;
-    if (node.type === "input" || node.type === "string") {
+    if (hasTrait(node, "given", "value")) {
       if (match[4] !== undefined) return null;
       before.push({ input: node.id });
       at = PLACE.lastIndex;
     } else {
-      return match[4] !== undefined && node.type !== "llm" ? null : { moving: node.id, before };
+      return match[4] !== undefined && !hasTrait(node, "text", "model") ? null : { moving: node.id, before };
     }
   }
 }

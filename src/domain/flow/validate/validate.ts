@@ -12,6 +12,7 @@ import {
   type FlowProblem,
   type ProblemList,
 } from "./problems.ts";
+import { NODE_SPECS } from "../nodes/index.ts";
 import { parseRedactPaths } from "../redact.ts";
 import { validateRunInputs } from "../io/run-inputs.ts";
 import type { Plan } from "../plan/types.ts";
@@ -104,8 +105,7 @@ function reportMemories({ settings }: FlowDefinition, plan: Plan, problems: Prob
 function remembers({ nodes }: Plan): boolean {
   return nodes.some(
     (node) =>
-      (node.type === "llm" && node.config.memory !== undefined) ||
-      (node.nested !== undefined && remembers(node.nested)),
+      NODE_SPECS[node.type].remembers?.(node.config) === true || (node.nested !== undefined && remembers(node.nested)),
   );
 }
 

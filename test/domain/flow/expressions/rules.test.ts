@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { evaluateCel } from "../../../../src/domain/flow/expressions/cel/cel.ts";
 import { renderTemplate } from "../../../../src/domain/flow/expressions/liquid/liquid.ts";
 import { isForWorkflow, RULES } from "../../../../src/domain/flow/expressions/rules.ts";
-import type { Source } from "../../../../src/domain/flow/expressions/sources.ts";
+import type { Source } from "../../../../src/domain/flow/expressions/evaluated-kinds.ts";
 import { workOf } from "../../../../src/domain/flow/expressions/work.ts";
 import { compileFlow } from "../../../../src/domain/flow/plan/compile.ts";
 import { NodeFailure } from "../../../../src/domain/runs/failure.ts";

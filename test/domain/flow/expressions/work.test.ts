@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { workOf } from "../../../../src/domain/flow/expressions/work.ts";
-import type { Source } from "../../../../src/domain/flow/expressions/sources.ts";
+import type { Source } from "../../../../src/domain/flow/expressions/evaluated-kinds.ts";
 
 const set = (source: string): Source[] => [{ language: "cel", source }];
 const template = (source: string): Source[] => [{ language: "liquid", source }];

@@ -1,0 +1,103 @@
+import { execFile } from "node:child_process";
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const root = join(import.meta.dirname, "..");
+
+const SPEC = `import { z } from "zod";
+import { NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+
+export const echoConfig = z.strictObject({ text: z.string() });
+export type EchoConfig = z.infer<typeof echoConfig>;
+
+export const echoSpec: NodeSpec<EchoConfig> = {
+  description: "Answers its text",
+  config: echoConfig,
+  execution: () => "inline",
+  handles: () => ONLY_OUT,
+  expressions: () => [],
+  retry: NO_RETRY,
+  io: { output: () => ({ type: "string" }) },
+};
+`;
+
+/** What the recipe adds to a file: after a line that is there, another one. */
+const LINES: Readonly<Record<string, ReadonlyArray<readonly [string, string]>>> = {
+  "src/domain/flow/kinds.ts": [["  approval: PLAIN,", "  echo: PLAIN,"]],
+  "src/domain/flow/nodes/index.ts": [
+    [
+      'import { delaySpec, type DelayConfig } from "./delay.ts";',
+      'import { echoSpec, type EchoConfig } from "./echo.ts";',
+    ],
+    ["  approval: ApprovalConfig;", "  echo: EchoConfig;"],
+    ["  approval: approvalSpec,", "  echo: echoSpec,"],
+  ],
+  "src/domain/flow/expressions/evaluated-kinds.ts": [
+    ["  approval: null,", "  echo: { sources: () => [], evaluate: ({ config }) => ({ output: config.text }) },"],
+  ],
+  "workflows/engine/nodes/index.ts": [["  approval: executeApproval,", "  echo: executeEvaluation,"]],
+  "activities/nodes/by-kind.ts": [["  approval: notHere,", "  echo: notHere,"]],
+};
+const SPEC_FILE = "src/domain/flow/nodes/echo.ts";
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "millrace-kind-"));
+  for (const part of ["src", "workflows", "activities", "scripts", "package.json"])
+    await cp(join(root, part), join(folder, part), { recursive: true });
+  await symlink(join(root, "node_modules"), join(folder, "node_modules"));
+  const { compilerOptions } = JSON.parse(await readFile(join(root, "tsconfig.json"), "utf8"));
+  const options = { ...compilerOptions, tsBuildInfoFile: join(folder, "types.tsbuildinfo") };
+  const config = { compilerOptions: options, include: ["src", "workflows", "activities"] };
+  await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function addLines(file: string): Promise<void> {
+  let text = await readFile(join(root, file), "utf8");
+  for (const [after, line] of LINES[file] ?? []) {
+    expect(text.split(`${after}\n`)).toHaveLength(2);
+    text = text.replace(`${after}\n`, `${after}\n${line}\n`);
+  }
+  await writeFile(join(folder, file), text);
+}
+
+/** The files that do not compile. */
+async function faultyFiles(): Promise<string[]> {
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  const text = await new Promise<string>((resolve) => {
+    execFile(process.execPath, [tsc, "--noEmit", "--pretty", "false"], { cwd: folder }, (_error, out, err) =>
+      resolve(out + err),
+    );
+  });
+  const files = [...text.matchAll(/^(\S+?)\(\d+,\d+\): error /gm)].map(([, file = ""]) => file);
+  // Whatever else stops the compiler is no file that was forgotten.
+  return files.length === 0 && text.trim() !== "" ? [text] : [...new Set(files)].toSorted();
+}
+
+describe("the recipe for a node kind in README.md", () => {
+  it("names the files, six at most", async () => {
+    const [, recipe = ""] =
+      /- \*\*a node kind\*\*([\s\S]*?)\n\n/.exec(await readFile(join(root, "README.md"), "utf8")) ?? [];
+    const files = [...recipe.matchAll(/^ +\d\. `([^`]+)`/gm)].map(([, file = ""]) => file.replace("<kind>", "echo"));
+    expect(files.toSorted()).toEqual([...Object.keys(LINES), SPEC_FILE].toSorted());
+    expect(files.length).toBeLessThanOrEqual(6);
+  });
+
+  it("compiles when it is followed, and not where a file is forgotten", async () => {
+    const [kinds = "", ...others] = Object.keys(LINES);
+    await addLines(kinds);
+    await writeFile(join(folder, SPEC_FILE), SPEC);
+    expect(await faultyFiles()).toEqual(expect.arrayContaining(others));
+    for (const file of others) await addLines(file);
+    expect(await faultyFiles()).toEqual([]);
+    await rm(join(folder, SPEC_FILE));
+    expect(await faultyFiles()).toContain("src/domain/flow/nodes/index.ts");
+  });
+});
