@@ -44,7 +44,7 @@ export function requireAnswers(context: Pick<Context, "info">): void {
   );
 }
 
-/** Wraps an activity: attempts that end with an error are told from those that end without an answer. */
+/** Wraps an activity: an attempt that ends with an error is not counted as one that ends without an answer. */
 export function countAnswers<Input, Output>(
   work: (input: Input) => Promise<Output>,
 ): (input: Input) => Promise<Output> {

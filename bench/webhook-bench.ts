@@ -153,7 +153,7 @@ function event(org_id: string) {
   return { event_id: uuidv7(), org_id, type: "skill.version.created", data: { n: 1 } } as const;
 }
 
-/** Writes so many events a second, each by itself. */
+/** Writes so many events a second, one by one. */
 async function steadily(stage: Stage, perSecond: number, seconds: number): Promise<void> {
   const since = performance.now();
   for (let n = 0; n < perSecond * seconds; n += 1) {

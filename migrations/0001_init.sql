@@ -148,7 +148,7 @@ create index runs_tags_idx on runs using gin (tags) where tags <> '{}';
 create index runs_check_idx on runs (check_at) where state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED');
 create index runs_live_idx on runs (org_id, project_id) where state in ('PENDING', 'RUNNING', 'PAUSED', 'RESUMED');
 
--- The transitions of src/domain/run.ts, with those that one write may pass through at once (see COALESCED there).
+-- The transitions of src/domain/runs/run.ts, and what one write may pass through at once (see COALESCED there).
 create function check_run_transition() returns trigger language plpgsql as $$
 begin
   if not (old.state || '>' || new.state) = any (array[

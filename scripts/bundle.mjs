@@ -9,7 +9,7 @@ import { rolldown } from "rolldown";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = resolve(process.argv[2]);
 const FOLDERS = ["src", "activities", "bench"];
-/** What a process, a child process or a thread begins with, and what tests load by itself. */
+/** What a process, a child process or a thread begins with, and what tests load on its own. */
 const ENTRY =
   /(-main|\/child|\/thread|\/download-temporal|\/openapi-import-bench|\/sandbox|\/children\/(serve|child-pool))\.ts$/;
 /** These bring native code, WebAssembly or data files, are looked up by name, or are optional. */

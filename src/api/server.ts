@@ -19,7 +19,7 @@ const KEEP_ALIVE_MS = 75_000;
 export const MAX_HEADER_BYTES = 64 * 1024;
 
 /**
- * The API's HTTP server, not yet listening. Node would answer by itself, with nothing but a status and unlogged, what is
+ * The API's HTTP server, not yet listening. Node would answer on its own, with nothing but a status and unlogged, what is
  * no proper request: what can be read of it goes to the handler as well, and the rest is answered here.
  */
 export function createApiServer(handler: RequestListener, logger: Logger): Server {

@@ -5,7 +5,7 @@ import { findByName } from "../cli/flow-file.ts";
 
 /**
  * Provides the knowledge base of a name with the documents of a folder, all of them text; they are indexed after this has
- * returned. Those that are there already are left as they are. Answers its id.
+ * returned. Documents that are there already are left as they are. Answers its id.
  */
 export async function provideKnowledgeBase(api: ApiClient, folder: string, name: string): Promise<string> {
   const id = (await findByName(api, "knowledge_base", name)) ?? (await create(api, name));

@@ -11,7 +11,7 @@ export class WaitedTooLong extends Error {
 
 /** Runs at most `most` tasks at once, and queues the others, each for `maxWaitMs` at most (default: without end). */
 export function createLimit(most: number, maxWaitMs = Number.POSITIVE_INFINITY): Limit {
-  /** Those that wait, by key. The first key is served next, and then becomes the last. */
+  /** The tasks that wait, by key. The first key is served next, and then becomes the last. */
   const queues = new Map<string, Set<() => void>>();
   let free = most;
 

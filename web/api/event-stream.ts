@@ -48,7 +48,7 @@ function open(url: string): EventSource {
     for (const each of own()) each.onConnected(true);
   });
   source.addEventListener("error", () => {
-    // The browser tries again by itself, unless the stream has ended; either way the record is asked for meanwhile.
+    // The browser tries again on its own, unless the stream has ended; either way the record is asked for meanwhile.
     for (const each of own()) each.onConnected(false);
   });
   for (const type of EVENTS)

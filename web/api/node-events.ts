@@ -40,7 +40,7 @@ export function afterEvents(nodes: readonly NodeRun[], events: readonly NodeEven
 }
 
 function afterEvent(known: NodeRun | undefined, { type, at, data }: NodeEvent): NodeRun {
-  const node = known ?? begun(data, at);
+  const node = known ?? started(data, at);
   if (known !== undefined && (ENDED.includes(known.state) || type === "node.started")) return known;
   const attempt = data.attempt ?? data.attempts ?? 1;
   if (type === "node.started" || attempt < node.attempts) return node;
@@ -66,7 +66,7 @@ function afterEvent(known: NodeRun | undefined, { type, at, data }: NodeEvent): 
   };
 }
 
-function begun({ node_id, path, type, state, started_at }: NodeEvent["data"], at: string): NodeRun {
+function started({ node_id, path, type, state, started_at }: NodeEvent["data"], at: string): NodeRun {
   return {
     node_id,
     path,

@@ -88,7 +88,7 @@ export class RunRecord {
 
   /**
    * Gives the gathered reports to an activity, which writes them along with its own; written here and now when they are
-   * many. They come back when it fails: it may never have begun (cancelled in the step that scheduled it), and writing a
+   * many. They come back when it fails: it may never have started (cancelled in the step that scheduled it), and writing a
    * report twice changes nothing.
    */
   async carry<T>(activity: (reports: NodeReport[]) => Promise<T>): Promise<T> {

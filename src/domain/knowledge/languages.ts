@@ -1,5 +1,5 @@
 /**
- * Text search configurations of Postgres by the ISO 639-3 code of their language: those that come with every supported
+ * Text search configurations of Postgres by the ISO 639-3 code of their language: the ones that come with every supported
  * version. They bring stemming and stop words.
  */
 export const CONFIGURATION_OF_LANGUAGE = {

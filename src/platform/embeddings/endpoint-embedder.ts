@@ -25,7 +25,7 @@ const answerSchema = z.object({
 
 /**
  * Embeddings by an OpenAI-compatible endpoint: `url` is the address that ends in `/embeddings`. Requests wait for one another
- * as the limits say; those that fail in passing are made again.
+ * as the limits say; requests that fail in passing are made again.
  */
 export function createEndpointEmbedder(
   fetch: Pick<GuardedFetch, "fetch">,

@@ -52,7 +52,7 @@ export interface ChatOptions {
 
 /**
  * Asks a model once and reads its answer as it comes. Uses the protocol layer of the AI SDK only: its higher layer would repeat
- * calls, run tools and fetch images by itself, which are the work of the flow engine here. Throws ChatError, or the reason of the
+ * calls, run tools and fetch images on its own, which are the work of the flow engine here. Throws ChatError, or the reason of the
  * signal; the request is closed then.
  */
 export async function streamChat(

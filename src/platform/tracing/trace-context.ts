@@ -26,7 +26,7 @@ export function formatTraceparent({ trace_id, span_id, sampled }: SpanContext): 
   return `00-${trace_id}-${span_id}-${sampled ? "01" : "00"}`;
 }
 
-/** The trace of what nobody has begun a trace for: the same for the same name. */
+/** The trace for a name that nobody has started a trace for. The same name has the same trace. */
 export const traceIdOf = (name: string): string => digest(["trace", name]).slice(0, 32);
 
 /** The span of a place: whoever knows the place knows it, and who writes it twice writes the same. */

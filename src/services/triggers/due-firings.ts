@@ -14,9 +14,9 @@ const MOST_AT_ONCE = 20;
 
 /** Starts the runs of due firings; it may be called again while some are still being started. */
 export interface DueFirings {
-  /** Takes what is due, of organisations of which nothing is being started, and begins with it. */
+  /** Takes what is due and starts it; organisations with a start under way are left out. */
   start(isClosed: () => boolean): Promise<void>;
-  /** Waits for what has begun. */
+  /** Waits for the starts under way. */
   ended(): Promise<void>;
 }
 

@@ -161,5 +161,5 @@ function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
   );
 }
 
-/** A date alone would be midnight in Greenwich, at which the day has begun or not, depending on where its reader is. */
+/** A date alone would be midnight in Greenwich, which is another day for some readers. */
 const endOfDay = (date: string): string => new Date(`${date}T23:59:59.999`).toISOString();

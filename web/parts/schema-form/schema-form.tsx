@@ -64,7 +64,7 @@ function Members(props: PartProps): JSX.Element {
       onChange={(next) => {
         const { [name]: _, ...rest } = data;
         const changed = next === undefined ? rest : { ...rest, [name]: next };
-        // An optional object of which nothing is given is not given either: its own required members would be missed.
+        // An optional object without any given member is left out: its own required members would be missed.
         onChange(!required && Object.keys(changed).length === 0 ? undefined : changed);
       }}
       label={member.title ?? name}

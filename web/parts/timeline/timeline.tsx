@@ -153,8 +153,8 @@ function focusOf(row: TimelineRow | undefined, { from, to }: Span): number {
   const [bar] = row?.bars ?? [];
   const last = row?.bars.at(-1);
   if (bar) {
-    const begun = Date.parse(bar.from);
-    const middle = (begun + Date.parse(last?.to ?? bar.from)) / 2;
+    const start = Date.parse(bar.from);
+    const middle = (start + Date.parse(last?.to ?? bar.from)) / 2;
     if (middle >= from && middle <= to) return middle;
   }
   return (from + to) / 2;
