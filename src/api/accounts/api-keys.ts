@@ -5,9 +5,9 @@ import { invalid, notFound } from "../../domain/errors.ts";
 import { toTimestamp, timeText } from "../../domain/timestamps.ts";
 import { generateApiKey } from "../../platform/secrets/crypto.ts";
 import { holdAdmin } from "../../services/accounts/hold-admin.ts";
+import { knownProjects } from "../../services/projects/projects.ts";
+import type { Database } from "../../stores/db.ts";
 import { API_KEY_KINDS, insertApiKey, listApiKeys, revokeApiKey } from "../../stores/accounts/api-keys.ts";
-import type { Db } from "../../stores/db.ts";
-import { existingProjects } from "../../stores/projects/projects.ts";
 import { unauthorized } from "../auth/authenticate.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
@@ -28,9 +28,9 @@ const createBody = z
   .meta({ id: "ApiKeyCreate" });
 
 /** Throws 422 where the organisation has not all of these projects. */
-async function requireKnown(connection: Db, projects: readonly string[] | null): Promise<void> {
+async function requireKnown(db: Database, orgId: string, projects: readonly string[] | null): Promise<void> {
   if (projects === null) return;
-  const known = await existingProjects(connection, projects);
+  const known = await knownProjects(db, orgId, projects);
   const at = projects.findIndex((id) => !known.includes(id));
   if (at >= 0) throw invalid(["body", "projects", at], "There is no such project");
 }
@@ -83,11 +83,11 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
           expires_at,
           ...completeLimits(body),
         };
+        await requireKnown(db, principal.org_id, key.projects);
         const row = await db.orgTransaction(principal.org_id, async (connection) => {
           if (!(await holdAdmin(connection, principal)))
             throw unauthorized("The credential has ended meanwhile.", true);
           await requireHeld(connection);
-          await requireKnown(connection, key.projects);
           const created = await insertApiKey(connection, key);
           await audit(connection, { target: { type: "key", id: created.key_id }, after: presentApiKey(created) });
           return created;

@@ -3,8 +3,8 @@ import { missingScope } from "../../domain/accounts/key-limits.ts";
 import type { Scope } from "../../domain/accounts/key-limits.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem } from "../../domain/errors.ts";
+import { requireRun } from "../../services/runs/require-run.ts";
 import type { Database } from "../../stores/db.ts";
-import { getRun } from "../../stores/runs/runs.ts";
 import { clientAddress, isInRanges } from "../http/client-address.ts";
 import type { Operation, RequestContext } from "../http/operation.ts";
 
@@ -63,11 +63,20 @@ export async function requireProjects(
   const named = [params, ...inRequest].flatMap(projectsIn);
   const runId = memberOf(params, "run_id");
   if (typeof runId === "string") {
-    const run = await db.org(org_id, (connection) => getRun(connection, runId));
-    named.push(run?.project_id ?? "");
+    named.push(await projectOfRun(db, org_id, runId));
   }
   if (!namesProject(operation) || named.length === 0 || !named.every((id) => allowed.includes(id)))
     throw restricted("projects", "The key is for other projects, or the request names none.");
+}
+
+/** "" of a run that is not there: it is answered like one of another project. */
+async function projectOfRun(db: Database, orgId: string, runId: string): Promise<string> {
+  try {
+    return (await requireRun(db, orgId, runId)).project_id;
+  } catch (error) {
+    if (error instanceof Problem && error.code === "not_found") return "";
+    throw error;
+  }
 }
 
 function projectsIn(members: unknown): string[] {
