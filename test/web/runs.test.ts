@@ -4,7 +4,7 @@ import { uuidv7 } from "uuidv7";
 import { asking, echo, openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { openBrowser } from "./support/browser.ts";
-import { address, expectNoFaults, signedIn, text, violations } from "./support/console.ts";
+import { address, expectNoFaults, signedIn, text, violations, visit } from "./support/console.ts";
 
 let browser: Browser;
 let close: () => Promise<void>;
@@ -45,6 +45,26 @@ describe("the list of runs", () => {
     await page.getByRole("combobox", { name: "Page, project or run id" }).fill("settings");
     await page.keyboard.press("Enter");
     await page.waitForURL(address(tenant, "/settings"));
+    await context.close();
+  });
+});
+
+describe("the first page of the list", () => {
+  it("is asked for once", async () => {
+    const id = await tenant.deploy(echo());
+    await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync" });
+    const { page, context } = await signedIn(browser, tenant, "viewer", "/settings");
+    await page.getByRole("heading", { name: "Settings", exact: true }).waitFor();
+    const asked: string[] = [];
+    const isList = (url: string): boolean => url.includes("/v2/runs?") && url.includes(id);
+    page.on("request", (request) => {
+      if (isList(request.url())) asked.push(request.url());
+    });
+    const first = page.waitForResponse((response) => isList(response.url()));
+    await visit(page, `/runs?project_id=${id}`);
+    await first;
+    expect(asked).toHaveLength(1);
+    await page.locator("tbody tr").first().waitFor();
     await context.close();
   });
 });

@@ -46,12 +46,16 @@ export const runsOptions = (filters: RunFilters) =>
   infiniteQueryOptions({
     queryKey: ["runs", "list", filters],
     initialPageParam: null as string | null,
-    queryFn: ({ pageParam }) =>
-      unwrap(
+    queryFn: async ({ pageParam, client }) => {
+      const page = await unwrap(
         api.GET("/v2/runs", {
           params: { query: { ...filters, page_size: PAGE_SIZE, ...(pageParam !== null && { cursor: pageParam }) } },
         }),
-      ),
+      );
+      // The first page is what is newest now: it is not asked for a second time.
+      if (pageParam === null) client.setQueryData(newestRunsOptions(filters).queryKey, page);
+      return page;
+    },
     getNextPageParam: (page) => (page.has_more ? page.cursor : null),
     staleTime: Number.POSITIVE_INFINITY,
   });
@@ -88,12 +92,13 @@ const inPlace =
     data: page.data.map((run) => now.get(run.run_id) ?? run),
   });
 
-/** The newest of them, asked for again and again while the tab is looked at. */
+/** The newest of them, asked for again and again while the tab is looked at; first with the list. */
 export const newestRunsOptions = (filters: RunFilters) =>
   queryOptions({
     queryKey: ["runs", "newest", filters],
     queryFn: () => unwrap(api.GET("/v2/runs", { params: { query: { ...filters, page_size: PAGE_SIZE } } })),
     refetchInterval: POLL_MS,
+    staleTime: POLL_MS,
   });
 
 /** A run with all its nodes, without what they took and gave: that is asked for node by node. */

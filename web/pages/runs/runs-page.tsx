@@ -33,8 +33,8 @@ export function RunsPage(): JSX.Element {
 
 function RunList({ search }: { readonly search: URLSearchParams }): JSX.Element {
   const filters = filtersOf(search);
-  const { data: newest } = useQuery(newestRunsOptions(filters));
   const list = useInfiniteQuery(runsOptions(filters));
+  const { data: newest } = useQuery({ ...newestRunsOptions(filters), enabled: list.data !== undefined });
   const shown = list.data?.pages.flatMap((page) => page.data) ?? [];
   useRunsInPlace(filters, shown);
   if (list.isPending) return <Loading what="runs" rows={10} />;
