@@ -3,7 +3,7 @@ import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
 
 const EVERY_MS = 10_000;
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 
 export const statisticsOptions = (hours: number) =>
   queryOptions({
@@ -31,15 +31,16 @@ export const connectionsOptions = queryOptions({
   queryFn: () => unwrap(api.GET("/v2/connections", { params: { query: { page_size: 200 } } })),
 });
 
-/** What each model has cost in the last day. */
-export const modelCostOptions = queryOptions({
-  queryKey: ["usage", "detail", "model"],
-  queryFn: () => {
-    const from = new Date(Date.now() - DAY_MS).toISOString();
-    return unwrap(api.GET("/v2/usage", { params: { query: { group_by: "model", from } } }));
-  },
-  refetchInterval: 60_000,
-});
+/** What each model has cost in the last hours. */
+export const modelCostOptions = (hours: number) =>
+  queryOptions({
+    queryKey: ["usage", "detail", "model", hours],
+    queryFn: () => {
+      const from = new Date(Date.now() - hours * HOUR_MS).toISOString();
+      return unwrap(api.GET("/v2/usage", { params: { query: { group_by: "model", from } } }));
+    },
+    refetchInterval: 60_000,
+  });
 
 /** How the task queues of the installation stand. For admins. */
 export const queuesOptions = queryOptions({

@@ -15,10 +15,13 @@ const GAP = 4;
 /** Counts over time, stacked by state: as a picture, and as a table for who does not see it. */
 export function OutcomeBars({
   caption,
+  unit,
   bars,
   states,
 }: {
   readonly caption: string;
+  /** What is counted. */
+  readonly unit: string;
   readonly bars: readonly OutcomeBar[];
   /** From the bottom up. */
   readonly states: readonly string[];
@@ -27,6 +30,9 @@ export function OutcomeBars({
   const highest = Math.max(1, ...bars.map(total));
   return (
     <figure className="bars">
+      <p className="small muted" aria-hidden="true">
+        {unit}, up to {highest.toLocaleString()}
+      </p>
       <svg viewBox={`0 0 ${bars.length * WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
         <line className="bar-base" x1="0" x2={bars.length * WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
         {bars.map((bar, index) => {
@@ -52,6 +58,10 @@ export function OutcomeBars({
           );
         })}
       </svg>
+      <p className="spread small muted" aria-hidden="true">
+        <span>{bars[0]?.label}</span>
+        <span>{bars.at(-1)?.label}</span>
+      </p>
       <ul className="bars-legend">
         {states.map((state) => {
           const { word, tone, icon } = lookOf(state);

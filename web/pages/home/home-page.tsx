@@ -20,6 +20,7 @@ import { QueueFigure, Queues } from "./queues.tsx";
 import "./home.css";
 
 const WINDOWS = { "1": "1 hour", "24": "24 hours", "168": "7 days", "720": "30 days" };
+const HOURS = Object.keys(WINDOWS) as Array<keyof typeof WINDOWS>;
 const CLOCK = new Intl.DateTimeFormat(undefined, { weekday: "short", hour: "2-digit", minute: "2-digit" });
 const OPEN = ["PENDING", "RUNNING", "RESUMED"];
 const SHARE = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
@@ -28,7 +29,7 @@ const SHARE = new Intl.NumberFormat(undefined, { style: "percent", maximumFracti
 export function HomePage(): JSX.Element {
   const [search, setSearch] = useSearchParams();
   const isAdmin = useMay("admin");
-  const hours = Object.keys(WINDOWS).find((each) => each === search.get("hours")) ?? "24";
+  const hours = HOURS.find((each) => each === search.get("hours")) ?? "24";
   return (
     <>
       <PageHead title="Home">
@@ -48,7 +49,7 @@ export function HomePage(): JSX.Element {
       <Runs hours={Number(hours)} />
       <div className="home-columns">
         <Stuck />
-        <Cost />
+        <Cost hours={Number(hours)} words={WINDOWS[hours]} />
         {isAdmin && <Queues />}
       </div>
     </>
@@ -142,6 +143,7 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
         <h2>Runs created</h2>
         <OutcomeBars
           caption="Runs created, by how they stand"
+          unit="Runs"
           states={["COMPLETED", "FAILED", "CANCELLED", "RUNNING"]}
           bars={data.buckets.map(({ start, completed, failed, cancelled, open }) => ({
             label: CLOCK.format(new Date(start)),
@@ -209,11 +211,11 @@ function Stuck(): JSX.Element {
   );
 }
 
-function Cost(): JSX.Element {
-  const { data, error, isPending, refetch } = useQuery(modelCostOptions);
+function Cost({ hours, words }: { readonly hours: number; readonly words: string }): JSX.Element {
+  const { data, error, isPending, refetch } = useQuery(modelCostOptions(hours));
   return (
     <section className="stack-tight" aria-labelledby="cost">
-      <h2 id="cost">Models, last day</h2>
+      <h2 id="cost">Models, last {words}</h2>
       {isPending && <Loading what="costs" rows={2} />}
       {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
       {data?.data.length === 0 && (
