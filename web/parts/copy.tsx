@@ -9,7 +9,8 @@ export function CopyButton({
   label,
   children,
 }: {
-  readonly text: string;
+  /** Or what makes it, where that takes time: it is made when it is copied. */
+  readonly text: string | (() => string);
   /** What is copied, for who does not see it. */
   readonly label: string;
   readonly children?: string;
@@ -20,15 +21,16 @@ export function CopyButton({
     const timer = setTimeout(() => setCopied(false), 1500);
     return () => clearTimeout(timer);
   }, [copied]);
-  const [isSelected, setSelected] = useState(false);
+  const [selected, setSelected] = useState<string | null>(null);
   const copy = async (): Promise<void> => {
+    const copyable = typeof text === "string" ? text : text();
     try {
       // By http and another name than localhost a browser has no clipboard, whatever its types say.
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(copyable);
       setCopied(true);
       announce(`${label} copied`);
     } catch {
-      setSelected(true);
+      setSelected(copyable);
     }
   };
   return (
@@ -43,14 +45,14 @@ export function CopyButton({
         <Icon name={copied ? "check" : "copy"} />
         {children}
       </button>
-      {isSelected && (
+      {selected !== null && (
         <input
           className="input mono copy-text"
           readOnly
-          value={text}
+          value={selected}
           aria-label={`${label}, to be copied with Ctrl C`}
           ref={(input) => input?.select()}
-          onBlur={() => setSelected(false)}
+          onBlur={() => setSelected(null)}
         />
       )}
     </>

@@ -25,7 +25,8 @@ export function Value({ value, label }: { readonly value: unknown; readonly labe
 }
 
 function CopyValue({ value, label }: { readonly value: unknown; readonly label: string }): JSX.Element {
-  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  // Made when it is copied: of a long value it takes longer than to draw it.
+  const text = (): string => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
   return (
     <CopyButton text={text} label={label}>
       Copy

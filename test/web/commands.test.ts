@@ -1,0 +1,91 @@
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { echo, openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import type { Answer } from "../support/client.ts";
+import { openBrowser } from "./support/browser.ts";
+import { expectNoFaults, signedIn } from "./support/console.ts";
+import { pausedRun } from "./support/pauses.ts";
+
+let browser: Browser;
+let close: () => Promise<void>;
+let tenant: ApiTenant;
+beforeAll(async () => {
+  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
+}, 300_000);
+afterEach(expectNoFaults);
+afterAll(() => close());
+
+async function endedRun(): Promise<{ run_id: string; project_id: string }> {
+  const project_id = await tenant.deploy(echo());
+  const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "it's" }, mode: "sync" });
+  return { run_id: body.run_id, project_id };
+}
+
+async function editorAt(path: string): Promise<{ page: Page; context: BrowserContext }> {
+  const { page, context } = await signedIn(browser, tenant, "editor", path);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  return { page, context };
+}
+
+/** Sends what the button copies, as a shell would. */
+async function sendCopied(page: Page, place: Page | Locator): Promise<Answer> {
+  await place.getByRole("button", { name: "Copy as curl" }).click();
+  const read = () => page.evaluate<string>("navigator.clipboard.readText()");
+  await expect.poll(read).toMatch(/^curl -X POST/);
+  const [, url = "", data = ""] =
+    /^curl -X POST '([^']+)' -H "Authorization: Bearer \$MILLRACE_KEY" -H "Content-Type: application\/json" -d '(.*)'$/s.exec(
+      await read(),
+    ) ?? [];
+  expect(url.startsWith(tenant.target.url)).toBe(true);
+  return tenant.secret.post(url.slice(tenant.target.url.length), JSON.parse(data.replaceAll("'\\''", "'")));
+}
+
+describe("copied as curl", () => {
+  it("a request goes on from a node with inputs as they are edited", async () => {
+    const { run_id } = await endedRun();
+    const { page, context } = await editorAt(`/runs/${run_id}?node=out-0`);
+    await page.getByRole("button", { name: "Go on from this node…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Go on from a node" });
+    await dialog.getByLabel("in-0").fill("it's new");
+    const { status, body } = await sendCopied(page, dialog);
+    expect(status, JSON.stringify(body)).toBe(202);
+    expect(body.resumed_from).toMatchObject({ run_id, node_id: "out-0" });
+    expect((await tenant.until(body.run_id, "COMPLETED")).outputs).toEqual({ "out-0": "it's new" });
+    await context.close();
+  });
+
+  it("a request runs a run again", async () => {
+    const { run_id, project_id } = await endedRun();
+    const { page, context } = await editorAt(`/runs/${run_id}`);
+    await page.getByRole("button", { name: "Run again…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("in-0").fill("other");
+    const { status, body } = await sendCopied(page, dialog);
+    expect(status, JSON.stringify(body)).toBe(201);
+    expect(body).toMatchObject({ project_id, inputs: { "in-0": "other" }, resumed_from: null });
+    await context.close();
+  });
+
+  it("a request runs again all that a filter finds", async () => {
+    const { project_id } = await endedRun();
+    const { page, context } = await editorAt(`/runs?project_id=${project_id}`);
+    await page.getByText("All that match…").click();
+    await page.getByRole("button", { name: "Run all again… 1" }).click();
+    const { status, body } = await sendCopied(page, page.getByRole("dialog"));
+    expect([200, 201, 202], JSON.stringify(body)).toContain(status);
+    const runs = () => tenant.secret.get("/v2/runs", { query: { project_id } });
+    await expect.poll(async () => (await runs()).body.data.length).toBe(2);
+    await context.close();
+  });
+
+  it("a request decides what waits, with the form as it is filled in", async () => {
+    const { run_id, pause_id } = await pausedRun(tenant);
+    const { page, context } = await editorAt(`/inbox/${pause_id}`);
+    await page.getByLabel("Amount").fill("12");
+    const { status, body } = await sendCopied(page, page);
+    expect(status, JSON.stringify(body)).toBeLessThan(300);
+    expect((await tenant.until(run_id, "COMPLETED")).outputs["out-0"]).toContain('"amount":12');
+    await context.close();
+  });
+});
