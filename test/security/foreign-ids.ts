@@ -188,6 +188,10 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
   }
   const { body: action } = await secret.post("/v2/providers/http/actions/get/run", { inputs: { url: receiver } });
   const { body: runJob } = await secret.post("/v2/run-jobs", { action: "resume", filter: { tag: "nobody" } });
+  await vi.waitFor(
+    async () => expect((await secret.get(`/v2/run-jobs/${runJob.job_id}`)).body.state).toBe("COMPLETED"),
+    60_000,
+  );
   const given = { name: "theirs", data_type: "boolean", value: true, node_id: "approval-0" };
   const { body: score } = await secret.post(`/v2/evals/runs/${paused}/scores`, given);
   // One that every filter of the list holds for.
