@@ -66,6 +66,12 @@ export const environmentSchema = z.object({
     ),
   MILLRACE_S3_ACCESS_KEY_ID: z.string().min(1).optional().describe("What S3 knows us by, where blobs are there"),
   MILLRACE_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe("Its secret"),
+  MILLRACE_BACKUP_S3_ACCESS_KEY_ID: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("What S3 knows `backup` and `restore` by, for a backup in a bucket; unset, MILLRACE_S3_ACCESS_KEY_ID"),
+  MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe("Its secret"),
   LOG_LEVEL: z
     .enum(LOG_LEVELS, { error: `one of ${LOG_LEVELS.join(", ")} is expected` })
     .default("info")
@@ -298,6 +304,22 @@ export type Config = Readonly<z.infer<typeof environmentSchema>>;
 const sealingSchema = environmentSchema.pick({ MILLRACE_BLOB_URL: true, MILLRACE_MASTER_KEY: true });
 
 export type SealingConfig = Readonly<z.infer<typeof sealingSchema>>;
+
+/** What says where blobs and backups are. */
+const backupSchema = environmentSchema.pick({
+  MILLRACE_BLOB_URL: true,
+  MILLRACE_S3_ACCESS_KEY_ID: true,
+  MILLRACE_S3_SECRET_ACCESS_KEY: true,
+  MILLRACE_BACKUP_S3_ACCESS_KEY_ID: true,
+  MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY: true,
+});
+
+export type BackupConfig = Readonly<z.infer<typeof backupSchema>>;
+
+/** The same of blobs and backups alone. */
+export function loadBackupConfig(environment: NodeJS.ProcessEnv = process.env): BackupConfig {
+  return read(backupSchema, environment);
+}
 
 /** Reads the environment once. Throws an Error that lists every problem. */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { addAccountCommands } from "./account-commands.ts";
+import { addBackupCommands } from "./backup-commands.ts";
 import { addQuotaCommands } from "./quota-commands.ts";
 import { addDoctorCommand } from "./doctor-command.ts";
 import { CommandFailure, explain } from "./failure.ts";
@@ -39,6 +40,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   addWebhookCommands(program);
   addProviderCommands(program);
   addSecretsCommands(program);
+  addBackupCommands(program);
   addDoctorCommand(program);
   addOpenApiCommand(program);
   try {

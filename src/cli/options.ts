@@ -60,9 +60,23 @@ export function organisationOf(option: string | undefined, dev: DevState | undef
   return org?.text ?? dev?.org_id;
 }
 
-interface DatabaseOptions {
+export interface DatabaseOptions {
   readonly databaseUrl?: string;
   readonly json?: boolean;
+}
+
+/** The database that the option, the environment or the running `npm start` names. */
+export function databaseUrlOf(options: DatabaseOptions): string {
+  const address = given("--database-url", options.databaseUrl, "DATABASE_URL");
+  const problem = address && databaseAddress.safeParse(address.text).error?.issues[0]?.message;
+  if (problem !== undefined) throw new CommandFailure(`${address?.from} is not usable: ${problem}.`, 2);
+  const url = address?.text ?? readDevState()?.database_url;
+  if (url === undefined)
+    throw new CommandFailure(
+      "Which database? Give --database-url, set DATABASE_URL, or run `npm start` in this folder.",
+      2,
+    );
+  return url;
 }
 
 /** Adds the options and the action of a command that acts on the database itself, which is open while the action runs. */
@@ -76,15 +90,7 @@ export function withDatabase<Extra extends object = object>(
     .action(async (...passed: unknown[]) => {
       // Commander passes the arguments, the options and the command.
       const options = passed.at(-2) as DatabaseOptions & Extra;
-      const address = given("--database-url", options.databaseUrl, "DATABASE_URL");
-      const problem = address && databaseAddress.safeParse(address.text).error?.issues[0]?.message;
-      if (problem !== undefined) throw new CommandFailure(`${address?.from} is not usable: ${problem}.`, 2);
-      const url = address?.text ?? readDevState()?.database_url;
-      if (url === undefined)
-        throw new CommandFailure(
-          "Which database? Give --database-url, set DATABASE_URL, or run `npm start` in this folder.",
-          2,
-        );
+      const url = databaseUrlOf(options);
       const database = openDatabase({ url, poolSize: 2, applicationName: "millrace-cli", onError: () => undefined });
       try {
         await action(database, options, typeof passed[0] === "string" ? passed[0] : "");

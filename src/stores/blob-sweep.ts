@@ -133,6 +133,12 @@ export async function keepReferenced(
   );
 }
 
+/** SQL of everything in a column that looks like a key of a blob, once each. */
+export function keysIn({ table, column }: BlobColumn): string {
+  return `select distinct found[1] from (select ${column}::text as content from ${table}) part
+    cross join regexp_matches(content, '${BLOB_KEY_PATTERN}', 'g') found`;
+}
+
 /** Takes up to `limit` of what is left: nothing refers to it. */
 export async function takeUnreferenced(db: Db, limit: number): Promise<string[]> {
   const rows = await db.query<{ key: string }>(

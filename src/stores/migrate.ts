@@ -17,12 +17,12 @@ export interface Migrated {
 }
 
 /**
- * Applies the migrations of `directory` that the database does not have yet, in order, each in its own transaction, and makes
+ * Applies the migrations of `directory` (those of `only`, where it is given) that the database does not have yet, in order, each in its own transaction, and makes
  * the roles, policies and grants that it lacks. Throws when the database has a migration this program does not know: it is newer; and when
  * the server's version is not supported.
  */
-export async function migrate(url: string, directory: string): Promise<Migrated> {
-  const files = await migrationsIn(directory);
+export async function migrate(url: string, directory: string, only?: readonly string[]): Promise<Migrated> {
+  const files = (await migrationsIn(directory)).filter((name) => only?.includes(name) ?? true);
   const client = new Client({ connectionString: url, application_name: "millrace-migrate" });
   // A lost connection fails the running statement; without a listener its error event would crash the process.
   client.on("error", () => undefined);
@@ -82,7 +82,7 @@ async function mend(client: Client, gaps: readonly AccessGap[]): Promise<string[
   return mended;
 }
 
-async function migrationsIn(directory: string): Promise<string[]> {
+export async function migrationsIn(directory: string): Promise<string[]> {
   return (await readdir(directory)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).toSorted();
 }
 

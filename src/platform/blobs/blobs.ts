@@ -5,7 +5,7 @@ import { FetchFailed } from "../fetch/guarded-fetch-errors.ts";
 import type { BlobPlace } from "./blob-place.ts";
 import { createFileBlobStore } from "./file-store.ts";
 import { createS3BlobStore } from "./s3-store.ts";
-import type { BlobStore } from "./types.ts";
+import type { BlobStore, ObjectStore } from "./types.ts";
 import { BlobsUnavailable, BlobTooLarge } from "./types.ts";
 import { jsonText } from "../json/json-text.ts";
 import { parseJson } from "../json/parse-json.ts";
@@ -13,7 +13,7 @@ import { isLong, jsonBytes } from "../json/write-json.ts";
 
 export { createFileBlobStore } from "./file-store.ts";
 export { blobBelongsTo } from "./keys.ts";
-export type { BlobStore, StoredBlob } from "./types.ts";
+export type { BlobStore, ObjectStore, StoredBlob } from "./types.ts";
 export { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
 
 /** What opens a blob store: its place, and what S3 knows us by. */
@@ -24,7 +24,7 @@ export interface BlobConfig {
 }
 
 /** Opens the blob store of the configuration, which is complete (see config.ts). */
-export async function openBlobStore(config: BlobConfig): Promise<BlobStore & { close(): void | Promise<void> }> {
+export async function openBlobStore(config: BlobConfig): Promise<BlobStore & ObjectStore> {
   const place = config.MILLRACE_BLOB_URL;
   if (place.kind === "file") return createFileBlobStore(place.directory);
   return createS3BlobStore(place, {

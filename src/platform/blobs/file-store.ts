@@ -4,7 +4,7 @@ import { mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { uuidv7 } from "uuidv7";
 import { isBlobKey, partsOfKey, requireOrganisation } from "./keys.ts";
-import type { BlobStore } from "./types.ts";
+import type { BlobStore, ObjectStore } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
 
 const TEMPORARY = "tmp";
@@ -15,30 +15,76 @@ const STALE_AFTER_MS = 60 * 60 * 1000;
  * A blob store in a directory that all processes share (local disk or a network file system with atomic rename).
  * Temporary files left by killed processes are removed when it is created and every hour, until `close`.
  */
-export async function createFileBlobStore(directory: string): Promise<BlobStore & { close(): void }> {
+export async function createFileBlobStore(
+  directory: string,
+): Promise<BlobStore & Omit<ObjectStore, "close"> & { close(): void }> {
+  const objects = await createFileObjects(directory, pathOfKey);
+  return {
+    ...objects,
+    async put(orgId, content, limits) {
+      requireOrganisation(orgId);
+      const key = `${orgId}/${uuidv7()}`;
+      return { key, ...(await objects.putAs(key, content, limits)) };
+    },
+  };
+}
+
+/**
+ * The same for files of any name; `placeOf` is the path of a name below the directory, undefined where it is none. With
+ * `readOnly` nothing is made or removed there, and nothing can be put.
+ */
+export async function createFileObjects(
+  directory: string,
+  placeOf: (name: string) => string | undefined,
+  { readOnly = false } = {},
+): Promise<Omit<ObjectStore, "close"> & { close(): void }> {
   const root = resolve(directory);
   const temporary = join(root, TEMPORARY);
-  await mkdir(temporary, { recursive: true });
-  await removeStale(temporary);
-  const cleaner = setInterval(() => void removeStale(temporary).catch(() => undefined), STALE_AFTER_MS).unref();
+  if (!readOnly) {
+    await mkdir(temporary, { recursive: true });
+    await removeStale(temporary);
+  }
+  const clean = (): void => void removeStale(temporary).catch(() => undefined);
+  const cleaner = readOnly ? undefined : setInterval(clean, STALE_AFTER_MS).unref();
+
+  const pathOf = (name: string): string => {
+    const place = placeOf(name);
+    if (place === undefined) throw new BlobNotFound();
+    return join(root, place);
+  };
 
   const openExisting = async (key: string): Promise<FileHandle> => {
     try {
-      return await open(pathOf(root, key), "r");
+      return await open(pathOf(key), "r");
     } catch (error) {
       throw isMissing(error) ? new BlobNotFound() : error;
     }
   };
 
+  /** Keys of blobs, a folder at a time. */
+  async function* listed(olderThanMs: number): AsyncGenerator<string[]> {
+    for (const orgId of await readdir(root)) {
+      if (orgId === TEMPORARY) continue;
+      for (const folder of await entriesOf(join(root, orgId))) {
+        const keys: string[] = [];
+        for (const name of await entriesOf(join(root, orgId, folder))) {
+          // Another process may remove it in the meantime.
+          const found = await stat(join(root, orgId, folder, name)).catch(() => undefined);
+          if (found && found.mtimeMs < olderThanMs && isBlobKey(`${orgId}/${name}`)) keys.push(`${orgId}/${name}`);
+        }
+        if (keys.length > 0) yield keys;
+      }
+    }
+  }
+
   return {
-    async put(orgId, content, { maxBytes }) {
-      requireOrganisation(orgId);
-      const key = `${orgId}/${uuidv7()}`;
+    async putAs(name, content, { maxBytes }) {
+      const path = pathOf(name);
       const draft = join(temporary, uuidv7());
       try {
         const written = await writeDraft(draft, content, maxBytes);
-        await publish(root, draft, pathOf(root, key));
-        return { key, ...written };
+        await publish(root, draft, path);
+        return written;
       } catch (error) {
         await unlink(draft).catch(() => undefined);
         throw error;
@@ -70,21 +116,22 @@ export async function createFileBlobStore(directory: string): Promise<BlobStore 
 
     async size(key) {
       try {
-        return (await stat(pathOf(root, key))).size;
+        return (await stat(pathOf(key))).size;
       } catch (error) {
         throw isMissing(error) ? new BlobNotFound() : error;
       }
     },
 
     async delete(key) {
-      await unlink(pathOf(root, key)).catch((error: unknown) => {
+      await unlink(pathOf(key)).catch((error: unknown) => {
         if (!isMissing(error)) throw error;
       });
     },
 
     async exists(key) {
-      if (!isBlobKey(key)) return false;
-      return await stat(pathOf(root, key)).then(
+      const place = placeOf(key);
+      if (place === undefined) return false;
+      return await stat(join(root, place)).then(
         () => true,
         (error: unknown) => {
           if (isMissing(error)) return false;
@@ -93,31 +140,17 @@ export async function createFileBlobStore(directory: string): Promise<BlobStore 
       );
     },
 
-    async *list(olderThan) {
-      for (const orgId of await readdir(root)) {
-        if (orgId === TEMPORARY) continue;
-        for (const folder of await entriesOf(join(root, orgId))) {
-          const keys: string[] = [];
-          for (const name of await entriesOf(join(root, orgId, folder))) {
-            // Another process may remove it in the meantime.
-            const found = await stat(join(root, orgId, folder, name)).catch(() => undefined);
-            if (found && found.mtimeMs < olderThan.getTime() && isBlobKey(`${orgId}/${name}`))
-              keys.push(`${orgId}/${name}`);
-          }
-          if (keys.length > 0) yield keys;
-        }
-      }
-    },
+    list: (olderThan) => listed(olderThan.getTime()),
+    keys: () => listed(Infinity),
 
     close: () => clearInterval(cleaner),
   };
 }
 
 /** The last two digits of a UUIDv7 are random: 256 folders an organisation keep directories short. */
-function pathOf(root: string, key: string): string {
+export function pathOfKey(key: string): string | undefined {
   const parts = partsOfKey(key);
-  if (parts === undefined) throw new BlobNotFound();
-  return join(root, parts.orgId, parts.name.slice(-2), parts.name);
+  return parts && join(parts.orgId, parts.name.slice(-2), parts.name);
 }
 
 async function writeDraft(

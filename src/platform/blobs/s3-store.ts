@@ -10,7 +10,7 @@ import { bucketAddress, signed } from "../s3/signed-request.ts";
 import type { S3Request } from "../s3/signed-request.ts";
 import type { BlobPlace } from "./blob-place.ts";
 import { isBlobKey, requireOrganisation } from "./keys.ts";
-import type { BlobRange, BlobStore } from "./types.ts";
+import type { BlobRange, BlobStore, ObjectStore } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobsUnavailable, BlobTooLarge } from "./types.ts";
 
 export interface S3Credentials {
@@ -45,7 +45,24 @@ class S3Failed extends Error {
 export function createS3BlobStore(
   place: Extract<BlobPlace, { kind: "s3" }>,
   credentials: S3Credentials,
-): BlobStore & { close(): Promise<void> } {
+): BlobStore & ObjectStore {
+  const objects = createS3Objects(place, credentials, isBlobKey);
+  return {
+    ...objects,
+    async put(orgId, content, limits) {
+      requireOrganisation(orgId);
+      const key = `${orgId}/${uuidv7()}`;
+      return { key, ...(await objects.putAs(key, content, limits)) };
+    },
+  };
+}
+
+/** The same for objects of any name that `accepts` takes. */
+export function createS3Objects(
+  place: Extract<BlobPlace, { kind: "s3" }>,
+  credentials: S3Credentials,
+  accepts: (name: string) => boolean,
+): ObjectStore {
   const base = bucketAddress(place, place.bucket);
   const access = { ...place, ...credentials };
   const root = place.prefix === "" ? "" : `${place.prefix}/`;
@@ -82,7 +99,7 @@ export function createS3BlobStore(
   }
 
   const pathOf = (key: string): string => {
-    if (!isBlobKey(key)) throw new BlobNotFound();
+    if (!accepts(key)) throw new BlobNotFound();
     return `${root}${key}`;
   };
 
@@ -140,7 +157,7 @@ export function createS3BlobStore(
   }
 
   async function exists(key: string): Promise<boolean> {
-    if (!isBlobKey(key)) return false;
+    if (!accepts(key)) return false;
     return size(key).then(
       () => true,
       (error: unknown) => {
@@ -160,22 +177,33 @@ export function createS3BlobStore(
         const [path = "", id = "", startedAt = ""] = ["Key", "UploadId", "Initiated"].map((name) =>
           textOf(upload, name),
         );
-        if (new Date(startedAt) < olderThan && isBlobKey(path.slice(root.length))) await abort(path, id);
+        if (new Date(startedAt) < olderThan && accepts(path.slice(root.length))) await abort(path, id);
       }
       const [key, id] = [textOf(page, "NextKeyMarker"), textOf(page, "NextUploadIdMarker")];
       marker = textOf(page, "IsTruncated") === "true" && key && id ? { "key-marker": key, "upload-id-marker": id } : {};
     } while (marker["key-marker"] !== undefined);
   }
 
+  async function* listed(olderThanMs: number): AsyncGenerator<string[]> {
+    let token: string | undefined;
+    do {
+      const query = { "list-type": "2", prefix: root, ...(token ? { "continuation-token": token } : {}) };
+      const page = (await call("list", { method: "GET", path: "", query })).body.toString();
+      const old = elementsOf(page, "Contents").filter(
+        (each) => new Date(textOf(each, "LastModified") ?? "").getTime() < olderThanMs,
+      );
+      yield old.map((each) => (textOf(each, "Key") ?? "").slice(root.length)).filter(accepts);
+      token = textOf(page, "IsTruncated") === "true" ? textOf(page, "NextContinuationToken") : undefined;
+    } while (token);
+  }
+
   return {
-    async put(orgId, content, { maxBytes }) {
-      requireOrganisation(orgId);
-      const key = `${orgId}/${uuidv7()}`;
-      const path = `${root}${key}`;
+    async putAs(name, content, { maxBytes }) {
+      const path = pathOf(name);
       if (content instanceof Uint8Array) {
         if (content.byteLength > maxBytes) throw new BlobTooLarge(maxBytes);
         await call("PUT", { method: "PUT", path, body: content });
-        return { key, size: content.byteLength, sha256: createHash("sha256").update(content).digest("hex") };
+        return { size: content.byteLength, sha256: createHash("sha256").update(content).digest("hex") };
       }
       const total = { size: 0, hash: createHash("sha256") };
       const parts = partsOf(content, maxBytes, total);
@@ -187,7 +215,7 @@ export function createS3BlobStore(
       } finally {
         await parts.return(undefined);
       }
-      return { key, size: total.size, sha256: total.hash.digest("hex") };
+      return { size: total.size, sha256: total.hash.digest("hex") };
     },
 
     async openRead(key, range) {
@@ -215,17 +243,10 @@ export function createS3BlobStore(
 
     async *list(olderThan) {
       await abortUploads(olderThan);
-      let token: string | undefined;
-      do {
-        const query = { "list-type": "2", prefix: root, ...(token ? { "continuation-token": token } : {}) };
-        const page = (await call("list", { method: "GET", path: "", query })).body.toString();
-        const old = elementsOf(page, "Contents").filter(
-          (each) => new Date(textOf(each, "LastModified") ?? "") < olderThan,
-        );
-        yield old.map((each) => (textOf(each, "Key") ?? "").slice(root.length)).filter(isBlobKey);
-        token = textOf(page, "IsTruncated") === "true" ? textOf(page, "NextContinuationToken") : undefined;
-      } while (token);
+      yield* listed(olderThan.getTime());
     },
+
+    keys: () => listed(Infinity),
 
     close: () => guarded.close(),
   };

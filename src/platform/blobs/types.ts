@@ -55,6 +55,19 @@ export interface BlobRange {
   readonly end?: number;
 }
 
+/** What a store is built on: bytes under names that the caller chooses. Throws BlobNotFound for a name that it does not take. */
+export interface ObjectStore extends Omit<BlobStore, "put"> {
+  /** Stores the content under a name, in place of what was there; the rest is as of `put`. */
+  putAs(
+    name: string,
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    limits: { readonly maxBytes: number },
+  ): Promise<Omit<StoredBlob, "key">>;
+  /** The keys of all blobs, in batches. */
+  keys(): AsyncIterable<readonly string[]>;
+  close(): void | Promise<void>;
+}
+
 /** Keeps bytes under keys it makes itself. Every method but `put` throws BlobNotFound for an unknown or malformed key. */
 export interface BlobStore {
   /** Stores the content, durably once it resolves. Throws BlobTooLarge, after which (as after any failure) nothing is left. */

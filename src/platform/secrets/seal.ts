@@ -44,7 +44,7 @@ export function generateMasterKey(): string {
 export function createSecretBox(masterKeys: readonly Buffer[]): SecretBox {
   const [current] = masterKeys;
   if (!current) throw new Error("a secret box needs a master key");
-  const byId = new Map(masterKeys.map((key) => [idOf(key).toString("hex"), key]));
+  const byId = new Map(masterKeys.map((key) => [masterKeyId(key), key]));
   return {
     seal(text, context) {
       const dataKey = randomBytes(KEY_BYTES);
@@ -65,7 +65,11 @@ export function createSecretBox(masterKeys: readonly Buffer[]): SecretBox {
   };
 }
 
-/** Identifies a master key without revealing it. */
+/** Identifies a master key without revealing it, as what it has sealed names it. */
+export function masterKeyId(key: Buffer): string {
+  return idOf(key).toString("hex");
+}
+
 function idOf(key: Buffer): Buffer {
   return createHash("sha256").update("millrace master key").update(key).digest().subarray(0, ID_BYTES);
 }

@@ -31,6 +31,17 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   { table: "data_keys", id: "key_id", columns: { sealed: "key" }, where: "true" },
 ];
 
+/** The ids of the master keys that anything is sealed under, in hexadecimal: they are the four bytes after the version. System only. */
+export async function masterKeyIds(db: Db): Promise<string[]> {
+  const columns = SEALED_TABLES.flatMap(({ table, columns: all, where }) =>
+    Object.keys(all).map((column) => `select substring(${column} from 2 for 4) as id from ${table} where ${where}`),
+  );
+  const rows = await db.query<{ id: string }>(
+    `select distinct encode(id, 'hex') as id from (${columns.join(" union all ")}) sealed where id is not null order by 1`,
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** What a row has sealed, by column. */
 export interface SealedRow {
   readonly id: string;

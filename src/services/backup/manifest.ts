@@ -1,0 +1,72 @@
+import { z } from "zod";
+import { BlobNotFound } from "../../platform/blobs/blobs.ts";
+import type { BackupFiles } from "./files.ts";
+import { MANIFEST } from "./files.ts";
+
+/** Of what a backup consists. A program reads the formats that it knows. */
+export const FORMAT = 1;
+
+const MAX_BYTES = 64 * 1024 * 1024;
+
+const sum = { bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) };
+const name = z.string().regex(/^[a-z][a-z0-9_]*$/);
+
+const manifestSchema = z.strictObject({
+  format: z.literal(FORMAT),
+  /** The program that has made it. */
+  millrace: z.string(),
+  postgres: z.string(),
+  /** The moment that all tables are of. */
+  taken_at: z.string(),
+  finished_at: z.string(),
+  migrations: z.array(z.string()).min(1),
+  sequences: z.record(name, z.int()),
+  /** Ids of the master keys without which secrets and histories cannot be read. No key is in a backup. */
+  master_keys: z.array(z.string()),
+  tables: z.array(z.strictObject({ name, columns: z.array(name).min(1), rows: z.int().min(0), ...sum })),
+  blobs: z.strictObject({
+    count: z.int().min(0),
+    /** Of the blobs together. */
+    total_bytes: z.int().min(0),
+    /** Of the file that lists them. */
+    ...sum,
+    /** Blobs that rows refer to and that were not there when they were to be copied. */
+    missing: z.array(z.string()),
+  }),
+});
+
+/** What is in a backup. It is written last: a backup without it is not complete. */
+export type Manifest = z.infer<typeof manifestSchema>;
+
+/** A blob as the backup's list has it, a JSON line each. */
+export interface BackupBlob {
+  readonly key: string;
+  readonly size: number;
+  readonly sha256: string;
+}
+
+/** Thrown where a backup is not usable, or a place is not. The message says why. */
+export class BackupRefused extends Error {}
+
+export async function readManifest(files: BackupFiles): Promise<Manifest> {
+  const bytes = await files.read(MANIFEST, MAX_BYTES).catch((error: unknown) => {
+    if (error instanceof BlobNotFound)
+      throw new BackupRefused(`There is no complete backup: it has no ${MANIFEST}, which is written last.`);
+    throw error;
+  });
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString("utf8"));
+  } catch (error) {
+    throw new BackupRefused(`${MANIFEST} is not JSON.`, { cause: error });
+  }
+  const format = z.looseObject({ format: z.number() }).safeParse(value).data?.format;
+  if (format !== undefined && format !== FORMAT)
+    throw new BackupRefused(`The backup has format ${format}, and this Millrace reads ${FORMAT}.`);
+  const parsed = manifestSchema.safeParse(value);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new BackupRefused(`${MANIFEST} is not one: ${issue?.path.join(".")}: ${issue?.message}.`);
+  }
+  return parsed.data;
+}

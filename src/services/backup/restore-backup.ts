@@ -1,0 +1,161 @@
+import { pipeline } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { createLimit } from "../../platform/at-once.ts";
+import { BlobNotFound } from "../../platform/blobs/blobs.ts";
+import type { ObjectStore } from "../../platform/blobs/blobs.ts";
+import { fillTables, findOccupied } from "../../stores/backup.ts";
+import { migrate, migrationsIn } from "../../stores/migrate.ts";
+import type { BackupFiles, FileSum } from "./files.ts";
+import { BLOB_INDEX, blobFile, linesOf, store, summed, tableFile } from "./files.ts";
+import { BackupRefused, readManifest } from "./manifest.ts";
+import type { BackupBlob, Manifest } from "./manifest.ts";
+
+const AT_ONCE = 16;
+
+/** Reads a whole backup, and writes nothing. Returns what is wrong with it, a sentence each. */
+export async function checkBackup(
+  files: BackupFiles,
+  migrations: string,
+): Promise<{ readonly manifest: Manifest; readonly problems: string[] }> {
+  const manifest = await readManifest(files);
+  const problems = await newerThan(manifest, migrations);
+  for (const table of manifest.tables) {
+    await noted(problems, tableFile(table.name), async () => {
+      const read = await openRows(files, table);
+      for await (const _ of read.rows);
+      read.verify();
+    });
+  }
+  let count = 0;
+  const limit = createLimit(AT_ONCE);
+  await noted(problems, BLOB_INDEX, async () => {
+    for await (const blobs of blobsOf(files, manifest)) {
+      count += blobs.length;
+      const check = (blob: BackupBlob) =>
+        limit(() => noted(problems, blobFile(blob.key), () => checkBlob(files, blob)));
+      await Promise.all(blobs.map(check));
+    }
+    if (count !== manifest.blobs.count)
+      throw new BackupRefused(`it lists ${count} blobs, and the manifest says ${manifest.blobs.count}.`);
+  });
+  return { manifest, problems };
+}
+
+/** Fills an empty database and a place of blobs from a backup. A blob that is there already is left as it is. */
+export async function restoreBackup(
+  files: BackupFiles,
+  to: { readonly url: string; readonly blobs: ObjectStore; readonly migrations: string },
+): Promise<Manifest> {
+  const manifest = await readManifest(files);
+  const [newer] = await newerThan(manifest, to.migrations);
+  if (newer !== undefined) throw new BackupRefused(newer);
+  await refuseOccupied(to.url);
+  await migrate(to.url, to.migrations, manifest.migrations);
+  // Ahead of the rows that refer to them. Whoever repeats a restore that has failed copies the rest.
+  const limit = createLimit(AT_ONCE);
+  for await (const blobs of blobsOf(files, manifest))
+    await Promise.all(blobs.map((blob) => limit(() => restoreBlob(files, to.blobs, blob))));
+  await fillTables(to.url, manifest.sequences, async (copy) => {
+    for (const table of manifest.tables) {
+      const read = await openRows(files, table);
+      const rows = await copy(table, read.rows).catch((error: unknown) => {
+        throw new Error(`Table ${table.name} could not be filled; the database is empty.`, { cause: error });
+      });
+      read.verify();
+      if (rows !== table.rows)
+        throw new BackupRefused(`Postgres has taken ${rows} rows of ${table.name}, and the backup has ${table.rows}.`);
+    }
+  });
+  // What this program has beyond the backup's version.
+  await migrate(to.url, to.migrations);
+  return manifest;
+}
+
+async function refuseOccupied(url: string): Promise<void> {
+  const table = await findOccupied(url);
+  if (table !== undefined)
+    throw new BackupRefused(`The database is not empty: ${table} has rows. Make a new one, and name that.`);
+}
+
+async function newerThan({ migrations, millrace }: Manifest, directory: string): Promise<string[]> {
+  const known = await migrationsIn(directory);
+  const unknown = migrations.filter((name) => !known.includes(name));
+  if (unknown.length === 0) return [];
+  return [`The backup is of Millrace ${millrace}, which is newer (${unknown.join(", ")}): use that version.`];
+}
+
+/** Rows of a table; `verify` throws BackupRefused, once they are read, where they are not what the manifest says. */
+async function openRows(
+  files: BackupFiles,
+  table: Manifest["tables"][number],
+): Promise<{ readonly rows: AsyncIterable<Buffer>; verify(): void }> {
+  const sum = { bytes: 0, sha256: "" };
+  let rows = 0;
+  const { stream } = await files.openRead(tableFile(table.name));
+  async function* counted(): AsyncGenerator<Buffer> {
+    const clear = pipeline(summed(stream, sum), createGunzip(), () => undefined);
+    for await (const bytes of clear as AsyncIterable<Buffer>) {
+      for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) rows += 1;
+      yield bytes;
+    }
+  }
+  return {
+    rows: counted(),
+    verify() {
+      requireSum(sum, table);
+      if (rows !== table.rows) throw new BackupRefused(`it has ${rows} rows, and the manifest says ${table.rows}.`);
+    },
+  };
+}
+
+/** The blobs of a backup, in batches. Throws BackupRefused at the end where the list is not what the manifest says. */
+async function* blobsOf(files: BackupFiles, { blobs }: Manifest): AsyncGenerator<BackupBlob[]> {
+  const sum = { bytes: 0, sha256: "" };
+  const { stream } = await files.openRead(BLOB_INDEX);
+  const clear = pipeline(summed(stream, sum), createGunzip(), () => undefined);
+  for await (const lines of linesOf(clear)) yield lines.map((line) => JSON.parse(line) as BackupBlob);
+  requireSum(sum, blobs);
+}
+
+async function checkBlob(files: BackupFiles, blob: BackupBlob): Promise<void> {
+  const sum = { bytes: 0, sha256: "" };
+  for await (const _ of summed((await files.openRead(blobFile(blob.key))).stream, sum));
+  requireSum(sum, { bytes: blob.size, sha256: blob.sha256 });
+}
+
+async function restoreBlob(files: BackupFiles, blobs: ObjectStore, blob: BackupBlob): Promise<void> {
+  const there = await blobs.size(blob.key).catch((error: unknown) => {
+    if (error instanceof BlobNotFound) return undefined;
+    throw error;
+  });
+  if (there === blob.size) return;
+  const sum = await store(blobs, blob.key, (await files.openRead(blobFile(blob.key))).stream);
+  try {
+    requireSum(sum, { bytes: blob.size, sha256: blob.sha256 });
+  } catch (error) {
+    await blobs.delete(blob.key);
+    throw new BackupRefused(`${blobFile(blob.key)}: ${(error as Error).message}`);
+  }
+}
+
+function requireSum(found: FileSum, said: FileSum): void {
+  if (found.bytes !== said.bytes)
+    throw new BackupRefused(`it has ${found.bytes} bytes, and the manifest says ${said.bytes}.`);
+  if (found.sha256 !== said.sha256) throw new BackupRefused("its checksum is not the manifest's.");
+}
+
+/** Adds what is wrong with a file to the problems. */
+async function noted(problems: string[], file: string, check: () => Promise<void>): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    if (error instanceof BlobNotFound) problems.push(`${file}: it is not there.`);
+    else if (error instanceof BackupRefused || isDamage(error)) problems.push(`${file}: ${(error as Error).message}`);
+    else throw error;
+  }
+}
+
+/** Of zlib, and of a list that is no JSON. */
+function isDamage(error: unknown): boolean {
+  return error instanceof SyntaxError || String((error as { code?: unknown }).code).startsWith("Z_");
+}

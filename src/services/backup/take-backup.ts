@@ -1,0 +1,117 @@
+import { once } from "node:events";
+import { pipeline } from "node:stream";
+import { constants, createGzip } from "node:zlib";
+import { BlobNotFound } from "../../platform/blobs/blobs.ts";
+import type { ObjectStore } from "../../platform/blobs/blobs.ts";
+import { createLimit } from "../../platform/at-once.ts";
+import { withSnapshot } from "../../stores/backup.ts";
+import type { Snapshot } from "../../stores/backup.ts";
+import type { BackupFiles, FileSum } from "./files.ts";
+import { BLOB_INDEX, blobFile, linesOf, MANIFEST, store, tableFile } from "./files.ts";
+import { BackupRefused, FORMAT } from "./manifest.ts";
+import type { Manifest } from "./manifest.ts";
+
+/** Blobs copied at once: each waits for its disk, or for S3. */
+const AT_ONCE = 16;
+/** Most of a backup's time would else be compression. */
+const FAST = { level: constants.Z_BEST_SPEED };
+
+export interface BackupSource {
+  readonly url: string;
+  /** As they are stored: those that are encrypted stay so. */
+  readonly blobs: ObjectStore;
+  /** The version of the program. */
+  readonly version: string;
+}
+
+/**
+ * Copies an installation that is in use: the tables as of one moment, and then all blobs. A blob is never changed, so those that the
+ * tables refer to are there, but for those that are removed meanwhile: these are named in the manifest.
+ */
+export async function takeBackup({ url, blobs, version }: BackupSource, files: BackupFiles): Promise<Manifest> {
+  if (await files.exists(MANIFEST)) throw new BackupRefused("There is a backup already: name another place.");
+  const { referred, ...database } = await withSnapshot(url, (snapshot) => copyTables(snapshot, files));
+  const copied = await copyBlobs(blobs, files, referred);
+  if (copied.count === 0 && referred.size > 0)
+    throw new BackupRefused(
+      "Rows refer to blobs, and none is where MILLRACE_BLOB_URL says: set it as the api and the workers have it.",
+    );
+  const manifest: Manifest = {
+    format: FORMAT,
+    millrace: version,
+    ...database,
+    finished_at: new Date().toISOString(),
+    blobs: { ...copied, missing: [...referred].toSorted() },
+  };
+  await store(files, MANIFEST, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`));
+  return manifest;
+}
+
+async function copyTables(snapshot: Snapshot, files: BackupFiles) {
+  const { server, taken_at, migrations, sequences, master_keys } = snapshot;
+  const tables: Manifest["tables"] = [];
+  for (const table of snapshot.tables) {
+    const rows = snapshot.rows(table);
+    const sum = await store(
+      files,
+      tableFile(table.name),
+      pipeline(rows, createGzip(FAST), () => undefined),
+    );
+    tables.push({ name: table.name, columns: [...table.columns], rows: rows.rows, ...sum });
+  }
+  const referred = new Set<string>();
+  for await (const keys of linesOf(snapshot.blobKeys())) for (const key of keys) referred.add(key);
+  return {
+    postgres: server,
+    taken_at,
+    migrations: [...migrations],
+    sequences: { ...sequences },
+    master_keys: [...master_keys],
+    tables,
+    referred,
+  };
+}
+
+/** Copies all blobs, and takes those that are copied out of `referred`. */
+async function copyBlobs(
+  blobs: ObjectStore,
+  files: BackupFiles,
+  referred: Set<string>,
+): Promise<FileSum & { count: number; total_bytes: number }> {
+  const index = createGzip(FAST);
+  const written = store(files, BLOB_INDEX, index);
+  // What fails is thrown below, where it is awaited.
+  written.catch(() => undefined);
+  const limit = createLimit(AT_ONCE);
+  let [count, total_bytes] = [0, 0];
+  const copy = async (key: string): Promise<void> => {
+    const sum = await copyBlob(blobs, files, key);
+    if (sum === undefined) return;
+    referred.delete(key);
+    count += 1;
+    total_bytes += sum.bytes;
+    index.write(`${JSON.stringify({ key, size: sum.bytes, sha256: sum.sha256 })}\n`);
+  };
+  try {
+    for await (const keys of blobs.keys()) {
+      await Promise.all(keys.map((key) => limit(() => copy(key))));
+      // Where the list cannot be written, nothing drains it.
+      if (index.writableNeedDrain) await Promise.race([once(index, "drain"), written]);
+    }
+    index.end();
+  } catch (error) {
+    index.destroy(error as Error);
+    throw error;
+  }
+  return { count, total_bytes, ...(await written) };
+}
+
+/** Undefined for one that was removed since it was listed. */
+async function copyBlob(blobs: ObjectStore, files: BackupFiles, key: string): Promise<FileSum | undefined> {
+  try {
+    return await store(files, blobFile(key), (await blobs.openRead(key)).stream);
+  } catch (error) {
+    if (error instanceof BlobNotFound) return undefined;
+    throw error;
+  }
+}

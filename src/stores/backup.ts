@@ -1,0 +1,141 @@
+import type { Readable } from "node:stream";
+import { Client } from "pg";
+import { BLOB_COLUMNS, keysIn } from "./blob-sweep.ts";
+import { copyIn, copyOut } from "./copy.ts";
+import { asDb } from "./db.ts";
+import type { Db } from "./db.ts";
+import { quoted } from "./identifiers.ts";
+import { masterKeyIds } from "./secrets/sealed.ts";
+
+/** A table as a backup has it. */
+export interface TableColumns {
+  readonly name: string;
+  /** Without those that the database computes. */
+  readonly columns: readonly string[];
+}
+
+/** All tables as they were at one time. */
+export interface Snapshot {
+  readonly taken_at: string;
+  readonly server: string;
+  readonly migrations: readonly string[];
+  readonly sequences: Readonly<Record<string, number>>;
+  /** Master keys that something is sealed under, by id. */
+  readonly master_keys: readonly string[];
+  readonly tables: readonly TableColumns[];
+  /** Rows of a table. Read to its end before the next one. */
+  rows(table: TableColumns): Readable & { readonly rows: number };
+  /** Keys of blobs that rows refer to, a line each, some more than once; more may look like one. */
+  blobKeys(): AsyncIterable<Buffer>;
+}
+
+/** Our tables, in the schema that is first in the search path, without what `migrate` writes itself. */
+const TABLES = `
+  select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
+  from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+  where c.relnamespace = (select relnamespace from pg_class where oid = to_regclass('runs'))
+    and c.relkind = 'r' and c.relname <> 'migrations'
+  group by c.relname order by c.relname`;
+
+/** Lets `work` read all tables as of one moment, while others change them. System only. */
+export async function withSnapshot<T>(url: string, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+  return withClient(url, "millrace-backup", async (client) => {
+    await client.query("begin isolation level repeatable read, read only");
+    const db = asDb(client);
+    const [facts] = await db.query<{ taken_at: Date; server: string }>(
+      "select now() as taken_at, current_setting('server_version') as server",
+    );
+    const migrations = await db.query<{ name: string }>("select name from migrations order by name");
+    const tables = await db.query<{ name: string; columns: string[] }>(TABLES);
+    const sequences = await db.query<{ name: string; last: string }>(
+      `select sequencename as name, last_value as last from pg_sequences
+        where schemaname = current_schema() and last_value is not null order by 1`,
+    );
+    return work({
+      taken_at: facts?.taken_at.toISOString() ?? "",
+      server: facts?.server ?? "",
+      migrations: migrations.map(({ name }) => name),
+      sequences: Object.fromEntries(sequences.map(({ name, last }) => [name, Number(last)])),
+      master_keys: await masterKeyIds(db),
+      tables,
+      rows: (table) => copyOut(client, `copy ${columnsOf(table)} to stdout`),
+      async *blobKeys() {
+        for (const column of BLOB_COLUMNS) yield* copyOut(client, `copy (${keysIn(column)}) to stdout`);
+      },
+    });
+  });
+}
+
+/** The first table that has rows; undefined where the database is empty. System only. */
+export async function findOccupied(url: string): Promise<string | undefined> {
+  return withClient(url, "millrace-restore", async (client) => {
+    const db = asDb(client);
+    for (const { name } of await db.query<TableColumns>(TABLES)) {
+      const [row] = await db.query<{ occupied: boolean }>(`select exists (select from ${quoted(name)}) as occupied`);
+      if (row?.occupied === true) return name;
+    }
+    return undefined;
+  });
+}
+
+/**
+ * Fills the empty tables of a database, all of them or, where something fails, none. `load` gives the rows of each table to
+ * `copy`, which returns how many the server has taken. System only.
+ */
+export async function fillTables(
+  url: string,
+  sequences: Readonly<Record<string, number>>,
+  load: (copy: (table: TableColumns, rows: AsyncIterable<Buffer>) => Promise<number>) => Promise<void>,
+): Promise<void> {
+  await withClient(url, "millrace-restore", async (client) => {
+    const db = asDb(client);
+    await client.query("begin");
+    const names = (await db.query<TableColumns>(TABLES)).map(({ name }) => quoted(name));
+    await client.query(`lock table ${names.join(", ")} in access exclusive mode`);
+    // A table may come before those that it refers to; what rows once set off has been set off.
+    const references = await referencesOf(db);
+    for (const { drop } of references) await client.query(drop);
+    for (const name of names) await client.query(`alter table ${name} disable trigger user`);
+    await load((table, rows) => copyIn(client, `copy ${columnsOf(table)} from stdin`, rows));
+    for (const name of names) await client.query(`alter table ${name} enable trigger user`);
+    for (const { add } of references) await client.query(add);
+    for (const [name, last] of Object.entries(sequences))
+      await client.query("select setval($1::text::regclass, $2::bigint)", [quoted(name), last]);
+    await client.query("commit");
+    await client.query("analyze");
+  });
+}
+
+/** Removes and makes again what lets a table refer to another; the latter looks at every row. */
+async function referencesOf(db: Db): Promise<Array<{ readonly drop: string; readonly add: string }>> {
+  const rows = await db.query<{ table: string; name: string; definition: string }>(
+    `select conrelid::regclass::text as "table", conname as name, pg_get_constraintdef(oid) as definition from pg_constraint
+      where contype = 'f' and connamespace = (select relnamespace from pg_class where oid = to_regclass('runs'))`,
+  );
+  return rows.map(({ table, name, definition }) => ({
+    drop: `alter table ${table} drop constraint ${quoted(name)}`,
+    add: `alter table ${table} add constraint ${quoted(name)} ${definition}`,
+  }));
+}
+
+function columnsOf({ name, columns }: TableColumns): string {
+  return `${quoted(name)} (${columns.map(quoted).join(", ")})`;
+}
+
+/** A connection without time limits: a table may take hours. What has not been committed when `work` ends is undone. */
+async function withClient<T>(url: string, name: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({
+    connectionString: url,
+    application_name: name,
+    options:
+      "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0 -c DateStyle=ISO,YMD -c IntervalStyle=postgres",
+  });
+  // A lost connection fails the running statement; without a listener its error event would end the process.
+  client.on("error", () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

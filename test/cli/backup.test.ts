@@ -1,0 +1,313 @@
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { Client } from "pg";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
+import { masterKeyId, createSecretBox, generateMasterKey } from "../../src/platform/secrets/seal.ts";
+import { sealSecret } from "../../src/services/webhooks/subscription-secrets.ts";
+import { migrate } from "../../src/stores/migrate.ts";
+import { buildRun, buildTenant, putSubscription } from "../stores/rows.ts";
+import type { Tenant } from "../stores/rows.ts";
+import { administer, testDatabase } from "../support/database.ts";
+import { as, MIGRATIONS } from "../support/own-postgres.ts";
+import { findS3Program, startS3Server } from "../support/s3-server.ts";
+import { scratchDirectory } from "../support/scratch.ts";
+import { millrace } from "./millrace.ts";
+import type { Outcome } from "./millrace.ts";
+
+const s3Program = await findS3Program();
+const MASTER = generateMasterKey();
+const MASTER_ID = masterKeyId(Buffer.from(MASTER, "base64"));
+/** Texts that COPY writes otherwise than they are. */
+const ODD = 'tab\tline\nreturn\rback\\slash \\N \\. ü \u{1f600} "quoted"';
+
+let source: Awaited<ReturnType<typeof testDatabase>>;
+let tenant: Tenant;
+beforeAll(async () => {
+  source = await testDatabase();
+  tenant = await buildTenant(source.database);
+  await source.database.system(async (db) => {
+    await db.query("update projects set name = $1 where project_id = $2", [ODD, tenant.project_id]);
+    const id = uuidv7();
+    const box = createSecretBox([Buffer.from(MASTER, "base64")]);
+    await putSubscription(db, tenant.org_id, id, { secret: sealSecret(box, id, "whsec_x") });
+    await db.query("update webhook_subscriptions set deleted_at = null");
+  });
+  await buildRun(source.database, tenant, { inputs: { "in-0": { v: ODD } }, tags: ["a", "b"] });
+  const child = await buildRun(source.database, tenant);
+  await buildRun(source.database, tenant, { parent_run_id: child });
+});
+afterAll(() => source?.close());
+
+/** An empty database of a user who is no superuser, as an operator's is. */
+async function emptyDatabase(): Promise<string> {
+  const { adminUrl } = inject("millrace");
+  const name = `restored_${randomBytes(4).toString("hex")}`;
+  await administer(adminUrl, `create role ${name} login createrole password 'sesame'`);
+  await administer(adminUrl, `grant millrace_app, millrace_search to ${name}`);
+  await administer(adminUrl, `create database ${name} owner ${name}`);
+  onTestFinished(async () => {
+    await administer(adminUrl, `drop database ${name} with (force)`);
+    await administer(adminUrl, `drop role ${name}`);
+  });
+  const url = new URL(as(adminUrl, name, "sesame"));
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+/** Every row of every table, as a digest. */
+async function contents(url: string): Promise<Record<string, string>> {
+  return withRows(url, async (client) => {
+    const { rows } = await client.query<{ name: string }>(
+      "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> 'migrations' order by 1",
+    );
+    const all: Record<string, string> = {};
+    for (const { name } of rows) {
+      const found = await client.query<{ digest: string }>(
+        `select count(*) || ' ' || coalesce(md5(string_agg(t::text, '|' order by t::text)), '') as digest from "${name}" t`,
+      );
+      all[name] = found.rows[0]?.digest ?? "";
+    }
+    return all;
+  });
+}
+
+/** What holds rows together: references, triggers and whether they work. */
+async function rules(url: string): Promise<unknown[]> {
+  return withRows(url, async (client) => {
+    const { rows } = await client.query(
+      `select conrelid::regclass::text as "on", conname as name, pg_get_constraintdef(oid) as rule from pg_constraint where contype = 'f'
+       union all select tgrelid::regclass::text, tgname, tgenabled::text from pg_trigger where not tgisinternal order by 1, 2`,
+    );
+    return rows;
+  });
+}
+
+async function withRows<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+const backup = (place: string, blobs: string, url = source.url, env = {}): Promise<Outcome> =>
+  millrace(["backup", place, "--database-url", url, "--json"], { MILLRACE_BLOB_URL: blobs, ...env });
+const restore = (place: string, blobs: string, url: string, env = {}): Promise<Outcome> =>
+  millrace(["restore", place, "--database-url", url, "--json"], {
+    MILLRACE_BLOB_URL: blobs,
+    MILLRACE_MASTER_KEY: MASTER,
+    ...env,
+  });
+const check = (place: string, env = {}): Promise<Outcome> =>
+  millrace(["restore", place, "--check", "--json"], { MILLRACE_MASTER_KEY: MASTER, ...env });
+const problemsOf = ({ stdout }: Outcome): string[] => (JSON.parse(stdout) as { problems: string[] }).problems;
+
+/** A blob that a document of the tenant refers to, and one that nothing does. */
+async function withBlobs(): Promise<{ directory: string; keys: string[]; contents: Buffer[] }> {
+  const directory = scratchDirectory();
+  const store = await createFileBlobStore(directory);
+  onTestFinished(() => store.close());
+  const bytes = [randomBytes(60_000), Buffer.alloc(0)];
+  const keys: string[] = [];
+  for (const each of bytes) keys.push((await store.put(tenant.org_id, each, { maxBytes: 1_000_000 })).key);
+  await source.database.system((db) =>
+    db.query("update runs set outputs = $1 where parent_run_id is not null", [
+      JSON.stringify({ out: { ref: { $blob: keys[0], size: 60_000 } } }),
+    ]),
+  );
+  return { directory, keys, contents: bytes };
+}
+
+describe("millrace backup and restore", () => {
+  it("gives back every row and blob, references, triggers and the counters of identities", async () => {
+    const blobs = await withBlobs();
+    const place = join(scratchDirectory(), "backup");
+    const taken = await backup(place, blobs.directory);
+    expect(taken).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(taken.stdout)).toMatchObject({ master_keys: [MASTER_ID], blobs: { count: 2, missing: 0 } });
+    const before = readdirSync(place, { recursive: true }).toSorted();
+    expect(await check(place)).toMatchObject({ code: 0, stderr: "" });
+    // Checking has written nothing.
+    expect(readdirSync(place, { recursive: true }).toSorted()).toEqual(before);
+
+    const [url, directory] = [await emptyDatabase(), scratchDirectory()];
+    const restored = await restore(place, directory, url);
+    expect(restored).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(restored.stdout)).toMatchObject({ unknown_keys: [] });
+    expect(await contents(url)).toEqual(await contents(source.url));
+    expect(await rules(url)).toEqual(await rules(source.url));
+    const store = await createFileBlobStore(directory);
+    onTestFinished(() => store.close());
+    for (const [index, key] of blobs.keys.entries())
+      expect((await store.read(key, 1_000_000)).equals(blobs.contents[index] ?? Buffer.from("?"))).toBe(true);
+    const next = (of: string): Promise<unknown> =>
+      withRows(of, async (client) => (await client.query("select nextval('outbox_seq_seq') as next")).rows);
+    expect(await next(url)).toEqual(await next(source.url));
+    // No key, and no secret.
+    for (const file of readdirSync(place, { recursive: true, withFileTypes: true }).filter((each) => each.isFile())) {
+      const bytes = readFileSync(join(file.parentPath, file.name));
+      const clear = file.name.endsWith(".gz") ? gunzipSync(bytes) : bytes;
+      expect(clear.includes(MASTER) || clear.includes("whsec_x")).toBe(false);
+    }
+    // It is no longer empty.
+    const again = await restore(place, directory, url);
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("The database is not empty: ") });
+    // Nor is the place of the backup.
+    expect(await backup(place, blobs.directory)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("There is a backup already"),
+    });
+  });
+
+  it("is of one moment while rows are added", async () => {
+    const own = await testDatabase();
+    onTestFinished(() => own.close());
+    let on = true;
+    // The two tables are far from each other in the order of copying.
+    const adding = (async () => {
+      while (on) {
+        const org = uuidv7();
+        await own.database.systemTransaction(async (db) => {
+          await db.query("insert into organisations (org_id, name) values ($1, 'x')", [org]);
+          await db.query(
+            "insert into users (user_id, org_id, email, password_hash, role) values ($1::uuid, $2::uuid, $1::uuid || '@x', 'x', 'admin')",
+            [uuidv7(), org],
+          );
+        });
+      }
+    })();
+    const place = scratchDirectory();
+    const taken = await backup(place, scratchDirectory(), own.url);
+    on = false;
+    await adding;
+    expect(taken).toMatchObject({ code: 0, stderr: "" });
+    const url = await emptyDatabase();
+    expect(await restore(place, scratchDirectory(), url)).toMatchObject({ code: 0, stderr: "" });
+    const { rows } = await withRows(url, (client) =>
+      client.query("select (select count(*) from organisations) as a, (select count(*) from users) as b"),
+    );
+    expect(Number(rows[0].a)).toBeGreaterThan(0);
+    expect(rows[0].a).toBe(rows[0].b);
+  });
+
+  it("names blobs that rows refer to and that are not there", async () => {
+    const { directory, keys } = await withBlobs();
+    const [gone = ""] = keys;
+    rmSync(join(directory, gone.split("/")[0] ?? "", gone.slice(-2), gone.split("/")[1] ?? ""));
+    const place = scratchDirectory();
+    const taken = await millrace(["backup", place, "--database-url", source.url], { MILLRACE_BLOB_URL: directory });
+    expect(taken.code).toBe(0);
+    expect(taken.stdout).toContain("1 blobs that rows refer to were not there");
+    expect(taken.stdout).toContain(gone);
+    // A place of other blobs is a mistake.
+    const nowhere = await backup(scratchDirectory(), scratchDirectory());
+    expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining("none is where MILLRACE_BLOB_URL says") });
+  });
+
+  it("says what is wrong with a backup, and does not restore half of it", async () => {
+    const blobs = await withBlobs();
+    const place = scratchDirectory();
+    await backup(place, blobs.directory);
+    const projects = join(place, "tables/projects.copy.gz");
+    const whole = readFileSync(projects);
+    // One row fewer, as valid as before.
+    writeFileSync(projects, gzipSync(gunzipSync(whole).toString().split("\n").slice(1).join("\n")));
+    const [key = ""] = blobs.keys;
+    const blob = join(place, "blobs", key.split("/")[0] ?? "", key.slice(-2), key.split("/")[1] ?? "");
+    const bytes = readFileSync(blob);
+    bytes[50_000] = (bytes[50_000] ?? 0) ^ 1;
+    writeFileSync(blob, bytes);
+    rmSync(join(place, "tables/users.copy.gz"));
+    const found = await check(place);
+    expect(found.code).toBe(1);
+    expect(problemsOf(found)).toEqual([
+      expect.stringMatching(/^tables\/projects\.copy\.gz: it has \d+ bytes, and the manifest says \d+\.$/),
+      "tables/users.copy.gz: it is not there.",
+      expect.stringMatching(/^blobs\/.*: its checksum is not the manifest's\.$/),
+    ]);
+
+    const url = await emptyDatabase();
+    const damaged = await restore(place, scratchDirectory(), url);
+    expect(damaged).toMatchObject({ code: 1, stderr: expect.stringContaining("its checksum") });
+    writeFileSync(blob, Buffer.from(bytes).fill((bytes[50_000] ?? 0) ^ 1, 50_000, 50_001));
+    const target = scratchDirectory();
+    expect((await restore(place, target, url)).code).toBe(1);
+    // What is left is an empty database, which can be filled once the backup is whole.
+    expect(new Set(Object.values(await contents(url)).map((digest) => digest.split(" ")[0]))).toEqual(new Set(["0"]));
+    writeFileSync(projects, whole);
+    writeFileSync(join(place, "tables/users.copy.gz"), gzipSync(""));
+    const manifest = join(place, "manifest.json");
+    const said = JSON.parse(readFileSync(manifest, "utf8"));
+    const empty = { ...said, tables: said.tables.filter(({ name }: { name: string }) => name !== "users") };
+    writeFileSync(manifest, JSON.stringify(empty));
+    expect(await restore(place, target, url)).toMatchObject({ code: 0, stderr: "" });
+
+    writeFileSync(manifest, JSON.stringify({ ...empty, migrations: [...said.migrations, "9999_later.sql"] }));
+    expect(problemsOf(await check(place))).toEqual([expect.stringContaining("newer (9999_later.sql)")]);
+    expect(await restore(place, target, await emptyDatabase())).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("9999_later.sql"),
+    });
+    rmSync(manifest);
+    expect(await check(place)).toMatchObject({ code: 1, stderr: expect.stringContaining("no complete backup") });
+  });
+
+  it("restores a backup of an earlier version, and brings it up to date", async () => {
+    const old = await emptyDatabase();
+    const files = readdirSync(MIGRATIONS).toSorted();
+    await migrate(old, MIGRATIONS, files.slice(0, -2));
+    await administer(old, `insert into organisations (org_id, name) values ('${uuidv7()}', 'old')`);
+    const place = scratchDirectory();
+    expect(await backup(place, scratchDirectory(), old)).toMatchObject({ code: 0, stderr: "" });
+    const url = await emptyDatabase();
+    const restored = await restore(place, scratchDirectory(), url, { MILLRACE_MASTER_KEY: generateMasterKey() });
+    expect(restored).toMatchObject({ code: 0, stderr: "" });
+    const { rows } = await withRows(url, (client) =>
+      client.query("select (select count(*)::int from migrations) as n, (select name from organisations) as name"),
+    );
+    expect(rows).toEqual([{ n: files.length, name: "old" }]);
+  });
+
+  it("names master keys that the environment does not have", async () => {
+    const blobs = await withBlobs();
+    const place = scratchDirectory();
+    await backup(place, blobs.directory);
+    const { stdout } = await check(place, { MILLRACE_MASTER_KEY: generateMasterKey() });
+    expect(JSON.parse(stdout)).toMatchObject({ whole: true, unknown_keys: [MASTER_ID] });
+  });
+
+  it.skipIf("no" in s3Program)("goes to a bucket, and comes back from it into another place of blobs", async () => {
+    if ("no" in s3Program) return;
+    const server = await startS3Server(s3Program.path, scratchDirectory());
+    onTestFinished(() => server.close());
+    const keys = {
+      MILLRACE_BACKUP_S3_ACCESS_KEY_ID: server.credentials.accessKeyId,
+      MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY: server.credentials.secretAccessKey,
+    };
+    const blobs = await withBlobs();
+    const place = server.url.replace("a/prefix", "backups/monday");
+    expect(await backup(place, blobs.directory, source.url, keys)).toMatchObject({ code: 0, stderr: "" });
+    expect(await check(place, keys)).toMatchObject({ code: 0, stderr: "" });
+    const url = await emptyDatabase();
+    const own = {
+      MILLRACE_S3_ACCESS_KEY_ID: server.credentials.accessKeyId,
+      MILLRACE_S3_SECRET_ACCESS_KEY: server.credentials.secretAccessKey,
+    };
+    expect(await restore(place, server.url, url, own)).toMatchObject({ code: 0, stderr: "" });
+    expect(await contents(url)).toEqual(await contents(source.url));
+    // The blobs are where those of an installation are: a backup of it has them.
+    const second = await backup(scratchDirectory(), server.url, url, own);
+    expect(JSON.parse(second.stdout)).toMatchObject({ blobs: { count: 2, missing: 0 } });
+  });
+});
+
+it("says what is no place for a backup", async () => {
+  const outcome = await millrace(["restore", "s3://", "--check"]);
+  expect(outcome).toMatchObject({ code: 2, stderr: expect.stringContaining("is no place for a backup") });
+});
