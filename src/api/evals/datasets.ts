@@ -7,7 +7,7 @@ import {
   requireDataset,
   restoreVersion,
 } from "../../services/evals/datasets.ts";
-import type { Audit, RowAudit } from "../../services/audit/audit.ts";
+import { auditAs } from "../../services/audit/audit.ts";
 import { listDatasets } from "../../stores/evals/datasets.ts";
 import type { DatasetRow } from "../../stores/evals/datasets.ts";
 import type { ApiDeps } from "../deps.ts";
@@ -69,11 +69,7 @@ const restoreBody = z
   .strictObject({ version: z.int().min(0).max(2_147_483_647).describe("The version whose rows are restored.") })
   .meta({ id: "DatasetRestore" });
 
-const auditOf = (audit: Audit, id: string): RowAudit<DatasetRow> => ({
-  audit,
-  target: { type: "dataset", id },
-  view: presentDataset,
-});
+const auditOf = auditAs("dataset", presentDataset);
 
 /** `/v2/evals/datasets`: rows of inputs and expected outputs, in versions. */
 export function createDatasetOperations(deps: ApiDeps): Operation[] {

@@ -6,7 +6,7 @@ import {
   deleteExperiment,
   requireExperiment,
 } from "../../services/evals/experiments.ts";
-import type { Audit, RowAudit } from "../../services/audit/audit.ts";
+import { auditAs } from "../../services/audit/audit.ts";
 import { listExperiments } from "../../stores/evals/experiments.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import type { ApiDeps } from "../deps.ts";
@@ -64,11 +64,7 @@ const EXAMPLE = {
   dataset_id: "0197f0a0-0000-7000-8000-000000000001",
 };
 
-const auditOf = (audit: Audit, id: string): RowAudit<ExperimentRow> => ({
-  audit,
-  target: { type: "experiment", id },
-  view: presentExperiment,
-});
+const auditOf = auditAs("experiment", presentExperiment);
 
 /** `/v2/evals/experiments`: a flow on every row of a dataset, scored. */
 export function createExperimentOperations(deps: ApiDeps): Operation[] {

@@ -7,9 +7,9 @@ import {
   monitorLimits,
   requireMonitor,
 } from "../../services/evals/monitors.ts";
-import type { Audit, RowAudit } from "../../services/audit/audit.ts";
+import { auditAs } from "../../services/audit/audit.ts";
 import { countMonitors, listMonitors } from "../../stores/evals/monitors.ts";
-import type { MonitorDetail, MonitorRow } from "../../stores/evals/monitors.ts";
+import type { MonitorDetail } from "../../stores/evals/monitors.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
@@ -74,11 +74,7 @@ const limitsSchema = z
   })
   .meta({ id: "MonitorLimits" });
 
-const auditOf = (audit: Audit, id: string): RowAudit<MonitorRow> => ({
-  audit,
-  target: { type: "monitor", id },
-  view: presentMonitorSettings,
-});
+const auditOf = auditAs("monitor", presentMonitorSettings);
 
 /** `/v2/evals/monitors`: runs of production, scored as they end. */
 export function createMonitorOperations(deps: ApiDeps): Operation[] {

@@ -3,6 +3,7 @@ import { invalid } from "../../domain/errors.ts";
 import { VALUE_TYPES } from "../../domain/evals/evaluator.ts";
 import { DATA_TYPES } from "../../domain/evals/evaluators/kind.ts";
 import { jsonLength } from "../../domain/json.ts";
+import { auditAs } from "../../services/audit/audit.ts";
 import { changeScore, deleteScore } from "../../services/evals/correct-score.ts";
 import { giveScore, requireScore } from "../../services/evals/give-score.ts";
 import { hasNodeRun, requireRun } from "../../services/runs/require-run.ts";
@@ -88,6 +89,7 @@ const searchQuery = listQuery.extend({
   created_before: time,
 });
 const ETAG = { ETag: "For If-Match." };
+const auditOf = auditAs("score", presentScore);
 
 /** `/v2/evals/runs/{run_id}/scores` and `/v2/evals/scores`: what programs, people and evaluators say of a run. */
 export function createScoreOperations({ db }: ApiDeps): Operation[] {
@@ -247,7 +249,7 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
           body,
           id,
           (found) => requireMatch(headers["if-match"], revisionTag(found.revision)),
-          { audit, target: { type: "score", id: score_id }, view: presentScore },
+          auditOf(audit, score_id),
         );
         return toResponse(row);
       },
@@ -264,8 +266,7 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
       problems: ["conflict"],
       success: { 204: { description: "It is gone." } },
       async handler({ params: { score_id }, principal: { org_id }, audit }) {
-        const audited = { audit, target: { type: "score", id: score_id }, view: presentScore };
-        await deleteScore(db, org_id, score_id, audited);
+        await deleteScore(db, org_id, score_id, auditOf(audit, score_id));
         return { status: 204 };
       },
     }),

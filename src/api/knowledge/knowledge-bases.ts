@@ -8,7 +8,7 @@ import {
   createKnowledgeBase,
   requireKnowledgeBase,
 } from "../../services/knowledge/knowledge-bases.ts";
-import type { Audit, RowAudit } from "../../services/audit/audit.ts";
+import { auditAs } from "../../services/audit/audit.ts";
 import { syncOutlook, syncSchedules } from "../../services/knowledge/schedule.ts";
 import { followSchedule } from "../../services/schedules/apply.ts";
 import { siteAddress } from "../../services/knowledge/sources/website.ts";
@@ -124,11 +124,7 @@ const SCHEMA_EXAMPLE = {
   },
 };
 
-const auditOf = (audit: Audit, id: string): RowAudit<KnowledgeBaseRow> => ({
-  audit,
-  target: { type: "knowledge_base", id },
-  view: presentKnowledgeBase,
-});
+const auditOf = auditAs("knowledge_base", presentKnowledgeBase);
 
 /** `/v2/knowledge-bases`: sets of documents that are searched. */
 export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {

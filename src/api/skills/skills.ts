@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Audit, RowAudit } from "../../services/audit/audit.ts";
+import { auditAs } from "../../services/audit/audit.ts";
 import { changeDefaultVersion, createSkill, deleteSkill, requireSkill } from "../../services/skills/skills.ts";
 import { listSkills } from "../../stores/skills/skills.ts";
 import type { SkillRow } from "../../stores/skills/skills.ts";
@@ -31,11 +31,7 @@ export const UPLOAD = `As multipart \`files[]\` (the file name of each part is i
 that holds everything may be around it. It needs a \`SKILL.md\` that begins with YAML front matter: \`name\`, \`description\` and, if need be, \`license\`,
 \`compatibility\`, \`metadata\` and \`allowed-tools\`. At most 200 files and 30 MiB; links, absolute paths and \`..\` are refused.`;
 
-const auditOf = (audit: Audit, id: string): RowAudit<SkillRow> => ({
-  audit,
-  target: { type: "skill", id },
-  view: presentSkill,
-});
+const auditOf = auditAs("skill", presentSkill);
 
 /** `/v2/skills`: instructions with files, for models. */
 export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {

@@ -35,6 +35,11 @@ export interface RowAudit<Row> {
   readonly secrets?: readonly string[];
 }
 
+/** How changes of the resources of a type are recorded: by what the API shows of them. */
+export function auditAs<Row>(type: string, view: (row: Row) => object): (audit: Audit, id: string) => RowAudit<Row> {
+  return (audit, id) => ({ audit, target: { type, id }, view });
+}
+
 /** Writes an entry for an operation that `actor` has asked for. */
 export async function recordAudit(
   db: Db,
