@@ -2,7 +2,8 @@ import { z } from "zod";
 import { Problem, invalid, notFound } from "../../domain/errors.ts";
 import type { KindWith } from "../../domain/flow/kinds.ts";
 import { imageTypes } from "../../domain/flow/nodes/image.ts";
-import { hasTrait } from "../../domain/flow/plan/by-kind.ts";
+import { byKind, hasTrait } from "../../domain/flow/plan/by-kind.ts";
+import type { ByKind } from "../../domain/flow/plan/by-kind.ts";
 import { MEDIA_TYPES } from "../../domain/media/media.ts";
 import type { Plan, PlanNodeOf } from "../../domain/flow/plan/types.ts";
 import { MAX_READ_AT_ONCE } from "../../services/documents/document-sweeper.ts";
@@ -108,7 +109,7 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
         if (org.toLowerCase() !== org_id) throw notFound("flow");
         const { project, plan } = await flows.get(org_id, flow_id, -1);
         const node = documentNode(plan, node_id);
-        const rules = uploadRules(node, { maxBytes, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES });
+        const rules = byKind(RULES, node, { maxBytes, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES });
         const { files } = await readMultipart(
           ctx,
           form,
@@ -170,7 +171,7 @@ interface UploadLimits {
 }
 
 /** What a node of each kind takes. */
-const RULES: { readonly [Kind in UploadKind]: (node: PlanNodeOf<Kind>, limits: UploadLimits) => UploadRules } = {
+const RULES: ByKind<[UploadLimits], UploadRules, UploadKind> = {
   files: ({ config: { accept } }, { maxBytes }) => ({ maxBytes, accept }),
   audio: (_node, limits) => mediaRules({ kind: "audio", types: MEDIA_TYPES.audio }, limits),
   image: ({ config }, limits) => mediaRules({ kind: "image", types: imageTypes(config) }, limits),
@@ -178,9 +179,4 @@ const RULES: { readonly [Kind in UploadKind]: (node: PlanNodeOf<Kind>, limits: U
 
 function mediaRules(media: NonNullable<UploadRules["media"]>, { maxBytes, maxInputBytes }: UploadLimits): UploadRules {
   return { maxBytes: Math.min(maxBytes, maxInputBytes), media };
-}
-
-function uploadRules(node: UploadNode, limits: UploadLimits): UploadRules {
-  // That the entry and the node are of one kind is beyond what TypeScript follows.
-  return (RULES[node.type] as (node: UploadNode, limits: UploadLimits) => UploadRules)(node, limits);
 }

@@ -7,8 +7,9 @@ import { readMedia } from "../../media/media.ts";
 import type { MediaKind } from "../../media/media.ts";
 import { isWebAddress } from "../../web-address.ts";
 import { imageTypes } from "../nodes/image.ts";
-import { hasTrait } from "../plan/by-kind.ts";
-import type { Plan, PlanNode, PlanNodeOf } from "../plan/types.ts";
+import { byKind, hasTrait } from "../plan/by-kind.ts";
+import type { ByKind } from "../plan/by-kind.ts";
+import type { Plan, PlanNodeOf } from "../plan/types.ts";
 
 export interface CheckedInputs {
   /** By node id, defaults filled in; an optional input that was not given is absent. */
@@ -79,9 +80,7 @@ const GIVEN: Readonly<Record<GivenKind, string>> = {
   image: "a picture, as base64, a web address or the id of an uploaded file,",
 };
 
-const CHECKS: {
-  readonly [Kind in GivenKind]: (node: PlanNodeOf<Kind>, value: string, limits: Limits) => Fault | undefined;
-} = {
+const CHECKS: ByKind<[value: string, limits: Limits], Fault | undefined, GivenKind> = {
   input: textFault,
   string: textFault,
   url: (_node, value) => (isWebAddress(value) ? undefined : addressFault(value)),
@@ -99,9 +98,7 @@ function checkInput(node: PlanNodeOf<GivenKind>, value: unknown, limits: Limits)
     return { msg: `This input is required: give ${what}, as in {"${node.id}": "..."}`, type: "missing" };
   }
   if (typeof value !== "string") return { msg: `Give ${what} as a string, not ${kindOf(value)}`, type: "string_type" };
-  // That the entry and the node are of one kind is beyond what TypeScript follows.
-  const check = CHECKS[node.type] as (node: PlanNode, value: string, limits: Limits) => Fault | undefined;
-  return check(node, value, limits) ?? value;
+  return byKind(CHECKS, node, value, limits) ?? value;
 }
 
 function textFault({ config }: PlanNodeOf<"input" | "string">, value: string, limits: Limits): Fault | undefined {

@@ -2,19 +2,19 @@ import { KINDS } from "../kinds.ts";
 import type { KindTraits, KindWith, NodeKind } from "../kinds.ts";
 import type { PlanNode, PlanNodeOf } from "./types.ts";
 
-/** Something for every kind: a new kind does not compile until it has an entry. */
-export type ByKind<Args extends readonly unknown[], Result> = {
-  readonly [Kind in NodeKind]: (node: PlanNodeOf<Kind>, ...args: Args) => Result;
+/** Something for every kind, or for every one of some: a new kind does not compile until it has an entry. */
+export type ByKind<Args extends readonly unknown[], Result, Kinds extends NodeKind = NodeKind> = {
+  readonly [Kind in Kinds]: (node: PlanNodeOf<Kind>, ...args: Args) => Result;
 };
 
 /** Calls the entry of the node's kind. */
-export function byKind<Args extends readonly unknown[], Result>(
-  table: ByKind<Args, Result>,
-  node: PlanNode,
+export function byKind<Args extends readonly unknown[], Result, Kinds extends NodeKind>(
+  table: ByKind<Args, Result, Kinds>,
+  node: PlanNodeOf<Kinds>,
   ...args: Args
 ): Result {
   // That the entry and the node are of one kind is beyond what TypeScript follows.
-  return (table[node.type] as (node: PlanNode, ...args: Args) => Result)(node, ...args);
+  return (table[node.type as Kinds] as (node: PlanNode, ...args: Args) => Result)(node, ...args);
 }
 
 /** The node, which is of this kind: a part of a configuration belongs to one kind only. */
