@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 import type { Command } from "commander";
 import { keyLimits } from "../domain/accounts/key-limits.ts";
 import type { KeyLimits } from "../domain/accounts/key-limits.ts";
-import { existingProjects } from "../stores/projects/projects.ts";
+import { unknownProjects } from "../services/projects/projects.ts";
 import type { Database } from "../stores/db.ts";
 import { CommandFailure } from "./failure.ts";
 
@@ -32,9 +32,8 @@ export async function limitsFrom(
   options: LimitOptions,
 ): Promise<Partial<KeyLimits>> {
   const { scopes, projects, allowedOrigins, allowedAddresses } = options;
-  const known = projects && (await database.org(orgId, (db) => existingProjects(db, projects)));
-  const unknown = projects?.find((id) => !known?.includes(id));
-  if (unknown !== undefined) throw new CommandFailure(`There is no project ${unknown} in organisation ${orgId}.`);
+  const [at] = projects ? await unknownProjects(database, orgId, projects) : [];
+  if (at !== undefined) throw new CommandFailure(`There is no project ${projects?.[at]} in organisation ${orgId}.`);
   return {
     ...(scopes && { scopes }),
     read_only: options.readOnly ?? false,

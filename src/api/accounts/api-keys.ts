@@ -5,7 +5,7 @@ import { invalid, notFound } from "../../domain/errors.ts";
 import { toTimestamp, timeText } from "../../domain/timestamps.ts";
 import { generateApiKey } from "../../platform/secrets/crypto.ts";
 import { holdAdmin } from "../../services/accounts/hold-admin.ts";
-import { knownProjects } from "../../services/projects/projects.ts";
+import { unknownProjects } from "../../services/projects/projects.ts";
 import type { Database } from "../../stores/db.ts";
 import { API_KEY_KINDS, insertApiKey, listApiKeys, revokeApiKey } from "../../stores/accounts/api-keys.ts";
 import { unauthorized } from "../auth/authenticate.ts";
@@ -29,10 +29,8 @@ const createBody = z
 
 /** Throws 422 where the organisation has not all of these projects. */
 async function requireKnown(db: Database, orgId: string, projects: readonly string[] | null): Promise<void> {
-  if (projects === null) return;
-  const known = await knownProjects(db, orgId, projects);
-  const at = projects.findIndex((id) => !known.includes(id));
-  if (at >= 0) throw invalid(["body", "projects", at], "There is no such project");
+  const [at] = projects === null ? [] : await unknownProjects(db, orgId, projects);
+  if (at !== undefined) throw invalid(["body", "projects", at], "There is no such project");
 }
 
 /** `/v2/api-keys`. */

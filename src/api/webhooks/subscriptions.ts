@@ -41,10 +41,10 @@ import {
   eventPatterns,
   lowerCased,
   projectFilter,
+  projectIssues,
   receiverUrl,
   refusalOfUrl,
   sentHeaders,
-  unknownProjects,
 } from "./webhook-body.ts";
 
 const SUBSCRIPTION = "webhook subscription";
@@ -118,7 +118,7 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
   ): Promise<void> {
     const [refused, unknown] = await Promise.all([
       url === undefined ? [] : guardedFetch.check(url).then(() => [], refusalOfUrl),
-      projectIds === undefined ? [] : unknownProjects(db, orgId, projectIds),
+      projectIds === undefined ? [] : projectIssues(db, orgId, projectIds),
     ]);
     const issues = [...refused, ...unknown];
     if (issues.length > 0) throw new ValidationProblem(issues);

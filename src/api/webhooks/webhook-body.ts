@@ -4,7 +4,7 @@ import type { ValidationIssue } from "../../domain/errors.ts";
 import { headerProblems } from "../../domain/webhooks/webhook.ts";
 import { FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import { outboundHeaders, outboundUrl } from "../../platform/fetch/guarded-fetch-request.ts";
-import { knownProjects } from "../../services/projects/projects.ts";
+import { unknownProjects } from "../../services/projects/projects.ts";
 import type { Database } from "../../stores/db.ts";
 
 /** What a receiver's address looks like. Whether it may be called is asked of the guarded fetch. */
@@ -86,16 +86,16 @@ export function refusalOfUrl(error: unknown): ValidationIssue[] {
   return [{ loc: ["body", "url"], msg: error.message, type: "value_error" }];
 }
 
-/** The indexes of missing projects. A project of another organisation counts as missing. */
-export async function unknownProjects(
+/** What a 422 says of projects that the organisation does not have. */
+export async function projectIssues(
   db: Database,
   orgId: string,
   projectIds: readonly string[],
 ): Promise<ValidationIssue[]> {
-  const known = new Set(await knownProjects(db, orgId, projectIds));
-  return projectIds.flatMap((projectId, at) =>
-    known.has(projectId)
-      ? []
-      : [{ loc: ["body", "filter", "project_id", at], msg: "There is no such project", type: "value_error" }],
-  );
+  const unknown = await unknownProjects(db, orgId, projectIds);
+  return unknown.map((at) => ({
+    loc: ["body", "filter", "project_id", at],
+    msg: "There is no such project",
+    type: "value_error",
+  }));
 }

@@ -15,9 +15,10 @@ export async function requireProject(db: Database, orgId: string, projectId: str
   return project;
 }
 
-/** The ids of the organisation's undeleted projects among these. */
-export function knownProjects(db: Database, orgId: string, projectIds: readonly string[]): Promise<string[]> {
-  return db.org(orgId, (connection) => existingProjects(connection, projectIds));
+/** The indexes of ids that no project of the organisation has. A deleted project counts as unknown. */
+export async function unknownProjects(db: Database, orgId: string, projectIds: readonly string[]): Promise<number[]> {
+  const known = new Set(await db.org(orgId, (connection) => existingProjects(connection, projectIds)));
+  return projectIds.flatMap((id, at) => (known.has(id) ? [] : [at]));
 }
 
 /** Whether a project exists, for callers with a connection. */
