@@ -3,7 +3,7 @@ import type { FileHandle } from "node:fs/promises";
 import { mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { uuidv7 } from "uuidv7";
-import { isBlobKey, partsOfKey, requireOrganisation } from "./keys.ts";
+import { isBlobKey, partsOfKey, withKeys } from "./keys.ts";
 import type { BlobStore, ObjectStore } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
 
@@ -18,15 +18,7 @@ const STALE_AFTER_MS = 60 * 60 * 1000;
 export async function createFileBlobStore(
   directory: string,
 ): Promise<BlobStore & Omit<ObjectStore, "close"> & { close(): void }> {
-  const objects = await createFileObjects(directory, pathOfKey);
-  return {
-    ...objects,
-    async put(orgId, content, limits) {
-      requireOrganisation(orgId);
-      const key = `${orgId}/${uuidv7()}`;
-      return { key, ...(await objects.putAs(key, content, limits)) };
-    },
-  };
+  return withKeys(await createFileObjects(directory, pathOfKey));
 }
 
 /**

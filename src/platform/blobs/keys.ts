@@ -1,4 +1,6 @@
+import { uuidv7 } from "uuidv7";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
+import type { BlobStore, ObjectStore } from "./types.ts";
 
 const ORG_PATTERN = new RegExp(`^${UUID_PATTERN}$`);
 const KEY_PATTERN = new RegExp(`^(${UUID_PATTERN})/(${UUID_PATTERN})$`);
@@ -18,6 +20,18 @@ export function blobBelongsTo(key: string, orgId: string): boolean {
   return partsOfKey(key)?.orgId === orgId;
 }
 
-export function requireOrganisation(orgId: string): void {
+/** The same store with `put`, which makes the keys itself. */
+export function withKeys<Store extends Pick<ObjectStore, "putAs">>(store: Store): Store & Pick<BlobStore, "put"> {
+  return {
+    ...store,
+    async put(orgId, content, limits) {
+      requireOrganisation(orgId);
+      const key = `${orgId}/${uuidv7()}`;
+      return { key, ...(await store.putAs(key, content, limits)) };
+    },
+  };
+}
+
+function requireOrganisation(orgId: string): void {
   if (!ORG_PATTERN.test(orgId)) throw new Error("A blob's organisation must be a lower-case UUID.");
 }

@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { uuidv7 } from "uuidv7";
 import { plainHost } from "../fetch/address-policy.ts";
 import { FetchFailed } from "../fetch/guarded-fetch-errors.ts";
 import { createGuardedFetch } from "../fetch/guarded-fetch.ts";
 import type { FetchLimits, GuardedResponse, GuardedStream, StreamRequest } from "../fetch/guarded-fetch.ts";
 import { elementsOf, textOf } from "../s3/answers.ts";
+import { portOf } from "../fetch/guarded-fetch-connect.ts";
 import { bucketAddress, signed } from "../s3/signed-request.ts";
 import type { S3Request } from "../s3/signed-request.ts";
 import type { BlobPlace } from "./blob-place.ts";
-import { isBlobKey, requireOrganisation } from "./keys.ts";
+import { isBlobKey, withKeys } from "./keys.ts";
 import type { BlobRange, BlobStore, ObjectStore } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobsUnavailable, BlobTooLarge } from "./types.ts";
 
@@ -46,15 +46,7 @@ export function createS3BlobStore(
   place: Extract<BlobPlace, { kind: "s3" }>,
   credentials: S3Credentials,
 ): BlobStore & ObjectStore {
-  const objects = createS3Objects(place, credentials, isBlobKey);
-  return {
-    ...objects,
-    async put(orgId, content, limits) {
-      requireOrganisation(orgId);
-      const key = `${orgId}/${uuidv7()}`;
-      return { key, ...(await objects.putAs(key, content, limits)) };
-    },
-  };
+  return withKeys(createS3Objects(place, credentials, isBlobKey));
 }
 
 /** The same for objects of any name that `accepts` takes. */
@@ -252,9 +244,9 @@ export function createS3Objects(
   };
 }
 
-function hostOf({ hostname, port, protocol }: URL): string {
-  const host = plainHost(hostname);
-  return `${host.includes(":") ? `[${host}]` : host}:${port || (protocol === "https:" ? 443 : 80)}`;
+function hostOf(url: URL): string {
+  const host = plainHost(url.hostname);
+  return `${host.includes(":") ? `[${host}]` : host}:${portOf(url)}`;
 }
 
 /** Parts of PART_BYTES, but for the last; counts and hashes what goes by. Each is overwritten by the next one. */

@@ -1,3 +1,4 @@
+import { portOf } from "./guarded-fetch-connect.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import type { GuardedFetch } from "./guarded-fetch.ts";
 
@@ -9,8 +10,8 @@ export function createOwnFetch(allow: readonly string[], urls: ReadonlyArray<str
   const hosts = urls
     .filter((url) => url !== undefined)
     .map((text) => {
-      const { hostname, port, protocol } = new URL(text);
-      return `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
+      const url = new URL(text);
+      return `${url.hostname}:${portOf(url)}`;
     });
   return createGuardedFetch({ allow: [...allow, ...hosts] });
 }
