@@ -1,5 +1,8 @@
 import { currentSpan } from "./current.ts";
+import { portOf } from "../fetch/guarded-fetch-connect.ts";
 import { formatTraceparent, randomSpanId } from "./trace-context.ts";
+import { beginSpan } from "./tracer.ts";
+import type { SpanRecord } from "./tracer.ts";
 
 /** A request to others, as a part of the span it is made in. */
 export interface TracedCall {
@@ -7,6 +10,11 @@ export interface TracedCall {
   readonly headers: Readonly<Record<string, string>>;
   /** Ends its span: "ok" for any answer, or the code of what went wrong. */
   end(outcome: string, status?: number): void;
+}
+
+/** Which server a request goes to, in the words of the conventions. */
+export function serverOf(url: URL): SpanRecord["attributes"] {
+  return { "server.address": url.hostname, "server.port": portOf(url) };
 }
 
 const UNTRACED: TracedCall = { headers: {}, end: () => undefined };
@@ -24,30 +32,16 @@ export function traceCall({
   const url = new URL(text);
   const { tracer, trace_id, sampled } = parent;
   const span_id = randomSpanId();
-  const start_ms = Date.now();
+  const name = method.toUpperCase();
+  const end = beginSpan(tracer, { trace_id, span_id, parent_id: parent.span_id, sampled, name, kind: "client" });
   let ended = false;
   return {
     headers: tracer.propagates ? { traceparent: formatTraceparent({ trace_id, span_id, sampled }) } : {},
     end(outcome, status) {
-      if (!sampled || ended) return;
+      if (ended) return;
       ended = true;
       const failed = outcome === "ok" ? (status !== undefined && status >= 400 ? String(status) : undefined) : outcome;
-      tracer.emit({
-        trace_id,
-        span_id,
-        parent_id: parent.span_id,
-        name: method.toUpperCase(),
-        kind: "client",
-        start_ms,
-        end_ms: Date.now(),
-        error: failed,
-        attributes: {
-          "http.request.method": method.toUpperCase(),
-          "server.address": url.hostname,
-          "server.port": Number(url.port || (url.protocol === "https:" ? 443 : 80)),
-          "http.response.status_code": status,
-        },
-      });
+      end(failed, { "http.request.method": name, ...serverOf(url), "http.response.status_code": status });
     },
   };
 }

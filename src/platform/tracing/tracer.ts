@@ -33,6 +33,23 @@ export interface Tracer {
   close(): Promise<void>;
 }
 
+/** What of a span is known when it begins. */
+export interface SpanStart extends Pick<SpanRecord, "trace_id" | "span_id" | "parent_id" | "name" | "kind"> {
+  /** Whether its trace is recorded. */
+  readonly sampled: boolean;
+}
+
+/** Begins a span now. What is returned ends it, and emits it where its trace is recorded. */
+export function beginSpan(
+  tracer: Tracer,
+  { sampled, ...span }: SpanStart,
+): (error: string | undefined, attributes: SpanRecord["attributes"]) => void {
+  const start_ms = Date.now();
+  return (error, attributes) => {
+    if (sampled) tracer.emit({ ...span, start_ms, end_ms: Date.now(), error, attributes });
+  };
+}
+
 export interface TracerOptions extends Pick<Tracer, "ratio" | "propagates"> {
   readonly exporter: SpanExporter;
   /** Spans that wait at most. */

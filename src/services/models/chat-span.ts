@@ -1,6 +1,8 @@
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { currentSpan, withinSpan } from "../../platform/tracing/current.ts";
+import { serverOf } from "../../platform/tracing/outbound.ts";
 import { randomSpanId } from "../../platform/tracing/trace-context.ts";
+import { beginSpan } from "../../platform/tracing/tracer.ts";
 import type { ResolvedModel } from "./resolve-model.ts";
 
 /** What a span tells of an answer. */
@@ -22,32 +24,20 @@ export async function asChat<T extends Answered>(
   const parent = currentSpan();
   if (parent === undefined || !parent.outbound) return work();
   const span_id = randomSpanId();
-  const start_ms = Date.now();
-  const { hostname, port, protocol } = new URL(endpoint.base_url);
-  const end = (reply: T | null, error?: string): void => {
-    if (!parent.sampled) return;
-    parent.tracer.emit({
-      trace_id: parent.trace_id,
-      span_id,
-      parent_id: parent.span_id,
-      name: `${operation} ${model}`,
-      kind: "client",
-      start_ms,
-      end_ms: Date.now(),
-      error,
-      attributes: {
-        "gen_ai.operation.name": operation,
-        "gen_ai.provider.name": endpoint.protocol,
-        "gen_ai.request.model": model,
-        "gen_ai.response.finish_reasons": reply ? [reply.finish_reason] : undefined,
-        "gen_ai.usage.input_tokens": reply?.usage.input_tokens,
-        "gen_ai.usage.output_tokens": reply?.usage.output_tokens,
-        "millrace.cost_usd": reply?.usage.cost_usd ?? undefined,
-        "server.address": hostname,
-        "server.port": Number(port || (protocol === "https:" ? 443 : 80)),
-      },
+  const { tracer, trace_id, span_id: parent_id, sampled } = parent;
+  const name = `${operation} ${model}`;
+  const endSpan = beginSpan(tracer, { trace_id, span_id, parent_id, sampled, name, kind: "client" });
+  const end = (reply: T | null, error?: string): void =>
+    endSpan(error, {
+      "gen_ai.operation.name": operation,
+      "gen_ai.provider.name": endpoint.protocol,
+      "gen_ai.request.model": model,
+      "gen_ai.response.finish_reasons": reply ? [reply.finish_reason] : undefined,
+      "gen_ai.usage.input_tokens": reply?.usage.input_tokens,
+      "gen_ai.usage.output_tokens": reply?.usage.output_tokens,
+      "millrace.cost_usd": reply?.usage.cost_usd ?? undefined,
+      ...serverOf(new URL(endpoint.base_url)),
     });
-  };
   try {
     const reply = await withinSpan({ ...parent, span_id }, work);
     end(reply);

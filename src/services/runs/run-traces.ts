@@ -3,6 +3,7 @@ import { isNodeEnd, isTerminal } from "../../domain/runs/run.ts";
 import type { NodeRecord, RunUpdate } from "../../domain/runs/run.ts";
 import { currentSpan, withinSpan } from "../../platform/tracing/current.ts";
 import { isSampled, spanIdOf, traceIdOf } from "../../platform/tracing/trace-context.ts";
+import { beginSpan } from "../../platform/tracing/tracer.ts";
 import type { Tracer } from "../../platform/tracing/tracer.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { getNodeRun } from "../../stores/runs/node-runs.ts";
@@ -177,26 +178,15 @@ export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
     async attempt({ org_id, run_id, path, node_id, type, attempt }, work, failed) {
       const { trace_id, sampled } = await traceOrOwn({ org_id, run_id });
       const span_id = spanIdOf(run_id, path, attempt);
-      const start_ms = Date.now();
-      const end = (error: string | undefined): void => {
-        if (!sampled) return;
-        tracer.emit({
-          trace_id,
-          span_id,
-          parent_id: spanIdOf(run_id, path),
-          name: `attempt ${node_id}`,
-          kind: "internal",
-          start_ms,
-          end_ms: Date.now(),
-          error,
-          attributes: {
-            "millrace.run.id": run_id,
-            "millrace.node.path": path,
-            "millrace.node.type": type,
-            "millrace.attempt": attempt,
-          },
+      const place = { trace_id, span_id, parent_id: spanIdOf(run_id, path), sampled };
+      const endSpan = beginSpan(tracer, { ...place, name: `attempt ${node_id}`, kind: "internal" });
+      const end = (error: string | undefined): void =>
+        endSpan(error, {
+          "millrace.run.id": run_id,
+          "millrace.node.path": path,
+          "millrace.node.type": type,
+          "millrace.attempt": attempt,
         });
-      };
       try {
         const result = await withinSpan({ tracer, trace_id, span_id, sampled, outbound: true }, work);
         end(failed(result));
