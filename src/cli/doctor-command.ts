@@ -5,11 +5,11 @@ import type { Config } from "../config.ts";
 import { PACKAGE_ROOT } from "../dev/package-root.ts";
 import type { Finding } from "../services/system/checks/finding.ts";
 import { VERSION } from "../version.ts";
+import { isUuid } from "../domain/uuid.ts";
 import { readDevState } from "./dev-state.ts";
 import { CommandFailure } from "./failure.ts";
 import { show, table } from "./options.ts";
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MARKS = { ok: "ok", warning: "warning", problem: "PROBLEM" } as const;
 
 /** `doctor`: whether everything an installation needs is in order. */
@@ -43,7 +43,7 @@ export function addDoctorCommand(program: Command): void {
 }
 
 async function showExplanation(runId: string, json: boolean | undefined): Promise<void> {
-  if (!UUID.test(runId)) throw new CommandFailure("--explain takes the id of a run.", 2);
+  if (!isUuid(runId)) throw new CommandFailure("--explain takes the id of a run.", 2);
   const { config, problems } = configuration();
   if (!config) throw new CommandFailure(problems.map(({ text }) => text).join(" "));
   const { explainRun } = await import("../services/system/explain-run.ts");

@@ -1,5 +1,4 @@
 import type { Config } from "../../config.ts";
-import { openDatabase } from "../../stores/db.ts";
 import type { Database } from "../../stores/db.ts";
 import { countStuckRuns } from "../../stores/runs/stuck-runs.ts";
 import { examineServer } from "../../stores/server.ts";
@@ -9,17 +8,13 @@ import type { Finding } from "./checks/finding.ts";
 import { masterKey } from "./checks/master-key.ts";
 import { clock, postgres, roles, schema } from "./checks/postgres.ts";
 import { schedules, temporal } from "./checks/temporal.ts";
+import { openDoctorDatabase } from "./doctor-database.ts";
 
 const MIN_NODE = [20, 19] as const;
 
 /** Looks at everything an installation needs, as the configuration has it, and says what to do about what is not in order. Changes nothing. */
 export async function examine(config: Config, migrationsDir: string): Promise<Finding[]> {
-  const db = openDatabase({
-    url: config.DATABASE_URL,
-    poolSize: 2,
-    applicationName: "millrace-doctor",
-    onError: () => undefined,
-  });
+  const db = openDoctorDatabase(config);
   try {
     const server = await db.system(examineServer).catch((error: Error) => error);
     const findings = [node(), ...postgres(config, server)];

@@ -1,6 +1,5 @@
 import type { Config } from "../../config.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
-import { openDatabase } from "../../stores/db.ts";
 import type { Database } from "../../stores/db.ts";
 import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import type { NodeRunRow } from "../../stores/runs/node-runs.ts";
@@ -9,6 +8,7 @@ import { getRun, liveChildren } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { examineRun } from "../../temporal/examine-run.ts";
 import type { RunExamined } from "../../temporal/examine-run.ts";
+import { openDoctorDatabase } from "./doctor-database.ts";
 
 /** One thing that a run waits for, or has ended because of. */
 export interface Reason {
@@ -46,12 +46,7 @@ const MAX_NAMED = 5;
 
 /** Says why a run is where it is, by its record and by Temporal. Null where there is no such run. Changes nothing. */
 export async function explainRun(config: Config, runId: string): Promise<Explanation | null> {
-  const db = openDatabase({
-    url: config.DATABASE_URL,
-    poolSize: 2,
-    applicationName: "millrace-doctor",
-    onError: () => undefined,
-  });
+  const db = openDoctorDatabase(config);
   try {
     const run = await db.system((connection) => getRun(connection, runId));
     if (!run) return null;
@@ -190,7 +185,7 @@ function retry({ path, attempts, error, next_attempt_at }: NodeRunRow): Reason {
   return {
     code: "waits_for_retry",
     text: `${path} is tried again ${when}, after ${attempts} failed ${attempts === 1 ? "attempt" : "attempts"}.${last}`,
-    advice: "Mend what the error names: the connection, the address or the other service. The node goes on by itself.",
+    advice: "Fix the connection, the address or the service that the error names. The next attempt needs nothing else.",
   };
 }
 
