@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { parseBlobPlace } from "./platform/blobs/blob-place.ts";
+import type { BlobPlace } from "./platform/blobs/blob-place.ts";
 import { createAddressPolicy } from "./platform/fetch/address-policy.ts";
 
 // What the text of an environment variable may be. A problem says what is expected.
@@ -141,3 +142,37 @@ export const traceSettings = {
     .default(true)
     .describe("Whether requests of nodes, models and webhooks carry a traceparent header, where traces are made"),
 };
+
+/** Reads what a schema names. An empty variable counts as unset. Throws an Error that lists every problem. */
+export function readEnvironment<Schema extends z.ZodObject>(
+  schema: Schema,
+  environment: NodeJS.ProcessEnv,
+): z.infer<Schema> {
+  const known = Object.fromEntries(
+    Object.keys(schema.shape).flatMap((name) => {
+      const value = environment[name];
+      return value === undefined || value === "" ? [] : [[name, value]];
+    }),
+  );
+  const result = schema.safeParse(known);
+  const problems = result.success
+    ? [...missingForS3(result.data, Object.keys(schema.shape)), ...missingForTls(result.data)]
+    : [...new Set(result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`))];
+  if (result.success && problems.length === 0) return result.data;
+  throw new Error(`The configuration is not usable:\n${problems.join("\n")}`);
+}
+
+/** What has to be set where blobs are in S3: its keys, and a master key, which is made only where there is a directory to keep it. */
+function missingForS3(values: Readonly<Record<string, unknown>>, names: readonly string[]): string[] {
+  if ((values["MILLRACE_BLOB_URL"] as BlobPlace | undefined)?.kind !== "s3") return [];
+  return ["MILLRACE_S3_ACCESS_KEY_ID", "MILLRACE_S3_SECRET_ACCESS_KEY", "MILLRACE_MASTER_KEY"]
+    .filter((name) => names.includes(name) && values[name] === undefined)
+    .map((name) => `  ${name}: it has to be set where MILLRACE_BLOB_URL is s3://`);
+}
+
+/** A certificate is of no use without its key. */
+function missingForTls(values: Readonly<Record<string, unknown>>): string[] {
+  const [cert, key] = ["TEMPORAL_TLS_CERT_FILE", "TEMPORAL_TLS_KEY_FILE"];
+  if ((values[cert] === undefined) === (values[key] === undefined)) return [];
+  return [`  ${values[cert] === undefined ? cert : key}: certificate and key have to be set together`];
+}

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { DEFAULT_WEBHOOK_SCHEDULE_MS } from "./domain/webhooks/webhook.ts";
-import type { BlobPlace } from "./platform/blobs/blob-place.ts";
 import {
   blobPlace,
   bool,
@@ -15,6 +14,7 @@ import {
   pemFile,
   privateHosts,
   proxyRanges,
+  readEnvironment,
   traceSettings,
   WEB_ADDRESS,
   workerQueues,
@@ -318,12 +318,12 @@ export type BackupConfig = Readonly<z.infer<typeof backupSchema>>;
 
 /** The same of blobs and backups alone. */
 export function loadBackupConfig(environment: NodeJS.ProcessEnv = process.env): BackupConfig {
-  return read(backupSchema, environment);
+  return readEnvironment(backupSchema, environment);
 }
 
 /** Reads the environment once. Throws an Error that lists every problem. */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
-  return read(environmentSchema, environment);
+  return readEnvironment(environmentSchema, environment);
 }
 
 /** The same for a process that is nothing without it: prints the problems alone, with no stack, and ends the process. */
@@ -338,35 +338,5 @@ export function requireConfig(): Config {
 
 /** The same of the master keys alone, for the command line: nothing else has to be set where it runs. */
 export function loadSealingConfig(environment: NodeJS.ProcessEnv = process.env): SealingConfig {
-  return read(sealingSchema, environment);
-}
-
-function read<Schema extends z.ZodObject>(schema: Schema, environment: NodeJS.ProcessEnv): z.infer<Schema> {
-  const known = Object.fromEntries(
-    Object.keys(schema.shape).flatMap((name) => {
-      const value = environment[name];
-      return value === undefined || value === "" ? [] : [[name, value]];
-    }),
-  );
-  const result = schema.safeParse(known);
-  const problems = result.success
-    ? [...missingForS3(result.data, Object.keys(schema.shape)), ...missingForTls(result.data)]
-    : [...new Set(result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`))];
-  if (result.success && problems.length === 0) return result.data;
-  throw new Error(`The configuration is not usable:\n${problems.join("\n")}`);
-}
-
-/** What has to be set where blobs are in S3: its keys, and a master key, which is made only where there is a directory to keep it. */
-function missingForS3(values: Readonly<Record<string, unknown>>, names: readonly string[]): string[] {
-  if ((values["MILLRACE_BLOB_URL"] as BlobPlace | undefined)?.kind !== "s3") return [];
-  return ["MILLRACE_S3_ACCESS_KEY_ID", "MILLRACE_S3_SECRET_ACCESS_KEY", "MILLRACE_MASTER_KEY"]
-    .filter((name) => names.includes(name) && values[name] === undefined)
-    .map((name) => `  ${name}: it has to be set where MILLRACE_BLOB_URL is s3://`);
-}
-
-/** A certificate is of no use without its key. */
-function missingForTls(values: Readonly<Record<string, unknown>>): string[] {
-  const [cert, key] = ["TEMPORAL_TLS_CERT_FILE", "TEMPORAL_TLS_KEY_FILE"];
-  if ((values[cert] === undefined) === (values[key] === undefined)) return [];
-  return [`  ${values[cert] === undefined ? cert : key}: certificate and key have to be set together`];
+  return readEnvironment(sealingSchema, environment);
 }
