@@ -46,10 +46,10 @@ export function addQuotaCommands(program: Command): void {
     async (database, { org, json, ...given }) => {
       const org_id = await organisationOf(database, org);
       const limits = Object.fromEntries(
-        QUOTAS.map((quota) => [quota, given[optionOf(quota)]] as const).map(([quota, most]) => [
-          quota,
-          most === NONE ? null : most,
-        ]),
+        QUOTAS.map((quota) => {
+          const most = given[optionOf(quota)];
+          return [quota, most === NONE ? null : most];
+        }),
       );
       await database.orgTransaction(org_id, async (db) => {
         const before = await lockQuotas(db, null);

@@ -17,8 +17,8 @@ export interface Migrated {
 }
 
 /**
- * Applies the migrations of `directory` (those of `only`, where it is given) that the database does not have yet, in order, each in its own transaction, and makes
- * the roles, policies and grants that it lacks. Throws when the database has a migration this program does not know: it is newer; and when
+ * Applies the migrations of `directory` that the database does not have yet, in order, each in its own transaction: of those of
+ * `only`, where it is given. Then makes the roles, policies and grants that the database lacks. Throws when the database has a migration this program does not know: it is newer; and when
  * the server's version is not supported.
  */
 export async function migrate(url: string, directory: string, only?: readonly string[]): Promise<Migrated> {
