@@ -1,29 +1,20 @@
 import type { Browser, Page } from "playwright-core";
-import { chromium } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { echo, openTenant } from "../api/tenant.ts";
+import { echo } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
-import { launchBrowser } from "../web/support/browser.ts";
 import { expectNoFaults, signedIn, visit } from "../web/support/console.ts";
+import { openOwnConsole } from "../web/support/own-console.ts";
 
 const NODES = 5000;
 
-let shared: Awaited<ReturnType<typeof launchBrowser>>;
-let own: OwnService;
 let browser: Browser;
+let close: () => Promise<void>;
 let tenant: ApiTenant;
 beforeAll(async () => {
-  [shared, own] = await Promise.all([launchBrowser(), startService()]);
-  tenant = await openTenant(own);
-  browser = await chromium.connect(shared.endpoint);
+  ({ browser, close, tenant } = await openOwnConsole());
 }, 600_000);
 afterEach(expectNoFaults);
-afterAll(async () => {
-  await browser?.close();
-  await Promise.all([shared?.close(), own?.close()]);
-});
+afterAll(() => close?.());
 
 /** A run with so many nodes as the service allows after MILLRACE_MAX_NODES has been raised: what it is made of is put in its place. */
 async function largeRun(): Promise<string> {

@@ -1,33 +1,23 @@
-import { chromium } from "playwright-core";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { flow, nested } from "../engine/support.ts";
-import { startService } from "../support/service.ts";
-import type { OwnService } from "../support/service.ts";
-import { launchBrowser } from "../web/support/browser.ts";
 import { expectNoFaults, signedIn } from "../web/support/console.ts";
+import { openOwnConsole } from "../web/support/own-console.ts";
 
 /** How long the run is looked at. */
 const MINUTES = Number(process.env["MILLRACE_WATCH_MINUTES"] ?? 10);
 const SAMPLES = 12;
 const MB = 1_000_000;
 
-let shared: Awaited<ReturnType<typeof launchBrowser>>;
-let own: OwnService;
 let browser: Browser;
+let close: () => Promise<void>;
 let tenant: ApiTenant;
 beforeAll(async () => {
-  [shared, own] = await Promise.all([launchBrowser(), startService()]);
-  tenant = await openTenant(own);
-  browser = await chromium.connect(shared.endpoint);
+  ({ browser, close, tenant } = await openOwnConsole());
 }, 600_000);
 afterEach(expectNoFaults);
-afterAll(async () => {
-  await browser?.close();
-  await Promise.all([shared?.close(), own?.close()]);
-});
+afterAll(() => close?.());
 
 /** Goes on for longer than it is looked at, with a node that begins and one that ends every other second. */
 const endless = () => {

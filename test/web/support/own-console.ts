@@ -1,0 +1,27 @@
+import { chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
+import { openTenant } from "../../api/tenant.ts";
+import type { ApiTenant } from "../../api/tenant.ts";
+import { startService } from "../../support/service.ts";
+import { launchBrowser } from "./browser.ts";
+
+export interface OwnConsole {
+  readonly tenant: ApiTenant;
+  readonly browser: Browser;
+  close(): Promise<void>;
+}
+
+/** A service and a Chromium of a file's own: where what is measured must not be disturbed by other files. */
+export async function openOwnConsole(): Promise<OwnConsole> {
+  const [launched, own] = await Promise.all([launchBrowser(), startService()]);
+  const tenant = await openTenant(own);
+  const browser = await chromium.connect(launched.endpoint);
+  return {
+    tenant,
+    browser,
+    async close() {
+      await browser.close();
+      await Promise.all([launched.close(), own.close()]);
+    },
+  };
+}
