@@ -198,7 +198,8 @@ describe("monitors", () => {
     expect(named).not.toContain(good);
     // An hour of good runs later: the same condition, met.
     const better = await tenant.secret.patch(alert, { conditions: [{ ...condition, threshold: 0.3 }] });
-    expect(better.body.state).toMatchObject({ severity: "unknown", observed: [] });
+    // Begins anew; the watcher may have looked already.
+    expect(["unknown", "ok"]).toContain(better.body.state.severity);
     await vi.waitFor(async () => expect((await get(id, "/alert")).state.severity).toBe("ok"), SOON);
     expect((await toldOf(id)).map(({ type }) => type)).toEqual([
       "evals.monitor.alert.triggered",
