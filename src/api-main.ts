@@ -8,6 +8,7 @@ import { openHealth } from "./processes/health.ts";
 import { openKnowledgeModels } from "./processes/knowledge.ts";
 import { openModels } from "./processes/models.ts";
 import { openProcess } from "./processes/open-process.ts";
+import { openEagerStarts } from "./processes/eager-starts.ts";
 import { openRuns } from "./processes/runs.ts";
 import { startWorkers } from "./processes/workers.ts";
 import { sweepBeforePolling } from "./services/runs/sweeper.ts";
@@ -32,6 +33,7 @@ if (config.MILLRACE_API_WORKER) {
   await startWorkers(api, async () => [await createRunWorker(config, temporal, createRunWorkerParts(runs.activities))]);
 }
 
+const eager = config.MILLRACE_API_WORKER ? await openEagerStarts(api) : () => false;
 const knowledge = openKnowledgeModels(api);
 // Sandbox and models are for previews of evaluators only; processes start with the first of them.
 const sandbox = createSandbox({ size: 2, timeoutMs: 10_000 });
@@ -44,12 +46,12 @@ const { app, drain, close } = createApp({
   scorer: openScorer(api, { sandbox, knowledge, models }),
   resources: createResourceStarter(client, prefix),
   schedules: createSchedules(client, prefix),
-  providerJobs: createProviderJobs(client, prefix, config.MILLRACE_API_WORKER),
+  providerJobs: createProviderJobs(client, prefix, eager),
   evals: createEvalStarter(client, prefix),
   syncs: createSyncStarter(client, prefix),
   runJobs: createRunJobStarter(client, prefix),
   describeQueues: temporal.describeQueues,
-  runs: createRunStarter({ client, taskQueuePrefix: prefix, eager: config.MILLRACE_API_WORKER }),
+  runs: createRunStarter({ client, taskQueuePrefix: prefix, eager }),
 });
 shutdown.add("api", close);
 const server = createApiServer(app.callback(), logger);

@@ -23,6 +23,10 @@ export const list = z.string().transform((value) =>
     .map((item) => item.trim())
     .filter((item) => item !== ""),
 );
+/** Temporal joins the two with a dot or a colon, and queries quote them. */
+export const deploymentWord = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,64}$/, "up to 64 letters, digits, - and _ are expected");
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 /** Up to fifty times in ms. */
 export const delays = list
@@ -156,7 +160,7 @@ export function readEnvironment<Schema extends z.ZodObject>(
   );
   const result = schema.safeParse(known);
   const problems = result.success
-    ? [...missingForS3(result.data, Object.keys(schema.shape)), ...missingForTls(result.data)]
+    ? [...missingForS3(result.data, Object.keys(schema.shape)), ...missingOfPairs(result.data)]
     : [...new Set(result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`))];
   if (result.success && problems.length === 0) return result.data;
   throw new Error(`The configuration is not usable:\n${problems.join("\n")}`);
@@ -170,9 +174,14 @@ function missingForS3(values: Readonly<Record<string, unknown>>, names: readonly
     .map((name) => `  ${name}: it has to be set where MILLRACE_BLOB_URL is s3://`);
 }
 
-/** A certificate is of no use without its key. */
-function missingForTls(values: Readonly<Record<string, unknown>>): string[] {
-  const [cert, key] = ["TEMPORAL_TLS_CERT_FILE", "TEMPORAL_TLS_KEY_FILE"];
-  if ((values[cert] === undefined) === (values[key] === undefined)) return [];
-  return [`  ${values[cert] === undefined ? cert : key}: certificate and key have to be set together`];
+/** Settings that are of no use without each other. */
+const PAIRS = [
+  ["TEMPORAL_TLS_CERT_FILE", "TEMPORAL_TLS_KEY_FILE"],
+  ["MILLRACE_DEPLOYMENT", "MILLRACE_BUILD_ID"],
+] as const;
+
+function missingOfPairs(values: Readonly<Record<string, unknown>>): string[] {
+  return PAIRS.filter(([one, other]) => (values[one] === undefined) !== (values[other] === undefined)).map(
+    ([one, other]) => `  ${values[one] === undefined ? one : other}: ${one} and ${other} have to be set together`,
+  );
 }

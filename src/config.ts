@@ -5,6 +5,7 @@ import {
   bool,
   databaseAddress,
   delays,
+  deploymentWord,
   dollars,
   int,
   list,
@@ -53,6 +54,10 @@ export const environmentSchema = z.object({
     .regex(/^[A-Za-z0-9_-]{1,64}$/, "up to 64 letters, digits, - and _ are expected")
     .default("millrace")
     .describe("Prefix of the task queues, so that several installations can share a namespace"),
+  MILLRACE_DEPLOYMENT: deploymentWord
+    .optional()
+    .describe("Name of this installation's worker deployment in Temporal; runs stay on the build they began on"),
+  MILLRACE_BUILD_ID: deploymentWord.optional().describe("The build that a process of that deployment executes"),
   HOST: z.string().default("0.0.0.0").describe("Address the api and the worker's health server listen on"),
   PORT: int(0, 65535).default(8080).describe("Port of the api; 0 chooses a free one"),
   MILLRACE_PUBLIC_URL: z

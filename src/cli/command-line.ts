@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { addAccountCommands } from "./account-commands.ts";
 import { addBackupCommands } from "./backup-commands.ts";
 import { addQuotaCommands } from "./quota-commands.ts";
+import { addDeploymentCommands } from "./deployment-commands.ts";
 import { addDoctorCommand } from "./doctor-command.ts";
 import { CommandFailure, explain } from "./failure.ts";
 import { addEvalCommands } from "./eval-commands.ts";
@@ -41,6 +42,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   addProviderCommands(program);
   addSecretsCommands(program);
   addBackupCommands(program);
+  addDeploymentCommands(program);
   addDoctorCommand(program);
   addOpenApiCommand(program);
   try {

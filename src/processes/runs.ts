@@ -26,7 +26,7 @@ export function openRuns({
   const starter = createRunStarter({
     client: temporal.client,
     taskQueuePrefix: config.MILLRACE_TASK_QUEUE,
-    eager: false,
+    eager: () => false,
   });
   const activities: ActivityDeps = {
     config,

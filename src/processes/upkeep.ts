@@ -42,7 +42,7 @@ export function startUpkeep(
 
   keep("sweeper of runs", () => startSweeper(runs.sweeping));
   keep("documents", (onError) => startDocumentSweeper({ db, starter: runs.starting.starter }, sweepMs, onError));
-  const providerJobs = createProviderJobs(client, prefix, false);
+  const providerJobs = createProviderJobs(client, prefix, () => false);
   keep("runs of actions", (onError) => startActionSweeper({ db, providerJobs }, recoveryMs, onError));
   keep("housekeeping", (onError) =>
     startHousekeeping(db, blobs, {

@@ -30,19 +30,27 @@ function connect(config: Config): Promise<Connection> {
   });
 }
 
-/** Runs `work` with Temporal's schedules, over a connection of its own. */
-export async function withSchedules<T>(
+/** Runs `work` with a client that has a connection of its own. */
+export async function withClient<T>(
+  config: Config,
+  dataConverter: DataConverter,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const connection = await connect(config);
+  try {
+    return await work(new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter }));
+  } finally {
+    await connection.close();
+  }
+}
+
+/** The same with Temporal's schedules. */
+export function withSchedules<T>(
   config: Config,
   dataConverter: DataConverter,
   work: (schedules: Schedules) => Promise<T>,
 ): Promise<T> {
-  const connection = await connect(config);
-  try {
-    const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
-    return await work(createSchedules(client, config.MILLRACE_TASK_QUEUE));
-  } finally {
-    await connection.close();
-  }
+  return withClient(config, dataConverter, (client) => work(createSchedules(client, config.MILLRACE_TASK_QUEUE)));
 }
 
 /** Looks once whether Temporal is there, serves the namespace, and who polls the task queues. Never rejects. */

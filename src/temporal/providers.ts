@@ -36,8 +36,8 @@ export interface ActionRunToStart {
   readonly timeout_seconds: number;
 }
 
-/** `eager`: there is a worker of the run queue in this process. */
-export function createProviderJobs(client: Client, taskQueuePrefix: string, eager: boolean): ProviderJobs {
+/** `eager`: whether a worker of the run queue in this process may take what starts. */
+export function createProviderJobs(client: Client, taskQueuePrefix: string, eager: () => boolean): ProviderJobs {
   const queues = taskQueues(taskQueuePrefix);
   return {
     async check({ org_id, connection_id, credential_revision }, waitMs) {
@@ -64,7 +64,7 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "USE_EXISTING",
           workflowExecutionTimeout: waitMs,
-          requestEagerStart: eager,
+          requestEagerStart: eager(),
         }),
       );
       let result: ToolsImportResult | null = null;
@@ -84,7 +84,7 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
           // One that closed and left its row open (terminated by somebody, say) is started anew.
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
-          requestEagerStart: eager,
+          requestEagerStart: eager(),
         }),
       ),
     actionEnded: (actionRunId, waitMs, signal) =>

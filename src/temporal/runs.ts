@@ -49,8 +49,8 @@ const START_WITHIN_MS = 500;
 export interface RunStarterOptions {
   readonly client: Client;
   readonly taskQueuePrefix: string;
-  /** Ask for the first workflow task with the start's own answer: needs a worker of the run queue in this process. */
-  readonly eager: boolean;
+  /** Whether to ask for the first workflow task with the start's own answer: needs a worker of the run queue in this process. */
+  readonly eager: () => boolean;
 }
 
 export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterOptions): RunStarter {
@@ -80,7 +80,7 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
           // The run ends itself at its time-out and says so in its record; this is the net under it.
           workflowExecutionTimeout: (input.timeout_seconds + 600) * 1000 + (delayMs ?? 0),
           priority: priorityOf(input.org_id, urgency),
-          ...(delayMs === undefined ? { requestEagerStart: eager } : { startDelay: delayMs }),
+          ...(delayMs === undefined ? { requestEagerStart: eager() } : { startDelay: delayMs }),
         }),
       ),
     signalCancel: (runId, reason) => signal(runWorkflowId(runId), "cancel", { reason }),

@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import type { Config } from "../config.ts";
 import type { RecordSinks } from "../domain/runs/record-sinks.ts";
 import type { TemporalConnection } from "./connection.ts";
+import { versionOf } from "./deployments.ts";
 import { taskQueues } from "./ids.ts";
 
 type Activities = object;
@@ -133,9 +134,17 @@ function common(config: Config, { connection, dataConverter }: Temporal) {
     namespace: config.TEMPORAL_NAMESPACE,
     workflowTaskPollerBehavior: POLLS,
     activityTaskPollerBehavior: POLLS,
+    ...versioning(config),
     shutdownGraceTime: config.MILLRACE_SHUTDOWN_GRACE_MS,
     shutdownForceTime: config.MILLRACE_SHUTDOWN_GRACE_MS + 5000,
   };
+}
+
+/** With a deployment, a workflow stays on the build that it began on, unless its own code says otherwise. */
+function versioning(config: Config): Pick<WorkerOptions, "workerDeploymentOptions"> {
+  const version = versionOf(config);
+  if (!version) return {};
+  return { workerDeploymentOptions: { useWorkerVersioning: true, version, defaultVersioningBehavior: "PINNED" } };
 }
 
 /** Runs workers until `stop`. */

@@ -89,7 +89,11 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const payloads = createPayloads(config, db, secrets);
   const feed = openRunFeed(db, () => undefined);
   const temporal = await connectTemporal(config, payloads.dataConverter);
-  const runs = createRunStarter({ client: temporal.client, taskQueuePrefix: config.MILLRACE_TASK_QUEUE, eager: false });
+  const runs = createRunStarter({
+    client: temporal.client,
+    taskQueuePrefix: config.MILLRACE_TASK_QUEUE,
+    eager: () => false,
+  });
   const readiness = {
     postgres: () => db.ping(),
     schema: async () => undefined,
@@ -124,7 +128,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       version: VERSION,
     }),
     schedules: createSchedules(temporal.client, config.MILLRACE_TASK_QUEUE),
-    providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE, false),
+    providerJobs: createProviderJobs(temporal.client, config.MILLRACE_TASK_QUEUE, () => false),
     evals: createEvalStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     syncs: createSyncStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     runJobs: createRunJobStarter(temporal.client, config.MILLRACE_TASK_QUEUE),

@@ -1,4 +1,4 @@
-import { continueAsNew } from "@temporalio/workflow";
+import { continueAsNew, setWorkflowOptions, workflowInfo } from "@temporalio/workflow";
 import type { ShardInput } from "../../src/domain/webhooks/shards.ts";
 import { webhooks } from "../activities.ts";
 
@@ -17,3 +17,10 @@ export async function deliverWebhooks(input: ShardInput): Promise<void> {
   }
   await continueAsNew<typeof deliverWebhooks>(input);
 }
+
+// It never ends, so it moves to the current build; one that stayed would keep its build's workers for ever. Temporal
+// refuses a behaviour from a worker without a deployment.
+setWorkflowOptions(
+  () => (workflowInfo().currentDeploymentVersion?.deploymentName ? { versioningBehavior: "AUTO_UPGRADE" } : {}),
+  deliverWebhooks,
+);

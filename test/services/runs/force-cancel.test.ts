@@ -21,7 +21,7 @@ it("terminates the workflows of all runs below, also where no worker is there to
     await clone.drop();
   });
   const client = new Client({ connection, dataConverter });
-  const starter = createRunStarter({ client, taskQueuePrefix: "nobody-polls", eager: false });
+  const starter = createRunStarter({ client, taskQueuePrefix: "nobody-polls", eager: () => false });
 
   const tenant = await buildTenant(db);
   const parent = await buildRun(db, tenant);

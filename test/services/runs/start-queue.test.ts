@@ -27,7 +27,7 @@ beforeAll(async () => {
     TEMPORAL_ADDRESS: inject("millrace").temporalAddress,
   });
   temporal = await connectTemporal(config, dataConverter);
-  starter = createRunStarter({ client: temporal.client, taskQueuePrefix: "test-start-queue", eager: false });
+  starter = createRunStarter({ client: temporal.client, taskQueuePrefix: "test-start-queue", eager: () => false });
 });
 afterAll(() => temporal?.close());
 

@@ -1,0 +1,33 @@
+import { periodically } from "../platform/periodically.ts";
+import { createDeployment, versionOf } from "../temporal/deployments.ts";
+import { warning } from "./open-process.ts";
+import type { ServiceProcess } from "./open-process.ts";
+
+/** How often a process asks which build is current (ms). */
+const ASK_MS = 2000;
+
+/**
+ * Whether the worker in this process may take runs as they start. Temporal gives an eager start to whoever asks, also a
+ * build that is not current: so only the current build asks, and none while another one gets a part of the runs.
+ */
+export async function openEagerStarts(process: ServiceProcess): Promise<() => boolean> {
+  const { config, temporal, shutdown } = process;
+  const version = versionOf(config);
+  if (!version) return () => true;
+  const deployment = createDeployment(temporal.client, version.deploymentName, config.MILLRACE_TASK_QUEUE);
+  let eager = false;
+  const task = periodically(
+    ASK_MS,
+    async () => {
+      const routing = await deployment.routing().catch((error: unknown) => {
+        eager = false;
+        throw error;
+      });
+      eager = routing?.current === version.buildId && routing.ramping === null;
+    },
+    warning(process, "which build is current"),
+  );
+  task.wake();
+  shutdown.add("which build is current", () => task.close());
+  return () => eager;
+}
