@@ -50,6 +50,7 @@ import { createRunOperations } from "./runs/runs.ts";
 import { createStreamOperations } from "./runs/stream.ts";
 import { createSyncOperations } from "./knowledge/syncs.ts";
 import { createToolOperations } from "./runs/tools.ts";
+import { createProjectMemberOperations } from "./accounts/project-members.ts";
 import { createQuotaOperations } from "./accounts/quotas.ts";
 import { createTokenOperations } from "./accounts/token.ts";
 import { createUploadOperations } from "./documents/uploads.ts";
@@ -109,6 +110,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createUsageOperations(deps),
     ...createApiKeyOperations(deps, services),
     ...createQuotaOperations(deps),
+    ...createProjectMemberOperations(deps, services),
     ...createUserOperations(deps, services),
     ...createTokenOperations(deps, services),
     ...createSessionOperations(deps, services),

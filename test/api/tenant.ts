@@ -4,6 +4,7 @@ import type { FlowDefinition } from "../../src/domain/flow/definition/definition
 import { generateToken } from "../../src/platform/secrets/crypto.ts";
 import { insertToken } from "../../src/stores/accounts/oauth-tokens.ts";
 import { insertUser } from "../../src/stores/accounts/users.ts";
+import type { UserRole } from "../../src/stores/accounts/users.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import type { Answer, TestClient } from "../support/client.ts";
@@ -21,7 +22,7 @@ export interface ApiTenant {
   readonly public: TestClient;
   readonly publicKey: string;
   /** A new user with an access token, who has no password: to check one takes longer than most tests. */
-  user(role: "viewer" | "editor" | "admin"): Promise<TestClient>;
+  user(role: UserRole): Promise<TestClient>;
   deploy(definition: FlowDefinition): Promise<string>;
   /** Waits until a run is in this state; fails when it reaches another terminal state. */
   until(runId: string, state: string): Promise<Answer["body"]>;

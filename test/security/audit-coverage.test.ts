@@ -50,6 +50,7 @@ beforeAll(async () => {
     changeMonitorAlert: { silenced_until: "2030-01-01T00:00:00Z" },
     changeScore: { value: false },
     changeUser: { role: "editor" },
+    setProjectMember: { role: "editor" },
     createExperimentJob: { kind: "export" },
     runAction: { inputs: {} },
     importProvider: {

@@ -1,4 +1,5 @@
 import type { Operation } from "../../src/api/http/operation.ts";
+import type { ApiTenant } from "../api/tenant.ts";
 import type { Answer, TestClient } from "../support/client.ts";
 import { idFor, idsOf, NEEDED_QUERY } from "./foreign-ids.ts";
 import type { Ids } from "./foreign-ids.ts";
@@ -47,4 +48,24 @@ export async function call(
   });
   const text = await response.text();
   return { status: response.status, headers: response.headers, body: text, text };
+}
+
+/** Everything the database holds of an organisation, a text per row and table; without what changes unasked. */
+export async function holdings(tenant: ApiTenant): Promise<Record<string, string[]>> {
+  return tenant.withDatabase((database) =>
+    database.system(async (connection) => {
+      const tables = await connection.query<{ table_name: string }>(
+        "select table_name from information_schema.columns where table_schema = 'public' and column_name = 'org_id'",
+      );
+      const held: Record<string, string[]> = {};
+      for (const { table_name } of tables) {
+        const rows = await connection.query<{ row: string }>(
+          `select (to_jsonb(t) - 'last_used_at' - 'check_at')::text as row from ${table_name} t where org_id = $1::uuid order by 1`,
+          [tenant.org_id],
+        );
+        held[table_name] = rows.map(({ row }) => row);
+      }
+      return held;
+    }),
+  );
 }

@@ -7,7 +7,7 @@ import type { ApiTenant } from "../api/tenant.ts";
 import type { TestClient } from "../support/client.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
-import { call } from "./call-operation.ts";
+import { call, holdings } from "./call-operation.ts";
 import { idFor, idsOf, isOwned, makeEverything } from "./foreign-ids.ts";
 import type { Ids } from "./foreign-ids.ts";
 
@@ -32,26 +32,6 @@ const withIds = guarded.filter((operation) => idsOf(operation).some(({ name }) =
 
 /** Other ids that are as good as none: a new one for each of the victim's. */
 const unknown = (ids: Ids): Ids => Object.fromEntries(Object.keys(ids).map((name) => [name, randomUUID()]));
-
-/** Everything the database holds of an organisation, a text per row and table; without what changes unasked. */
-async function holdings(tenant: ApiTenant): Promise<Record<string, string[]>> {
-  return tenant.withDatabase((database) =>
-    database.system(async (connection) => {
-      const tables = await connection.query<{ table_name: string }>(
-        "select table_name from information_schema.columns where table_schema = 'public' and column_name = 'org_id'",
-      );
-      const held: Record<string, string[]> = {};
-      for (const { table_name } of tables) {
-        const rows = await connection.query<{ row: string }>(
-          `select (to_jsonb(t) - 'last_used_at' - 'check_at')::text as row from ${table_name} t where org_id = $1::uuid order by 1`,
-          [tenant.org_id],
-        );
-        held[table_name] = rows.map(({ row }) => row);
-      }
-      return held;
-    }),
-  );
-}
 
 describe("cross-tenant: another organisation's ids, in every operation of the document", () => {
   it("knows an id for every parameter that is one (a new operation needs a line in test/security/foreign-ids.ts)", () => {

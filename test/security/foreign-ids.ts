@@ -109,6 +109,8 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     password: PASSWORD,
     role: "viewer",
   });
+  const granted = await secret.put(`/v2/projects/${pausing}/members/${user.user_id}`, { role: "viewer" });
+  expect(granted.status).toBe(200);
   const signIn = { email: user.email, password: PASSWORD };
   expect((await secret.post("/console/session", signIn, { headers: { authorization: "" } })).status).toBe(201);
   const { body: sessions } = await secret.get("/v2/sessions", { query: { user_id: user.user_id } });

@@ -9,7 +9,7 @@ export type Role = Me["role"];
 export type User = Schemas["User"];
 export type ApiKey = Schemas["ApiKey"];
 
-const ROLES: readonly Role[] = ["viewer", "editor", "admin"];
+const ROLES: readonly Role[] = ["member", "viewer", "editor", "admin"];
 
 /** Who is signed in; null for nobody. */
 export const meOptions = queryOptions({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ROLES } from "../../domain/accounts/principal.ts";
+import { PROJECT_ROLES, ROLES } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { Organisation } from "../../stores/accounts/organisations.ts";
 import type { ListedSession } from "../../stores/accounts/sessions.ts";
@@ -44,6 +44,9 @@ export const meSchema = z
     type: z.enum(["user", "org_api_key"]),
     id: z.uuid().describe("The id of the user or the API key."),
     role: z.enum(ROLES).describe("What it may do; a secret key may do what an admin may."),
+    project_roles: z
+      .array(z.object({ project_id: z.uuid(), role: z.enum(PROJECT_ROLES) }))
+      .describe("A user's roles in single projects."),
     user: z.object({ user_id: z.uuid(), email: z.string() }).nullable().describe("Null for a key."),
     organisation: z.object({ org_id: z.uuid(), name: z.string() }),
     session_id: z.uuid().nullable().describe("The session of a user who is signed in to the console."),
@@ -51,10 +54,12 @@ export const meSchema = z
   .meta({ id: "Me" });
 
 export function presentMe(
-  { type, id, role, session_id }: Principal,
+  { type, id, role, grants = {}, session_id }: Principal,
   user: User | null,
   { org_id, name }: Organisation,
 ): z.infer<typeof meSchema> {
   const sessionUser = user && { user_id: user.user_id, email: user.email };
-  return { type, id, role, user: sessionUser, organisation: { org_id, name }, session_id: session_id ?? null };
+  const project_roles = Object.entries(grants).map(([project_id, granted]) => ({ project_id, role: granted }));
+  const organisation = { org_id, name };
+  return { type, id, role, project_roles, user: sessionUser, organisation, session_id: session_id ?? null };
 }

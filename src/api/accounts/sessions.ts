@@ -35,6 +35,7 @@ const EXAMPLE = {
   type: "user",
   id: EXAMPLE_ID,
   role: "admin",
+  project_roles: [],
   user: { user_id: EXAMPLE_ID, email: "ada@example.com" },
   organisation: { org_id: EXAMPLE_ID, name: "Analytical Engines" },
   session_id: EXAMPLE_ID,

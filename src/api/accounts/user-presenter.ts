@@ -6,7 +6,11 @@ export const userSchema = z
   .object({
     user_id: z.uuid(),
     email: z.string(),
-    role: z.enum(USER_ROLES).describe("viewer: reads. editor: reads, writes, runs. admin: keys and users too."),
+    role: z
+      .enum(USER_ROLES)
+      .describe(
+        "member: only what roles in single projects allow. viewer: reads. editor: reads, writes, runs. admin: keys and users too.",
+      ),
     disabled: z.boolean().describe("Whether the user can sign in no more."),
     created_at: z.iso.datetime(),
   })

@@ -1,11 +1,11 @@
-import { roleAllows } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { Config } from "../../config.ts";
 import { Problem } from "../../domain/errors.ts";
 import type { CredentialLookup } from "../../services/accounts/credentials.ts";
 import type { Operation, RequestContext } from "../http/operation.ts";
 import { requirePlace, requireScope } from "./key-limits.ts";
-import { neededRole, scopeOf } from "./operation-scope.ts";
+import { scopeOf } from "./operation-scope.ts";
+import { mayEverCall, tooLowRole } from "./project-roles.ts";
 import { requireSameOrigin, sessionSecret } from "./session-cookie.ts";
 
 /** Who calls, and the secret that proves it. */
@@ -64,7 +64,5 @@ export function authorise(principal: Principal, operation: Operation): void {
       "A public key may only run flows and upload documents. Use a secret key or a user's token.",
     );
   }
-  const needed = neededRole(operation);
-  if (!roleAllows(principal.role, needed))
-    throw new Problem("forbidden", `This needs the role ${needed}; yours is ${principal.role}.`);
+  if (!mayEverCall(principal, operation)) throw tooLowRole(operation, principal.role);
 }

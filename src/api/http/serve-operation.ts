@@ -3,8 +3,8 @@ import type { Config } from "../../config.ts";
 import { Problem } from "../../domain/errors.ts";
 import { authenticate, authorise } from "../auth/authenticate.ts";
 import type { Caller } from "../auth/authenticate.ts";
-import { requireProjects } from "../auth/key-limits.ts";
 import { scopeOf } from "../auth/operation-scope.ts";
+import { requireProjects } from "../auth/project-roles.ts";
 import type { CredentialLookup } from "../../services/accounts/credentials.ts";
 import { allowAnyOrigin } from "./cors.ts";
 import { MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES } from "./json-guard.ts";
@@ -27,7 +27,8 @@ import { validateRequest } from "./validate.ts";
 const MAX_FILES = 1000;
 /** With what is cached of a credential, a stream ends within the 5 s in which a revoked credential is to be refused. */
 const READMIT_EVERY_MS = 1500;
-const REFUSALS: readonly number[] = [401, 403];
+/** 404: of what belongs to a project that the caller may see no more. */
+const REFUSALS: readonly number[] = [401, 403, 404];
 
 export interface ServeDeps {
   readonly config: Config;
@@ -49,12 +50,11 @@ export function serveOperation(
   return async function serveOperation(ctx) {
     ctx.state.operationId = operation.id;
     const caller = operation.auth === "none" ? null : await admit(ctx, operation, deps);
-    const principal = caller?.principal ?? null;
     const { body, bytes } = await readRequest(ctx, operation, deps.config);
     const valid = validateRequest(operation, { params: ctx.params, query: ctx.query, headers: ctx.headers, body });
-    if (principal !== null) await requireProjects(deps.db, principal, operation, valid);
+    const principal = caller && (await requireProjects(deps.db, caller.principal, operation, valid));
     const signal = goneSignal(ctx);
-    const streamSignal = () => AbortSignal.any([signal, refusedSignal(ctx, operation, deps)]);
+    const streamSignal = () => AbortSignal.any([signal, refusedSignal(ctx, operation, deps, valid)]);
     const base = { ...valid, principal, ctx, requestId: ctx.state.requestId, signal, streamSignal };
     const { audit, complete } = createRequestAudit(deps, operation, ctx, principal);
     const call = async (hold: KeyHold | null): Promise<Answer> => {
@@ -183,13 +183,19 @@ async function renderOutcome(call: () => Promise<Answer>, requestId: string): Pr
 }
 
 /** Aborts once the request would be refused, were it made now. */
-function refusedSignal(ctx: RequestContext, operation: Operation, deps: ServeDeps): AbortSignal {
+function refusedSignal(
+  ctx: RequestContext,
+  operation: Operation,
+  deps: ServeDeps,
+  valid: ReturnType<typeof validateRequest>,
+): AbortSignal {
   const controller = new AbortController();
   const timer = setInterval(async () => {
     if (ctx.res.closed) return clearInterval(timer);
     try {
       const { principal } = await authenticate(deps, ctx);
       authorise(principal, operation);
+      await requireProjects(deps.db, principal, operation, valid);
     } catch (error) {
       // A database that does not answer says nothing about the credential.
       if (error instanceof Problem && REFUSALS.includes(error.status)) controller.abort();

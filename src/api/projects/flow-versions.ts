@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { visibleProjects } from "../../domain/accounts/principal.ts";
 import { noSuchVersion, notFound } from "../../domain/errors.ts";
 import { flowReferences } from "../../domain/flow/references.ts";
 import type { Db } from "../../stores/db.ts";
@@ -76,6 +77,7 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
           notes,
           publish,
           createdBy: principal.id,
+          visible: visibleProjects(principal),
         };
         const { version, created } = await db.orgTransaction(principal.org_id, async (connection) => {
           const deployed = await deployFlow(connection, deployment);

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { visibleProjects } from "../../domain/accounts/principal.ts";
+import { notFound } from "../../domain/errors.ts";
 import { flowJsonSchema } from "../../domain/flow/definition/flow-schema.ts";
 import { flowModels } from "../../domain/flow/references.ts";
 import { modelProblems } from "../../services/models/model-problems.ts";
@@ -43,13 +45,16 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
       examples: { flow: { flow: EXAMPLE_FLOW } },
       success: { 200: { description: "Whether it can be deployed, and why not.", schema: flowValidationSchema } },
       problems: ["not_found"],
-      async handler({ body, principal: { org_id } }) {
+      async handler({ body, principal }) {
+        const { org_id } = principal;
+        const visible = visibleProjects(principal);
+        if (body.project_id !== undefined && visible?.includes(body.project_id) === false) throw notFound("project");
         if (body.project_id !== undefined) await requireProject(db, org_id, body.project_id, "project");
         const checked = await evaluation.flow(org_id, body.flow, limits);
         const ofOthers = checked.valid
           ? await db.org(org_id, (connection) =>
               Promise.all([
-                problemsOfOthers(connection, checked.definition, body.project_id),
+                problemsOfOthers(connection, checked.definition, body.project_id, visible),
                 modelProblems(connection, config, flowModels(checked.definition), {
                   max_cost_usd: checked.definition.settings?.max_cost_usd,
                   prices,

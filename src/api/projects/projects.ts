@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { visibleProjects } from "../../domain/accounts/principal.ts";
 import { notFound } from "../../domain/errors.ts";
 import {
   findProject,
@@ -88,6 +89,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
               notes: "",
               publish: body.publish,
               createdBy: principal.id,
+              visible: visibleProjects(principal),
             };
             await deployFlow(connection, deployment);
           }
@@ -107,7 +109,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       path: "/v2/projects",
       tag: "Projects",
       summary: "List projects",
-      description: "Newest first, without their flows.",
+      description: "Newest first, without their flows. Whoever has roles in single projects only sees these.",
       auth: "secret",
       query: listQuery,
       problems: ["invalid_cursor", "cursor_mismatch"],
@@ -117,7 +119,8 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
           list: "projects",
           orgId: principal.org_id,
           query,
-          fetch: (keyset) => db.org(principal.org_id, (connection) => listProjects(connection, keyset)),
+          fetch: (keyset) =>
+            db.org(principal.org_id, (connection) => listProjects(connection, keyset, visibleProjects(principal))),
           idOf: (project) => project.project_id,
           present: presentProject,
         });

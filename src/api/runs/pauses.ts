@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { roleAllows } from "../../domain/accounts/principal.ts";
+import { asIn, highestRole, projectsWith, roleAllows } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { invalid, notFound } from "../../domain/errors.ts";
 import { answererOf } from "../../domain/runs/assignees.ts";
@@ -68,10 +68,11 @@ export function createPauseOperations({ db }: ApiDeps): Operation[] {
           return { me: caller, whose: assignee === undefined ? undefined : await named(connection, assignee, caller) };
         });
         // Nobody of this id, and a caller who may answer nothing, have no pauses.
-        const isEmpty = whose === null || (may_answer && !roleAllows(principal.role, "editor"));
+        const isEmpty = whose === null || (may_answer && !roleAllows(highestRole(principal), "editor"));
         const filter = {
           status,
           project_id,
+          among: projectsWith(principal, may_answer ? "editor" : "viewer"),
           assignee: whose ?? undefined,
           answerable: may_answer ? { by: answererOf(principal), person: me } : undefined,
         };
@@ -126,6 +127,7 @@ function present(pause: ListedPauseRow, principal: Principal, me: Person | null)
     at: resolution.at,
     comment: resolution.comment,
   };
-  const may_answer = mayAnswer(pause, principal, me);
+  const there = asIn(principal, project_id);
+  const may_answer = mayAnswer(pause, there, me && { ...me, role: there.role });
   return { ...presentPause(pause), run_id, project_id, may_answer, resolution: presented };
 }

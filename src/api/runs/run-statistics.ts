@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { visibleProjects } from "../../domain/accounts/principal.ts";
 import { timestampAt } from "../../domain/timestamps.ts";
 import { firstIdOf } from "../../domain/uuid.ts";
 import { bucketRuns, openRunsByState, runLatencies } from "../../stores/runs/run-statistics.ts";
@@ -40,19 +41,22 @@ export function createRunStatisticsOperations({ db }: ApiDeps): Operation[] {
       path: "/v2/run-statistics",
       tag: "Runs",
       summary: "Count runs over time",
-      description: "Of the last hours: how many runs were created, how they ended, and how long they took.",
+      description:
+        "Of the last hours: how many runs were created, how they ended, and how long they took. Only of projects that the caller may see.",
       auth: "secret",
       query: z.object({ hours: z.int().min(1).max(720).default(24).describe("How far back.") }),
       success: { 200: { description: "The counts.", schema: statisticsSchema } },
-      async handler({ query: { hours }, principal: { org_id } }) {
+      async handler({ query: { hours }, principal }) {
+        const { org_id } = principal;
+        const among = visibleProjects(principal);
         const to = Date.now();
         const since = to - hours * HOUR_MS;
-        const window = { firstId: firstIdOf(since - ID_LEADS_MS), from: timestampAt(since) };
+        const window = { firstId: firstIdOf(since - ID_LEADS_MS), from: timestampAt(since), among };
         const seconds = (hours * 3600) / BUCKETS;
         const [buckets, { p50_ms, p95_ms }, live] = await db.org(org_id, async (connection) => [
           await bucketRuns(connection, { ...window, seconds, buckets: BUCKETS }),
           await runLatencies(connection, window),
-          await openRunsByState(connection),
+          await openRunsByState(connection, among),
         ]);
         const sum = (of: "completed" | "failed" | "cancelled" | "open"): number =>
           buckets.reduce((all, bucket) => all + bucket[of], 0);

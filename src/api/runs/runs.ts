@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { visibleProjects } from "../../domain/accounts/principal.ts";
 import { toTimestamp } from "../../domain/timestamps.ts";
 import { writesText } from "../../domain/flow/plan/streamed-outputs.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
@@ -123,7 +124,9 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       query: listQuery.extend(runFilters),
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of runs.", schema: pageOf(runSchema, "RunPage") } },
-      async handler({ query, principal: { org_id } }) {
+      async handler({ query, principal }) {
+        const { org_id } = principal;
+        const among = visibleProjects(principal);
         const { page_size: _size, cursor: _cursor, direction: _direction, order: _order, state, ...narrow } = query;
         const filter = {
           ...narrow,
@@ -138,7 +141,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           query,
           filters: { ...filter, states: state && [...new Set(state)].toSorted() },
           fetch: async (keyset) => {
-            const rows = await db.org(org_id, (client) => listRuns(client, org_id, filter, keyset));
+            const rows = await db.org(org_id, (client) => listRuns(client, org_id, { ...filter, among }, keyset));
             return withDetails(db, org_id, rows);
           },
           idOf: ({ row }) => row.run_id,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { asViewer } from "../../domain/accounts/principal.ts";
+import { asIn, asViewer, visibleProjects } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { ValidationProblem, invalid } from "../../domain/errors.ts";
 import { checkCel } from "../../domain/flow/expressions/cel/cel.ts";
@@ -152,7 +152,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
           org_id: principal.org_id,
           project_id: body.project_id,
           type,
-          config: readConfig(type, body.config),
+          config: readConfig(type, body.config, principal),
           inputs: body.inputs,
           enabled: body.enabled,
           created_by: principal.id,
@@ -187,9 +187,12 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
           orgId: org_id,
           query,
           filters: { project_id },
-          fetch: (keyset) => db.org(org_id, (connection) => listTriggers(connection, project_id ?? null, keyset)),
+          fetch: (keyset) =>
+            db.org(org_id, (connection) =>
+              listTriggers(connection, project_id ?? null, keyset, visibleProjects(principal)),
+            ),
           idOf: ({ id }) => id,
-          present: (trigger) => presentTrigger(trigger, principal),
+          present: (trigger) => presentTrigger(trigger, asIn(principal, trigger.project_id)),
         });
         return { status: 200, body: page };
       },
@@ -228,7 +231,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
         const read = (trigger: TriggerRow): TriggerChange => {
           const type = findTriggerType(trigger.provider_id, trigger.trigger_id);
           if (body.config === undefined || type === undefined) return { ...body, config: undefined };
-          return { ...body, config: readConfig(type, body.config) };
+          return { ...body, config: readConfig(type, body.config, principal) };
         };
         const changed = await changeTrigger(
           deps,
@@ -299,10 +302,18 @@ function unknownType() {
   return invalid(["body", "trigger_id"], `There is no such trigger: ${known}`);
 }
 
-/** The configuration with its defaults. Throws 422. */
-function readConfig(type: TriggerType, given: JsonObject): JsonObject {
+/** The configuration with its defaults. Throws 422, also where it would show runs of projects that the caller may not see. */
+function readConfig(type: TriggerType, given: JsonObject, principal: Principal): JsonObject {
   const body = { config: given };
   const parsed = z.object({ config: type.config }).safeParse(body);
   if (!parsed.success) throw new ValidationProblem(toValidationIssues(parsed.error, "body", body));
-  return parsed.data.config as JsonObject;
+  const read = parsed.data.config as JsonObject;
+  const visible = visibleProjects(principal);
+  const { project_id: followed } = read;
+  if (visible !== undefined && followed !== undefined && !visible.some((id) => id === followed))
+    throw invalid(
+      ["body", "config", "project_id"],
+      "There is no such project, or none is named and not all may be seen",
+    );
+  return read;
 }

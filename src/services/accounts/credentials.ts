@@ -3,7 +3,9 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import { hashSecret, parseApiKey, parseToken } from "../../platform/secrets/crypto.ts";
 import { findApiKeyByHash } from "../../stores/accounts/api-keys.ts";
 import { findTokenByHash } from "../../stores/accounts/oauth-tokens.ts";
+import type { Token } from "../../stores/accounts/oauth-tokens.ts";
 import { findSessionByHash, touchSession } from "../../stores/accounts/sessions.ts";
+import type { AuthenticatedSession } from "../../stores/accounts/sessions.ts";
 import type { Database } from "../../stores/db.ts";
 
 /** A revoked credential works for at most this long in a process that saw it before. The contract allows 5 s. */
@@ -77,9 +79,8 @@ async function lookUpSession(db: Database, hash: Buffer): Promise<Entry | null> 
   if (!session) return null;
   if (Date.parse(session.last_seen_at) < Date.now() - SEEN_EVERY_MS)
     await db.system((connection) => touchSession(connection, session.session_id));
-  const { org_id, user_id, role, session_id } = session;
   return {
-    principal: { org_id, type: "user", id: user_id, access: "secret", role, session_id },
+    principal: { ...userOf(session), session_id: session.session_id },
     until: Math.min(Date.now() + CACHE_MS, Date.parse(session.expires_at)),
   };
 }
@@ -103,10 +104,11 @@ async function lookUpToken(db: Database, hash: Buffer): Promise<Entry | null> {
   if (!token || token.kind !== "access" || token.revoked_at !== null || token.disabled_at !== null) return null;
   const until = cacheUntil(token.expires_at);
   if (until === null) return null;
-  return {
-    principal: { org_id: token.org_id, type: "user", id: token.user_id, access: "secret", role: token.role },
-    until,
-  };
+  return { principal: userOf(token), until };
+}
+
+function userOf({ org_id, user_id, role, grants }: Token | AuthenticatedSession): Principal {
+  return { org_id, type: "user", id: user_id, access: "secret", role, ...(grants !== null && { grants }) };
 }
 
 function cacheUntil(expiresAt: string | null): number | null {

@@ -1,7 +1,7 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { Person } from "../../domain/runs/assignees.ts";
 import { findUser, findUsersByName } from "../../stores/accounts/users.ts";
-import type { User } from "../../stores/accounts/users.ts";
+import type { NamedUser } from "../../stores/accounts/users.ts";
 import type { Db } from "../../stores/db.ts";
 
 /** A user of the organisation; null where there is none of this id. */
@@ -16,8 +16,12 @@ export async function personOf(db: Db, { type, id, role }: Principal): Promise<P
 }
 
 /** The users of these ids and e-mail addresses, all in lower case, by each of both. */
-export async function peopleByName(db: Db, names: readonly string[]): Promise<ReadonlyMap<string, User>> {
-  const users = names.length === 0 ? [] : await findUsersByName(db, names);
+export async function peopleByName(
+  db: Db,
+  names: readonly string[],
+  projectId: string | undefined,
+): Promise<ReadonlyMap<string, NamedUser>> {
+  const users = names.length === 0 ? [] : await findUsersByName(db, names, projectId ?? null);
   return new Map(
     users.flatMap((user) => [user.user_id, user.email.toLowerCase()].map((name) => [name, user] as const)),
   );

@@ -1,5 +1,4 @@
 import { roleAllows } from "../../domain/accounts/principal.ts";
-import type { Role } from "../../domain/accounts/principal.ts";
 import type { FlowAsked } from "../../domain/flow/references.ts";
 import type { FlowProblem } from "../../domain/flow/validate/problems.ts";
 import type { Db } from "../../stores/db.ts";
@@ -7,15 +6,20 @@ import { peopleByName } from "../accounts/people.ts";
 
 /**
  * Problems with the people that a flow names: users that the organisation does not have, too few of them, and users who
- * cannot answer at present, which is a warning.
+ * cannot answer at present, which is a warning. `projectId`, where it is known, is the flow's project.
  */
-export async function assigneeProblems(db: Db, asks: readonly FlowAsked[]): Promise<FlowProblem[]> {
+export async function assigneeProblems(
+  db: Db,
+  asks: readonly FlowAsked[],
+  projectId: string | undefined,
+): Promise<FlowProblem[]> {
   const names = [...new Set(asks.flatMap(({ assignees }) => assignees.users))].toSorted();
-  const byName = await peopleByName(db, names);
+  const byName = await peopleByName(db, names, projectId);
   return asks.flatMap((asked) => problemsOf(asked, byName));
 }
 
 type People = Awaited<ReturnType<typeof peopleByName>>;
+type NamedUser = NonNullable<ReturnType<People["get"]>>;
 
 function problemsOf(asked: FlowAsked, byName: People): FlowProblem[] {
   const { assignees, required_approvals, node_id, node_path } = asked;
@@ -42,13 +46,7 @@ function problemsOf(asked: FlowAsked, byName: People): FlowProblem[] {
   return [...ofUsers, problem({ code: "too_few_assignees", severity: "error", message, hint }, "users")];
 }
 
-function cannotAnswer({
-  role,
-  disabled_at,
-}: {
-  readonly role: Role;
-  readonly disabled_at: string | null;
-}): string | null {
+function cannotAnswer({ role, project_role, disabled_at }: NamedUser): string | null {
   if (disabled_at !== null) return "is locked out";
-  return roleAllows(role, "editor") ? null : `has the role ${role}`;
+  return [role, project_role ?? role].some((each) => roleAllows(each, "editor")) ? null : `has the role ${role}`;
 }

@@ -64,6 +64,8 @@ export interface Deployment {
   readonly notes: string;
   readonly publish: boolean;
   readonly createdBy: string;
+  /** The projects that whoever deploys it may see; undefined: all. */
+  readonly visible: readonly string[] | undefined;
 }
 
 /**
@@ -74,11 +76,11 @@ export async function deployFlow(
   db: Db,
   deployment: Deployment,
 ): Promise<{ version: FlowVersionHead; created: boolean }> {
-  const { orgId, projectId, flow, notes, publish, createdBy } = deployment;
+  const { orgId, projectId, flow, notes, publish, createdBy, visible } = deployment;
   const project = await lockProject(db, projectId);
   if (!project) throw notFound("project");
   const content_hash = contentHash(flow.definition);
-  const problems = await problemsOfOthers(db, flow.definition, projectId);
+  const problems = await problemsOfOthers(db, flow.definition, projectId, visible);
   if (problems.some(isError)) throw invalidFlow(problems);
   const same = await findFlowVersionByContent(db, projectId, content_hash);
   if (!same) {
@@ -105,12 +107,13 @@ export async function deployFlow(
 
 /**
  * What only the database knows of a flow: which of the things and people it refers to are not there. `projectId`, where it is known, is
- * the project that the flow belongs to: calling that one is a warning.
+ * the project that the flow belongs to: calling that one is a warning. Projects that are not among `visible` are not there.
  */
 export async function problemsOfOthers(
   db: Db,
   definition: FlowDefinition,
   projectId: string | undefined,
+  visible: readonly string[] | undefined,
 ): Promise<FlowProblem[]> {
   const references = flowReferences(definition);
   const own = references.filter(({ kind, id }) => kind === "project" && id === projectId);
@@ -121,9 +124,9 @@ export async function problemsOfOthers(
     return { node_id, node_path, path, code: "calls_itself", severity: "warning", message, hint };
   });
   return [
-    ...(await referenceProblems(db, references)),
+    ...(await referenceProblems(db, references, visible)),
     ...(await actionProblems(db, references)),
-    ...(await assigneeProblems(db, flowAsks(definition))),
+    ...(await assigneeProblems(db, flowAsks(definition), projectId)),
     ...circular,
   ];
 }

@@ -62,9 +62,15 @@ const LOOKUPS: Readonly<Record<ReferenceKind, Lookup>> = {
   },
 };
 
-/** The references of a flow that lead nowhere in this organisation. */
-export async function referenceProblems(db: Db, references: readonly FlowReference[]): Promise<FlowProblem[]> {
-  const missing = new Set<FlowReference>();
+/** The references of a flow that lead nowhere in this organisation, or to projects that are not among `visible`. */
+export async function referenceProblems(
+  db: Db,
+  references: readonly FlowReference[],
+  visible?: readonly string[],
+): Promise<FlowProblem[]> {
+  const isHidden = ({ kind, id }: FlowReference): boolean =>
+    kind === "project" && visible?.includes(id.toLowerCase()) === false;
+  const missing = new Set<FlowReference>(references.filter(isHidden));
   // One kind after the other, and ids in order: two deploys never wait for each other.
   for (const kind of Object.keys(LOOKUPS).toSorted() as ReferenceKind[]) {
     const asked = references.filter((each) => each.kind === kind);

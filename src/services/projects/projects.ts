@@ -1,6 +1,8 @@
 import { notFound } from "../../domain/errors.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { existingProjects, findProject } from "../../stores/projects/projects.ts";
+import { projectOf } from "../../stores/projects/project-of.ts";
+import type { ProjectOwned } from "../../stores/projects/project-of.ts";
 import type { Project } from "../../stores/projects/projects.ts";
 
 /** A project of the organisation; null where there is none, or it was deleted. */
@@ -13,6 +15,19 @@ export async function requireProject(db: Database, orgId: string, projectId: str
   const project = await getProject(db, orgId, projectId);
   if (!project) throw notFound(what);
   return project;
+}
+
+/** What belongs to a project and has an id of its own. */
+export type { ProjectOwned };
+
+/** The project that something belongs to; null where it is not there. */
+export function findOwningProject(
+  db: Database,
+  orgId: string,
+  owned: ProjectOwned,
+  id: string,
+): Promise<string | null> {
+  return db.org(orgId, (connection) => projectOf(connection, owned, id));
 }
 
 /** The indexes of ids that no project of the organisation has. A deleted project counts as unknown. */

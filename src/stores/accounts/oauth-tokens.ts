@@ -1,4 +1,6 @@
 import type { Db } from "../db.ts";
+import { GRANTS_OF_USER } from "./project-roles.ts";
+import type { Grants } from "./project-roles.ts";
 import type { UserRole } from "./users.ts";
 
 /** The session that tokens belong to, and what it is used from. */
@@ -33,6 +35,7 @@ export interface Token {
   readonly expires_at: string;
   readonly revoked_at: string | null;
   readonly role: UserRole;
+  readonly grants: Grants | null;
   readonly disabled_at: string | null;
 }
 
@@ -65,7 +68,7 @@ export async function findTokenByHash(db: Db, hash: Buffer): Promise<Token | nul
   const rows = await db.query<Token>(
     {
       name: "find_token_by_hash",
-      text: `select t.token_id, t.org_id, t.user_id, t.kind, t.scope, t.expires_at, t.revoked_at, u.role, u.disabled_at,
+      text: `select t.token_id, t.org_id, t.user_id, t.kind, t.scope, t.expires_at, t.revoked_at, u.role, u.disabled_at, ${GRANTS_OF_USER},
           t.session_id, coalesce(t.began_at, t.created_at) as began_at
         from oauth_tokens t join users u using (user_id) where t.secret_hash = $1::bytea`,
     },

@@ -1,6 +1,8 @@
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
+import { GRANTS_OF_USER } from "./project-roles.ts";
+import type { Grants } from "./project-roles.ts";
 import type { UserRole } from "./users.ts";
 
 /** A session that nobody has used for so long is over. */
@@ -32,6 +34,11 @@ export interface Session {
   readonly expires_at: string;
 }
 
+/** The same with what its user may do in single projects. */
+export interface AuthenticatedSession extends Session {
+  readonly grants: Grants | null;
+}
+
 /** A session as people see it: of the console, or the tokens of a script that has signed in. */
 export interface ListedSession extends Session {
   readonly kind: "console" | "token";
@@ -52,11 +59,11 @@ export async function insertSession(db: Db, session: NewSession): Promise<void> 
 }
 
 /** The session with this secret in any organisation; null where it has ended or its user is locked out. Authentication only. */
-export async function findSessionByHash(db: Db, hash: Buffer): Promise<Session | null> {
-  const rows = await db.query<Session>(
+export async function findSessionByHash(db: Db, hash: Buffer): Promise<AuthenticatedSession | null> {
+  const rows = await db.query<AuthenticatedSession>(
     {
       name: "find_session_by_hash",
-      text: `select ${COLUMNS} from sessions s join users u using (user_id)
+      text: `select ${COLUMNS}, ${GRANTS_OF_USER} from sessions s join users u using (user_id)
         where s.secret_hash = $1::bytea and u.disabled_at is null and ${LIVE}`,
     },
     [hash],

@@ -1,8 +1,9 @@
+import type { ProjectRole } from "../../domain/accounts/principal.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-export const USER_ROLES = ["viewer", "editor", "admin"] as const;
+export const USER_ROLES = ["member", "viewer", "editor", "admin"] as const;
 export type UserRole = (typeof USER_ROLES)[number];
 
 export interface User {
@@ -89,15 +90,25 @@ export async function findUser(db: Db, userId: string): Promise<User | null> {
   return rows[0] ?? null;
 }
 
-/** The organisation's users of these ids and e-mail addresses, all in lower case. */
-export async function findUsersByName(db: Db, names: readonly string[]): Promise<User[]> {
-  return db.query<User>(
+/** A user with the role in a project. */
+export interface NamedUser extends User {
+  readonly project_role: ProjectRole | null;
+}
+
+/** The organisation's users of these ids and e-mail addresses, all in lower case, with their roles in a project. */
+export async function findUsersByName(
+  db: Db,
+  names: readonly string[],
+  projectId: string | null,
+): Promise<NamedUser[]> {
+  return db.query<NamedUser>(
     {
       name: "find_users_by_name",
-      text: `select ${COLUMNS} from users where org_id = current_org()
+      text: `select ${COLUMNS}, (select g.role from project_roles g where g.project_id = $2::uuid and g.user_id = users.user_id)
+            as project_role from users where org_id = current_org()
         and (user_id::text = any ($1::text[]) or lower(email collate "C") = any ($1::text[]))`,
     },
-    [names],
+    [names, projectId],
   );
 }
 

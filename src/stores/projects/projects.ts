@@ -78,14 +78,16 @@ async function lock(db: Db, projectId: string, strength: "no key update" | "upda
   return rows[0] ?? null;
 }
 
-export async function listProjects(db: Db, page: Keyset): Promise<Project[]> {
+/** A page of the organisation's projects, or of these among them. */
+export async function listProjects(db: Db, page: Keyset, among: readonly string[] | undefined): Promise<Project[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
   return db.query<Project>(
     {
       name: `list_projects_${suffix}`,
-      text: `select ${COLUMNS} from projects where ${LIVE} and project_id ${compare} $1::uuid order by project_id ${order} limit $2::int`,
+      text: `select ${COLUMNS} from projects where ${LIVE} and project_id ${compare} $1::uuid
+        and ($3::uuid[] is null or project_id = any ($3::uuid[])) order by project_id ${order} limit $2::int`,
     },
-    [bound, page.limit],
+    [bound, page.limit, among ?? null],
   );
 }
 

@@ -10,6 +10,8 @@ import { OPEN } from "../states.ts";
 export interface PauseFilter {
   readonly status?: PauseRow["status"] | undefined;
   readonly project_id?: string | undefined;
+  /** Of runs of one of these projects. */
+  readonly among?: readonly string[] | undefined;
   /** Only pauses that name this person. */
   readonly assignee?: Person | undefined;
   /** Only pauses that this principal, a person or none, may still answer. */
@@ -31,6 +33,7 @@ export async function listOrganisationPauses(db: Db, filter: PauseFilter, page: 
   if (filter.status === "waiting") conditions.push(`p.status = 'waiting' and r.state in (${OPEN})`);
   else if (filter.status !== undefined) conditions.push(`p.status = ${add(filter.status, "text")}`);
   if (filter.project_id !== undefined) conditions.push(`r.project_id = ${add(filter.project_id, "uuid")}`);
+  if (filter.among !== undefined) conditions.push(`r.project_id = any (${add(filter.among, "uuid[]")})`);
   const names = (who: Assignees): string =>
     `(p.assignees -> 'users' ?| ${add(who.users, "text[]")} or p.assignees -> 'roles' ?| ${add(who.roles, "text[]")})`;
   if (filter.assignee) conditions.push("p.assignees is not null", names(namesOf(filter.assignee)));

@@ -12,6 +12,8 @@ export interface RunFilter {
   /** One of these. */
   readonly run_id?: readonly string[] | undefined;
   readonly project_id?: string | undefined;
+  /** Of one of these projects. */
+  readonly among?: readonly string[] | undefined;
   readonly states?: readonly RunState[] | undefined;
   readonly run_type?: RunType | undefined;
   /** Runs of sub-flows are left out: they go with the run that has started them. */
@@ -153,6 +155,7 @@ function walkRuns(orgId: string, filter: RunFilter, page: Keyset): RunWalk {
   where(`${key} ${compare} ${add(bound, "uuid")}`);
   if (filter.run_id !== undefined) where(`${key} = any (${add(filter.run_id, "uuid[]")})`);
   if (filter.project_id !== undefined) where(`r.project_id = ${add(filter.project_id, "uuid")}`);
+  if (filter.among !== undefined) where(`r.project_id = any (${add(filter.among, "uuid[]")})`);
   if (filter.run_type !== undefined) where(`r.run_type = ${add(filter.run_type, "text")}`);
   if (filter.withoutChildren === true) where("r.run_type <> 'sub_workflow'");
   if (filter.user_id !== undefined) where(`r.user_id = ${add(filter.user_id, "text")}`);

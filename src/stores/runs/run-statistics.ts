@@ -19,10 +19,19 @@ export interface RunLatencies {
 /** The smallest id that a run created at $2 can have is found by its time; see run-lists.ts. */
 const CREATED = "r.org_id = current_org() and r.run_id >= $1::uuid and r.created_at >= $2::timestamptz";
 
+/** A part of the time, and which projects' runs are counted in it; undefined: all of the organisation's. */
+export interface CountedRuns {
+  readonly firstId: string;
+  readonly from: string;
+  readonly among: readonly string[] | undefined;
+}
+
+const among = (at: number): string => `($${at}::uuid[] is null or r.project_id = any ($${at}::uuid[]))`;
+
 /** How many runs were created in each part of the window, by how they stand now; parts without runs are there too. */
 export async function bucketRuns(
   db: Db,
-  window: { readonly firstId: string; readonly from: string; readonly seconds: number; readonly buckets: number },
+  window: CountedRuns & { readonly seconds: number; readonly buckets: number },
 ): Promise<RunBucket[]> {
   return db.query<RunBucket>(
     {
@@ -32,40 +41,43 @@ export async function bucketRuns(
             count(*) filter (where r.state = 'COMPLETED')::int as completed, count(*) filter (where r.state = 'FAILED')::int as failed,
             count(*) filter (where r.state = 'CANCELLED')::int as cancelled,
             count(*) filter (where r.state in (${OPEN}))::int as open
-          from runs r where ${CREATED} and r.created_at < $2::timestamptz + make_interval(secs => $3::float8 * $4::int) group by 1)
+          from runs r where ${CREATED} and ${among(5)}
+            and r.created_at < $2::timestamptz + make_interval(secs => $3::float8 * $4::int) group by 1)
         select $2::timestamptz + make_interval(secs => $3::float8 * (n - 1)) as start, coalesce(completed, 0) as completed,
           coalesce(failed, 0) as failed, coalesce(cancelled, 0) as cancelled, coalesce(open, 0) as open
         from generate_series(1, $4::int) as n left join counted on counted.at = n order by n`,
     },
-    [window.firstId, window.from, window.seconds, window.buckets],
+    [window.firstId, window.from, window.seconds, window.buckets, window.among ?? null],
   );
 }
 
 /** How long runs took that were created since, and have ended uncancelled. */
-export async function runLatencies(
-  db: Db,
-  window: { readonly firstId: string; readonly from: string },
-): Promise<RunLatencies> {
+export async function runLatencies(db: Db, window: CountedRuns): Promise<RunLatencies> {
   const rows = await db.query<RunLatencies>(
     {
       name: "run_latencies",
       text: `select count(*)::int as ended,
           percentile_cont(0.5) within group (order by ms)::float8 as p50_ms, percentile_cont(0.95) within group (order by ms)::float8 as p95_ms
         from (select extract(epoch from r.finished_at - coalesce(r.started_at, r.created_at)) * 1000 as ms
-          from runs r where ${CREATED} and r.state in ('COMPLETED', 'FAILED') and r.finished_at is not null) as taken`,
+          from runs r where ${CREATED} and ${among(3)} and r.state in ('COMPLETED', 'FAILED')
+            and r.finished_at is not null) as taken`,
     },
-    [window.firstId, window.from],
+    [window.firstId, window.from, window.among ?? null],
   );
   return rows[0] ?? { ended: 0, p50_ms: null, p95_ms: null };
 }
 
-/** The runs of an organisation that have not ended, by state. */
+/** The runs that have not ended, by state: the organisation's, or those of these projects. */
 export async function openRunsByState(
   db: Db,
+  projects: readonly string[] | undefined,
 ): Promise<ReadonlyArray<{ readonly state: string; readonly runs: number; readonly oldest_at: string }>> {
-  return db.query({
-    name: "open_runs_by_state",
-    text: `select state, count(*)::int as runs, min(created_at) as oldest_at from runs
-      where org_id = current_org() and state in (${OPEN}) group by state order by state`,
-  });
+  return db.query(
+    {
+      name: "open_runs_by_state",
+      text: `select state, count(*)::int as runs, min(created_at) as oldest_at from runs r
+        where org_id = current_org() and ${among(1)} and state in (${OPEN}) group by state order by state`,
+    },
+    [projects ?? null],
+  );
 }

@@ -118,16 +118,21 @@ export async function countTriggers(db: Db, except: string): Promise<number> {
 }
 
 /** A page of the organisation's triggers, of one project or of all. */
-export async function listTriggers(db: Db, projectId: string | null, page: Keyset): Promise<TriggerDetail[]> {
+export async function listTriggers(
+  db: Db,
+  projectId: string | null,
+  page: Keyset,
+  among: readonly string[] | undefined,
+): Promise<TriggerDetail[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
-  const [ofProject, name] = projectId === null ? ["", "all"] : ["and project_id = $3::uuid", "project"];
+  const [ofProject, name] = projectId === null ? ["", "all"] : ["and project_id = $4::uuid", "project"];
   return db.query<TriggerDetail>(
     {
       name: `list_triggers_${name}_${suffix}`,
       text: `select ${SHOWN} from (select * from triggers where org_id = current_org() and deleted_at is null and id ${compare} $1::uuid
-          ${ofProject} order by id ${order} limit $2::int) t ${WITH_LAST} order by t.id ${order}`,
+          and ($3::uuid[] is null or project_id = any ($3::uuid[])) ${ofProject} order by id ${order} limit $2::int) t ${WITH_LAST} order by t.id ${order}`,
     },
-    projectId === null ? [bound, page.limit] : [bound, page.limit, projectId],
+    [bound, page.limit, among ?? null, ...(projectId === null ? [] : [projectId])],
   );
 }
 

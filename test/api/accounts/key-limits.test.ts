@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { uuidv7 } from "uuidv7";
-import { namesProject } from "../../../src/api/auth/key-limits.ts";
 import { scopeOf } from "../../../src/api/auth/operation-scope.ts";
+import { namesProject } from "../../../src/api/auth/project-roles.ts";
 import { SCOPES } from "../../../src/domain/accounts/key-limits.ts";
 import type { Operation } from "../../../src/api/http/operation.ts";
 import { createOrganisation } from "../../support/service.ts";
@@ -171,10 +171,17 @@ describe("projects", () => {
     );
     expect(admitted.map(({ id }) => id).toSorted()).toEqual([
       "callMcp",
+      "changeTrigger",
       "createRun",
+      "createTrigger",
+      "deleteTrigger",
+      "getPause",
       "getRunStatistics",
+      "getTrigger",
       "listPauses",
       "listRuns",
+      "listTriggers",
+      "testTrigger",
       "uploadDocument",
       "uploadDocumentOlderName",
     ]);

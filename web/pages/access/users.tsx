@@ -17,6 +17,7 @@ import { Time } from "../../parts/time.tsx";
 import { formTexts } from "../../parts/form-texts.ts";
 
 const ROLES: ReadonlyArray<readonly [Role, string]> = [
+  ["member", "Member: what roles in single projects allow"],
   ["viewer", "Viewer: reads"],
   ["editor", "Editor: reads, writes, runs, decides"],
   ["admin", "Admin: keys, users and webhooks too"],

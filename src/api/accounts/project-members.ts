@@ -1,0 +1,164 @@
+import { z } from "zod";
+import { PROJECT_ROLES } from "../../domain/accounts/principal.ts";
+import type { Principal } from "../../domain/accounts/principal.ts";
+import { Problem, notFound } from "../../domain/errors.ts";
+import { holdProjectAdmin } from "../../services/accounts/hold-project-admin.ts";
+import { requireProject } from "../../services/projects/projects.ts";
+import {
+  deleteProjectGrant,
+  listProjectGrants,
+  listUserGrants,
+  lockProjectGrant,
+  setProjectGrant,
+} from "../../stores/accounts/project-roles.ts";
+import type { ProjectGrant } from "../../stores/accounts/project-roles.ts";
+import { findUser } from "../../stores/accounts/users.ts";
+import type { Db } from "../../stores/db.ts";
+import type { ApiDeps, ApiServices } from "../deps.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+
+const memberSchema = z
+  .object({
+    project_id: z.uuid(),
+    project_name: z.string(),
+    user_id: z.uuid(),
+    email: z.string(),
+    role: z.enum(PROJECT_ROLES).describe("In this project. A higher role in the organisation holds here too."),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: "ProjectMember" });
+const memberPage = pageOf(memberSchema, "ProjectMemberPage");
+
+const projectParams = z.object({ project_id: pathId("project") });
+const userParams = z.object({ user_id: pathId("user") });
+const memberParams = projectParams.extend(userParams.shape);
+const body = z
+  .strictObject({ role: z.enum(PROJECT_ROLES).describe("An admin of a project sets the roles in it.") })
+  .meta({ id: "ProjectMemberSet" });
+
+const COMMON = { tag: "Users", auth: "secret", role: "admin" } as const;
+const LIST = { ...COMMON, method: "GET", query: listQuery, problems: ["invalid_cursor", "cursor_mismatch"] } as const;
+
+/** `/v2/projects/{project_id}/members`: who may do what in one project. For admins of the organisation or of the project. */
+export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: ApiServices): Operation[] {
+  /** Runs `work` with the role that the user has in the project, while the caller stays an admin there. */
+  async function change(
+    principal: Principal,
+    { project_id, user_id }: z.infer<typeof memberParams>,
+    work: (connection: Db, found: ProjectGrant | null) => Promise<void>,
+  ): Promise<void> {
+    await requireProject(db, principal.org_id, project_id, "project");
+    await db.orgTransaction(principal.org_id, async (connection) => {
+      if (!(await holdProjectAdmin(connection, principal, project_id)))
+        throw new Problem("forbidden", "This needs the role admin, which you have no more.");
+      await work(connection, await lockProjectGrant(connection, project_id, user_id));
+    });
+    credentials.forget(user_id);
+  }
+
+  return [
+    defineOperation({
+      ...LIST,
+      id: "listProjectMembers",
+      path: "/v2/projects/{project_id}/members",
+      summary: "List the roles in a project",
+      description:
+        "The users who were given a role in it. What they and others may do in the whole organisation is not here.",
+      params: projectParams,
+      success: { 200: { description: "A page of members.", schema: memberPage } },
+      async handler({ params: { project_id }, query, principal: { org_id } }) {
+        await requireProject(db, org_id, project_id, "project");
+        const page = await listPage({
+          list: "project-members",
+          orgId: org_id,
+          query,
+          filters: { project_id },
+          fetch: (keyset) => db.org(org_id, (connection) => listProjectGrants(connection, project_id, keyset)),
+          idOf: ({ user_id }) => user_id,
+          present: presentMember,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "setProjectMember",
+      method: "PUT",
+      path: "/v2/projects/{project_id}/members/{user_id}",
+      summary: "Set a user's role in a project",
+      description:
+        "It holds from the next request on, and takes the place of the one before. A user never has less in a project than in the organisation: who is to see single projects only is a `member` there.",
+      params: memberParams,
+      body,
+      examples: { editor: { role: "editor" } },
+      success: { 200: { description: "The user's role in the project.", schema: memberSchema } },
+      async handler({ params, body: { role }, principal, audit }) {
+        const { project_id, user_id } = params;
+        let set: ProjectGrant | null = null;
+        await change(principal, params, async (connection, found) => {
+          if (!(await findUser(connection, user_id))) throw notFound("user");
+          await setProjectGrant(connection, { project_id, user_id, org_id: principal.org_id, role });
+          set = await lockProjectGrant(connection, project_id, user_id);
+          if (set === null) throw notFound("project");
+          await audit(connection, {
+            target: { type: "project", id: project_id },
+            ...(found && { before: { role: found.role } }),
+            after: presentMember(set),
+          });
+        });
+        if (set === null) throw notFound("project");
+        return { status: 200, body: presentMember(set) };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "deleteProjectMember",
+      method: "DELETE",
+      path: "/v2/projects/{project_id}/members/{user_id}",
+      summary: "Take a user's role in a project away",
+      description:
+        "From the next request on the user has only the role in the organisation; a `member` sees the project no more.",
+      params: memberParams,
+      success: { 204: { description: "The role is gone." } },
+      async handler({ params, principal, audit }) {
+        const { project_id, user_id } = params;
+        await change(principal, params, async (connection, found) => {
+          if (found === null) throw notFound("project member");
+          await deleteProjectGrant(connection, project_id, user_id);
+          await audit(connection, { target: { type: "project", id: project_id }, before: presentMember(found) });
+        });
+        return { status: 204 };
+      },
+    }),
+    defineOperation({
+      ...LIST,
+      id: "listUserProjects",
+      path: "/v2/users/{user_id}/projects",
+      summary: "List a user's roles in projects",
+      description: "By project. The role in the organisation is the user's own.",
+      params: userParams,
+      success: { 200: { description: "A page of roles.", schema: memberPage } },
+      async handler({ params: { user_id }, query, principal: { org_id } }) {
+        if (!(await db.org(org_id, (connection) => findUser(connection, user_id)))) throw notFound("user");
+        const page = await listPage({
+          list: "user-projects",
+          orgId: org_id,
+          query,
+          filters: { user_id },
+          fetch: (keyset) => db.org(org_id, (connection) => listUserGrants(connection, user_id, keyset)),
+          idOf: ({ project_id }) => project_id,
+          present: presentMember,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+  ];
+}
+
+function presentMember(grant: ProjectGrant): z.infer<typeof memberSchema> {
+  const { project_id, project_name, user_id, email, role, created_at } = grant;
+  return { project_id, project_name, user_id, email, role, created_at };
+}

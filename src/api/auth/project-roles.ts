@@ -1,0 +1,146 @@
+import { ROLES, highestRole, roleAllows, roleIn } from "../../domain/accounts/principal.ts";
+import type { Principal, Role } from "../../domain/accounts/principal.ts";
+import { Problem, notFound } from "../../domain/errors.ts";
+import { findOwningProject } from "../../services/projects/projects.ts";
+import type { ProjectOwned } from "../../services/projects/projects.ts";
+import type { Database } from "../../stores/db.ts";
+import type { Operation } from "../http/operation.ts";
+import { restricted } from "./key-limits.ts";
+import { neededRole } from "./operation-scope.ts";
+
+/** Operations whose query or body names the project of all they do. Others are admitted by the address alone. */
+const NAMED_IN_REQUEST: readonly string[] = [
+  "callMcp",
+  "createRun",
+  "createTrigger",
+  "getRunStatistics",
+  "listPauses",
+  "listRuns",
+  "listTriggers",
+  "uploadDocument",
+  "uploadDocumentOlderName",
+];
+
+/**
+ * Operations that name no project, and are for everybody: lists that hold only what belongs to projects the caller may see, and what is
+ * about the caller or about nothing of the organisation's. An operation that is not listed is closed to members.
+ */
+const FOR_MEMBERS: readonly string[] = [
+  "closeSession",
+  "endSession",
+  "getFlowSchema",
+  "getLimits",
+  "getMe",
+  "getRunStatistics",
+  "listPauses",
+  "listProjects",
+  "listRuns",
+  "listSessions",
+  "listTriggers",
+  "validateFlow",
+];
+
+const PROJECT_NAMES = ["project_id", "flow_id", "flow"] as const;
+/** Parameters of what belongs to a project, and the addresses that have them. */
+const OWNED: ReadonlyArray<readonly [ProjectOwned, string, RegExp]> = [
+  ["run", "run_id", /\{run_id\}/],
+  ["pause", "pause_id", /\{pause_id\}/],
+  ["trigger", "id", /^\/v2\/triggers\/\{id\}/],
+];
+
+/** Whether the project that a request is about can be known before it is handled. */
+export function namesProject({ id, path }: Pick<Operation, "id" | "path">): boolean {
+  return (
+    NAMED_IN_REQUEST.includes(id) ||
+    /\{(project_id|flow_id|flow)\}/.test(path) ||
+    OWNED.some(([, , address]) => address.test(path))
+  );
+}
+
+/** The parts of a validated request. */
+interface RequestParts {
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+}
+
+/** A project as a request names it: by its own id, or by that of what belongs to it. */
+interface NamedProject {
+  /** What the id is of. */
+  readonly noun: string;
+  /** Null where nothing has the id. */
+  readonly project_id: string | null;
+}
+
+/** Whether some role of the caller may be enough, before it is known which projects a request is about. */
+export function mayEverCall(principal: Principal, operation: Operation): boolean {
+  if (roleAllows(principal.role, neededRole(operation)) || isForMembers(operation)) return true;
+  // To a member a project without a role in it does not exist.
+  return (
+    namesProject(operation) &&
+    (principal.role === "member" || roleAllows(highestRole(principal), neededRole(operation)))
+  );
+}
+
+/**
+ * The caller with the role that it has in the projects of a request. Throws 403 where the role does not suffice there, or a key is for
+ * other projects, and the 404 of what does not exist where the caller may not see the project. A request that names no project is
+ * refused unless the role in the organisation suffices, so that a new operation is.
+ */
+export async function requireProjects(
+  db: Database,
+  principal: Principal,
+  operation: Operation,
+  request: RequestParts,
+): Promise<Principal> {
+  const { limits, grants, role } = principal;
+  if (limits?.projects != null) {
+    const named = await namedProjects(db, principal, operation, request);
+    const isAllowed = ({ project_id }: NamedProject): boolean => limits.projects?.includes(project_id ?? "") === true;
+    if (!namesProject(operation) || named.length === 0 || !named.every(isAllowed))
+      throw restricted("projects", "The key is for other projects, or the request names none.");
+    return principal;
+  }
+  // Most callers have one role everywhere.
+  if (grants === undefined && role !== "member") return principal;
+  const named = await namedProjects(db, principal, operation, request);
+  const roles = named.map(({ project_id }) => (project_id === null ? role : roleIn(principal, project_id)));
+  const hidden = named.find((_, at) => roles[at] === "member");
+  // What only narrows a list finds nothing there.
+  if (hidden !== undefined && !isForMembers(operation)) throw notFound(hidden.noun);
+  const least = ROLES.find((each) => roles.includes(each)) ?? role;
+  if (!roleAllows(least, neededRole(operation)) && !isForMembers(operation)) throw tooLowRole(operation, least);
+  return { ...principal, role: least, organisation_role: role };
+}
+
+/** The 403 of a role that does not suffice. */
+export function tooLowRole(operation: Operation, role: Role): Problem {
+  return new Problem("forbidden", `This needs the role ${neededRole(operation)}; yours is ${role}.`);
+}
+
+function isForMembers({ id }: Operation): boolean {
+  return FOR_MEMBERS.includes(id);
+}
+
+async function namedProjects(
+  db: Database,
+  { org_id }: Principal,
+  operation: Operation,
+  { params, query, body }: RequestParts,
+): Promise<NamedProject[]> {
+  const inRequest = NAMED_IN_REQUEST.includes(operation.id) ? [query, body] : [];
+  const ids = [params, ...inRequest].flatMap((members) =>
+    PROJECT_NAMES.flatMap((name) => memberOf(members, name) ?? []),
+  );
+  const named = ids.map(String).map((id): NamedProject => ({ noun: "project", project_id: id.toLowerCase() }));
+  for (const [owned, name, path] of OWNED) {
+    const id = path.test(operation.path) ? memberOf(params, name) : undefined;
+    if (typeof id !== "string") continue;
+    named.push({ noun: owned, project_id: await findOwningProject(db, org_id, owned, id) });
+  }
+  return named;
+}
+
+function memberOf(members: unknown, name: string): unknown {
+  return typeof members === "object" && members !== null ? (members as Record<string, unknown>)[name] : undefined;
+}

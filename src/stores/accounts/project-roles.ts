@@ -1,0 +1,89 @@
+import type { ProjectRole } from "../../domain/accounts/principal.ts";
+import type { Db } from "../db.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+
+/** What a user may do in one project. */
+export interface ProjectGrant {
+  readonly project_id: string;
+  readonly project_name: string;
+  readonly user_id: string;
+  readonly email: string;
+  readonly role: ProjectRole;
+  readonly created_at: string;
+}
+
+const COLUMNS = "g.project_id, p.name as project_name, g.user_id, u.email, g.role, g.created_at";
+const FROM = `project_roles g join users u using (user_id) join projects p using (project_id)
+  where g.org_id = current_org() and p.deleted_at is null`;
+
+/** The roles of a user by the ids of projects. */
+export type Grants = Readonly<Record<string, ProjectRole>>;
+
+/** The roles of a user of the alias `u` by project, for statements that find out who calls. */
+export const GRANTS_OF_USER =
+  "(select jsonb_object_agg(g.project_id, g.role) from project_roles g where g.user_id = u.user_id) as grants";
+
+/** A page of those who have a role in a project, by user. */
+export async function listProjectGrants(db: Db, projectId: string, page: Keyset): Promise<ProjectGrant[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<ProjectGrant>(
+    {
+      name: `list_project_grants_${suffix}`,
+      text: `select ${COLUMNS} from ${FROM} and g.project_id = $3::uuid and g.user_id ${compare} $1::uuid
+        order by g.user_id ${order} limit $2::int`,
+    },
+    [bound, page.limit, projectId],
+  );
+}
+
+/** A page of the roles that a user has in projects, by project. */
+export async function listUserGrants(db: Db, userId: string, page: Keyset): Promise<ProjectGrant[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<ProjectGrant>(
+    {
+      name: `list_user_grants_${suffix}`,
+      text: `select ${COLUMNS} from ${FROM} and g.user_id = $3::uuid and g.project_id ${compare} $1::uuid
+        order by g.project_id ${order} limit $2::int`,
+    },
+    [bound, page.limit, userId],
+  );
+}
+
+/** The role of a user in a project, locked until the transaction ends. */
+export async function lockProjectGrant(db: Db, projectId: string, userId: string): Promise<ProjectGrant | null> {
+  const rows = await db.query<ProjectGrant>(
+    {
+      name: "lock_project_grant",
+      text: `select ${COLUMNS} from ${FROM} and g.project_id = $1::uuid and g.user_id = $2::uuid for update of g`,
+    },
+    [projectId, userId],
+  );
+  return rows[0] ?? null;
+}
+
+/** Gives a user a role in a project, in place of another one. */
+export async function setProjectGrant(
+  db: Db,
+  grant: Pick<ProjectGrant, "project_id" | "user_id" | "role"> & { readonly org_id: string },
+): Promise<void> {
+  await db.query(
+    {
+      name: "set_project_grant",
+      text: `insert into project_roles (project_id, user_id, org_id, role) values ($1::uuid, $2::uuid, $3::uuid, $4::text)
+        on conflict (project_id, user_id) do update set role = excluded.role`,
+    },
+    [grant.project_id, grant.user_id, grant.org_id, grant.role],
+  );
+}
+
+/** Takes a user's role in a project away. */
+export async function deleteProjectGrant(db: Db, projectId: string, userId: string): Promise<void> {
+  await db.query(
+    {
+      name: "delete_project_grant",
+      text: "delete from project_roles where org_id = current_org() and project_id = $1::uuid and user_id = $2::uuid",
+    },
+    [projectId, userId],
+  );
+}
