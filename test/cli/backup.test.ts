@@ -113,12 +113,12 @@ async function withBlobs(): Promise<{ directory: string; keys: string[]; content
   const directory = scratchDirectory();
   const store = await createFileBlobStore(directory);
   onTestFinished(() => store.close());
-  const bytes = [randomBytes(60_000), Buffer.alloc(0)];
+  const bytes = [randomBytes(100_000), Buffer.alloc(0)];
   const keys: string[] = [];
   for (const each of bytes) keys.push((await store.put(tenant.org_id, each, { maxBytes: 1_000_000 })).key);
   await source.database.system((db) =>
     db.query("update runs set outputs = $1 where parent_run_id is not null", [
-      JSON.stringify({ out: { ref: { $blob: keys[0], size: 60_000 } } }),
+      JSON.stringify({ out: { ref: { $blob: keys[0], size: 100_000 } } }),
     ]),
   );
   return { directory, keys, contents: bytes };

@@ -5,6 +5,7 @@ import { buildConnector } from "undici";
 import { plainHost } from "./address-policy.ts";
 import type { AddressPolicy } from "./address-policy.ts";
 import { FetchFailed, FetchRefused } from "./guarded-fetch-errors.ts";
+import { finishPausedAnswers } from "./ended-connection.ts";
 
 /** Answers every address of a host name. Rejects where there is none. */
 export type Resolver = (hostname: string) => Promise<readonly string[]>;
@@ -37,6 +38,7 @@ export function createGuardedConnector(
             socket.destroy();
             return callback(refusal(host), null);
           }
+          finishPausedAnswers(socket);
           return callback(null, socket);
         });
       },
