@@ -145,6 +145,15 @@ export const traceSettings = {
   MILLRACE_TRACE_PROPAGATION: bool
     .default(true)
     .describe("Whether requests of nodes, models and webhooks carry a traceparent header, where traces are made"),
+  MILLRACE_TRACE_CONTENT: bool
+    .default(false)
+    .describe("Whether spans of models have what was asked and answered; never for flows that redact something"),
+  OTEL_BSP_MAX_QUEUE_SIZE: int(1, 1_000_000)
+    .default(8192)
+    .describe("Spans that wait in a process at most; more are dropped and counted"),
+  OTEL_BSP_SCHEDULE_DELAY: int(1, 3_600_000)
+    .default(1000)
+    .describe("How long a span waits for others before it is sent (ms)"),
 };
 
 /** Reads what a schema names. An empty variable counts as unset. Throws an Error that lists every problem. */

@@ -7,12 +7,10 @@ import type { Resumed, RunInput } from "../../src/domain/runs/run.ts";
 import { ofKind } from "../../src/domain/flow/plan/by-kind.ts";
 import type { CreateChildRunInput } from "../../src/domain/runs/run-report.ts";
 import { loadValue } from "../../src/platform/blobs/blobs.ts";
-import { currentSpan } from "../../src/platform/tracing/current.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { childRunEnd, childRunId } from "../../src/services/runs/child-run-id.ts";
 import { newRunRow, startInput, storeInputs } from "../../src/services/runs/create-run.ts";
 import type { RunLimits } from "../../src/services/runs/create-run.ts";
-import { keepTrace } from "../../src/services/runs/run-traces.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { getProject } from "../../src/services/projects/projects.ts";
 import { lockRun } from "../../src/stores/runs/run-record.ts";
@@ -86,10 +84,7 @@ export function createChildRuns({ db, blobs, plans, recorder, limits }: ChildRun
       // The worker that tried before may be alive after all.
       await lockRun(connection, run.run_id);
       const found = await findChildRun(connection, run.run_id, end);
-      if (!found) {
-        await insertRun(connection, row);
-        if (currentSpan() !== undefined) await keepTrace(connection, row);
-      }
+      if (!found) await insertRun(connection, row);
       return found;
     });
     return startInput(earlier ?? row);

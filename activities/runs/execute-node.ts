@@ -87,7 +87,8 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
     let repeated = attempts > 1;
     for (let attempt = Math.max(input.attempt, (earlier?.attempts ?? 0) + 1); ; attempt += 1) {
       const made = { ...input, redact: loaded.redact, attempt, flush, repeated, may_show, knowledge };
-      const traced = { ...run, path, node_id: node.id, type: node.type, attempt };
+      const redacts = loaded.redact.length > 0;
+      const traced = { ...run, path, node_id: node.id, type: node.type, attempt, redacts };
       const { value, failure, waitMs } = await traces.attempt(
         traced,
         () => makeAttempt(context, node, scope, made),

@@ -64,8 +64,8 @@ export async function openProcess(service: "api" | "worker") {
   const payloads = createPayloads(config, db, secrets);
   await refuseUnreadable(payloads);
   const tracer = await openTracer(config, { service, metrics, logger });
-  if (tracer) shutdown.add("traces", () => tracer.close());
   const traces = tracer ? createRunTraces(db, tracer) : NO_TRACES;
+  if (tracer) shutdown.add("traces", () => traces.settled().then(() => tracer.close()));
   const observer = createRunObserver(metrics, logger, traces);
   const evaluation = createEvaluation();
   shutdown.add("evaluation", () => evaluation.close());

@@ -18,6 +18,9 @@ export async function openTracer(
     exporter: await openOtlp({ endpoint, headers, service, version: VERSION }),
     ratio: config.MILLRACE_TRACE_RATIO,
     propagates: config.MILLRACE_TRACE_PROPAGATION,
+    content: config.MILLRACE_TRACE_CONTENT,
+    queued: config.OTEL_BSP_MAX_QUEUE_SIZE,
+    intervalMs: config.OTEL_BSP_SCHEDULE_DELAY,
     onSpans: (outcome, count) => metrics.spans(outcome, count),
     onError: (err) => logger.warn({ err }, "spans could not be sent"),
   });

@@ -1,8 +1,13 @@
 import { Client, Connection } from "@temporalio/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Explanation, Reason } from "../../src/services/system/explain-run.ts";
+import { openDatabase } from "../../src/stores/db.ts";
+import type { Database } from "../../src/stores/db.ts";
+import { runWorkflowId, taskQueues } from "../../src/temporal/ids.ts";
 import { flow, openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
+import { buildRun } from "../stores/rows.ts";
+import { withTemporal } from "../support/histories.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
@@ -132,4 +137,70 @@ describe("millrace doctor --explain", () => {
       await lonely.close();
     }
   });
+
+  it("names a run that is being cancelled, one whose workflow does not get on, and one that has not been started", async () => {
+    const halted = await startService({ env: { MILLRACE_API_WORKER: "false", MILLRACE_STUCK_AFTER_MS: "3600000" } });
+    try {
+      const party = await openBench(halted);
+      const project_id = await party.deploy(approval());
+      const { run_id: paused } = await party.start(project_id);
+      await party.until(paused, "PAUSED");
+      await halted.worker[0]?.kill();
+      expect((await party.api.post(`/v2/runs/${paused}/cancel`, {})).status).toBeLessThan(300);
+      const { text, advice } = await reason(paused, "is_cancelled", halted);
+      expect(text).toMatch(/^Its cancellation was asked for at 2\d{3}-.*Z; its nodes are being stopped\.$/);
+      expect(advice).toContain(`millrace runs cancel ${paused} --terminate`);
+
+      const { run_id: failing } = await party.start(project_id);
+      expect((await explain(failing, halted)).reasons.map(({ code }) => code)).not.toContain("is_stuck");
+      await failTasks(halted, failing, 2);
+      const stuck = await reason(failing, "is_stuck", halted);
+      expect(stuck.text).toMatch(/^The last \d+ tasks of its workflow in a row failed: it does not get on\.$/);
+      expect(stuck.advice).toContain("go back to the version before");
+
+      // As if the api had died after it had accepted the run.
+      await halted.api[0]?.kill();
+      const accepted = await openRows(halted, (database) => buildRun(database, { org_id: party.org_id, project_id }));
+      const waiting = await explain(accepted, halted);
+      expect(waiting.state).toBe("PENDING");
+      expect(waiting.reasons).toEqual([
+        {
+          code: "not_started",
+          text: expect.stringMatching(/^It was accepted at 2\d{3}-.*Z, and its workflow has not been started yet\.$/),
+          advice: expect.stringContaining("The sweeper of any api or worker of the queue `runs` starts it"),
+        },
+      ]);
+    } finally {
+      await halted.close();
+    }
+  });
 });
+
+/** Takes tasks of a run's workflow as a worker does whose code throws. */
+async function failTasks({ temporalAddress, taskQueue }: OwnService, runId: string, count: number): Promise<void> {
+  await withTemporal(temporalAddress, async ({ connection, workflowService }) => {
+    const identity = "test";
+    for (let failed = 0; failed < count;) {
+      const task = await connection.withDeadline(Date.now() + 60_000, () =>
+        workflowService.pollWorkflowTaskQueue({
+          namespace: "default",
+          taskQueue: { name: taskQueues(taskQueue).runs },
+          identity,
+        }),
+      );
+      if (task.taskToken.length === 0) continue;
+      await workflowService.respondWorkflowTaskFailed({ namespace: "default", taskToken: task.taskToken, identity });
+      if (task.workflowExecution?.workflowId === runWorkflowId(runId)) failed += 1;
+    }
+  });
+}
+
+async function openRows<T>({ databaseUrl }: OwnService, work: (database: Database) => Promise<T>): Promise<T> {
+  const options = { url: databaseUrl, poolSize: 1, applicationName: "millrace-test", onError: () => undefined };
+  const database = openDatabase(options);
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+  }
+}

@@ -29,6 +29,8 @@ export interface OtlpReceiver {
   bytes(): Buffer;
   /** Waits for a span, which may come from any process. */
   find(what: string, matches: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>;
+  /** Takes requests from now on without answering them. What has come is not among the spans then. */
+  hold(): void;
   close(): Promise<void>;
 }
 
@@ -37,10 +39,12 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const headers: IncomingHttpHeaders[] = [];
   const bodies: Buffer[] = [];
+  let held = false;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
+      if (held) return;
       const sent = Buffer.concat(chunks);
       const body = request.headers["content-encoding"] === "gzip" ? gunzipSync(sent) : sent;
       if (request.url !== "/v1/traces" || request.headers["content-type"] !== "application/x-protobuf") {
@@ -63,6 +67,9 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
       return eventually(`a span of ${what}`, () => spans.find(matches)).catch((error: unknown) => {
         throw new Error(`${String(error)}, among ${spans.map(({ name }) => name).join(", ")}`);
       });
+    },
+    hold: () => {
+      held = true;
     },
     close: () =>
       new Promise((resolve) => {

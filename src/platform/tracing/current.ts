@@ -7,6 +7,8 @@ export interface CurrentSpan extends SpanContext {
   readonly tracer: Tracer;
   /** Whether requests to others are a part of it: not those of the API, whose work may serve several organisations. */
   readonly outbound: boolean;
+  /** Whether what models are asked within it may be exported. */
+  readonly content?: boolean;
 }
 
 const spans = new AsyncLocalStorage<CurrentSpan>();

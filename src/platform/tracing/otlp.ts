@@ -42,6 +42,7 @@ export async function openOtlp({ endpoint, headers, service, version }: OtlpOpti
     status: span.error === undefined ? { code: 0 } : { code: ERROR, message: span.error },
     attributes: {
       ...span.attributes,
+      ...span.content,
       ...(span.error === undefined ? {} : { "error.type": span.error }),
     },
     links: (span.links ?? []).map(({ trace_id, span_id }) => ({ context: contextOf(trace_id, span_id) })),

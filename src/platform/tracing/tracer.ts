@@ -1,3 +1,5 @@
+type Attributes = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+
 /** A span that has ended. Attributes have ids, names, counts and states: nothing that a run was given or has answered. */
 export interface SpanRecord {
   readonly trace_id: string;
@@ -10,7 +12,9 @@ export interface SpanRecord {
   readonly end_ms: number;
   /** The code of what has failed; absent where nothing has. */
   readonly error?: string | undefined;
-  readonly attributes: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+  readonly attributes: Attributes;
+  /** What a model was asked and has answered, where the operator wants it exported. */
+  readonly content?: Readonly<Record<string, string>> | undefined;
   readonly links?: ReadonlyArray<{ readonly trace_id: string; readonly span_id: string }>;
 }
 
@@ -25,6 +29,8 @@ export interface Tracer {
   readonly ratio: number;
   /** Whether requests to others say which span they belong to. */
   readonly propagates: boolean;
+  /** Whether spans of models have what was said. */
+  readonly content: boolean;
   /** Queues a span. Never waits: where the queue is full, the span is dropped and counted. */
   emit(span: SpanRecord): void;
   /** Counts a span that could not be made. */
@@ -43,14 +49,14 @@ export interface SpanStart extends Pick<SpanRecord, "trace_id" | "span_id" | "pa
 export function beginSpan(
   tracer: Tracer,
   { sampled, ...span }: SpanStart,
-): (error: string | undefined, attributes: SpanRecord["attributes"]) => void {
+): (error: string | undefined, attributes: Attributes, content?: SpanRecord["content"]) => void {
   const start_ms = Date.now();
-  return (error, attributes) => {
-    if (sampled) tracer.emit({ ...span, start_ms, end_ms: Date.now(), error, attributes });
+  return (error, attributes, content) => {
+    if (sampled) tracer.emit({ ...span, start_ms, end_ms: Date.now(), error, attributes, content });
   };
 }
 
-export interface TracerOptions extends Pick<Tracer, "ratio" | "propagates"> {
+export interface TracerOptions extends Pick<Tracer, "ratio" | "propagates" | "content"> {
   readonly exporter: SpanExporter;
   /** Spans that wait at most. */
   readonly queued?: number;
@@ -64,11 +70,14 @@ export interface TracerOptions extends Pick<Tracer, "ratio" | "propagates"> {
 
 /** Spans of one request. */
 const BATCH = 512;
+/** Content that waits at most (characters): spans beyond it go without theirs. So one request is no longer than collectors take. */
+const MAX_CONTENT = 4 * 1024 * 1024;
 
 /** Collects spans and sends them in batches, one after the other. */
 export function createTracer(options: TracerOptions): Tracer {
   const { exporter, queued = 8192, intervalMs = 1000, closeMs = 3000, onSpans, onError } = options;
   let queue: SpanRecord[] = [];
+  let contentChars = 0;
   let timer: NodeJS.Timeout | undefined;
   let sending: Promise<void> | undefined;
 
@@ -76,6 +85,7 @@ export function createTracer(options: TracerOptions): Tracer {
     while (queue.length > 0) {
       const batch = queue.slice(0, BATCH);
       queue = queue.slice(BATCH);
+      contentChars -= batch.reduce((sum, span) => sum + charsOf(span), 0);
       try {
         await exporter.send(batch);
         onSpans("sent", batch.length);
@@ -95,9 +105,13 @@ export function createTracer(options: TracerOptions): Tracer {
   return {
     ratio: options.ratio,
     propagates: options.propagates,
+    content: options.content,
     emit(span) {
       if (queue.length >= queued) return onSpans("dropped", 1);
-      queue.push(span);
+      const chars = charsOf(span);
+      const fits = contentChars + chars <= MAX_CONTENT;
+      queue.push(fits ? span : { ...span, content: undefined });
+      if (fits) contentChars += chars;
       if (queue.length >= BATCH) void flush();
       else timer ??= setTimeout(() => void flush(), intervalMs).unref();
     },
@@ -109,7 +123,14 @@ export function createTracer(options: TracerOptions): Tracer {
       });
       await Promise.race([flush().then(() => exporter.close()), limit]);
       clearTimeout(late);
-      if (queue.length > 0) onSpans("dropped", queue.length);
+      if (queue.length === 0) return;
+      onSpans("dropped", queue.length);
+      // Nobody reads the metrics of a process that ends.
+      onError(new Error(`${queue.length} spans were still waiting when the process ended`));
     },
   };
+}
+
+function charsOf({ content = {} }: SpanRecord): number {
+  return Object.values(content).reduce((sum, text) => sum + text.length, 0);
 }

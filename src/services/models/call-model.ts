@@ -221,9 +221,7 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
         const amount = estimate(call, resolved.model);
         const admitted = await spending.admit({ org_id, run_id, path, model: resolved.model, amount, signal });
         try {
-          return await asChat("recording" in call.request ? "transcribe" : "chat", resolved, () =>
-            ask(call, resolved, at, admitted),
-          );
+          return await asChat(call.request, resolved, () => ask(call, resolved, at, admitted));
         } catch (error) {
           await admitted.release();
           const isLast = at === names.length - 1;

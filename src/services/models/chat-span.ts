@@ -1,13 +1,14 @@
+import type { ChatAnswer, ChatMessage, Recording } from "../../domain/models/chat.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { currentSpan, withinSpan } from "../../platform/tracing/current.ts";
 import { serverOf } from "../../platform/tracing/outbound.ts";
 import { randomSpanId } from "../../platform/tracing/trace-context.ts";
 import { beginSpan } from "../../platform/tracing/tracer.ts";
+import { contentOf } from "./chat-content.ts";
 import type { ResolvedModel } from "./resolve-model.ts";
 
 /** What a span tells of an answer. */
-interface Answered {
-  readonly finish_reason: string;
+interface Answered extends ChatAnswer {
   readonly usage: {
     readonly input_tokens: number;
     readonly output_tokens: number;
@@ -15,9 +16,9 @@ interface Answered {
   };
 }
 
-/** Makes one call of a model within a span, by the conventions for generative AI. What is said has no place in it. */
+/** Makes one call of a model within a span, by the conventions for generative AI. It has what is said only where its flow may export that. */
 export async function asChat<T extends Answered>(
-  operation: "chat" | "transcribe",
+  request: { readonly messages: readonly ChatMessage[] } | { readonly recording: Recording },
   { model, endpoint }: Pick<ResolvedModel, "model" | "endpoint">,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -25,19 +26,24 @@ export async function asChat<T extends Answered>(
   if (parent === undefined || !parent.outbound) return work();
   const span_id = randomSpanId();
   const { tracer, trace_id, span_id: parent_id, sampled } = parent;
+  const operation = "recording" in request ? "transcribe" : "chat";
   const name = `${operation} ${model}`;
   const endSpan = beginSpan(tracer, { trace_id, span_id, parent_id, sampled, name, kind: "client" });
   const end = (reply: T | null, error?: string): void =>
-    endSpan(error, {
-      "gen_ai.operation.name": operation,
-      "gen_ai.provider.name": endpoint.protocol,
-      "gen_ai.request.model": model,
-      "gen_ai.response.finish_reasons": reply ? [reply.finish_reason] : undefined,
-      "gen_ai.usage.input_tokens": reply?.usage.input_tokens,
-      "gen_ai.usage.output_tokens": reply?.usage.output_tokens,
-      "millrace.cost_usd": reply?.usage.cost_usd ?? undefined,
-      ...serverOf(new URL(endpoint.base_url)),
-    });
+    endSpan(
+      error,
+      {
+        "gen_ai.operation.name": operation,
+        "gen_ai.provider.name": endpoint.protocol,
+        "gen_ai.request.model": model,
+        "gen_ai.response.finish_reasons": reply ? [reply.finish_reason] : undefined,
+        "gen_ai.usage.input_tokens": reply?.usage.input_tokens,
+        "gen_ai.usage.output_tokens": reply?.usage.output_tokens,
+        "millrace.cost_usd": reply?.usage.cost_usd ?? undefined,
+        ...serverOf(new URL(endpoint.base_url)),
+      },
+      parent.content === true ? contentOf("messages" in request ? request.messages : [], reply) : undefined,
+    );
   try {
     const reply = await withinSpan({ ...parent, span_id }, work);
     end(reply);

@@ -5,7 +5,6 @@ import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import type { CheckpointNode, RanByType, Resumed, RunInput, RunType } from "../../domain/runs/run.ts";
 import { ANY_LENGTH, createInlineBudget, storeValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import { currentSpan } from "../../platform/tracing/current.ts";
 import type { Database } from "../../stores/db.ts";
 import { getRun, insertRun } from "../../stores/runs/runs.ts";
 import type { NewRun, ResumedFrom, RunRow } from "../../stores/runs/runs.ts";
@@ -14,7 +13,7 @@ import type { StartedBy } from "../triggers/chain.ts";
 import { createQuotaReader, defaultQuotas } from "../accounts/quotas.ts";
 import type { QuotaReader } from "../accounts/quotas.ts";
 import { capsOf, findFull, insertWithin } from "./run-caps.ts";
-import { keepTrace } from "./run-traces.ts";
+import { traceOfNew } from "./run-traces.ts";
 
 export interface CreateRunDeps {
   readonly db: Database;
@@ -115,8 +114,6 @@ export async function createRun(
   const isNew = await insert();
   const run = isNew ? asRow(row) : await db.org(org_id, (connection) => getRun(connection, run_id));
   if (!run) throw new Error(`run ${request.run_id} is there and is not`);
-  if (isNew && (currentSpan() !== undefined || request.replays !== undefined))
-    await db.org(org_id, (connection) => keepTrace(connection, row, request.replays));
   if (later) {
     later.add({ run_id, org_id, plan: request.plan });
     return run;
@@ -167,6 +164,7 @@ export function newRunRow(
     timeout_seconds: Math.min(wanted, limits.max_timeout_seconds),
     total_nodes: request.plan.nodes.length,
     ignored_inputs: request.ignored_inputs ?? [],
+    trace: traceOfNew(request.replays),
   };
 }
 

@@ -5,10 +5,11 @@ import { currentSpan, withinSpan } from "../../platform/tracing/current.ts";
 import { isSampled, spanIdOf, traceIdOf } from "../../platform/tracing/trace-context.ts";
 import { beginSpan } from "../../platform/tracing/tracer.ts";
 import type { Tracer } from "../../platform/tracing/tracer.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Database } from "../../stores/db.ts";
 import { getNodeRun } from "../../stores/runs/node-runs.ts";
 import type { RunWriteResult } from "../../stores/runs/run-record.ts";
-import { getRunTrace, insertRunTrace } from "../../stores/runs/run-traces.ts";
+import { getRunTrace } from "../../stores/runs/run-traces.ts";
+import type { RunTraceRow } from "../../stores/runs/run-traces.ts";
 
 interface RunOf {
   readonly org_id: string;
@@ -28,6 +29,8 @@ export interface TracedAttempt extends RunOf {
   readonly node_id: string;
   readonly type: string;
   readonly attempt: number;
+  /** Whether its flow redacts something: of such flows no content is exported. */
+  readonly redacts: boolean;
 }
 
 /** What traces know of runs. Spans of runs and nodes are made where their ends are recorded, those of attempts where they are made. */
@@ -42,6 +45,8 @@ export interface RunTraces {
   within<T>(run: RunOf, path: string | null, work: () => Promise<T>): Promise<T>;
   /** Makes the spans of what a write has ended. */
   recorded(update: RunUpdate, result: RunWriteResult): void;
+  /** Resolves once the spans of all writes so far are made. */
+  settled(): Promise<void>;
 }
 
 /** Where no traces are exported. */
@@ -51,13 +56,15 @@ export const NO_TRACES: RunTraces = {
   attempt: (_attempt, work) => work(),
   within: (_run, _path, work) => work(),
   recorded: () => undefined,
+  settled: async () => undefined,
 };
 
-/** Keeps which trace a new run belongs to, that of the span which has started it, and which run it repeats. */
-export async function keepTrace(db: Db, run: RunOf, linked_run_id: string | null = null): Promise<void> {
+/** Which trace a new run belongs to, that of the span which starts it, and which run it repeats; undefined where both follow from the run. */
+export function traceOfNew(linked_run_id: string | null = null): RunTraceRow | undefined {
   const span = currentSpan();
+  if (span === undefined && linked_run_id === null) return undefined;
   const { trace_id = null, span_id: parent_id = null, sampled = null } = span ?? {};
-  await insertRunTrace(db, run, { trace_id, parent_id, sampled, linked_run_id });
+  return { trace_id, parent_id, sampled, linked_run_id };
 }
 
 /** Traces of runs that are kept in memory. */
@@ -67,7 +74,7 @@ const MAX_PENDING = 1000;
 
 export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
   const known = new Map<string, RunTrace>();
-  let pending = 0;
+  const pending = new Set<Promise<void>>();
 
   async function traceOf({ org_id, run_id }: RunOf): Promise<RunTrace> {
     const before = known.get(run_id);
@@ -175,7 +182,7 @@ export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
   return {
     load: async (run) => void (await traceOrOwn(run)),
     idOf: (runId) => known.get(runId)?.trace_id,
-    async attempt({ org_id, run_id, path, node_id, type, attempt }, work, failed) {
+    async attempt({ org_id, run_id, path, node_id, type, attempt, redacts }, work, failed) {
       const { trace_id, sampled } = await traceOrOwn({ org_id, run_id });
       const span_id = spanIdOf(run_id, path, attempt);
       const place = { trace_id, span_id, parent_id: spanIdOf(run_id, path), sampled };
@@ -188,7 +195,8 @@ export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
           "millrace.attempt": attempt,
         });
       try {
-        const result = await withinSpan({ tracer, trace_id, span_id, sampled, outbound: true }, work);
+        const content = tracer.content && !redacts;
+        const result = await withinSpan({ tracer, trace_id, span_id, sampled, outbound: true, content }, work);
         end(failed(result));
         return result;
       } catch (error) {
@@ -202,14 +210,13 @@ export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
       return withinSpan({ tracer, trace_id, span_id, sampled, outbound: true }, work);
     },
     recorded(update, result) {
-      if (pending >= MAX_PENDING) return tracer.lost();
-      pending += 1;
-      void makeSpans(update, result)
+      if (pending.size >= MAX_PENDING) return tracer.lost();
+      const made = makeSpans(update, result)
         .catch(() => tracer.lost())
-        .finally(() => {
-          pending -= 1;
-        });
+        .finally(() => pending.delete(made));
+      pending.add(made);
     },
+    settled: async () => void (await Promise.all(pending)),
   };
 }
 

@@ -13,6 +13,7 @@ import { jsonb } from "../jsonb.ts";
 import type { Db, Statement } from "../db.ts";
 import { lockRoundRobin } from "../round-robin.ts";
 import { OPEN, TERMINAL } from "../states.ts";
+import type { RunTraceRow } from "./run-traces.ts";
 
 /** Start parameters that the row does not hold otherwise. Cleared by the workflow's first write. */
 export interface StartInput {
@@ -54,10 +55,12 @@ export interface NewRun {
   readonly total_nodes: number;
   /** Members of the call's body that no input takes. */
   readonly ignored_inputs?: readonly string[];
+  /** Where it does not follow from the run. */
+  readonly trace?: RunTraceRow | undefined;
 }
 
 /** A run as its row has it. Times are RFC 3339. */
-export interface RunRow extends NewRun, Progress {
+export interface RunRow extends Omit<NewRun, "trace">, Progress {
   readonly state: RunState;
   readonly state_reason: string | null;
   readonly outputs: Readonly<Record<string, StoredValue>> | null;
@@ -75,20 +78,32 @@ export interface RunRow extends NewRun, Progress {
   readonly ignored_inputs: readonly string[];
 }
 
-const INSERT: Statement = {
-  name: "insert_run",
-  text: `
+const INSERT_TEXT = `
 insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
   resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, check_at)
 values ($1::uuid, $2::uuid, $3::uuid, $4::integer, $5::jsonb, $6, $7, $8::uuid, $9, $10::uuid, $11::jsonb, $12::jsonb, $13::text[],
   $14::jsonb, $15::timestamptz, $16::integer, $17::integer, $18::text[], coalesce($15::timestamptz, now()) + interval '5 seconds')
 on conflict (run_id) do nothing
-returning run_id`,
+returning run_id, org_id`;
+
+const INSERT: Statement = { name: "insert_run", text: INSERT_TEXT };
+
+const INSERT_TRACED: Statement = {
+  name: "insert_run_traced",
+  text: `
+with run as (${INSERT_TEXT}),
+trace as (
+  insert into run_traces (run_id, org_id, trace_id, parent_id, sampled, linked_run_id)
+  select run_id, org_id, $19, $20, $21::boolean, $22::uuid from run
+)
+select run_id from run`,
 };
 
 /** Inserts a PENDING run; false when a run of that id exists (the same request, tried again). */
 export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
-  const rows = await db.query(INSERT, [
+  const { trace } = run;
+  const traced = trace ? [trace.trace_id, trace.parent_id, trace.sampled, trace.linked_run_id] : [];
+  const rows = await db.query(trace ? INSERT_TRACED : INSERT, [
     run.run_id,
     run.org_id,
     run.project_id,
@@ -107,6 +122,7 @@ export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
     run.timeout_seconds,
     run.total_nodes,
     run.ignored_inputs ?? [],
+    ...traced,
   ]);
   return rows.length === 1;
 }
@@ -114,16 +130,27 @@ export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
 const INSERT_ALL: Statement = {
   name: "insert_runs",
   text: `
-insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
-  resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, check_at)
-select run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
-  nullif(resumed_from, 'null'), metadata, tags, start_input, run_at, timeout_seconds, total_nodes, coalesce(ignored_inputs, '{}'),
-  coalesce(run_at, now()) + interval '5 seconds'
-from jsonb_to_recordset($1::jsonb) as r (run_id uuid, org_id uuid, project_id uuid, flow_version integer, inputs jsonb, run_type text,
-  ran_by_type text, ran_by_id uuid, user_id text, parent_run_id uuid, resumed_from jsonb, metadata jsonb, tags text[],
-  start_input jsonb, run_at timestamptz, timeout_seconds integer, total_nodes integer, ignored_inputs text[])
-on conflict (run_id) do nothing
-returning run_id`,
+with wanted as (
+  select * from jsonb_to_recordset($1::jsonb) as r (run_id uuid, org_id uuid, project_id uuid, flow_version integer, inputs jsonb,
+    run_type text, ran_by_type text, ran_by_id uuid, user_id text, parent_run_id uuid, resumed_from jsonb, metadata jsonb, tags text[],
+    start_input jsonb, run_at timestamptz, timeout_seconds integer, total_nodes integer, ignored_inputs text[], trace jsonb)
+), run as (
+  insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
+    resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, check_at)
+  select run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
+    nullif(resumed_from, 'null'), metadata, tags, start_input, run_at, timeout_seconds, total_nodes, coalesce(ignored_inputs, '{}'),
+    coalesce(run_at, now()) + interval '5 seconds'
+  from wanted
+  on conflict (run_id) do nothing
+  returning run_id
+), traced as (
+  insert into run_traces (run_id, org_id, trace_id, parent_id, sampled, linked_run_id)
+  select run_id, org_id, t.trace_id, t.parent_id, t.sampled, t.linked_run_id
+  from wanted join run using (run_id),
+    jsonb_to_record(trace) as t (trace_id text, parent_id text, sampled boolean, linked_run_id uuid)
+  where trace is not null
+)
+select run_id from run`,
 };
 
 /** Inserts PENDING runs of one organisation. Returns the ids of new ones. */

@@ -1,0 +1,58 @@
+import type { ChatAnswer, ChatMessage } from "../../domain/models/chat.ts";
+import type { Json } from "../../domain/json.ts";
+import { redactSecrets } from "../../platform/logging/redaction.ts";
+
+/** The longest text of a message that a span has, and the texts of one attribute in all (characters). */
+const MAX_TEXT = 4096;
+const MAX_TEXTS = 16_384;
+
+type Part = Readonly<Record<string, Json>>;
+
+/** What was asked and answered, as the conventions for generative AI write it: JSON of messages, the newest where all would be too long. */
+export function contentOf(
+  messages: readonly ChatMessage[],
+  answer: Pick<ChatAnswer, "text" | "tool_calls" | "finish_reason"> | null,
+): Readonly<Record<string, string>> {
+  const cut = createCut();
+  // First what is newest: of a long conversation the beginning is left out.
+  const asked = messages.toReversed().flatMap((message) => {
+    const parts = partsOf(message, cut);
+    return parts.length === 0 ? [] : [{ role: message.role, parts }];
+  });
+  const content = { "gen_ai.input.messages": JSON.stringify(asked.toReversed()) };
+  if (answer === null) return content;
+  const { text, tool_calls, finish_reason } = answer;
+  const parts = partsOf({ role: "assistant", content: text, tool_calls }, createCut());
+  const answered = [{ role: "assistant", parts, finish_reason }];
+  return { ...content, "gen_ai.output.messages": JSON.stringify(answered) };
+}
+
+function partsOf(message: ChatMessage, cut: (value: Json) => string | null): Part[] {
+  if (message.role === "tool") {
+    const response = cut(message.output);
+    return response === null ? [] : [{ type: "tool_call_response", id: message.call_id, response }];
+  }
+  const text = message.content === "" ? null : cut(message.content);
+  const parts: Part[] = text === null ? [] : [{ type: "text", content: text }];
+  if (message.role === "user")
+    for (const image of message.images ?? [])
+      parts.push({ type: "blob", modality: "image", mime_type: "mime_type" in image ? image.mime_type : null });
+  if (message.role === "assistant")
+    for (const { call_id, name, input } of message.tool_calls ?? []) {
+      const given = cut(input);
+      if (given !== null) parts.push({ type: "tool_call", id: call_id, name, arguments: given });
+    }
+  return parts;
+}
+
+/** Cuts texts, and values as JSON, without secrets that are known by their look; null once there is too much. */
+function createCut(): (value: Json) => string | null {
+  let left = MAX_TEXTS;
+  return (value) => {
+    if (left <= 0) return null;
+    const text = redactSecrets(typeof value === "string" ? value : JSON.stringify(value));
+    const length = Math.min(MAX_TEXT, left);
+    left -= Math.min(text.length, length);
+    return text.length <= length ? text : `${text.slice(0, length).toWellFormed()}…`;
+  };
+}

@@ -1,0 +1,77 @@
+import { expect, it } from "vitest";
+import { flow, openBench } from "../engine/support.ts";
+import { readMetrics } from "../support/metrics.ts";
+import { startOtlpReceiver } from "../support/otlp-receiver.ts";
+import type { OtlpReceiver } from "../support/otlp-receiver.ts";
+import { eventually } from "../support/scratch.ts";
+import { startService } from "../support/service.ts";
+import type { OwnService } from "../support/service.ts";
+
+/** Longer than any test: what is sent before, is sent because the process ends. */
+const NEVER_MS = "3600000";
+
+const inline = () =>
+  flow(
+    [
+      { id: "in-0", type: "input" },
+      { id: "out-0", type: "output" },
+    ],
+    ["in-0>out-0"],
+  );
+
+async function withService(
+  env: Record<string, string>,
+  work: (service: OwnService, receiver: OtlpReceiver) => Promise<void>,
+): Promise<void> {
+  const receiver = await startOtlpReceiver();
+  // Runs are executed by the worker alone, so that their spans are in its queue.
+  const service = await startService({
+    env: { MILLRACE_OTLP_ENDPOINT: receiver.url, MILLRACE_API_WORKER: "false", ...env },
+  });
+  try {
+    await work(service, receiver);
+  } finally {
+    await service.close();
+    await receiver.close();
+  }
+}
+
+it("spans beyond the queue are dropped and counted, and no run waits for them", async () => {
+  await withService({ OTEL_BSP_MAX_QUEUE_SIZE: "2", OTEL_BSP_SCHEDULE_DELAY: NEVER_MS }, async (service) => {
+    const bench = await openBench(service);
+    expect(await bench.run(inline(), { "in-0": "x" })).toMatchObject({ state: "COMPLETED" });
+    // Two nodes and the run: one span more than may wait.
+    await eventually("a span that was dropped", async () =>
+      /millrace_trace_spans_total\{[^}]*outcome="dropped"[^}]*\} 1$/m.test(
+        await readMetrics({ url: service.worker[0]?.url ?? "" }),
+      ),
+    );
+  });
+});
+
+it("a worker that is restarted sends the spans that wait before it ends", async () => {
+  await withService({ OTEL_BSP_SCHEDULE_DELAY: NEVER_MS }, async (service, receiver) => {
+    const bench = await openBench(service);
+    const { run_id } = await bench.run(inline(), { "in-0": "x" });
+    const [worker] = service.worker;
+    expect(receiver.spans).toEqual([]);
+    expect(await worker?.terminate()).toBe("exit code 0");
+    const names = receiver.spans.flatMap(({ name, attributes }) =>
+      attributes["millrace.run.id"] === run_id ? [name] : [],
+    );
+    expect(names.toSorted()).toEqual(["input in-0", "output out-0", "run"]);
+    await worker?.restart();
+    expect(await bench.run(inline(), { "in-0": "y" })).toMatchObject({ state: "COMPLETED" });
+  });
+});
+
+it("a collector that does not answer holds no process up that is to end", async () => {
+  await withService({ OTEL_BSP_SCHEDULE_DELAY: NEVER_MS }, async (service, receiver) => {
+    const bench = await openBench(service);
+    await bench.run(inline(), { "in-0": "x" });
+    receiver.hold();
+    const [worker] = service.worker;
+    expect(await worker?.terminate()).toBe("exit code 0");
+    expect(receiver.spans).toEqual([]);
+  });
+});
