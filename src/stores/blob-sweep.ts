@@ -13,6 +13,7 @@ export const BLOB_COLUMNS: readonly BlobColumn[] = [
   { table: "runs", column: "outputs" },
   { table: "runs", column: "start_input" },
   { table: "run_checkpoints", column: "nodes" },
+  { table: "node_runs", column: "long_values" },
   { table: "agent_steps", column: "answer" },
   { table: "documents", column: "blob_key" },
   { table: "documents", column: "text_value" },

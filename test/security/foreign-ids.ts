@@ -58,6 +58,7 @@ const PLAIN: Ids = {
 /** Parameters without which an operation answers 422, and which are no ids. */
 export const NEEDED_QUERY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   getRunNode: { path: "approval-0" },
+  getRunNodeValue: { path: "approval-0" },
 };
 
 /**

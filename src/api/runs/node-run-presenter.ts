@@ -69,7 +69,9 @@ export const nodeRunSchema = z
     output: z.unknown(),
     truncated: z
       .boolean()
-      .describe("Whether `output` was too long to keep with the record and shows its beginning only."),
+      .describe(
+        "Whether `output` is too long for the record, which shows its beginning; `getRunNodeValue` has all of it.",
+      ),
     error: runErrorSchema.nullable(),
     started_at: z.iso.datetime().nullable(),
     finished_at: z.iso.datetime().nullable(),

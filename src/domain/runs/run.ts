@@ -1,4 +1,4 @@
-import type { Json, JsonObject, StoredValue } from "../json.ts";
+import type { BlobRef, Json, JsonObject, StoredValue } from "../json.ts";
 import type { NodeKind } from "../flow/kinds.ts";
 import type { Plan } from "../flow/plan/types.ts";
 import type { Assignees } from "./assignees.ts";
@@ -75,6 +75,7 @@ export interface NodeRecord {
   readonly inputs?: Json;
   readonly output?: Json;
   readonly truncated?: boolean;
+  readonly long_values?: LongValues;
   readonly citations?: readonly Json[];
   readonly error?: RunError | null;
   readonly started_at: string | null;
@@ -82,6 +83,12 @@ export interface NodeRecord {
   readonly next_attempt_at?: string;
   readonly reused?: boolean;
 }
+
+/** The values of a node that its record shows in part, and where they are whole: masked as in the record. */
+export type LongValues = Partial<Readonly<Record<NodeValue, BlobRef>>>;
+
+export const NODE_VALUES = ["inputs", "output"] as const;
+export type NodeValue = (typeof NODE_VALUES)[number];
 
 /** Counts over the nodes of the top level. */
 export interface Progress {

@@ -1,11 +1,11 @@
 import { shortMessage } from "../../domain/runs/failure.ts";
 import { redact } from "../../domain/flow/redact.ts";
 import type { RedactPath } from "../../domain/flow/redact.ts";
-import { RECORDED_CHARS } from "../../domain/json.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";
 import { isNodeEnd, isSettled } from "../../domain/runs/run.ts";
 import type {
   CheckpointNode,
+  LongValues,
   NodeRecord,
   NodeState,
   PauseOpening,
@@ -27,12 +27,10 @@ import { keepsCheckpoint, recordRun } from "../../stores/runs/run-record.ts";
 import type { RunEventDraft } from "../../stores/runs/run-record.ts";
 import { keepFlowOutputs } from "../models/earlier-answers.ts";
 import type { LoadedPlan, PlanCache } from "../projects/plans.ts";
+import { recordValue } from "./recorded-values.ts";
 import type { RunObserver } from "./run-observer.ts";
 import type { RunTraces } from "./run-traces.ts";
 import { shareWrites } from "../shared-writes.ts";
-
-/** How much of a longer value the record keeps (characters). */
-const PREVIEW_CHARS = 2000;
 
 export interface RunRecorder {
   /** Writes a report; resolves with the state the run is in then. Rejects while the database is not there. */
@@ -135,7 +133,7 @@ async function toUpdate(report: RunReport, plan: LoadedPlan, blobs: BlobStore): 
     temporal_run_id: run.temporal_run_id,
     started_at: run.started_at,
     ...(report.error ? { error: readableError(report.error) } : {}),
-    nodes: await Promise.all(latest(nodes).map((node) => toRecord(node, plan, blobs))),
+    nodes: await Promise.all(latest(nodes).map((node) => toRecord(node, plan, blobs, run.org_id))),
     ...(outputs ? { outputs: await redactOutputs(outputs, plan, blobs, run.org_id) } : {}),
     ...(checkpoint && keepsCheckpoint(report.state)
       ? { checkpoint: await withoutRedacted(checkpoint, plan, blobs) }
@@ -187,15 +185,29 @@ async function toRecord(
   { value, inputs, citations, announced: _announced, failed_at: _failed_at, ...node }: NodeReport,
   { redact: paths }: LoadedPlan,
   blobs: BlobStore,
+  orgId: string,
 ): Promise<NodeRecord> {
-  const masked = (member: "inputs" | "output", json: Json): Json =>
-    paths.length === 0 ? json : redact(json, paths, ["nodes", node.node_id, member]);
-  const output =
-    value === undefined ? {} : await readable(value, (json) => masked("output", json), paths.length > 0, blobs);
+  const recorded = (member: "inputs" | "output", stored: StoredValue | undefined) =>
+    stored &&
+    recordValue(
+      blobs,
+      orgId,
+      stored,
+      paths.length === 0 ? null : (json) => redact(json, paths, ["nodes", node.node_id, member]),
+    );
+  const [given, output] = await Promise.all([
+    recorded("inputs", inputs === undefined ? undefined : { v: inputs }),
+    recorded("output", value),
+  ]);
+  const whole: LongValues = {
+    ...(given?.whole && { inputs: given.whole }),
+    ...(output?.whole && { output: output.whole }),
+  };
   return {
     ...node,
-    ...output,
-    ...(inputs === undefined ? {} : { inputs: shorten(masked("inputs", inputs)).output }),
+    ...(output && { output: output.shown, ...(output.isCut && { truncated: true }) }),
+    ...(given && { inputs: given.shown }),
+    ...(Object.keys(whole).length > 0 && { long_values: whole }),
     ...(citations === undefined ? {} : { citations: maskedCitations(citations, node.node_id, paths) }),
     ...(node.error ? { error: readableError(node.error) } : {}),
   };
@@ -207,26 +219,6 @@ function maskedCitations(citations: readonly Json[], nodeId: string, paths: read
   const output = redact({ citations: [...citations] }, paths, ["nodes", nodeId, "output"]);
   const { citations: kept } = (output ?? {}) as { readonly citations?: Json };
   return Array.isArray(kept) ? kept : [];
-}
-
-async function readable(
-  value: StoredValue,
-  masked: (json: Json) => Json,
-  redacting: boolean,
-  blobs: BlobStore,
-): Promise<{ output: Json; truncated?: boolean }> {
-  if ("v" in value) return shorten(masked(value.v));
-  if (redacting) return shorten(masked(await loadValue(blobs, value)));
-  return { output: { $truncated: true, size: value.ref.size }, truncated: true };
-}
-
-function shorten(json: Json): { output: Json; truncated?: boolean } {
-  const text = JSON.stringify(json);
-  if (text.length <= RECORDED_CHARS) return { output: json };
-  const preview = (typeof json === "string" ? json : text).slice(0, PREVIEW_CHARS);
-  // Cut between the halves of a pair, a character would be one that Postgres refuses.
-  const whole = /[\uD800-\uDBFF]$/.test(preview) ? preview.slice(0, -1) : preview;
-  return { output: { $truncated: true, size: Buffer.byteLength(text), preview: whole }, truncated: true };
 }
 
 async function redactOutputs(

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../../domain/json.ts";
 import type { NodeKind } from "../../domain/flow/kinds.ts";
-import type { NodeState, RunError } from "../../domain/runs/run.ts";
+import type { LongValues, NodeState, RunError } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 
 /** What is recorded of one node of one run. */
@@ -106,12 +106,17 @@ export async function citationsAt(db: Db, runId: string, path: string): Promise<
   return rows.flatMap(({ citations }) => citations);
 }
 
+/** A node with what only a look at it alone asks for. */
+export interface NodeRunDetailRow extends NodeRunRow {
+  readonly long_values: LongValues | null;
+}
+
 /** One node of a run, or null. */
-export async function getNodeRun(db: Db, runId: string, path: string): Promise<NodeRunRow | null> {
-  const rows = await db.query<NodeRunRow>(
+export async function getNodeRun(db: Db, runId: string, path: string): Promise<NodeRunDetailRow | null> {
+  const rows = await db.query<NodeRunDetailRow>(
     {
       name: "get_node_run",
-      text: `select ${COLUMNS} from node_runs where run_id = $1::uuid and path = $2::text`,
+      text: `select ${COLUMNS}, long_values from node_runs where run_id = $1::uuid and path = $2::text`,
     },
     [runId, path],
   );

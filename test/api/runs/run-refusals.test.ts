@@ -66,6 +66,7 @@ const CASES: readonly Case[] = [
   { id: "getPause", method: "get", path: () => `/v2/pauses/${RUN}` },
   { id: "getRun", method: "get", path: () => `/v2/runs/${RUN}` },
   { id: "getRunNode", method: "get", path: () => `/v2/runs/${RUN}/node?path=in-0` },
+  { id: "getRunNodeValue", method: "get", path: () => `/v2/runs/${RUN}/node/value?path=in-0` },
   { id: "cancelRun", method: "post", path: () => `/v2/runs/${RUN}/cancel`, body: {} },
   { id: "createRunJob", method: "post", path: () => "/v2/run-jobs", body: { action: "cancel", filter: {} } },
   { id: "listRunJobs", method: "get", path: () => "/v2/run-jobs" },

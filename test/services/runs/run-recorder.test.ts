@@ -8,9 +8,10 @@ import { createRunRecorder } from "../../../src/services/runs/run-recorder.ts";
 import type { RunRecorder } from "../../../src/services/runs/run-recorder.ts";
 import { compileFlow } from "../../../src/domain/flow/plan/compile.ts";
 import type { NodeReport, RunReport } from "../../../src/domain/runs/run-report.ts";
-import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
+import { createFileBlobStore, loadValue } from "../../../src/platform/blobs/blobs.ts";
+import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import { insertFlowVersion } from "../../../src/stores/projects/flow-versions.ts";
-import { listNodeRuns } from "../../../src/stores/runs/node-runs.ts";
+import { getNodeRun, listNodeRuns } from "../../../src/stores/runs/node-runs.ts";
 import { listRunEvents } from "../../../src/stores/runs/run-events.ts";
 import { openRunFeed } from "../../../src/stores/runs/run-feed.ts";
 import type { RunFeed } from "../../../src/stores/runs/run-feed.ts";
@@ -23,7 +24,11 @@ const own = ownDatabase();
 let tenant: Tenant;
 let folder: string;
 let feed: RunFeed;
+let blobs: BlobStore;
+let deps: Parameters<typeof createRunRecorder>[0];
 let recorder: RunRecorder;
+
+const NOWHERE = { $blob: "", size: 0 };
 
 beforeAll(async () => {
   tenant = await buildTenant(own.database);
@@ -40,15 +45,17 @@ beforeAll(async () => {
   );
   folder = await mkdtemp(join(tmpdir(), "millrace-test-"));
   feed = openRunFeed(own.database, () => undefined);
-  recorder = createRunRecorder({
+  blobs = await createFileBlobStore(folder);
+  deps = {
     db: own.database,
-    blobs: await createFileBlobStore(folder),
+    blobs,
     feed,
     plans: createPlanCache(own.database),
     checkAfterMs: 60_000,
     observer: { recorded: () => undefined },
     traces: NO_TRACES,
-  });
+  };
+  recorder = createRunRecorder(deps);
 });
 afterAll(async () => {
   await feed?.close();
@@ -84,6 +91,11 @@ async function begin() {
     record: (...nodes: NodeReport[]) => recorder.record(report(...nodes)),
     row: () => inOrg("", (db) => getRun(db, run_id)),
     nodes: () => inOrg("", (db) => listNodeRuns(db, run_id, 100)),
+    detail: async (path: string) => {
+      const found = await inOrg("", (db) => getNodeRun(db, run_id, path));
+      if (!found) throw new Error(`${path} is not recorded`);
+      return found;
+    },
     events: async () => {
       const events = await inOrg("", (db) => listRunEvents(db, run_id, 0, 1000));
       expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));
@@ -145,5 +157,28 @@ describe("the record of nodes that end at the same time", () => {
     ]);
     expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
     expect((await nodes()).map(({ path }) => path).toSorted()).toEqual(["a", "b", "c"]);
+  });
+});
+
+describe("the record of a long value", () => {
+  const LONG = "long ".repeat(10_000);
+  const shown = { $truncated: true, size: LONG.length + 2, preview: LONG.slice(0, 2000) };
+
+  it("keeps the inputs of an earlier report, and where they are whole", async () => {
+    const { record, detail } = await begin();
+    await record({ ...running("http-0"), inputs: LONG });
+    await record(node("http-0", { announced: true, value: { v: `${LONG}!` } }));
+    const { inputs, output, truncated, long_values } = await detail("http-0");
+    expect([inputs, output, truncated]).toMatchObject([shown, { $truncated: true, size: LONG.length + 3 }, true]);
+    expect(await loadValue(blobs, { ref: long_values?.inputs ?? NOWHERE })).toBe(LONG);
+    expect(await loadValue(blobs, { ref: long_values?.output ?? NOWHERE })).toBe(`${LONG}!`);
+  });
+
+  it("has its beginning while the blob store takes nothing", async () => {
+    const { report, detail } = await begin();
+    const put = () => Promise.reject(new Error("no space left"));
+    const without = createRunRecorder({ ...deps, blobs: { ...blobs, put } });
+    expect(await without.record(report(node("http-0", { value: { v: LONG } })))).toBe("RUNNING");
+    expect(await detail("http-0")).toMatchObject({ output: shown, truncated: true, long_values: null });
   });
 });

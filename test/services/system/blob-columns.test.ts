@@ -67,7 +67,7 @@ it("the sweep looks into every column that holds keys of blobs", async () => {
     // The other way round: what is registered is there, and the rows above reach the JSON of runs.
     const names = columns.map(({ name }) => name);
     expect([...registered].filter((name) => !names.includes(name))).toEqual([]);
-    const expected = ["runs.inputs", "runs.outputs", "run_checkpoints.nodes"];
+    const expected = ["runs.inputs", "runs.outputs", "run_checkpoints.nodes", "node_runs.long_values"];
     expect([...expected, "knowledge_resources.blob_key"].filter((name) => !holding.has(name))).toEqual([]);
   });
 });

@@ -1,0 +1,73 @@
+import { invalid, notFound } from "../../domain/errors.ts";
+import type { BlobRef } from "../../domain/json.ts";
+import type { NodeValue } from "../../domain/runs/run.ts";
+import { BlobNotFound } from "../../platform/blobs/blobs.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { NodeRunDetailRow } from "../../stores/runs/node-runs.ts";
+
+/** The JSON text of a value: the bytes, or where they are. */
+type ValueText = Buffer | BlobRef;
+
+export interface ValuePage {
+  readonly text: string;
+  readonly offset: number;
+  readonly next_offset: number | null;
+  readonly size: number;
+}
+
+/** A value of a node's record. Throws 404 where the record has its beginning only. */
+export function valueOf(node: NodeRunDetailRow, member: NodeValue): ValueText {
+  const whole = node.long_values?.[member];
+  if (whole) return whole;
+  // Inputs that are cut have no mark of their own in the record.
+  if (member === "output" ? node.truncated : isCut(node.inputs)) throw notFound("value");
+  return Buffer.from(JSON.stringify(node[member]));
+}
+
+function isCut(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "$truncated" in value;
+}
+
+/** A part of a text, of whole characters. Throws 404 where the blob is gone, 422 where no character begins at `offset`. */
+export async function readPage(
+  blobs: BlobStore,
+  value: ValueText,
+  { offset, limit }: { readonly offset: number; readonly limit: number },
+): Promise<ValuePage> {
+  const size = Buffer.isBuffer(value) ? value.length : value.size;
+  if (offset >= size) throw invalid(["query", "offset"], `The value is ${size} bytes long`);
+  const end = Math.min(offset + limit, size);
+  const bytes = Buffer.isBuffer(value) ? value.subarray(offset, end) : await readBytes(blobs, value, offset, end);
+  if (isInside(bytes[0])) {
+    throw invalid(["query", "offset"], "It is within a character: take it from `next_offset` of the page before");
+  }
+  const part = end === size ? bytes : bytes.subarray(0, wholeCharacters(bytes));
+  const next = offset + part.length;
+  return { text: part.toString("utf8"), offset, next_offset: next < size ? next : null, size };
+}
+
+async function readBytes(blobs: BlobStore, { $blob }: BlobRef, from: number, to: number): Promise<Buffer> {
+  try {
+    const { stream } = await blobs.openRead($blob, { start: from, end: to - 1 });
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  } catch (error) {
+    if (error instanceof BlobNotFound) throw notFound("value");
+    throw error;
+  }
+}
+
+/** Whether a byte is not the first of a character in UTF-8. */
+function isInside(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
+}
+
+/** The length of the bytes without a character at their end that goes on behind it. */
+function wholeCharacters(bytes: Buffer): number {
+  let last = bytes.length - 1;
+  while (last > 0 && isInside(bytes[last])) last -= 1;
+  const first = bytes[last] ?? 0;
+  const length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  return last + length <= bytes.length ? bytes.length : last;
+}
