@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const root = join(import.meta.dirname, "..");
 
 const SPEC = `import { z } from "zod";
-import { NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 
 export const echoConfig = z.strictObject({ text: z.string() });
 export type EchoConfig = z.infer<typeof echoConfig>;
@@ -18,6 +18,7 @@ export const echoSpec: NodeSpec<EchoConfig> = {
   execution: () => "inline",
   handles: () => ONLY_OUT,
   expressions: () => [],
+  remembers: remembersNothing,
   retry: NO_RETRY,
   io: { output: () => ({ type: "string" }) },
 };

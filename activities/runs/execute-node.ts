@@ -1,5 +1,6 @@
 import { Context, CancelledFailure } from "@temporalio/activity";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import { KINDS } from "../../src/domain/flow/kinds.ts";
 import type { RedactPath } from "../../src/domain/flow/redact.ts";
 import { maskQuoted } from "../../src/domain/flow/redacted-texts.ts";
 import { kindsSeenFrom } from "../../src/domain/flow/plan/seen-from.ts";
@@ -81,7 +82,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
     if (earlier?.state === "COMPLETED" && input.part?.kind !== "step") return earlier.value;
     if (earlier?.state === "FAILED") throw toApplicationFailure(failureOf(earlier.error), earlier.error.attempt);
     const scope = await loadScope(blobs, input.scope, run.run_id);
-    const kinds = node.type === "llm" ? kindsSeenFrom(loaded.plan, input.plan_path) : null;
+    const kinds = KINDS[node.type].cites ? kindsSeenFrom(loaded.plan, input.plan_path) : null;
     const knowledge = kinds === null ? [] : Object.keys(scope.nodes).filter((id) => kinds.get(id) === "knowledge");
     let flush = input.flush;
     let repeated = attempts > 1;
@@ -254,7 +255,7 @@ function ours(thrown: unknown, attempt: number): unknown {
 }
 
 function timeout(node: PlanNode): NodeFailure {
-  const upstream = node.type !== "code";
+  const upstream = KINDS[node.type].slow === "service";
   return new NodeFailure(
     "node_timeout",
     `The node did not end within its time-out of ${node.timeout_ms ?? DEFAULT_NODE_TIMEOUT_MS} ms.`,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { JsonObject } from "../../domain/json.ts";
 import { seesSecrets } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { evaluatorInputSchema } from "../../domain/evals/evaluator.ts";
@@ -36,7 +37,8 @@ export const evaluatorSchema = z
   .meta({ id: "Evaluator" });
 
 export function presentEvaluator(row: EvaluatorRow, reader: Principal): z.infer<typeof evaluatorSchema> {
-  const { type, config, target, score, negate, weight } = row.definition;
+  const { type, target, score, negate, weight } = row.definition;
+  const config = { ...row.definition.config } as JsonObject;
   return {
     evaluator_id: row.evaluator_id,
     name: row.name,

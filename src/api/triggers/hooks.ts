@@ -2,11 +2,10 @@ import { z } from "zod";
 import { notFound, Problem } from "../../domain/errors.ts";
 import { challengeOf } from "../../domain/triggers/handshake.ts";
 import type { HandshakeRequest } from "../../domain/triggers/handshake.ts";
-import type { WebhookConfig } from "../../domain/triggers/trigger.ts";
 import { receiveWebhook } from "../../services/triggers/receive.ts";
 import { hashAddress, secretContext } from "../../services/triggers/triggers.ts";
 import { findTriggerByAddress } from "../../stores/triggers/triggers.ts";
-import type { TriggerRow } from "../../stores/triggers/triggers.ts";
+import type { TriggerOf } from "../../stores/triggers/triggers.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -26,7 +25,7 @@ export function createHookOperations(deps: ApiDeps, services: ApiServices): Oper
   const starting = { ...startingRuns(deps, services), secrets };
 
   /** The trigger of an address, where it may be asked now. Throws 404 and 429. */
-  async function triggerAt(token: string): Promise<TriggerRow> {
+  async function triggerAt(token: string): Promise<TriggerOf<"webhook">> {
     const trigger = TOKEN.test(token)
       ? await db.system((connection) => findTriggerByAddress(connection, hashAddress(token)))
       : null;
@@ -34,8 +33,8 @@ export function createHookOperations(deps: ApiDeps, services: ApiServices): Oper
     await limiter.take(trigger.id);
     return trigger;
   }
-  function challengeFor(trigger: TriggerRow, request: HandshakeRequest): string | null {
-    const { handshake } = trigger.config as unknown as WebhookConfig;
+  function challengeFor(trigger: TriggerOf<"webhook">, request: HandshakeRequest): string | null {
+    const { handshake } = trigger.config;
     if (handshake === undefined || !trigger.enabled) return null;
     const secret = trigger.secret === null ? "" : secrets.open(trigger.secret, secretContext(trigger.id));
     return challengeOf(handshake, secret, request);

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../domain/json.ts";
 import { z } from "zod";
 import { seesSecrets } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
@@ -43,13 +44,14 @@ export const createdTriggerSchema = triggerDetailSchema
 
 /** What a trigger has been told to do. */
 export function presentTriggerSettings(trigger: Omit<TriggerRow, "secret">, reader: Principal) {
+  const config = trigger.config as JsonObject;
   return {
     id: trigger.id,
     project_id: trigger.project_id,
     provider_id: trigger.provider_id,
     trigger_id: trigger.trigger_id,
     kind: trigger.kind,
-    config: seesSecrets(reader) ? trigger.config : maskLiterals(trigger.config),
+    config: seesSecrets(reader) ? config : maskLiterals(config),
     inputs: trigger.inputs,
     enabled: trigger.enabled,
   };

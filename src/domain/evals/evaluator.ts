@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Json, JsonObject } from "../json.ts";
 import { EVALUATOR_TYPES, kindOf } from "./evaluators/index.ts";
-import type { EvaluatorType } from "./evaluators/index.ts";
+import type { EvaluatorType, ParsedConfigs } from "./evaluators/index.ts";
 import { DATA_TYPES, DIRECTIONS, EvaluatorError } from "./evaluators/kind.ts";
 import type { DataType, Direction, EvalSample, EvaluatorFault, Finding, Subject } from "./evaluators/kind.ts";
 import { parseJsonPath, valueAt } from "./json-path.ts";
@@ -42,10 +42,8 @@ export const evaluatorInputSchema = z.strictObject({
   weight: z.number().min(0).max(1000).default(1).describe("In the mean over an experiment's evaluators."),
 });
 
-/** What an evaluator does: checked, and with every default. */
-export interface EvaluatorDefinition {
-  readonly type: EvaluatorType;
-  readonly config: JsonObject;
+/** What every type has beside its configuration. */
+interface DefinitionFields {
   readonly target: { readonly output: string | null; readonly json_path: string | null };
   readonly score: {
     readonly data_type: DataType;
@@ -56,12 +54,24 @@ export interface EvaluatorDefinition {
   readonly weight: number;
 }
 
+/** Types that cannot be parts: a composite would nest, and a webhook has a secret of its own. */
+const NOT_PARTS = ["composite", "webhook"] as const satisfies readonly EvaluatorType[];
+type PartType = Exclude<EvaluatorType, (typeof NOT_PARTS)[number]>;
+
+/** The configuration by type. The parts of a composite have been checked as definitions. */
+interface EvaluatorConfigs extends Omit<ParsedConfigs, "composite"> {
+  readonly composite: Omit<ParsedConfigs["composite"], "parts"> & { readonly parts: readonly PartDefinition[] };
+}
+
+/** What an evaluator does: checked, and with every default. Its type says which configuration it has. */
+export type EvaluatorDefinition<Type extends EvaluatorType = EvaluatorType> = {
+  [Each in Type]: DefinitionFields & { readonly type: Each; readonly config: EvaluatorConfigs[Each] };
+}[Type];
+type PartDefinition = EvaluatorDefinition<PartType> & { readonly name: string };
+
 export type CheckedDefinition =
   | { readonly ok: true; readonly definition: EvaluatorDefinition }
   | { readonly ok: false; readonly faults: readonly EvaluatorFault[] };
-
-/** Not as parts: one would nest, the other has a secret of its own. */
-const NOT_PARTS: readonly EvaluatorType[] = ["composite", "webhook"];
 
 /** Checks what an evaluator is to do. Schemas of users within it are not compiled here: that costs what they like. */
 export function checkDefinition(input: unknown): CheckedDefinition {
@@ -81,45 +91,56 @@ export function checkDefinition(input: unknown): CheckedDefinition {
       path: ["score", "data_type"],
       message: `${type} gives ${(kind.score.choices ?? [kind.score.data_type]).join(" or ")} values`,
     });
-  let settled = config.data as JsonObject;
+  let settled = config.data;
   if (type === "composite") {
-    const parts = checkParts(settled);
-    faults.push(...parts.faults);
-    settled = { ...settled, parts: parts.parts };
+    const composite = config.data as ParsedConfigs["composite"];
+    const { parts, faults: ofParts } = checkParts(composite.parts);
+    faults.push(...ofParts);
+    settled = { ...composite, parts };
   }
   if (faults.length > 0) return { ok: false, faults };
   const threshold =
     pass_threshold === undefined && data_type === "numeric" ? kind.score.pass_threshold : (pass_threshold ?? null);
-  return {
-    ok: true,
-    definition: {
-      type,
-      config: settled,
-      target: { output: parsed.data.target.output ?? null, json_path: parsed.data.target.json_path ?? null },
-      score: { data_type, direction, pass_threshold: threshold },
-      negate,
-      weight,
-    },
+  const fields: DefinitionFields = {
+    target: { output: parsed.data.target.output ?? null, json_path: parsed.data.target.json_path ?? null },
+    score: { data_type, direction, pass_threshold: threshold },
+    negate,
+    weight,
   };
+  // The schema is that of the type, which the compiler cannot follow.
+  return { ok: true, definition: { type, config: settled, ...fields } as EvaluatorDefinition };
 }
 
-function checkParts(config: JsonObject): { readonly parts: JsonObject[]; readonly faults: EvaluatorFault[] } {
+function checkParts(given: ParsedConfigs["composite"]["parts"]): {
+  readonly parts: PartDefinition[];
+  readonly faults: EvaluatorFault[];
+} {
   const faults: EvaluatorFault[] = [];
-  const parts = (config["parts"] as readonly JsonObject[]).flatMap((part, index) => {
-    const { name = null, ...rest } = part;
-    const checked = checkDefinition(rest);
+  const parts = given.flatMap(({ name, ...part }, index) => {
+    const checked = checkDefinition(part);
     const place = ["config", "parts", index];
-    if (!checked.ok)
+    if (!checked.ok) {
       faults.push(...checked.faults.map(({ path, message }) => ({ path: [...place, ...path], message })));
-    else if (NOT_PARTS.includes(checked.definition.type))
-      faults.push({ path: [...place, "type"], message: `${checked.definition.type} cannot be a part` });
-    return checked.ok ? [{ name, ...checked.definition }] : [];
+      return [];
+    }
+    if (isPart(checked.definition)) return [{ name, ...checked.definition }];
+    faults.push({ path: [...place, "type"], message: `${checked.definition.type} cannot be a part` });
+    return [];
   });
   return { parts, faults };
 }
 
+function isPart(definition: EvaluatorDefinition): definition is EvaluatorDefinition<PartType> {
+  return !NOT_PARTS.some((type) => type === definition.type);
+}
+
 function faultsOf(error: z.ZodError, before: ReadonlyArray<string | number> = []): EvaluatorFault[] {
   return error.issues.map(({ path, message }) => ({ path: [...before, ...(path as Array<string | number>)], message }));
+}
+
+/** What is scored for a definition: the parts of a composite, otherwise the definition. */
+export function partsOf(definition: EvaluatorDefinition): readonly EvaluatorDefinition[] {
+  return definition.type === "composite" ? definition.config.parts : [definition];
 }
 
 /** What a definition finds in a sample, or why it cannot tell. */

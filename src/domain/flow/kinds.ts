@@ -6,27 +6,31 @@ export interface KindTraits {
   readonly uploads: boolean;
   /** Where the text of its value comes from; outputs stream the text of a model while it grows. */
   readonly text: "model" | "template" | null;
+  /** Whether it numbers the passages that it was given, so that its answer can cite them. */
+  readonly cites: boolean;
+  /** Who causes its time-out: a service that may be faster next time, or the flow's own code. */
+  readonly slow: "service" | "flow";
 }
 
-const PLAIN = { given: null, uploads: false, text: null } as const;
+const PLAIN = { given: null, uploads: false, text: null, cites: false, slow: "service" } as const;
 
 /** Every node kind. A kind added here does not compile until all its parts exist. */
 export const KINDS = {
-  input: { given: "value", uploads: false, text: null },
-  string: { given: "value", uploads: false, text: null },
-  url: { given: "source", uploads: false, text: null },
-  files: { given: null, uploads: true, text: null },
-  audio: { given: "source", uploads: true, text: null },
-  image: { given: "source", uploads: true, text: null },
-  output: { given: null, uploads: false, text: "template" },
-  template: { given: null, uploads: false, text: "template" },
+  input: { ...PLAIN, given: "value" },
+  string: { ...PLAIN, given: "value" },
+  url: { ...PLAIN, given: "source" },
+  files: { ...PLAIN, uploads: true },
+  audio: { ...PLAIN, given: "source", uploads: true },
+  image: { ...PLAIN, given: "source", uploads: true },
+  output: { ...PLAIN, text: "template" },
+  template: { ...PLAIN, text: "template" },
   set: PLAIN,
   condition: PLAIN,
   guard: PLAIN,
   http: PLAIN,
-  code: PLAIN,
+  code: { ...PLAIN, slow: "flow" },
   knowledge: PLAIN,
-  llm: { given: null, uploads: false, text: "model" },
+  llm: { ...PLAIN, text: "model", cites: true },
   router: PLAIN,
   action: PLAIN,
   map: PLAIN,

@@ -113,15 +113,27 @@ const newRowsConfig = z.strictObject({
   every_minutes: z.int().min(1).max(1440).default(5),
 });
 
-export type ScheduleConfig = z.output<typeof scheduleConfig>;
 export type WebhookConfig = z.output<typeof webhookConfig>;
-export type RunEventConfig = z.output<typeof runEventConfig>;
 export type HttpChangedConfig = z.output<typeof httpChangedConfig>;
 export type NewRowsConfig = z.output<typeof newRowsConfig>;
 
+/** The type of a trigger, and the configuration that it is stored with. Its secret is stored apart. */
+export type TypedTrigger =
+  | Typed<"schedule", "schedule", z.output<typeof scheduleConfig>>
+  | Typed<"webhook", "webhook", Omit<WebhookConfig, "secret">>
+  | Typed<"run_event", "run_event", z.output<typeof runEventConfig>>
+  | Typed<"poll", "http.changed", HttpChangedConfig>
+  | Typed<"poll", "postgres.new_rows", NewRowsConfig>;
+
+interface Typed<Kind extends TriggerKind, TriggerId extends string, Config> {
+  readonly kind: Kind;
+  readonly trigger_id: TriggerId;
+  readonly config: Config;
+}
+
 /** A way in which a provider starts runs. */
 export interface TriggerType {
-  readonly trigger_id: string;
+  readonly trigger_id: TypedTrigger["trigger_id"];
   readonly provider_id: string;
   readonly name: string;
   readonly description: string;

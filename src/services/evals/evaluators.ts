@@ -1,5 +1,5 @@
 import { Problem, ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
-import { checkDefinition } from "../../domain/evals/evaluator.ts";
+import { checkDefinition, partsOf } from "../../domain/evals/evaluator.ts";
 import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
@@ -50,13 +50,13 @@ export async function requireDefinition(
     );
   }
   const { definition } = checked;
-  const parts = definition.type === "composite" ? (definition.config["parts"] as unknown as EvaluatorDefinition[]) : [];
-  for (const { type, config } of [definition, ...parts]) {
-    const { connection_id } = config;
-    if (type === "llm_judge" && typeof connection_id === "string")
+  for (const part of partsOf(definition)) {
+    if (part.type === "llm_judge" && part.config.connection_id !== undefined) {
+      const { connection_id } = part.config;
       await db.org(orgId, (connection) => requireConnection(connection, connection_id));
-    if (type !== "json_schema") continue;
-    const schema = await evaluation.schema(orgId, config["schema"] ?? {}, []);
+    }
+    if (part.type !== "json_schema") continue;
+    const schema = await evaluation.schema(orgId, part.config.schema, []);
     if (!schema.ok) throw invalid([...place, "config", "schema"], schema.message);
   }
   return definition;
@@ -71,7 +71,7 @@ async function withParts(
   const config = input["config"] as JsonObject | undefined;
   const parts = config?.["parts"];
   if (input["type"] !== "composite" || !Array.isArray(parts)) return input;
-  const whole: Json[] = [];
+  const whole: unknown[] = [];
   for (const part of parts as Json[]) {
     const id = typeof part === "object" && part !== null && "evaluator_id" in part ? part["evaluator_id"] : undefined;
     if (typeof id !== "string") whole.push(part);
@@ -79,7 +79,7 @@ async function withParts(
       if (!/^[0-9a-f-]{36}$/i.test(id)) throw notFound("evaluator");
       const { definition } = await db.org(orgId, (connection) => requireEvaluator(connection, id));
       const { evaluator_id: _, ...own } = part as JsonObject;
-      whole.push({ ...(definition as unknown as JsonObject), ...own });
+      whole.push({ ...definition, ...own });
     }
   }
   return { ...input, config: { ...config, parts: whole } };

@@ -7,9 +7,6 @@ import {
   textOf,
 } from "../../domain/evals/evaluators/kind.ts";
 import type { EvalSample, Subject } from "../../domain/evals/evaluators/kind.ts";
-import type { CodeConfig } from "../../domain/evals/evaluators/code.ts";
-import type { SimilarityConfig } from "../../domain/evals/evaluators/similarity.ts";
-import type { WebhookConfig } from "../../domain/evals/evaluators/webhook.ts";
 import { failureOf, requireFinding, subjectOf } from "../../domain/evals/evaluator.ts";
 import type { EvaluatorDefinition, Outcome } from "../../domain/evals/evaluator.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
@@ -29,11 +26,11 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 export async function similarities(
   embedders: EmbedderSource,
   orgId: string,
-  definition: EvaluatorDefinition,
+  definition: EvaluatorDefinition<"similarity">,
   samples: readonly EvalSample[],
   signal: AbortSignal | undefined,
 ): Promise<Outcome[]> {
-  const { embedding_model, value } = definition.config as unknown as SimilarityConfig;
+  const { embedding_model, value } = definition.config;
   const pairs = samples.map((sample) => {
     try {
       const subject = subjectOf(definition, sample);
@@ -79,8 +76,8 @@ export function tellable({ sample, output = null, expected = null }: Subject): J
 }
 
 /** Throws where there is nothing to score: a run that has not completed, unless the evaluator is about those as well. */
-function subjectFor(definition: EvaluatorDefinition, sample: EvalSample): Subject {
-  if (definition.config["failed_runs"] !== true) requireCompleted(sample);
+function subjectFor(definition: EvaluatorDefinition<"code" | "webhook">, sample: EvalSample): Subject {
+  if (!definition.config.failed_runs) requireCompleted(sample);
   return subjectOf(definition, sample);
 }
 
@@ -88,11 +85,11 @@ function subjectFor(definition: EvaluatorDefinition, sample: EvalSample): Subjec
 export async function scoreByCode(
   sandbox: Sandbox,
   orgId: string,
-  definition: EvaluatorDefinition,
+  definition: EvaluatorDefinition<"code">,
   sample: EvalSample,
   signal: AbortSignal | undefined,
 ): Promise<Outcome> {
-  const { source, timeout_ms } = definition.config as unknown as CodeConfig;
+  const { source, timeout_ms } = definition.config;
   try {
     const args = tellable(subjectFor(definition, sample));
     const { value } = await sandbox.run({ orgId, source, args, timeoutMs: timeout_ms, ...(signal ? { signal } : {}) });
@@ -107,12 +104,12 @@ export async function scoreByCode(
 /** Scores a sample by asking a service: a POST, signed as webhooks are. */
 export async function scoreByWebhook(
   { guardedFetch, version }: { readonly guardedFetch: Pick<GuardedFetch, "fetch">; readonly version: string },
-  definition: EvaluatorDefinition,
+  definition: EvaluatorDefinition<"webhook">,
   secret: string,
   sample: EvalSample,
   signal: AbortSignal | undefined,
 ): Promise<Outcome> {
-  const { url, timeout_ms } = definition.config as unknown as WebhookConfig;
+  const { url, timeout_ms } = definition.config;
   try {
     const body = JSON.stringify(tellable(subjectFor(definition, sample)));
     const message = { id: `msg_${randomUUID()}`, timestamp: Math.floor(Date.now() / 1000), body };

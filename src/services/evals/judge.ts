@@ -58,10 +58,10 @@ function judgeSystem({ rubric, labels, scale = DEFAULT_SCALE }: JudgeConfig, fen
 /** Asks as often as it is configured: of labels the majority counts, of a scale the median. Throws NotJudged. */
 export async function judge(
   model: JudgeModel,
-  definition: EvaluatorDefinition,
+  definition: EvaluatorDefinition<"llm_judge">,
   { fence, ...call }: Pick<JudgeCall, "org_id" | "prompt" | "signal"> & { readonly fence: string },
 ): Promise<Judgement> {
-  const config = definition.config as unknown as JudgeConfig;
+  const config = definition.config;
   const { samples, temperature, max_tokens, connection_id, model: name } = config;
   const asked = { ...call, connection_id, model: name, temperature, max_tokens, system: judgeSystem(config, fence) };
   const answers: Answer[] = [];

@@ -1,9 +1,15 @@
 import { randomBytes } from "node:crypto";
 import type { EvalSample } from "../../domain/evals/evaluators/kind.ts";
 import { EvaluatorError, requireOutput, textOf } from "../../domain/evals/evaluators/kind.ts";
-import type { CompositeConfig } from "../../domain/evals/evaluators/composite.ts";
-import type { JudgeConfig } from "../../domain/evals/evaluators/llm-judge.ts";
-import { failureOf, isLocal, numberOf, requireFinding, resultOf, subjectOf } from "../../domain/evals/evaluator.ts";
+import {
+  failureOf,
+  isLocal,
+  numberOf,
+  partsOf,
+  requireFinding,
+  resultOf,
+  subjectOf,
+} from "../../domain/evals/evaluator.ts";
 import type { EvaluatorDefinition, Outcome, ScoreResult } from "../../domain/evals/evaluator.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import type { Scope } from "../../domain/flow/scope.ts";
@@ -118,13 +124,13 @@ export function createScorer(deps: ScorerDeps): Scorer {
 
   async function judged(
     orgId: string,
-    definition: EvaluatorDefinition,
+    definition: EvaluatorDefinition<"llm_judge">,
     sample: EvalSample,
     signal: AbortSignal | undefined,
   ): Promise<Made> {
     let prompt: string | undefined;
     try {
-      const { prompt: source } = definition.config as unknown as JudgeConfig;
+      const { prompt: source } = definition.config;
       const subject = subjectOf(definition, sample);
       const output = requireOutput(subject);
       // Nobody who makes an output knows it: no output can pose as another section of the prompt.
@@ -152,11 +158,11 @@ export function createScorer(deps: ScorerDeps): Scorer {
 
   async function composed(
     orgId: string,
-    definition: EvaluatorDefinition,
+    definition: EvaluatorDefinition<"composite">,
     sample: EvalSample,
     results: readonly ScoreResult[],
   ): Promise<Outcome> {
-    const { parts, expression } = definition.config as unknown as CompositeConfig;
+    const { parts, expression } = definition.config;
     const broken = results.findIndex(({ error }) => error !== null);
     if (broken !== -1) {
       const { code, message } = results[broken]?.error ?? { code: "", message: "" };
@@ -198,7 +204,7 @@ export function createScorer(deps: ScorerDeps): Scorer {
   ): Promise<Scored[][]> {
     // Parts of composites are scored as evaluators are.
     const leaves = evaluators.flatMap((evaluator) =>
-      leavesOf(evaluator.definition).map((definition) => ({ definition, evaluator })),
+      partsOf(evaluator.definition).map((definition) => ({ definition, evaluator })),
     );
     const local = leaves.filter(({ definition }) => isLocal(definition.type));
     const outcomes = await deps.evaluation.scores(
@@ -218,12 +224,12 @@ export function createScorer(deps: ScorerDeps): Scorer {
     const rows: Scored[][] = samples.map(() => []);
     let at = 0;
     for (const { definition } of evaluators) {
-      const ofLeaves = made.slice(at, (at += leavesOf(definition).length));
+      const ofLeaves = made.slice(at, (at += partsOf(definition).length));
       for (const [index, sample] of samples.entries()) {
         const [first] = ofLeaves;
         let one = first?.[index];
         if (definition.type === "composite") {
-          const parts = leavesOf(definition);
+          const { parts } = definition.config;
           const results = parts.map((part, i) => resultOf(part, ofLeaves[i]?.[index]?.outcome ?? failureOf(undefined)));
           const usage = addedUp(ofLeaves.map((ofLeaf) => ofLeaf[index]?.usage).filter((each) => each !== undefined));
           one = { outcome: await composed(orgId, definition, sample, results), ...(usage ? { usage } : {}) };
@@ -249,14 +255,7 @@ export function createScorer(deps: ScorerDeps): Scorer {
 
 /** Whether an evaluator reads the whole sample: a judge, code or a webhook. */
 export function isToldAll(definition: EvaluatorDefinition): boolean {
-  return leavesOf(definition).some(({ type }) => type === "llm_judge" || type === "code" || type === "webhook");
-}
-
-/** The definitions that have to be scored for one. */
-function leavesOf(definition: EvaluatorDefinition): readonly EvaluatorDefinition[] {
-  return definition.type === "composite"
-    ? (definition.config["parts"] as unknown as EvaluatorDefinition[])
-    : [definition];
+  return partsOf(definition).some(({ type }) => type === "llm_judge" || type === "code" || type === "webhook");
 }
 
 function scopeOf({ run_id, inputs, metadata }: EvalSample, nodes: Readonly<Record<string, Json>>): Scope {

@@ -9,7 +9,7 @@ import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import type { Database } from "../../stores/db.ts";
 import { queueFirings } from "../../stores/triggers/firings.ts";
 import { lockTrigger, noteSeen } from "../../stores/triggers/triggers.ts";
-import type { TriggerRow } from "../../stores/triggers/triggers.ts";
+import type { TriggerOf } from "../../stores/triggers/triggers.ts";
 import { rowsAsObjects, runRemoteSql } from "../providers/remote-postgres.ts";
 import type { SqlStatement } from "../providers/remote-postgres.ts";
 import type { ConnectionResolver, ResolvedConnection } from "../providers/resolve-connection.ts";
@@ -35,9 +35,12 @@ export interface PollRowsDeps {
  * Looks for new rows. Each queues a firing of its own, in the transaction that notes how far was read, so that none starts two runs and
  * none is left out. Throws TriggerFault and whatever the connection throws, with its secrets masked.
  */
-export async function pollRows(deps: PollRowsDeps, trigger: TriggerRow, signal: AbortSignal): Promise<void> {
-  const { org_id, id } = trigger;
-  const config = trigger.config as unknown as NewRowsConfig;
+export async function pollRows(
+  deps: PollRowsDeps,
+  trigger: TriggerOf<"postgres.new_rows">,
+  signal: AbortSignal,
+): Promise<void> {
+  const { org_id, id, config } = trigger;
   const connection = await deps.connections.resolve(org_id, config.connection_id);
   if (connection.provider.provider_id !== "postgres") {
     throw new TriggerFault(`The connection "${connection.name}" is of provider ${connection.provider.provider_id}.`);
@@ -68,7 +71,7 @@ export async function pollRows(deps: PollRowsDeps, trigger: TriggerRow, signal: 
   /** False where the trigger, or what it has seen, is another one by now. */
   async function note(
     db: Database,
-    { revision, config: { table } }: TriggerRow,
+    { revision, config: { table } }: TriggerOf<"postgres.new_rows">,
     before: { readonly value: Json } | null,
     rows: readonly NewRow[],
     value: Json,
@@ -84,7 +87,7 @@ export async function pollRows(deps: PollRowsDeps, trigger: TriggerRow, signal: 
         trigger_id: id,
         key,
         depth: 0,
-        payload: { table: table ?? null, value: own_value, row, checked_at },
+        payload: { table, value: own_value, row, checked_at },
       }));
       if (firings.length > 0) await queueFirings(own, firings);
       await noteSeen(own, id, value);

@@ -9,7 +9,7 @@ import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import { redactSecrets } from "../../platform/logging/redaction.ts";
 import { queueFirings } from "../../stores/triggers/firings.ts";
 import { findTrigger, lockTrigger, noteSeen, noteTriggerError } from "../../stores/triggers/triggers.ts";
-import type { TriggerRow } from "../../stores/triggers/triggers.ts";
+import type { TriggerOf } from "../../stores/triggers/triggers.ts";
 import { pollRows } from "./poll-rows.ts";
 import type { PollRowsDeps } from "./poll-rows.ts";
 import { TriggerFault } from "./start-run.ts";
@@ -31,7 +31,8 @@ export async function pollTrigger(deps: PollDeps, orgId: string, id: string, sig
   const trigger = await db.org(orgId, (connection) => findTrigger(connection, id));
   if (trigger?.enabled !== true) return;
   try {
-    await (trigger.trigger_id === "postgres.new_rows" ? pollRows : pollAddress)(deps, trigger, signal);
+    if (trigger.trigger_id === "postgres.new_rows") await pollRows(deps, trigger, signal);
+    if (trigger.trigger_id === "http.changed") await pollAddress(deps, trigger, signal);
   } catch (error) {
     const isTheirs = [FetchRefused, FetchFailed, TriggerFault, NodeFailure].some((kind) => error instanceof kind);
     if (signal.aborted || !isTheirs) throw error;
@@ -40,10 +41,9 @@ export async function pollTrigger(deps: PollDeps, orgId: string, id: string, sig
 }
 
 /** Asks a trigger's address. Another value than the last one queues a firing, in the transaction that notes the value. */
-async function pollAddress(deps: PollDeps, trigger: TriggerRow, signal: AbortSignal): Promise<void> {
+async function pollAddress(deps: PollDeps, trigger: TriggerOf<"http.changed">, signal: AbortSignal): Promise<void> {
   const { db } = deps;
-  const { org_id: orgId, id } = trigger;
-  const config = trigger.config as unknown as HttpChangedConfig;
+  const { org_id: orgId, id, config } = trigger;
   const value = await ask(deps, config, signal);
   const checked_at = new Date().toISOString();
   await db.orgTransaction(orgId, async (connection) => {

@@ -2,13 +2,12 @@ import { createHash } from "node:crypto";
 import { uuidv7 } from "uuidv7";
 import { Problem, invalid } from "../../domain/errors.ts";
 import type { Json } from "../../domain/json.ts";
-import type { WebhookConfig } from "../../domain/triggers/trigger.ts";
 import { verifyInbound } from "../../domain/triggers/verify.ts";
 import { isSecretHeader } from "../../platform/logging/redaction.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Database } from "../../stores/db.ts";
 import { recordFiring } from "../../stores/triggers/firings.ts";
-import type { TriggerRow } from "../../stores/triggers/triggers.ts";
+import type { TriggerOf } from "../../stores/triggers/triggers.ts";
 import { CALL_HEADER, callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { requireRun } from "../runs/require-run.ts";
 import { noteFault, startTriggeredRun } from "./start-run.ts";
@@ -39,12 +38,12 @@ const KEPT_BACK =
  */
 export async function receiveWebhook(
   deps: StartRunDeps & { readonly secrets: SecretBox },
-  trigger: TriggerRow,
+  trigger: TriggerOf<"webhook">,
   { headers, query, bytes, body }: ReceivedRequest,
 ): Promise<{ run_id: string; repeated: boolean }> {
   const { id, org_id, secret } = trigger;
   if (!trigger.enabled) throw new Problem("conflict", "The trigger is disabled.");
-  const { verification } = trigger.config as unknown as WebhookConfig;
+  const { verification } = trigger.config;
   const opened = secret === null ? "" : deps.secrets.open(secret, secretContext(id));
   const verdict = verifyInbound(verification, opened, { headers, body: bytes });
   if ("problem" in verdict) throw new Problem("unauthorized", `The request is not accepted: ${verdict.problem}.`);

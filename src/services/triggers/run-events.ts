@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
 import type { JsonObject } from "../../domain/json.ts";
 import { MAX_TRIGGER_DEPTH } from "../../domain/triggers/trigger.ts";
-import type { RunEventConfig } from "../../domain/triggers/trigger.ts";
 import { uuid7Of } from "../../domain/uuid.ts";
 import { OVERSIZE } from "../../domain/webhooks/events.ts";
 import type { DomainEvent, EventType } from "../../domain/webhooks/events.ts";
 import type { Db } from "../../stores/db.ts";
 import { depthsOf, queueFirings } from "../../stores/triggers/firings.ts";
 import { noteTriggerError, runEventTriggers } from "../../stores/triggers/triggers.ts";
-import type { TriggerRow } from "../../stores/triggers/triggers.ts";
+import type { TriggerOf } from "../../stores/triggers/triggers.ts";
 
 const ENDS: readonly string[] = ["run.completed", "run.failed", "run.cancelled"] satisfies EventType[];
 /** Runs whose ends are parts of something else. */
@@ -44,8 +43,8 @@ export async function queueRunEvents(db: Db, events: readonly DomainEvent[]): Pr
   return within.length > 0;
 }
 
-function isFor(trigger: TriggerRow, event: DomainEvent): boolean {
-  const { project_id, states } = trigger.config as unknown as RunEventConfig;
+function isFor(trigger: TriggerOf<"run_event">, event: DomainEvent): boolean {
+  const { project_id, states } = trigger.config;
   return (
     trigger.org_id === event.org_id &&
     // Not what happened before there was the trigger.

@@ -1,6 +1,5 @@
 import type { Config } from "../../config.ts";
 import { shortestInterval, temporalCron, timeZoneOf } from "../../domain/triggers/cron.ts";
-import type { HttpChangedConfig, ScheduleConfig } from "../../domain/triggers/trigger.ts";
 import {
   findAnyTrigger,
   markApplied,
@@ -41,21 +40,21 @@ export function triggerSchedules(config: ScheduleSettings): ScheduleKind {
 /** The schedule of a trigger. One from before there was a shortest time between two runs, or with a shorter one, runs that often. */
 function scheduleOf(settings: ScheduleSettings, trigger: TriggerRow): Schedule {
   const { MILLRACE_TASK_QUEUE, MILLRACE_MIN_SCHEDULE_SECONDS: min } = settings;
-  const { org_id, id, kind, config } = trigger;
+  const { org_id, id } = trigger;
   const queues = taskQueues(MILLRACE_TASK_QUEUE);
   const common = { id: triggerScheduleId(id), paused: !trigger.enabled, org_id, urgency: "later" as const };
-  if (kind === "poll") {
-    const { every_minutes } = config as unknown as HttpChangedConfig;
+  if (trigger.kind === "poll") {
     return {
       ...common,
-      at: { every_seconds: every_minutes * 60 },
+      at: { every_seconds: trigger.config.every_minutes * 60 },
       overlap: "skip",
       catchup_window_seconds: POLL_CATCHUP_SECONDS,
       jitter_seconds: 0,
       workflow: { type: "pollTrigger", input: { org_id, id }, queue: queues.background },
     };
   }
-  const { cron, time_zone, overlap, catchup_window_seconds, jitter_seconds } = config as unknown as ScheduleConfig;
+  if (trigger.kind !== "schedule") throw new Error(`Triggers of kind ${trigger.kind} have no schedule`);
+  const { cron, time_zone, overlap, catchup_window_seconds, jitter_seconds } = trigger.config;
   return {
     ...common,
     at:

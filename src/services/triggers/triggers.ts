@@ -3,7 +3,7 @@ import type { Config } from "../../config.ts";
 import { invalid, notFound, Problem, ValidationProblem } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { shortestInterval } from "../../domain/triggers/cron.ts";
-import type { ScheduleConfig, TriggerType } from "../../domain/triggers/trigger.ts";
+import type { TriggerType } from "../../domain/triggers/trigger.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import type { Db } from "../../stores/db.ts";
@@ -108,9 +108,9 @@ export async function createTrigger(
 }
 
 /** When a schedule is due next, and what of it may be meant otherwise; null where that is no schedule, or Temporal cannot tell. */
-export async function outlookOf(deps: OutlookDeps, { id, kind, enabled, config }: TriggerRow): Promise<Outlook> {
-  if (kind !== "schedule") return { next_times: null, warnings: [] };
-  const { cron } = config as unknown as ScheduleConfig;
+export async function outlookOf(deps: OutlookDeps, { id, enabled, ...trigger }: TriggerRow): Promise<Outlook> {
+  if (trigger.kind !== "schedule") return { next_times: null, warnings: [] };
+  const { cron } = trigger.config;
   return outlookOfSchedule(deps, { id: triggerScheduleId(id), cron, paused: !enabled });
 }
 
@@ -143,7 +143,7 @@ export async function changeTrigger(
     async write(connection, found) {
       const { config: given, inputs, enabled } = read(found);
       if (given === undefined && inputs === undefined && enabled === undefined) return requireTrigger(connection, id);
-      const { secret: newSecret, ...config } = given ?? found.config;
+      const { secret: newSecret, ...config } = given ?? (found.config as JsonObject);
       const secret = newSecret === undefined ? found.secret : sealed(deps.secrets, id, newSecret);
       requireSecret(config, secret);
       if (given !== undefined) {

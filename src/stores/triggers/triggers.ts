@@ -1,19 +1,20 @@
 import type { Json, JsonObject } from "../../domain/json.ts";
-import type { TriggerKind } from "../../domain/triggers/trigger.ts";
+import type { TypedTrigger } from "../../domain/triggers/trigger.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import type { Db } from "../db.ts";
 
 /** A trigger, without what it is verified by. */
-export interface TriggerRow {
+export type TriggerRow = TriggerFields & TypedTrigger;
+
+export type TriggerOf<Id extends TypedTrigger["trigger_id"]> = Extract<TriggerRow, { readonly trigger_id: Id }>;
+
+interface TriggerFields {
   readonly id: string;
   readonly org_id: string;
   readonly project_id: string;
   readonly provider_id: string;
-  readonly trigger_id: string;
-  readonly kind: TriggerKind;
-  readonly config: JsonObject;
   /** Expressions by the id of an input node. */
   readonly inputs: Readonly<Record<string, string>>;
   readonly enabled: boolean;
@@ -28,15 +29,15 @@ export interface TriggerRow {
 }
 
 /** With the run that it started last. */
-export interface TriggerDetail extends TriggerRow {
+export type TriggerDetail = TriggerRow & {
   readonly last_run_id: string | null;
   readonly last_fired_at: string | null;
-}
+};
 
 export type NewTrigger = Pick<
   TriggerRow,
-  "id" | "org_id" | "project_id" | "provider_id" | "trigger_id" | "kind" | "config" | "inputs" | "enabled" | "secret"
-> & { readonly address_hash: Buffer | null; readonly created_by: string };
+  "id" | "org_id" | "project_id" | "provider_id" | "trigger_id" | "kind" | "inputs" | "enabled" | "secret"
+> & { readonly config: JsonObject; readonly address_hash: Buffer | null; readonly created_by: string };
 
 const COLUMNS = `t.id, t.org_id, t.project_id, t.provider_id, t.trigger_id, t.kind, t.config, t.inputs, t.enabled, t.secret, t.seen,
   t.last_error, t.last_error_at, t.revision, t.created_at, t.updated_at, t.deleted_at`;
@@ -89,8 +90,8 @@ export async function findTrigger(db: Db, id: string): Promise<TriggerDetail | n
 }
 
 /** The trigger that has this address. System only: who calls it names no organisation. */
-export async function findTriggerByAddress(db: Db, addressHash: Buffer): Promise<TriggerRow | null> {
-  const rows = await db.query<TriggerRow>(
+export async function findTriggerByAddress(db: Db, addressHash: Buffer): Promise<TriggerOf<"webhook"> | null> {
+  const rows = await db.query<TriggerOf<"webhook">>(
     {
       name: "find_trigger_by_address",
       text: `select ${COLUMNS} from triggers t where t.address_hash = $1::bytea and t.deleted_at is null`,
@@ -170,7 +171,7 @@ export async function updateTrigger(
     enabled,
     secret,
     seen,
-  }: Pick<TriggerRow, "id" | "config" | "inputs" | "enabled" | "secret" | "seen">,
+  }: Pick<TriggerRow, "id" | "inputs" | "enabled" | "secret" | "seen"> & { readonly config: JsonObject },
 ): Promise<void> {
   await db.query(
     {
@@ -313,8 +314,8 @@ export async function triggersOfConnection(
 }
 
 /** The enabled `run_event` triggers of some organisations. System only. */
-export async function runEventTriggers(db: Db, orgIds: readonly string[]): Promise<TriggerRow[]> {
-  return db.query<TriggerRow>(
+export async function runEventTriggers(db: Db, orgIds: readonly string[]): Promise<TriggerOf<"run_event">[]> {
+  return db.query<TriggerOf<"run_event">>(
     {
       name: "run_event_triggers",
       text: `select ${COLUMNS} from triggers t where t.org_id = any ($1::uuid[]) and t.kind = 'run_event' and t.enabled

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkDefinition } from "../../../src/domain/evals/evaluator.ts";
+import type { EvaluatorDefinition } from "../../../src/domain/evals/evaluator.ts";
+import type { EvaluatorType } from "../../../src/domain/evals/evaluators/index.ts";
 import { EvaluatorError } from "../../../src/domain/evals/evaluators/kind.ts";
 import type { EvalSample } from "../../../src/domain/evals/evaluators/kind.ts";
 import { judgement } from "../../../src/dev/judge-stub.ts";
@@ -30,10 +32,10 @@ const deps: ScorerDeps = {
   version: "test",
 };
 
-function definitionOf(input: Record<string, unknown>) {
+function definitionOf<Type extends EvaluatorType>(input: { readonly type: Type } & Record<string, unknown>) {
   const checked = checkDefinition(input);
   if (!checked.ok) throw new Error(JSON.stringify(checked.faults));
-  return checked.definition;
+  return checked.definition as EvaluatorDefinition<Type>;
 }
 
 /** A model that answers with these texts, one after the other. */
@@ -156,13 +158,10 @@ describe("samples scored together", () => {
       citations: [],
     };
     const costly = { ...base, outputs: { o: Array.from({ length: 20_000 }, (_, i) => ({ i: { i: [i] } })) } };
-    const evaluators = [{ type: "json_schema", config: { schema: { uniqueItems: true } } }, { type: "latency" }].map(
-      (input) => ({
-        evaluator_id: "",
-        definition: definitionOf(input),
-        secret: null,
-      }),
-    );
+    const evaluators = [
+      definitionOf({ type: "json_schema", config: { schema: { uniqueItems: true } } }),
+      definitionOf({ type: "latency" }),
+    ].map((definition) => ({ evaluator_id: "", definition, secret: null }));
     const rows = await scorer.score("01234567-0000-7000-8000-000000000000", evaluators, [base, costly, base]);
     expect(rows.map((row) => row.map(({ value, error }) => error?.code ?? value))).toEqual([
       [true, 1],

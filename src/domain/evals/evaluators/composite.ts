@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { checkCel } from "../../flow/expressions/cel/cel.ts";
-import type { JsonObject } from "../../json.ts";
 import type { EvaluatorKind } from "./kind.ts";
 
 const part = z.looseObject({
@@ -24,11 +23,6 @@ const config = z.strictObject({
       "CEL over `nodes.<part>` (value, passed, label) and `inputs`, giving a number or a boolean. Default: the mean by weight, where passed counts 1.",
     ),
 });
-/** `parts` are definitions once they have been checked; see evaluator.ts. */
-export interface CompositeConfig {
-  readonly parts: ReadonlyArray<{ readonly name: string; readonly weight: number } & JsonObject>;
-  readonly expression?: string | undefined;
-}
 
 export const composite: EvaluatorKind<z.output<typeof config>> = {
   description: "Several evaluators as one: their mean by weight, or what a CEL expression makes of them",

@@ -9,7 +9,7 @@ import { exactMatch } from "./exact-match.ts";
 import { jsonDiff } from "./json-diff.ts";
 import { jsonSchema } from "./json-schema.ts";
 import { jsonValid } from "./json-valid.ts";
-import type { AnyKind } from "./kind.ts";
+import type { AnyKind, EvaluatorKind } from "./kind.ts";
 import { latency } from "./latency.ts";
 import { levenshtein } from "./levenshtein.ts";
 import { llmJudge } from "./llm-judge.ts";
@@ -45,6 +45,10 @@ const KINDS = {
 } as const;
 
 export type EvaluatorType = keyof typeof KINDS;
+/** What each type's schema makes of a configuration. */
+export type ParsedConfigs = {
+  readonly [Type in EvaluatorType]: (typeof KINDS)[Type] extends EvaluatorKind<infer Config> ? Config : never;
+};
 export const EVALUATOR_TYPES = Object.keys(KINDS) as [EvaluatorType, ...EvaluatorType[]];
 
 export function kindOf(type: EvaluatorType): AnyKind {

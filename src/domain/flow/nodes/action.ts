@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { jsonValueSchema } from "../../json-schema.ts";
-import { liquidInside, NETWORK_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { liquidInside, NETWORK_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 
 export const actionConfig = z.strictObject({
   provider_id: z.string().min(1).max(200).describe("GET /v2/providers lists them"),
@@ -35,6 +35,7 @@ export const actionSpec: NodeSpec<ActionConfig> = {
       ? []
       : [{ kind: "connection" as const, id: connection_id, path: ["connection_id"] }]),
   ],
+  remembers: remembersNothing,
   retry: NETWORK_RETRY,
   timeout_ms: 60_000,
   io: { output: () => ({}) },

@@ -3,7 +3,7 @@ import { jsonObjectSchema } from "../../json-schema.ts";
 import { nodeIdSchema } from "../definition/definition.ts";
 import { assigneesConfig } from "./assignees.ts";
 import { repeated } from "./repeated.ts";
-import { cel, liquid, NO_RETRY, type ConfigFault, type NodeSpec } from "./spec.ts";
+import { cel, liquid, NO_RETRY, remembersNothing, type ConfigFault, type NodeSpec } from "./spec.ts";
 
 /** Names an action cannot have: they are handles, or words of on_timeout, of their own. */
 const RESERVED_ACTIONS = ["timeout", "error", "out", "fail", "branch"];
@@ -53,6 +53,7 @@ export const approvalSpec: NodeSpec<ApprovalConfig> = {
   faults: (config) => [...repeated(config.actions, "actions"), ...timeoutFaults(config)],
   asks: ({ assignees, required_approvals }) =>
     assignees === undefined ? [] : [{ assignees, required_approvals, path: ["assignees"] }],
+  remembers: remembersNothing,
   retry: NO_RETRY,
   io: {
     output: ({ actions }) => ({

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MEDIA_TEXT, mediaInput } from "./media.ts";
 import { connectionReference, modelConfig } from "./model-choice.ts";
-import { NETWORK_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { NETWORK_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 
 export const audioConfig = z.strictObject({
   ...modelConfig,
@@ -20,6 +20,7 @@ export const audioSpec: NodeSpec<AudioConfig> = {
   shown: () => "text",
   references: ({ connection_id }) => connectionReference(connection_id),
   model: ({ model, connection_id }) => ({ model, connection_id }),
+  remembers: remembersNothing,
   retry: NETWORK_RETRY,
   timeout_ms: 300_000,
   io: {

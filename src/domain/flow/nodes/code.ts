@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { syntaxFaultOf } from "./code-syntax.ts";
-import { cel, NO_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec } from "./spec.ts";
+import { cel, NO_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec, remembersNothing } from "./spec.ts";
 
 /** Longest source of a code node (characters). */
 const MAX_CODE_CHARS = 256 * 1024;
@@ -36,6 +36,7 @@ export const codeSpec: NodeSpec<CodeConfig> = {
   handles: () => ONLY_OUT,
   expressions: ({ args }) => Object.entries(args).map(([name, source]) => cel(source, "args", name)),
   faults: ({ source }) => faultsOf(source),
+  remembers: remembersNothing,
   retry: NO_RETRY,
   timeout_ms: 10_000,
   io: { output: () => ({}) },

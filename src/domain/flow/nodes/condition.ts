@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { nodeIdSchema } from "../definition/definition.ts";
-import { cel, NO_RETRY, type NodeSpec } from "./spec.ts";
+import { cel, NO_RETRY, remembersNothing, type NodeSpec } from "./spec.ts";
 import { repeated } from "./repeated.ts";
 
 export const conditionConfig = z.strictObject({
@@ -21,6 +21,7 @@ export const conditionSpec: NodeSpec<ConditionConfig> = {
   handles: ({ cases }) => [...cases.map(({ id }) => `case:${id}`), "else"],
   expressions: ({ cases }) => cases.map(({ when }, index) => cel(when, "cases", index, "when")),
   faults: ({ cases }) => repeated(cases, "cases"),
+  remembers: remembersNothing,
   retry: NO_RETRY,
   io: {
     output: ({ cases }) => ({

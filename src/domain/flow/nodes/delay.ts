@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cel, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { cel, NO_RETRY, ONLY_OUT, type NodeSpec, remembersNothing } from "./spec.ts";
 
 /** Longest delay: the longest time a run may take (seconds). */
 const MAX_DELAY_SECONDS = 2_592_000;
@@ -19,6 +19,7 @@ export const delaySpec: NodeSpec<DelayConfig> = {
   execution: () => "workflow",
   handles: () => ONLY_OUT,
   expressions: ({ until }) => (until === undefined ? [] : [cel(until, "until")]),
+  remembers: remembersNothing,
   retry: NO_RETRY,
   io: { output: () => ({ type: "string", format: "date-time" }) },
 };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { JsonObject } from "../../json.ts";
-import { NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 
 const MIME_TYPE = /^[A-Za-z0-9!#$&^_.+-]{1,127}\/([A-Za-z0-9!#$&^_.+-]{1,127}|\*)$/;
 
@@ -35,6 +35,7 @@ export const filesSpec: NodeSpec<FilesConfig> = {
   execution: () => "local",
   handles: () => ONLY_OUT,
   expressions: () => [],
+  remembers: remembersNothing,
   retry: NO_RETRY,
   io: {
     output: () => ({

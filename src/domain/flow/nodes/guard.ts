@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cel, liquid, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { cel, liquid, NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 import { executionOfTemplate } from "./template.ts";
 
 export const guardConfig = z.strictObject({
@@ -15,6 +15,7 @@ export const guardSpec: NodeSpec<GuardConfig> = {
   execution: ({ message }) => executionOfTemplate(message),
   handles: () => ONLY_OUT,
   expressions: ({ check, message }) => [cel(check, "check"), liquid(message, "message")],
+  remembers: remembersNothing,
   retry: NO_RETRY,
   io: { output: () => ({ const: true }) },
 };

@@ -1,6 +1,14 @@
 import { z } from "zod";
 import { jsonValueSchema } from "../../json-schema.ts";
-import { liquid, liquidInside, NETWORK_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec } from "./spec.ts";
+import {
+  liquid,
+  liquidInside,
+  NETWORK_RETRY,
+  ONLY_OUT,
+  remembersNothing,
+  type ConfigFault,
+  type NodeSpec,
+} from "./spec.ts";
 import { isWebAddress } from "../../web-address.ts";
 
 /** Header names as RFC 9110 has them. */
@@ -47,6 +55,7 @@ export const httpSpec: NodeSpec<HttpConfig> = {
       ? [{ path: ["body"], severity: "error" as const, message: `A ${method} request has no body` }]
       : []),
   ],
+  remembers: remembersNothing,
   retry: NETWORK_RETRY,
   timeout_ms: 30_000,
   io: {

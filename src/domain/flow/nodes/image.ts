@@ -2,7 +2,7 @@ import { z } from "zod";
 import { MEDIA_TYPES, OCR_TYPES } from "../../media/media.ts";
 import { MEDIA_TEXT, mediaInput } from "./media.ts";
 import { connectionReference, modelConfig } from "./model-choice.ts";
-import { NETWORK_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { NETWORK_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 
 export const imageConfig = z.strictObject({
   ...modelConfig,
@@ -38,6 +38,7 @@ export const imageSpec: NodeSpec<ImageConfig> = {
   shown: () => "text",
   references: ({ connection_id }) => connectionReference(connection_id),
   model: ({ mode, model, connection_id }) => (mode === "ocr" ? null : { model, connection_id }),
+  remembers: remembersNothing,
   retry: NETWORK_RETRY,
   timeout_ms: 300_000,
   io: {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { JsonObject } from "../../json.ts";
-import { NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 
 export const inputConfig = z.strictObject({
   required: z.boolean().default(true).describe("Whether a run without it is refused; never so where it has a default"),
@@ -23,6 +23,7 @@ export function textInput(description: string): NodeSpec<InputConfig> {
       value !== undefined && max !== undefined && [...value].length > max
         ? [{ path: ["default"], severity: "error", message: `The default is longer than max_length (${max})` }]
         : [],
+    remembers: remembersNothing,
     retry: NO_RETRY,
     io: {
       output: ({ required, default: value }) => ({

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { knowledgeQuerySchema } from "../../knowledge/query.ts";
 import { jsonObjectSchema } from "../../json-schema.ts";
-import { liquid, liquidInside, NETWORK_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { liquid, liquidInside, NETWORK_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 
 const { query_strategy, top_k, score_threshold, max_chunks_per_resource, neighbors, rerank, include } =
   knowledgeQuerySchema.shape;
@@ -35,6 +35,7 @@ export const knowledgeSpec: NodeSpec<KnowledgeConfig> = {
   references: ({ knowledge_base_id }) => [
     { kind: "knowledge_base", id: knowledge_base_id, path: ["knowledge_base_id"] },
   ],
+  remembers: remembersNothing,
   retry: NETWORK_RETRY,
   timeout_ms: 60_000,
   io: {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cel, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { cel, NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 
 export const loopConfig = z.strictObject({
   while: z.string().describe("CEL, evaluated before each round; sees last and index"),
@@ -34,6 +34,7 @@ export const loopSpec: NodeSpec<LoopConfig> = {
           },
         ]
       : [],
+  remembers: remembersNothing,
   retry: NO_RETRY,
   io: { output: () => ({}) },
 };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cel, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { cel, NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 
 export const mapConfig = z.strictObject({
   items: z.string().describe("CEL that yields a list"),
@@ -20,6 +20,7 @@ export const mapSpec: NodeSpec<MapConfig> = {
   execution: () => "workflow",
   handles: () => ONLY_OUT,
   expressions: ({ items }) => [cel(items, "items")],
+  remembers: remembersNothing,
   retry: NO_RETRY,
   io: { output: () => ({ type: "array" }) },
 };

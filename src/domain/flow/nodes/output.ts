@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { liquid, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { liquid, NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 import { executionOfTemplate } from "./template.ts";
 
 export const outputConfig = z.strictObject({
@@ -14,6 +14,7 @@ export const outputSpec: NodeSpec<OutputConfig> = {
   execution: ({ value }) => (value === undefined ? "inline" : executionOfTemplate(value)),
   handles: () => ONLY_OUT,
   expressions: ({ value }) => (value === undefined ? [] : [liquid(value, "value")]),
+  remembers: remembersNothing,
   retry: NO_RETRY,
   // Without `value` the type is that of its sources: describeFlow looks them up.
   io: { output: ({ value }) => (value === undefined ? {} : { type: "string" }) },

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { nodeIdSchema } from "../definition/definition.ts";
 import { connectionReference, modelConfig } from "./model-choice.ts";
 import { repeated } from "./repeated.ts";
-import { liquid, NETWORK_RETRY, type NodeSpec } from "./spec.ts";
+import { liquid, NETWORK_RETRY, remembersNothing, type NodeSpec } from "./spec.ts";
 
 export const routerConfig = z.strictObject({
   ...modelConfig,
@@ -29,6 +29,7 @@ export const routerSpec: NodeSpec<RouterConfig> = {
   references: ({ connection_id }) => connectionReference(connection_id),
   model: ({ model, connection_id }) => ({ model, connection_id }),
   faults: ({ routes }) => repeated(routes, "routes"),
+  remembers: remembersNothing,
   retry: NETWORK_RETRY,
   timeout_ms: 120_000,
   io: {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cel, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { cel, NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 
 export const setConfig = z.strictObject({
   values: z.record(z.string().min(1).max(128), z.string()).describe("Name to CEL"),
@@ -12,6 +12,7 @@ export const setSpec: NodeSpec<SetConfig> = {
   execution: () => "inline",
   handles: () => ONLY_OUT,
   expressions: ({ values }) => Object.entries(values).map(([name, source]) => cel(source, "values", name)),
+  remembers: remembersNothing,
   retry: NO_RETRY,
   io: {
     output: ({ values }) => ({

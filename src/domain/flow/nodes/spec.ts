@@ -85,8 +85,8 @@ export interface NodeSpec<Config = NodeConfig> {
   asks?(config: Config): readonly Asked[];
   /** Of kinds that ask a model: what the node says of it; null where it asks none. */
   model?(config: Config): ModelsAsked | null;
-  /** Whether it keeps what it has seen for later runs. */
-  remembers?(config: Config): boolean;
+  /** Whether it keeps what it has seen for later runs. Redaction is refused then, so no kind may leave it out. */
+  remembers(config: Config): boolean;
   /** The policy where a node says nothing; members a node leaves out come from here. */
   readonly retry: RetryPolicy;
   /** The time-out where a node says nothing. */
@@ -113,6 +113,9 @@ export const NO_RETRY: RetryPolicy = {
 
 /** The policy of kinds that call another service. */
 export const NETWORK_RETRY: RetryPolicy = { ...NO_RETRY, max_attempts: 3 };
+
+/** Of kinds that keep nothing for later runs. */
+export const remembersNothing = (): boolean => false;
 
 export const ONLY_OUT: readonly string[] = ["out"];
 

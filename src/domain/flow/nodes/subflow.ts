@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { nodeIdSchema } from "../definition/definition.ts";
-import { cel, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { cel, NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 
 export const subflowConfig = z.strictObject({
   project_id: z.string().min(1).max(64).describe("The project whose flow is run"),
@@ -24,6 +24,7 @@ export const subflowSpec: NodeSpec<SubflowConfig> = {
   references: ({ project_id, version }) => [
     { kind: "project", id: project_id.toLowerCase(), version, path: ["project_id"] },
   ],
+  remembers: remembersNothing,
   retry: NO_RETRY,
   io: { output: () => ({ type: "object" }) },
 };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { templateWeight } from "../expressions/liquid/liquid.ts";
 import type { Execution } from "../kinds.ts";
-import { liquid, NO_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { liquid, NO_RETRY, ONLY_OUT, type NodeSpec, remembersNothing } from "./spec.ts";
 
 export const templateConfig = z.strictObject({
   template: z.string().describe('Liquid: {{in-0}}, {{nodes["http-0"].body.title}}, {% for doc in doc-0.documents %}'),
@@ -19,6 +19,7 @@ export const templateSpec: NodeSpec<TemplateConfig> = {
   execution: ({ template }) => executionOfTemplate(template),
   handles: () => ONLY_OUT,
   expressions: ({ template }) => [liquid(template, "template")],
+  remembers: remembersNothing,
   retry: NO_RETRY,
   io: { output: () => ({ type: "string" }) },
 };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isWebAddress, MAX_URL_CHARS } from "../../web-address.ts";
-import { NETWORK_RETRY, ONLY_OUT, type NodeSpec } from "./spec.ts";
+import { NETWORK_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
 
 export const urlConfig = z.strictObject({
   required: z.boolean().default(true).describe("Whether a run without it is refused; never so where it has a default"),
@@ -20,6 +20,7 @@ export const urlSpec: NodeSpec<UrlConfig> = {
   execution: () => "activity",
   handles: () => ONLY_OUT,
   expressions: () => [],
+  remembers: remembersNothing,
   retry: NETWORK_RETRY,
   timeout_ms: 60_000,
   io: {

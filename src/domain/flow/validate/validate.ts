@@ -104,8 +104,7 @@ function reportMemories({ settings }: FlowDefinition, plan: Plan, problems: Prob
 
 function remembers({ nodes }: Plan): boolean {
   return nodes.some(
-    (node) =>
-      NODE_SPECS[node.type].remembers?.(node.config) === true || (node.nested !== undefined && remembers(node.nested)),
+    (node) => NODE_SPECS[node.type].remembers(node.config) || (node.nested !== undefined && remembers(node.nested)),
   );
 }
 
