@@ -205,5 +205,5 @@ async function workers(): Promise<void> {
     say(`| ${count} | ${perSecond.toFixed(2)} | ${(perSecond / one).toFixed(2)} |`);
     await Promise.all([api, ...processes].map((each) => each.stop()));
   }
-  say("\nEach worker executes 4 activities of the one organisation at once, each of which waits 1 s for its target.\n");
+  say("\nEach worker executes 4 activities of the one organisation at once; each waits 1 s for its target.\n");
 }

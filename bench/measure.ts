@@ -57,7 +57,7 @@ export function ratio(one: Measured, other: Measured, of: keyof Round): number {
 }
 
 /**
- * Measures contenders side by side, once they are warm: each round measures every one of them, those that are compared one
+ * Measures contenders side by side, once they are warm: each round measures every one of them, compared ones
  * after the other, so that other load on the machine affects all of them. The figures are medians over the rounds.
  */
 export async function compare(

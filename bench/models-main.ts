@@ -114,9 +114,7 @@ async function timed(send: () => Promise<Response>, mark: string): Promise<Timin
 
 async function overhead(api: Process, project: string): Promise<void> {
   say("## An `llm` node beside the direct call\n");
-  say(
-    "| at once, begun together | call | first text p50 | p95 | whole p50 | p95 |\n| --- | --- | --- | --- | --- | --- |",
-  );
+  say("| started together | call | first text p50 | p95 | whole p50 | p95 |\n| --- | --- | --- | --- | --- | --- |");
   for (let i = 0; i < 5; i += 1) await throughFlow(api, project);
   for (const concurrency of [1, 50]) {
     const seen: Record<"direct" | "flow", Timing[]> = { direct: [], flow: [] };
@@ -141,7 +139,7 @@ async function overhead(api: Process, project: string): Promise<void> {
   }
 }
 
-/** As many streams under way as there are callers, each of which begins the next when one has ended. */
+/** As many streams under way as there are callers; each caller starts its next stream when one has ended. */
 async function underWay(api: Process, project: string): Promise<void> {
   const callers = 50;
   const seconds = 5;

@@ -192,7 +192,7 @@ export const environmentSchema = z.object({
   MILLRACE_SEAL_BLOBS: z
     .enum(["off", "read", "on"], { error: "off, read or on is expected" })
     .default("off")
-    .describe("Whether blobs are encrypted; `read`: those that are stay readable, new ones are not"),
+    .describe("Whether blobs are encrypted; `read`: encrypted blobs stay readable, new ones are not encrypted"),
   MILLRACE_CODEC_TOKEN: z
     .string()
     .min(16, "at least 16 characters are expected")

@@ -134,7 +134,7 @@ describe("the documentation", () => {
     }
   });
 
-  it("has an example of every kind of node, each of which can be deployed", () => {
+  it("has an example of every kind of node, and each can be deployed", () => {
     const [, section = ""] = /^## Kinds\n([\s\S]*?)^## /m.exec(read("docs/flow-format.md")) ?? [];
     const examples = [...section.matchAll(/^### (\w+)\n[\s\S]*?^```json\n([\s\S]*?)^```/gm)].map(
       ([, kind, text]) => [kind, JSON.parse(text ?? "")] as const,

@@ -16,7 +16,7 @@ interface Comparison {
   readonly unchanged: number;
 }
 
-/** What the API tells of an experiment. */
+/** What the API says about an experiment. */
 export interface Status {
   readonly state: string;
   readonly verdict: string | null;

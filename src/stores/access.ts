@@ -14,7 +14,7 @@ const FEWER_PRIVILEGES: Readonly<Record<string, readonly string[]>> = {
   model_calls: ["SELECT", "INSERT", "DELETE"],
   run_deltas: ["SELECT", "INSERT", "DELETE"],
   run_traces: ["SELECT", "INSERT", "DELETE"],
-  // Nor removed by whom it tells of.
+  // Nor removed by the person that it is about.
   audit_log: ["SELECT", "INSERT"],
 };
 const OWN_ROWS = "(org_id = current_org())";

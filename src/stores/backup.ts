@@ -10,7 +10,7 @@ import { masterKeyIds } from "./secrets/sealed.ts";
 /** A table as a backup has it. */
 export interface TableColumns {
   readonly name: string;
-  /** Without those that the database computes. */
+  /** Without computed columns. */
   readonly columns: readonly string[];
 }
 
@@ -92,7 +92,7 @@ export async function fillTables(
     await client.query("begin");
     const names = (await db.query<TableColumns>(TABLES)).map(({ name }) => quoted(name));
     await client.query(`lock table ${names.join(", ")} in access exclusive mode`);
-    // A table may come before those that it refers to; what rows once set off has been set off.
+    // A table may come before a table that it refers to, and rows must not fire triggers a second time.
     const references = await referencesOf(db);
     for (const { drop } of references) await client.query(drop);
     for (const name of names) await client.query(`alter table ${name} disable trigger user`);

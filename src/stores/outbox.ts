@@ -2,11 +2,11 @@ import type { EventType, NewEvent } from "../domain/webhooks/events.ts";
 import { jsonb } from "./jsonb.ts";
 import type { Db } from "./db.ts";
 
-/** An event's type in the text of a statement that writes the event with what it tells of. */
+/** An event's type in the text of a statement that writes the event with its subject. */
 export const eventType = (type: EventType): string => `'${type}'`;
 
 /**
- * Writes an event of an organisation, in the transaction that records what it tells of. Adding it again changes nothing. `relayed`: for
+ * Writes an event of an organisation, in the transaction that records its subject. Adding it again changes nothing. `relayed`: for
  * one receiver alone, so no relay looks at it.
  */
 export async function insertEvent(

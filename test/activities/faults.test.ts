@@ -135,9 +135,9 @@ describe("a job whose step fails because of a fault of the service", () => {
 it("leaves no connection of an import that has ended so", async () => {
   const tenant = await openTenant();
   const credential = { api_key: "sk-planted", base_url: "http://127.0.0.1:9/v1" };
-  const wish = { name: "C", provider_id: "openai_compatible", scheme: "api_key", credential };
+  const wanted = { name: "C", provider_id: "openai_compatible", scheme: "api_key", credential };
   const imported = async (new_connection: boolean): Promise<number> => {
-    const { body } = await tenant.secret.post("/v2/connections", wish);
+    const { body } = await tenant.secret.post("/v2/connections", wanted);
     const { connection_id } = body;
     const input = { org_id: tenant.org_id, provider_id: "p", url: "http://127.0.0.1:9", connection_id, new_connection };
     await tenant.withDatabase(async (db) => {

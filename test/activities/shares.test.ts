@@ -37,23 +37,23 @@ function gated() {
     gate = new Promise<void>((resolve) => (open = resolve));
   };
   close();
-  let begun = 0;
+  let started = 0;
   const activities = shareOut(
     {
       async work() {
-        begun += 1;
+        started += 1;
         await gate;
         return attemptOf(Context.current());
       },
     },
     4,
   );
-  return { open: () => open(), close, begun: () => begun, work: () => activities.work() };
+  return { open: () => open(), close, started: () => started, work: () => activities.work() };
 }
 
 describe("the places of a worker", () => {
   it("noisy-neighbour: hand back what is beyond an organisation's share, later and later, before it begins", async () => {
-    const { open, begun, work } = gated();
+    const { open, started, work } = gated();
     const held = [run(work, { org: "noisy" }), run(work, { org: "noisy" })];
     const delays: number[] = [];
     for (let at = 0; at < 3; at += 1) {
@@ -65,23 +65,23 @@ describe("the places of a worker", () => {
     expect(delays[0]).toBeGreaterThanOrEqual(1000);
     expect(delays).toEqual(delays.toSorted((a, b) => a - b));
     expect(new Set(delays).size).toBe(3);
-    expect(begun()).toBe(2);
+    expect(started()).toBe(2);
     const quiet = run(work, { org: "quiet" });
-    expect(begun()).toBe(3);
+    expect(started()).toBe(3);
     open();
     expect((await Promise.all([...held, quiet])).map(({ result }) => result)).toEqual([1, 1, 1]);
   });
 
   it("take what somebody waits for, beside long jobs of the same organisation, or soon", async () => {
-    const { open, begun, work } = gated();
+    const { open, started, work } = gated();
     const batch = { org: "noisy", urgency: "batch" } as const;
     const delayOf = ({ result }: { result: unknown }): number => Number((result as ApplicationFailure).nextRetryDelay);
     const held = [run(work, batch)];
     for (let at = 0; at < 300; at += 1) await run(work, batch);
     expect(delayOf(await run(work, batch))).toBeGreaterThan(60_000);
-    expect(begun()).toBe(1);
+    expect(started()).toBe(1);
     held.push(run(work, { org: "noisy", urgency: "awaited" }));
-    expect(begun()).toBe(2);
+    expect(started()).toBe(2);
     for (let at = 0; at < 300; at += 1) await run(work, { org: "noisy", urgency: "awaited" });
     expect(delayOf(await run(work, { org: "noisy", urgency: "awaited" }))).toBeLessThanOrEqual(5000);
     open();
@@ -102,7 +102,7 @@ describe("the places of a worker", () => {
     await Promise.all(again);
   });
 
-  it("are free again for who returns, who has begun but once", async () => {
+  it("are free again for who returns, who has started but once", async () => {
     const { open, work } = gated();
     open();
     for (let at = 0; at < 6; at += 1) expect((await run(work, { org: "noisy" })).result).toBe(1);
@@ -111,9 +111,9 @@ describe("the places of a worker", () => {
   });
 
   it("are not counted for workflows without an organisation", async () => {
-    const { open, begun, work } = gated();
+    const { open, started, work } = gated();
     const all = Array.from({ length: 9 }, () => run(work));
-    expect(begun()).toBe(9);
+    expect(started()).toBe(9);
     open();
     await Promise.all(all);
   });
@@ -123,23 +123,23 @@ describe("the places for local work", () => {
   function localGate(places: number) {
     let open = (): void => undefined;
     const gate = new Promise<void>((resolve) => (open = resolve));
-    let begun = 0;
+    let started = 0;
     const inPlace = createLocalShares({ places, patienceMs: 20 });
     const work = (org: string) =>
       inPlace(org, async () => {
-        begun += 1;
+        started += 1;
         await gate;
         return "done";
       });
-    return { open: () => open(), begun: () => begun, work };
+    return { open: () => open(), started: () => started, work };
   }
 
   it("noisy-neighbour: hand back what finds none in a moment, to return later", async () => {
-    const { open, begun, work } = localGate(4);
+    const { open, started, work } = localGate(4);
     const held = [work("noisy"), work("noisy")];
     expect(await work("noisy")).toEqual({ handed_back_ms: expect.any(Number) as number });
     const quiet = work("quiet");
-    await expect.poll(begun).toBe(3);
+    await expect.poll(started).toBe(3);
     open();
     expect(await Promise.all([...held, quiet])).toEqual(["done", "done", "done"]);
   });
@@ -186,7 +186,7 @@ describe("noisy-neighbour: attempts that end their process", () => {
     expect((await run(attempt, { attempt: 6 })).result).toMatchObject({ code: "worker_lost", retryable: false });
   });
 
-  it("are not those that ended in an error, nor those that were handed back", async () => {
+  it("leave out what ended in an error and what was handed back", async () => {
     const carried = { handed_back: 20, answered: 30 };
     expect((await run(failing, { attempt: 51, carried })).beats).toEqual([{ handed_back: 20, answered: 31 }]);
     expect((await run(attempt, { attempt: 55, carried })).result).toBeUndefined();

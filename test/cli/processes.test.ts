@@ -22,7 +22,7 @@ async function main(name: string, environment: Readonly<Record<string, string>>)
 
 describe.each([
   ["started by the command line", (name: string, env: Record<string, string>) => spawnMillrace([name], env)],
-  ["started by itself", main],
+  ["started alone", main],
 ])("a process %s", (_, start) => {
   it.each(["api", "worker", "migrate"])(
     "that is configured wrongly lists every problem and nothing else: %s",

@@ -96,7 +96,7 @@ async function countWhile(what: string, kills: () => Promise<void>): Promise<voi
   const doubles = [...steady.counts().values()].filter((n) => n > 1).length;
   recordKill({
     killed: `${what}: ${KILLS} kills`,
-    when: "while runs are posted and their events delivered to two receivers, one of which refuses every third",
+    when: "while runs are posted and their events delivered to two receivers, and one refuses every third",
     runs: answers.length,
     outcome: `${ids.length} events written, each delivered to both; ${doubles} came to the steady one more than once, with the same webhook-id`,
   });

@@ -22,7 +22,7 @@ afterAll(() => installation?.close());
 
 const pages = (): Record<string, string> =>
   Object.fromEntries(
-    Array.from({ length: PAGES }, (_, n) => [`/page-${n}`, `Page ${n} tells of mill number${n}. `.repeat(20)]),
+    Array.from({ length: PAGES }, (_, n) => [`/page-${n}`, `Page ${n} describes mill number${n}. `.repeat(20)]),
   );
 
 describe("killed during a sync of 500 documents", () => {
@@ -38,7 +38,7 @@ describe("killed during a sync of 500 documents", () => {
         website_sources: [{ source_type: "sitemap", original_search_term: site.url }],
       });
       const path = `/v2/knowledge-bases/${base.knowledge_base_id}`;
-      const { body: begun } = await tenant.secret.post(`${path}/sync`, {});
+      const { body: accepted } = await tenant.secret.post(`${path}/sync`, {});
       const at = Date.now();
       // At the beginning, in the middle and near the end.
       for (const done of [0, PAGES / 4, (PAGES * 3) / 4]) {
@@ -47,7 +47,7 @@ describe("killed during a sync of 500 documents", () => {
           async () => {
             const rows = await installation.sql<{ n: number }>(
               "select count(*)::int as n from knowledge_sync_items where sync_id = $1 and outcome is not null",
-              [begun.sync_id],
+              [accepted.sync_id],
             );
             return (rows[0]?.n ?? 0) >= done;
           },
@@ -60,7 +60,7 @@ describe("killed during a sync of 500 documents", () => {
       const sync = await eventually(
         "the sync ends",
         async () => {
-          const answer = await tenant.secret.get(`${path}/syncs/${begun.sync_id}`);
+          const answer = await tenant.secret.get(`${path}/syncs/${accepted.sync_id}`);
           return answer.status === 200 && /^(completed|failed|cancelled)$/.test(answer.body.state) && answer.body;
         },
         300_000,

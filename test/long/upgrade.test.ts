@@ -115,7 +115,7 @@ describe("an upgrade that changes a workflow's commands", () => {
     expect(Object.values(failures)).toEqual(histories.map(() => expect.stringMatching(/determinis/i)));
     recordKill({
       killed: "every api and worker, replaced by newer code",
-      when: "a delay and an open approval begun by older code",
+      when: "a delay and an open approval started by older code",
       runs: 4,
       outcome:
         "runs of the older code COMPLETED by the newer, which serves new runs its own way; without the patch their replay fails",

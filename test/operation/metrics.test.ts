@@ -175,7 +175,7 @@ describe("gauges", () => {
     }
   });
 
-  it("tell of tasks that no worker takes", async () => {
+  it("count tasks that no worker takes", async () => {
     const alone = await startService({ workers: 0 });
     try {
       const asking = await openBench(alone);

@@ -3,27 +3,27 @@ import { eachAtOnce } from "../../src/platform/at-once.ts";
 
 /** Work that the test ends. */
 function gated() {
-  const begun: number[] = [];
+  const started: number[] = [];
   const ends = new Map<number, (error?: Error) => void>();
   const work = (item: number): Promise<number> =>
     new Promise((resolve, reject) => {
-      begun.push(item);
+      started.push(item);
       ends.set(item, (error) => (error ? reject(error) : resolve(item * 10)));
     });
   const end = async (item: number, error?: Error): Promise<void> => {
     ends.get(item)?.(error);
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { begun, work, end };
+  return { started, work, end };
 }
 
 describe("so many at once", () => {
   it("starts the next one when one has ended, with results in the order of the items", async () => {
-    const { begun, work, end } = gated();
+    const { started, work, end } = gated();
     const results = eachAtOnce([1, 2, 3, 4], 2, work);
-    expect(begun).toEqual([1, 2]);
+    expect(started).toEqual([1, 2]);
     await end(2);
-    expect(begun).toEqual([1, 2, 3]);
+    expect(started).toEqual([1, 2, 3]);
     await end(3);
     await end(4);
     await end(1);
@@ -31,15 +31,15 @@ describe("so many at once", () => {
   });
 
   it("fails with the first failure when the ones in flight have ended, and starts no other", async () => {
-    const { begun, work, end } = gated();
+    const { started, work, end } = gated();
     let settled = false;
     const results = eachAtOnce([1, 2, 3, 4], 2, work).finally(() => (settled = true));
     const failure = results.catch((error: unknown) => error);
     await end(2, new Error("the second"));
-    expect([begun, settled]).toEqual([[1, 2], false]);
+    expect([started, settled]).toEqual([[1, 2], false]);
     await end(1);
     expect(await failure).toMatchObject({ message: "the second" });
-    expect(begun).toEqual([1, 2]);
+    expect(started).toEqual([1, 2]);
   });
 
   it("are all where there are few, and none where there are none", async () => {

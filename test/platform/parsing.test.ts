@@ -126,7 +126,7 @@ describe("documents: text", () => {
   });
 
   it.each(["a.txt", "a.md", "a.csv", "a.html", "a.json", "a.pdf"])("says that random bytes are no %s", async (name) => {
-    // Begun so that no magic number is met by chance.
+    // Starts so that no magic number is met by chance.
     expect(await codeOf(name, Buffer.concat([Buffer.from([1, 0]), randomBytes(100_000)]))).toBe("document_broken");
   });
 

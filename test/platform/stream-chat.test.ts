@@ -106,7 +106,7 @@ describe.each(["openai", "anthropic"] as const)("the protocol of %s", (protocol)
     ],
     ["an end without a reason", { raw: "\n" }, { failure: "model_stream_broken", retryable: true }],
   ];
-  it.each(FAILURES)("tells of %s", async (_name, reply, expected) => {
+  it.each(FAILURES)("reports %s", async (_name, reply, expected) => {
     expect((await ask(protocol, reply)).error).toMatchObject(expected);
   });
 

@@ -207,12 +207,12 @@ describe("deep-json, huge-list, wide-flow", () => {
     ["wide-flow", "/v2/projects", wide],
   ])("%s is refused in time, and others are served meanwhile", async (_, path, body) => {
     const text = body();
-    const begun = performance.now();
+    const startedAt = performance.now();
     const refused = tenant.secret.post(path, text, { headers });
     const other = await tenant.secret.get("/v2/limits");
     expect(other.status).toBe(200);
     expect([413, 422]).toContain((await refused).status);
-    expect(performance.now() - begun).toBeLessThan(15_000);
+    expect(performance.now() - startedAt).toBeLessThan(15_000);
   });
 });
 
@@ -282,17 +282,17 @@ describe("redos-in-path, crlf", () => {
       "/docs/%0d%0aX-Injected:%20yes",
     ];
     for (const path of paths) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const answer = await rawRequest(service, { method: "GET", path, headers: { authorization } });
       expect([400, 404, 405, 414]).toContain(answer.status);
       expect(Object.keys(answer.headers)).not.toContain("x-injected");
-      expect(performance.now() - begun).toBeLessThan(15_000);
+      expect(performance.now() - startedAt).toBeLessThan(15_000);
     }
     for (const name of ["accept", "prefer", "if-match", "idempotency-key", "content-type", "x-forwarded-for"]) {
       const headers = { authorization, [name]: `${"a,".repeat(3000)}=;` };
-      const begun = performance.now();
+      const startedAt = performance.now();
       const answer = await rawRequest(service, { method: "GET", path: "/v2/limits", headers });
-      expect([name, answer.status < 500, performance.now() - begun < 2000]).toEqual([name, true, true]);
+      expect([name, answer.status < 500, performance.now() - startedAt < 2000]).toEqual([name, true, true]);
     }
   });
 });

@@ -106,7 +106,7 @@ it.each([
     { org: `grant millrace_app to "${LOGIN}";` },
   ],
   [
-    "login takes the role on by itself",
+    "login takes the role on automatically",
     `alter role ${LOGIN} set role = millrace_app`,
     { system: `alter role "${LOGIN}" reset role;` },
   ],

@@ -11,7 +11,7 @@ export interface Certificate {
 }
 
 /**
- * A certificate for a name, signed by `authority` or, without one, by itself. Made when a test runs: a private key in the repository
+ * A certificate for a name, signed by `authority` or, without one, self-signed. Made when a test runs: a private key in the repository
  * would trip every secret scanner.
  */
 export function makeCertificate(name: string, authority?: Certificate): Certificate {

@@ -55,7 +55,7 @@ it("compares two runs node by node, with the differences of values alone", async
   await nodes.getByText("letter").click();
   await page.getByRole("group", { name: "Differences of output of letter" }).getByText("Dear Grace,").waitFor();
   expect(await nodes.getByText("same", { exact: true }).count()).toBe(0);
-  await page.getByLabel("Also those that are the same").check();
+  await page.getByLabel("Show equal nodes too").check();
   expect(await nodes.locator("details").count()).toBe(4);
   expect(await violations(page)).toEqual([]);
   await page.setViewportSize({ width: 360, height: 800 });

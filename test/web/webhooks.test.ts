@@ -43,7 +43,7 @@ async function replay(page: Page, button: string, which: string): Promise<void> 
   await dialog.getByLabel("Which").selectOption({ label: which });
   await dialog.getByLabel("Of", { exact: true }).selectOption({ label: "The last hour" });
   await dialog.getByRole("button", { name: "Replay", exact: true }).click();
-  await text(page, /has begun/);
+  await text(page, /has started/);
   await dialog.getByRole("button", { name: "Done" }).click();
 }
 

@@ -48,7 +48,7 @@ describe("a history that is not of this code", () => {
     ["another activity", "example-fetch-0.json", /"name":"executeNode"/, '"name":"ingestDocument"'],
     ["another child", "example-review-0.json", /(Child.*?"workflowType":{"name":")runFlow/, "$1runSlice"],
     ["no timer where the code sets one", "engine-cancelled.json", /_TIMER_STARTED/, "_TIMER_CANCELED"],
-  ])("is told apart: %s", async (_what, file, is, becomes) => {
+  ])("is distinguished: %s", async (_what, file, is, becomes) => {
     const kept = read(version, file);
     const text = JSON.stringify(kept.events);
     expect(text).toMatch(is);

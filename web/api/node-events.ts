@@ -2,7 +2,7 @@ import type { NodeRun } from "./runs.ts";
 
 export const NODE_EVENTS = ["node.started", "node.retrying", "node.finished"] as const;
 
-/** What an event tells of a node. */
+/** What an event says about a node. */
 export interface NodeEvent {
   readonly type: (typeof NODE_EVENTS)[number];
   readonly at: string;

@@ -46,8 +46,8 @@ const POLL_MS = 5000;
 const ONE_BY_ONE = 20;
 
 /**
- * Reads the deliveries of a list again that have not ended, and puts them in their place. Answers the newest ones, of which the list may not
- * have all.
+ * Reads the open deliveries of a list again, and puts them in their place. Answers the newest deliveries, which the list may not
+ * have.
  */
 export function useDeliveriesInPlace(
   subscription_id: string,

@@ -12,7 +12,7 @@ export function NewerNotice<Row>({
   isReading,
   onShow,
 }: {
-  /** The newest ones there are, some of which the list has. */
+  /** The newest ones there are; the list has some of them. */
   readonly newest: { readonly data: readonly Row[]; readonly has_more: boolean } | undefined;
   /** The id of the list's first; ids are in the order of creation. Undefined where the list has not been read. */
   readonly top: string | undefined;

@@ -13,7 +13,7 @@ export interface Conversation {
   readonly replies: readonly Pick<ModelReply, "usage">[];
   /** Calls whose answers come next. */
   readonly open: readonly OpenCall[];
-  /** The calls that were answered, as the node's value tells of them. */
+  /** The calls that were answered, as the node's value lists them. */
   readonly made: readonly Json[];
   /** The node's prompt. */
   readonly question: string;

@@ -52,7 +52,7 @@ const options = {
     .enum(["skip", "abort"])
     .optional()
     .describe(
-      "`abort`: the first record that cannot be a row ends the import, and nothing is written. Default: `skip`; but a `replace` of which " +
+      "`abort`: the first record that cannot be a row ends the import, and nothing is written. Default: `skip`; but a `replace` in which " +
         "more records fail than can be read fails as a whole.",
     ),
   dry_run: z.boolean().default(false).describe("Only tells what would be written."),

@@ -67,8 +67,8 @@ export interface FileHandling<T> {
 
 /**
  * Reads a multipart body against its declared form: members of type `z.file()` are files, which are streamed to `take`
- * and never held in memory; a list of them (`z.array(z.file())`) may come repeatedly. The others are text fields. Parts
- * that a plain form does not declare are ignored, those that a strict one does not declare are refused. Resolves once the
+ * and never held in memory; a list of them (`z.array(z.file())`) may come repeatedly. The others are text fields. A plain
+ * form ignores parts that it does not declare, a strict one refuses them. Resolves once the
  * whole body was in order. Throws a Problem: 415 for another content type, 413 over a limit, 422 for a body that is not
  * whole, a missing or unnamed file, or fields that break the form.
  */

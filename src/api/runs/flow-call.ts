@@ -46,7 +46,7 @@ export interface FlowCall {
   readonly started_by: StartedBy | undefined;
   readonly repeated: boolean;
   /** The caller asks for no more than that the run has been accepted. */
-  readonly nobodyWaits?: boolean;
+  readonly asynchronous?: boolean;
 }
 
 /**
@@ -58,7 +58,7 @@ export function createFlowCall(
   { flows, runService }: Pick<ApiServices, "flows" | "runService">,
 ): (call: FlowCall) => Promise<RunRow> {
   const limits = { db, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES };
-  return async ({ params, query, body, principal, run_id, started_by, repeated, nobodyWaits = false }) => {
+  return async ({ params, query, body, principal, run_id, started_by, repeated, asynchronous = false }) => {
     const { org_id } = principal;
     const isPublic = principal.access === "public";
     if (params.org_id !== org_id) throw notFound("flow");
@@ -85,7 +85,7 @@ export function createFlowCall(
         started_by,
         ...ranBy(principal),
       },
-      { repeated: false, nobodyWaits },
+      { repeated: false, asynchronous },
     );
   };
 }

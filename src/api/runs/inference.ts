@@ -97,7 +97,7 @@ never stops its run. Query parameters that are not listed here are ignored.`,
           run_id: newId(),
           started_by: callerOfRequest(secrets, principal.org_id, ctx.headers),
           repeated,
-          nobodyWaits: prefer.respondAsync,
+          asynchronous: prefer.respondAsync,
         });
         if (prefer.respondAsync && !isTerminal(row.state)) {
           const answer = answerLater(row, await viewInference(deps, row));

@@ -81,7 +81,7 @@ export function createRunControlOperations(deps: ApiDeps, services: ApiServices)
       tag: TAG,
       summary: "Cancel a run",
       description:
-        "A graceful cancel is asked for and takes effect within seconds: running nodes get the cancellation, child runs are cancelled, no later node starts. One that has not begun (`run_at`) is cancelled at once.",
+        "A graceful cancel is asked for and takes effect within seconds: running nodes get the cancellation, child runs are cancelled, no later node starts. A run that has not started (`run_at`) is cancelled at once.",
       auth: "secret",
       params: runParams,
       body: cancelBody.prefault({}),

@@ -106,7 +106,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
             ...(run_at !== undefined && { run_at }),
             ...(body.timeout_seconds !== undefined && { timeout_seconds: body.timeout_seconds }),
           },
-          { repeated, nobodyWaits: body.mode === "async" },
+          { repeated, asynchronous: body.mode === "async" },
         );
         const wait = waitMs(config, body.wait_seconds);
         const run = body.mode === "sync" ? await runService.settled(row, wait, signal, !repeated) : row;

@@ -27,7 +27,7 @@ export type ChatMessage =
       readonly call_id: string;
       readonly name: string;
       readonly output: Json;
-      /** Whether the output tells of a failure. */
+      /** Whether the output reports a failure. */
       readonly failed?: boolean;
     };
 

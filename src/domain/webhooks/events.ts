@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../json.ts";
 
-/** Every event a webhook can tell of. The list is closed: a new event is a line here. */
+/** Every event that webhooks deliver. The list is closed: a new event is a line here. */
 export const EVENT_TYPES = [
   "run.started",
   "run.completed",
@@ -125,7 +125,7 @@ function bytes(value: Json): number {
   return new TextEncoder().encode(JSON.stringify(value)).byteLength;
 }
 
-/** Where what an event tells of can be read whole. */
+/** Where the subject of an event can be read whole. */
 function pathOf(type: string, data: JsonObject): string | null {
   const id = (name: string): string | null => {
     const value = data[name];

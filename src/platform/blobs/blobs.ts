@@ -70,7 +70,7 @@ async function storeLong(blobs: BlobStore, orgId: string, value: Json, maxBytes:
 }
 
 /**
- * Stores values until those that stay inline are `maxBytes` long together (of JSON, in UTF-16 units); from then on the others
+ * Stores values. They stay inline until they are `maxBytes` long together (of JSON, in UTF-16 units); from then on the others
  * go by reference, however short they are. Their own length was checked before.
  */
 export function createInlineBudget(

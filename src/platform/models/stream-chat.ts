@@ -222,7 +222,7 @@ export function toChatError(error: unknown, host: string): unknown {
   });
 }
 
-/** The failure that a status from 400 on tells of. */
+/** The failure that a status from 400 on reports. */
 export function statusError(
   host: string,
   status: number,

@@ -18,15 +18,15 @@ const FAST = { level: constants.Z_BEST_SPEED };
 
 export interface BackupSource {
   readonly url: string;
-  /** As they are stored: those that are encrypted stay so. */
+  /** As they are stored: encrypted ones stay encrypted. */
   readonly blobs: ObjectStore;
   /** The version of the program. */
   readonly version: string;
 }
 
 /**
- * Copies an installation that is in use: the tables as of one moment, and then all blobs. A blob is never changed, so those that the
- * tables refer to are there, but for those that are removed meanwhile: these are named in the manifest.
+ * Copies an installation that is in use: the tables as of one moment, and then all blobs. A blob is never changed, so the blobs
+ * that the tables refer to are there. The manifest names the ones that were removed meanwhile.
  */
 export async function takeBackup({ url, blobs, version }: BackupSource, files: BackupFiles): Promise<Manifest> {
   if (await files.exists(MANIFEST)) throw new BackupRefused("There is a backup already: name another place.");
@@ -72,7 +72,7 @@ async function copyTables(snapshot: Snapshot, files: BackupFiles) {
   };
 }
 
-/** Copies all blobs, and takes those that are copied out of `referred`. */
+/** Copies all blobs, and removes each copied one from `referred`. */
 async function copyBlobs(
   blobs: ObjectStore,
   files: BackupFiles,

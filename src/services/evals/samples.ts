@@ -13,7 +13,7 @@ export interface SampleDeps {
   readonly blobs: BlobStore;
 }
 
-/** What is scored of runs that have ended, by their ids; of others there is nothing. What is expected of them the caller adds. `detailed`: with all that judges, code and webhooks are told. */
+/** Samples of runs by their ids; a run that has not ended has none. The caller adds the expected outputs. `detailed`: with all that judges, code and webhooks get. */
 export async function samplesOf(
   { db, blobs }: SampleDeps,
   orgId: string,

@@ -7,7 +7,7 @@ import { beginSpan } from "../../platform/tracing/tracer.ts";
 import { contentOf } from "./chat-content.ts";
 import type { ResolvedModel } from "./resolve-model.ts";
 
-/** What a span tells of an answer. */
+/** What a span says about an answer. */
 interface Answered extends ChatAnswer {
   readonly usage: {
     readonly input_tokens: number;

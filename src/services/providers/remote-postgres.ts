@@ -117,7 +117,7 @@ function requireNames({ columns }: RemoteRows): void {
   throw new ActionFailed("none", "action_refused", message);
 }
 
-/** The server's own words tell of its network, ours included. */
+/** The server's own words describe its network, ours included. */
 function refusal({ sqlstate, message }: RemoteError): string {
   return sqlstate === ""
     ? `The database cannot be used: ${message}.`

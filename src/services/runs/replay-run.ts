@@ -39,5 +39,5 @@ export async function replayRun(
     started_by,
     replays: run.run_id,
   };
-  return runService.create(request, { repeated, nobodyWaits: true });
+  return runService.create(request, { repeated, asynchronous: true });
 }

@@ -100,7 +100,7 @@ export async function resumeRun(
       },
       started_by,
     },
-    { repeated, nobodyWaits: true },
+    { repeated, asynchronous: true },
   );
 }
 

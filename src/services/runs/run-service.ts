@@ -24,10 +24,13 @@ const MAX_INSERTED_TOGETHER = 50;
 export interface RunService {
   /**
    * Creates a run and starts it. With `repeated` (the same Idempotency-Key again) a run that is there already is
-   * answered as it is, whatever the limits say by now. With `nobodyWaits` its workflow is queued, and too many that come at
+   * answered as it is, whatever the limits say by now. With `asynchronous` its workflow is queued, and too many that come at
    * once are refused with Problem `too_many_new_runs`; otherwise it starts at once.
    */
-  create(request: RunRequest, options: { readonly repeated: boolean; readonly nobodyWaits?: boolean }): Promise<RunRow>;
+  create(
+    request: RunRequest,
+    options: { readonly repeated: boolean; readonly asynchronous?: boolean },
+  ): Promise<RunRow>;
   /**
    * The run once it is terminal or paused, or as it is when the time is up. Throws a Problem when the client has gone:
    * nobody reads the answer, and none is to be kept for its Idempotency-Key. `justStarted` saves a look at a run that this
@@ -60,12 +63,12 @@ export function createRunService({ db, blobs, starter, limits, feed, logger }: R
   const creation: CreateRunDeps = { db, blobs, starter, onStartDelayed, limits };
   const insert = createSharedInsert(db);
   return {
-    async create(request, { repeated, nobodyWaits = false }) {
+    async create(request, { repeated, asynchronous = false }) {
       const known = repeated ? await db.org(request.org_id, (client) => getRun(client, request.run_id)) : null;
       if (known) return known;
       const from = { startedBy: request.started_by, continues: request.resumed_from?.run_id };
       await admitNested(db, request.org_id, from, request.run_id, limits.max_nested_runs);
-      if (!nobodyWaits) return createRun(creation, request);
+      if (!asynchronous) return createRun(creation, request);
       return queue.accept(request.org_id, (add) => createRun(creation, request, { insert, add }));
     },
     async settled({ org_id, run_id }, timeoutMs, signal, justStarted = false) {

@@ -93,8 +93,8 @@ export async function findUnlistedSource(db: Db, syncId: string): Promise<{ addr
 }
 
 /**
- * Adds the resources that no source lists: addresses are read again; those that a source listed before are deleted, where that is
- * wanted; others are indexed anew where all are, or where they could not be indexed before.
+ * Adds the resources that no source lists. Addresses are read again. Resources that a source listed before are deleted, where that
+ * is wanted. Others are indexed again where all are, or where they could not be indexed before.
  */
 export async function addResourceItems(
   db: Db,

@@ -12,7 +12,7 @@ export interface RemoteRows {
   readonly changed: number | null;
 }
 
-/** What the server answered with an error. The message may tell of data, of no secret. */
+/** What the server answered with an error. The message may contain data, but no secret. */
 export class RemoteError extends Error {
   /** SQLSTATE; "" where the server answered otherwise than by the protocol. */
   readonly sqlstate: string;

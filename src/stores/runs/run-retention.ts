@@ -2,9 +2,9 @@ import type { Db } from "../db.ts";
 import { OPEN, TERMINAL } from "../states.ts";
 
 /**
- * Removes up to `limit` runs that ended more than `days` ago, of all organisations, with all that is recorded of them; those
- * with a sub-run that has not ended stay, and those that a run which has not ended resumes: it uses their values. Answers how
- * many. Their blobs are left to the sweep.
+ * Removes up to `limit` runs that ended more than `days` ago, of all organisations, with all that is recorded of them. A run
+ * stays while a sub-run of it is open, and while an open run resumes it and uses its values. Answers how many were removed.
+ * The sweep removes their blobs.
  */
 export async function purgeRuns(db: Db, days: number, limit: number): Promise<number> {
   const rows = await db.query(

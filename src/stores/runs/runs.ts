@@ -190,7 +190,7 @@ export async function lockRunCounts(db: Db, orgId: string): Promise<void> {
   );
 }
 
-/** Of which runs: a project's, or those that a key has started; empty: of the organisation. */
+/** The runs of a project, or the runs that a key has started; empty: the runs of the organisation. */
 export type RunsOf = { readonly project_id?: string } | { readonly key_id?: string };
 
 /** How many runs are in flight in the organisation, or in a part of it, without experiments and sub-flows. Counts up to `max`. */

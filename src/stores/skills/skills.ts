@@ -68,7 +68,7 @@ export async function insertSkill(
   return rows.length === 1;
 }
 
-/** Adds a version, and tells of it in the outbox. */
+/** Adds a version and its event. */
 export async function insertSkillVersion(db: Db, event_id: string, version: NewSkillVersion): Promise<void> {
   await db.query(
     {

@@ -88,7 +88,7 @@ export interface ClaimedDeliveries {
 type ClaimRow = DueSubscription & (DeliveryJob | { readonly delivery_id: null });
 
 /**
- * Claims the deliveries that have been due for the longest, up to `count` of each subscription, except those that are
+ * Claims the deliveries that have been due for the longest, up to `count` of each subscription, except the ones in
  * `underWay`: nobody else gets them for `claimMs`, and when nothing is recorded of one by then, it is due again. System only.
  */
 export async function claimDeliveries(

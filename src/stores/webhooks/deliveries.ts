@@ -79,8 +79,8 @@ ${NOTIFY_DUE}`,
 }
 
 /**
- * Queues deliveries once more: those there were none of, those that failed and, unless `onlyFailed`, those that were
- * delivered. What is under way goes on. Answers how many were queued.
+ * Queues deliveries once more: events without a delivery, failed deliveries and, unless `onlyFailed`, successful ones.
+ * Deliveries under way go on. Answers how many were queued.
  */
 export async function requeueDeliveries(
   db: Db,

@@ -27,7 +27,7 @@ const eventsOf = ({ withDatabase, org_id }: ApiTenant) =>
     ),
   );
 
-it("limits how many runs of an organisation are under way, also of those that come at the same time", async () => {
+it("limits how many runs of an organisation are under way, also where they come at the same time", async () => {
   const tenant = await limited({ concurrent_runs: 5 });
   const project_id = await tenant.deploy(asking());
   const start = () => tenant.secret.post("/v2/runs", { project_id, inputs: {} });
@@ -54,7 +54,7 @@ it("limits how many runs of an organisation are under way, also of those that co
   await tenant.secret.post(`/v2/runs/${run_id}/cancel`, {});
   await tenant.until(run_id, "CANCELLED");
   expect((await start()).status).toBe(201);
-  // The events are told of once.
+  // Each event is sent once.
   expect(await eventsOf(tenant)).toHaveLength(2);
 });
 

@@ -10,7 +10,7 @@ import type { ApiTenant } from "../tenant.ts";
 import { service } from "../../support/service.ts";
 
 let api: InProcessApi;
-/** Another process on the same database: it has to find out what the first one is told. */
+/** Another process on the same database: it has to find out what the first one got. */
 let other: InProcessApi;
 let tenant: ApiTenant;
 let flowId: string;

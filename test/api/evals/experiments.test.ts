@@ -53,7 +53,7 @@ const get = async (id: string, part = "", query = {}): Promise<Answer["body"]> =
 const rowsOf = async (id: string): Promise<Answer["body"][]> =>
   (await get(id, "/rows", { order: "asc", page_size: 200 })).data;
 
-/** Types and data of the events that tell of an experiment or of runs of a project. */
+/** Types and data of the events of an experiment or of a project's runs. */
 const eventsOf = (id: string): Promise<Array<{ type: string; data: Record<string, unknown> }>> =>
   tenant.withDatabase((database) =>
     database.system((db) =>
@@ -238,10 +238,10 @@ describe("experiments", () => {
 
   it("compares a repetition with the same one of its baseline", async () => {
     const dataset_id = await datasetOf(["ab", "AB"]);
-    const wish = { project_id, dataset_id, evaluator_ids: [right], repetitions: 3 };
-    const baseline = await makeExperiment(tenant, wish);
+    const wanted = { project_id, dataset_id, evaluator_ids: [right], repetitions: 3 };
+    const baseline = await makeExperiment(tenant, wanted);
     await doJob(tenant, baseline, { kind: "run" });
-    const id = await makeExperiment(tenant, { ...wish, baseline_experiment_id: baseline });
+    const id = await makeExperiment(tenant, { ...wanted, baseline_experiment_id: baseline });
     await doJob(tenant, id, { kind: "run" });
     const [{ baseline: compared }] = (await get(id, "/status")).per_evaluator;
     expect(compared).toMatchObject({ n: 3, diff: 0, unchanged: 3 });

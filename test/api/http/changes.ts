@@ -56,8 +56,12 @@ const modelConnection = (tenant: ApiTenant): Promise<string> =>
 const loudEvaluator = (tenant: ApiTenant): Promise<string> =>
   makeEvaluator(tenant, { name: "loud", type: "contains", config: { values: ["GOOD"] } });
 async function monitor(tenant: ApiTenant): Promise<string> {
-  const wish = { name: "M", project_id: await tenant.deploy(shouting()), evaluator_ids: [await loudEvaluator(tenant)] };
-  return await made(tenant, "/v2/evals/monitors", wish, "monitor_id");
+  const wanted = {
+    name: "M",
+    project_id: await tenant.deploy(shouting()),
+    evaluator_ids: [await loudEvaluator(tenant)],
+  };
+  return await made(tenant, "/v2/evals/monitors", wanted, "monitor_id");
 }
 
 function settings(): Changed {
@@ -114,9 +118,9 @@ export const CHANGES: Readonly<Record<string, readonly Changed[]>> = {
   changeTrigger: [
     {
       async make(tenant) {
-        const wish = { provider_id: "millrace", trigger_id: "schedule", config: { cron: "0 9 * * *" } };
+        const wanted = { provider_id: "millrace", trigger_id: "schedule", config: { cron: "0 9 * * *" } };
         const project_id = await tenant.deploy(echo());
-        return await made(tenant, "/v2/triggers", { ...wish, project_id, inputs: { "in-0": "'a'" } }, "id");
+        return await made(tenant, "/v2/triggers", { ...wanted, project_id, inputs: { "in-0": "'a'" } }, "id");
       },
       changes: changing(
         (round) => ({ config: { cron: `${round} 9 * * *` } }),
@@ -191,8 +195,8 @@ export const CHANGES: Readonly<Record<string, readonly Changed[]>> = {
   changeExperiment: [
     {
       async make(tenant) {
-        const wish = { project_id: await tenant.deploy(shouting()), dataset_id: await makeDataset(tenant) };
-        return `/v2/evals/experiments/${await makeExperiment(tenant, wish)}`;
+        const wanted = { project_id: await tenant.deploy(shouting()), dataset_id: await makeDataset(tenant) };
+        return `/v2/evals/experiments/${await makeExperiment(tenant, wanted)}`;
       },
       changes: changing(
         description,

@@ -53,8 +53,8 @@ const rendered = (body: string, status = 200) => ({ status, headers: { "Content-
 
 /** A request in flight until the test ends it. */
 async function served(asked: IdempotentRequest) {
-  let begun = (_hold: KeyHold): void => undefined;
-  const hold = new Promise<KeyHold>((resolve) => (begun = resolve));
+  let started = (_hold: KeyHold): void => undefined;
+  const hold = new Promise<KeyHold>((resolve) => (started = resolve));
   let end = (_body: string, _status?: number): void => undefined;
   let fail = (_error: Error): void => undefined;
   const work = new Promise<ReturnType<typeof rendered>>((resolve, reject) => {
@@ -62,7 +62,7 @@ async function served(asked: IdempotentRequest) {
     fail = reject;
   });
   const answer = record().once(asked, (given) => {
-    begun(given);
+    started(given);
     return work;
   });
   return { hold: await hold, end, fail, answer };

@@ -38,10 +38,10 @@ describe.skipIf("no" in program)(`buckets${"no" in program ? `: ${program.no}` :
   }
 
   async function sync(path: string, body: Record<string, unknown> = {}): Promise<Answer["body"]> {
-    const begun = await tenant.secret.post(`${path}/sync`, body);
-    expect(begun.status, JSON.stringify(begun.body)).toBe(202);
+    const accepted = await tenant.secret.post(`${path}/sync`, body);
+    expect(accepted.status, JSON.stringify(accepted.body)).toBe(202);
     const get = async (): Promise<Answer["body"]> =>
-      (await tenant.secret.get(`${path}/syncs/${begun.body.sync_id}`)).body;
+      (await tenant.secret.get(`${path}/syncs/${accepted.body.sync_id}`)).body;
     await vi.waitFor(async () => expect((await get()).state).toMatch(/^(completed|failed|cancelled)$/), {
       timeout: 60_000,
       interval: 100,

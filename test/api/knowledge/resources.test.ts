@@ -50,7 +50,7 @@ function chunksOf(resourceId: string): Promise<StoredChunk[]> {
   );
 }
 
-/** Types of the events that tell of a resource. */
+/** Types of the events of a resource. */
 function eventsOf(resourceId: string): Promise<string[]> {
   return tenant.withDatabase((database) =>
     database.system(async (db) => {

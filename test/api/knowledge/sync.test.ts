@@ -22,10 +22,10 @@ type Body = Answer["body"];
 
 /** Runs a sync to its end; answers it as it is then. */
 async function sync(path: string, body: Record<string, unknown> = {}): Promise<Body> {
-  const begun = await tenant.secret.post(`${path}/sync`, body);
-  expect(begun.status, JSON.stringify(begun.body)).toBe(202);
-  expect(begun.body).toEqual({ message: expect.any(String), status: "accepted", sync_id: expect.any(String) });
-  return await ended(path, begun.body.sync_id);
+  const accepted = await tenant.secret.post(`${path}/sync`, body);
+  expect(accepted.status, JSON.stringify(accepted.body)).toBe(202);
+  expect(accepted.body).toEqual({ message: expect.any(String), status: "accepted", sync_id: expect.any(String) });
+  return await ended(path, accepted.body.sync_id);
 }
 
 async function ended(path: string, syncId: string): Promise<Body> {
@@ -223,9 +223,9 @@ describe("a sync with a site", () => {
       indexing_params: { chunker_params: { chunk_size: 90, chunk_overlap: 10 } },
     });
     expect(changed.body.reindex_required).toBe(true);
-    const begun = await tenant.secret.post(`${path}/sync`, { mode: "full" });
+    const accepted = await tenant.secret.post(`${path}/sync`, { mode: "full" });
     let isOver = false;
-    const end = ended(path, begun.body.sync_id).finally(() => (isOver = true));
+    const end = ended(path, accepted.body.sync_id).finally(() => (isOver = true));
     let missed = 0;
     while (!isOver) if (!(await search(path, "saw"))?.includes("Mills saw wood.")) missed += 1;
     expect(missed).toBe(0);

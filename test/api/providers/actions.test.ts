@@ -124,7 +124,7 @@ describe("running an action", () => {
     expect([later.status, later.body]).toEqual([200, body]);
   });
 
-  it("tells of a failure with 200, and tries again only what does no harm", async () => {
+  it("reports a failure with 200, and tries again only what does no harm", async () => {
     const failed = await outcome("http/request", {
       inputs: { method: "POST", url: `${upstream.url}/status?code=503` },
     });

@@ -82,7 +82,7 @@ describe("create", () => {
     expect(await storedTexts()).not.toContain(KEY);
   });
 
-  it("keeps one that is refused, with the reason, and tells of it by an event", async () => {
+  it("keeps one that is refused, with the reason, and sends an event", async () => {
     modelsTake("another key");
     const { id, path } = await subscribe(mine.secret, { url: `${upstream.url}/hook`, events: ["connection.error"] });
     const { body } = await create();

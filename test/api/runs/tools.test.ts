@@ -232,7 +232,7 @@ describe("POST /mcp as HTTP", () => {
     );
   });
 
-  it("tells of progress while nothing has ended, by numbers that rise", async () => {
+  it("reports progress while nothing has ended, by numbers that rise", async () => {
     const api = await startInProcess({
       databaseUrl: mine.target.databaseUrl,
       env: { MILLRACE_STREAM_KEEP_ALIVE_MS: "50" },

@@ -325,7 +325,7 @@ describe("versions", () => {
     expect((await mine.secret.delete(`${PATH}/${skill_id}`)).status).toBe(204);
   });
 
-  it("tell of themselves", async () => {
+  it("send events", async () => {
     const { skill_id, name, content_hash } = await create();
     const events = await mine.withDatabase((database) =>
       database.system((db) =>

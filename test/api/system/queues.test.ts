@@ -43,7 +43,7 @@ describe("the task queues", () => {
   });
   afterAll(() => Promise.all([api, unpolled, silent].map((each) => each.close())));
 
-  it("are told with the workers that poll them, the same to every organisation", async () => {
+  it("are listed with the workers that poll them, the same to every organisation", async () => {
     const [mine, other] = await Promise.all([openTenant(), openTenant()]);
     const told = async (tenant: ApiTenant): Promise<Queue[]> => (await tenant.secret.get("/v2/queues")).body.queues;
     const names = (queues: readonly Queue[]) => queues.map(({ queue, type }) => [queue, type]);

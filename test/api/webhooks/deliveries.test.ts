@@ -41,7 +41,7 @@ async function recorded(tenant: ApiTenant, subscription: string, expected: Array
     .toEqual(expected);
 }
 
-/** Which runs the receiver was told of on this path, once for each time. */
+/** The runs of the events that the receiver got on this path, one for each event. */
 const deliveredRuns = (path: string): string[] => arrived(path).map((each) => JSON.parse(each.body).data.run_id);
 
 describe("what is delivered", () => {

@@ -219,7 +219,7 @@ describe("webhook subscriptions", () => {
       expect(body.detail[0].msg).toContain("run.completed, run.failed");
     });
 
-    it("tells of a project of another organisation what it tells of one that is not there", async () => {
+    it("answers for another organisation's project as for a missing one", async () => {
       const theirs = await others.deploy(echo());
       const answers = await Promise.all(
         [theirs, UNKNOWN].map((id) =>
@@ -251,7 +251,7 @@ describe("webhook subscriptions", () => {
       await mine.secret.delete(path);
     });
 
-    it("tells of the address and of the projects at once", async () => {
+    it("reports faults of the address and of the projects at once", async () => {
       const answer = await mine.secret.post(
         SUBSCRIPTIONS,
         fitting({ url: "http://10.0.0.1/", filter: { project_id: [UNKNOWN] } }),

@@ -239,7 +239,7 @@ describe("evaluators", () => {
     expect(checked.ok ? [] : checked.faults.map((fault) => fault.path)).toContainEqual(path);
   });
 
-  it("has a template of each type, each of which can be used", () => {
+  it("has a template of each type, and each can be used", () => {
     expect(new Set(TEMPLATES.map(({ type }) => type))).toEqual(new Set(EVALUATOR_TYPES));
     expect(new Set(TEMPLATES.map(({ template_id }) => template_id)).size).toBe(TEMPLATES.length);
     for (const { type, config } of TEMPLATES) expect(checkDefinition({ type, config })).toMatchObject({ ok: true });

@@ -306,8 +306,8 @@ describe("scores of runs", () => {
     const composed = await makeEvaluator(own, { type: "composite", config: { parts } });
     // Nothing is expected: it fails on each row.
     const failing = await makeEvaluator(own, { type: "exact_match" });
-    const wish = { project_id, dataset_id, evaluator_ids: [failing] };
-    const experiment_id = await makeExperiment(own, wish);
+    const wanted = { project_id, dataset_id, evaluator_ids: [failing] };
+    const experiment_id = await makeExperiment(own, wanted);
     await doJob(own, experiment_id, { kind: "run" });
     const { data } = (await own.secret.get(`${experimentPath(experiment_id)}/rows`)).body;
     const runs = data.map(({ run_id }: { run_id: string }) => ({ run_id }));

@@ -117,7 +117,7 @@ describe("keyword search", () => {
   it("stems each language in its own way, in one knowledge base, and splits scripts without blanks", async () => {
     const mixed = await buildBase(own.database);
     const add = (path: string, text: string): Promise<string> => addResource(own, mixed, [text], { path });
-    await add("en", "The houses in this street were built by the same builders, long before the war had begun.");
+    await add("en", "The houses in this street were built by the same builders, long before the war began.");
     await add("de", "Die Häuser in dieser Straße wurden vor dem Krieg gebaut, und niemand weiß, von wem eigentlich.");
     await add("ja", "東京都の図書館は毎日午前九時に開きます。本を借りるにはカードが必要です。");
     const find = (text: string): Promise<string[]> =>

@@ -124,7 +124,7 @@ it("ends the workflows that an earlier release made for deliveries, and nobody e
 });
 
 describe("an event", () => {
-  it("arrives once, signed, with what it tells of", async () => {
+  it("arrives once, signed, with its subject", async () => {
     const receiver = await startReceiver();
     const subscription = await subscribe(receiver);
     const { run_id } = await run();
@@ -188,7 +188,7 @@ describe("an event", () => {
     expect(other.received()).toEqual([]);
   });
 
-  it("tells of every change of a run's state: paused, resumed, failed, cancelled", async () => {
+  it("reports every change of a run's state: paused, resumed, failed, cancelled", async () => {
     const receiver = await startReceiver();
     const subscription = await subscribe(receiver, { events: ["run.*"] });
     const asking = await bench.deploy(

@@ -52,7 +52,7 @@ export async function openWindow(
   return { page, context };
 }
 
-/** Fails where any page has broken its policy, thrown, or asked something by itself since the last call. */
+/** Fails where any page has broken its policy, thrown, or sent a request nobody asked for since the last call. */
 export function expectNoFaults(): void {
   expect(faults.splice(0)).toEqual([]);
 }

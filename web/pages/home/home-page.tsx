@@ -98,7 +98,7 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
           name="Failed"
           tone={totals.failed > 0 ? "bad" : undefined}
           to={links.runs({ ...since, state: "FAILED" })}
-          note={rate === null ? "No run has ended" : `${SHARE.format(rate)} of those that ended`}
+          note={rate === null ? "No run has ended" : `${SHARE.format(rate)} of the runs that ended`}
         >
           {totals.failed.toLocaleString()}
         </Figure>

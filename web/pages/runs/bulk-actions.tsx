@@ -30,7 +30,7 @@ const WORDS: Readonly<Record<RunJobAction, Wording>> = {
     icon: "stop",
     title: "Cancel all that match",
     which: "under way",
-    what: "Their nodes are told to stop. What has been done is not undone.",
+    what: "Their nodes are asked to stop. Finished work is not undone.",
   },
   resume: {
     button: "Resume all…",
@@ -105,7 +105,7 @@ function BulkDialog({ action, onClose }: { readonly action: RunJobAction; readon
         <p role="status">
           {count.isPending
             ? "Counting…"
-            : `${runs} ${which}, of those that the filters find. Runs of sub-flows go along.`}
+            : `${runs} ${which}, among the runs that the filters find. Runs of sub-flows go along.`}
         </p>
         <p>{what}</p>
         {action !== "cancel" && (

@@ -58,8 +58,8 @@ export function ComparedNodes({
       <div className="spread">
         <h2 id="nodes">Nodes</h2>
         <label className="check">
-          <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} /> Also those that are
-          the same
+          <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} /> Show equal nodes
+          too
         </label>
       </div>
       <p className="small muted">

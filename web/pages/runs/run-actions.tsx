@@ -81,7 +81,7 @@ function CancelDialog({ run, onClose }: DialogProps): JSX.Element {
           cancel.mutate({ run_id: run.run_id, ...body }, { onSuccess: onClose });
         }}
       >
-        <p>Nodes under way are told to stop, and no later node starts. What has been done is not undone.</p>
+        <p>Running nodes are asked to stop, and no later node starts. Finished work is not undone.</p>
         <Field label="Reason" hint="Kept with the run.">
           {(control) => (
             <input

@@ -27,7 +27,7 @@ export function Replay({
   const problem = replay.error && toProblem(replay.error);
   const errorsAt = (member: string): string[] =>
     (problem?.issues ?? []).filter(({ loc }) => loc[1] === member).map(({ msg }) => msg);
-  if (replay.data) return <Begun replay={replay.data} onClose={onClose} />;
+  if (replay.data) return <Started replay={replay.data} onClose={onClose} />;
   return (
     <Dialog title="Replay" onClose={onClose}>
       <form
@@ -86,7 +86,7 @@ export function Replay({
   );
 }
 
-function Begun({
+function Started({
   replay,
   onClose,
 }: {
@@ -98,7 +98,7 @@ function Begun({
       <Notice tone="good">
         <span>
           The replay of {replay.only_failed ? "what was not delivered" : "all events"} from <Time at={replay.since} />{" "}
-          to <Time at={replay.until} /> has begun. Its deliveries are in the list.
+          to <Time at={replay.until} /> has started. Its deliveries are in the list.
         </span>
       </Notice>
       <div className="row">

@@ -109,7 +109,7 @@ const HANDLES: NonNullable<FlowNode["handles"]> = [
 ];
 
 function stepOf(node: GraphNode, position: Place | undefined): FlowNode {
-  const { word } = lookOf(node.state ?? "Not begun");
+  const { word } = lookOf(node.state ?? "Not started");
   return {
     id: node.id,
     type: "step",

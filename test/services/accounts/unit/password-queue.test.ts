@@ -18,19 +18,19 @@ function work(done: string[], name: string) {
 describe("sign-in-flood: the queue of passwords", () => {
   it("bounds concurrent work, and serves the queue round robin", async () => {
     const turns = createPasswordQueue({ atOnce: 2, waiting: 10, waitingOfOne: 4 });
-    const begun: string[] = [];
+    const started: string[] = [];
     const jobs = ["a", "a", "a", "a", "a", "b", "c", "b"].map((whose, at) => ({
       whose,
-      ...work(begun, `${whose}${at}`),
+      ...work(started, `${whose}${at}`),
     }));
     const all = jobs.map((job) => turns.take(job.whose, job.run));
-    expect(begun).toEqual(["a0", "a1"]);
+    expect(started).toEqual(["a0", "a1"]);
     for (const job of jobs) {
       job.end();
       await new Promise((resolve) => setImmediate(resolve));
     }
     await Promise.all(all);
-    expect(begun).toEqual(["a0", "a1", "a2", "b5", "c6", "a3", "b7", "a4"]);
+    expect(started).toEqual(["a0", "a1", "a2", "b5", "c6", "a3", "b7", "a4"]);
   });
 
   it("refuses what is too much to wait, of one and of all, and goes on after failures", async () => {
