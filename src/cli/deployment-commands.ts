@@ -9,6 +9,8 @@ import { readNumber } from "./values.ts";
 const NOT_FOUND = 5;
 const FAILED_PRECONDITION = 9;
 
+type Work = Parameters<typeof withNamed<void>>[2];
+
 interface Json {
   readonly json?: boolean;
 }
@@ -29,12 +31,12 @@ export function addDeploymentCommands(program: Command): void {
         `${status.deployment}: new runs begin on ${status.current ?? "workers without a deployment"}`,
         ...(status.ramping ? [`and ${status.ramping.percentage} % of them on ${status.ramping.build_id}`] : []),
         ...table(
-          status.builds.map(({ build_id, state, pollers, pinned }) => [
+          status.builds.map(({ build_id, state, pollers, unpolled, pinned }) => [
             build_id,
             state,
             `${pollers} processes`,
             `${pinned} workflows`,
-            pinned > 0 && pollers === 0 ? "STRANDED: start its workers again, or move them" : "",
+            pinned > 0 && unpolled.length > 0 ? "STRANDED: start its workers again, or move them" : "",
           ]),
         ),
       ]);
@@ -42,7 +44,8 @@ export function addDeploymentCommands(program: Command): void {
   );
   command("set-current <build>", "let new runs begin on a build").action((build: string, { json }: Json) =>
     withDeployment(async (deployment) => {
-      await deployment.setCurrent(requireBuild(build));
+      await requirePolled(deployment, requireBuild(build));
+      await deployment.setCurrent(build);
       show(json, { current: build }, () => [`new runs begin on ${build}`]);
     }),
   );
@@ -50,7 +53,8 @@ export function addDeploymentCommands(program: Command): void {
     .requiredOption("--percentage <n>", "how many of a hundred", readNumber(0, 100))
     .action((build: string, { json, percentage }: Json & { readonly percentage: number }) =>
       withDeployment(async (deployment) => {
-        await deployment.ramp(percentage === 0 ? null : requireBuild(build), percentage);
+        if (percentage > 0) await requirePolled(deployment, requireBuild(build));
+        await deployment.ramp(percentage === 0 ? null : build, percentage);
         show(json, { ramping: build, percentage }, () => [`${percentage} % of the new runs begin on ${build}`]);
       }),
     );
@@ -65,7 +69,9 @@ export function addDeploymentCommands(program: Command): void {
     .requiredOption("--to <build>", "the build that continues them")
     .action(({ json, from, to }: Json & { readonly from: string; readonly to: string }) =>
       withDeployment(async (deployment) => {
-        const moved = await deployment.move(requireBuild(from), requireBuild(to));
+        requireBuild(from);
+        await requirePolled(deployment, requireBuild(to));
+        const moved = await deployment.move(from, to);
         show(json, { moved }, () => [`${moved} moved from ${from} to ${to}`]);
       }),
     );
@@ -76,7 +82,16 @@ function requireBuild(text: string): string {
   throw new CommandFailure(`${text} is not the id of a build.`, 2);
 }
 
-async function withDeployment(work: Parameters<typeof withNamed<void>>[2]): Promise<void> {
+/** Temporal also takes a build whose workers are gone, and runs on it would stand still. */
+async function requirePolled(deployment: Parameters<Work>[0], build: string): Promise<void> {
+  const status = await deployment.status();
+  const unpolled = status?.builds.find(({ build_id }) => build_id === build)?.unpolled;
+  if (unpolled?.length === 0) return;
+  const missing = unpolled ? `nobody polls its ${unpolled.join(", ")}` : "no process of it has polled yet";
+  throw new CommandFailure(`Build ${build} would let runs stand still: ${missing}. Start its api and workers first.`);
+}
+
+async function withDeployment(work: Work): Promise<void> {
   const config = loadConfig();
   const name = config.MILLRACE_DEPLOYMENT;
   if (name === undefined) throw new CommandFailure("Set MILLRACE_DEPLOYMENT and MILLRACE_BUILD_ID.", 2);

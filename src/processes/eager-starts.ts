@@ -1,5 +1,5 @@
 import { periodically } from "../platform/periodically.ts";
-import { createDeployment, versionOf } from "../temporal/deployments.ts";
+import { versionOf } from "../temporal/deployments.ts";
 import { warning } from "./open-process.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
@@ -13,8 +13,8 @@ const ASK_MS = 2000;
 export async function openEagerStarts(process: ServiceProcess): Promise<() => boolean> {
   const { config, temporal, shutdown } = process;
   const version = versionOf(config);
-  if (!version) return () => true;
-  const deployment = createDeployment(temporal.client, version.deploymentName, config.MILLRACE_TASK_QUEUE);
+  const { deployment } = temporal;
+  if (!version || !deployment) return () => true;
   let eager = false;
   const task = periodically(
     ASK_MS,

@@ -84,6 +84,7 @@ export async function openProcess(service: "api" | "worker") {
     metrics,
     blobDir,
     describeQueues: temporal.describeQueues,
+    deployment: temporal.deployment,
     onError: (err, message) => logger.warn({ err }, message),
   });
 

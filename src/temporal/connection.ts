@@ -4,6 +4,8 @@ import type { DataConverter } from "@temporalio/common";
 import { NativeConnection } from "@temporalio/worker";
 import type { Config } from "../config.ts";
 import { temporalAddress } from "./address.ts";
+import { createDeployment, versionOf } from "./deployments.ts";
+import type { Deployment } from "./deployments.ts";
 import { describeQueues } from "./queues.ts";
 import type { QueueStats } from "./queues.ts";
 
@@ -14,6 +16,8 @@ export interface TemporalConnection {
   ping(): Promise<void>;
   /** How the installation's task queues stand. */
   describeQueues(): Promise<QueueStats[]>;
+  /** Undefined where the processes are no versions of one. */
+  readonly deployment: Deployment | undefined;
   close(): Promise<void>;
 }
 
@@ -57,6 +61,7 @@ async function connect(config: Config, dataConverter: DataConverter): Promise<Te
     ...temporalAddress(config),
   });
   const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
+  const version = versionOf(config);
   return {
     connection,
     client,
@@ -65,6 +70,7 @@ async function connect(config: Config, dataConverter: DataConverter): Promise<Te
       await connection.workflowService.describeNamespace({ namespace: config.TEMPORAL_NAMESPACE });
     },
     describeQueues: () => describeQueues(client, config.TEMPORAL_NAMESPACE, config.MILLRACE_TASK_QUEUE),
+    deployment: version && createDeployment(client, version.deploymentName, config.MILLRACE_TASK_QUEUE),
     close: () => connection.close(),
   };
 }

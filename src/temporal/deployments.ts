@@ -1,17 +1,22 @@
 import type { Client } from "@temporalio/client";
 import type { WorkerDeploymentVersion } from "@temporalio/common";
 import type { Config } from "../config.ts";
-import { taskQueues } from "./ids.ts";
+import { describeQueues } from "./queues.ts";
 
 /** How one build of a deployment stands. */
 export interface BuildStatus {
   readonly build_id: string;
   readonly state: "current" | "ramping" | "draining" | "idle";
-  /** Processes that have polled for steps of runs within the last minutes. */
+  /** Processes of it that have polled within the last minutes. */
   readonly pollers: number;
+  /** Kinds of work that none of them takes, such as "workflow tasks of runs". */
+  readonly unpolled: readonly string[];
   /** Workflows under way that stay on it. */
   readonly pinned: number;
 }
+
+/** Whether there are workflows on a build that nobody takes on. */
+export const isStranded = ({ pinned, unpolled }: BuildStatus): boolean => pinned > 0 && unpolled.length > 0;
 
 export interface DeploymentStatus {
   readonly deployment: string;
@@ -24,6 +29,8 @@ export interface DeploymentStatus {
 export interface Deployment {
   /** Undefined before the first worker of it has polled. */
   status(): Promise<DeploymentStatus | undefined>;
+  /** Workflows under way on builds some of whose work nobody takes. */
+  countStranded(): Promise<number>;
   /** Which builds new workflows begin on. */
   routing(): Promise<Pick<DeploymentStatus, "current" | "ramping"> | undefined>;
   /** Null: workers without a deployment. */
@@ -36,8 +43,7 @@ export interface Deployment {
 
 /** gRPC's NOT_FOUND. */
 const NOT_FOUND = 5;
-/** TASK_QUEUE_TYPE_WORKFLOW and PINNED_OVERRIDE_BEHAVIOR_PINNED of Temporal's API. */
-const WORKFLOW_TASKS = 1;
+/** PINNED_OVERRIDE_BEHAVIOR_PINNED of Temporal's API. */
 const PINNED = 1;
 
 /** The version that a process of this configuration has; undefined where the installation has no deployment. */
@@ -50,8 +56,10 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
   const { namespace } = client.options;
   const service = client.workflowService;
   const identity = client.options.identity;
-  const onBuild = (buildId: string) =>
-    `TemporalWorkerDeploymentVersion = '${deploymentName}:${buildId}' and TemporalWorkflowVersioningBehavior = 'Pinned' and ExecutionStatus = 'Running'`;
+  const onBuilds = (buildIds: readonly string[]): string => {
+    const versions = buildIds.map((id) => `'${deploymentName}:${id}'`).join(", ");
+    return `TemporalWorkerDeploymentVersion in (${versions}) and TemporalWorkflowVersioningBehavior = 'Pinned' and ExecutionStatus = 'Running'`;
+  };
 
   async function describe() {
     try {
@@ -72,34 +80,51 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
     };
   };
 
+  /** What each build takes on. Undefined where there is no such deployment. */
+  async function look() {
+    const info = await describe();
+    if (!info) return undefined;
+    const queues = (await describeQueues(client, namespace, taskQueuePrefix)).map(({ queue, type, versions }) => ({
+      work: `${type} tasks of ${queue}`,
+      polling: versions.filter(({ deployment }) => deployment === deploymentName),
+    }));
+    const ids = (info.versionSummaries ?? []).flatMap(({ deploymentVersion }) => deploymentVersion?.buildId ?? []);
+    const builds = ids.map((build_id) => {
+      const polls = queues.map(({ work, polling }) => ({
+        work,
+        processes: polling.filter((each) => each.build_id === build_id).map(({ process }) => process),
+      }));
+      return {
+        build_id,
+        pollers: new Set(polls.flatMap(({ processes }) => processes)).size,
+        unpolled: polls.flatMap(({ work, processes }) => (processes.length === 0 ? [work] : [])),
+      };
+    });
+    return { routing: routingOf(info), builds };
+  }
+  async function countPinned(buildIds: readonly string[]): Promise<number> {
+    return Number((await service.countWorkflowExecutions({ namespace, query: onBuilds(buildIds) })).count);
+  }
+
   return {
     async status() {
-      const info = await describe();
-      if (!info) return undefined;
-      const routing = routingOf(info);
-      const { pollers } = await service.describeTaskQueue({
-        namespace,
-        taskQueue: { name: taskQueues(taskQueuePrefix).runs },
-        taskQueueType: WORKFLOW_TASKS,
+      const seen = await look();
+      if (!seen) return undefined;
+      const { routing, builds } = seen;
+      const stateOf = (buildId: string, pinned: number): BuildStatus["state"] => {
+        if (routing.current === buildId) return "current";
+        if (routing.ramping?.build_id === buildId) return "ramping";
+        return pinned > 0 ? "draining" : "idle";
+      };
+      const described = builds.map(async (build): Promise<BuildStatus> => {
+        const pinned = await countPinned([build.build_id]);
+        return { ...build, pinned, state: stateOf(build.build_id, pinned) };
       });
-      const ids = (info.versionSummaries ?? []).flatMap(({ deploymentVersion }) => deploymentVersion?.buildId ?? []);
-      const builds = ids.map(async (build_id): Promise<BuildStatus> => {
-        const { count } = await service.countWorkflowExecutions({ namespace, query: onBuild(build_id) });
-        const pinned = Number(count);
-        const own = pollers.filter(
-          ({ deploymentOptions: of }) => of?.deploymentName === deploymentName && of.buildId === build_id,
-        );
-        const state =
-          routing.current === build_id
-            ? "current"
-            : routing.ramping?.build_id === build_id
-              ? "ramping"
-              : pinned > 0
-                ? "draining"
-                : "idle";
-        return { build_id, state, pinned, pollers: new Set(own.map((each) => each.identity)).size };
-      });
-      return { deployment: deploymentName, ...routing, builds: await Promise.all(builds) };
+      return { deployment: deploymentName, ...routing, builds: await Promise.all(described) };
+    },
+    async countStranded() {
+      const gone = (await look())?.builds.filter(({ unpolled }) => unpolled.length > 0) ?? [];
+      return gone.length === 0 ? 0 : countPinned(gone.map(({ build_id }) => build_id));
     },
     async routing() {
       const info = await describe();
@@ -119,7 +144,7 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
     },
     async move(from, to) {
       let moved = 0;
-      for await (const { workflowId, runId } of client.workflow.list({ query: onBuild(from) })) {
+      for await (const { workflowId, runId } of client.workflow.list({ query: onBuilds([from]) })) {
         await service
           .updateWorkflowExecutionOptions({
             namespace,

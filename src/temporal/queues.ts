@@ -17,6 +17,13 @@ const POLLED: { readonly [Queue in keyof TaskQueues]: readonly TaskType[] } = {
   webhooks: ["activity"],
 };
 
+/** A process that polls as a version of a worker deployment. */
+interface PollingVersion {
+  readonly deployment: string;
+  readonly build_id: string;
+  readonly process: string;
+}
+
 /** How a task queue stands. */
 export interface QueueStats {
   readonly queue: keyof TaskQueues;
@@ -25,6 +32,8 @@ export interface QueueStats {
   readonly name: string;
   /** Worker processes that have polled it within the last minutes. */
   readonly pollers: number;
+  /** The same of worker deployments, with the build of each process. */
+  readonly versions: readonly PollingVersion[];
   /** Tasks that wait for a worker, and for how long the oldest has (s); null where the server does not tell. */
   readonly backlog: number | null;
   readonly backlog_age_seconds: number | null;
@@ -48,6 +57,11 @@ export function describeQueues(client: Client, namespace: string, prefix: string
         name: names[queue],
         // A process polls with several connections under one identity.
         pollers: new Set(pollers.map(({ identity }) => identity)).size,
+        versions: pollers.flatMap(({ identity, deploymentOptions: version }) =>
+          version?.deploymentName && version.buildId
+            ? [{ deployment: version.deploymentName, build_id: version.buildId, process: identity ?? "" }]
+            : [],
+        ),
         backlog: stats ? Number(stats.approximateBacklogCount ?? 0) : null,
         backlog_age_seconds: stats ? Number(age?.seconds ?? 0) + (age?.nanos ?? 0) / 1e9 : null,
       };

@@ -1,7 +1,13 @@
 import { randomBytes } from "node:crypto";
+import { mkdtempSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { findTemporal } from "../../src/dev/temporal-binary.ts";
+import { startTemporal } from "../../src/dev/temporal.ts";
+import type { RunningTemporal } from "../../src/dev/temporal.ts";
 import { flow, openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
+import { readMetrics } from "../support/metrics.ts";
 import { eventually } from "../support/scratch.ts";
 import { startServiceProcess } from "../support/service-processes.ts";
 import type { ServiceProcess } from "../support/service-processes.ts";
@@ -12,7 +18,13 @@ import { millrace } from "./millrace.ts";
 interface Status {
   readonly current: string | null;
   readonly ramping: { readonly build_id: string; readonly percentage: number } | null;
-  readonly builds: ReadonlyArray<{ build_id: string; state: string; pollers: number; pinned: number }>;
+  readonly builds: ReadonlyArray<{
+    build_id: string;
+    state: string;
+    pollers: number;
+    unpolled: string[];
+    pinned: number;
+  }>;
 }
 
 const DEPLOYMENT = `test-${randomBytes(6).toString("hex")}`;
@@ -25,44 +37,94 @@ const asks = flow(
   ["approval-0:approve>out-0"],
 );
 
+let temporal: RunningTemporal;
 let one: OwnService;
 let bench: Bench;
-const two: ServiceProcess[] = [];
+const started: ServiceProcess[] = [];
+const services: OwnService[] = [];
 beforeAll(async () => {
-  one = await startService({ env: ofBuild("one") });
+  temporal = await startTemporal({
+    binary: await findTemporal({ say: () => undefined }),
+    dir: mkdtempSync(join(inject("millrace").stateDir, "temporal-of-builds-")),
+    uiPort: null,
+    // A poller is forgotten within seconds, not within minutes; so polls have to come more often.
+    dynamicConfig: ['matching.longPollExpirationInterval="2s"', 'matching.PollerHistoryTTL="10s"'],
+  });
+  one = await serve(ofBuild("one"));
   bench = await openBench(one);
 });
 afterAll(async () => {
-  await Promise.all(two.map((each) => each.kill()));
-  await one?.close();
+  await Promise.all(started.map((each) => each.kill()));
+  for (const each of services) await each.close();
+  await temporal?.stop();
 });
 
+async function serve(env: Record<string, string>): Promise<OwnService> {
+  const service = await startService({ env }, { ...inject("millrace"), temporalAddress: temporal.address });
+  services.push(service);
+  return service;
+}
+
+/** An api and a worker of a build, beside those of a service. */
+async function beside(service: OwnService, version: Record<string, string>): Promise<ServiceProcess[]> {
+  const { stateDir } = inject("millrace");
+  const processes = await Promise.all(
+    (["api", "worker"] as const).map((kind) => startServiceProcess(kind, { ...service.env, ...version }, stateDir)),
+  );
+  started.push(...processes);
+  return processes;
+}
+
 async function deployment(...args: string[]) {
-  const { code, stdout, stderr } = await millrace(["deployment", ...args, "--json"], one.env);
+  return deploymentOf(one.env, ...args);
+}
+async function deploymentOf(env: Readonly<Record<string, string>>, ...args: string[]) {
+  const { code, stdout, stderr } = await millrace(["deployment", ...args, "--json"], env);
   expect([code, stderr]).toEqual([0, ""]);
   return JSON.parse(stdout);
 }
 const status = (): Promise<Status> => deployment("status");
 const pinnedTo = async (build: string) => (await status()).builds.find(({ build_id }) => build_id === build)?.pinned;
-/** A process is ready before Temporal lists all its queues, and until then Temporal refuses its build. */
-const routed = (...args: string[]) =>
+/** A process is ready before Temporal lists all its queues, and until then its build is refused. */
+const routed = (...args: string[]) => routedOf(one.env, ...args);
+const routedOf = (env: Readonly<Record<string, string>>, ...args: string[]) =>
   eventually(`${args.join(" ")} is accepted`, async () => {
-    const { code, stderr } = await millrace(["deployment", ...args], one.env);
-    if (code !== 0) expect(stderr).toMatch(/^Temporal refuses it: .+\nA build needs workers/);
+    const { code, stderr } = await millrace(["deployment", ...args], env);
+    if (code !== 0)
+      expect(stderr).toMatch(/would let runs stand still|^Temporal refuses it: .+\nA build needs workers/);
     return code === 0;
   });
+/** What `doctor` says about builds. */
+async function findings(): Promise<ReadonlyArray<{ state: string; text: string; advice?: string }>> {
+  const { stdout } = await millrace(["doctor", "--json"], one.env);
+  return JSON.parse(stdout).findings.filter(({ part }: { part: string }) => part === "Builds");
+}
+const stranded = async (): Promise<number> => {
+  const [worker] = one.worker;
+  const line = /^millrace_workflows_stranded(?:\{.*\})? (\d+)$/m.exec(worker ? await readMetrics(worker) : "");
+  return Number(line?.[1]);
+};
 const setCurrent = (build: string) => routed("set-current", build);
 
-it("begins runs on the current build, keeps them there, goes back and moves what is stranded", async () => {
+/** Runs that wait for an answer, of both builds: the tests go on from each other. */
+const waiting: string[] = [];
+let project: string;
+let two: ServiceProcess[];
+
+it("begins runs on the current build, and not on another one", async () => {
+  await eventually("the doctor sees the build", async () => (await findings())[0]?.state === "warning");
+  expect((await findings())[0]?.advice).toContain("set-current");
   await setCurrent("one");
-  const project = await bench.deploy(asks);
-  const { run_id: old } = await bench.start(project);
-  await bench.until(old, "PAUSED");
+  expect(await findings()).toEqual([expect.objectContaining({ state: "ok" })]);
+  expect(await stranded()).toBe(0);
+  project = await bench.deploy(asks);
+  waiting.push((await bench.start(project)).run_id);
+  await bench.until(waiting[0] ?? "", "PAUSED");
   await eventually("it stays on one", async () => (await pinnedTo("one")) === 1);
 
-  const { stateDir } = inject("millrace");
-  for (const kind of ["api", "worker"] as const)
-    two.push(await startServiceProcess(kind, { ...one.env, ...ofBuild("two") }, stateDir));
+  const unknown = await millrace(["deployment", "ramp", "two", "--percentage", "5"], one.env);
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("no process of it has polled yet")]);
+  two = await beside(one, ofBuild("two"));
   await eventually(
     "two polls",
     async () => ((await status()).builds.find((b) => b.build_id === "two")?.pollers ?? 0) > 0,
@@ -70,9 +132,12 @@ it("begins runs on the current build, keeps them there, goes back and moves what
   // A build that is not current gets nothing, not even by an api of its own.
   const apiOfTwo = client({ url: two[0]?.url ?? "" }, bench.secretKey);
   const { body: early } = await apiOfTwo.post("/v2/runs", { project_id: project, inputs: {} });
+  waiting.push(early.run_id);
   await bench.until(early.run_id, "PAUSED");
   await eventually("it began on one", async () => (await pinnedTo("one")) === 2);
+});
 
+it("sends a part of the new runs to a build, then all, and none after going back", async () => {
   await routed("ramp", "two", "--percentage", "100");
   expect((await status()).ramping).toEqual({ build_id: "two", percentage: 100 });
   await deployment("ramp", "two", "--percentage", "0");
@@ -80,23 +145,83 @@ it("begins runs on the current build, keeps them there, goes back and moves what
 
   await setCurrent("two");
   // An api of one may begin runs there until it has asked again.
-  const young: string[] = [];
   await eventually("runs begin on two", async () => {
     const { run_id } = await bench.start(project);
-    young.push(run_id);
+    waiting.push(run_id);
     await bench.until(run_id, "PAUSED");
     return ((await pinnedTo("two")) ?? 0) > 0;
   });
   await setCurrent("one");
   expect(await status()).toMatchObject({ current: "one" });
+});
 
-  // The workers of two are gone: its run stands still until it is moved.
+it("finds the runs of a build whose workers are gone, sends it no more, and moves them", async () => {
   await Promise.all(two.map((each) => each.kill()));
   const moving = (await pinnedTo("two")) ?? 0;
+  await eventually("it is seen", async () => (await findings())[0]?.state === "problem");
+  expect(await findings()).toEqual([
+    expect.objectContaining({
+      text: expect.stringMatching(new RegExp(`^${moving} workflows stay on build two, and nobody polls .*of nodes`)),
+      advice: expect.stringContaining("move --from two"),
+    }),
+  ]);
+  expect((await millrace(["deployment", "status"], one.env)).stdout).toMatch(/^two .*STRANDED/m);
+  await eventually("the gauge shows it", async () => (await stranded()) === moving);
+  // Nothing is routed to a build whose workers are gone.
+  for (const args of [
+    ["ramp", "two", "--percentage", "10"],
+    ["set-current", "two"],
+    ["move", "--from", "one", "--to", "two"],
+  ]) {
+    const { code, stderr } = await millrace(["deployment", ...args], one.env);
+    expect([args[0], code, stderr]).toEqual([args[0], 1, expect.stringContaining("Start its api and workers first")]);
+  }
+  expect(await status()).toMatchObject({ current: "one", ramping: null });
+
   expect(await deployment("move", "--from", "two", "--to", "one")).toEqual({ moved: moving });
-  for (const id of [old, early.run_id, ...young]) {
+  for (const id of waiting) {
     expect((await bench.api.post(`/v2/runs/${id}/resume`, { action: "approve" })).status).toBe(202);
     await bench.until(id, "COMPLETED");
+  }
+  expect(await findings()).toEqual([expect.objectContaining({ state: "ok" })]);
+  await eventually("the gauge is back", async () => (await stranded()) === 0);
+});
+
+it("unset: runs begin on processes without a deployment again, and those of the build stay on it", async () => {
+  const plain = await serve({});
+  const version = { MILLRACE_DEPLOYMENT: `${DEPLOYMENT}-first`, MILLRACE_BUILD_ID: "one" };
+  const env = { ...plain.env, ...version };
+  const pinned = async (): Promise<number> => (await deploymentOf(env, "status")).builds[0].pinned;
+  const own = await openBench(plain);
+  const project = await own.deploy(asks);
+  const begin = async () => {
+    const run = await own.start(project);
+    await own.until(run.run_id, "PAUSED");
+    return run.run_id;
+  };
+  const runs = [await begin()];
+  const [api] = await beside(plain, version);
+  const versioned = client({ url: api?.url ?? "" }, own.secretKey);
+  await routedOf(env, "set-current", "one");
+  await eventually("runs begin on the build", async () => {
+    const { body } = await versioned.post("/v2/runs", { project_id: project, inputs: {} });
+    runs.push(body.run_id);
+    await own.until(body.run_id, "PAUSED");
+    return (await pinned()) > 0;
+  });
+  expect(await deploymentOf(env, "unset")).toEqual({ current: null });
+  expect((await deploymentOf(env, "status")).current).toBeNull();
+  // An api of the build may begin runs there until it has asked again.
+  await eventually("runs begin without a build", async () => {
+    const before = await pinned();
+    const { body } = await versioned.post("/v2/runs", { project_id: project, inputs: {} });
+    runs.push(body.run_id);
+    await own.until(body.run_id, "PAUSED");
+    return (await pinned()) === before;
+  });
+  for (const id of runs) {
+    expect((await own.api.post(`/v2/runs/${id}/resume`, { action: "approve" })).status).toBe(202);
+    await own.until(id, "COMPLETED");
   }
 });
 

@@ -5,6 +5,7 @@ import { examineServer } from "../../stores/server.ts";
 import { blobs } from "./checks/blobs.ts";
 import { ok, problem, warning } from "./checks/finding.ts";
 import type { Finding } from "./checks/finding.ts";
+import { builds } from "./checks/builds.ts";
 import { masterKey } from "./checks/master-key.ts";
 import { clock, postgres, roles, schema } from "./checks/postgres.ts";
 import { schedules, temporal } from "./checks/temporal.ts";
@@ -20,8 +21,11 @@ export async function examine(config: Config, migrationsDir: string): Promise<Fi
     const findings = [node(), ...postgres(config, server)];
     const there = !(server instanceof Error);
     if (there) findings.push(await roles(db, server), ...(await schema(db, migrationsDir)), clock(server));
-    findings.push(...(await temporal(config)));
+    const ofTemporal = await temporal(config);
+    findings.push(...ofTemporal);
     if (!findings.some(({ state }) => state === "problem")) findings.push(await schedules(config, db));
+    if (!ofTemporal.some(({ part, state }) => part === "Temporal" && state === "problem"))
+      findings.push(...(await builds(config)));
     if (there) findings.push(...(await stuckRuns(db)));
     findings.push(await blobs(config));
     return [...findings, await masterKey(config, there ? db : undefined)];

@@ -4,6 +4,7 @@ import type { Database } from "../../stores/db.ts";
 import { countLiveRunsByState } from "../../stores/runs/run-gauges.ts";
 import { countStuckRuns } from "../../stores/runs/stuck-runs.ts";
 import { countBacklog } from "../../stores/webhooks/backlog.ts";
+import type { Deployment } from "../../temporal/deployments.ts";
 import type { QueueStats } from "../../temporal/queues.ts";
 
 /** Runs are counted, and Temporal is asked, at most so often by a process, however often its metrics are read (ms). */
@@ -17,6 +18,7 @@ export interface GaugeDeps {
   /** Undefined where blobs are not in a directory: S3 counts its own. */
   readonly blobDir: string | undefined;
   readonly describeQueues: () => Promise<QueueStats[]>;
+  readonly deployment: Pick<Deployment, "countStranded"> | undefined;
   readonly onError: (error: unknown, message: string) => void;
 }
 
@@ -24,7 +26,7 @@ export interface GaugeDeps {
  * Adds to a process's metrics how the whole installation stands: runs, task queues, database connections, blobs. They are
  * read when somebody asks for metrics; a part that does not answer has no samples then.
  */
-export function addGauges({ db, metrics, blobDir, describeQueues, onError }: GaugeDeps): void {
+export function addGauges({ db, metrics, blobDir, describeQueues, deployment, onError }: GaugeDeps): void {
   metrics.gauges(
     {
       millrace_runs: { help: "Runs that have not ended, by state", labels: ["state"] },
@@ -135,6 +137,17 @@ export function addGauges({ db, metrics, blobDir, describeQueues, onError }: Gau
           { name: "millrace_database_connections_limit", labels: { pool }, value: limit },
           { name: "millrace_database_waiting", labels: { pool }, value: waiting },
         ]),
+    },
+  );
+  metrics.gauges(
+    { millrace_workflows_stranded: { help: "Workflows under way on a build whose workers are gone", labels: [] } },
+    {
+      maxAgeMs: QUEUES_MAX_AGE_MS,
+      onError: (error) => onError(error, "workflows whose build has no workers could not be counted"),
+      async read() {
+        const value = (await deployment?.countStranded()) ?? 0;
+        return [{ name: "millrace_workflows_stranded", labels: {}, value }];
+      },
     },
   );
   if (blobDir === undefined) return;

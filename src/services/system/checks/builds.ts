@@ -1,0 +1,59 @@
+import type { Config } from "../../../config.ts";
+import { isStranded } from "../../../temporal/deployments.ts";
+import type { DeploymentStatus } from "../../../temporal/deployments.ts";
+import { withDeployment } from "../deployment.ts";
+import { ok, problem, reasonOf, warning } from "./finding.ts";
+import type { Finding } from "./finding.ts";
+
+/** The builds of a worker deployment: nothing where the installation has none. */
+export async function builds(config: Config): Promise<Finding[]> {
+  const name = config.MILLRACE_DEPLOYMENT;
+  if (name === undefined) return [];
+  try {
+    const status = await withDeployment(config, name, (deployment) => deployment.status());
+    return status
+      ? findingsOf(status)
+      : [
+          problem(
+            "Builds",
+            `Temporal has no deployment ${name}`,
+            "Start api and workers with this MILLRACE_DEPLOYMENT.",
+          ),
+        ];
+  } catch (error) {
+    return [warning("Builds", `they cannot be read: ${reasonOf(error as Error)}`, "Try again.")];
+  }
+}
+
+function findingsOf({ current, ramping, builds: all }: DeploymentStatus): Finding[] {
+  const findings = all
+    .filter(isStranded)
+    .map(({ build_id, pinned, unpolled }) =>
+      problem(
+        "Builds",
+        `${pinned} workflows stay on build ${build_id}, and nobody polls its ${unpolled.join(", ")}`,
+        `Start its api and workers again, or, where a build can continue them, \`millrace deployment move --from ${build_id} --to <build>\`.`,
+      ),
+    );
+  for (const { build_id, unpolled } of all.filter((each) => !isStranded(each) && each.unpolled.length > 0)) {
+    if (build_id !== current && build_id !== ramping?.build_id) continue;
+    findings.push(
+      problem(
+        "Builds",
+        `new runs begin on build ${build_id}, and nobody polls its ${unpolled.join(", ")}`,
+        "Start its api and workers, or let new runs begin on another build (`millrace deployment set-current`).",
+      ),
+    );
+  }
+  if (current === null)
+    findings.push(
+      warning(
+        "Builds",
+        "new runs begin on workers without a deployment",
+        "`millrace deployment set-current <build>` lets them begin on a build.",
+      ),
+    );
+  return findings.length > 0
+    ? findings
+    : [ok("Builds", `new runs begin on ${current}; each build with runs has workers`)];
+}
