@@ -86,6 +86,7 @@ import { createRecordSink } from "./runs/record-sink.ts";
 import { createRunRecorder } from "../src/services/runs/run-recorder.ts";
 import type { RunRecorder, RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
 import type { RunTraces } from "../src/services/runs/run-traces.ts";
+import type { StartInputs } from "../src/services/runs/start-inputs.ts";
 import { assemble, splitItems, storeOutputs, takeMember } from "./runs/values.ts";
 
 export interface RecordingDeps {
@@ -95,6 +96,7 @@ export interface RecordingDeps {
   readonly feed: RunFeed;
   readonly observer: RunRecorderDeps["observer"];
   readonly traces: RunTraces;
+  readonly startInputs: StartInputs;
 }
 
 /** The plans a process knows, and its way into the runs' records; all of its activities share them. */
@@ -102,14 +104,17 @@ export interface Recording {
   readonly plans: PlanCache;
   readonly recorder: RunRecorder;
   readonly traces: RunTraces;
+  readonly startInputs: StartInputs;
 }
 
-export function createRecording({ config, db, blobs, feed, observer, traces }: RecordingDeps): Recording {
+export function createRecording(deps: RecordingDeps): Recording {
+  const { config, db, blobs, feed, observer, traces, startInputs } = deps;
   const plans = createPlanCache(db);
   const checkAfterMs = config.MILLRACE_STUCK_AFTER_MS;
   return {
     plans,
     traces,
+    startInputs,
     recorder: createRunRecorder({ db, blobs, feed, plans, checkAfterMs, observer, traces }),
   };
 }
@@ -141,6 +146,7 @@ export function createRunWorkerParts({
   plans,
   recorder,
   traces,
+  startInputs,
   onFailure,
   onFault,
 }: ActivityDeps): RunWorkerParts {
@@ -149,6 +155,7 @@ export function createRunWorkerParts({
   const createChildRun = createChildRuns({
     db,
     blobs,
+    startInputs,
     plans,
     recorder,
     limits: { ...runLimits(config, db), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
@@ -157,6 +164,7 @@ export function createRunWorkerParts({
   const createScheduledRun = createScheduledRuns({
     db,
     blobs,
+    startInputs,
     evaluation,
     flows: createFlowCache(db, plans),
     limits: runLimits(config, db),

@@ -9,8 +9,10 @@ import type { CreateChildRunInput } from "../../src/domain/runs/run-report.ts";
 import { loadValue } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { childRunEnd, childRunId } from "../../src/services/runs/child-run-id.ts";
-import { newRunRow, startInput, storeInputs } from "../../src/services/runs/create-run.ts";
+import { newRunRow, storeInputs } from "../../src/services/runs/create-run.ts";
 import type { RunLimits } from "../../src/services/runs/create-run.ts";
+import { startInput } from "../../src/services/runs/start-inputs.ts";
+import type { StartInputs } from "../../src/services/runs/start-inputs.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { getProject } from "../../src/services/projects/projects.ts";
 import { lockRun } from "../../src/stores/runs/run-record.ts";
@@ -21,13 +23,14 @@ import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
 export interface ChildRunDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
+  readonly startInputs: StartInputs;
   readonly plans: PlanCache;
   readonly recorder: RunRecorder;
   readonly limits: RunLimits & { readonly max_input_bytes: number };
 }
 
 /** Inserts the run of a sub-flow: however often its node is tried, by however many workers, there is one. */
-export function createChildRuns({ db, blobs, plans, recorder, limits }: ChildRunDeps) {
+export function createChildRuns({ db, blobs, startInputs, plans, recorder, limits }: ChildRunDeps) {
   return async function createChildRun(input: CreateChildRunInput): Promise<Omit<RunInput, "plan">> {
     const { run, depth, progress, flush } = input;
     await recorder.record({ run, progress, nodes: flush });
@@ -40,7 +43,7 @@ export function createChildRuns({ db, blobs, plans, recorder, limits }: ChildRun
     const id = childRunId(run.run_id, input.path);
     const end = childRunEnd(run.run_id, input.path);
     const known = await db.org(run.org_id, (connection) => findChildRun(connection, run.run_id, end));
-    if (known) return startInput(known);
+    if (known) return startInputs.open(known);
     const node = (await plans.get(run)).node(input.plan_path);
     const { project_id, version: asked } = input.called ?? ofKind(node, "subflow").config;
     const project = await getProject(db, run.org_id, project_id);
@@ -80,14 +83,15 @@ export function createChildRuns({ db, blobs, plans, recorder, limits }: ChildRun
       limits,
       depth,
     );
+    const stored = await startInputs.seal(row);
     const earlier = await db.orgTransaction(run.org_id, async (connection) => {
       // The worker that tried before may be alive after all.
       await lockRun(connection, run.run_id);
       const found = await findChildRun(connection, run.run_id, end);
-      if (!found) await insertRun(connection, row);
+      if (!found) await insertRun(connection, stored);
       return found;
     });
-    return startInput(earlier ?? row);
+    return earlier ? startInputs.open(earlier) : startInput(row);
   };
 
   /** The child that the resumed run had at this place: models with tools go on with what they were answered in it. */

@@ -7,6 +7,7 @@ import type { Metrics } from "../platform/metrics.ts";
 import type { ReadinessParts } from "../platform/readiness.ts";
 import type { Tracer } from "../platform/tracing/tracer.ts";
 import type { SecretBox } from "../platform/secrets/seal.ts";
+import type { StartInputs } from "../services/runs/start-inputs.ts";
 import type { Payloads } from "../services/secrets/payloads.ts";
 import type { Scorer } from "../services/evals/scorer.ts";
 import type { CredentialLookup } from "../services/accounts/credentials.ts";
@@ -61,6 +62,8 @@ export interface ApiDeps {
   readonly secrets: SecretBox;
   /** Encrypts what Temporal keeps. */
   readonly payloads: Payloads;
+  /** Encrypts what rows of runs keep for their start. */
+  readonly startInputs: StartInputs;
   /** What knowledge bases are queried with. */
   readonly knowledge: Knowledge;
   readonly logger: Logger;

@@ -25,6 +25,7 @@ import { installTemporalRuntime } from "../temporal/runtime.ts";
 import { callHeaders } from "../platform/fetch/own-calls.ts";
 import { createRunObserver } from "../services/runs/run-observer.ts";
 import { createRunTraces, NO_TRACES } from "../services/runs/run-traces.ts";
+import { createStartInputs } from "../services/runs/start-inputs.ts";
 import { assertSchema } from "../services/system/check-schema.ts";
 import { addGauges } from "../services/system/gauges.ts";
 
@@ -63,6 +64,7 @@ export async function openProcess(service: "api" | "worker") {
       : createSealedStore(stored, createDataKeys(db, secrets, "blobs"), { seals: seals === "on" });
   const payloads = createPayloads(config, db, secrets);
   await refuseUnreadable(payloads);
+  const startInputs = createStartInputs(payloads.cipher, { seals: payloads.encrypts });
   const tracer = await openTracer(config, { service, metrics, logger });
   const traces = tracer ? createRunTraces(db, tracer) : NO_TRACES;
   if (tracer) shutdown.add("traces", () => traces.settled().then(() => tracer.close()));
@@ -102,6 +104,7 @@ export async function openProcess(service: "api" | "worker") {
     blobs,
     secrets,
     payloads,
+    startInputs,
     evaluation,
     guardedFetch,
     temporal,

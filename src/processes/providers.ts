@@ -25,7 +25,7 @@ export function openProviders(
   { deps: knowledge }: Knowledge,
   connections: ConnectionResolver,
 ) {
-  const { config, db, blobs, evaluation, guardedFetch } = process;
+  const { config, db, blobs, startInputs, evaluation, guardedFetch } = process;
   const sockets = createGuardedSockets({ allow: config.MILLRACE_PRIVATE_HOSTS });
   const mcp = createMcpClient(guardedFetch, VERSION);
   const query = createKnowledgeQuery(knowledge);
@@ -36,7 +36,7 @@ export function openProviders(
     http: createHttpAction({ guardedFetch, version: VERSION }),
     executors: {
       mcp: createMcpAction({ db, mcp }),
-      millrace: createMillraceActions({ db, blobs, ...runs.starting, query }),
+      millrace: createMillraceActions({ db, blobs, startInputs, ...runs.starting, query }),
       postgres: createPostgresActions({ sockets }),
       smtp: createSmtpActions({ sockets }),
       s3: createS3Actions({ guardedFetch }),

@@ -16,12 +16,13 @@ export function openRuns({
   feed,
   observer,
   traces,
+  startInputs,
   metrics,
   logger,
   evaluation,
   temporal,
 }: ServiceProcess) {
-  const recording = createRecording({ config, db, blobs, feed, observer, traces });
+  const recording = createRecording({ config, db, blobs, feed, observer, traces, startInputs });
   // Whoever sweeps starts runs for all processes: the first step may be another's.
   const starter = createRunStarter({
     client: temporal.client,

@@ -17,6 +17,7 @@ import { createMetrics } from "../../src/platform/metrics.ts";
 import { createSecretBox } from "../../src/platform/secrets/seal.ts";
 import { openKnowledge } from "../../src/services/knowledge/open-knowledge.ts";
 import { createRunObserver } from "../../src/services/runs/run-observer.ts";
+import { createStartInputs } from "../../src/services/runs/start-inputs.ts";
 import { createPayloads } from "../../src/services/secrets/payloads.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
@@ -116,6 +117,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     guardedFetch,
     secrets,
     payloads,
+    startInputs: createStartInputs(payloads.cipher, { seals: true }),
     knowledge,
     resources: createResourceStarter(temporal.client, config.MILLRACE_TASK_QUEUE),
     scorer: createScorer({

@@ -8,6 +8,7 @@ import { openDatabase } from "../../src/stores/db.ts";
 import { getPlan } from "../../src/stores/projects/plans.ts";
 import { flow, openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
+import { startInputs } from "../support/payloads.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 import { LONG } from "../support/long.ts";
@@ -126,6 +127,7 @@ describe("a crash between a run's row and its workflow's start", () => {
         {
           db,
           blobs,
+          startInputs,
           starter: { start: killed },
           onStartDelayed: () => undefined,
           limits: {

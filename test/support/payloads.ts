@@ -1,5 +1,6 @@
 import { createPayloadCipher } from "../../src/platform/secrets/payload-cipher.ts";
 import { createSecretBox } from "../../src/platform/secrets/seal.ts";
+import { createStartInputs } from "../../src/services/runs/start-inputs.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import { insertDataKey } from "../../src/stores/secrets/data-keys.ts";
 import { temporalDataConverter } from "../../src/temporal/payloads.ts";
@@ -19,6 +20,9 @@ const cipher = createPayloadCipher({
 
 /** As the services' own is. */
 export const dataConverter = temporalDataConverter(cipher, { encrypts: true });
+
+/** Encrypts what rows of runs keep for their start, as the services do. */
+export const startInputs = createStartInputs(cipher, { seals: true });
 
 /** Makes the tests' data key that of a migrated database. */
 export async function putDataKey(url: string): Promise<void> {

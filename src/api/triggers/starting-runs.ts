@@ -4,10 +4,11 @@ import type { ApiDeps, ApiServices } from "../deps.ts";
 
 /** What the runs of triggers are started with. */
 export function startingRuns(deps: ApiDeps, { flows }: ApiServices): StartRunDeps {
-  const { config, db, blobs, runs, evaluation, logger } = deps;
+  const { config, db, blobs, startInputs, runs, evaluation, logger } = deps;
   return {
     db,
     blobs,
+    startInputs,
     flows,
     evaluation,
     starter: runs,

@@ -44,9 +44,11 @@ import {
   insertBatchRuns,
   prepareBatchRun,
   requestBatchCancel,
+  sealBatchRuns,
 } from "../runs/batch-runs.ts";
 import type { NewBatchRun } from "../runs/batch-runs.ts";
 import type { RunLimits } from "../runs/create-run.ts";
+import type { StartInputs } from "../runs/start-inputs.ts";
 import { statusOf } from "./experiment-status.ts";
 import { gatesOf } from "./experiments.ts";
 import { scoreRuns } from "./score-runs.ts";
@@ -57,6 +59,7 @@ export interface RunExperimentDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly plans: PlanCache;
+  readonly startInputs: StartInputs;
   readonly scorer: Scorer;
   readonly limits: RunLimits & { readonly max_input_bytes: number };
 }
@@ -124,7 +127,7 @@ export async function nextRows(
   for (const row of open) {
     if (row.run_id !== null) {
       const runId = row.run_id;
-      const start = await db.org(org_id, (connection) => batchRunInput(connection, runId));
+      const start = await db.org(org_id, (connection) => batchRunInput(deps.startInputs, connection, runId));
       chars += JSON.stringify(start).length;
       rows.push({ place: row.place, start });
     } else {
@@ -152,11 +155,12 @@ export async function nextRows(
     }
     if (chars > TAKEN_CHARS) break;
   }
+  const sealed = await sealBatchRuns(
+    deps.startInputs,
+    made.map(({ row }) => row),
+  );
   await db.orgTransaction(org_id, async (connection) => {
-    await insertBatchRuns(
-      connection,
-      made.map(({ row }) => row),
-    );
+    await insertBatchRuns(connection, sealed);
     await assignRuns(
       connection,
       experiment_id,

@@ -7,8 +7,10 @@ import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Db } from "../../stores/db.ts";
 import { getRun, insertRuns, requestCancelOfPending } from "../../stores/runs/runs.ts";
 import type { NewRun } from "../../stores/runs/runs.ts";
-import { newRunRow, startInput, storeInputs } from "./create-run.ts";
+import { newRunRow, storeInputs } from "./create-run.ts";
 import type { RunLimits } from "./create-run.ts";
+import { startInput } from "./start-inputs.ts";
+import type { StartInputs } from "./start-inputs.ts";
 
 /** The row of a run that is not inserted yet. */
 export type NewBatchRun = NewRun;
@@ -45,6 +47,11 @@ export async function prepareBatchRun(
   return { row: newRunRow(request, await storeInputs(blobs, run.org_id, inputs), limits, 0) };
 }
 
+/** The rows as they are inserted. */
+export function sealBatchRuns(startInputs: StartInputs, rows: readonly NewRun[]): Promise<NewRun[]> {
+  return Promise.all(rows.map((row) => startInputs.seal(row)));
+}
+
 /** Inserts runs that another caller starts. Existing runs stay as they are. */
 export async function insertBatchRuns(connection: Db, rows: readonly NewRun[]): Promise<void> {
   if (rows.length > 0) await insertRuns(connection, rows);
@@ -59,7 +66,11 @@ export async function requestBatchCancel(connection: Db, runIds: readonly string
 export const batchInputOf = (row: NewRun): Omit<RunInput, "plan"> => startInput(row);
 
 /** What the workflow of a run starts with; null where it has ended. */
-export async function batchRunInput(connection: Db, runId: string): Promise<Omit<RunInput, "plan"> | null> {
+export async function batchRunInput(
+  startInputs: StartInputs,
+  connection: Db,
+  runId: string,
+): Promise<Omit<RunInput, "plan"> | null> {
   const run = await getRun(connection, runId);
-  return run === null || isTerminal(run.state) ? null : startInput(run);
+  return run === null || isTerminal(run.state) ? null : startInputs.open(run);
 }

@@ -2,7 +2,7 @@ import type { Config } from "../../config.ts";
 import { parseRedactPaths, redact } from "../../domain/flow/redact.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
-import type { CheckpointNode, RanByType, Resumed, RunInput, RunType } from "../../domain/runs/run.ts";
+import type { CheckpointNode, RanByType, Resumed, RunType } from "../../domain/runs/run.ts";
 import { ANY_LENGTH, createInlineBudget, storeValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
@@ -13,11 +13,14 @@ import type { StartedBy } from "../triggers/chain.ts";
 import { createQuotaReader, defaultQuotas } from "../accounts/quotas.ts";
 import type { QuotaReader } from "../accounts/quotas.ts";
 import { capsOf, findFull, insertWithin } from "./run-caps.ts";
+import { startInput } from "./start-inputs.ts";
+import type { StartInputs } from "./start-inputs.ts";
 import { traceOfNew } from "./run-traces.ts";
 
 export interface CreateRunDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
+  readonly startInputs: StartInputs;
   readonly starter: RunStarter;
   /** Called when a run could not be started at once; it will be, by the sweeper. */
   readonly onStartDelayed: (runId: string, error: unknown) => void;
@@ -107,12 +110,13 @@ export async function createRun(
   }
   const inputs = await storeInputs(deps.blobs, org_id, request.inputs);
   const row = newRunRow(request, inputs, deps.limits, 0);
+  const stored = await deps.startInputs.seal(row);
   const insert = (): Promise<boolean> => {
-    if (caps !== null) return db.orgTransaction(org_id, (connection) => insertWithin(connection, row, caps));
-    return later ? later.insert(row) : db.org(org_id, (connection) => insertRun(connection, row));
+    if (caps !== null) return db.orgTransaction(org_id, (connection) => insertWithin(connection, stored, caps));
+    return later ? later.insert(stored) : db.org(org_id, (connection) => insertRun(connection, stored));
   };
   const isNew = await insert();
-  const run = isNew ? asRow(row) : await db.org(org_id, (connection) => getRun(connection, run_id));
+  const run = isNew ? asRow(stored) : await db.org(org_id, (connection) => getRun(connection, run_id));
   if (!run) throw new Error(`run ${request.run_id} is there and is not`);
   if (later) {
     later.add({ run_id, org_id, plan: request.plan });
@@ -165,39 +169,6 @@ export function newRunRow(
     total_nodes: request.plan.nodes.length,
     ignored_inputs: request.ignored_inputs ?? [],
     trace: traceOfNew(request.replays),
-  };
-}
-
-type StartableRun = Pick<
-  NewRun,
-  | "org_id"
-  | "run_id"
-  | "project_id"
-  | "flow_version"
-  | "user_id"
-  | "metadata"
-  | "inputs"
-  | "timeout_seconds"
-  | "start_input"
->;
-
-/** The input of a row's workflow. A child run loads its own plan. */
-export function startInput(row: StartableRun): Omit<RunInput, "plan"> {
-  const { limits, depth, reuse, resumes, inputs } = row.start_input;
-  return {
-    org_id: row.org_id,
-    run_id: row.run_id,
-    project_id: row.project_id,
-    flow_version: row.flow_version,
-    user_id: row.user_id,
-    metadata: row.metadata,
-    // Where the row's own are redacted, it keeps the others until the run has started.
-    inputs: inputs ?? row.inputs,
-    timeout_seconds: row.timeout_seconds,
-    limits: limits ?? { max_iterations: 10_000 },
-    depth: depth ?? 0,
-    ...(reuse ? { reuse } : {}),
-    ...(resumes ? { resumes } : {}),
   };
 }
 

@@ -55,12 +55,20 @@ export type RunServiceDeps = Omit<CreateRunDeps, "onStartDelayed"> & {
   readonly logger: Logger;
 };
 
-export function createRunService({ db, blobs, starter, limits, feed, logger }: RunServiceDeps): RunService {
+export function createRunService({
+  db,
+  blobs,
+  startInputs,
+  starter,
+  limits,
+  feed,
+  logger,
+}: RunServiceDeps): RunService {
   const waiter = createRunWaiter({ db, feed });
   const onStartDelayed = (run_id: string | null, err: unknown): void =>
     logger.warn({ err, run_id }, "run not started at once; the sweeper will");
-  const queue = createStartQueue({ db, starter, onError: (err, run_id) => onStartDelayed(run_id, err) });
-  const creation: CreateRunDeps = { db, blobs, starter, onStartDelayed, limits };
+  const queue = createStartQueue({ db, startInputs, starter, onError: (err, run_id) => onStartDelayed(run_id, err) });
+  const creation: CreateRunDeps = { db, blobs, startInputs, starter, onStartDelayed, limits };
   const insert = createSharedInsert(db);
   return {
     async create(request, { repeated, asynchronous = false }) {

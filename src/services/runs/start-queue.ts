@@ -6,7 +6,7 @@ import { WaitedTooLong, createLimit } from "../../platform/at-once.ts";
 import type { Database } from "../../stores/db.ts";
 import { holdQueuedRuns, runsToStart } from "../../stores/runs/start-queue.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
-import { startInput } from "./create-run.ts";
+import type { StartInputs } from "./start-inputs.ts";
 import { createPace } from "./start-pace.ts";
 
 /** Runs accepted or queued at most; of one organisation alone half as many. */
@@ -46,6 +46,7 @@ export interface StartQueue {
 
 export interface StartQueueDeps {
   readonly db: Database;
+  readonly startInputs: StartInputs;
   readonly starter: RunStarter;
   /** Called when a run could not be started, which is the sweeper's to do then, and when the line could not be read. */
   readonly onError: (error: unknown, runId: string | null) => void;
@@ -67,6 +68,7 @@ interface Entry extends QueuedRun {
  */
 export function createStartQueue({
   db,
+  startInputs,
   starter,
   onError,
   maxQueued = MAX_QUEUED,
@@ -124,7 +126,7 @@ export function createStartQueue({
       const delayMs = row.run_at === null ? undefined : Math.max(0, Date.parse(row.run_at) - Date.now());
       const since = performance.now();
       try {
-        await starter.start({ ...startInput(row), plan }, { urgency: "later", delayMs });
+        await starter.start({ ...(await startInputs.open(row)), plan }, { urgency: "later", delayMs });
       } catch (error) {
         onError(error, run_id);
       }

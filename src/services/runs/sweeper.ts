@@ -9,18 +9,19 @@ import type { RunRow } from "../../stores/runs/runs.ts";
 import { markStuck, STUCK } from "../../stores/runs/stuck-runs.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import type { TaskTrouble } from "../../temporal/trouble.ts";
-import { startInput } from "./create-run.ts";
 import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import type { RunObserver } from "./run-observer.ts";
 import type { RunRecorder } from "./run-recorder.ts";
 import { settleRun } from "./settle-run.ts";
+import type { StartInputs } from "./start-inputs.ts";
 
 export interface SweeperDeps {
   readonly db: Database;
   readonly starter: RunStarter;
   readonly plans: PlanCache;
+  readonly startInputs: StartInputs;
   readonly feed: RunFeed;
   readonly observer: RunObserver;
   readonly recorder: RunRecorder;
@@ -178,7 +179,7 @@ async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
   const found = await deps.plans.find(run);
   if (!found) return settle(deps, run, "not_found");
   const delayMs = run.run_at === null ? undefined : Math.max(0, Date.parse(run.run_at) - Date.now());
-  await deps.starter.start({ ...startInput(run), plan: found.plan }, { urgency: "later", delayMs });
+  await deps.starter.start({ ...(await deps.startInputs.open(run)), plan: found.plan }, { urgency: "later", delayMs });
   deps.onSwept("started", run.run_id);
 }
 

@@ -1,5 +1,6 @@
 import type { Config } from "../../config.ts";
 import { createPayloadCipher } from "../../platform/secrets/payload-cipher.ts";
+import type { PayloadCipher } from "../../platform/secrets/payload-cipher.ts";
 import { SealBroken } from "../../platform/secrets/seal.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import { createDataKeys } from "./data-keys.ts";
@@ -11,6 +12,9 @@ export interface Payloads {
   readonly dataConverter: ReturnType<typeof temporalDataConverter>;
   /** Encrypts and decrypts, whatever the setting is. */
   readonly codec: ReturnType<typeof createPayloadCodec>;
+  readonly cipher: PayloadCipher;
+  /** Whether new payloads are encrypted. */
+  readonly encrypts: boolean;
   /**
    * Reads the key from the database, or makes it. A worker that polls without it would fail each task that it takes, and runs
    * would end as stuck. Throws where the database does not answer, or no master key opens it.
@@ -29,6 +33,8 @@ export function createPayloads(
   return {
     dataConverter: temporalDataConverter(cipher, { encrypts }),
     codec: createPayloadCodec(cipher),
+    cipher,
+    encrypts,
     async load() {
       try {
         await keys.current();

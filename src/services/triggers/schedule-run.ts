@@ -7,7 +7,6 @@ import { uuid7Of } from "../../domain/uuid.ts";
 import { dropFiring, recordFiring } from "../../stores/triggers/firings.ts";
 import { findTrigger, noteTriggerError } from "../../stores/triggers/triggers.ts";
 import { isNoPlace } from "../accounts/quotas.ts";
-import { startInput } from "../runs/create-run.ts";
 import { noteFault, startTriggeredRun } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
 
@@ -36,7 +35,7 @@ export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStar
     await deps.db.org(org_id, (connection) => recordFiring(connection, firing));
     try {
       const run = await startTriggeredRun(inserting, trigger, run_id, { scheduled_at });
-      return run.state === "PENDING" ? startInput(run) : null;
+      return run.state === "PENDING" ? await deps.startInputs.open(run) : null;
     } catch (error) {
       // Its workflow waits: repeated here, it would hold a step of that workflow.
       if (error instanceof Problem && isNoPlace(error)) {

@@ -21,6 +21,8 @@ export interface StartInput {
   readonly depth?: number;
   /** Only where the row's own inputs are redacted. */
   readonly inputs?: Readonly<Record<string, StoredValue>>;
+  /** Those inputs, encrypted: `inputs` then has the ones in blobs alone. `data` is base64. */
+  readonly sealed?: { readonly key_id: string; readonly data: string };
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
   readonly resumes?: Resumed;
 }

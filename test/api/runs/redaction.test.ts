@@ -70,6 +70,28 @@ describe("what a flow redacts", () => {
     for (const [table, text] of Object.entries(tables)) expect([table, text.includes(CARD)]).toEqual([table, false]);
   });
 
+  it("is encrypted in the row of a run that has not started", async () => {
+    const echo = [
+      { id: "in-0", type: "input" },
+      { id: "http-0", type: "http", config: { method: "POST", url: `${target.url}/later`, body: "{{in-0}}" } },
+      { id: "out-0", type: "output" },
+    ];
+    const project_id = await tenant.deploy(flow(echo, ["in-0>http-0", "http-0>out-0"], { settings }));
+    const card = "4111-of-a-run-to-come";
+    const start = async (more: Record<string, unknown>): Promise<string> => {
+      const { status, body } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": card }, ...more });
+      expect(status, JSON.stringify(body)).toBe(201);
+      return body.run_id;
+    };
+    const waiting = await start({ run_at: new Date(Date.now() + 3_600_000).toISOString() });
+    const { runs = "" } = await kept(waiting);
+    expect([runs.includes(waiting), runs.includes("sealed"), runs.includes(card)]).toEqual([true, true, false]);
+    await tenant.secret.post(`/v2/runs/${waiting}/cancel`, {});
+    // One that starts is read from its row, and gets what was given.
+    await tenant.until(await start({}), "COMPLETED");
+    expect(target.requests.filter(({ path }) => path === "/later").map(({ body }) => body)).toEqual([card]);
+  });
+
   it.each(["CARD-2222-quoted", "417"])(
     "quote-leak: %j is in no error that quotes it, stored or logged",
     async (card) => {

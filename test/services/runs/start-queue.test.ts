@@ -12,7 +12,7 @@ import { compileFlow } from "../../../src/domain/flow/plan/compile.ts";
 import { buildRun, buildTenant, ownDatabase } from "../../stores/rows.ts";
 import type { Tenant } from "../../stores/rows.ts";
 import { flow } from "../../support/flows.ts";
-import { dataConverter } from "../../support/payloads.ts";
+import { dataConverter, startInputs } from "../../support/payloads.ts";
 
 const own = ownDatabase();
 const plan = compileFlow(flow());
@@ -52,7 +52,7 @@ describe("the line of runs to be started", () => {
         return starter.start(input, when);
       },
     };
-    const queue = createStartQueue({ db: own.database, starter: noting, onError: fails });
+    const queue = createStartQueue({ db: own.database, startInputs, starter: noting, onError: fails });
     const ids = await runs(30);
     for (const run_id of ids) await accept(queue, run_id);
     await expect.poll(() => order, { timeout: 30_000 }).toEqual(ids);
@@ -63,7 +63,7 @@ describe("the line of runs to be started", () => {
   it("does not start what was cancelled meanwhile", async () => {
     const started: string[] = [];
     const noting: RunStarter = { ...starter, start: async ({ run_id }) => void started.push(run_id) };
-    const queue = createStartQueue({ db: own.database, starter: noting, onError: fails });
+    const queue = createStartQueue({ db: own.database, startInputs, starter: noting, onError: fails });
     const [cancelled = "", kept = ""] = await runs(2);
     await own.database.org(tenant.org_id, (db) => requestCancel(db, cancelled, null));
     await accept(queue, cancelled);
@@ -83,7 +83,7 @@ describe("the line of runs to be started", () => {
         await gate;
       },
     };
-    const queue = createStartQueue({ db: own.database, starter: gated, onError: fails, maxQueued: 40 });
+    const queue = createStartQueue({ db: own.database, startInputs, starter: gated, onError: fails, maxQueued: 40 });
     const other = await buildTenant(own.database);
     const many = await runs(21);
     await Promise.all(many.slice(0, 20).map((run_id) => accept(queue, run_id)));
@@ -99,7 +99,7 @@ describe("the line of runs to be started", () => {
     let release = (): void => undefined;
     const gate = new Promise<void>((resolve) => (release = resolve));
     const slow: RunStarter = { ...starter, start: () => gate };
-    const queue = createStartQueue({ db: own.database, starter: slow, onError: fails });
+    const queue = createStartQueue({ db: own.database, startInputs, starter: slow, onError: fails });
     const [first = "", second = "", third = ""] = await runs(3);
     await accept(queue, first);
     await accept(queue, second);
@@ -115,7 +115,7 @@ describe("the line of runs to be started", () => {
 
 describe("the acceptance of runs that nobody waits for", () => {
   it("makes no more rows at once than it may; an organisation's runs follow each other, and organisations take turns", async () => {
-    const queue = createStartQueue({ db: own.database, starter, onError: fails, acceptedAtOnce: 2 });
+    const queue = createStartQueue({ db: own.database, startInputs, starter, onError: fails, acceptedAtOnce: 2 });
     const inserting: Array<{ readonly org_id: string; end(): void }> = [];
     const insert = (org_id: string): Promise<void> =>
       queue.accept(org_id, () => new Promise((resolve) => inserting.push({ org_id, end: resolve })));
@@ -134,6 +134,7 @@ describe("the acceptance of runs that nobody waits for", () => {
   it("refuses what has waited too long, and accepts again as soon as there is a place", async () => {
     const queue = createStartQueue({
       db: own.database,
+      startInputs,
       starter: { ...starter, start: async () => undefined },
       onError: fails,
       acceptedAtOnce: 1,
@@ -153,7 +154,7 @@ describe("the acceptance of runs that nobody waits for", () => {
   });
 
   it("keeps the place of a run whose row could not be made for another", async () => {
-    const queue = createStartQueue({ db: own.database, starter, onError: fails, maxQueued: 2 });
+    const queue = createStartQueue({ db: own.database, startInputs, starter, onError: fails, maxQueued: 2 });
     const broken = new Error("the database is down");
     for (let at = 0; at < 3; at += 1) {
       const failing = queue.accept(tenant.org_id, () => Promise.reject(broken));
