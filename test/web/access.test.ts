@@ -1,9 +1,9 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { openTenant } from "../api/tenant.ts";
+import { asking, openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, signedIn, text } from "./support/console.ts";
+import { expectNoFaults, signedIn, text, violations, visit } from "./support/console.ts";
 
 let browser: Browser;
 let close: () => Promise<void>;
@@ -50,6 +50,80 @@ describe("users", () => {
     expect(await now()).toMatchObject({ disabled: true });
     await row.getByRole("button", { name: "Let in" }).click();
     await row.getByRole("button", { name: "Lock out…" }).waitFor();
+    await context.close();
+  });
+});
+
+describe("roles in projects", () => {
+  it("are given, changed and taken away by an admin", async () => {
+    const project_id = await tenant.deploy(asking());
+    await tenant.secret.patch(`/v2/projects/${project_id}`, { name: "greetings" });
+    const { body: user } = await tenant.secret.post("/v2/users", {
+      email: "guest@example.test",
+      password: "a long enough password",
+      role: "member",
+    });
+    const now = async () =>
+      (await tenant.secret.get(`/v2/users/${user.user_id}/projects`)).body.data.map(
+        ({ project_name, role }: Record<string, string>) => [project_name, role],
+      );
+    const { page, context } = await signedIn(browser, tenant, "admin", "/access");
+    const row = page.locator("tbody tr").filter({ hasText: "guest@example.test" });
+    await row.getByRole("button", { name: "Projects…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("A member sees only these projects.").waitFor();
+    await dialog.getByLabel("Project", { exact: true }).selectOption({ label: "greetings" });
+    await dialog.getByRole("button", { name: "Add", exact: true }).click();
+    const role = dialog.getByLabel("Role in greetings", { exact: true });
+    await role.waitFor();
+    expect(await now()).toEqual([["greetings", "viewer"]]);
+    await role.selectOption("editor");
+    expect(await now()).toEqual([["greetings", "viewer"]]);
+    await dialog.getByRole("button", { name: "Make editor" }).click();
+    await expect.poll(now).toEqual([["greetings", "editor"]]);
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Take away the role in greetings" }).click();
+    await role.waitFor({ state: "detached" });
+    expect(await now()).toEqual([]);
+    await context.close();
+  });
+
+  it("decide what a member is offered", async () => {
+    const [edited, read, hidden] = [
+      await tenant.deploy(asking()),
+      await tenant.deploy(asking()),
+      await tenant.deploy(asking()),
+    ];
+    const start = async (project_id: string): Promise<string> =>
+      (await tenant.secret.post("/v2/runs", { project_id, inputs: {} })).body.run_id;
+    const [mine, seen, theirs] = [await start(edited), await start(read), await start(hidden)];
+    await Promise.all([mine, seen, theirs].map((id) => tenant.until(id, "PAUSED")));
+    const { page, context, email } = await signedIn(browser, tenant, "member", "/");
+    const refused: string[] = [];
+    page.on("response", (answer) => {
+      if (answer.status() === 403) refused.push(answer.url());
+    });
+    const { user_id } = (await tenant.secret.get("/v2/users?page_size=200")).body.data.find(
+      (each: { email: string }) => each.email === email,
+    );
+    await tenant.secret.put(`/v2/projects/${edited}/members/${user_id}`, { role: "editor" });
+    await tenant.secret.put(`/v2/projects/${read}/members/${user_id}`, { role: "viewer" });
+    await page.reload();
+    await page.getByText("Wait for a decision").waitFor();
+    expect(await page.getByText("Failing webhooks").count()).toBe(0);
+    expect(await page.getByRole("navigation", { name: "Pages" }).getByText("Webhooks").count()).toBe(0);
+    await visit(page, "/settings");
+    await page.getByRole("heading", { name: "Limits" }).waitFor();
+    await visit(page, "/inbox?show=all");
+    await expect.poll(() => page.locator("a[href*='/inbox/']").count()).toBe(2);
+    await visit(page, `/runs/${mine}`);
+    await page.getByRole("button", { name: "Cancel…" }).waitFor();
+    await visit(page, `/runs/${seen}`);
+    await page.getByRole("button", { name: "Compare…" }).waitFor();
+    expect(await page.getByRole("button", { name: "Cancel…" }).count()).toBe(0);
+    await visit(page, `/runs/${theirs}`);
+    await page.getByText("No such run").waitFor();
+    expect(refused).toEqual([]);
     await context.close();
   });
 });

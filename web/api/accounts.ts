@@ -6,6 +6,7 @@ import { ApiProblem } from "./problem.ts";
 
 export type Me = Schemas["Me"];
 export type Role = Me["role"];
+export type ProjectRole = Schemas["ProjectMember"]["role"];
 export type User = Schemas["User"];
 export type ApiKey = Schemas["ApiKey"];
 
@@ -32,10 +33,23 @@ export function useMe(): Me {
   return data;
 }
 
-/** Whether the person's role includes what `needed` may do. What it does not is not offered. */
-export function useMay(needed: Role): boolean {
+const includes = (role: Role, needed: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(needed);
+
+/**
+ * Whether the person's role includes what `needed` may do: in a project, or without one in the whole organisation. What it does not is
+ * not offered.
+ */
+export function useMay(needed: Role, projectId?: string): boolean {
   const { data } = useQuery(meOptions);
-  return data != null && ROLES.indexOf(data.role) >= ROLES.indexOf(needed);
+  if (data == null) return false;
+  const there = data.project_roles.find(({ project_id }) => project_id === projectId);
+  return includes(data.role, needed) || (there !== undefined && includes(there.role, needed));
+}
+
+/** The same for what is about several projects: whether the person may do it in any. */
+export function useMayAnywhere(needed: Role): boolean {
+  const { data } = useQuery(meOptions);
+  return data != null && [data, ...data.project_roles].some(({ role }) => includes(role, needed));
 }
 
 /** What one person has read is not shown to the next. */
@@ -80,6 +94,12 @@ export const sessionsOptions = queryOptions({
   queryFn: () => unwrap(api.GET("/v2/sessions", { params: { query: PAGE } })),
 });
 
+export const userProjectsOptions = (user_id: string) =>
+  queryOptions({
+    queryKey: ["user-projects", "list", user_id],
+    queryFn: () => unwrap(api.GET("/v2/users/{user_id}/projects", { params: { path: { user_id }, query: PAGE } })),
+  });
+
 /** A change of accounts: afterwards the lists named are read anew. */
 export function useAccountChange<T, R>(list: string, change: (value: T) => Promise<R>) {
   const client = useQueryClient();
@@ -91,6 +111,14 @@ export const changeUser = ({ user_id, ...body }: Schemas["UserChange"] & { reado
   unwrap(api.PATCH("/v2/users/{user_id}", { params: { path: { user_id } }, body }));
 export const deleteUser = (user_id: string) =>
   unwrap(api.DELETE("/v2/users/{user_id}", { params: { path: { user_id } } }));
+interface Member {
+  readonly project_id: string;
+  readonly user_id: string;
+}
+export const setProjectMember = ({ role, ...path }: Member & { readonly role: ProjectRole }) =>
+  unwrap(api.PUT("/v2/projects/{project_id}/members/{user_id}", { params: { path }, body: { role } }));
+export const deleteProjectMember = (path: Member) =>
+  unwrap(api.DELETE("/v2/projects/{project_id}/members/{user_id}", { params: { path } }));
 export const createKey = (body: Schemas["ApiKeyCreate"]) => unwrap(api.POST("/v2/api-keys", { body }));
 export const revokeKey = (key_id: string) =>
   unwrap(api.DELETE("/v2/api-keys/{key_id}", { params: { path: { key_id } } }));

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
 import type { JSX } from "react";
 import { Link, NavLink, Outlet, useLocation } from "react-router";
-import { useMay, useMe, useSignOut } from "../api/accounts.ts";
+import { useMay, useMayAnywhere, useMe, useSignOut } from "../api/accounts.ts";
 import { shownPausesOptions } from "../api/pauses.ts";
 import { links } from "../links.ts";
 import { Boundary } from "../parts/boundary.tsx";
@@ -64,12 +64,13 @@ export function Frame(): JSX.Element {
 }
 
 function Navigation(): JSX.Element {
-  const mayDecide = useMay("editor");
+  const mayDecide = useMayAnywhere("editor");
+  const isViewer = useMay("viewer");
   const { data } = useInfiniteQuery(shownPausesOptions(mayDecide ? "answerable" : "all"));
   const open = data?.data.length ?? 0;
   return (
     <nav className="nav" aria-label="Pages">
-      {PLACES.map(([name, to, icon]) => (
+      {PLACES.filter(([, to]) => isViewer || to !== links.webhooks()).map(([name, to, icon]) => (
         <NavLink key={name} to={to} end={to === "/"}>
           <Icon name={icon} />
           {name}

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import type { JSX } from "react";
 import { useNavigate } from "react-router";
+import { useMay } from "../api/accounts.ts";
 import { projectsOptions } from "../api/runs.ts";
 import { links } from "../links.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -35,10 +36,11 @@ export function Palette({ onClose }: { readonly onClose: () => void }): JSX.Elem
   const listId = useId();
   const navigate = useNavigate();
   const { data: projects } = useQuery(projectsOptions);
+  const isViewer = useMay("viewer");
 
   const wanted = text.trim();
   const known: Command[] = [
-    ...PAGES,
+    ...PAGES.filter(({ to }) => isViewer || to !== links.webhooks()),
     ...(projects?.data ?? []).map(({ name, project_id }) => ({
       name: `Runs of ${name}`,
       icon: "runs" as const,

@@ -15,6 +15,8 @@ import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { formTexts } from "../../parts/form-texts.ts";
+import { ProjectRoles } from "./project-roles.tsx";
+import { RoleChoice } from "./role-choice.tsx";
 
 const ROLES: ReadonlyArray<readonly [Role, string]> = [
   ["member", "Member: what roles in single projects allow"],
@@ -28,6 +30,7 @@ export function Users(): JSX.Element {
   const { data, error, isPending, refetch } = useQuery(usersOptions);
   const [isAdding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState<User | null>(null);
+  const [placing, setPlacing] = useState<User | null>(null);
   const [locking, setLocking] = useState<User | null>(null);
   const change = useAccountChange("users", changeUser);
   const remove = useAccountChange("users", deleteUser);
@@ -64,7 +67,9 @@ export function Users(): JSX.Element {
               cell: (user) => (
                 <RoleChoice
                   key={user.role}
-                  user={user}
+                  label={`Role of ${user.email}`}
+                  role={user.role}
+                  roles={ROLES.map(([role]) => role)}
                   isPending={change.isPending}
                   onApply={(role) => change.mutate({ user_id: user.user_id, role })}
                 />
@@ -82,6 +87,11 @@ export function Users(): JSX.Element {
               head: "Actions",
               cell: (user) => (
                 <span className="row">
+                  {user.role !== "admin" && (
+                    <button type="button" className="button button-small" onClick={() => setPlacing(user)}>
+                      Projects…
+                    </button>
+                  )}
                   <button
                     type="button"
                     className="button button-small"
@@ -101,6 +111,7 @@ export function Users(): JSX.Element {
           ]}
         />
       </section>
+      {placing && <ProjectRoles user={placing} onClose={() => setPlacing(null)} />}
       {isAdding && <AddUser onClose={() => setAdding(false)} />}
       {locking && (
         <Confirm
@@ -129,38 +140,6 @@ export function Users(): JSX.Element {
         </Confirm>
       )}
     </>
-  );
-}
-
-/** An arrow key chooses; only the button changes what somebody may do. */
-function RoleChoice({
-  user,
-  isPending,
-  onApply,
-}: {
-  readonly user: User;
-  readonly isPending: boolean;
-  readonly onApply: (role: Role) => void;
-}): JSX.Element {
-  const [role, setRole] = useState<Role>(user.role);
-  return (
-    <span className="row">
-      <select
-        className="input role-choice"
-        aria-label={`Role of ${user.email}`}
-        value={role}
-        onChange={(event) => setRole(event.target.value as Role)}
-      >
-        {ROLES.map(([each]) => (
-          <option key={each}>{each}</option>
-        ))}
-      </select>
-      {role !== user.role && (
-        <button type="button" className="button button-small" disabled={isPending} onClick={() => onApply(role)}>
-          Make {role}
-        </button>
-      )}
-    </span>
   );
 }
 

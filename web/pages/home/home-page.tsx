@@ -29,6 +29,7 @@ const SHARE = new Intl.NumberFormat(undefined, { style: "percent", maximumFracti
 export function HomePage(): JSX.Element {
   const [search, setSearch] = useSearchParams();
   const isAdmin = useMay("admin");
+  const isViewer = useMay("viewer");
   const hours = HOURS.find((each) => each === search.get("hours")) ?? "24";
   return (
     <>
@@ -49,7 +50,7 @@ export function HomePage(): JSX.Element {
       <Runs hours={Number(hours)} />
       <div className="home-columns">
         <Stuck />
-        <Cost hours={Number(hours)} words={WINDOWS[hours]} />
+        {isViewer && <Cost hours={Number(hours)} words={WINDOWS[hours]} />}
         {isAdmin && <Queues />}
       </div>
     </>
@@ -59,8 +60,9 @@ export function HomePage(): JSX.Element {
 function Runs({ hours }: { readonly hours: number }): JSX.Element {
   const { data, error, isPending, refetch } = useQuery(statisticsOptions(hours));
   const { data: pauses } = useInfiniteQuery(shownPausesOptions("all"));
-  const { data: webhooks } = useQuery(subscriptionsOptions);
-  const { data: connections } = useQuery(brokenConnectionsOptions);
+  const isViewer = useMay("viewer");
+  const { data: webhooks } = useQuery({ ...subscriptionsOptions, enabled: isViewer });
+  const { data: connections } = useQuery({ ...brokenConnectionsOptions, enabled: isViewer });
   if (isPending) return <Loading what="figures" rows={4} />;
   if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
 
@@ -121,22 +123,26 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
         >
           {atLeast(waiting.length, pauses?.has_more)}
         </Figure>
-        <Figure
-          name="Failing webhooks"
-          tone={failing.length > 0 ? "bad" : undefined}
-          to={failing.length === 1 && failing[0] ? links.webhook(failing[0].subscription_id) : links.webhooks()}
-          note={`of ${atLeast(webhooks?.data.length ?? 0, webhooks?.has_more)}`}
-        >
-          {failing.length}
-        </Figure>
-        <Figure
-          name="Broken connections"
-          tone={broken.length > 0 ? "bad" : undefined}
-          to={links.settings()}
-          note={broken.length === 0 ? "All answer" : broken.map(({ name }) => name).join(", ")}
-        >
-          {atLeast(broken.length, connections?.has_more)}
-        </Figure>
+        {isViewer && (
+          <Figure
+            name="Failing webhooks"
+            tone={failing.length > 0 ? "bad" : undefined}
+            to={failing.length === 1 && failing[0] ? links.webhook(failing[0].subscription_id) : links.webhooks()}
+            note={`of ${atLeast(webhooks?.data.length ?? 0, webhooks?.has_more)}`}
+          >
+            {failing.length}
+          </Figure>
+        )}
+        {isViewer && (
+          <Figure
+            name="Broken connections"
+            tone={broken.length > 0 ? "bad" : undefined}
+            to={links.settings()}
+            note={broken.length === 0 ? "All answer" : broken.map(({ name }) => name).join(", ")}
+          >
+            {atLeast(broken.length, connections?.has_more)}
+          </Figure>
+        )}
         <QueueFigure />
       </div>
       <section className="panel stack-tight" aria-label="Runs over time">

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link, NavLink, useParams, useSearchParams } from "react-router";
-import { useMay, useMe } from "../../api/accounts.ts";
+import { useMayAnywhere, useMe } from "../../api/accounts.ts";
 import { SHOWN, shownPausesOptions } from "../../api/pauses.ts";
 import type { Shown } from "../../api/pauses.ts";
 import { toProblem } from "../../api/problem.ts";
@@ -30,7 +30,7 @@ const NOTHING: Readonly<Record<Shown, string>> = {
 export function InboxPage(): JSX.Element {
   const { pauseId } = useParams();
   const [search] = useSearchParams();
-  const mayDecide = useMay("editor");
+  const mayDecide = useMayAnywhere("editor");
   // A viewer answers nothing.
   const asked = search.get("show") ?? (mayDecide ? "answerable" : "all");
   const shown = SHOWN.find((each) => each === asked) ?? "all";

@@ -146,7 +146,7 @@ const labelOf = (pause: Pause, action: string): string =>
 
 function Decision({ pause, onGone }: { readonly pause: Pause; readonly onGone: () => void }): JSX.Element {
   const me = useMe();
-  const may = useMay("editor");
+  const may = useMay("editor", pause.project_id);
   const who = useAsked(pause);
   const schema = pause.form as FormSchema | null;
   const [initial] = useState<unknown>(() => schema && (initialData(schema) ?? {}));
@@ -156,7 +156,7 @@ function Decision({ pause, onGone }: { readonly pause: Pause; readonly onGone: (
   // For each thing one can mean here; a second click on the same is the same.
   const [intents] = useState(() => new Map<string, string>());
   const answer = useRunAction(resumeRun);
-  if (!may) return <p className="muted">Your role, viewer, may read this and not decide it.</p>;
+  if (!may) return <p className="muted">Your role may read this and not decide it.</p>;
   if (pause.received.some(({ by }) => by === `user:${me.id}`))
     return <p className="muted">You have answered. It waits for others.</p>;
   if (!pause.may_answer && who !== null) return <p className="wrap">You are not asked: only {who} can answer this.</p>;

@@ -196,7 +196,7 @@ function GoOn({
   readonly nodes: readonly NodeRun[];
   readonly node: NodeRun;
 }): JSX.Element | null {
-  const may = useMay("editor");
+  const may = useMay("editor", run.project_id);
   const [open, setOpen] = useState(false);
   if (!may || !isTerminal(run.state) || node.state === "SKIPPED") return null;
   const top = node.path.replace(/[[/].*$/s, "");

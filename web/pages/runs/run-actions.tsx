@@ -19,7 +19,8 @@ type Action = "cancel" | "replay" | "resume" | "compare" | "dataset";
 
 /** Actions on a run in its present state, for users who may take them. */
 export function RunActions({ run, nodes }: { readonly run: Run; readonly nodes: readonly NodeRun[] }): JSX.Element {
-  const may = useMay("editor");
+  const may = useMay("editor", run.project_id);
+  const mayEdit = useMay("editor");
   const [action, setAction] = useState<Action | null>(null);
   const close = (): void => setAction(null);
   const firstOf = nodes[0]?.node_id ?? null;
@@ -31,7 +32,7 @@ export function RunActions({ run, nodes }: { readonly run: Run; readonly nodes: 
       <button type="button" className="button button-quiet button-small" onClick={() => setAction("compare")}>
         <Icon name="compare" /> Compare…
       </button>
-      {may && isTerminal(run.state) && (
+      {mayEdit && isTerminal(run.state) && (
         <button type="button" className="button button-quiet button-small" onClick={() => setAction("dataset")}>
           <Icon name="plus" /> Dataset row…
         </button>

@@ -16,6 +16,7 @@ const MODEL_PROVIDERS = ["openai_compatible", "anthropic"];
 /** What holds for the whole organisation. */
 export function SettingsPage(): JSX.Element {
   const { organisation } = useMe();
+  const isViewer = useMay("viewer");
   return (
     <>
       <PageHead title="Settings" />
@@ -31,8 +32,8 @@ export function SettingsPage(): JSX.Element {
           </dd>
         </div>
       </dl>
-      <Models />
-      <Connections />
+      {isViewer && <Models />}
+      {isViewer && <Connections />}
       <Limits />
     </>
   );
