@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { parseBlobPlace } from "./platform/blobs/blob-place.ts";
 import type { BlobPlace } from "./platform/blobs/blob-place.ts";
+import { identityProviders } from "./domain/accounts/identity-providers.ts";
 import { createAddressPolicy } from "./platform/fetch/address-policy.ts";
 
 // What the text of an environment variable may be. A problem says what is expected.
@@ -156,6 +157,40 @@ export const traceSettings = {
     .describe("How long a span waits for others before it is sent (ms)"),
 };
 
+/** A JSON list of identity providers, or the path of a file with one. Their secrets may be in files of their own. */
+const providerList = z
+  .string()
+  .transform((text, context): unknown => {
+    try {
+      const json: unknown = JSON.parse(text.trimStart().startsWith("[") ? text : readFileSync(text, "utf8"));
+      return Array.isArray(json) ? json.map(withSecret) : json;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      const reason =
+        code === undefined ? "a JSON list of identity providers is expected" : `a file cannot be read: ${code}`;
+      context.addIssue({ code: "custom", message: reason });
+      return z.NEVER;
+    }
+  })
+  .pipe(identityProviders);
+
+/** The same with the text of its `client_secret_file`, without the line's end. */
+function withSecret(provider: unknown): unknown {
+  const { client_secret_file, ...rest } = Object(provider) as Record<string, unknown>;
+  if (typeof client_secret_file !== "string") return provider;
+  return { client_secret: readFileSync(client_secret_file, "utf8").replace(/\r?\n$/, ""), ...rest };
+}
+
+/** How people sign in to the console. */
+export const signInSettings = {
+  MILLRACE_OIDC_PROVIDERS: providerList
+    .default([])
+    .describe("Identity providers that people sign in by, as JSON or as the path of a JSON file: see sign-in.md"),
+  MILLRACE_PASSWORD_SIGN_IN: bool
+    .default(true)
+    .describe("Whether people may sign in by password, to the console and at /token; off only beside a provider"),
+};
+
 /** Reads what a schema names. An empty variable counts as unset. Throws an Error that lists every problem. */
 export function readEnvironment<Schema extends z.ZodObject>(
   schema: Schema,
@@ -169,7 +204,11 @@ export function readEnvironment<Schema extends z.ZodObject>(
   );
   const result = schema.safeParse(known);
   const problems = result.success
-    ? [...missingForS3(result.data, Object.keys(schema.shape)), ...missingOfPairs(result.data)]
+    ? [
+        ...missingForS3(result.data, Object.keys(schema.shape)),
+        ...missingOfPairs(result.data),
+        ...missingForSignIn(result.data),
+      ]
     : [...new Set(result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`))];
   if (result.success && problems.length === 0) return result.data;
   throw new Error(`The configuration is not usable:\n${problems.join("\n")}`);
@@ -193,4 +232,11 @@ function missingOfPairs(values: Readonly<Record<string, unknown>>): string[] {
   return PAIRS.filter(([one, other]) => (values[one] === undefined) !== (values[other] === undefined)).map(
     ([one, other]) => `  ${values[one] === undefined ? one : other}: ${one} and ${other} have to be set together`,
   );
+}
+
+/** Without a password and without a provider nobody could sign in. */
+function missingForSignIn(values: Readonly<Record<string, unknown>>): string[] {
+  const providers = values["MILLRACE_OIDC_PROVIDERS"];
+  if (values["MILLRACE_PASSWORD_SIGN_IN"] !== false || (Array.isArray(providers) && providers.length > 0)) return [];
+  return ["  MILLRACE_PASSWORD_SIGN_IN: it may be false only where MILLRACE_OIDC_PROVIDERS names a provider"];
 }

@@ -16,6 +16,7 @@ import {
   privateHosts,
   proxyRanges,
   readEnvironment,
+  signInSettings,
   traceSettings,
   WEB_ADDRESS,
   workerQueues,
@@ -117,6 +118,7 @@ export const environmentSchema = z.object({
   MILLRACE_PRIVATE_HOSTS: privateHosts
     .default([])
     .describe("Hosts, host:port pairs or CIDR ranges that outbound requests may reach although they are private"),
+  ...signInSettings,
   MILLRACE_TRUSTED_PROXIES: proxyRanges
     .default([])
     .describe("CIDR ranges of the proxies whose X-Forwarded-For is believed"),

@@ -32,7 +32,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   platform: {
     files: /^src\/platform\//,
     packages: new RegExp(
-      `^(@ai-sdk\\/.*|@opentelemetry\\/exporter-trace-otlp-proto|@modelcontextprotocol\\/client|undici|aws4fetch|nodemailer|ipaddr\\.js|csv-parse|pino|prom-client|re2js|node:worker_threads|quickjs-emscripten.*|pdfjs-dist|@napi-rs\\/canvas|htmlparser2|linkedom|@mozilla\\/readability|mammoth|yauzl|saxes|robots-parser|iconv-lite|zod|uuidv7|franc|onnxruntime-node|@huggingface\\/tokenizers|node:(async_hooks|dns|dns\\/promises|net|tls|http|worker_threads)|${LOCAL_NODE})$`,
+      `^(@ai-sdk\\/.*|openid-client|@opentelemetry\\/exporter-trace-otlp-proto|@modelcontextprotocol\\/client|undici|aws4fetch|nodemailer|ipaddr\\.js|csv-parse|pino|prom-client|re2js|node:worker_threads|quickjs-emscripten.*|pdfjs-dist|@napi-rs\\/canvas|htmlparser2|linkedom|@mozilla\\/readability|mammoth|yauzl|saxes|robots-parser|iconv-lite|zod|uuidv7|franc|onnxruntime-node|@huggingface\\/tokenizers|node:(async_hooks|dns|dns\\/promises|net|tls|http|worker_threads)|${LOCAL_NODE})$`,
     ),
     layers: /^src\/(platform|domain)\//,
     typesOf: /^src\/config\.ts$/,

@@ -1,4 +1,6 @@
-import { resolve } from "node:path";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { environmentSchema, loadConfig } from "../src/config.ts";
 
@@ -58,6 +60,54 @@ describe("the configuration", () => {
     expect(() => load({ PORT: "1.5" })).toThrow(/^[^\n]*\n {2}PORT: a whole number from 0 to 65535 is expected$/);
     // The words of the library that reads it.
     expect(message).not.toMatch(/Invalid|Too (big|small)|received|NaN/);
+  });
+
+  const provider = {
+    id: "corp",
+    name: "Corp",
+    issuer: "https://id.example.com",
+    client_id: "millrace",
+    org_id: "0197F0A0-0000-7000-8000-000000000000",
+    default_role: "viewer",
+  };
+
+  it("reads identity providers from the variable or from files", () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-config-"));
+    const [file, secret] = [join(folder, "oidc.json"), join(folder, "secret")];
+    writeFileSync(secret, "of a file\n");
+    writeFileSync(file, JSON.stringify([{ ...provider, client_secret_file: secret }]));
+    const [fromFile] = load({ MILLRACE_OIDC_PROVIDERS: file }).MILLRACE_OIDC_PROVIDERS;
+    expect(fromFile).toMatchObject({ client_secret: "of a file", org_id: provider.org_id.toLowerCase() });
+    expect(load({ MILLRACE_OIDC_PROVIDERS: JSON.stringify([provider]) }).MILLRACE_OIDC_PROVIDERS).toEqual([
+      {
+        ...provider,
+        org_id: provider.org_id.toLowerCase(),
+        client_auth: "basic",
+        scopes: ["openid", "email", "profile"],
+        groups_claim: "groups",
+        roles: {},
+        link_by_email: false,
+        trust_email: false,
+      },
+    ]);
+    expect(() => load({ MILLRACE_OIDC_PROVIDERS: join(folder, "absent") })).toThrow(/cannot be read: ENOENT/);
+  });
+
+  it.each<[object, RegExp]>([
+    [{ issuer: "http://id.example.com" }, /OIDC_PROVIDERS\.0\.issuer: an https address/],
+    [{ issuer: "https://login.microsoftonline.com/common/v2.0" }, /issuer: the address of one tenant/],
+    [{ default_role: undefined }, /roles or default_role has to be there/],
+    [{ default_role: "owner" }, /default_role: one of viewer, editor, admin is expected/],
+    [{ id: "Corp" }, /id: 1 to 40 small letters/],
+    [{ scopes: ["email"] }, /scopes: openid has to be among them/],
+    [{ secret: "misspelt" }, /OIDC_PROVIDERS\.0: /],
+  ])("refuses an identity provider with %j", (change, message) => {
+    expect(() => load({ MILLRACE_OIDC_PROVIDERS: JSON.stringify([{ ...provider, ...change }]) })).toThrow(message);
+  });
+
+  it("refuses two identity providers of one id, and to do without passwords where there is none", () => {
+    expect(() => load({ MILLRACE_OIDC_PROVIDERS: JSON.stringify([provider, provider]) })).toThrow(/each id/);
+    expect(() => load({ MILLRACE_PASSWORD_SIGN_IN: "false" })).toThrow(/may be false only where/);
   });
 
   it("reads where blobs are, and says what S3 needs beside it", () => {

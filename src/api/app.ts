@@ -2,6 +2,7 @@ import Router from "@koa/router";
 import Koa from "koa";
 import type { ApiDeps, ApiServices } from "./deps.ts";
 import { createCredentialLookup } from "../services/accounts/credentials.ts";
+import { createOidcClient } from "../platform/oidc/oidc-client.ts";
 import { createPasswordQueue } from "../services/accounts/password-queue.ts";
 import { createSignIn } from "../services/accounts/sign-in.ts";
 import { createFlowCache } from "../services/projects/flow-cache.ts";
@@ -49,6 +50,7 @@ export function createApp(deps: ApiDeps): Api {
   const services: ApiServices = {
     credentials: createCredentialLookup(db, keyUse.note),
     signIn: createSignIn(db, createPasswordQueue()),
+    oidc: createOidcClient(config.MILLRACE_PRIVATE_HOSTS, config.MILLRACE_OIDC_PROVIDERS),
     flows: createFlowCache(db, deps.plans),
     runService: createRunService({ ...deps, starter: deps.runs, limits }),
     quotas: limits.quotas,
@@ -80,7 +82,7 @@ export function createApp(deps: ApiDeps): Api {
     else logger.error({ err }, "answer broken off");
   });
   const close = async (): Promise<void> => {
-    await Promise.all([services.runService.close(), keyUse.close()]);
+    await Promise.all([services.runService.close(), keyUse.close(), services.oidc.close()]);
   };
   return { app, drain: services.runService.drain, close };
 }

@@ -4,6 +4,7 @@ import type { Evaluation } from "../platform/evaluation/evaluation.ts";
 import type { GuardedFetch } from "../platform/fetch/guarded-fetch.ts";
 import type { Logger } from "../platform/logging/logger.ts";
 import type { Metrics } from "../platform/metrics.ts";
+import type { OidcClient } from "../platform/oidc/oidc-client.ts";
 import type { ReadinessParts } from "../platform/readiness.ts";
 import type { Tracer } from "../platform/tracing/tracer.ts";
 import type { SecretBox } from "../platform/secrets/seal.ts";
@@ -79,6 +80,8 @@ export interface ApiDeps {
 export interface ApiServices {
   readonly credentials: CredentialLookup;
   readonly signIn: SignIn;
+  /** Speaks with the identity providers of the configuration. */
+  readonly oidc: OidcClient;
   readonly flows: FlowCache;
   readonly runService: RunService;
   readonly quotas: QuotaReader;

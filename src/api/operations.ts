@@ -5,6 +5,7 @@ import type { Operation } from "./http/operation.ts";
 import { createApiKeyOperations } from "./accounts/api-keys.ts";
 import { createAuditOperations } from "./audit/audit-log.ts";
 import { createActionRunOperations } from "./providers/action-runs.ts";
+import { createProviderSignInOperations } from "./accounts/provider-sign-in.ts";
 import { createProviderImportOperations } from "./providers/imports.ts";
 import { createProviderOperations } from "./providers/providers.ts";
 import { createConnectionOperations } from "./providers/connections.ts";
@@ -114,6 +115,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createUserOperations(deps, services),
     ...createTokenOperations(deps, services),
     ...createSessionOperations(deps, services),
+    ...createProviderSignInOperations(deps, services),
     ...createAuditOperations(deps),
     ...createLimitsOperations(deps),
     ...createQueueOperations(deps),

@@ -6,6 +6,7 @@ import { purgeDatasets } from "../stores/evals/datasets.ts";
 import { purgeExperiments, purgeMonitoredRuns } from "../stores/evals/eval-purge.ts";
 import { purgeMonitors } from "../stores/evals/monitors.ts";
 import { purgeExpiredTokens } from "../stores/accounts/oauth-tokens.ts";
+import { purgeProviderSignIns } from "../stores/accounts/provider-sign-ins.ts";
 import { purgeSessions } from "../stores/accounts/sessions.ts";
 import { purgeEvents } from "../stores/webhooks/outbox.ts";
 import { purgeRateLimits } from "../stores/http/rate-limits.ts";
@@ -75,6 +76,7 @@ export function startHousekeeping(
       });
       await inBatches(() => db.system((connection) => purgeExpiredTokens(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeSessions(connection, BATCH)));
+      await inBatches(() => db.system((connection) => purgeProviderSignIns(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeRateLimits(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeReservations(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeDeliveries(connection, eventRetentionMs, BATCH)));

@@ -81,6 +81,8 @@ export function createSessionOperations(
       async handler({ body, ctx }) {
         // A page elsewhere could otherwise sign its visitor in as somebody else.
         requireSameOrigin(config, ctx, { unknownIsFine: true });
+        if ("password" in body && !config.MILLRACE_PASSWORD_SIGN_IN)
+          throw new Problem("forbidden", "Nobody signs in here by password. Use an identity provider.");
         const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
         const place = { ...requestOf(config, ctx), operation: "openSession" };
         const who =

@@ -77,6 +77,8 @@ export function createTokenOperations(
         const grant = given("grant_type");
         const address = clientAddress(ctx.req, config.MILLRACE_TRUSTED_PROXIES);
         const client = { user_agent: ctx.get("User-Agent"), address };
+        if (grant === "password" && !config.MILLRACE_PASSWORD_SIGN_IN)
+          return refusal("unsupported_grant_type", "Nobody signs in here by password.");
         if (grant === "password") {
           const [username, password] = [given("username"), given("password")];
           if (!username || !password) return refusal("invalid_request", "username and password are needed.");

@@ -9,7 +9,10 @@ export const auditEntrySchema = z
     at: z.iso.datetime(),
     actor: z.object({
       type: z.enum(ACTOR_TYPES).describe("`cli`: somebody with access to the installation itself."),
-      id: z.uuid().nullable().describe("Of the user or the key; null of a sign-in that was refused, and of `cli`."),
+      id: z
+        .uuid()
+        .nullable()
+        .describe("Of the user or the key; null of a sign-in that was refused, of `system` and of `cli`."),
       session_id: z.uuid().nullable().describe("The session of a user who was signed in to the console."),
       address: z.string().nullable(),
       user_agent: z.string().nullable(),

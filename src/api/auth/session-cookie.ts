@@ -5,8 +5,11 @@ import type { RequestContext } from "../http/operation.ts";
 
 const SAFE: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 
+/** The session, and the browser while it is at an identity provider. */
+type CookieName = "millrace_session" | "millrace_sign_in";
+
 /** With the prefix a browser takes the cookie from https alone, and from no other name of the domain. */
-const nameFor = (secure: boolean): string => (secure ? "__Host-millrace_session" : "millrace_session");
+const nameFor = (name: CookieName, secure: boolean): string => (secure ? `__Host-${name}` : name);
 
 /** Whether people reach the service by https, as its configured address says. */
 function isSecure(config: Config, ctx: RequestContext): boolean {
@@ -15,7 +18,16 @@ function isSecure(config: Config, ctx: RequestContext): boolean {
 
 /** The secret in a request's session cookie. */
 export function sessionSecret(config: Config, ctx: RequestContext): string | undefined {
-  const name = `${nameFor(isSecure(config, ctx))}=`;
+  return cookieOf(config, ctx, "millrace_session");
+}
+
+/** The secret by which a browser is known that has begun to sign in by an identity provider. */
+export function browserSecret(config: Config, ctx: RequestContext): string | undefined {
+  return cookieOf(config, ctx, "millrace_sign_in");
+}
+
+function cookieOf(config: Config, ctx: RequestContext, cookie: CookieName): string | undefined {
+  const name = `${nameFor(cookie, isSecure(config, ctx))}=`;
   const cookies = (ctx.get("Cookie") ?? "").slice(0, 16_384).split(";");
   return cookies
     .map((each) => each.trim())
@@ -25,11 +37,31 @@ export function sessionSecret(config: Config, ctx: RequestContext): string | und
 
 /** The Set-Cookie header that gives a session to the browser, or with null takes it away. No script can read it. */
 export function sessionCookie(config: Config, ctx: RequestContext, secret: string | null): Record<string, string> {
+  const age = secret === null ? ["Max-Age=0"] : [];
+  return setCookie(config, ctx, "millrace_session", secret ?? "", ["SameSite=Strict"], age);
+}
+
+/** The same of a browser that goes to an identity provider: the way back comes from another site, so it is Lax. */
+export function browserCookie(
+  config: Config,
+  ctx: RequestContext,
+  secret: string,
+  seconds: number,
+): Record<string, string> {
+  return setCookie(config, ctx, "millrace_sign_in", secret, ["SameSite=Lax"], [`Max-Age=${seconds}`]);
+}
+
+function setCookie(
+  config: Config,
+  ctx: RequestContext,
+  name: CookieName,
+  value: string,
+  site: readonly string[],
+  age: readonly string[],
+): Record<string, string> {
   const secure = isSecure(config, ctx);
-  const parts = [`${nameFor(secure)}=${secret ?? ""}`, "Path=/", "HttpOnly", "SameSite=Strict"];
-  if (secure) parts.push("Secure");
-  if (secret === null) parts.push("Max-Age=0");
-  return { "Set-Cookie": parts.join("; ") };
+  const own = [`${nameFor(name, secure)}=${value}`, "Path=/", "HttpOnly"];
+  return { "Set-Cookie": [...own, ...site, ...(secure ? ["Secure"] : []), ...age].join("; ") };
 }
 
 /**

@@ -45,8 +45,8 @@ export function consoleFiles(): Middleware<RequestState> {
   const files = builtFiles();
   return async function consoleFiles(ctx, next) {
     if (ctx.path !== PREFIX && !ctx.path.startsWith(`${PREFIX}/`)) return next();
-    // The one operation among them.
-    if (ctx.path === `${PREFIX}/session`) return next();
+    // The operations among them.
+    if (ctx.path === `${PREFIX}/session` || ctx.path.startsWith(`${PREFIX}/session/`)) return next();
     ctx.state.operationId = "console";
     if (ctx.method !== "GET" && ctx.method !== "HEAD") {
       ctx.set("Allow", "GET, HEAD");

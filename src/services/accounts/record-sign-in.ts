@@ -15,9 +15,10 @@ export async function recordSignIn(
   { operation, ...from }: SignInPlace,
   { org_id, user_id }: { readonly org_id: string; readonly user_id: string },
   sessionId: string | null,
+  how?: { readonly provider: string },
 ): Promise<void> {
   const actor: AuditActor = { ...from, org_id, actor_type: "user", actor_id: user_id, session_id: sessionId };
-  await recordAudit(db, actor, operation, { target: { type: "user", id: user_id } });
+  await recordAudit(db, actor, operation, { target: { type: "user", id: user_id }, ...(how && { after: how }) });
 }
 
 /**

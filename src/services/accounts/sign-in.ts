@@ -140,7 +140,7 @@ function userAddress(email: string): string {
 }
 
 /** Who has an IPv6 address has all of its /64. */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
   if (parsed.kind() === "ipv4") return parsed.toString();

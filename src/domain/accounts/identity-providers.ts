@@ -1,0 +1,111 @@
+import { z } from "zod";
+import { emailAddress } from "./accounts.ts";
+import { ROLES } from "./principal.ts";
+import type { Role } from "./principal.ts";
+
+const PROVIDERS = 20;
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+/** Addresses of Microsoft that stand for every tenant there is. */
+const EVERY_TENANT = /^https:\/\/login\.microsoftonline\.[a-z]+\/(common|organizations|consumers)(\/|$)/;
+/** More groups than any role needs, and longer names. */
+const MAX_GROUPS = 10_000;
+
+const text = (max: number) => {
+  const error = `a text of 1 to ${max} characters is expected`;
+  return z.string({ error }).min(1, { error }).max(max, { error });
+};
+const bool = z.boolean({ error: "true or false is expected" });
+const role = z.enum(ROLES, { error: `one of ${ROLES.join(", ")} is expected` });
+const listOf = <T extends z.ZodType>(item: T) =>
+  z.array(item, { error: "a list is expected" }).max(100, { error: "at most 100 are expected" });
+
+const issuer = text(2000)
+  .refine(isIssuer, "an https address without a query is expected; http only on this machine")
+  .refine((url) => !EVERY_TENANT.test(url), "the address of one tenant is expected: this one is of all of them");
+
+function isIssuer(given: string): boolean {
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (url === null || url.search !== "" || url.hash !== "" || url.username !== "") return false;
+  return url.protocol === "https:" || (url.protocol === "http:" && LOOPBACK.test(url.hostname));
+}
+
+const providerSchema = z
+  .strictObject(
+    {
+      id: z
+        .string({ error: "a short name is expected" })
+        .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, "1 to 40 small letters, digits and - are expected"),
+      name: text(100),
+      issuer,
+      client_id: text(500),
+      client_secret: text(2000).optional(),
+      client_auth: z.enum(["basic", "post"], { error: "basic or post is expected" }).default("basic"),
+      scopes: listOf(text(200))
+        .refine((scopes) => scopes.includes("openid"), "openid has to be among them")
+        .default(["openid", "email", "profile"]),
+      org_id: z.uuid({ error: "the id of an organisation is expected" }).toLowerCase(),
+      groups_claim: text(200).default("groups"),
+      roles: z.record(z.string(), role, { error: "an object of group: role is expected" }).default({}),
+      default_role: role.optional(),
+      email_domains: listOf(text(253).toLowerCase()).optional(),
+      link_by_email: bool.default(false),
+      trust_email: bool.default(false),
+    },
+    { error: "an object with the members of docs/sign-in.md is expected" },
+  )
+  .refine(({ roles, default_role }) => default_role !== undefined || Object.keys(roles).length > 0, {
+    error: "roles or default_role has to be there: nobody could sign in",
+  });
+
+/** What an installation's settings say of its identity providers. */
+export const identityProviders = listOf(providerSchema)
+  .max(PROVIDERS, { error: `at most ${PROVIDERS} providers are expected` })
+  .refine((all) => new Set(all.map(({ id }) => id)).size === all.length, { error: "each id may be there once" });
+
+export type IdentityProvider = Readonly<z.infer<typeof providerSchema>>;
+
+/** Why somebody whom a provider knows is not let in. */
+export type AdmissionRefusal = "email_missing" | "email_unverified" | "email_domain" | "no_role";
+
+export type Admission = { readonly email: string; readonly role: Role } | { readonly refused: AdmissionRefusal };
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/** Who a provider says the person is, as its settings take it. */
+export function admit(provider: IdentityProvider, claims: Claims): Admission {
+  const granted = roleOf(provider, claims);
+  if (granted === undefined) return { refused: "no_role" };
+  const email = emailAddress.safeParse(claims["email"]);
+  if (!email.success) return { refused: "email_missing" };
+  // An address that nobody has checked may be somebody else's, who is asked by it to approve.
+  if (claims["email_verified"] !== true && !provider.trust_email) return { refused: "email_unverified" };
+  const domain = email.data.slice(email.data.lastIndexOf("@") + 1).toLowerCase();
+  if (provider.email_domains && !provider.email_domains.includes(domain)) return { refused: "email_domain" };
+  return { email: email.data, role: granted };
+}
+
+/** The highest role of the person's groups, else the default. */
+function roleOf({ groups_claim, roles, default_role }: IdentityProvider, claims: Claims): Role | undefined {
+  const groups = groupsIn(claims, groups_claim);
+  const granted = groups.flatMap((group) => (Object.hasOwn(roles, group) ? [roles[group]] : []));
+  return ROLES.findLast((each) => granted.includes(each)) ?? default_role;
+}
+
+/** The names in a claim: a list of texts, or one text. */
+function groupsIn(claims: Claims, name: string): string[] {
+  const value = claimAt(claims, name);
+  const items: unknown[] = Array.isArray(value) ? value.slice(0, MAX_GROUPS) : [value];
+  return items.filter((item) => typeof item === "string");
+}
+
+/** A claim by its name, else by its path, such as `realm_access.roles`. */
+export function claimAt(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  return name
+    .split(".")
+    .reduce<unknown>(
+      (value, part) =>
+        typeof value === "object" && value !== null && Object.hasOwn(value, part) ? (value as Claims)[part] : undefined,
+      claims,
+    );
+}

@@ -1,0 +1,154 @@
+import * as oidc from "openid-client";
+import { claimAt } from "../../domain/accounts/identity-providers.ts";
+import type { IdentityProvider } from "../../domain/accounts/identity-providers.ts";
+import { fetchAdapter } from "../fetch/fetch-adapter.ts";
+import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
+import { createOwnFetch } from "../fetch/own-fetch.ts";
+
+const TIMEOUT_SECONDS = 10;
+const MAX_BYTES = 1024 * 1024;
+/** How long a provider's own description of itself is used. Its keys are renewed by their ids. */
+const DISCOVERED_MS = 3_600_000;
+const NO_ANSWER: readonly string[] = ["OAUTH_TIMEOUT", "OAUTH_ABORT", "OAUTH_RESPONSE_IS_NOT_CONFORM"];
+
+/** What a sign-in needs when the browser comes back. */
+export interface SignInChecks {
+  readonly state: string;
+  readonly nonce: string;
+  readonly code_verifier: string;
+}
+
+export interface StartedSignIn extends SignInChecks {
+  /** Where the browser goes. */
+  readonly url: string;
+}
+
+export type Claims = Readonly<Record<string, unknown>> & { readonly sub: string };
+
+/** Why a provider has identified nobody. The message is for the log alone: parts of it are the provider's. */
+export class ProviderFailed extends Error {
+  readonly code: "provider_unavailable" | "provider_refused" | "provider_answer";
+
+  constructor(code: ProviderFailed["code"], cause: unknown) {
+    super(reasonOf(cause), { cause });
+    this.name = "ProviderFailed";
+    this.code = code;
+  }
+}
+
+/** Speaks OpenID Connect with identity providers: the authorisation code flow with PKCE. Throws ProviderFailed. */
+export interface OidcClient {
+  start(provider: IdentityProvider, redirectUri: string): Promise<StartedSignIn>;
+  /** Who has signed in, by the address that the browser came back to. */
+  finish(provider: IdentityProvider, returned: URL, checks: SignInChecks): Promise<Claims>;
+  close(): Promise<void>;
+}
+
+/** Their addresses are settings, so they may be private. Nothing is asked of a provider before somebody signs in. */
+export function createOidcClient(allow: readonly string[], providers: readonly IdentityProvider[]): OidcClient {
+  const guarded = createOwnFetch(
+    allow,
+    providers.map(({ issuer }) => issuer),
+  );
+  const fetch = fetchAdapter(guarded, { limits: { responseBytes: MAX_BYTES } });
+  const known = new Map<string, { readonly found: oidc.Configuration; readonly until: number }>();
+  const asking = new Map<string, Promise<oidc.Configuration>>();
+
+  async function discover(provider: IdentityProvider): Promise<oidc.Configuration> {
+    const { id } = provider;
+    const earlier = known.get(id);
+    if (earlier && earlier.until > Date.now()) return earlier.found;
+    const asked = asking.get(id) ?? ask(provider).finally(() => asking.delete(id));
+    asking.set(id, asked);
+    try {
+      return await asked;
+    } catch (error) {
+      // What it said before holds rather than nothing.
+      if (earlier) return earlier.found;
+      throw new ProviderFailed("provider_unavailable", error);
+    }
+  }
+
+  async function ask(provider: IdentityProvider): Promise<oidc.Configuration> {
+    const server = new URL(provider.issuer);
+    const found = await oidc.discovery(server, provider.client_id, {}, authenticationOf(provider), {
+      [oidc.customFetch]: fetch as oidc.CustomFetch,
+      timeout: TIMEOUT_SECONDS,
+      // The signature of an ID token is checked even though it comes from the provider itself.
+      execute: [oidc.enableNonRepudiationChecks, ...(server.protocol === "http:" ? [oidc.allowInsecureRequests] : [])],
+    });
+    known.set(provider.id, { found, until: Date.now() + DISCOVERED_MS });
+    return found;
+  }
+
+  return {
+    async start(provider, redirectUri) {
+      const configuration = await discover(provider);
+      const checks = {
+        state: oidc.randomState(),
+        nonce: oidc.randomNonce(),
+        code_verifier: oidc.randomPKCECodeVerifier(),
+      };
+      const url = oidc.buildAuthorizationUrl(configuration, {
+        redirect_uri: redirectUri,
+        scope: provider.scopes.join(" "),
+        state: checks.state,
+        nonce: checks.nonce,
+        code_challenge: await oidc.calculatePKCECodeChallenge(checks.code_verifier),
+        code_challenge_method: "S256",
+      });
+      return { ...checks, url: url.href };
+    },
+
+    async finish(provider, returned, { state, nonce, code_verifier }) {
+      const configuration = await discover(provider);
+      try {
+        const tokens = await oidc.authorizationCodeGrant(configuration, returned, {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: code_verifier,
+          idTokenExpected: true,
+        });
+        const claims = tokens.claims();
+        if (claims === undefined) throw new Error("There is no ID token.");
+        const isThin = claims["email"] === undefined || claimAt(claims, provider.groups_claim) === undefined;
+        if (!isThin || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
+        const more = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
+        return merged(claims, more);
+      } catch (error) {
+        throw new ProviderFailed(codeOf(error), error);
+      }
+    },
+
+    close: () => guarded.close(),
+  };
+}
+
+/** What is signed takes precedence; that an address is verified is said of the address beside it. */
+function merged(claims: Claims, more: Claims): Claims {
+  const both = { ...more, ...claims };
+  if (claims["email"] === undefined || claims["email"] === more["email"]) return both;
+  return { ...both, email_verified: claims["email_verified"] };
+}
+
+function authenticationOf({ client_secret, client_auth }: IdentityProvider): oidc.ClientAuth {
+  if (client_secret === undefined) return oidc.None();
+  return client_auth === "post" ? oidc.ClientSecretPost(client_secret) : oidc.ClientSecretBasic(client_secret);
+}
+
+function codeOf(error: unknown): ProviderFailed["code"] {
+  if (error instanceof oidc.AuthorizationResponseError) return "provider_refused";
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  const isSilent = [error, cause].some((each) => each instanceof FetchFailed || each instanceof FetchRefused);
+  return isSilent || NO_ANSWER.includes(String(code)) ? "provider_unavailable" : "provider_answer";
+}
+
+/** One line of what went wrong, without tokens: the library's errors have whole answers among their members. */
+function reasonOf(error: unknown): string {
+  const parts = [];
+  for (let each = error; each instanceof Error && parts.length < 3; each = each.cause) {
+    const { code, error: name } = each as { code?: unknown; error?: unknown };
+    parts.push([code, name, each.message].filter((part) => typeof part === "string").join(" "));
+  }
+  return parts.join(": ").slice(0, 500);
+}

@@ -1,0 +1,228 @@
+import { uuidv7 } from "uuidv7";
+import { admit } from "../../domain/accounts/identity-providers.ts";
+import type { AdmissionRefusal, IdentityProvider } from "../../domain/accounts/identity-providers.ts";
+import type { Role } from "../../domain/accounts/principal.ts";
+import type { AuditActor } from "../../domain/audit/audit.ts";
+import { ProviderFailed } from "../../platform/oidc/oidc-client.ts";
+import type { Claims, OidcClient } from "../../platform/oidc/oidc-client.ts";
+import { hashSecret } from "../../platform/secrets/crypto.ts";
+import { revokeKeysOfUser } from "../../stores/accounts/api-keys.ts";
+import { revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
+import { findOrganisation } from "../../stores/accounts/organisations.ts";
+import { insertProviderSignIn, takeProviderSignIn } from "../../stores/accounts/provider-sign-ins.ts";
+import { endSessionsOfUser } from "../../stores/accounts/sessions.ts";
+import {
+  findUserOfIdentity,
+  hasIdentityOf,
+  insertIdentity,
+  touchIdentity,
+} from "../../stores/accounts/user-identities.ts";
+import type { Identity } from "../../stores/accounts/user-identities.ts";
+import { findUser, findUsersByName, insertUser, updateUser } from "../../stores/accounts/users.ts";
+import type { User } from "../../stores/accounts/users.ts";
+import { isUniqueViolation } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
+import { recordAudit } from "../audit/audit.ts";
+import type { AuditedChange } from "../audit/audit.ts";
+import { recordSignIn } from "./record-sign-in.ts";
+import type { SignInPlace } from "./record-sign-in.ts";
+import { openSession } from "./sessions.ts";
+
+/** How long a person has at the provider. */
+export const SIGN_IN_SECONDS = 600;
+/** Matches no password: a user whom a provider has made has none until an admin sets one. */
+const NO_PASSWORD = "none";
+const KEYS = ["user_identities_pkey", "users_email_key"];
+
+export type SignInRefusal =
+  | AdmissionRefusal
+  | ProviderFailed["code"]
+  | "sign_in_unknown"
+  | "email_taken"
+  | "locked_out"
+  | "not_set_up";
+
+/** The provider lets the person in no more: what earlier sign-ins gave ends, too. */
+const ENDS_ACCESS: readonly SignInRefusal[] = ["no_role", "email_domain"];
+
+/** Why a sign-in by an identity provider ends without a session. */
+export class SignInRefused extends Error {
+  readonly code: SignInRefusal;
+
+  constructor(code: SignInRefusal, cause?: unknown) {
+    super(cause instanceof Error ? cause.message : code, { cause });
+    this.name = "SignInRefused";
+    this.code = code;
+  }
+}
+
+export interface ReturnedSignIn {
+  readonly provider: IdentityProvider;
+  /** The whole address that the browser came back to. */
+  readonly returned: URL;
+  /** The secret of the browser that has begun. */
+  readonly browser: string;
+  readonly place: SignInPlace;
+}
+
+/** Signs people in by identity providers. Both throw SignInRefused. */
+export interface ProviderSignInService {
+  /** Begins a sign-in of a browser, known by a secret of its own; answers where it goes. */
+  start(provider: IdentityProvider, redirectUri: string, browser: string, returnTo: string): Promise<string>;
+  /** The new session's secret for its cookie, and the page to go on to. */
+  finish(signIn: ReturnedSignIn): Promise<{ readonly secret: string; readonly return_to: string }>;
+}
+
+export function createProviderSignIn(
+  db: Database,
+  oidc: OidcClient,
+  forget: (id: string) => void,
+): ProviderSignInService {
+  return {
+    async start(provider, redirectUri, browser, returnTo) {
+      const { url, state, ...checks } = await oidc.start(provider, redirectUri).catch(refuse);
+      const hashes = { state_hash: hashSecret(state), browser_hash: hashSecret(browser) };
+      const row = { ...hashes, ...checks, provider_id: provider.id, return_to: returnTo };
+      await db.system((connection) => insertProviderSignIn(connection, { ...row, lifetime_seconds: SIGN_IN_SECONDS }));
+      return url;
+    },
+
+    async finish({ provider, returned, browser, place }) {
+      const state = returned.searchParams.get("state") ?? "";
+      const begun = await db.system((connection) =>
+        takeProviderSignIn(connection, hashSecret(state), hashSecret(browser), provider.id),
+      );
+      if (begun === null) throw new SignInRefused("sign_in_unknown");
+      const claims = await oidc.finish(provider, returned, { ...begun, state }).catch(refuse);
+      const { org_id } = provider;
+      if (!(await db.org(org_id, (connection) => findOrganisation(connection, org_id))))
+        throw new SignInRefused("not_set_up");
+      const { user, keys } = await once(() =>
+        db.orgTransaction(org_id, (connection) => settleUser(connection, provider, claims, place)),
+      );
+      for (const id of [...(user.user_id === null ? [] : [user.user_id]), ...keys]) forget(id);
+      if ("refused" in user) throw new SignInRefused(user.refused);
+      const who = { org_id, user_id: user.user_id };
+      const from = { user_agent: place.user_agent ?? "", address: place.address ?? "" };
+      const { secret } = await openSession(db, who, from, (connection, sessionId) =>
+        recordSignIn(connection, place, who, sessionId, { provider: provider.id }),
+      );
+      return { secret, return_to: begun.return_to };
+    },
+  };
+}
+
+function refuse(error: unknown): never {
+  if (error instanceof ProviderFailed) throw new SignInRefused(error.code, error);
+  throw error;
+}
+
+/** Two first sign-ins of one person at the same time: the second finds what the first has made. */
+async function once<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!KEYS.some((key) => isUniqueViolation(error, key))) throw error;
+    return work();
+  }
+}
+
+interface Settled {
+  readonly user: { readonly user_id: string } | { readonly user_id: string | null; readonly refused: SignInRefusal };
+  /** Ids of keys that have ended. */
+  readonly keys: readonly string[];
+}
+
+/**
+ * The user whom a provider's person is here, made, linked or changed as its claims and the settings say.
+ */
+async function settleUser(db: Db, provider: IdentityProvider, claims: Claims, place: SignInPlace): Promise<Settled> {
+  const identity = { issuer: provider.issuer, subject: claims.sub };
+  const record = recorder(db, provider, place);
+  const userId = await findUserOfIdentity(db, identity);
+  const known = userId === null ? null : await findUser(db, userId);
+  const admission = admit(provider, claims);
+  if ("refused" in admission) {
+    await record.refused(admission.refused, known ?? undefined);
+    const ends = known !== null && ENDS_ACCESS.includes(admission.refused);
+    const keys = ends ? await endAccess(db, known.user_id) : [];
+    return { user: { user_id: known?.user_id ?? null, refused: admission.refused }, keys };
+  }
+  const found = known ?? (await findLinked(db, provider, identity, admission.email));
+  if (found === "email_taken") {
+    await record.refused(found);
+    return { user: { user_id: null, refused: found }, keys: [] };
+  }
+  if (found === null) {
+    const user = await makeUser(db, provider.org_id, identity, admission);
+    await record.change(user, { after: { email: user.email, role: user.role, provider: provider.id } });
+    return { user, keys: [] };
+  }
+  if (found.disabled_at !== null) {
+    await record.refused("locked_out", found);
+    return { user: { user_id: found.user_id, refused: "locked_out" }, keys: [] };
+  }
+  if (known === null) {
+    await insertIdentity(db, found.user_id, identity);
+    await record.change(found, { after: { provider: provider.id } });
+  } else await touchIdentity(db, identity);
+  return { user: found, keys: await setRole(db, found, admission.role, record) };
+}
+
+/** The user with the person's address, where the settings let addresses link; null where nobody has it. */
+async function findLinked(
+  db: Db,
+  { link_by_email, issuer }: IdentityProvider,
+  identity: Identity,
+  email: string,
+): Promise<User | "email_taken" | null> {
+  const [user] = await findUsersByName(db, [email.toLowerCase()]);
+  if (!user) return null;
+  // An address that has gone from one person of the provider to the next does not hand over the user.
+  const isFree = link_by_email && !(await hasIdentityOf(db, user.user_id, issuer));
+  return isFree && identity.subject !== "" ? user : "email_taken";
+}
+
+async function makeUser(
+  db: Db,
+  org_id: string,
+  identity: Identity,
+  { email, role }: { readonly email: string; readonly role: Role },
+): Promise<User> {
+  const user = await insertUser(db, { user_id: uuidv7(), org_id, email, role, password_hash: NO_PASSWORD });
+  await insertIdentity(db, user.user_id, identity);
+  return user;
+}
+
+/** Only admins make keys: who is none any more loses them. The groups decide, also of the last admin. */
+async function setRole(db: Db, user: User, role: Role, record: Recorder): Promise<readonly string[]> {
+  if (user.role === role) return [];
+  await updateUser(db, user.user_id, { role });
+  await record.change(user, { before: { role: user.role }, after: { role } });
+  return role === "admin" ? [] : revokeKeysOfUser(db, user.user_id);
+}
+
+async function endAccess(db: Db, userId: string): Promise<readonly string[]> {
+  await revokeTokensOfUser(db, userId);
+  await endSessionsOfUser(db, userId);
+  return revokeKeysOfUser(db, userId);
+}
+
+type Recorder = ReturnType<typeof recorder>;
+
+/** Writes what a sign-in does into the audit log: the settings of the installation do it, not the person. */
+function recorder(db: Db, provider: IdentityProvider, { operation, ...from }: SignInPlace) {
+  const common = { ...from, org_id: provider.org_id, actor_id: null, session_id: null };
+  return {
+    change({ user_id }: User, change: Pick<AuditedChange, "before" | "after">): Promise<void> {
+      const actor: AuditActor = { ...common, actor_type: "system" };
+      return recordAudit(db, actor, operation, { ...change, target: { type: "user", id: user_id } });
+    },
+    refused(reason: SignInRefusal, user?: User): Promise<void> {
+      const actor: AuditActor = { ...common, actor_type: "user" };
+      const target = user ? { target: { type: "user", id: user.user_id } } : {};
+      const change = { ...target, after: { provider: provider.id, reason } };
+      return recordAudit(db, actor, operation, change, "failure");
+    },
+  };
+}
