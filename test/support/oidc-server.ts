@@ -83,7 +83,11 @@ export async function startOidcServer({ thin }: { readonly thin: boolean }): Pro
       features: { devInteractions: { enabled: false } },
       interactions: { url: (_, { uid }) => `/interaction/${uid}` },
       pkce: { required: () => true },
-      findAccount: (_, sub) => ({ accountId: sub, claims: async () => ({ ...people.get(sub), sub }) }),
+      findAccount: (_, sub) => ({
+        accountId: sub,
+        // As they are now: who has a session at the provider is not asked again.
+        claims: async () => ({ ...(state.person?.sub === sub ? state.person : people.get(sub)), sub }),
+      }),
       // Everybody has agreed to everything.
       async loadExistingGrant({ oidc }) {
         const { clientId = "" } = oidc.client ?? {};

@@ -26,6 +26,12 @@ export const meOptions = queryOptions({
   },
 });
 
+/** How people may sign in here: by password or not, and by which identity providers. */
+export const waysInOptions = queryOptions({
+  queryKey: ["ways-in", "list"],
+  queryFn: () => unwrap(api.GET("/console/session/providers")),
+});
+
 /** Who is signed in, inside the frame, which shows nothing else to others. */
 export function useMe(): Me {
   const { data } = useQuery(meOptions);

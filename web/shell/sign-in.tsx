@@ -1,6 +1,7 @@
+import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import type { JSX } from "react";
-import { useSignIn } from "../api/accounts.ts";
+import { useSignIn, waysInOptions } from "../api/accounts.ts";
 import { toProblem } from "../api/problem.ts";
 import { Field } from "../parts/field.tsx";
 import { Failure } from "../parts/states.tsx";
@@ -8,7 +9,7 @@ import { Mark } from "./brand.tsx";
 import { formTexts } from "../parts/form-texts.ts";
 import "./sign-in.css";
 
-/** By e-mail address and password, or by the one-time link that `npm start` prints. */
+/** By an identity provider, by e-mail address and password, or by the one-time link that `npm start` prints. */
 export function SignIn({
   link,
   onLinkTried,
@@ -18,7 +19,10 @@ export function SignIn({
   readonly onLinkTried: () => void;
 }): JSX.Element {
   const signIn = useSignIn();
-  const form = useRef<HTMLFormElement>(null);
+  const { data: ways, isPending: isAsking } = useQuery(waysInOptions);
+  const providers = ways?.providers ?? [];
+  // Where the service does not say, the form is what there was always.
+  const byPassword = !isAsking && (ways?.password ?? true);
   const { mutate } = signIn;
   const tried = useRef<string>(null);
 
@@ -37,46 +41,59 @@ export function SignIn({
       <span className="brand">
         <Mark /> Millrace
       </span>
-      <form
-        ref={form}
-        className="panel stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const given = formTexts(event.currentTarget);
-          signIn.mutate({ email: given("email"), password: given("password") });
-        }}
-      >
+      <div className="panel stack">
         <h1>Sign in</h1>
         {problem && <Failure fault={problem} />}
-        <Field label="E-mail address">
-          {(control) => (
-            <input
-              className="input"
-              name="email"
-              type="email"
-              autoComplete="username"
-              required
-              autoFocus
-              {...control}
-            />
-          )}
-        </Field>
-        <Field label="Password">
-          {(control) => (
-            <input
-              className="input"
-              name="password"
-              type="password"
-              autoComplete="current-password"
-              required
-              {...control}
-            />
-          )}
-        </Field>
-        <button type="submit" className="button button-primary" disabled={signIn.isPending}>
-          {signIn.isPending ? "Signing in…" : "Sign in"}
-        </button>
-      </form>
+        {providers.map(({ provider_id, name, url }) => (
+          <a key={provider_id} className="button" href={`${url}?return_to=${encodeURIComponent(hereInConsole())}`}>
+            Sign in with {name}
+          </a>
+        ))}
+        {byPassword && providers.length > 0 && <p className="muted">or by password</p>}
+        {byPassword && <PasswordForm signIn={signIn} />}
+      </div>
     </main>
+  );
+}
+
+const LONGEST = 1000;
+
+/** The page that is being asked for, or the first one: the service refuses longer addresses. */
+function hereInConsole(): string {
+  const here = location.pathname + location.search;
+  return here.length <= LONGEST ? here : "/console/";
+}
+
+function PasswordForm({ signIn }: { readonly signIn: ReturnType<typeof useSignIn> }): JSX.Element {
+  return (
+    <form
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const given = formTexts(event.currentTarget);
+        signIn.mutate({ email: given("email"), password: given("password") });
+      }}
+    >
+      <Field label="E-mail address">
+        {(control) => (
+          <input className="input" name="email" type="email" autoComplete="username" required autoFocus {...control} />
+        )}
+      </Field>
+      <Field label="Password">
+        {(control) => (
+          <input
+            className="input"
+            name="password"
+            type="password"
+            autoComplete="current-password"
+            required
+            {...control}
+          />
+        )}
+      </Field>
+      <button type="submit" className="button button-primary" disabled={signIn.isPending}>
+        {signIn.isPending ? "Signing in…" : "Sign in"}
+      </button>
+    </form>
   );
 }

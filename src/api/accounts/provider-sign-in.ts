@@ -19,7 +19,7 @@ const STARTS = { name: "provider-sign-in", points: 120, seconds: 60 };
 const BROWSER_SECRET = /^[\w-]{43}$/;
 
 const params = z.object({ provider_id: z.string().max(200).describe("One of `listSignInProviders`.") });
-const optional = (max: number, says: string) => z.string().max(max).optional().describe(says);
+const MAX_RETURN_TO = 1000;
 const PAGE = { content: { "text/html": null } } as const;
 const FAILURES: Readonly<Record<number, Success>> = Object.fromEntries(
   REFUSAL_STATUSES.map((status) => [
@@ -105,7 +105,13 @@ export function createProviderSignInOperations(
         "For browsers: leads to the provider, by the authorisation code flow with PKCE. The sign-in has ten minutes, and only this browser can finish it.",
       auth: "none",
       params,
-      query: z.object({ return_to: optional(2048, "A path of the console to go on to; its start page without.") }),
+      query: z.object({
+        return_to: z
+          .string()
+          .max(MAX_RETURN_TO)
+          .optional()
+          .describe("A path of the console to go on to; its start page without."),
+      }),
       success: {
         302: {
           description: "To the provider.",
@@ -143,10 +149,10 @@ export function createProviderSignInOperations(
       params,
       looseQuery: true,
       query: z.object({
-        state: optional(1000, "As the provider was given it."),
-        code: optional(10_000, "What the provider has issued."),
-        error: optional(1000, "Why it has not."),
-        iss: optional(2000, "Who it is."),
+        state: z.string().optional().describe("As the provider was given it."),
+        code: z.string().optional().describe("What the provider has issued."),
+        error: z.string().optional().describe("Why it has not."),
+        iss: z.string().optional().describe("Who it is."),
       }),
       success: {
         200: {
