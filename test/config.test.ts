@@ -97,7 +97,7 @@ describe("the configuration", () => {
     [{ issuer: "http://id.example.com" }, /OIDC_PROVIDERS\.0\.issuer: an https address/],
     [{ issuer: "https://login.microsoftonline.com/common/v2.0" }, /issuer: the address of one tenant/],
     [{ default_role: undefined }, /roles or default_role has to be there/],
-    [{ default_role: "owner" }, /default_role: one of viewer, editor, admin is expected/],
+    [{ default_role: "owner" }, /default_role: one of member, viewer, editor, admin is expected/],
     [{ id: "Corp" }, /id: 1 to 40 small letters/],
     [{ scopes: ["email"] }, /scopes: openid has to be among them/],
     [{ secret: "misspelt" }, /OIDC_PROVIDERS\.0: /],

@@ -176,7 +176,7 @@ async function findLinked(
   identity: Identity,
   email: string,
 ): Promise<User | "email_taken" | null> {
-  const [user] = await findUsersByName(db, [email.toLowerCase()]);
+  const [user] = await findUsersByName(db, [email.toLowerCase()], null);
   if (!user) return null;
   // An address that has gone from one person of the provider to the next does not hand over the user.
   const isFree = link_by_email && !(await hasIdentityOf(db, user.user_id, issuer));
