@@ -22,7 +22,10 @@ beforeAll(async () => {
   const { issuer, client_id, client_secret } = provider;
   const settings = [
     {
-      ...{ issuer, client_id, client_secret, org_id },
+      issuer,
+      client_id,
+      client_secret,
+      org_id,
       id: "corp",
       name: "Corp",
       scopes: ["openid", "email", "groups"],
