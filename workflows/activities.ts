@@ -24,15 +24,27 @@ const cancellable = proxyLocalActivities<LocalActivities>({
 });
 
 /**
- * A started one is never cancelled, and none starts in a cancelled scope: they are short, and the SDK's core fails the
+ * Local activities end once they have started, and none starts in a cancelled scope: they are short. The SDK's core fails the
  * workflow task, again and again, when one is cancelled whose end it knows and the workflow does not yet.
  */
-export const local = new Proxy(cancellable, {
-  get: (activities, name: keyof LocalActivities) => (input: never) =>
-    endsByItself(() => activities[name](input) as Promise<unknown>),
-});
+export const local: LocalActivities = {
+  recordReport: (input) => uncancelled(() => cancellable.recordReport(input)),
+  cancelRequested: (input) => uncancelled(() => cancellable.cancelRequested(input)),
+  evaluate: (input) => uncancelled(() => cancellable.evaluate(input)),
+  loadDocuments: (input) => uncancelled(() => cancellable.loadDocuments(input)),
+  loadPlan: (input) => uncancelled(() => cancellable.loadPlan(input)),
+  storeValue: (input) => uncancelled(() => cancellable.storeValue(input)),
+  storeOutputs: (input) => uncancelled(() => cancellable.storeOutputs(input)),
+  assemble: (input) => uncancelled(() => cancellable.assemble(input)),
+  takeMember: (input) => uncancelled(() => cancellable.takeMember(input)),
+  splitItems: (input) => uncancelled(() => cancellable.splitItems(input)),
+  createChildRun: (input) => uncancelled(() => cancellable.createChildRun(input)),
+  wait: (input) => uncancelled(() => cancellable.wait(input)),
+  expirePause: (input) => uncancelled(() => cancellable.expirePause(input)),
+  createScheduledRun: (input) => uncancelled(() => cancellable.createScheduledRun(input)),
+};
 
-async function endsByItself<T>(activity: () => Promise<T>): Promise<T> {
+async function uncancelled<T>(activity: () => Promise<T>): Promise<T> {
   const around = CancellationScope.current();
   if (around.consideredCancelled) return around.cancelRequested;
   return CancellationScope.nonCancellable(() => inOrder(activity()));
