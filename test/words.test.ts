@@ -12,7 +12,7 @@ const BANNED: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bby itself\b/gi, "`automatically` or `alone`"],
   [/\btold (?:of|from)\b/gi, "`notified of`, `distinguished from`"],
   [/\bwhat has become of\b/gi, "`the state of`"],
-  [/\bbegun\b/gi, "`started`"],
+  [/\bbegun\b|[a-z]Begun\b/gi, "`started`"],
   [/(?:^|[.:] |\* |\/\/ )(?:Shown|Kept|Meant|Told|Counted|Found|Asked|Written) (?:is|are)\b/gm, "the subject first"],
   [
     /\b(?:passesOn|passedOn|passOn|notePart|nobodyWaits)\b|atRest\b/g,

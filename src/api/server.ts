@@ -34,8 +34,8 @@ export function createApiServer(handler: RequestListener, logger: Logger): Serve
   server.on("checkExpectation", (req, res) => void server.emit("request", req, res));
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     // An answer whose headers are sent cannot be replaced.
-    const hasBegun = [...(answering.get(socket) ?? [])].some((res) => res.headersSent);
-    if (hasBegun || !socket.writable || error.code === "ECONNRESET") return void socket.destroy();
+    const isAnswered = [...(answering.get(socket) ?? [])].some((res) => res.headersSent);
+    if (isAnswered || !socket.writable || error.code === "ECONNRESET") return void socket.destroy();
     const requestId = uuidv7();
     const problem = problemOf(error);
     // The error holds what was sent, credentials and all.

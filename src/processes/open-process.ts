@@ -122,7 +122,7 @@ export function warning({ logger }: Pick<ServiceProcess, "logger">, part: string
 
 /**
  * Ends the process, with the reason alone, where Postgres is of a version that is not supported, or where its sessions would not
- * be held to the rows of an organisation. A server that does not answer yet, or has not been migrated, is let be.
+ * be held to the rows of an organisation. A server that does not answer yet, or has not been migrated, is not checked.
  */
 async function refuseUnfit(db: Database): Promise<void> {
   try {
@@ -135,7 +135,7 @@ async function refuseUnfit(db: Database): Promise<void> {
   }
 }
 
-/** The same where a master key has been lost or mistaken. A server that does not answer yet, or has not been migrated, is let be. */
+/** The same where a master key has been lost or mistaken. A server that does not answer yet, or has not been migrated, is not checked. */
 async function refuseUnreadable(payloads: Payloads): Promise<void> {
   await payloads.load().catch((error: unknown) => {
     if (error instanceof KeyUnreadable) refuse(error.message);

@@ -91,7 +91,7 @@ export async function runExperimentLane(input: LaneInput): Promise<void> {
       fetching ??= loadNext().finally(() => (fetching = undefined));
       await fetching;
     }
-    // What has been fetched is run to its end: the next workflow begins after it.
+    // Fetched rows are finished here: the next workflow starts after them.
     const row = waiting.shift();
     if (row !== undefined) after = row.place;
     return row;
@@ -119,7 +119,7 @@ export async function runExperimentLane(input: LaneInput): Promise<void> {
   try {
     await Promise.all([...Array.from({ length: input.concurrency }, work), score()]);
   } catch (error) {
-    // What has ended before the cancellation is scored all the same.
+    // Runs that ended before the cancellation are scored.
     if (isCancellation(error) && ended.length > 0) {
       await CancellationScope.nonCancellable(() => scoreRows({ ...input, places: ended.splice(0) }));
     }

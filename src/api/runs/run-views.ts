@@ -25,7 +25,7 @@ type Stores = { readonly db: Database; readonly blobs: BlobStore };
 export async function viewRun({ db, blobs }: Stores, row: RunRow): Promise<RunView> {
   const [retrying, pauses, inputs, outputs] = await Promise.all([
     retryingNodes(db, row.org_id, [row]),
-    hasBegun(row) ? db.org(row.org_id, (client) => listPauses(client, row.run_id)) : [],
+    hasStarted(row) ? db.org(row.org_id, (client) => listPauses(client, row.run_id)) : [],
     shortValues(blobs, row.inputs),
     row.outputs && fullValues(blobs, row.outputs),
   ]);
@@ -44,7 +44,7 @@ async function retryingNodes(
 }
 
 /** A run without any record has nothing more to read. This saves a query on the busiest path. */
-function hasBegun(row: RunRow): boolean {
+function hasStarted(row: RunRow): boolean {
   return row.event_seq > 0;
 }
 
@@ -82,7 +82,9 @@ export function viewListedRun({ row, ...details }: ListedRun): RunView {
 /** A run as the inference operations answer it. */
 export async function viewInference({ db, blobs }: Stores, row: RunRow): Promise<InferenceView> {
   const pauses =
-    isTerminal(row.state) || !hasBegun(row) ? [] : await db.org(row.org_id, (client) => listPauses(client, row.run_id));
+    isTerminal(row.state) || !hasStarted(row)
+      ? []
+      : await db.org(row.org_id, (client) => listPauses(client, row.run_id));
   const open = pauses.filter(({ status }) => status === "waiting");
   return presentInference({ row, outputs: await outputsOf({ db, blobs }, row), pauses: open });
 }
@@ -90,6 +92,6 @@ export async function viewInference({ db, blobs }: Stores, row: RunRow): Promise
 /** The outputs of a run. An open or failed run has the outputs it made so far. */
 async function outputsOf({ db, blobs }: Stores, row: RunRow): Promise<Readonly<Record<string, Json>>> {
   const written = row.outputs ? await fullValues(blobs, row.outputs) : {};
-  if (row.state === "COMPLETED" || !hasBegun(row)) return written;
+  if (row.state === "COMPLETED" || !hasStarted(row)) return written;
   return { ...(await db.org(row.org_id, (client) => outputsSoFar(client, row.run_id))), ...written };
 }

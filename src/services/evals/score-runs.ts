@@ -8,7 +8,7 @@ import { insertScores, scoredBefore } from "../../stores/evals/scores.ts";
 import type { NewScore } from "../../stores/evals/scores.ts";
 import { samplesOf } from "./samples.ts";
 import type { SampleDeps } from "./samples.ts";
-import { isToldAll } from "./scorer.ts";
+import { readsWholeSample } from "./scorer.ts";
 import type { Scorer } from "./scorer.ts";
 
 export interface ScoreRunsDeps extends SampleDeps {
@@ -37,7 +37,7 @@ export interface ScoreRunsOptions {
 }
 
 /** Runs scored together where an evaluator reads whole samples, and otherwise. Their scores are stored before the next batch. */
-const TOLD_AT_ONCE = 20;
+const WHOLE_AT_ONCE = 20;
 const AT_ONCE = 100;
 
 /**
@@ -69,7 +69,7 @@ export async function scoreRuns(
   }
   for (const { asked, runs: lacking } of groups.values()) {
     if (asked.length === 0) continue;
-    const size = asked.some(({ definition }) => isToldAll(definition)) ? TOLD_AT_ONCE : AT_ONCE;
+    const size = asked.some(({ definition }) => readsWholeSample(definition)) ? WHOLE_AT_ONCE : AT_ONCE;
     for (let at = 0; at < lacking.length; at += size) {
       signal?.throwIfAborted();
       await scoreTogether(deps, orgId, asked, lacking.slice(at, at + size), options);
@@ -84,7 +84,7 @@ async function scoreTogether(
   runs: readonly RunToScore[],
   { experiment_id, monitor_id, again = false, signal }: ScoreRunsOptions,
 ): Promise<void> {
-  const isDetailed = evaluators.some(({ definition }) => isToldAll(definition));
+  const isDetailed = evaluators.some(({ definition }) => readsWholeSample(definition));
   const found = await samplesOf(
     deps,
     orgId,

@@ -254,7 +254,7 @@ export function createScorer(deps: ScorerDeps): Scorer {
 }
 
 /** Whether an evaluator reads the whole sample: a judge, code or a webhook. */
-export function isToldAll(definition: EvaluatorDefinition): boolean {
+export function readsWholeSample(definition: EvaluatorDefinition): boolean {
   return partsOf(definition).some(({ type }) => type === "llm_judge" || type === "code" || type === "webhook");
 }
 

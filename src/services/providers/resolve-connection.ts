@@ -26,7 +26,7 @@ export interface ResolvedConnection {
   readonly credential: Credential;
   /** Every text that must be masked in whatever leaves the activity; it grows with the tokens that are fetched. */
   readonly secrets: readonly string[];
-  /** What authenticates a request. Throws NodeFailure where there is no access token to be had. */
+  /** What authenticates a request. Throws NodeFailure where no access token can be fetched. */
   authorize(): Promise<Authorization>;
   /** The same with a new access token, where the connection uses any: for checks of the credential. */
   authorizeAnew(): Promise<Authorization>;

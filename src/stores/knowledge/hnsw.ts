@@ -28,7 +28,7 @@ export async function hasPgvector(db: Db): Promise<boolean> {
   return rows[0]?.there === true;
 }
 
-/** An index whose vectors are to be had by HNSW, or no longer. */
+/** Records whether an index has an HNSW. */
 export interface HnswCandidate {
   readonly org_id: string;
   readonly index_no: number;

@@ -49,7 +49,7 @@ async function scored(id: string, count: number): Promise<void> {
 }
 
 /** The alert events of a monitor. */
-const toldOf = (id: string): Promise<Array<{ type: string; data: Record<string, unknown> }>> =>
+const eventsOf = (id: string): Promise<Array<{ type: string; data: Record<string, unknown> }>> =>
   tenant.withDatabase((database) =>
     database.system((db) =>
       db.query<{ type: string; data: Record<string, unknown> }>(
@@ -187,13 +187,13 @@ describe("monitors", () => {
     expect((await get(id, "/alert")).state.observed).toEqual([
       { evaluator_id: loud, metric: "pass_rate", value: 1 / 3, samples: 3, breached: true },
     ]);
-    const [told, ...more] = await toldOf(id);
+    const [event, ...more] = await eventsOf(id);
     expect(more).toEqual([]);
-    expect(told).toMatchObject({
+    expect(event).toMatchObject({
       type: "evals.monitor.alert.triggered",
       data: { monitor_id: id, project_id: own, severity: "alert", reminder: false },
     });
-    const named = told?.data["run_ids"] as string[];
+    const named = event?.data["run_ids"] as string[];
     expect(named.toSorted()).toEqual(bad.toSorted());
     expect(named).not.toContain(good);
     // An hour of good runs later: the same condition, met.
@@ -201,7 +201,7 @@ describe("monitors", () => {
     // Begins anew; the watcher may have looked already.
     expect(["unknown", "ok"]).toContain(better.body.state.severity);
     await vi.waitFor(async () => expect((await get(id, "/alert")).state.severity).toBe("ok"), SOON);
-    expect((await toldOf(id)).map(({ type }) => type)).toEqual([
+    expect((await eventsOf(id)).map(({ type }) => type)).toEqual([
       "evals.monitor.alert.triggered",
       "evals.monitor.alert.resolved",
     ]);
@@ -209,7 +209,7 @@ describe("monitors", () => {
     const silenced_until = new Date(Date.now() + 3_600_000).toISOString();
     await tenant.secret.patch(alert, { silenced_until, conditions: [condition] });
     await vi.waitFor(async () => expect((await get(id, "/alert")).state.severity).toBe("alert"), SOON);
-    expect((await toldOf(id)).length).toBe(2);
+    expect((await eventsOf(id)).length).toBe(2);
   });
 
   it("are changed, listed and deleted, with their limits", async () => {

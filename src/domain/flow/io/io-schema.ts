@@ -127,7 +127,7 @@ function outputSchemas(graph: FlowGraph, node: FlowNode): readonly JsonObject[] 
 function outputSchema(source: FlowNode): JsonObject {
   const spec = NODE_SPECS[source.type];
   const whole = spec.io.output(configOf(source));
-  const member = spec.shown?.(configOf(source));
+  const member = spec.outputMember?.(configOf(source));
   const properties = whole["properties"] as Readonly<Record<string, JsonObject>> | undefined;
   return member === undefined ? whole : (properties?.[member] ?? ANYTHING);
 }

@@ -17,7 +17,7 @@ export const audioSpec: NodeSpec<AudioConfig> = {
   execution: () => "activity",
   handles: () => ONLY_OUT,
   expressions: () => [],
-  shown: () => "text",
+  outputMember: () => "text",
   references: ({ connection_id }) => connectionReference(connection_id),
   model: ({ model, connection_id }) => ({ model, connection_id }),
   remembers: remembersNothing,

@@ -35,7 +35,7 @@ export const imageSpec: NodeSpec<ImageConfig> = {
   execution: () => "activity",
   handles: () => ONLY_OUT,
   expressions: () => [],
-  shown: () => "text",
+  outputMember: () => "text",
   references: ({ connection_id }) => connectionReference(connection_id),
   model: ({ mode, model, connection_id }) => (mode === "ocr" ? null : { model, connection_id }),
   remembers: remembersNothing,

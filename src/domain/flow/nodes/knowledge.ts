@@ -31,7 +31,7 @@ export const knowledgeSpec: NodeSpec<KnowledgeConfig> = {
     liquid(query, "query"),
     ...(filter === undefined ? [] : liquidInside(filter, "filter")),
   ],
-  shown: () => "text",
+  outputMember: () => "text",
   references: ({ knowledge_base_id }) => [
     { kind: "knowledge_base", id: knowledge_base_id, path: ["knowledge_base_id"] },
   ],

@@ -79,7 +79,7 @@ export const llmSpec: NodeSpec<LlmConfig> = {
     ...(images === undefined ? [] : [cel(images, "images")]),
     ...toolExpressions(tools),
   ],
-  shown: ({ schema }) => (schema === undefined ? "text" : "json"),
+  outputMember: ({ schema }) => (schema === undefined ? "text" : "json"),
   faults: ({ schema, tools, skills, tool_choice, extra_body }) => [
     ...schemaFaults(schema),
     ...toolFaults(tools ?? []),

@@ -75,8 +75,8 @@ export interface NodeSpec<Config = NodeConfig> {
   /** The handles edges may leave by, without `error` (see `nodeHandles`). */
   handles(config: Config): readonly string[];
   expressions(config: Config): readonly Expression[];
-  /** The member of its value that an output shows which only hands it on; all of the value where this is left out. */
-  shown?(config: Config): string;
+  /** The member of its value that an output without an expression yields. Default: the whole value. */
+  outputMember?(config: Config): string;
   /** Faults beyond the schema, e.g. two cases of the same id. */
   faults?(config: Config, limits: FlowLimits): readonly ConfigFault[];
   /** What it needs to be there: a deploy checks it, and it is not deleted while a published flow uses it. */

@@ -44,7 +44,7 @@ function shownMembersOf(node: FlowNode, graph: FlowGraph): Readonly<Record<strin
   if (node.type !== "output" || node.config?.["value"] !== undefined) return undefined;
   const shown = graph.edges.flatMap(({ source, target }) => {
     const from = target === node.id ? graph.nodes.find(({ id }) => id === source) : undefined;
-    const member = from === undefined ? undefined : NODE_SPECS[from.type].shown?.(from.config ?? {});
+    const member = from === undefined ? undefined : NODE_SPECS[from.type].outputMember?.(from.config ?? {});
     return member === undefined ? [] : [[source, member] as const];
   });
   return shown.length === 0 ? undefined : Object.fromEntries(shown);
@@ -92,7 +92,7 @@ function readsOf(
     .expressions(config)
     .map(({ language, source }) => readsOfSource(language === "cel" ? checkCel(source) : checkTemplate(source)));
   if (node.skip_if !== undefined) reads.push(readsOfSource(checkCel(node.skip_if)));
-  // An output without a value hands on that of a source.
+  // An output without an expression yields the value of a source.
   if (node.type === "output" && config["value"] === undefined) reads.push(sources);
   const own = new Set(nested?.nodes.map(({ id }) => id));
   for (const inner of nested?.nodes ?? [])

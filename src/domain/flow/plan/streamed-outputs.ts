@@ -5,7 +5,7 @@ import type { Plan, PlanNode } from "./types.ts";
 /** What stands in an output before the text of a model: words of templates, and inputs. */
 export type Before = { readonly words: string } | { readonly input: string };
 
-/** A node whose text an output hands on while it is being written. */
+/** A node whose growing text an output streams. */
 export interface StreamedSource {
   readonly node_id: string;
   readonly before: readonly Before[];
