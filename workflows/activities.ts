@@ -12,9 +12,9 @@ import { inOrder } from "./engine/step-end.ts";
 import type { RecordSinks } from "../src/domain/runs/record-sinks.ts";
 
 /**
- * Local activities write the record and evaluate what needs values from the blob store. What fails in them is either a
- * node's own failure (never retried) or infrastructure, such as a database that is gone: that is waited for without limit,
- * since giving up would lose an accepted run.
+ * Local activities write the record and evaluate what needs values from the blob store. A node's own
+ * failure is never retried. An outage, such as a database that is gone, is retried without limit, since giving up would lose
+ * an accepted run.
  */
 const cancellable = proxyLocalActivities<LocalActivities>({
   startToCloseTimeout: "60 seconds",
@@ -24,8 +24,8 @@ const cancellable = proxyLocalActivities<LocalActivities>({
 });
 
 /**
- * Local activities end once they have started, and none starts in a cancelled scope: they are short. The SDK's core fails the
- * workflow task, again and again, when one is cancelled whose end it knows and the workflow does not yet.
+ * Local activities end once they have started, and none starts in a cancelled scope: they are short. If one is cancelled
+ * after it has ended, but before the workflow has its result, the SDK's core fails the workflow task again and again.
  */
 export const local: LocalActivities = {
   recordReport: (input) => uncancelled(() => cancellable.recordReport(input)),
@@ -84,7 +84,7 @@ export function ownActivities<Activities>(timeoutMs: number): Activities {
 export function webhooks(taskQueue: string): WebhookActivities {
   return proxyActivities<WebhookActivities>({
     taskQueue,
-    // A worker gives a shard back long before.
+    // A worker gives a shard back much earlier.
     startToCloseTimeout: "1 hour",
     heartbeatTimeout: "10 seconds",
     retry: { initialInterval: "200 milliseconds", backoffCoefficient: 2, maximumInterval: "5 seconds" },

@@ -7,7 +7,7 @@ export const cancelSignal = defineSignal<[{ reason: string | null }]>("cancel");
 /** Brings the answer to a pause to the workflow that waits for it. Sent again until it is taken; the second is ignored. */
 export const resumeSignal = defineSignal<[{ pause_id: string; resolution: PauseResolution }]>("resume");
 
-/** A child workflow tells the one that waits for it whether it only waits for people itself. */
+/** A child workflow says to its parent whether it only waits for people. */
 export const childIdleSignal = defineSignal<[{ workflow_id: string; idle: boolean }]>("child_idle");
 
 /** Where a run stands, for an operator at Temporal's UI. */

@@ -1,8 +1,8 @@
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 
 /**
- * Work (see workOf) that a workflow does itself: in one evaluation, and in all of its life, since a process that takes it
- * over does all of it again. Each is a small part of the time after which Temporal takes a step for dead.
+ * The most work (see workOf) that a workflow does itself: in one evaluation, and in total, because a process that takes it
+ * over repeats all of it. Each takes a small part of the time after which Temporal considers a step dead.
  */
 const MAX_WORK_AT_ONCE = 1_000_000;
 const MAX_WORK_IN_ALL = 10_000_000;

@@ -7,7 +7,7 @@ export class Cancellation {
   #stopped: "cancelled" | "timed out" | undefined;
   #reason: string | null = null;
 
-  /** What takes its time happens in here; cancelling it stops the run. Made for the first that does. */
+  /** The scope of everything that takes time; cancelling it stops the run. Created when first needed. */
   get scope(): CancellationScope {
     if (!this.#scope) {
       this.#scope = new CancellationScope({ cancellable: true, parent: this.#parent });
@@ -29,7 +29,7 @@ export class Cancellation {
     this.#scope?.cancel();
   }
 
-  /** Whether the run is to start nothing any more. */
+  /** Whether nothing new may start in the run. */
   get stopped(): boolean {
     return this.#stopped !== undefined;
   }

@@ -13,7 +13,7 @@ export class Clock {
     this.#endsAt = endsAt;
   }
 
-  /** Sets the timer, unless it is set. Called by the first work that takes time: a run of inline nodes ends without one. */
+  /** Starts the timer once. The first work that takes time calls it, so a run of inline nodes needs no timer. */
   start(): void {
     if (this.#timer || this.#endsAt === null) return;
     const left = Math.max(1, this.#endsAt - Date.now());

@@ -21,7 +21,7 @@ export interface RunContext {
   readonly cancellation: Cancellation;
 }
 
-/** What a slice knows of the run that it is a part of. */
+/** What a slice knows about its run. */
 export interface SliceOf {
   readonly identity: RunIdentity;
   readonly iterations: number;
@@ -51,7 +51,7 @@ export function createRunContext(input: RunWorkflowInput, slice?: SliceOf): RunC
   return { input, identity, record, work, pauses, budgets, clock, cancellation };
 }
 
-/** Stops what runs beside the nodes. Answers, where there are any, the writes that nobody waits for. */
+/** Stops what runs beside the nodes. Returns the writes that nothing awaits, if any. */
 export function closeRunContext({ clock, pauses, record }: RunContext): Promise<unknown> | undefined {
   clock.stop();
   pauses.close();

@@ -17,7 +17,7 @@ export interface Settled {
   readonly state: "COMPLETED" | "FAILED" | "SKIPPED";
 }
 
-/** What an iteration adds to what its expressions see. */
+/** The variables that an iteration adds for its expressions. */
 export interface Iteration {
   readonly item?: StoredValue;
   readonly index?: number;
@@ -73,7 +73,7 @@ export function address(frame: Frame, node: PlanNode): NodeAddress {
   return { plan_path: frame.planPrefix + node.id, path: frame.prefix + node.id };
 }
 
-/** The run that this one resumes, where that has not got to the end of the node, or of the one around it. */
+/** The resumed run, unless it has completed this node or the node around it. */
 export function earlierRunOf(frame: Frame, node: PlanNode): string | undefined {
   const { resumes } = frame.ctx.input;
   const [top = ""] = address(frame, node).path.split(/[[/]/, 1);
@@ -82,7 +82,7 @@ export function earlierRunOf(frame: Frame, node: PlanNode): string | undefined {
 
 const inputReaders = new WeakMap<PlanNode, boolean>();
 
-/** Whether any expression of the node can read the run's inputs. Its text decides; in doubt yes. */
+/** Whether an expression of the node may read the run's inputs, judged by its text; true in doubt. */
 function readsInputs(node: PlanNode): boolean {
   let known = inputReaders.get(node);
   if (known === undefined) {
@@ -94,7 +94,7 @@ function readsInputs(node: PlanNode): boolean {
   return known;
 }
 
-/** What the node's expressions may read, by value or by reference; nothing it cannot read travels with it. */
+/** The values that the node's expressions can read, inline or by reference, and no others. */
 export function storedScope(frame: Frame, node: PlanNode): StoredScope {
   const nodes: Record<string, StoredValue> = {};
   if (node.reads === "*") {
@@ -141,7 +141,7 @@ function innermost(frame: Frame): Iteration {
 
 const redactPaths = new WeakMap<Plan, readonly RedactPath[]>();
 
-/** A message without what the flow redacts, as far as the values are at hand here. */
+/** A message without redacted values, as far as this workflow has the values. */
 export function withoutRedacted(frame: Frame, message: string): string {
   let top = frame;
   while (top.outer) top = top.outer;
@@ -165,7 +165,7 @@ function atHand(values: Readonly<Record<string, StoredValue>>): Record<string, J
   );
 }
 
-/** The scope with every value at hand, or null when some are in the blob store. */
+/** The scope with all values inline; null when some are in the blob store. */
 export function inlineScope(stored: StoredScope, runId: string): Scope | null {
   const nodes = inlineAll(stored.nodes);
   const inputs = inlineAll(stored.inputs);

@@ -19,9 +19,9 @@ interface Timed {
 }
 
 /**
- * Walks a frame's flow to its end. Inline nodes settle on the spot; the others run side by side. Done at once where there are
- * only inline nodes, else when no node is left. Fails with NodeFailed when a node failed for good (after the others were
- * cancelled), or with the cancellation.
+ * Walks a frame's flow to its end. Inline nodes settle synchronously; the others run concurrently. With inline nodes only it
+ * returns synchronously, otherwise when no node is left. A node that fails for good cancels the others and throws NodeFailed;
+ * a cancellation is thrown as such.
  */
 export function runFrame(frame: Frame): Promise<void> | undefined {
   const timed = walk(frame);
@@ -29,7 +29,7 @@ export function runFrame(frame: Frame): Promise<void> | undefined {
   return first.done ? undefined : runTimed(frame, first.value, timed);
 }
 
-/** Settles the inline nodes that can be reached by now, and yields the others in between. Throws where one fails for good. */
+/** Settles the reachable inline nodes, and yields the other reachable nodes. Throws where one fails for good. */
 function* walk(frame: Frame): Generator<Timed, void> {
   for (let ready = frame.walk.takeReady(); ready.length > 0; ready = frame.walk.takeReady()) {
     for (const node of ready) {
@@ -43,13 +43,13 @@ function* walk(frame: Frame): Generator<Timed, void> {
 }
 
 /**
- * Runs nodes that take their time, and what comes after them. Scopes and promises are made here and not for inline nodes: the
- * SDK keeps a stack trace of each promise, and a scope makes nine.
+ * Runs asynchronous nodes and their successors. Inline nodes get no scopes and promises: the SDK keeps a stack trace of each
+ * promise, and a scope makes nine.
  */
 async function runTimed(frame: Frame, first: Timed, others: Iterable<Timed>): Promise<void> {
   const { cancellation, record } = frame.ctx;
   record.writeWhileWaiting();
-  // A nested flow is stopped with the node around it, the run's own with the run.
+  // A nested flow stops with the node around it, the run's own flow with the run.
   const parent = frame.outer ? CancellationScope.current() : cancellation.scope;
   const scope = new CancellationScope({ cancellable: true, parent });
   let underWay = 0;
@@ -96,7 +96,7 @@ function settle(frame: Frame, node: PlanNode, settled: Settled): void {
   }
 }
 
-/** Begins a node: settles it where that is possible at once; undefined where it takes its time. */
+/** Starts a node. Settles it synchronously where possible; undefined for an asynchronous node. */
 function begin(frame: Frame, node: PlanNode, startedAt: string): Settled | undefined {
   const reused = frame.reuse && Object.hasOwn(frame.reuse, node.id) ? frame.reuse[node.id] : undefined;
   if (reused) {
@@ -120,7 +120,7 @@ function begin(frame: Frame, node: PlanNode, startedAt: string): Settled | undef
   }
 }
 
-/** An inline node in one go; undefined when it needs what is not at hand, is too much work, or its value is too long to carry. */
+/** Executes an inline node; undefined when a value is in the blob store, the work is too much, or the result is too long. */
 function inline(frame: Frame, node: PlanNode): Evaluated | "skip" | undefined {
   const needsScope = node.skip_if !== undefined || !isPassThrough(node);
   const scope = needsScope ? inlineScope(storedScope(frame, node), frame.ctx.input.run_id) : undefined;
@@ -140,7 +140,7 @@ function inline(frame: Frame, node: PlanNode): Evaluated | "skip" | undefined {
   return { value: { v: result.output }, ...(result.handles ? { handles: result.handles } : {}) };
 }
 
-/** The way of every node that takes its time. */
+/** Executes an asynchronous node. */
 async function execute(frame: Frame, node: PlanNode, startedAt: string): Promise<Settled> {
   const { path } = address(frame, node);
   frame.ctx.work.running.add(path);
@@ -202,7 +202,7 @@ function failed(frame: Frame, node: PlanNode, seen: Seen, thrown: unknown): Sett
   const { path } = address(frame, node);
   const known = toRunError(thrown, { node_id: node.id, path }, attempt);
   if (!known && isCancellation(thrown)) throw thrown;
-  // A fault of ours must end the run with a word, not hang it in a workflow task that is retried for ever.
+  // A bug must fail the run with a message. Otherwise Temporal would retry the workflow task for ever.
   const error: RunError = (known && { ...known.error, message: withoutRedacted(frame, known.error.message) }) ?? {
     code: "internal_error",
     message: `The node could not be executed: ${thrown instanceof Error ? thrown.name : "unknown error"}.`,

@@ -5,7 +5,7 @@ import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 /** Kinds that the workflow itself runs for as long as they take; an activity watches its own time. */
 const TIMED: ReadonlySet<string> = new Set(["delay", "map", "loop", "subflow"]);
 
-/** Runs a node within its `timeout_ms`, where it has one: then what it has under way is cancelled, and it fails with `node_timeout`. */
+/** Runs a node within its `timeout_ms`, if it has one. After that its pending work is cancelled, and it fails with `node_timeout`. */
 export function withinTimeLimit<T>(node: PlanNode, work: () => Promise<T>): Promise<T> {
   const { timeout_ms, type } = node;
   return timeout_ms === undefined || !TIMED.has(type) ? work() : within(timeout_ms, work);

@@ -74,14 +74,14 @@ export class RunRecord {
     this.#reports.push(report);
   }
 
-  /** From now on writes reports that nothing carries along, when all that is left takes its time, be it one request or a delay of days. */
+  /** From now on writes reports that no activity carries, when only long work is left: a request, or a delay of days. */
   writeWhileWaiting(): void {
     if (this.#watching) return;
     this.#watching = true;
     void CancellationScope.nonCancellable(() => this.#flushWhileWaiting());
   }
 
-  /** Has the next write say that the workflow has the answer to a pause, so that it is not sent again. */
+  /** Lets the next write record that the workflow has the answer to a pause, so that it is not sent again. */
   pauseTaken(pauseId: string): void {
     this.#pausesTaken.push(pauseId);
   }
@@ -140,12 +140,12 @@ export class RunRecord {
     }
   }
 
-  /** Writes what has been gathered, and the end, at the end of this very step of the workflow: nothing may come after it. */
+  /** Writes the gathered reports and the end at the end of this step of the workflow. Nothing may follow it. */
   writeEnd(more: ReportedState): void {
     record.end(this.#takeReport(more));
   }
 
-  /** From now on only the end is written. Answers, where there are any, the writes that nobody else waits for. */
+  /** From now on only the end is written. Returns the writes that nothing else awaits, if any. */
   close(): Promise<unknown> | undefined {
     this.#closed = true;
     this.#timer?.cancel();

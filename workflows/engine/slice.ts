@@ -12,7 +12,7 @@ export interface SliceInput extends NodeAddress {
   readonly input: Omit<RunWorkflowInput, "plan" | "reuse">;
   readonly identity: RunIdentity;
   readonly parent_workflow_id: string;
-  /** What the nested flow sees of the flow around it. */
+  /** The values around it that the nested flow can read. */
   readonly scope: StoredScope;
   readonly iterations_before: number;
   readonly work: SliceWork;
@@ -33,6 +33,6 @@ export interface LoopState {
   /** The round that comes next, from 0. */
   readonly index: number;
   readonly last: StoredValue;
-  /** Whether `while` was seen not to hold. */
+  /** Whether `while` was false. */
   readonly finished: boolean;
 }

@@ -33,8 +33,8 @@ export async function whenStepEnds(holds: () => boolean): Promise<void> {
 
 /**
  * Delivers the result of a local activity after everything that follows from the results before it has been done. At first
- * these results arrive one by one; on replay several arrive in one step. Delivered at once, their consequences would
- * interleave on replay, and commands would come in another order.
+ * these results arrive one by one; on replay several arrive in one step. Without this order their
+ * consequences would interleave on replay, and commands would come in another order.
  */
 export async function inOrder<T>(activity: Promise<T>): Promise<T> {
   const { waiting, results } = stepEndOfWorkflow();
@@ -49,8 +49,8 @@ export async function inOrder<T>(activity: Promise<T>): Promise<T> {
 }
 
 function atStepEnd(holds: () => boolean): Promise<void> {
-  // Temporal's own condition asks at once, which may be amid a step. Then it asks after each event, when what follows from that
-  // has yet to run and still counts as pending, and at the end of each step.
+  // Temporal's condition asks immediately, which may be in the middle of a step. Later it asks after each event, when the
+  // consequences have yet to run and still count as pending, and at the end of each step.
   let asked = false;
   return condition(() => {
     const again = asked;

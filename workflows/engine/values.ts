@@ -27,7 +27,7 @@ export function outputsOf(frame: Frame): Record<string, StoredValue> {
   return outputs;
 }
 
-/** The outputs that are there already, of a flow that did not get to its end. */
+/** The outputs so far, of a flow that has not completed. */
 export function outputsSoFar(frame: Frame): Record<string, StoredValue> {
   return Object.fromEntries(
     Object.entries(outputsOf(frame)).filter(([id]) => frame.values.get(id)?.state === "COMPLETED"),
@@ -36,8 +36,8 @@ export function outputsSoFar(frame: Frame): Record<string, StoredValue> {
 
 /**
  * Evaluates a part of a node's configuration in the workflow itself; undefined when machines may disagree about it, or when
- * that may be more work than a workflow does. A step of a workflow that takes seconds is taken for dead, and repeated, by
- * Temporal, and the SDK ends its process.
+ * it may be too much work for a workflow. Temporal considers a step that takes seconds dead and repeats it, and the SDK ends
+ * its process.
  */
 export function evaluateHere(frame: Frame, node: PlanNode, part: NodePart, scope: Scope): NodeResult | undefined {
   const sources = sourcesOf(node, part);
@@ -62,7 +62,7 @@ function charsOf({ nodes, inputs, run, item, last }: Scope): number {
   return chars;
 }
 
-/** Evaluates a part of a node's configuration: here, when all it reads is at hand and it is little work; else outside. */
+/** Evaluates a part of a node's configuration: here, when its values are inline and the work is little; otherwise in an activity. */
 export async function evaluate(frame: Frame, node: PlanNode, part: NodePart): Promise<Evaluated> {
   const stored = storedScope(frame, node);
   const scope = inlineScope(stored, frame.ctx.input.run_id);
@@ -116,7 +116,7 @@ export async function loadPassThroughValue(frame: Frame, node: PlanNode): Promis
   return frame.ctx.work.whileLocalActivityRuns(() => local.takeMember({ org_id, value, member }));
 }
 
-/** The source of an output: its first live source, and the member of it that the output shows. */
+/** The source of an output: its first live source, and the member of that value which the output yields. */
 function sourceOf(frame: Frame, node: PlanNode): { readonly value: StoredValue; readonly member?: string | undefined } {
   const source = frame.walk.liveSources(node.id)[0];
   const settled = source === undefined ? undefined : frame.values.get(source);

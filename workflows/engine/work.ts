@@ -19,14 +19,14 @@ export class Work {
   #changes = 0;
   #slots = MAX_ACTIVITIES;
   readonly #waitingForSlot: Array<() => void> = [];
-  /** The child workflows under way; false for one in which people are waited for and nothing else. */
+  /** The open child workflows; false for one that only waits for people. */
   readonly #children = new Map<string, boolean>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** How much work is under way that ends without a person. */
+  /** How much work is pending that ends without a person. */
   get pending(): number {
     return this.#pending;
   }
@@ -36,7 +36,7 @@ export class Work {
     return this.#localActivities;
   }
 
-  /** How often work has started or a child has changed; the same number means that nothing has happened in between. */
+  /** How often work has started or a child has changed; an equal number means that nothing happened in between. */
   get changes(): number {
     return this.#changes;
   }
@@ -64,8 +64,8 @@ export class Work {
   }
 
   /**
-   * The same, when one of the workflow's slots is free. A process that has enough of the organisation's work hands it back: then it is
-   * waited for as for other work that takes long.
+   * The same, when one of the workflow's slots is free. A process that has enough of the organisation's work hands it back: then the
+   * workflow waits and asks again, which counts as long work.
    */
   async whileLocalActivityRunsInSlot<T>(work: () => Promise<T | HandedBack>): Promise<T> {
     for (;;) {
@@ -83,7 +83,7 @@ export class Work {
     try {
       return await child();
     } finally {
-      // Also where it was idle to the last: its pause has ended, and somebody may have written that the run goes on.
+      // Also for a child that was idle until its end: its pause has ended, and the record may say that the run goes on.
       this.#changes += 1;
       if (this.#children.get(workflowId)) this.#change(-1);
       this.#children.delete(workflowId);

@@ -26,7 +26,7 @@ const MAX_HISTORY_BYTES = 4 * 1024 * 1024;
 /** Rows that are scored together. */
 const MAX_SCORED = 100;
 
-/** Does a job of an experiment. What it comes to is in the rows of the job and the experiment. */
+/** Does a job of an experiment. Its result is in the rows of the job and the experiment. */
 export async function runExperiment(job: ExperimentJobInput): Promise<void> {
   const steps = ownActivities<EvalActivities>(STEP_TIMEOUT_MS);
   const long = ownActivities<EvalActivities>(JOB_TIMEOUT_MS);
@@ -49,7 +49,7 @@ export async function runExperiment(job: ExperimentJobInput): Promise<void> {
   await CancellationScope.nonCancellable(() => steps.endExperiment({ ...job, cancelled, ...failed }));
 }
 
-/** What a step has failed of, here or in a lane. */
+/** Why a step has failed, here or in a lane. */
 function failureOf(error: unknown): { readonly failure: string; readonly code?: string } {
   let reason = error;
   while (reason instanceof ActivityFailure || reason instanceof ChildWorkflowFailure) reason = reason.cause;
@@ -128,7 +128,7 @@ export async function runExperimentLane(input: LaneInput): Promise<void> {
   if (!isAtEnd) await continueAsNew<typeof runExperimentLane>({ ...input, after });
 }
 
-/** Runs one row. How its run has ended is in the run's record, also where its workflow was ended from outside or is another's. */
+/** Runs one row. The run's record says how it ended, also where its workflow was terminated or belongs to another job. */
 async function runRow(start: RunWorkflowInput, taskQueue: string): Promise<void> {
   try {
     await executeChild<(input: RunWorkflowInput) => Promise<RunOutcome>>("runFlow", {

@@ -11,7 +11,7 @@ export async function watchMonitor(input: WatchInput): Promise<void> {
   const { scoreTaken, checkAlert } = ownActivities<EvalActivities>(STEP_TIMEOUT_MS);
   for (let batch = 0; batch < MAX_BATCHES; batch++) {
     const { more } = await scoreTaken(input);
-    // Also where nothing was scored: windows move on.
+    // Even when nothing was scored, because time windows move.
     await checkAlert(input);
     if (!more) return;
   }

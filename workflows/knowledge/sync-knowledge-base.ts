@@ -3,14 +3,14 @@ import { ownActivities } from "../activities.ts";
 import type { SyncActivities } from "../../activities/index.ts";
 import type { SyncInput } from "../../src/domain/knowledge/sync.ts";
 
-/** Activities give the work back long before. */
+/** Activities give the work back much earlier. */
 const STEP_TIMEOUT_MS = 600_000;
-/** Activities after which the history begins anew. */
+/** Activities after which the workflow continues as new. */
 const MAX_ACTIVITIES = 200;
 
 /**
- * Sees to it that some worker goes on with a sync until it has ended. How far it is, is in its rows: a worker that dies is
- * noticed by its heartbeats, and another goes on where it was. The workflow holds nothing, however many documents there are.
+ * Keeps a worker on a sync until the sync has ended. Its progress is in its rows. Heartbeats show that a worker has died, and
+ * another one continues from there. The workflow holds nothing, however many documents there are.
  */
 export async function syncKnowledgeBase(input: SyncInput): Promise<void> {
   const { listSync, readSync, finishSync } = ownActivities<SyncActivities>(STEP_TIMEOUT_MS);

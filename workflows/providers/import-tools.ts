@@ -4,7 +4,7 @@ import type { ToolsImportInput, ToolsImportResult } from "../../src/domain/provi
 /** The import has a shorter limit of its own. */
 const IMPORT_TIMEOUT_MS = 60_000;
 
-/** Makes a provider of the tools of an MCP server. */
+/** Creates a provider from the tools of an MCP server. */
 export async function importTools(input: ToolsImportInput): Promise<ToolsImportResult> {
   return await providerActivities(input.queue, IMPORT_TIMEOUT_MS).importTools(input);
 }

@@ -20,7 +20,7 @@ import { runFrame } from "../engine/interpret.ts";
 import { outputsOf, outputsSoFar } from "../engine/values.ts";
 import { cancelSignal, positionQuery, resumeSignal, childIdleSignal } from "../messages.ts";
 
-/** Outputs that are longer together (characters) are in the workflow's result by reference. */
+/** Longer outputs (characters in all) are in the workflow's result by reference. */
 const MAX_RESULT_CHARS = 256 * 1024;
 
 /**
@@ -35,8 +35,8 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   setHandler(childIdleSignal, ({ workflow_id, idle }) => work.childIdle(workflow_id, idle));
   setHandler(positionQuery, () => ({ running: [...work.running], paused: pauses.open, settled: record.settled }));
 
-  // A sub-flow's run is cancelled by its parent. Noted at once: a step that Temporal refuses, because something else has come
-  // in, is repeated, and must end the same way with that beside it.
+  // A sub-flow's run is cancelled by its parent. Recorded immediately: Temporal refuses a step when another event has arrived,
+  // and repeats it with that event. The repeated step must end the same way.
   CancellationScope.current().cancelRequested.catch(() => cancellation.cancel(null));
 
   let frame: Frame | undefined;
@@ -61,7 +61,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   }
 
   const { state, reason, error } = end;
-  // Only what takes its time is awaited: the SDK keeps a stack trace of each promise.
+  // Awaited only when asynchronous: the SDK keeps a stack trace of each promise.
   const writes = closeRunContext(ctx);
   if (writes) await writes;
   const resumed = state === "COMPLETED" ? pauses.writeResumed() : undefined;
@@ -77,8 +77,8 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
     ...(frame ? checkpointAt(state, frame) : {}),
   };
   if (cancellation.stopped) {
-    // Temporal refuses the step that ends a run beside which a cancellation, or the end of a node, has come in. It is repeated
-    // with that, and may come to another end than the one it has recorded: that one counts.
+    // Temporal refuses the step that ends a run when a cancellation, or the end of a node, has arrived meanwhile. The repeated
+    // step may reach another end than the recorded one: the recorded one counts.
     const recorded = await record.write(written);
     if (recorded !== state && isTerminal(recorded))
       return { state: recorded, reason: null, outputs: carried, error: null, progress };
@@ -86,7 +86,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   return { state, reason, outputs: carried, error, progress };
 }
 
-/** The plan of a run that begins late or was not started with it; undefined where it has been cancelled before it began. */
+/** The plan of a run that starts late or without its plan; undefined for a run that was cancelled before it started. */
 async function planFor({ input, cancellation }: RunContext, isLate: boolean): Promise<Plan | undefined> {
   const { org_id, run_id, project_id, flow_version, plan } = input;
   if (isLate) {
@@ -126,7 +126,7 @@ function timedOut(input: RunWorkflowInput): { state: "FAILED"; reason: string; e
   };
 }
 
-/** What is kept of the nodes for a run that resumes this one. Of one that has completed the record tells nearly all. */
+/** What a run that resumes this one needs from the nodes. For a completed node the record has nearly all of it. */
 function checkpointAt(state: TerminalState, frame: Frame): { checkpoint?: Record<string, CheckpointNode> } {
   const checkpoint = checkpointOf(frame);
   if (state !== "COMPLETED") return { checkpoint };
@@ -135,13 +135,13 @@ function checkpointAt(state: TerminalState, frame: Frame): { checkpoint?: Record
   return untold.length === 0 ? {} : { checkpoint: Object.fromEntries(untold) };
 }
 
-/** Whether the record of a node tells all that the nodes after it need. */
+/** Whether the record of a node has all that the nodes after it need. */
 function isRecorded({ value, handles, state }: CheckpointNode): boolean {
   const isPlain = state === "COMPLETED" && handles.length === 1 && handles[0] === "out";
   return isPlain && "v" in value && JSON.stringify(value.v).length <= RECORDED_CHARS;
 }
 
-/** What a run that resumes from here can take over. */
+/** What a run that resumes this one can reuse. */
 function checkpointOf(frame: Frame): Record<string, CheckpointNode> {
   return Object.fromEntries(
     [...frame.values].flatMap(([id, { value, handles, state }]) =>

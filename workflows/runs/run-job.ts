@@ -3,16 +3,16 @@ import { ownActivities } from "../activities.ts";
 import type { RunJobActivities } from "../../activities/index.ts";
 import type { RunJobInput } from "../../src/domain/runs/run-job.ts";
 
-/** Activities give the work back long before. */
+/** Activities give the work back much earlier. */
 const STEP_TIMEOUT_MS = 600_000;
 /** Until there may be a place for more runs. */
 const WAIT_MS = 2000;
-/** Activities after which the history begins anew. */
+/** Activities after which the workflow continues as new. */
 const MAX_ACTIVITIES = 200;
 
 /**
- * Sees to it that some worker goes on with what is done with many runs until it has ended. How far it is, is in its row. The
- * workflow holds nothing, however many runs there are.
+ * Keeps a worker on a job over many runs until the job has ended. Its progress is in its row, and the workflow holds nothing,
+ * however many runs there are.
  */
 export async function runJob(input: RunJobInput): Promise<void> {
   const { stepRunJob } = ownActivities<RunJobActivities>(STEP_TIMEOUT_MS);

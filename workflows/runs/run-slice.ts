@@ -76,7 +76,7 @@ export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
   }
 }
 
-/** Rebuilds, around the map or loop, as much of the frames as its nested flow can see. */
+/** Rebuilds the part of the frames around the map or loop that its nested flow can read. */
 function enter(ctx: RunContext, plan: Plan, slice: SliceInput): { frame: Frame; node: PlanNode } {
   let flow = plan;
   let node: PlanNode | undefined;

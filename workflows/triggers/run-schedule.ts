@@ -5,7 +5,7 @@ import type { ScheduledInput } from "../../src/domain/triggers/trigger.ts";
 import { runWorkflowId } from "../../src/temporal/ids.ts";
 import { local } from "../activities.ts";
 
-/** Waits for a place among the runs under way (ms), and how often: a day and more. */
+/** How long to wait for a free place among the open runs (ms), and how often: more than a day in all. */
 const FIRST_WAIT_MS = 2000;
 const MAX_WAIT_MS = 60_000;
 const MAX_TRIES = 1500;
@@ -29,7 +29,7 @@ export async function runSchedule({ org_id, id, node_queue }: ScheduledInput): P
       parentClosePolicy: ParentClosePolicy.ABANDON,
     });
   } catch {
-    // How the run ended is in its record; where the sweeper has started it already, it is under way.
+    // The run's record says how it ended. The sweeper may have started it already.
   }
 }
 

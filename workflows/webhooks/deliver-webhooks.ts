@@ -2,12 +2,12 @@ import { continueAsNew, setWorkflowOptions, workflowInfo } from "@temporalio/wor
 import type { ShardInput } from "../../src/domain/webhooks/shards.ts";
 import { webhooks } from "../activities.ts";
 
-/** Activities after which the history begins anew. */
+/** Activities after which the workflow continues as new. */
 const MAX_ACTIVITIES = 200;
 
 /**
- * Sees to it that some worker makes the deliveries of a shard: one long activity after the other. When its worker dies,
- * Temporal notices by the heartbeats and gives the activity to another. What is due, and when, is in the deliveries' rows.
+ * Keeps a worker on the deliveries of a shard: one long activity after the other. When its worker dies, heartbeats stop, and
+ * Temporal gives the activity to another one. The deliveries' rows say what is due, and when.
  */
 export async function deliverWebhooks(input: ShardInput): Promise<void> {
   const { deliverShard } = webhooks(input.activity_queue);

@@ -8,7 +8,7 @@ import type { Frame } from "../frame.ts";
 export interface PartReport {
   readonly type: NodeKind;
   readonly path: string;
-  /** Null for what was taken over from an earlier run. */
+  /** Null for a step or call of an earlier run. */
   readonly startedAt: string | null;
   readonly state: NodeState;
   readonly inputs?: Json;

@@ -18,8 +18,8 @@ import { runChild } from "./subflow.ts";
 const MAX_SHOWN_CHARS = 48 * 1024;
 
 /**
- * Makes a call, once a person has agreed where one must. A call that fails, or is not made, is an answer to the model; a fault of
- * the service itself is none.
+ * Makes a call, after a person's approval where that is required. The model gets the failure or refusal of a call as its answer,
+ * but not a fault of Millrace.
  */
 export async function callTool(
   frame: Frame,
@@ -56,7 +56,7 @@ export async function callTool(
       note({ state: "PAUSED" });
       const decision = await askPerson(frame, node, call, path, shown);
       if (decision.rejected !== undefined) return refused("tool_call_rejected", decision.rejected);
-      // Approved with other arguments, it is made with those; the record has both.
+      // A person may have changed the arguments: the record has both versions.
       if (decision.edited !== null) made = { ...call, arguments: { v: decision.edited }, edited_from: call.arguments };
     }
     if (call.type !== "subflow")

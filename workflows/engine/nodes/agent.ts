@@ -13,9 +13,8 @@ import { reportPart } from "./agent-record.ts";
 import type { Executor } from "./executor.ts";
 
 /**
- * An `llm` node with tools: the model is asked, what it wants called is called, side by side, and it is asked again with what
- * came of that, until it answers. Each step and each call is an activity, or a run, of its own: what has ended is not done again,
- * whichever process dies.
+ * An `llm` node with tools. The model is asked, its tool calls are made concurrently, and it is asked again with their results,
+ * until it answers. Each step and each call is an activity or a run, so that no finished one is repeated when a process dies.
  */
 export const executeAgent: Executor<"llm"> = async (frame, node, interpreter) => {
   const { max_steps } = node.config;
@@ -29,7 +28,7 @@ export const executeAgent: Executor<"llm"> = async (frame, node, interpreter) =>
     const part: AgentStepPart = { kind: "step", step, conversation, answers, calls_before: made, ...earlier };
     const outcome = await runStep(frame, node, part, (attempt) => interpreter.onAttempt(attempt));
     if (outcome.value) return { value: outcome.value };
-    // What the last step wants called would be called for nobody.
+    // No step reads the results of calls that the last step asks for.
     if (step < max_steps) answers = await callTools(frame, node, outcome.calls, made);
     made += outcome.calls.length;
     ({ conversation } = outcome);
@@ -53,7 +52,7 @@ async function runStep(
     const result = await runActivity(frame, node, at, onAttempt, part);
     return ("v" in result ? result.v : null) as unknown as AgentStep & Json;
   } catch (error) {
-    // What fails is the node.
+    // The whole node fails.
     if (error instanceof NodeFailed) throw new NodeFailed({ ...error.error, path });
     if (isCancellation(error)) reportPart(frame, node, { type: node.type, path: at, startedAt, state: "CANCELLED" });
     throw error;

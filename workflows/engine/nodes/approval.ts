@@ -8,7 +8,7 @@ import { evaluate } from "../values.ts";
 import { nodeUuid7 } from "../ids.ts";
 import type { Executor } from "./executor.ts";
 
-/** Opens a pause and goes on by what people decide, or by what the flow says for the case that nobody does. */
+/** Opens a pause. Continues with the decision of a person, or with the flow's own setting when nobody decides. */
 export const executeApproval: Executor<"approval"> = async (frame, node, interpreter) => {
   const { ctx } = frame;
   const { config } = node;
@@ -55,7 +55,7 @@ export const executeApproval: Executor<"approval"> = async (frame, node, interpr
   await ctx.record.flush();
   return { value: decided, handles: [resolution.action], recorded: true };
 
-  /** The pause has run out, unless an answer was there first: the row decides. */
+  /** Expires the pause, unless it has an answer: the row decides. */
   async function expire(pauseId: string): Promise<PauseResolution> {
     const at = new Date(Date.now()).toISOString();
     const action = config.on_timeout === "fail" || config.on_timeout === "branch" ? "timeout" : config.on_timeout;

@@ -7,8 +7,8 @@ import type { Executor } from "./executor.ts";
 const ANNOUNCED_FROM_MS = 1000;
 
 /**
- * A timer of Temporal takes a second at least, so shorter waits (ms) are spent in a local activity; not where much is under
- * way, since the workflow hears of nothing else until it has ended, and since a process has only so many places for them.
+ * A timer of Temporal takes a second at least, so shorter waits (ms) are spent in a local activity; not where much is
+ * pending, because the workflow receives no other event until it has ended, and a process has few slots for them.
  */
 const TIMERS_FROM_MS = 1000;
 const MAX_PENDING = 10;
@@ -33,7 +33,7 @@ export const executeDelay: Executor<"delay"> = async (frame, node, interpreter) 
     if (wait <= 0) return;
     const { org_id } = frame.ctx.input;
     const done = here && !(await work.whileLocalActivityRuns(() => local.wait({ ms, org_id })));
-    // Too long for here, or handed back by a process that has enough of the organisation's.
+    // Too long for a local activity, or the process has handed it back: it has enough work of this organisation.
     if (!done) await sleep(ms);
   });
   return { value: { v: new Date(Date.now()).toISOString() } };

@@ -11,14 +11,14 @@ export interface Executed {
   readonly recorded?: boolean;
 }
 
-/** What the interpreter lends an executor; handed in, so that interpreter and executors need not import each other. */
+/** What an executor needs of the interpreter. Passed as a parameter, so that they need not import each other. */
 export interface Interpreter {
   onAttempt(attempt: number): void;
-  /** Has the next write tell that the node is running (or, for a pause, waiting): for nodes that may take long. */
+  /** Lets the next write record the node as running, or as waiting for a pause: for nodes that may take long. */
   announce(state?: "RUNNING" | "PAUSED"): void;
   /** Notes the node's end now, for an executor that then answers `recorded`. */
   complete(value: StoredValue): void;
-  /** Undefined where all has been done at once. */
+  /** Undefined where it has settled synchronously. */
   runFrame(frame: Frame): Promise<void> | undefined;
 }
 

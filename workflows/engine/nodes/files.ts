@@ -7,7 +7,7 @@ import type { Executor } from "./executor.ts";
 const FIRST_POLL_MS = 100;
 const MAX_POLL_MS = 2000;
 const MAX_LATE_POLL_MS = 60_000;
-/** Looks every two seconds, after which they become rarer. */
+/** Number of looks every two seconds; later looks are less frequent. */
 const QUICK_POLLS = 60;
 
 function nextWait(wait: number, polls: number): number {

@@ -11,11 +11,11 @@ import { executeMap } from "./map.ts";
 import { executeRouter } from "./router.ts";
 import { executeSubflow } from "./subflow.ts";
 
-/** Kinds that are evaluated; here only when they could not be on the spot. */
+/** Kinds that are evaluated. This executes the ones that cannot settle synchronously. */
 const executeEvaluation: Executor = async (frame, node) =>
   isPassThrough(node) ? { value: await loadPassThroughValue(frame, node) } : evaluate(frame, node, "node");
 
-/** How each kind is executed when it does not settle on the spot. Total: a new kind does not compile without. */
+/** How each kind is executed when it cannot settle synchronously. Total: a new kind does not compile without an entry. */
 const EXECUTORS: { readonly [Kind in NodeKind]: Executor<Kind> } = {
   input: executeEvaluation,
   string: executeEvaluation,
