@@ -1,17 +1,17 @@
 import { Context } from "@temporalio/activity";
 import { NodeFailure } from "../src/domain/runs/failure.ts";
 
-/** What the heartbeats of an activity carry from attempt to attempt. */
+/** Heartbeat details that an activity keeps from attempt to attempt. */
 interface Carried {
-  /** Attempts that were handed back before they began: see shares.ts. */
+  /** Attempts that were handed back before they started: see shares.ts. */
   readonly handed_back?: number;
-  /** Attempts that ended in a fault of ours: see faults.ts. */
+  /** Attempts that ended with a bug: see faults.ts. */
   readonly faults?: number;
   /** Attempts that ended in an error that Temporal knows. */
   readonly answered?: number;
 }
 
-/** After so many attempts that ended without an answer a node has failed. */
+/** A node fails after this many attempts without an answer. */
 const MAX_UNANSWERED = 5;
 
 function carried({ info }: Pick<Context, "info">): Carried {
@@ -32,8 +32,8 @@ export function attemptOf(context: Pick<Context, "info">): number {
 }
 
 /**
- * Throws the failure of a node whose attempts end without an answer: the process that executes it ends, or is held up for so
- * long that Temporal believes it has ended. It is not to take one process after the other.
+ * Throws the failure of a node whose attempts end without an answer: its process dies, or is blocked for so long that Temporal
+ * considers it dead. Such a node must not take down one process after the other.
  */
 export function requireAnswers(context: Pick<Context, "info">): void {
   const unanswered = attemptOf(context) - 1 - (carried(context).answered ?? 0);
@@ -59,13 +59,13 @@ export function countAnswers<Input, Output>(
   };
 }
 
-/** A heartbeat, which keeps what is carried. */
+/** Sends a heartbeat with the kept details. */
 export function beat(context: Context, more: object = {}): void {
   const kept = Object.fromEntries(Object.entries(carried(context)).filter(([name, n]) => COUNTS.has(name) && n !== 0));
   context.heartbeat({ ...kept, ...more });
 }
 
-/** What every heartbeat carries on. */
+/** The details that every heartbeat repeats. */
 const COUNTS: ReadonlySet<string> = new Set<keyof Carried>(["handed_back", "faults", "answered"]);
 
 const MIN_BEAT_MS = 1000;
@@ -76,7 +76,7 @@ const BEAT_SPACING_MS = 20;
 
 let beating = 0;
 
-/** Sends heartbeats while `work` is under way: a worker that is gone is noticed by them. */
+/** Sends heartbeats while `work` runs. They stop when the worker dies, which Temporal notices. */
 export async function whileBeating<T>(work: () => Promise<T>): Promise<T> {
   const context = Context.current();
   let timer: NodeJS.Timeout | undefined;

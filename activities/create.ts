@@ -99,7 +99,7 @@ export interface RecordingDeps {
   readonly startInputs: StartInputs;
 }
 
-/** The plans a process knows, and its way into the runs' records; all of its activities share them. */
+/** The plan cache and the run recorder of a process; all of its activities share them. */
 export interface Recording {
   readonly plans: PlanCache;
   readonly recorder: RunRecorder;
@@ -289,7 +289,7 @@ export function createEvalActivities(
     deps.db.org(org_id, (connection) => noteMonitorError(connection, monitor_id, message));
   return endFaulty(observeFailures(activities, deps.onFailure), {
     importRows: (input, error) => failImport(deps, input, error),
-    // The workflow goes on with endExperiment, and that says what they have failed of.
+    // The workflow continues with endExperiment, which records why they failed.
     beginExperiment: null,
     nextRows: null,
     scoreRows: null,
@@ -302,7 +302,7 @@ export function createEvalActivities(
   });
 }
 
-/** What is done with many runs. */
+/** Jobs over many runs. */
 export function createRunJobActivities(deps: StepRunJobDeps & Pick<ActivityDeps, "onFailure">): RunJobActivities {
   const activities: RunJobActivities = {
     stepRunJob: (input) => long(() => stepRunJob(deps, input, Context.current().cancellationSignal)),
@@ -313,7 +313,7 @@ export function createRunJobActivities(deps: StepRunJobDeps & Pick<ActivityDeps,
   });
 }
 
-/** An activity that takes its time. */
+/** A long activity. */
 const long = <T>(work: () => Promise<T>): Promise<T> => asActivity(() => whileBeating(work));
 
 /** The activities of syncs. */
@@ -336,7 +336,7 @@ export function createSyncActivities(
     listSync: fail,
     readSync: fail,
     finishSync: fail,
-    // There is no sync yet, and its row could not be written either; the schedule's next time begins one.
+    // There is no sync, and its row could not be written either. The schedule starts the next one.
     beginScheduledSync: null,
   });
 }

@@ -8,16 +8,16 @@ import { RunsNotSettled } from "../src/services/evals/run-experiment.ts";
 import { isConnectionError } from "../src/stores/db.ts";
 import { beat, faultsBefore } from "./attempts.ts";
 
-/** A fault of ours may pass. After so many of them what was to be done has failed. */
+/** A bug may be transient. After this many attempts the job has failed. */
 export const MAX_FAULTS = 6;
 
-/** What is written where people read how a job has ended. */
+/** The error that people read in a job's row. */
 export interface JobError {
   readonly code: string;
   readonly message: string;
 }
 
-/** How the end of each activity's job is written; null where its workflow does that, or nobody reads of it. */
+/** How each activity's job is ended; null where its workflow does that, or nobody reads it. */
 export type JobEnds<Activities> = {
   readonly [Name in keyof Activities]: Activities[Name] extends (input: infer Input) => unknown
     ? ((input: Input, error: JobError) => Promise<unknown>) | null
@@ -25,8 +25,8 @@ export type JobEnds<Activities> = {
 };
 
 /**
- * The same activities, which do not fail for ever: MAX_FAULTS faults of ours, or one failure that Temporal is not to repeat, end the
- * job with an error that names the activity. What is only to be waited for, such as a database that is gone, does not count.
+ * The same activities, with a bound on failures. MAX_FAULTS bugs, or one failure that Temporal must not repeat, end the job with
+ * an error that names the activity. Outages, such as an unreachable database, do not count.
  */
 export function endFaulty<Activities extends object>(activities: Activities, ends: JobEnds<Activities>): Activities {
   type Work = (input: unknown) => Promise<unknown>;
@@ -39,7 +39,7 @@ export function endFaulty<Activities extends object>(activities: Activities, end
         const failure = finalFailure(activity, error, Context.current());
         if (failure === null) throw error;
         await end?.(input, jobErrorOf(failure)).catch((fault: unknown) => {
-          // A database that is gone by now: the whole is tried again. What cannot be written down for another reason ends all the same.
+          // Where the database is unreachable the activity is tried again. After any other failure to write, the job ends anyway.
           if (isWaiting(fault)) throw error;
         });
         throw failure;
@@ -54,13 +54,13 @@ function jobErrorOf({ type, message }: ApplicationFailure): JobError {
   return { code: type ?? "internal_error", message: redactSecrets(message) };
 }
 
-/** Null where Temporal is to try again. */
+/** Null where Temporal should try again. */
 function finalFailure(activity: string, error: unknown, context: Context): ApplicationFailure | null {
   if (error instanceof CancelledFailure || context.cancellationSignal.aborted || isWaiting(error)) return null;
   if (error instanceof ApplicationFailure) return error.nonRetryable ? error : null;
   const faults = faultsBefore(context) + 1;
   if (faults < MAX_FAULTS) {
-    // What was sent last is there in the next attempt.
+    // The next attempt gets the details of the last heartbeat.
     beat(context, { faults });
     return null;
   }
@@ -72,7 +72,7 @@ function finalFailure(activity: string, error: unknown, context: Context): Appli
   });
 }
 
-/** Whether it is something to be waited for, or counted elsewhere: the steps of resources have limits of their own. */
+/** Whether it is an outage, or counted elsewhere: the steps of resources have limits of their own. */
 function isWaiting(error: unknown): boolean {
   return (
     isConnectionError(error) ||

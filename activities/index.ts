@@ -36,27 +36,27 @@ import type { ShardInput, ShardOutcome } from "../src/domain/webhooks/shards.ts"
 
 /** Short activities that run beside the workflow, in whichever process holds it. */
 export interface LocalActivities {
-  /** Writes a report into the run's record and tells in which state the run is then. */
+  /** Writes a report into the run's record, and returns the state of the run. */
   recordReport(report: RunReport): Promise<RunState>;
-  /** Whether a run that has been accepted was cancelled before it began, and why. */
+  /** Whether an accepted run was cancelled before it started, and why. */
   cancelRequested(run: { org_id: string; run_id: string }): Promise<{ reason: string | null } | null>;
   evaluate(input: EvaluateInput): Promise<EvaluateResult | HandedBack>;
   loadDocuments(input: EvaluateInput): Promise<LoadDocumentsResult>;
   loadPlan(input: { org_id: string; project_id: string; flow_version: number }): Promise<Plan>;
   storeValue(input: { org_id: string; value: StoredValue }): Promise<StoredValue>;
-  /** The outputs of a run with those by reference that are too long together for the result of a workflow. */
+  /** The outputs of a run; the ones that are too long for a workflow's result are replaced by references. */
   storeOutputs(input: StoreOutputsInput): Promise<Record<string, StoredValue>>;
   assemble(input: AssembleInput): Promise<StoredValue>;
   takeMember(input: TakeMemberInput): Promise<StoredValue>;
   splitItems(input: SplitItemsInput): Promise<SplitItemsResult>;
-  /** Inserts the row of a sub-flow's run (once for its id) and answers what its workflow starts with. */
+  /** Inserts the row of a sub-flow's run (once for its id), and returns the input of its workflow. */
   createChildRun(input: CreateChildRunInput): Promise<Omit<RunInput, "plan">>;
   /** Resolves after a time too short for a timer of Temporal (ms). */
   wait(input: { ms: number; org_id?: string }): Promise<void | HandedBack>;
   expirePause(input: ExpirePauseInput): Promise<ExpirePauseResult>;
   /**
-   * Inserts the run of a time of a schedule (once for its id) and answers what its workflow starts with; NO_PLACE where too many
-   * are under way, null for none.
+   * Inserts the run of one time of a schedule (once for its id), and returns the input of its workflow; NO_PLACE where too many
+   * runs are open, null where there is nothing to start.
    */
   createScheduledRun(input: {
     org_id: string;
@@ -75,7 +75,7 @@ export interface IngestActivities {
   ingestDocument(input: IngestInput): Promise<void>;
 }
 
-/** The steps of a resource's way into the index of its knowledge base. */
+/** The steps that index a resource of a knowledge base. */
 export interface ResourceActivities {
   /** Stores its bytes. */
   fetchResource(input: ResourceInput): Promise<IngestStep>;
@@ -85,11 +85,11 @@ export interface ResourceActivities {
   indexResource(input: ResourceInput): Promise<IngestStep>;
 }
 
-/** What connections are used for outside runs: on the workers, with heartbeats. */
+/** Uses of connections outside runs: on the workers, with heartbeats. */
 export interface ProviderActivities {
   checkConnection(input: CheckInput): Promise<void>;
   runAction(input: ActionRunInput): Promise<void>;
-  /** Makes a provider of the tools of an MCP server. */
+  /** Creates a provider from the tools of an MCP server. */
   importTools(input: ToolsImportInput): Promise<ToolsImportResult>;
 }
 
@@ -102,38 +102,38 @@ export interface TriggerActivities {
 export interface EvalActivities {
   /** Reads an import's source and applies it to its dataset. */
   importRows(input: ImportInput): Promise<void>;
-  /** Makes the rows of an experiment, or resets the rows of a job; null where there is nothing to run. */
+  /** Creates the rows of an experiment, or resets the rows of a job; null where there is nothing to run. */
   beginExperiment(input: ExperimentJobInput): Promise<ExperimentLanes | null>;
   /** The next rows of a lane, their runs inserted; `more`: there may be others. */
   nextRows(input: LaneInput): Promise<{ rows: LaneRow[]; more: boolean }>;
   /** Writes how rows have ended, and has their runs scored. */
   scoreRows(input: ExperimentJobInput & { places: readonly number[] }): Promise<void>;
-  /** Scores again what has been run. */
+  /** Scores finished runs again. */
   scoreExperiment(input: ExperimentJobInput): Promise<void>;
   exportExperiment(input: ExperimentJobInput): Promise<void>;
   /** Scores the next runs that a monitor has taken; `more`: there may be others. */
   scoreTaken(input: WatchInput): Promise<{ more: boolean }>;
-  /** Looks whether the alert of a monitor has changed, and tells so. */
+  /** Checks whether the alert of a monitor has changed, and sends an event if so. */
   checkAlert(input: WatchInput): Promise<void>;
   /** Ends a job, and but for an export the experiment with it. */
   endExperiment(input: ExperimentEndInput): Promise<void>;
 }
 
-/** What is done with many runs. */
+/** Jobs over many runs. */
 export interface RunJobActivities {
-  /** Goes on with a job for a page of runs. */
+  /** Continues a job with a page of runs. */
   stepRunJob(input: RunJobInput): Promise<RunJobStep>;
 }
 
 /** The steps of a sync; each gives the work back after a while. */
 export interface SyncActivities {
-  /** Lists what the sources of the knowledge base hold, and what else is to be done. */
+  /** Lists the items of the knowledge base's sources, and other pending work. */
   listSync(input: SyncInput): Promise<SyncStep>;
   /** Reads what was listed, and has it indexed. */
   readSync(input: SyncInput): Promise<SyncStep>;
   /** Ends the sync, or finds that there is more to read. */
   finishSync(input: SyncInput): Promise<SyncStep>;
-  /** Begins a sync unless one is under way. */
+  /** Starts a sync unless one is running. */
   beginScheduledSync(base: Omit<SyncInput, "sync_id">): Promise<void>;
 }
 

@@ -5,7 +5,7 @@ const WEIGHT = 0.2;
 const MIN_SPACING_MS = 10;
 const MAX_SPACING_MS = 1000;
 
-/** What a process has handed back of one kind of work. */
+/** The work of one kind that a process has handed back. */
 interface Line {
   /** When the last of them returns (ms, monotonic). */
   endsAt: number;
@@ -15,11 +15,11 @@ interface Line {
   meanMs: number;
 }
 
-/** Tells work that is handed back when to return, by kind of work. */
+/** Computes when handed-back work should return, by kind of work. */
 export interface Lines {
-  /** When one that finds so many places held is to return (ms): as many return as places become free. */
+  /** When work that finds this many places taken should return (ms): as many return as places become free. */
   returnIn(kind: string, places: number): number;
-  /** A piece of work has ended; so many places of its kind are held now. */
+  /** A piece of work has ended; `places` of its kind are taken now. */
   ended(kind: string, tookMs: number, places: number): void;
 }
 
@@ -38,7 +38,7 @@ export function createLines(returnsOf: (kind: string) => Returns): Lines {
       lines.set(kind, line);
       const { firstMs, lastMs } = returnsOf(kind);
       const spacing = Math.min(MAX_SPACING_MS, Math.max(MIN_SPACING_MS, line.meanMs / Math.max(1, places)));
-      // It ends no later than the last one returns: what was cancelled meanwhile leaves no gap behind.
+      // It ends no later than the last one returns, so cancelled work leaves no gap.
       line.endsAt = Math.min(now + lastMs, Math.max(now + firstMs, line.endsAt + spacing));
       line.places = places;
       return line.endsAt - now;
@@ -47,7 +47,7 @@ export function createLines(returnsOf: (kind: string) => Returns): Lines {
       const line = lines.get(kind);
       if (!line) return;
       line.meanMs += (tookMs - line.meanMs) * WEIGHT;
-      // The load has ended: nobody takes the places. What comes from now on is not to wait behind what is gone.
+      // The load has ended and places are free. New work must not wait behind work that is gone.
       if (places <= line.places / 2) line.endsAt = 0;
       if (places === 0) lines.delete(kind);
     },

@@ -4,13 +4,13 @@ import { isBusy } from "../src/platform/children/child-pool.ts";
 import type { LocalActivities } from "./index.ts";
 import { createLines } from "./lines.ts";
 
-/** Pieces of local work at once, of all organisations: far fewer than the steps of workflows a process may have in hand. */
+/** Concurrent pieces of local work, of all organisations: far fewer than the workflow steps that a process runs. */
 const PLACES = 48;
-/** A burst of short work finds places within this time (ms), ... */
+/** How long work waits for a place (ms); a burst of short work finds places within it. */
 const PATIENCE_MS = 1000;
-/** ... and so much of one organisation may wait for them. */
+/** How much work of one organisation may wait for a place. */
 const MAX_WAITING = 64;
-/** A cancelled run waits for its return. */
+/** Bounds of the time until handed-back work returns. A cancelled run waits for it. */
 const RETURNS = { firstMs: 1000, lastMs: 20_000 };
 
 interface Waiting {
@@ -18,13 +18,13 @@ interface Waiting {
   readonly grant: (release: () => void) => void;
 }
 
-/** Does a piece of local work of an organisation, or hands it back where that has its share. */
+/** Does a piece of local work of an organisation, or hands it back where the organisation uses its share. */
 export type InPlace = <T>(key: string, work: () => Promise<T>) => Promise<T | HandedBack>;
 
 /**
- * Places for local work whose length a caller decides. A step of a workflow that waits for one holds a place in its process
- * that the workflows of others need. So what is beyond an organisation's share is handed back, and the workflow asks again
- * by a timer, when it holds nothing.
+ * Places for local work whose length a caller decides. A workflow step that waits for one occupies a slot of its process
+ * that other workflows need. So work beyond an organisation's share is handed back, and the workflow asks again after a timer,
+ * while it occupies nothing.
  */
 export function createLocalShares({ places = PLACES, patienceMs = PATIENCE_MS } = {}): InPlace {
   const shares = createShares(places);
@@ -76,7 +76,7 @@ export function createLocalShares({ places = PLACES, patienceMs = PATIENCE_MS } 
   };
 }
 
-/** The same activities. Those whose length a caller decides are shared out. */
+/** The same activities, with shares for the ones whose length a caller decides. */
 export function shareOutLocal(activities: LocalActivities, inPlace: InPlace = createLocalShares()): LocalActivities {
   return {
     ...activities,

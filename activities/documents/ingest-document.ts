@@ -20,9 +20,9 @@ export function createIngestDocument({ db, blobs, parse }: IngestDeps) {
   return async function ingestDocument({ org_id, file_id }: IngestInput): Promise<void> {
     const context = Context.current();
     const document = await db.org(org_id, (connection) => getDocument(connection, file_id));
-    // Removed meanwhile, or read by an attempt that did not live to say so.
+    // Removed meanwhile, or read by an attempt whose worker died.
     if (!document || document.status !== "pending") return;
-    // Of a recording or a picture there is no text until a node has read it.
+    // Recordings and pictures have no text until a node has read them.
     if (isMediaType(document.mime_type)) {
       await db.org(org_id, (connection) => markIndexed(connection, file_id, { v: "" }, null));
       return;

@@ -9,7 +9,7 @@ import { documentsOfHandle } from "../../src/stores/documents/documents.ts";
 import type { DocumentRow } from "../../src/stores/documents/documents.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
 
-/** Documents a run reads at most; more of them are a failure that says so, not a silent choice. */
+/** The most documents that a run reads. More of them fail the node instead of being left out silently. */
 const MAX_DOCUMENTS = 1000;
 
 /** The documents of the run's handle, once none of them is still being read. */

@@ -18,8 +18,8 @@ export interface DocumentToParse {
 
 /**
  * Reads a document. Throws NodeFailure with the code of DocumentError (`document_broken`, `document_encrypted`,
- * `document_too_large`, `document_timeout`, `document_empty`, `unsupported_type`); what else it throws is no fault of
- * the document.
+ * `document_too_large`, `document_timeout`, `document_empty`, `unsupported_type`); other errors are not the
+ * document's fault.
  */
 export type ParseDocument = (document: DocumentToParse) => Promise<ParsedDocument>;
 

@@ -6,7 +6,7 @@ import { uuid7Of } from "../../src/domain/uuid.ts";
 import { requestSync } from "../../src/services/knowledge/sync.ts";
 import type { SyncDeps } from "../../src/services/knowledge/sync.ts";
 
-/** Begins the sync of a schedule: one, however often it is tried. Where one is under way or the knowledge base is gone, none. */
+/** Starts the sync of a schedule, once in all attempts. Starts none where one is running or the knowledge base is deleted. */
 export function createBeginScheduledSync(deps: SyncDeps) {
   return async function beginScheduledSync(base: Omit<SyncInput, "sync_id">): Promise<void> {
     const { scheduledTimestampMs, workflowExecution } = Context.current().info;

@@ -12,7 +12,7 @@ export interface FetchDeps extends PageDeps {
   readonly blobs: BlobStore;
 }
 
-/** Stores what a resource's address gives; of an upload or a text the bytes are there already. */
+/** Stores the content of a resource's address. The bytes of an upload or a text are stored already. */
 export function createFetchResource({ db, blobs, ...pages }: FetchDeps) {
   return async function fetchResource(input: ResourceInput): Promise<IngestStep> {
     const { org_id, resource_id, revision } = input;

@@ -8,8 +8,8 @@ import { takeSyncStep } from "./sync-step.ts";
 import type { SyncStepDeps } from "./sync-step.ts";
 
 /**
- * Ends a sync. Where it built a new index, that takes the place of the one before in the same transaction, but not before every
- * resource that is found now is found there too: an answer is never missing in between.
+ * Ends a sync. A new index replaces the old one in the same transaction, but only once every resource that can be found
+ * now can be found there too: no answer is missing in between.
  */
 export function createFinishSync(deps: SyncStepDeps) {
   const { db } = deps;

@@ -21,13 +21,13 @@ import { nextSlice } from "../../src/platform/slices.ts";
 export interface IndexResourceDeps {
   readonly blobs: BlobStore;
   readonly knowledge: IndexDeps;
-  /** Attempts after which an embedding model that does not answer is waited for no longer. */
+  /** Attempts for an embedding model that does not answer. */
   readonly maxAttempts: number;
 }
 
 /** Chunks cut before the process sees to its other work. */
 const CUT_AT_ONCE = 200;
-/** A model whose answers make no sense is asked so often. */
+/** Attempts for a model whose answers are invalid. */
 const MAX_MALFORMED = 5;
 
 /** Cuts a resource's text into chunks and writes them into the knowledge base's indexes; then they are found. */
@@ -40,7 +40,7 @@ export function createIndexResource({ blobs, knowledge, maxAttempts }: IndexReso
       const text = await load(resource.text_blob_key ?? "");
       const indexes = await indexesFor(org_id, knowledge_base_id);
       for (const index of indexes) {
-        // The one that is searched comes last: with it the resource is indexed.
+        // The index that serves searches comes last: after it the resource is indexed.
         const isLast = index === indexes.at(-1);
         const chunks = await cut(text, index.params.chunker_params);
         try {
@@ -68,7 +68,7 @@ export function createIndexResource({ blobs, knowledge, maxAttempts }: IndexReso
     const building = all.filter((index) => index.state === "building");
     const active = all.filter((index) => index.state === "active");
     const model = active[0]?.embedding_model ?? null;
-    // An index that is about to be replaced, perhaps because its model is no more, holds up nothing.
+    // An index that will be replaced, perhaps because its model is gone, blocks nothing.
     const isUsable =
       building.length === 0 || model === null || "embedder" in (await knowledge.embedders.find(orgId, model));
     return isUsable ? [...building, ...active] : building;
@@ -96,7 +96,7 @@ async function cut(text: ChunkedText, params: IndexingParams["chunker_params"]):
   return chunks;
 }
 
-/** A model that refuses will refuse again; one that is away is waited for, not for ever. */
+/** A model that refuses will refuse again. A model that is unreachable is retried, but not for ever. */
 function asFailure(error: unknown, attempt: number, maxAttempts: number): unknown {
   if (!(error instanceof EmbeddingError)) return error;
   const { failure, message } = error;

@@ -12,7 +12,7 @@ export interface ListSyncDeps extends SyncStepDeps {
   readonly maxPages: number;
 }
 
-/** Lists what the sources of a knowledge base hold, page by page; then what else is to be done about its resources. */
+/** Lists the items of a knowledge base's sources, page by page, and then other work on its resources. */
 export function createListSync(deps: ListSyncDeps) {
   const { db, maxPages } = deps;
   return async function listSync(input: SyncInput): Promise<SyncStep> {
@@ -52,7 +52,7 @@ export function createListSync(deps: ListSyncDeps) {
           for (const failure of failures) await addListFailure(connection, sync_id, source_no, failure);
           return true;
         });
-        // Another attempt of this step is ahead: it is the one that goes on.
+        // Another attempt of this step is ahead and continues.
         if (!moved) return "more";
         await db.org(org_id, (connection) => countItems(connection, sync_id));
         position = to;
@@ -61,7 +61,7 @@ export function createListSync(deps: ListSyncDeps) {
     });
   };
 
-  /** Notes the beginning, with the index that is to take the place of the present one where the settings have changed. */
+  /** Records the start, with the new index that will replace the present one where the settings have changed. */
   async function begin(connection: Db, { sync, base }: SyncContext): Promise<void> {
     if (!(await beginSync(connection, sync.sync_id)) || sync.mode !== "full" || !base.reindex_required) return;
     const { org_id, knowledge_base_id, indexing_params: params } = base;

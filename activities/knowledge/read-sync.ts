@@ -107,7 +107,7 @@ export function createReadSync(deps: ReadSyncDeps) {
     try {
       page = await readFrom(context, item, isComparable ? resource : null);
     } catch (error) {
-      // An abort is none of the document's failures.
+      // An abort is not the document's failure.
       signal.throwIfAborted();
       if (!(error instanceof ResourceFailure)) throw error;
       return await fail(context, item, resource, error);
@@ -117,7 +117,7 @@ export function createReadSync(deps: ReadSyncDeps) {
         return await fail(context, item, resource, page.error);
       const { resource_id } = resource;
       if (mode === "dry_run") return await end(context, item, "deleted", { resource });
-      // So that another attempt knows it, too.
+      // Another attempt needs it, too.
       await db.org(org_id, (connection) => planDelete(connection, item.item_id, resource_id));
       return await take(context, { ...item, action: "delete", resource_id });
     }
@@ -140,7 +140,7 @@ export function createReadSync(deps: ReadSyncDeps) {
   ): Promise<PageAnswer> {
     const source = item.source_no === null ? undefined : sources[item.source_no];
     if (source !== undefined) return source.read(item.address, known, signal);
-    // Somebody added this single address, and so decided that it is read.
+    // Somebody added this address alone, which decides that it is read.
     return site.page(item.address, { known, respectful: false, signal });
   }
 
@@ -207,7 +207,7 @@ export function createReadSync(deps: ReadSyncDeps) {
     });
   }
 
-  /** Begins a revision for an item, once: the item and the resource change together. Null where there is nothing to begin (any more). */
+  /** Starts a revision for an item, once: item and resource change together. Null where there is nothing to start (any more). */
   async function begin<
     Started extends {
       resource_id: string;
@@ -232,7 +232,7 @@ export function createReadSync(deps: ReadSyncDeps) {
     });
     if (started === null) return null;
     const { resource_id, revision } = started;
-    // The row is what counts: a start that is lost is made up for by the sweeper.
+    // The row counts: the sweeper repeats a lost start.
     await resources.startIngest({ org_id, knowledge_base_id, resource_id, revision }).catch(() => undefined);
     return started;
   }

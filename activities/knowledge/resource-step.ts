@@ -11,13 +11,13 @@ import { markResourceError } from "../../src/stores/knowledge/resources.ts";
 import { attemptOf } from "../attempts.ts";
 import type { ResourceRow } from "../../src/stores/knowledge/resources.ts";
 
-/** After so many, a failure that may pass is the resource's state. */
+/** Attempts after which a transient failure becomes the resource's state. */
 const MAX_ATTEMPTS = 4;
 
 /**
- * Takes one step of a resource's way into the index. Nothing is done where the resource is gone or has been
- * replaced, or an earlier attempt got further. A ResourceFailure ends up in the resource's row, with its event; anything else is
- * thrown, for Temporal to try again, and so is a failure that may pass, up to MAX_ATTEMPTS times.
+ * Does one step of indexing a resource. Does nothing where the resource is gone or replaced, or an earlier attempt got further.
+ * A ResourceFailure is written into the resource's row, with its event. Anything else is thrown, so that Temporal tries again; so
+ * is a transient failure, up to MAX_ATTEMPTS times.
  */
 export async function takeStep(
   db: Database,

@@ -44,8 +44,8 @@ export interface SyncContext {
 class NotWanted extends Error {}
 
 /**
- * Takes a step of a sync. `stop` where it has ended, which one that was cancelled does here, or its knowledge base is gone. Any
- * error is thrown, for Temporal to try again.
+ * Does a step of a sync. `stop` where the sync has ended or its knowledge base is gone; a cancelled sync ends here. Any error is
+ * thrown, so that Temporal tries again.
  */
 export async function takeSyncStep(
   { db, connections, ...site }: SyncStepDeps,
@@ -70,7 +70,7 @@ export async function takeSyncStep(
       const present = await find();
       if (present === null || present.cancel_requested_at !== null) controller.abort(new NotWanted());
     },
-    // A database that is gone is noticed by the work itself.
+    // The work notices an unreachable database.
     () => undefined,
   );
   const until = Date.now() + STEP_MS;
@@ -99,7 +99,7 @@ export async function takeSyncStep(
   }
 }
 
-/** The credential is opened when it is needed first, once a step. */
+/** The credential is decrypted on first use, once a step. */
 function bucketCaller(
   connections: ConnectionResolver,
   guardedFetch: SiteDeps["guardedFetch"],

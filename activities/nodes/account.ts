@@ -7,7 +7,7 @@ type Account = Pick<
   "org_id" | "project_id" | "run_id" | "path" | "attempt" | "repeated" | "choice" | "signal"
 >;
 
-/** On whose account a node asks a model, and which. */
+/** The model that a node asks, and who pays for it. */
 export function accountOf(execution: NodeExecution<ModelChoice>): Account {
   const { org_id, project_id, run_id, path, attempt, repeated = false, signal, config } = execution;
   const { model, connection_id } = config;

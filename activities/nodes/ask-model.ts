@@ -27,7 +27,7 @@ export async function askModel(
     const reply = await models.call({
       ...account,
       ...question,
-      // What is no answer is asked for again, so it is not kept as one.
+      // Invalid answers are not kept, because the model is asked again.
       ...(keep && { keep: async (given) => (missing(given) ? async () => undefined : keep(given)) }),
       fallback_models: config.fallback_models,
       ...(live && { onText: live.write }),

@@ -1,7 +1,7 @@
 import type { Json, StoredValue } from "../../src/domain/json.ts";
 import type { Scope } from "../../src/domain/flow/scope.ts";
 
-/** What a node's executor is given: everything is resolved, nothing is a reference any more. */
+/** The input of a node's executor, with all references resolved. */
 export interface NodeExecution<Config> {
   readonly org_id: string;
   readonly project_id: string;
@@ -29,7 +29,7 @@ export interface NodeExecution<Config> {
 /** What an executor answers. `inputs` is what it worked on (rendered), for people to read: no secrets in it. */
 export interface NodeOutcome {
   readonly output: Json;
-  /** What the workflow goes on with, where that is something else. */
+  /** The value for the workflow, where it differs. */
   readonly carried?: StoredValue;
   readonly inputs?: Json;
   /** Whether it was taken over from the run that this one resumes. */

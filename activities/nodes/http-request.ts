@@ -10,7 +10,7 @@ import {
   redactUrl,
 } from "../../src/platform/logging/redaction.ts";
 
-/** A request with nothing left to render. */
+/** A fully rendered request. */
 export interface RenderedRequest {
   readonly method: string;
   readonly url: string;
@@ -63,7 +63,7 @@ export function requestPreview({ method, url, headers, body }: RenderedRequest):
   return { ...request, body: bytes > SHOWN_BODY_BYTES ? `[${bytes} bytes]` : redactJson(body) };
 }
 
-/** Values that must not come back in a message, should the service answer with what it was sent. */
+/** Values that are masked in messages, because a service may echo its request. */
 export function secretsOf({ url, headers }: RenderedRequest): string[] {
   const inHeaders = Object.entries(headers).flatMap(([name, value]) =>
     isSecretHeader(name) ? [value, ...value.split(/\s+/)] : [],
@@ -71,7 +71,7 @@ export function secretsOf({ url, headers }: RenderedRequest): string[] {
   const inQuery = URL.canParse(url)
     ? [...new URL(url).searchParams].flatMap(([name, value]) => (isSecretName(name) || name === "key" ? [value] : []))
     : [];
-  // Shorter ones would blank out half of an innocent message.
+  // Masking shorter values would make messages unreadable.
   return [...inHeaders, ...inQuery].filter((value) => value.length >= 6);
 }
 

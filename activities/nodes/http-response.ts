@@ -11,7 +11,7 @@ import { redactSecrets } from "../../src/platform/logging/redaction.ts";
 
 /** Characters of a body that a failure's message quotes. */
 const QUOTED_CHARS = 500;
-/** Levels of an answer's JSON; more is refused, as everything that walks the value later would have to survive it. */
+/** Levels of an answer's JSON. Deeper ones are refused, because later code walks the value recursively. */
 const MAX_JSON_DEPTH = 100;
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429]);
 

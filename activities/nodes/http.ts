@@ -14,7 +14,7 @@ export interface HttpDeps {
   readonly version: string;
 }
 
-/** How long the node may take is its own setting, and arrives by the signal. */
+/** The node's own time-out arrives by the signal. */
 const DAY_MS = 24 * 60 * 60 * 1000;
 const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
 

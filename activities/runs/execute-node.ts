@@ -64,9 +64,9 @@ type AttemptOutcome =
   | { readonly value?: undefined; readonly failure: NodeFailure; readonly waitMs: number | null };
 
 /**
- * Executes a node and records what came of it: one write an attempt, or two for an attempt that takes its time. Where the
- * next attempt is due soon, it is made right here. Where Temporal repeats the activity, because a worker died or could not
- * say that it had ended, and the record has the node's outcome, that outcome stands and nothing is executed again.
+ * Executes a node and records the outcome: one write an attempt, or two for a long attempt. A next attempt that is due soon is
+ * made here. Temporal repeats the activity when a worker died or could not report its end. If the record has the node's outcome
+ * by then, it stands, and nothing is executed again.
  */
 export function createExecuteNode({ blobs, plans, recorder, traces, executors }: ExecuteNodeDeps) {
   return async function executeNode(input: ExecuteInput): Promise<StoredValue> {
@@ -78,7 +78,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
     const may_show = mayShowText(loaded.plan, loaded.redact, input.plan_path);
     const attempts = attemptOf(context);
     const earlier = attempts > 1 ? await recorder.earlier(run, path) : null;
-    // The record of a model's step is for people; what the workflow goes on with is kept elsewhere.
+    // The record of a model's step is for people. The workflow's value is kept elsewhere.
     if (earlier?.state === "COMPLETED" && input.part?.kind !== "step") return earlier.value;
     if (earlier?.state === "FAILED") throw toApplicationFailure(failureOf(earlier.error), earlier.error.attempt);
     const scope = await loadScope(blobs, input.scope, run.run_id);
@@ -139,7 +139,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
         () => {
           announced = true;
         },
-        // The record lags then; the node's end is written all the same, or the attempt is repeated.
+        // The record lags then. The node's end is still written, or the attempt is repeated.
         () => undefined,
       );
     }, announceAfterMs);
@@ -191,7 +191,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
             finished_at: retrying ? null : new Date(now).toISOString(),
             ...(retrying ? { failed_at: new Date(now).toISOString() } : {}),
             ...(waitMs === null ? {} : { next_attempt_at: new Date(now + waitMs).toISOString() }),
-            // What the flow goes on with.
+            // The flow continues with this value.
             ...(retrying || node.on_error !== "continue" ? {} : { value: { v: node.default_output ?? null } }),
           },
           0,
@@ -225,14 +225,13 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
   }
 }
 
-/** The node as its part is executed: what a failure of the part means is up to the whole node. */
+/** The node for executing its part. The whole node decides what a failure of the part means. */
 function partOf(node: PlanNode, { part }: ExecuteInput): PlanNode {
   return part === undefined ? node : { ...node, on_error: "fail" };
 }
 
 /**
- * Writes how a node ended. A database that is gone is waited for right here: to repeat the attempt would repeat what the
- * node did outside.
+ * Records a node's outcome. Waits here for an unreachable database: another attempt would repeat the node's effects.
  */
 function insist(context: Context, write: () => Promise<void>): Promise<void> {
   return whileDatabaseIsAway(write, { maxMs: INSIST_MS, sleep: (ms) => context.sleep(ms) });
@@ -243,8 +242,9 @@ function failureOf({ code, message, retryable, upstream }: RunError): NodeFailur
 }
 
 /**
- * What is neither the node's own failure, nor a database or a blob store that is gone, nor too much that waits already, is a fault of ours. It may pass, so Temporal repeats the
- * attempt a few times; then the node fails with a word, rather than being repeated until the run's time limit.
+ * An error is a bug, unless it is the node's own failure, an unreachable database or blob store, or a full queue. A bug may be
+ * transient, so Temporal repeats the attempt a few times. Then the node fails with a message, and is not repeated until the
+ * run's time limit.
  */
 function ours(thrown: unknown, attempt: number): unknown {
   const passes = isConnectionError(thrown) || isBlobOutage(thrown) || isBusy(thrown);

@@ -21,7 +21,7 @@ const MAX_OUTPUT_CHARS = 256 * 1024;
 interface Answers {
   readonly messages: readonly ChatMessage[];
   readonly made: readonly Json[];
-  /** All that the model has been given by now. */
+  /** Everything that the model has been given so far. */
   readonly sources: readonly Citation[];
 }
 
@@ -66,7 +66,7 @@ function numbered({ config }: NodeExecution<LlmConfig>, { tool }: OpenCall, outp
   return { text: text === "" ? "Nothing was found." : `${CITE_SOURCES}\n\n${text}` };
 }
 
-/** What a failed call says may quote what the model is not to see. */
+/** The message of a failed call may quote values that the model must not see. */
 async function readOutput(
   { blobs, evaluation }: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
   { org_id, config, scope }: NodeExecution<LlmConfig>,

@@ -14,7 +14,7 @@ const MAX_FAULTS = 10;
 const MAX_FAULT_CHARS = 1000;
 const MAX_NAME = 64;
 
-/** What the model wants called: checked, so that a wrong call is answered and not made. */
+/** The tool calls of a model, checked: an invalid call is answered and not made. */
 export async function readCalls(
   { blobs, evaluation }: { readonly blobs: BlobStore; readonly evaluation: Evaluation },
   orgId: string,

@@ -4,12 +4,12 @@ import type { ChatMessage } from "../../../src/domain/models/chat.ts";
 import type { ModelReply } from "../../../src/services/models/call-model.ts";
 import type { PinnedSkill } from "./skills.ts";
 
-/** What has been said, kept between two steps: long, so the workflow carries a reference to it. */
+/** The conversation between two steps. It is long, so the workflow carries a reference to it. */
 export interface Conversation {
   readonly messages: readonly ChatMessage[];
-  /** Where among them the node's prompt stands: with the pictures, which are not kept with it. */
+  /** The position of the node's prompt among them. Its pictures are not kept. */
   readonly asked_at?: number;
-  /** The replies of the steps so far, without their texts' history: for what they took. */
+  /** The replies of the steps so far, without earlier texts: for their usage. */
   readonly replies: readonly Pick<ModelReply, "usage">[];
   /** Calls whose answers come next. */
   readonly open: readonly OpenCall[];

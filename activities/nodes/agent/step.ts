@@ -33,7 +33,7 @@ export interface AgentStepDeps extends AskDeps, Pick<ImagesDeps, "load"> {
 
 type Step = (execution: NodeExecution<LlmConfig>, part: AgentStepPart) => Promise<NodeOutcome>;
 
-/** Asks the model once, and says what it wants called, or what the node's value is. */
+/** Asks the model once, and returns its tool calls or the node's value. */
 export function createAgentStep({ db, blobs, evaluation, models, texts, load, limits }: AgentStepDeps): Step {
   async function begin(execution: NodeExecution<LlmConfig>): Promise<Conversation> {
     const { org_id, config, path } = execution;
@@ -68,7 +68,7 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, load, li
 
     const tools = [...skillTools(skills), ...(await findTools(db, org_id, config.tools ?? [], limits))];
     const offered = tools.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
-    // Loaded at each step: in the conversation they would be written down as often as there are steps.
+    // Loaded at each step: as part of the conversation they would be stored once a step.
     const pictured = withImages(messages, await loadImages({ evaluation, load }, execution), before.asked_at);
     const earlier = before.reusing === true ? part.earlier_run : undefined;
     const place = { ...execution, asked: before.asked ?? "", earlier_run: earlier };
