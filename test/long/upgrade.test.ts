@@ -1,8 +1,7 @@
-import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { flow, nodesOf, openBench } from "../engine/support.ts";
+import { CARELESS, changedBuild, PATCHED } from "../support/changed-build.ts";
 import { historiesOf, replay, withTemporal } from "../support/histories.ts";
 import { eventually } from "../support/scratch.ts";
 import { startServiceProcess } from "../support/service-processes.ts";
@@ -10,13 +9,6 @@ import type { ServiceProcess } from "../support/service-processes.ts";
 import { client, startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 import { recordKill } from "../kill/kill-table.ts";
-
-const root = fileURLToPath(new URL("../../", import.meta.url));
-
-/** A build whose delays set one more timer, in runs that started with it. Its output says so. `sdk` is what the bundle calls it. */
-const PATCHED = 'sdk.patched("delay-with-a-timer-more")';
-/** The same change without regard for runs under way. */
-const CARELESS = "true";
 
 let service: OwnService;
 let builds: { readonly patched: string; readonly careless: string };
@@ -29,32 +21,6 @@ afterAll(async () => {
   await Promise.all(newer.map((each) => each.kill()));
   await service?.close();
 });
-
-/** A copy of the build in which `delay` does more when `condition` holds. */
-function changedBuild(condition: string): string {
-  const folder = mkdtempSync(join(inject("millrace").stateDir, "build-"));
-  const dist = join(folder, "dist");
-  cpSync(join(root, "dist"), dist, { recursive: true });
-  cpSync(join(root, "package.json"), join(folder, "package.json"));
-  cpSync(join(root, "migrations"), join(folder, "migrations"), { recursive: true });
-  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
-  const file = join(dist, "workflow-bundle.js");
-  const source = readFileSync(file, "utf8");
-  const at = source.indexOf("const executeDelay = ");
-  const end = source.indexOf("\n};", at);
-  const delay = source.slice(at, end);
-  const sdk = /\(0,\s?(\w+)\.sleep\)/.exec(delay)?.[1] ?? "";
-  const changed = delay
-    .replace(
-      "if (wait <= 0)",
-      `if (${condition.replace("sdk", sdk)}) { more = "newer code, "; await ${sdk}.sleep(10); }\n        if (wait <= 0)`,
-    )
-    .replace("{ v: new Date", "{ v: more + new Date")
-    .replace("let wait", 'let more = "";\n    let wait');
-  expect(changed.length).toBeGreaterThan(delay.length + 80);
-  writeFileSync(file, source.slice(0, at) + changed + source.slice(end));
-  return dist;
-}
 
 const out = (from: string) => ({ id: "out-0", type: "output", config: { value: `{{${from}}}` } });
 const waits = flow(
