@@ -32,7 +32,7 @@ export const secretKeyDays = int(0, 36_500)
 
 /** Every environment variable the service reads. The table in docs/configuration.md is checked against it. */
 export const environmentSchema = z.object({
-  DATABASE_URL: databaseAddress.describe("Postgres connection string"),
+  DATABASE_URL: databaseAddress.describe("Postgres connection string; `password_file=/path` in it is read anew"),
   DATABASE_POOL_SIZE: int(2, 200).default(10).describe("Connections each process may open"),
   TEMPORAL_ADDRESS: z.string().min(1).default("127.0.0.1:7233").describe("host:port of the Temporal frontend"),
   TEMPORAL_NAMESPACE: z.string().min(1).default("default").describe("Temporal namespace"),

@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import { Client } from "pg";
 import { BLOB_COLUMNS, keysIn } from "./blob-sweep.ts";
 import { copyIn, copyOut } from "./copy.ts";
+import { connectionTo } from "./connection-address.ts";
 import { asDb } from "./db.ts";
 import type { Db } from "./db.ts";
 import { quoted } from "./identifiers.ts";
@@ -125,7 +126,7 @@ function columnsOf({ name, columns }: TableColumns): string {
 /** A connection without time limits: a table may take hours. What has not been committed when `work` ends is undone. */
 async function withClient<T>(url: string, name: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({
-    connectionString: url,
+    ...connectionTo(url),
     application_name: name,
     options:
       "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0 -c DateStyle=ISO,YMD -c IntervalStyle=postgres",

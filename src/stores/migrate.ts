@@ -2,6 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { Client } from "pg";
 import { findAccessGaps, findRoleGaps } from "./access.ts";
 import type { AccessGap } from "./access.ts";
+import { connectionTo } from "./connection-address.ts";
 import { asDb } from "./db.ts";
 import type { Db } from "./db.ts";
 import { findUnsupported } from "./server.ts";
@@ -23,7 +24,7 @@ export interface Migrated {
  */
 export async function migrate(url: string, directory: string, only?: readonly string[]): Promise<Migrated> {
   const files = (await migrationsIn(directory)).filter((name) => only?.includes(name) ?? true);
-  const client = new Client({ connectionString: url, application_name: "millrace-migrate" });
+  const client = new Client({ ...connectionTo(url), application_name: "millrace-migrate" });
   // A lost connection fails the running statement; without a listener its error event would crash the process.
   client.on("error", () => undefined);
   await client.connect();

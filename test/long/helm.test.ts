@@ -38,6 +38,7 @@ const EVERYTHING = [
   "api.ingress.tlsSecretName=tls",
   "blobs.existingClaim=blobs",
   "temporalTls.secretName=temporal",
+  "databaseFiles.secretName=database",
   "temporalTls.serverName=temporal.internal",
   "podMonitor.enabled=true",
   "workers.flows.keda.enabled=true",

@@ -3,17 +3,22 @@ import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { createSecureContext, TLSSocket } from "node:tls";
 
-/** Speaks TLS before a Postgres that does not: answers the client's question for it, as a server with a certificate would. */
+/**
+ * Speaks TLS before a Postgres that does not: answers the client's question for it, as a server with a certificate would. With
+ * `clientAuthority`, clients without a certificate of it are turned away.
+ */
 export async function startTlsPostgres(
   target: { readonly host: string; readonly port: number },
-  certificate: { readonly key: string; readonly cert: string },
+  certificate: { readonly key: string; readonly cert: string; readonly clientAuthority?: string },
 ): Promise<{ readonly port: number; close(): void }> {
-  const secureContext = createSecureContext(certificate);
+  const { clientAuthority, ...own } = certificate;
+  const secureContext = createSecureContext({ ...own, ...(clientAuthority ? { ca: clientAuthority } : {}) });
+  const asking = clientAuthority ? { requestCert: true, rejectUnauthorized: true } : {};
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
     socket.once("data", () => {
       socket.write("S");
-      const secure = new TLSSocket(socket, { isServer: true, secureContext });
+      const secure = new TLSSocket(socket, { isServer: true, secureContext, ...asking });
       const inner = connect(target.port, target.host);
       for (const [from, to] of [
         [secure, inner],

@@ -47,6 +47,9 @@ volumeMounts:
   {{- if .Values.temporalTls.secretName }}
   - { name: temporal-tls, mountPath: /etc/millrace/temporal, readOnly: true }
   {{- end }}
+  {{- if .Values.databaseFiles.secretName }}
+  - { name: database-files, mountPath: /etc/millrace/database, readOnly: true }
+  {{- end }}
 {{- end }}
 
 {{- define "millrace.pod" -}}
@@ -80,6 +83,10 @@ volumes:
   {{- end }}
   {{- with .Values.temporalTls.secretName }}
   - name: temporal-tls
+    secret: { secretName: {{ . }} }
+  {{- end }}
+  {{- with .Values.databaseFiles.secretName }}
+  - name: database-files
     secret: { secretName: {{ . }} }
   {{- end }}
 {{- end }}

@@ -1,0 +1,17 @@
+import { readFile } from "node:fs/promises";
+import type { ClientConfig } from "pg";
+import { parse, toClientConfig } from "pg-connection-string";
+
+/** The parameter of an address that names a file with the password. */
+const PASSWORD_FILE = "password_file";
+
+/**
+ * What the driver connects by. The file of a password is read for every connection: a token of a cloud's IAM is valid for
+ * minutes, and whatever renews it writes it there.
+ */
+export function connectionTo(url: string): ClientConfig {
+  const file = URL.canParse(url) ? new URL(url).searchParams.get(PASSWORD_FILE) : null;
+  if (file === null) return { connectionString: url };
+  const { [PASSWORD_FILE]: _, ...address } = parse(url);
+  return { ...toClientConfig(address), password: async () => (await readFile(file, "utf8")).trim() };
+}
