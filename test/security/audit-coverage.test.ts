@@ -71,14 +71,9 @@ const ENDED = ["resumeRun", "abortRunJob", "cancelKnowledgeBaseSync"];
 const BARE = [
   "addDatasetRows",
   "closeSession",
-  "createRunScore",
-  "createSkillVersion",
   "deleteConversation",
   "deleteConversations",
-  "deleteDatasetRow",
   "deleteDocuments",
-  "deleteKnowledgeBaseResource",
-  "deleteProvider",
   "endSession",
   "importProvider",
 ];

@@ -10,6 +10,7 @@ import {
   requireRow,
   requireVersion,
 } from "../../services/evals/datasets.ts";
+import { auditAs } from "../../services/audit/audit.ts";
 import { exportRows } from "../../services/evals/export-rows.ts";
 import { listRows } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
@@ -29,6 +30,15 @@ const ROW = `${ROWS}/{row_id}` as const;
 const ETAG = { ETag: "For If-Match." };
 
 const params = datasetParams.extend({ row_id: pathId("row") });
+/** The values are the dataset's, whose versions keep them. */
+const auditOf = auditAs("row", ({ external_id, split, tags, status, from_version }: DatasetRowRow) => ({
+  external_id,
+  split,
+  tags,
+  status,
+  from_version,
+}));
+
 const versionQuery = z.object({
   version: z.int().min(0).max(2_147_483_647).optional().describe("A version of the dataset. Default: the present one."),
 });
@@ -201,18 +211,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
           row_id,
           { ...change, status: body.status },
           (found) => requireMatch(headers["if-match"], revisionTag(found.from_version)),
-          // The values are the dataset's, whose versions keep them.
-          {
-            audit,
-            target: { type: "row", id: row_id },
-            view: ({ external_id, split, tags, status, from_version }) => ({
-              external_id,
-              split,
-              tags,
-              status,
-              from_version,
-            }),
-          },
+          auditOf(audit, row_id),
         );
         return toResponse(row);
       },
@@ -227,8 +226,8 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       auth: "secret",
       params,
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { dataset_id, row_id }, principal: { org_id } }) {
-        await deleteRow(db, org_id, dataset_id, row_id);
+      async handler({ params: { dataset_id, row_id }, principal: { org_id }, audit }) {
+        await deleteRow(db, org_id, dataset_id, row_id, auditOf(audit, row_id));
         return { status: 204 };
       },
     }),

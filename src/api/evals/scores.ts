@@ -123,7 +123,7 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
           links: { getScore: { operationId: "getScore", parameters: { score_id: "$response.body#/score_id" } } },
         },
       },
-      async handler({ params: { run_id }, body, principal: { org_id, type, id }, newId }) {
+      async handler({ params: { run_id }, body, principal: { org_id, type, id }, newId, audit }) {
         await requireRun(db, org_id, run_id);
         const { node_id = null, value } = body;
         if (node_id !== null && !(await hasNodeRun(db, org_id, run_id, node_id)))
@@ -131,17 +131,19 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
             ["body", "node_id"],
             "The run has no record of a node of this id or path: see GET /v2/runs/{run_id}?expand=nodes",
           );
-        const row = await giveScore(db, org_id, {
+        const score_id = newId();
+        const score = {
           ...body,
-          score_id: newId(),
+          score_id,
           run_id,
           node_id,
           passed: body.passed ?? null,
           label: typeof value === "string" ? value : null,
           comment: body.comment ?? null,
-          source: type === "user" ? "human" : "api",
+          source: type === "user" ? ("human" as const) : ("api" as const),
           author: id,
-        });
+        };
+        const row = await giveScore(db, org_id, score, auditOf(audit, score_id));
         return { status: 201, body: presentScore(row), headers: { Location: `${SCORES}/${row.score_id}` } };
       },
     }),

@@ -297,10 +297,11 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       params,
       problems: ["not_found"],
       success: { 204: { description: "It is gone." } },
-      async handler({ params: path, principal: { org_id } }) {
+      async handler({ params: path, principal: { org_id }, audit }) {
         await requireBase(org_id, path.knowledge_base_id);
         const { knowledge_base_id, resource_id } = path;
-        if (!(await deleteResource({ database: db, blobs }, org_id, knowledge_base_id, resource_id))) {
+        const audited = { audit, target: { type: "resource", id: resource_id }, view: presentResource };
+        if (!(await deleteResource({ database: db, blobs }, org_id, knowledge_base_id, resource_id, audited))) {
           throw notFound("resource");
         }
         return { status: 204 };

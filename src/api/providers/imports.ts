@@ -220,9 +220,13 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
       params: z.object({ provider_id: z.string().min(1).max(200) }),
       problems: ["in_use", "conflict"],
       success: { 204: { description: "It is gone." } },
-      async handler({ params: { provider_id }, principal: { org_id } }) {
-        await deleteProvider(db, org_id, provider_id, (connection) =>
-          refuseWhileUsed(connection, "provider", provider_id),
+      async handler({ params: { provider_id }, principal: { org_id }, audit }) {
+        await deleteProvider(
+          db,
+          org_id,
+          provider_id,
+          (connection) => refuseWhileUsed(connection, "provider", provider_id),
+          { audit, target: { type: "provider", id: provider_id }, view: presentProvider },
         );
         return { status: 204 };
       },

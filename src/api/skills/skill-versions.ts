@@ -90,13 +90,14 @@ export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServi
           links: LINKS,
         },
       },
-      async handler({ params: { skill_id }, body, ctx, principal: { org_id, id } }) {
+      async handler({ params: { skill_id }, body, ctx, principal: { org_id, id }, audit }) {
         await db.org(org_id, (connection) => requireSkill(connection, skill_id));
         const bundle = await readSkill(ctx, body);
         const { row, created } = await createSkillVersion(
           { ...deps, quotas },
           { org_id, skill_id, created_by: id },
           bundle,
+          { audit, target: { type: "skill", id: skill_id }, view: presentSkillVersion },
         );
         const answer = presentSkillVersion(row);
         if (!created) return { status: 200, body: answer };

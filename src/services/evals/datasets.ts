@@ -257,10 +257,16 @@ export async function restoreVersion(
 }
 
 /** Removes a row from the dataset's next version; earlier ones keep it. Throws 404. */
-export async function deleteRow(db: Database, orgId: string, datasetId: string, rowId: string): Promise<void> {
+export async function deleteRow(
+  db: Database,
+  orgId: string,
+  datasetId: string,
+  rowId: string,
+  audited: RowAudit<DatasetRowRow>,
+): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
     await requireDataset(connection, datasetId, true);
-    await requireRow(connection, datasetId, rowId, null);
+    await recordDeleted(connection, audited, await requireRow(connection, datasetId, rowId, null));
     await closeRow(connection, datasetId, rowId, (await nextVersion(connection, datasetId, -1)) ?? 0);
   });
 }

@@ -1,5 +1,7 @@
 import { notFound } from "../../domain/errors.ts";
 import { numberOf } from "../../domain/evals/evaluator.ts";
+import { recordCreated } from "../audit/audit.ts";
+import type { RowAudit } from "../audit/audit.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { findScore, insertScores } from "../../stores/evals/scores.ts";
 import type { NewScore, ScoreRow } from "../../stores/evals/scores.ts";
@@ -23,7 +25,12 @@ export async function requireScore(db: Db, scoreId: string, lock = false): Promi
 }
 
 /** Keeps a score of a run that is there; the same `score_id` again (the request was tried before) adds nothing. */
-export async function giveScore(db: Database, orgId: string, given: GivenScore): Promise<ScoreRow> {
+export async function giveScore(
+  db: Database,
+  orgId: string,
+  given: GivenScore,
+  audited?: RowAudit<ScoreRow>,
+): Promise<ScoreRow> {
   const { value } = given;
   const passed = given.passed ?? (typeof value === "boolean" ? value : null);
   const score: NewScore = {
@@ -41,6 +48,8 @@ export async function giveScore(db: Database, orgId: string, given: GivenScore):
     const earlier = await findScore(connection, given.score_id);
     if (earlier !== null) return earlier;
     await insertScores(connection, orgId, [score]);
-    return await requireScore(connection, given.score_id);
+    const row = await requireScore(connection, given.score_id);
+    if (audited !== undefined) await recordCreated(connection, audited, row);
+    return row;
   });
 }

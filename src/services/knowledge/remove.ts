@@ -16,7 +16,14 @@ import { lockKnowledgeBase, markKnowledgeBaseDeleted } from "../../stores/knowle
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
 import { recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
-import { listDeletedResources, markResourceDeleted, removeResource } from "../../stores/knowledge/resources.ts";
+import { lockResource } from "../../stores/knowledge/resource-ingest.ts";
+import {
+  findResource,
+  listDeletedResources,
+  markResourceDeleted,
+  removeResource,
+} from "../../stores/knowledge/resources.ts";
+import type { ResourceRow } from "../../stores/knowledge/resources.ts";
 import { refuseWhileUsed } from "../projects/flow-references.ts";
 import { findActiveSync } from "../../stores/knowledge/syncs.ts";
 import { recordSyncEnd } from "./sync.ts";
@@ -40,9 +47,14 @@ export async function deleteResource(
   orgId: string,
   knowledgeBaseId: string,
   resourceId: string,
+  audited?: RowAudit<ResourceRow>,
 ): Promise<boolean> {
   const deleted = await deps.database.orgTransaction(orgId, async (db) => {
-    if (!(await markResourceDeleted(db, knowledgeBaseId, resourceId))) return false;
+    const row = (await lockResource(db, knowledgeBaseId, resourceId))
+      ? await findResource(db, knowledgeBaseId, resourceId)
+      : null;
+    if (row === null || !(await markResourceDeleted(db, knowledgeBaseId, resourceId))) return false;
+    if (audited !== undefined) await recordDeleted(db, audited, row);
     await unpublishResource(db, resourceId);
     return true;
   });

@@ -1,12 +1,16 @@
 import { invalid, notFound, Problem, ValidationProblem } from "../../domain/errors.ts";
 import { findBuiltin } from "../../domain/providers/builtin/index.ts";
 import type { Imported } from "../../domain/providers/jobs.ts";
+import type { Provider } from "../../domain/providers/provider.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { countConnections } from "../../stores/providers/connections.ts";
 import { deleteImportedProvider, lockImportedProvider } from "../../stores/providers/imports.ts";
+import { recordDeleted } from "../audit/audit.ts";
+import type { RowAudit } from "../audit/audit.ts";
+import { requireProvider } from "./providers.ts";
 import { storeProvider } from "./store-provider.ts";
 
 const LIMITS = { responseBytes: 25 * 1024 * 1024, totalMs: 30_000 };
@@ -59,6 +63,7 @@ export async function deleteProvider(
   orgId: string,
   providerId: string,
   refuseWhileUsed: (db: Db) => Promise<void>,
+  audited: RowAudit<Provider>,
 ): Promise<void> {
   if (findBuiltin(providerId) !== undefined) throw new Problem("conflict", "A built-in provider cannot be deleted.");
   await database.orgTransaction(orgId, async (db) => {
@@ -67,6 +72,7 @@ export async function deleteProvider(
     const connections = await countConnections(db, providerId);
     if (connections > 0)
       throw new Problem("in_use", `${connections} connections are of this provider. Delete them first.`);
+    await recordDeleted(db, audited, await requireProvider(db, providerId));
     await deleteImportedProvider(db, providerId);
   });
 }

@@ -89,6 +89,7 @@ export async function createSkillVersion(
   deps: SkillDeps,
   { org_id, skill_id, created_by }: { org_id: string; skill_id: string; created_by: string },
   bundle: SkillBundle,
+  audited?: RowAudit<SkillVersionRow>,
 ): Promise<Made<SkillVersionRow>> {
   const { db } = deps;
   const known = (connection: Db): Promise<SkillVersionRow | null> =>
@@ -112,6 +113,7 @@ export async function createSkillVersion(
       await skills.setLatestVersion(connection, skill_id, version);
       const row = await skills.findSkillVersion(connection, skill_id, version);
       if (row === null) throw notFound("skill");
+      if (audited !== undefined) await recordCreated(connection, audited, row);
       return { kept: true, row, created: true };
     }),
   );
