@@ -9,7 +9,7 @@ const REASONS: Readonly<Record<PageCode, readonly [status: number, sentence: str
   return_path: [400, "The address to go on to is not one of the console."],
   sign_in_unknown: [
     400,
-    "This sign-in has been used or has taken too long, or another browser has begun it. Sign in again.",
+    "This sign-in has been used or has taken too long, or another browser has started it. Sign in again.",
   ],
   no_role: [403, "You are in none of the groups that may use Millrace. Ask who manages your groups."],
   email_missing: [403, "Your identity provider has sent no e-mail address. Ask who manages it."],

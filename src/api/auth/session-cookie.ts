@@ -21,7 +21,7 @@ export function sessionSecret(config: Config, ctx: RequestContext): string | und
   return cookieOf(config, ctx, "millrace_session");
 }
 
-/** The secret by which a browser is known that has begun to sign in by an identity provider. */
+/** The secret of a browser that has started to sign in by an identity provider. */
 export function browserSecret(config: Config, ctx: RequestContext): string | undefined {
   return cookieOf(config, ctx, "millrace_sign_in");
 }

@@ -60,7 +60,7 @@ export interface ReturnedSignIn {
   readonly provider: IdentityProvider;
   /** The whole address that the browser came back to. */
   readonly returned: URL;
-  /** The secret of the browser that has begun. */
+  /** The secret of the browser that has started the sign-in. */
   readonly browser: string;
   readonly place: SignInPlace;
 }
@@ -89,11 +89,11 @@ export function createProviderSignIn(
 
     async finish({ provider, returned, browser, place }) {
       const state = returned.searchParams.get("state") ?? "";
-      const begun = await db.system((connection) =>
+      const started = await db.system((connection) =>
         takeProviderSignIn(connection, hashSecret(state), hashSecret(browser), provider.id),
       );
-      if (begun === null) throw new SignInRefused("sign_in_unknown");
-      const claims = await oidc.finish(provider, returned, { ...begun, state }).catch(refuse);
+      if (started === null) throw new SignInRefused("sign_in_unknown");
+      const claims = await oidc.finish(provider, returned, { ...started, state }).catch(refuse);
       const { org_id } = provider;
       if (!(await db.org(org_id, (connection) => findOrganisation(connection, org_id))))
         throw new SignInRefused("not_set_up");
@@ -107,7 +107,7 @@ export function createProviderSignIn(
       const { secret } = await openSession(db, who, from, (connection, sessionId) =>
         recordSignIn(connection, place, who, sessionId, { provider: provider.id }),
       );
-      return { secret, return_to: begun.return_to };
+      return { secret, return_to: started.return_to };
     },
   };
 }
