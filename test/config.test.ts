@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -142,5 +142,15 @@ describe("the configuration", () => {
     ]) {
       expect(() => load({ ...s3, MILLRACE_BLOB_URL: wrong })).toThrow(/MILLRACE_BLOB_URL/);
     }
+  });
+
+  it("has no secret that the Helm chart would take among its plain settings", () => {
+    const secrets = Object.keys(environmentSchema.shape).filter((name) =>
+      /(^DATABASE_URL|_KEY|_TOKEN|_SECRET|_PASSWORD|_HEADERS)$/.test(name),
+    );
+    expect(secrets.length).toBeGreaterThan(8);
+    const chart = readFileSync(new URL("../deploy/helm/millrace/values.schema.json", import.meta.url), "utf8");
+    const { anyOf: refused } = JSON.parse(chart).$defs.config.not as { anyOf: Array<{ required: string[] }> };
+    expect(secrets.filter((name) => !refused.some(({ required }) => required.join() === name))).toEqual([]);
   });
 });
