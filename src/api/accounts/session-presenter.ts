@@ -19,11 +19,16 @@ export const sessionSchema = z
     created_at: z.iso.datetime(),
     last_seen_at: z.iso.datetime().describe("To the minute; of tokens, when they were last renewed."),
     expires_at: z.iso.datetime().describe("When it expires unless it is used before."),
+    provider_id: z
+      .string()
+      .nullable()
+      .describe("The identity provider that the person has signed in by; null of passwords, links and clients."),
   })
   .meta({ id: "Session" });
 
 export function presentSession(session: ListedSession, current: string | undefined): z.infer<typeof sessionSchema> {
-  const { session_id, kind, user_id, email, user_agent, address, created_at, last_seen_at, expires_at } = session;
+  const { session_id, kind, user_id, email, user_agent, address, created_at, last_seen_at, expires_at, provider_id } =
+    session;
   const isCurrent = session_id === current;
   return {
     session_id,
@@ -36,6 +41,7 @@ export function presentSession(session: ListedSession, current: string | undefin
     created_at,
     last_seen_at,
     expires_at,
+    provider_id,
   };
 }
 

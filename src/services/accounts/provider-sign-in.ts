@@ -103,7 +103,7 @@ export function createProviderSignIn(
       for (const id of [...(user.user_id === null ? [] : [user.user_id]), ...keys]) forget(id);
       if ("refused" in user) throw new SignInRefused(user.refused);
       const who = { org_id, user_id: user.user_id };
-      const from = { user_agent: place.user_agent ?? "", address: place.address ?? "" };
+      const from = { user_agent: place.user_agent ?? "", address: place.address ?? "", provider_id: provider.id };
       const { secret } = await openSession(db, who, from, (connection, sessionId) =>
         recordSignIn(connection, place, who, sessionId, { provider: provider.id }),
       );

@@ -22,7 +22,7 @@ type Who = { readonly org_id: string; readonly user_id: string };
 export async function openSession(
   db: Database,
   { org_id, user_id }: Who,
-  from: { readonly user_agent: string; readonly address: string },
+  from: { readonly user_agent: string; readonly address: string; readonly provider_id?: string },
   record: (db: Db, sessionId: string) => Promise<void>,
 ): Promise<OpenedSession> {
   const secret = generateToken("session");
@@ -33,6 +33,7 @@ export async function openSession(
     secret_hash: secret.hash,
     user_agent: from.user_agent.slice(0, SHOWN_CHARACTERS),
     address: from.address,
+    provider_id: from.provider_id ?? null,
   };
   await db.orgTransaction(org_id, async (connection) => {
     await insertSession(connection, session);

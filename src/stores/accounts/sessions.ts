@@ -18,6 +18,8 @@ export interface NewSession {
   readonly secret_hash: Buffer;
   readonly user_agent: string;
   readonly address: string;
+  /** The identity provider that the person has signed in by. */
+  readonly provider_id: string | null;
 }
 
 /** A session that has not ended, with its user. */
@@ -32,6 +34,7 @@ export interface Session {
   readonly created_at: string;
   readonly last_seen_at: string;
   readonly expires_at: string;
+  readonly provider_id: string | null;
 }
 
 /** The same with what its user may do in single projects. */
@@ -45,16 +48,24 @@ export interface ListedSession extends Session {
 }
 
 const COLUMNS = `s.session_id, s.org_id, s.user_id, u.email, u.role, s.user_agent, s.address, s.created_at, s.last_seen_at,
-  least(s.last_seen_at + ${IDLE}, s.created_at + ${LONGEST}) as expires_at`;
+  least(s.last_seen_at + ${IDLE}, s.created_at + ${LONGEST}) as expires_at, s.provider_id`;
 
 export async function insertSession(db: Db, session: NewSession): Promise<void> {
   await db.query(
     {
       name: "insert_session",
-      text: `insert into sessions (session_id, org_id, user_id, secret_hash, user_agent, address)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::bytea, $5::text, $6::text)`,
+      text: `insert into sessions (session_id, org_id, user_id, secret_hash, user_agent, address, provider_id)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::bytea, $5::text, $6::text, $7::text)`,
     },
-    [session.session_id, session.org_id, session.user_id, session.secret_hash, session.user_agent, session.address],
+    [
+      session.session_id,
+      session.org_id,
+      session.user_id,
+      session.secret_hash,
+      session.user_agent,
+      session.address,
+      session.provider_id,
+    ],
   );
 }
 
@@ -93,7 +104,7 @@ export async function listSessions(db: Db, userId: string | null, page: Keyset):
           where s.org_id = current_org() and ($3::uuid is null or s.user_id = $3::uuid) and ${LIVE}
           union all
           select 'token' as kind, coalesce(t.session_id, t.token_id), t.org_id, t.user_id, u.email, u.role, t.user_agent, t.address,
-            coalesce(t.began_at, t.created_at), t.created_at, t.expires_at
+            coalesce(t.began_at, t.created_at), t.created_at, t.expires_at, null
           from oauth_tokens t join users u using (user_id)
           where t.org_id = current_org() and ($3::uuid is null or t.user_id = $3::uuid)
             and t.kind = 'refresh' and t.revoked_at is null and t.expires_at > now()

@@ -136,6 +136,8 @@ describe("signing in by an identity provider", () => {
       user: { email: ada.email },
       organisation: { org_id: org.org_id },
     });
+    const sessions = await secret().get(`/v2/sessions?user_id=${body.id}`);
+    expect(sessions.body.data).toMatchObject([{ session_id: body.session_id, provider_id: "corp" }]);
     const audit = (await auditOf("finishProviderSignIn")).filter(
       ({ target }) => (target as { id?: string } | null)?.id === body.id,
     );

@@ -39,6 +39,12 @@ export function Sessions(): JSX.Element {
             },
             { id: "address", head: "Address", wideOnly: true, cell: (session) => session.address },
             { id: "opened", head: "Signed in", wideOnly: true, cell: (session) => <Time at={session.created_at} /> },
+            {
+              id: "way",
+              head: "By",
+              wideOnly: true,
+              cell: ({ provider_id, kind }) => provider_id ?? (kind === "token" ? "client" : "password or link"),
+            },
             { id: "seen", head: "Last seen", cell: (session) => <Time at={session.last_seen_at} /> },
             {
               id: "actions",
