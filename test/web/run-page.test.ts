@@ -89,6 +89,7 @@ describe("going on from a node", () => {
   it("is offered from what had not finished where the run has failed, and not to a viewer", async () => {
     const run_id = await ended(failing('nodes["in-0"] == "good"'), { "in-0": "bad" });
     const editor = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
+    await editor.page.getByText("What helps: The flow itself has refused this").first().waitFor();
     await editor.page.getByRole("button", { name: "Go on from…" }).click();
     const dialog = editor.page.getByRole("dialog");
     expect(await dialog.getByLabel("From").inputValue()).toBe("failed");

@@ -9,8 +9,8 @@ export function CopyButton({
   label,
   children,
 }: {
-  /** Or what makes it, where that takes time: it is made when it is copied. */
-  readonly text: string | (() => string);
+  /** Or what makes or fetches it, where that takes time: it is made when it is copied. */
+  readonly text: string | (() => string | Promise<string>);
   /** What is copied, for who does not see it. */
   readonly label: string;
   readonly children?: string;
@@ -23,7 +23,13 @@ export function CopyButton({
   }, [copied]);
   const [selected, setSelected] = useState<string | null>(null);
   const copy = async (): Promise<void> => {
-    const copyable = typeof text === "string" ? text : text();
+    let copyable: string;
+    try {
+      copyable = typeof text === "string" ? text : await text();
+    } catch {
+      announce(`${label} could not be read`);
+      return;
+    }
     try {
       // By http and another name than localhost a browser has no clipboard, whatever its types say.
       await navigator.clipboard.writeText(copyable);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { NODE_KINDS } from "../../domain/flow/kinds.ts";
+import { hintOf } from "../../domain/runs/error-hints.ts";
 import { NODE_STATES } from "../../domain/runs/run.ts";
 import type { RunError } from "../../domain/runs/run.ts";
 import type { AttemptRow, NodeRunRow } from "../../stores/runs/node-runs.ts";
@@ -15,6 +16,7 @@ export const runErrorSchema = z
       .describe("The place of the node: `map-0[2]/guard-0`. Null, like `node_id`, where no node failed."),
     attempt: z.int(),
     retryable: z.boolean().describe("Whether the same could go well another time."),
+    hint: z.string().nullable().describe("What helps against errors with this code; null where the message says all."),
   })
   .meta({ id: "RunError" });
 export type RunErrorView = z.infer<typeof runErrorSchema>;
@@ -22,7 +24,7 @@ export type RunErrorView = z.infer<typeof runErrorSchema>;
 export function presentRunError(error: RunError | null): RunErrorView | null {
   if (!error) return null;
   const { code, message, node_id, path, attempt, retryable } = error;
-  return { code, message, node_id, path, attempt, retryable };
+  return { code, message, node_id, path, attempt, retryable, hint: hintOf(code) };
 }
 
 export const usageSchema = z

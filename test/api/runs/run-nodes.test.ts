@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { flow } from "../../engine/support.ts";
 import { startHttpTarget } from "../../support/http-target.ts";
 import type { HttpTarget } from "../../support/http-target.ts";
-import { asking, echo, openTenant } from "../tenant.ts";
+import { asking, echo, failing, openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 
 let tenant: ApiTenant;
@@ -112,6 +112,13 @@ it("says in the event of a node's start whether it waits for a person", async ()
     { path: "in-0", state: "RUNNING" },
     { path: "approval-0", state: "PAUSED" },
   ]);
+});
+
+it("says what helps against an error, at the node and at the run", async () => {
+  const run_id = await ended(failing(), { "in-0": "bad" });
+  const { error } = (await nodeAt(run_id, "guard-0")).body;
+  expect(error).toMatchObject({ code: "guard_failed", hint: expect.stringContaining("inputs that its guard checks") });
+  expect((await tenant.secret.get(`/v2/runs/${run_id}`)).body.error).toEqual(error);
 });
 
 it("is a 404 for a node that is not there, and for another organisation", async () => {

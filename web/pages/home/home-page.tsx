@@ -104,7 +104,11 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
         >
           {totals.failed.toLocaleString()}
         </Figure>
-        <Figure name="Took, median" to={links.runs(since)} note={`95 of 100 within ${duration(latency.p95_ms)}`}>
+        <Figure
+          name="Took, median"
+          to={links.runs(since)}
+          note={latency.p95_ms === null ? "No run has ended" : `95 of 100 within ${duration(latency.p95_ms)}`}
+        >
           {duration(latency.p50_ms)}
         </Figure>
         <Figure

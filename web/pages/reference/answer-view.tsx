@@ -2,6 +2,7 @@ import { useMemo, useState } from "react";
 import type { JSX } from "react";
 import type { RawAnswer } from "../../api/raw-request.ts";
 import { CopyButton } from "../../parts/copy.tsx";
+import { saveAs } from "../../parts/save-as.ts";
 
 /** As much of a long answer as is drawn at once. */
 const CHARACTERS = 20_000;
@@ -37,7 +38,7 @@ export function AnswerView({ answer }: { readonly answer: RawAnswer }): JSX.Elem
       <AnswerText answer={answer} />
       {content !== null && (
         <div className="row">
-          <button type="button" className="button button-small" onClick={() => saveAsFile(content)}>
+          <button type="button" className="button button-small" onClick={() => saveAs("answer", content)}>
             Save the answer as a file
           </button>
         </div>
@@ -80,13 +81,4 @@ function prettyJson(text: string): string {
   } catch {
     return text;
   }
-}
-
-/** The address of the bytes is made for the click, and given up after it. */
-function saveAsFile(content: Blob): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(content);
-  link.download = "answer";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -15,7 +15,7 @@ export function Overview({
   return (
     <div className="stack">
       <h1>
-        {info.title} <span className="muted">{info.version}</span>
+        {info.title} <span className="muted">version {info.version} of the interface</span>
       </h1>
       {unknown !== "" && unknown !== "content" && (
         <Notice tone="warn">

@@ -18,7 +18,10 @@ import { ForkDialog } from "./fork-dialog.tsx";
 import { Inside } from "./item-details.tsx";
 import { Attempts, NodeFacts } from "./node-facts.tsx";
 import { Citations } from "./node-citations.tsx";
+import { labelOf, LongValue } from "./long-value.tsx";
 import { Conversation, Messages, messagesOf } from "./node-conversation.tsx";
+import { Hint } from "./run-summary.tsx";
+import type { NodeValue } from "../../api/node-values.ts";
 import type { TreeNode } from "./node-tree.ts";
 import type { FlowShape } from "./run-graph-data.ts";
 
@@ -111,13 +114,13 @@ function Recorded({
           <Inside nodes={items} onSelect={onSelect} />
         </>
       )}
-      <Values data={data} />
+      <Values runId={run.run_id} data={data} />
       <Citations citations={data.citations} />
     </>
   );
 }
 
-function Values({ data }: { readonly data: NodeDetail }): JSX.Element {
+function Values({ runId, data }: { readonly runId: string; readonly data: NodeDetail }): JSX.Element {
   const messages = messagesOf(data.inputs);
   const request = data.type === "http" ? curlOfRequest(data.inputs) : null;
   return (
@@ -136,16 +139,30 @@ function Values({ data }: { readonly data: NodeDetail }): JSX.Element {
           </CopyButton>
         )}
       </div>
-      <Value value={data.inputs} label={`Inputs of ${data.path}`} />
+      <AnyLength runId={runId} data={data} member="inputs" />
       <h3>Output</h3>
-      {data.truncated && (
+      {data.truncated && !data.long_values.includes("output") && (
         <p className="small muted">
           Too long to keep with the record: this is its beginning. The run's outputs are whole.
         </p>
       )}
-      <Value value={data.output} label={`Output of ${data.path}`} />
+      <AnyLength runId={runId} data={data} member="output" />
     </>
   );
+}
+
+function AnyLength({
+  runId,
+  data,
+  member,
+}: {
+  readonly runId: string;
+  readonly data: NodeDetail;
+  readonly member: NodeValue;
+}): JSX.Element {
+  if (!data.long_values.includes(member)) return <Value value={data[member]} label={labelOf(data, member)} />;
+  // Another attempt's value begins at its first page.
+  return <LongValue key={`${data.path} ${data.attempts}`} runId={runId} node={data} member={member} />;
 }
 
 function Fault({ node: { error, state } }: { readonly node: NodeRun }): JSX.Element | null {
@@ -155,6 +172,7 @@ function Fault({ node: { error, state } }: { readonly node: NodeRun }): JSX.Elem
       <span className="wrap">
         <strong>{error.code}</strong> {error.message}
         {error.retryable ? " The same could go well another time." : ""}
+        <Hint text={error.hint} />
       </span>
     </Notice>
   );

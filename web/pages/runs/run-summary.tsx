@@ -47,6 +47,7 @@ export function Trouble({
         <div className="notice notice-bad">
           <span className="wrap">
             <strong>{error.code}</strong> {error.message}
+            <Hint text={error.hint} />
           </span>
           {error.path !== null && <ShowNode path={error.path} onSelect={onSelect} />}
         </div>
@@ -76,6 +77,12 @@ export function Trouble({
       ))}
     </>
   );
+}
+
+/** What helps, below what happened. */
+export function Hint({ text }: { readonly text: string | null }): JSX.Element | null {
+  if (text === null) return null;
+  return <span className="hint">What helps: {text}</span>;
 }
 
 function ShowNode({

@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { HINTED_CODES, hintOf } from "../../../src/domain/runs/error-hints.ts";
+
+const SOURCES = ["src", "activities", "workflows"].flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts") && !name.endsWith("error-hints.ts"))
+    .map((name) => readFileSync(join(folder, name), "utf8")),
+);
+/** Their messages say the way out, with the figures of the case. */
+const SAY_ALL = [
+  "invalid_messages",
+  "iteration_limit_reached",
+  "iterations_exhausted",
+  "model_not_priced",
+  "pause_too_large",
+  "skill_file_is_no_text",
+  "skill_file_too_long",
+  "subflow_too_deep",
+  "too_many_documents",
+  "too_many_tools",
+  "tool_calls_exhausted",
+  "tool_steps_exhausted",
+  "until_not_a_time",
+  "value_not_storable",
+];
+
+describe("the hints of errors", () => {
+  it("are there for every code that nodes fail with, unless its message says all", () => {
+    const thrown = SOURCES.flatMap((source) =>
+      [...source.matchAll(/new NodeFailure\(\s*"([a-z_]+)"/g)].map(([, code = ""]) => code),
+    );
+    expect(thrown.length).toBeGreaterThan(40);
+    const without = new Set(thrown.filter((code) => hintOf(code) === null));
+    expect([...without].toSorted()).toEqual(SAY_ALL.toSorted());
+  });
+
+  it("are for codes that there are", () => {
+    const gone = HINTED_CODES.filter((code) => !SOURCES.some((source) => source.includes(`"${code}"`)));
+    expect(gone).toEqual([]);
+  });
+
+  it("are no member of every object", () => {
+    expect([hintOf("constructor"), hintOf("unheard_of")]).toEqual([null, null]);
+  });
+});
