@@ -1,18 +1,9 @@
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { asking, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
-import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, signedIn, text, violations, visit } from "./support/console.ts";
+import { describe, expect, it } from "vitest";
+import { asking } from "../api/tenant.ts";
+import { signedIn, text, violations, visit } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
-beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+useConsole();
 
 const usersNow = async (): Promise<Array<{ email: string; role: string; disabled: boolean }>> =>
   (await tenant.secret.get("/v2/users?page_size=200")).body.data;

@@ -1,19 +1,10 @@
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { create } from "../api/knowledge/bases.ts";
-import { echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
-import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, signedIn } from "./support/console.ts";
+import { echo } from "../api/tenant.ts";
+import { signedIn } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
-beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+useConsole();
 
 describe("a citation", () => {
   it("opens its document in the browser, at the page, and runs no script of it", async () => {

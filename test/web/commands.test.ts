@@ -1,20 +1,12 @@
-import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import type { BrowserContext, Locator, Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { echo } from "../api/tenant.ts";
 import type { Answer } from "../support/client.ts";
-import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, signedIn } from "./support/console.ts";
+import { signedIn } from "./support/console.ts";
 import { pausedRun } from "./support/pauses.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
-beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+useConsole();
 
 async function endedRun(): Promise<{ run_id: string; project_id: string }> {
   const project_id = await tenant.deploy(echo());

@@ -1,13 +1,12 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startModelStub } from "../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../src/dev/model-stub.ts";
-import { failing, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { failing } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
-import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, overflow, signedIn, text, violations, visit } from "./support/console.ts";
+import { overflow, signedIn, text, violations, visit } from "./support/console.ts";
 import { pausedRun } from "./support/pauses.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 /** A name that would be a script, were it ever taken for markup. */
 const HOSTILE = "<img src=x onerror=alert(1)>";
@@ -18,15 +17,12 @@ const LOOKS = [
   ["dark", 360],
 ] as const;
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
+useConsole();
 let stub: ModelStub;
 beforeAll(async () => {
-  [{ browser, close }, tenant, stub] = await Promise.all([openBrowser(), openTenant(), startModelStub()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => Promise.all([close(), stub.close()]));
+  stub = await startModelStub();
+});
+afterAll(() => stub.close());
 
 async function expectHarmless(page: Page, what: string): Promise<void> {
   for (const [colorScheme, width] of LOOKS) {

@@ -1,19 +1,11 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { asking, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
-import { openBrowser } from "./support/browser.ts";
-import { address, expectNoFaults, overflow, signedIn, text, violations } from "./support/console.ts";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { asking } from "../api/tenant.ts";
+import { address, overflow, signedIn, text, violations } from "./support/console.ts";
 import type { View } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
-beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+useConsole();
 
 async function pausedRun(
   config: Record<string, unknown>,

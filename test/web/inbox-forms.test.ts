@@ -1,20 +1,14 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { asking, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
-import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, signedIn, text, violations, visit } from "./support/console.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { asking } from "../api/tenant.ts";
+import { signedIn, text, violations, visit } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
+useConsole();
 let page: Page;
 beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
   ({ page } = await signedIn(browser, tenant, "editor", "/inbox"));
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+});
 
 /** Opens the pause of a new run whose approval has a form of these members. */
 async function openForm(properties: Record<string, object>, required: string[] = []): Promise<{ run_id: string }> {

@@ -1,20 +1,11 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { flow } from "../engine/support.ts";
-import { openBrowser } from "./support/browser.ts";
-import { address, expectNoFaults, signedIn, text, visit } from "./support/console.ts";
+import { address, signedIn, text, visit } from "./support/console.ts";
 import { pausedRun } from "./support/pauses.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
-beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+useConsole();
 
 /** What has the focus: its element and text. The links to pages are called as their headings are. */
 const focused = (page: Page) =>

@@ -1,20 +1,11 @@
 import { text as textOf } from "node:stream/consumers";
-import type { Browser, Download, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import type { Download, Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { flow } from "../engine/support.ts";
-import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, overflow, signedIn, text, violations } from "./support/console.ts";
+import { overflow, signedIn, text, violations } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
-beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+useConsole();
 
 const PAGE = 64 * 1024;
 /** Where nothing else runs it is below 50, which is what a browser calls long. A search of all pages at once took 2900. */

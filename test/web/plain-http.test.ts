@@ -1,19 +1,9 @@
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
-import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, signedIn, text, visit } from "./support/console.ts";
+import { describe, expect, it } from "vitest";
+import { signedIn, text, visit } from "./support/console.ts";
 import { pausedRun } from "./support/pauses.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
-beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+useConsole();
 
 describe("by http and another name than localhost, where browsers give pages less", () => {
   it("one decides, runs again, acts on many, and copies by hand", async () => {

@@ -1,20 +1,12 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { echo } from "../api/tenant.ts";
 import { document, operations } from "../api/http/conformance.ts";
-import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, openWindow, overflow, signedIn, violations } from "./support/console.ts";
+import { openWindow, overflow, signedIn, violations } from "./support/console.ts";
 import { pausedRun } from "./support/pauses.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
-beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+useConsole();
 
 const { info, tags, paths, components } = document as unknown as {
   info: { title: string; version: string };

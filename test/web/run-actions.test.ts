@@ -1,22 +1,17 @@
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startModelStub } from "../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../src/dev/model-stub.ts";
-import { echo, openTenant, slow } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { echo, slow } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
-import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, signedIn, text } from "./support/console.ts";
+import { signedIn, text } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
+useConsole();
 let stub: ModelStub;
 beforeAll(async () => {
-  [{ browser, close }, tenant, stub] = await Promise.all([openBrowser(), openTenant(), startModelStub()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => Promise.all([close(), stub.close()]));
+  stub = await startModelStub();
+});
+afterAll(() => stub.close());
 
 describe("a run under way", () => {
   it("shows what an agent is writing as it grows, and its answer at the end", async () => {

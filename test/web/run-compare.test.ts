@@ -1,17 +1,11 @@
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import { beforeAll, expect, it } from "vitest";
 import { flow } from "../engine/support.ts";
-import { openBrowser } from "./support/browser.ts";
-import { address, expectNoFaults, overflow, signedIn, violations } from "./support/console.ts";
+import { address, overflow, signedIn, violations } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
+useConsole();
 let project_id: string;
 beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
   project_id = await tenant.deploy(
     flow(
       [
@@ -23,9 +17,7 @@ beforeAll(async () => {
       ["in-0>same", "in-0>letter", "same>letter", "letter>out-0"],
     ),
   );
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+});
 
 async function run(name: string): Promise<string> {
   const given = { project_id, inputs: { "in-0": name }, mode: "sync", wait_seconds: 30 };

@@ -1,19 +1,12 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { failing, openTenant } from "../api/tenant.ts";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { failing } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
-import { openBrowser } from "./support/browser.ts";
-import { address, expectNoFaults, signedIn, violations } from "./support/console.ts";
+import { address, signedIn, violations } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
-beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+useConsole();
 
 type Flow = Parameters<ApiTenant["deploy"]>[0];
 

@@ -1,30 +1,22 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startModelStub } from "../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../src/dev/model-stub.ts";
-import { asking, echo, openTenant } from "../api/tenant.ts";
+import { asking, echo } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
-import { openBrowser } from "./support/browser.ts";
-import { address, expectNoFaults, openStreams, overflow, signedIn, violations, visit } from "./support/console.ts";
+import { address, openStreams, overflow, signedIn, violations, visit } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
+useConsole();
 let target: HttpTarget;
 let stub: ModelStub;
 beforeAll(async () => {
-  [{ browser, close }, tenant, target, stub] = await Promise.all([
-    openBrowser(),
-    openTenant(),
-    startHttpTarget(),
-    startModelStub(),
-  ]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => Promise.all([close(), target.close(), stub.close()]));
+  [target, stub] = await Promise.all([startHttpTarget(), startModelStub()]);
+});
+afterAll(() => Promise.all([target.close(), stub.close()]));
 
 type Flow = Parameters<ApiTenant["deploy"]>[0];
 const input = { id: "in-0", type: "input", config: { required: false, default: "[0, 1, 2]" } };

@@ -1,19 +1,10 @@
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { uuidv7 } from "uuidv7";
-import { asking, echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
-import { openBrowser } from "./support/browser.ts";
-import { address, expectNoFaults, signedIn, text, violations, visit } from "./support/console.ts";
+import { asking, echo } from "../api/tenant.ts";
+import { address, signedIn, text, violations, visit } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
-beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+useConsole();
 
 describe("the list of runs", () => {
   it("says that there are newer ones, and does not jump; by keyboard one goes from row to row", async () => {

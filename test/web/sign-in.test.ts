@@ -1,21 +1,11 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createUser } from "../../src/cli/accounts.ts";
-import { openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
-import { openBrowser } from "./support/browser.ts";
-import { address, expectNoFaults, openWindow, overflow, signedIn, violations } from "./support/console.ts";
+import { address, openWindow, overflow, signedIn, violations } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
-beforeAll(async () => {
-  [{ browser, close }, tenant] = await Promise.all([openBrowser(), openTenant()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => close());
+useConsole();
 
 describe("signing in", () => {
   it("takes e-mail address and password, says where one of them is wrong, and ends with signing out", async () => {

@@ -1,23 +1,19 @@
 import { randomBytes } from "node:crypto";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { echo, openTenant } from "../api/tenant.ts";
-import type { ApiTenant } from "../api/tenant.ts";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { echo } from "../api/tenant.ts";
 import { subscribe } from "../api/webhooks/webhooks.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget, ReceivedRequest } from "../support/http-target.ts";
-import { openBrowser } from "./support/browser.ts";
-import { expectNoFaults, signedIn, text, violations, visit } from "./support/console.ts";
+import { signedIn, text, violations, visit } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-let browser: Browser;
-let close: () => Promise<void>;
-let tenant: ApiTenant;
+useConsole();
 let receiver: HttpTarget;
 beforeAll(async () => {
-  [{ browser, close }, tenant, receiver] = await Promise.all([openBrowser(), openTenant(), startHttpTarget()]);
-}, 300_000);
-afterEach(expectNoFaults);
-afterAll(() => Promise.all([close(), receiver.close()]));
+  receiver = await startHttpTarget();
+});
+afterAll(() => receiver.close());
 
 let paths = 0;
 /** A subscription to runs that complete, at an address of its own. */
