@@ -27,7 +27,7 @@ describe("the API reference", () => {
       asked.push(url.origin === tenant.target.url ? url.pathname : request.url());
     });
     await page.goto(docs());
-    await title(page, `${info.title} ${info.version}`);
+    await title(page, `${info.title} version ${info.version} of the interface`);
     const list = page.getByRole("navigation", { name: "Operations" });
     expect(await list.getByRole("link").count()).toBe(operations.length);
     for (const { name } of tags) expect(await list.getByRole("region", { name, exact: true }).count()).toBe(1);
