@@ -47,7 +47,7 @@ const HINTS: Readonly<Record<string, string>> = {
   skill_not_found: "The skill was deleted: choose another one in the flow, and deploy it anew.",
   subflow_inputs_invalid: "Look at the inputs that the node gives to the sub-flow, and at what that takes.",
   subflow_not_found: "The project of the sub-flow was deleted or has no published version.",
-  template_failed: "Look at the values that the template reads: `default` is for those that may be missing.",
+  template_failed: "Look at the values that the template reads: `default` is for values that may be missing.",
   unsupported_content_type: "Use an address that answers a page, a text or a document.",
   unsupported_type: "Use a file of a type that the node reads.",
   upstream_failed: "The other service failed: run it again later.",

@@ -11,7 +11,7 @@ export let browser: Browser;
 export let tenant: ApiTenant;
 
 /**
- * Opens both for the tests of a file, of which none may leave a page that has broken its policy or thrown. Files of one process share this
+ * Opens both for the tests of a file. No test may leave a page that has broken its policy or thrown. Files of one process share this
  * module, and run one after the other.
  */
 export function useConsole(): void {

@@ -57,7 +57,7 @@ export function LongValue({
     setShown(page);
     setHit(null);
   };
-  /** Every page, once the last one is read; of a view that was left, those that were read by then. */
+  /** Every page, once the last one is read. Of a view that was left: the pages read by then. */
   const readAll = async (): Promise<string[]> => {
     let pages = texts;
     for (let more = hasNextPage; more && isOpen.current;) {
