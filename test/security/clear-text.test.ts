@@ -1,6 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { startModelStub } from "../../src/dev/model-stub.ts";
+import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { openDatabase } from "../../src/stores/db.ts";
+import { deployExamples, exampleRuns, runExample } from "../api/example-flows.ts";
+import { openTenant } from "../api/tenant.ts";
 import { flow, nested, openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
 import { decoded, inClear, textOf, withTemporal } from "../support/histories.ts";
@@ -16,18 +21,23 @@ import { engineScenarios } from "../workflows/recorded-scenarios.ts";
 
 /** Planted wherever a caller gives a value. */
 const MARKER = "planted-value-6fd1c0";
+/** Given to flows that redact it. */
+const REDACTED_VALUE = "redacted-value-72ae0b";
+/** The credential of the model's server that example flows ask. */
+const API_KEY = "sk-credential-of-the-examples-19c4";
 
 let own: OwnService;
 let bench: Bench;
 let target: HttpTarget;
+let stub: ModelStub;
 beforeAll(async () => {
-  target = await startHttpTarget();
+  [target, stub] = await Promise.all([startHttpTarget(), startModelStub()]);
   own = await startService({ env: { LOG_LEVEL: "debug", MILLRACE_SEAL_BLOBS: "on" } });
   bench = await openBench(own);
 });
 afterAll(async () => {
   await own?.close();
-  await target?.close();
+  await Promise.all([target?.close(), stub?.close()]);
 });
 
 const out = { id: "out-0", type: "output" };
@@ -126,16 +136,69 @@ async function runJobs(): Promise<void> {
   expect(uploaded.status, JSON.stringify(uploaded.body)).toBe(200);
 }
 
-/** Files of the blob store that have it, of more than the master key's. */
-function blobsWith(text: string): string[] {
-  const files = readdirSync(own.blobDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  expect(files.length).toBeGreaterThan(0);
-  return files.map((entry) => join(entry.parentPath, entry.name)).filter((file) => readFileSync(file).includes(text));
+/** The example flows, each on its own inputs; answers the texts among those that are found nowhere else. */
+async function runExamples(): Promise<string[]> {
+  const tenant = await openTenant(own);
+  const projects = await deployExamples(tenant, stub, { scheme: "api_key", api_key: API_KEY });
+  for (const [flow, , { inputs: given }] of exampleRuns)
+    await tenant.until(await runExample(tenant, projects.get(flow), given), "COMPLETED");
+  expect(stub.calls.some(({ headers }) => headers.authorization?.includes(API_KEY))).toBe(true);
+  const texts = exampleRuns.flatMap(([, , { inputs: given }]) => Object.values(given));
+  return texts.filter((text) => typeof text === "string" && text.length > 20 && !text.startsWith("http")) as string[];
 }
 
-it("after every kind of run, what callers gave is in clear text in no history, memo, search attribute, log or encrypted blob", async () => {
+/** A run whose flow redacts its input, and one that is to start in an hour. */
+async function runRedacted(): Promise<void> {
+  const settings = { redact: ["$.inputs.in-0", "$.outputs.out-0"] };
+  const project_id = await bench.deploy(flow([{ id: "in-0", type: "input" }, out], ["in-0>out-0"], { settings }));
+  const given = { "in-0": REDACTED_VALUE };
+  await bench.until((await bench.start(project_id, given)).run_id);
+  await bench.start(project_id, given, { run_at: new Date(Date.now() + 3_600_000).toISOString() });
+}
+
+/** Tables that have one of the texts. */
+async function tablesWith(texts: readonly string[]): Promise<string[]> {
+  const options = { url: own.databaseUrl, poolSize: 1, applicationName: "millrace-test", onError: () => undefined };
+  const database = openDatabase(options);
+  try {
+    return await database.system(async (db) => {
+      const tables = await db.query<{ name: string }>(
+        "select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace",
+      );
+      expect(tables.length).toBeGreaterThan(50);
+      const found: string[] = [];
+      for (const { name } of tables) {
+        const rows = await db.query(
+          `select 1 from "${name}" t where exists (select from unnest($1::text[]) as x where strpos(t::text, x) > 0) limit 1`,
+          [texts],
+        );
+        if (rows.length > 0) found.push(name);
+      }
+      return found;
+    });
+  } finally {
+    await database.close();
+  }
+}
+
+/** Files of the blob store that have one of the texts, of more than the master key's. */
+function blobsWith(texts: readonly string[]): string[] {
+  const files = readdirSync(own.blobDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(files.length).toBeGreaterThan(0);
+  return files
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => {
+      const bytes = readFileSync(file);
+      return texts.some((text) => bytes.includes(text));
+    });
+}
+
+it("after every kind of run, what callers gave is in clear text in no history, memo, search attribute, log or encrypted blob, and no secret in the database", async () => {
   await runFlows();
   await runJobs();
+  await runRedacted();
+  const planted = [MARKER, REDACTED_VALUE, API_KEY, ...(await runExamples())];
+  expect(planted.length).toBeGreaterThan(6);
   const queues = ["runs", "nodes", "ingest", "background"].map((name) => `TaskQueue = '${own.taskQueue}-${name}'`);
   const types = ["runFlow", "runAction", "importDataset", "runExperiment", "ingestDocument"];
   const kept = await withTemporal(own.temporalAddress, async (client) => {
@@ -160,11 +223,16 @@ it("after every kind of run, what callers gave is in clear text in no history, m
     return all;
   });
   expect(kept.flatMap(inClear)).toEqual([]);
-  expect(kept.filter((each) => textOf(each).includes(MARKER)).map(({ workflowId }) => workflowId)).toEqual([]);
+  expect(
+    kept.filter((each) => planted.some((text) => textOf(each).includes(text))).map(({ workflowId }) => workflowId),
+  ).toEqual([]);
   // It is there for whoever has the key.
   const clear = await Promise.all(kept.map(decoded));
   expect(clear.filter((each) => textOf(each).includes(MARKER)).length).toBeGreaterThan(6);
-  expect(blobsWith(MARKER)).toEqual([]);
+  expect(blobsWith(planted)).toEqual([]);
+  // People read runs in the database: what flows redact is not there, and no credential.
+  expect(await tablesWith([REDACTED_VALUE, API_KEY])).toEqual([]);
+  expect(await tablesWith([MARKER])).toContain("runs");
   const logged = own.logs().split("\n");
-  expect(logged.filter((line) => line.includes(MARKER))).toEqual([]);
+  expect(logged.filter((line) => planted.some((text) => line.includes(text)))).toEqual([]);
 }, 300_000);
