@@ -14,7 +14,7 @@ import type { ApiTenant } from "./tenant.ts";
 const folder = new URL("../../examples/", import.meta.url);
 
 /** The flows of `examples/`. */
-export const exampleFlows = readdirSync(new URL("flows/", folder)).map(
+const exampleFlows = readdirSync(new URL("flows/", folder)).map(
   (file) => JSON.parse(readFileSync(new URL(`flows/${file}`, folder), "utf8")) as FlowFile,
 );
 
