@@ -136,7 +136,7 @@ async function runJobs(): Promise<void> {
   expect(uploaded.status, JSON.stringify(uploaded.body)).toBe(200);
 }
 
-/** The example flows, each on its own inputs; answers the texts among those that are found nowhere else. */
+/** The example flows, each on its own inputs; answers the texts that are found nowhere else. */
 async function runExamples(): Promise<string[]> {
   const tenant = await openTenant(own);
   const projects = await deployExamples(tenant, stub, { scheme: "api_key", api_key: API_KEY });
