@@ -6,6 +6,7 @@ import type { Plan } from "../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../src/domain/json.ts";
 import type {
   AssembleInput,
+  ChildRunStart,
   CreateChildRunInput,
   EvaluateInput,
   EvaluateResult,
@@ -50,7 +51,7 @@ export interface LocalActivities {
   takeMember(input: TakeMemberInput): Promise<StoredValue>;
   splitItems(input: SplitItemsInput): Promise<SplitItemsResult>;
   /** Inserts the row of a sub-flow's run (once for its id), and returns the input of its workflow. */
-  createChildRun(input: CreateChildRunInput): Promise<Omit<RunInput, "plan">>;
+  createChildRun(input: CreateChildRunInput): Promise<ChildRunStart>;
   /** Resolves after a time too short for a timer of Temporal (ms). */
   wait(input: { ms: number; org_id?: string }): Promise<void | HandedBack>;
   expirePause(input: ExpirePauseInput): Promise<ExpirePauseResult>;

@@ -3,12 +3,14 @@ import { MAX_SUBFLOW_DEPTH } from "../../src/domain/flow/definition/limits.ts";
 import type { Plan } from "../../src/domain/flow/plan/types.ts";
 import { validateRunInputs } from "../../src/domain/flow/io/run-inputs.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
-import type { Resumed, RunInput } from "../../src/domain/runs/run.ts";
+import { isTerminal } from "../../src/domain/runs/run.ts";
+import type { Resumed } from "../../src/domain/runs/run.ts";
 import { ofKind } from "../../src/domain/flow/plan/by-kind.ts";
-import type { CreateChildRunInput } from "../../src/domain/runs/run-report.ts";
+import type { ChildRunStart, CreateChildRunInput } from "../../src/domain/runs/run-report.ts";
 import { loadValue } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { childRunEnd, childRunId } from "../../src/services/runs/child-run-id.ts";
+import { keepsInputs, keepsOutputs, restartInput } from "../../src/services/runs/restart-run.ts";
 import { newRunRow, storeInputs } from "../../src/services/runs/create-run.ts";
 import type { RunLimits } from "../../src/services/runs/create-run.ts";
 import { startInput } from "../../src/services/runs/start-inputs.ts";
@@ -17,6 +19,7 @@ import type { Database } from "../../src/stores/db.ts";
 import { getProject } from "../../src/services/projects/projects.ts";
 import { lockRun } from "../../src/stores/runs/run-record.ts";
 import { findChildRun, insertRun } from "../../src/stores/runs/runs.ts";
+import type { RunRow } from "../../src/stores/runs/runs.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
 import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
 
@@ -31,7 +34,8 @@ export interface ChildRunDeps {
 
 /** Inserts the run of a sub-flow: however often its node is tried, by however many workers, there is one. */
 export function createChildRuns({ db, blobs, startInputs, plans, recorder, limits }: ChildRunDeps) {
-  return async function createChildRun(input: CreateChildRunInput): Promise<Omit<RunInput, "plan">> {
+  const ownLimits = { max_iterations: limits.max_iterations };
+  return async function createChildRun(input: CreateChildRunInput): Promise<ChildRunStart> {
     const { run, depth, progress, flush } = input;
     await recorder.record({ run, progress, nodes: flush });
     if (depth > MAX_SUBFLOW_DEPTH) {
@@ -43,7 +47,7 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     const id = childRunId(run.run_id, input.path);
     const end = childRunEnd(run.run_id, input.path);
     const known = await db.org(run.org_id, (connection) => findChildRun(connection, run.run_id, end));
-    if (known) return startInputs.open(known);
+    if (known) return isRestarted(known, run) ? await goOn(known, depth) : startInputs.open(known);
     const node = (await plans.get(run)).node(input.plan_path);
     const { project_id, version: asked } = input.called ?? ofKind(node, "subflow").config;
     const project = await getProject(db, run.org_id, project_id);
@@ -94,6 +98,17 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     return earlier ? startInputs.open(earlier) : startInput(row);
   };
 
+  /** A child of a run that goes on from its record does so too; one that has ended is not executed again. */
+  async function goOn(child: RunRow, depth: number): Promise<ChildRunStart> {
+    const { plan } = await plans.get(child);
+    const { run_id, state, outputs, error } = child;
+    const isKept = state === "COMPLETED" ? keepsOutputs(plan) : isTerminal(state) || keepsInputs(plan);
+    if (!isKept)
+      throw new NodeFailure("workflow_lost", `The sub-flow's run ${run_id} cannot go on: what it needs is redacted.`);
+    if (isTerminal(state)) return { ...startInput(child), ended: { state, outputs: outputs ?? {}, error } };
+    return { ...(await restartInput({ db, blobs, limits: ownLimits }, child, plan)), depth };
+  }
+
   /** The child that the resumed run had at this place: models with tools go on with what they were answered in it. */
   async function resumedBy({ run, earlier_run, path }: CreateChildRunInput, plan: Plan): Promise<Resumed | null> {
     if (earlier_run === undefined) return null;
@@ -101,4 +116,9 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     const child = await db.org(run.org_id, (connection) => findChildRun(connection, earlier_run, end));
     return child && { run_id: child.run_id, nodes: plan.nodes.map(({ id }) => id) };
   }
+}
+
+/** Whether a child that is there was under way in a workflow that is lost. */
+function isRestarted(child: RunRow, run: CreateChildRunInput["run"]): boolean {
+  return run.restarted === true && child.state !== "PENDING";
 }

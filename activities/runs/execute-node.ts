@@ -77,7 +77,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
     const node = partOf(loaded.node(input.plan_path), input);
     const may_show = mayShowText(loaded.plan, loaded.redact, input.plan_path);
     const attempts = attemptOf(context);
-    const earlier = attempts > 1 ? await recorder.earlier(run, path) : null;
+    const earlier = attempts > 1 || run.restarted ? await recorder.earlier(run, path) : null;
     // The record of a model's step is for people. The workflow's value is kept elsewhere.
     if (earlier?.state === "COMPLETED" && input.part?.kind !== "step") return earlier.value;
     if (earlier?.state === "FAILED") throw toApplicationFailure(failureOf(earlier.error), earlier.error.attempt);
@@ -85,7 +85,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
     const kinds = KINDS[node.type].cites ? kindsSeenFrom(loaded.plan, input.plan_path) : null;
     const knowledge = kinds === null ? [] : Object.keys(scope.nodes).filter((id) => kinds.get(id) === "knowledge");
     let flush = input.flush;
-    let repeated = attempts > 1;
+    let repeated = attempts > 1 || earlier !== null;
     for (let attempt = Math.max(input.attempt, (earlier?.attempts ?? 0) + 1); ; attempt += 1) {
       const made = { ...input, redact: loaded.redact, attempt, flush, repeated, may_show, knowledge };
       const redacts = loaded.redact.length > 0;

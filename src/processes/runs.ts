@@ -43,8 +43,10 @@ export function openRuns({
   const sweeping: SweeperDeps = {
     db,
     feed,
+    blobs,
     observer,
     starter,
+    limits: { max_iterations: config.MILLRACE_MAX_ITERATIONS },
     ...recording,
     intervalMs: config.MILLRACE_SWEEP_INTERVAL_MS,
     stuckAfterMs: config.MILLRACE_STUCK_AFTER_MS,

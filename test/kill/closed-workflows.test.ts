@@ -2,10 +2,12 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runWorkflowId, taskQueues } from "../../src/temporal/ids.ts";
-import { flow, nodesOf, openBench } from "../engine/support.ts";
+import { flow, nested, nodesOf, openBench } from "../engine/support.ts";
 import type { Bench, Run } from "../engine/support.ts";
 import { historiesOf, inputOf, withTemporal } from "../support/histories.ts";
 import type { WorkflowHistory } from "../support/histories.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
 import { install } from "./installation.ts";
 import type { Installation } from "./installation.ts";
@@ -13,11 +15,16 @@ import { recordKill } from "./kill-table.ts";
 
 let installation: Installation;
 let bench: Bench;
+let target: HttpTarget;
 beforeAll(async () => {
+  target = await startHttpTarget();
   installation = await install();
   bench = await openBench(installation);
 });
-afterAll(() => installation?.close());
+afterAll(async () => {
+  await installation?.close();
+  await target?.close();
+});
 
 const out = { id: "out-0", type: "output" };
 const slow = flow(
@@ -34,6 +41,59 @@ const guarded = flow(
   ],
   ["in-0>guard-0", "guard-0>out-0"],
 );
+
+/** Longer than the record shows. */
+const LONG = "x".repeat(30_000);
+
+/** Calls the target, then waits by this node; what the call has answered is needed after that. */
+const calling = (name: string, wait: { id: string; type: string; config: object }, way = wait.id) =>
+  flow(
+    [
+      { id: "in-0", type: "input" },
+      { id: "http-0", type: "http", config: { method: "POST", url: `${target.url}/echo?${name}`, body: { x: LONG } } },
+      wait,
+      { ...out, config: { value: "{{http-0.body.method}}" } },
+    ],
+    ["in-0>http-0", `http-0>${wait.id}`, `${way}>out-0`],
+  );
+
+/** One sub-flow an item. */
+const mapOver = (project_id: string) =>
+  flow(
+    [
+      { id: "in-0", type: "input" },
+      {
+        id: "map-0",
+        type: "map",
+        config: {
+          items: '["quick", "slow"]',
+          flow: nested(
+            [
+              { id: "http-1", type: "http", config: { method: "POST", url: `${target.url}/echo?before` } },
+              { id: "sub-0", type: "subflow", config: { project_id, inputs: { "in-0": "item" } } },
+              { id: "o", type: "output" },
+            ],
+            ["http-1>sub-0", "sub-0>o"],
+          ),
+        },
+      },
+      out,
+    ],
+    ["in-0>map-0", "map-0>out-0"],
+  );
+
+/** Calls the target; where its input is "slow", it waits after that. */
+const slowAtTimes = () =>
+  flow(
+    [
+      { id: "in-0", type: "input" },
+      { id: "http-0", type: "http", config: { method: "POST", url: `${target.url}/echo?item` } },
+      { id: "if-0", type: "condition", config: { cases: [{ id: "slow", when: 'nodes["in-0"] == "slow"' }] } },
+      { id: "delay-0", type: "delay", config: { seconds: 15 } },
+      { ...out, config: { value: "{{in-0}} {{http-0.body.method}}" } },
+    ],
+    ["in-0>http-0", "http-0>if-0", "if-0:case:slow>delay-0", "if-0:else>out-0", "delay-0>out-0"],
+  );
 
 /** Waits as `slow` does; its outputs are there before that, and together too long for the workflow's own result. */
 const early = Array.from({ length: 20 }, (_, index) => `out-${index + 1}`);
@@ -118,8 +178,25 @@ describe("a workflow that closes without recording its run", () => {
     });
   });
 
-  it("deleted from Temporal: the run is FAILED", async () => {
-    const run_id = await waiting();
+  it("deleted from Temporal: the run goes on; the sub-flow that Temporal cancelled with it is not executed again", async () => {
+    const child = await bench.deploy(calling("child", { id: "delay-0", type: "delay", config: { seconds: 600 } }));
+    const parent = flow(
+      [
+        { id: "in-0", type: "input" },
+        { id: "http-0", type: "http", config: { method: "POST", url: `${target.url}/echo?parent`, body: { x: LONG } } },
+        { id: "sub-0", type: "subflow", config: { project_id: child, inputs: { "in-0": '"x"' } }, on_error: "branch" },
+        { ...out, config: { value: "{{http-0.body.method}}" } },
+      ],
+      ["in-0>http-0", "http-0>sub-0", "sub-0:error>out-0"],
+    );
+    const { run_id } = await bench.start(await bench.deploy(parent), { "in-0": "x" });
+    const childId = await eventually("the child's delay has started", async () => {
+      const { body } = await bench.api.get("/v2/runs", { query: { parent_run_id: run_id } });
+      const [found] = body.data as Run[];
+      if (!found) return undefined;
+      const { body: shown } = await bench.api.get(`/v2/runs/${found.run_id}`, { query: { expand: "nodes" } });
+      return nodesOf(shown as Run)["delay-0"]?.state === "RUNNING" ? found.run_id : undefined;
+    });
     await temporal(async (client) => {
       const workflowId = runWorkflowId(run_id);
       const { runId } = await client.workflow.getHandle(workflowId).describe();
@@ -128,12 +205,21 @@ describe("a workflow that closes without recording its run", () => {
         workflowExecution: { workflowId, runId },
       });
     });
-    await expectFailed(run_id, "workflow_lost");
+    const run = await bench.until(run_id);
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "POST" }, error: null });
+    expect(nodesOf(run)["sub-0"]?.error).toMatchObject({ code: "subflow_cancelled" });
+    expect((await bench.until(childId)).state).toBe("CANCELLED");
+    expect(target.counts()).toEqual(
+      new Map([
+        [`${run_id}:http-0`, 1],
+        [`${childId}:http-0`, 1],
+      ]),
+    );
     recordKill({
-      killed: "the workflow, deleted at Temporal",
-      when: "in a delay",
-      runs: 1,
-      outcome: "FAILED workflow_lost",
+      killed: "the workflow of a run with a sub-flow, deleted at Temporal",
+      when: "in the sub-flow's delay",
+      runs: 2,
+      outcome: "COMPLETED by its branch for the CANCELLED sub-flow, each call made once",
     });
   });
 
@@ -222,33 +308,70 @@ describe("a workflow that closes without recording its run", () => {
 });
 
 describe("Temporal's database lost altogether", () => {
-  it("started runs are FAILED, accepted runs start, and new runs complete", async () => {
-    const approval = await bench.deploy(
-      flow([{ id: "approval-0", type: "approval", config: { message: "?" } }, out], ["approval-0:approve>out-0"]),
-    );
+  it("runs go on from their records, accepted runs start, and new runs complete", async () => {
+    const deciding = { id: "approval-0", type: "approval", config: { message: "?" } };
     const quick = await bench.deploy(flow([{ id: "in-0", type: "input" }, out], ["in-0>out-0"]));
-    const [running, paused] = [await waiting(), (await bench.start(approval)).run_id];
-    await bench.until(paused, "PAUSED");
+    const approvals = await bench.deploy(calling("approval", deciding, "approval-0:approve"));
+    const delays = await bench.deploy(calling("delay", { id: "delay-0", type: "delay", config: { seconds: 15 } }));
+    const start = async (project: string) => (await bench.start(project, { "in-0": "x" })).run_id;
+    const [before, during, after, waiting] = [
+      await start(approvals),
+      await start(approvals),
+      await start(approvals),
+      await start(delays),
+    ];
+    for (const each of [before, during, after]) await bench.until(each, "PAUSED");
+    await eventually("the delay has started", async () => {
+      const { body } = await bench.api.get(`/v2/runs/${waiting}`, { query: { expand: "nodes" } });
+      return nodesOf(body as Run)["delay-0"]?.state === "RUNNING";
+    });
+    const mapping = await start(await bench.deploy(mapOver(await bench.deploy(slowAtTimes()))));
+    const items = await eventually("one sub-flow has completed, the other waits", async () => {
+      const { body } = await bench.api.get("/v2/runs", { query: { parent_run_id: mapping } });
+      const children = body.data as Run[];
+      const [slowOne] = children.filter(({ state }) => state === "RUNNING");
+      if (children.length < 2 || !slowOne || !children.some(({ state }) => state === "COMPLETED")) return undefined;
+      const { body: shown } = await bench.api.get(`/v2/runs/${slowOne.run_id}`, { query: { expand: "nodes" } });
+      return nodesOf(shown as Run)["delay-0"]?.state === "RUNNING" ? children.map(({ run_id }) => run_id) : undefined;
+    });
+    const pauses = (await bench.api.get(`/v2/runs/${after}`)).body.pauses;
+    target.reset();
     await installation.temporal.kill();
     const { run_id: accepted } = await bench.start(quick, { "in-0": "later" });
+    // Answered while nothing can take it.
+    expect((await bench.api.post(`/v2/runs/${during}/resume`, { action: "approve" })).status).toBe(202);
     for (const end of ["", "-wal", "-shm"])
       rmSync(join(installation.temporal.dir, `temporal.db${end}`), { force: true });
     await installation.temporal.restart();
     const since = Date.now();
+    expect((await bench.api.post(`/v2/runs/${before}/resume`, { action: "approve" })).status).toBe(202);
 
-    await expectFailed(running, "workflow_lost");
-    const lost = await expectFailed(paused, "workflow_lost");
-    expect(lost.pauses).toMatchObject([{ status: "cancelled" }]);
+    for (const each of [before, during, waiting])
+      expect(await bench.until(each)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "POST" } });
+    const values = ["quick POST", "slow POST"].map((value) => ({ "out-0": value }));
+    expect(await bench.until(mapping)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": values } });
+    for (const each of items) expect((await bench.until(each)).state).toBe("COMPLETED");
     expect(await bench.until(accepted)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "later" } });
     const settledMs = Date.now() - since;
+    // It waits under the same id as before.
+    const { body: shown } = await bench.api.get(`/v2/runs/${after}`);
+    expect([shown.state, shown.pauses]).toEqual(["PAUSED", pauses]);
+    expect((await bench.api.post(`/v2/runs/${after}/resume`, { action: "approve" })).status).toBe(202);
+    const last = await bench.until(after);
+    expect(last).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "POST" } });
+    // Nothing that the record has was done again.
+    expect(target.requests).toEqual([]);
+    const { body: events } = await bench.api.get(`/v2/runs/${after}/events`);
+    const seqs = events.data?.map(({ seq }: { seq: number }) => seq) ?? [];
+    expect(seqs).toEqual([...seqs].toSorted((one: number, other: number) => one - other));
     const { run_id: fresh } = await bench.start(quick, { "in-0": "new" });
     expect(await bench.until(fresh)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "new" } });
     for (const each of [...installation.api, ...installation.worker]) expect(each.running()).toBe(true);
     recordKill({
       killed: "temporal, and its database removed",
-      when: "a delay, an open approval, a run accepted and not started",
-      runs: 3,
-      outcome: `FAILED workflow_lost, FAILED workflow_lost, COMPLETED, within ${(settledMs / 1000).toFixed(1)} s; new runs run; no process ended`,
+      when: "a delay, three open approvals, a map over sub-flows, a run accepted and not started",
+      runs: 6,
+      outcome: `COMPLETED, no call made twice, the first five within ${(settledMs / 1000).toFixed(1)} s; new runs run; no process ended`,
     });
   });
 });

@@ -73,5 +73,6 @@ function newIdentity(input: RunWorkflowInput): RunIdentity {
     flow_version: input.flow_version,
     temporal_run_id: workflowInfo().runId,
     started_at: new Date(Date.now()).toISOString(),
+    ...(input.restart ? { restarted: true } : {}),
   };
 }

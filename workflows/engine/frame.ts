@@ -80,6 +80,12 @@ export function earlierRunOf(frame: Frame, node: PlanNode): string | undefined {
   return resumes?.nodes.includes(top) === true ? resumes.run_id : undefined;
 }
 
+/** How long a node was under way in an earlier workflow of the run, which is lost (ms). */
+export function passedBefore(frame: Frame, node: PlanNode): number {
+  const began = frame.ctx.input.restart?.began[address(frame, node).path];
+  return began === undefined ? 0 : Math.max(0, Date.now() - Date.parse(began));
+}
+
 const inputReaders = new WeakMap<PlanNode, boolean>();
 
 /** Whether an expression of the node may read the run's inputs, judged by its text; true in doubt. */

@@ -1,7 +1,17 @@
 import type { Json, StoredValue } from "../json.ts";
 import type { NodeKind } from "../flow/kinds.ts";
 import type { AgentPart } from "../models/agent.ts";
-import type { CheckpointNode, NodeState, PauseOpening, PauseResolution, Progress, RunError, RunState } from "./run.ts";
+import type {
+  CheckpointNode,
+  NodeState,
+  PauseOpening,
+  PauseResolution,
+  Progress,
+  RunError,
+  RunInput,
+  RunOutcome,
+  RunState,
+} from "./run.ts";
 
 /** A workflow's report of a node. The activity that persists it redacts values and shortens them for display. */
 export interface NodeReport {
@@ -35,6 +45,8 @@ export interface RunIdentity {
   readonly flow_version: number;
   readonly temporal_run_id: string;
   readonly started_at: string;
+  /** Whether an earlier workflow of the run, which is lost, may have executed its nodes. */
+  readonly restarted?: true;
 }
 
 /** The reports of one workflow task; persisted in one transaction. */
@@ -147,6 +159,12 @@ export interface CreateChildRunInput extends NodeAddress {
   readonly user_id: string | null;
   readonly metadata: Json;
   readonly depth: number;
+}
+
+/** What the workflow of a sub-flow's run starts with. */
+export interface ChildRunStart extends Omit<RunInput, "plan"> {
+  /** How the run ended before the workflow of its parent was lost. It is not executed again. */
+  readonly ended?: Pick<RunOutcome, "state" | "outputs" | "error">;
 }
 
 export interface ExpirePauseInput {

@@ -177,6 +177,12 @@ export interface Resumed {
   readonly nodes: readonly string[];
 }
 
+/** What the workflow of a run that goes on from its record knows of the earlier one. */
+export interface Restart {
+  /** When nodes began that had not ended (RFC 3339), by path: waits go on from there. */
+  readonly began: Readonly<Record<string, string>>;
+}
+
 /** What the workflow of a run is started with; kept in the run's row as well. */
 export interface RunInput {
   readonly org_id: string;
@@ -194,6 +200,8 @@ export interface RunInput {
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
   /** Where models with tools go on with what they have been answered. */
   readonly resumes?: Resumed;
+  /** Of a run that goes on from its record, because its earlier workflow is lost. */
+  readonly restart?: Restart;
   readonly plan: Plan;
 }
 

@@ -1,11 +1,10 @@
 import { Problem, invalid } from "../../domain/errors.ts";
-import { NODE_SPECS, nodeHandles } from "../../domain/flow/nodes/index.ts";
 import { reuseFor } from "../../domain/flow/plan/reuse.ts";
-import type { Plan, PlanNode } from "../../domain/flow/plan/types.ts";
+import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { CheckpointNode } from "../../domain/runs/run.ts";
 import { createInlineBudget } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import { cancelledPath, recordedValues } from "../../stores/runs/node-runs.ts";
+import { cancelledPath } from "../../stores/runs/node-runs.ts";
 import { getCheckpoint } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { Database } from "../../stores/db.ts";
@@ -13,6 +12,7 @@ import type { FlowCache } from "../projects/flow-cache.ts";
 import type { RunService } from "./run-service.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { StartedBy } from "../triggers/chain.ts";
+import { recordedNodes } from "./recorded-nodes.ts";
 import { earlierInputs } from "./earlier-inputs.ts";
 import { outsideOfOthers, ranBy, requireInputs } from "./run-inputs.ts";
 
@@ -104,26 +104,15 @@ export async function resumeRun(
   );
 }
 
-/** What a run had finished, of its top level: of one that has completed the record tells what is not kept. */
+/** What a run had finished, of its top level: the record tells what is not kept, of one that has completed or was lost. */
 async function finishedNodes(
   { db, flows }: Pick<ResumeDeps, "db" | "flows">,
   run: RunRow,
 ): Promise<Record<string, CheckpointNode>> {
-  const kept = (await db.org(run.org_id, (client) => getCheckpoint(client, run.run_id))) ?? {};
-  if (run.state !== "COMPLETED") return kept;
+  const kept = await db.org(run.org_id, (client) => getCheckpoint(client, run.run_id));
+  if (kept !== null && run.state !== "COMPLETED") return kept;
   const { plan } = await flows.get(run.org_id, run.project_id, run.flow_version);
-  // What the record has is masked.
-  if ((plan.settings.redact ?? []).length > 0) return kept;
-  const values = await db.org(run.org_id, (client) => recordedValues(client, run.run_id));
-  const recorded = values
-    // Which way a node has chosen is not in the record.
-    .filter(({ node_id }) => plan.nodes.some((node) => node.id === node_id && leavesOneWay(node)))
-    .map(({ node_id, output }) => [node_id, { value: { v: output }, handles: ["out"], state: "COMPLETED" }] as const);
-  return { ...Object.fromEntries(recorded), ...kept };
-}
-
-function leavesOneWay({ type, config, on_error }: PlanNode): boolean {
-  return nodeHandles(NODE_SPECS[type], config, on_error).every((handle) => handle === "out" || handle === "error");
+  return { ...(await recordedNodes(db, run, plan)), ...kept };
 }
 
 /** The place where a run failed or was cancelled, or else the first node of the plan that was left to run. */
@@ -142,7 +131,7 @@ async function whereItStopped(
 }
 
 /** What is taken over, as a workflow can be started with it: beyond a sum, short values too go by reference. */
-async function carry(
+export async function carry(
   blobs: BlobStore,
   orgId: string,
   nodes: Readonly<Record<string, CheckpointNode>>,

@@ -88,8 +88,10 @@ export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
       if (state === "FAILED" && error) return { state, attempts, error };
       // Without an error, the attempt was under way.
       if (state === "RETRYING") return { state, attempts: error ? attempts : attempts - 1 };
-      const whole = state === "COMPLETED" && !node.truncated && (await plans.get(run)).redact.length === 0;
-      return whole ? { state, attempts, value: { v: node.output } } : null;
+      if (state !== "COMPLETED" || (await plans.get(run)).redact.length > 0) return null;
+      const whole = node.long_values?.output;
+      if (node.truncated) return whole ? { state, attempts, value: { ref: whole } } : null;
+      return { state, attempts, value: { v: node.output } };
     },
   };
 }

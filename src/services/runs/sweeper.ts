@@ -1,5 +1,6 @@
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { RunError, TerminalState } from "../../domain/runs/run.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import type { PlanCache } from "../projects/plans.ts";
@@ -7,13 +8,16 @@ import { undeliveredPauses } from "../../stores/runs/pauses.ts";
 import { getRun, takeRunsToCheck } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { markStuck, STUCK } from "../../stores/runs/stuck-runs.ts";
+import { noteRestart, sinceRestart } from "../../stores/runs/run-restarts.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import type { TaskTrouble } from "../../temporal/trouble.ts";
+import type { RunLimits } from "./create-run.ts";
 import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import type { RunObserver } from "./run-observer.ts";
 import type { RunRecorder } from "./run-recorder.ts";
+import { keepsInputs, restartInput } from "./restart-run.ts";
 import { settleRun } from "./settle-run.ts";
 import type { StartInputs } from "./start-inputs.ts";
 
@@ -23,10 +27,12 @@ export interface SweeperDeps {
   readonly plans: PlanCache;
   readonly startInputs: StartInputs;
   readonly feed: RunFeed;
+  readonly blobs: BlobStore;
+  readonly limits: Pick<RunLimits, "max_iterations">;
   readonly observer: RunObserver;
   readonly recorder: RunRecorder;
   readonly onSwept: (
-    outcome: "started" | "signalled" | "stuck" | "settled" | "error",
+    outcome: "started" | "restarted" | "signalled" | "stuck" | "settled" | "error",
     runId: string | null,
     error?: unknown,
   ) => void;
@@ -104,6 +110,7 @@ async function look(deps: SweeperDeps, run: RunRow): Promise<void> {
   // A workflow that Temporal does not know is believed lost only when the run is older than this.
   if (view === "not_found" && ageMs(run) < deps.stuckAfterMs / 2) return;
   if (view === "completed") return recover(deps, run);
+  if (view === "not_found") return goOn(deps, run);
   await settle(deps, run, view);
 }
 
@@ -181,6 +188,34 @@ async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
   const delayMs = run.run_at === null ? undefined : Math.max(0, Date.parse(run.run_at) - Date.now());
   await deps.starter.start({ ...(await deps.startInputs.open(run)), plan: found.plan }, { urgency: "later", delayMs });
   deps.onSwept("started", run.run_id);
+}
+
+/** Workflows of a run that may be lost, one after the other. */
+const MAX_RESTARTS = 3;
+/** Children of a run that goes on are started again by it: how long they wait for that (ms). */
+const PARENT_STARTS_WITHIN_MS = 600_000;
+
+/** The workflow is lost, with Temporal's database or by somebody: the run goes on from its record in another one. */
+async function goOn(deps: SweeperDeps, run: RunRow): Promise<void> {
+  const { db, onSwept, starter } = deps;
+  const { org_id, run_id, parent_run_id } = run;
+  if (run.cancel_requested) return settle(deps, run, "cancelled");
+  if (run.run_type === "sub_workflow" && parent_run_id !== null) {
+    const parent = await db.system((connection) => getRun(connection, parent_run_id));
+    if (!parent || isTerminal(parent.state)) return settle(deps, run, "cancelled");
+    if ((await starter.look(parent_run_id)).view === "not_found") return;
+    const since = await db.org(org_id, (connection) => sinceRestart(connection, parent_run_id));
+    if (since !== null && since < PARENT_STARTS_WITHIN_MS) return;
+    return settle(deps, run, "not_found");
+  }
+  const found = await deps.plans.find(run);
+  // A row of an experiment is its experiment's to repeat.
+  if (!found || run.run_type === "batch" || !keepsInputs(found.plan)) return settle(deps, run, "not_found");
+  const restarts = await db.org(org_id, (connection) => noteRestart(connection, org_id, run_id));
+  if (restarts > MAX_RESTARTS) return settle(deps, run, "not_found");
+  const input = await restartInput(deps, run, found.plan);
+  await starter.start({ ...input, plan: found.plan }, { urgency: "later" });
+  onSwept("restarted", run_id);
 }
 
 const ENDS = {

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../domain/json.ts";
+import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import type { NodeKind } from "../../domain/flow/kinds.ts";
 import type { LongValues, NodeState, RunError } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
@@ -136,13 +136,14 @@ export async function outputsSoFar(db: Db, runId: string): Promise<Record<string
   return Object.fromEntries(rows.map((row) => [row.node_id, row.output]));
 }
 
-/** What the nodes of a run's top level have yielded, where the record has it whole. */
-export async function recordedValues(db: Db, runId: string): Promise<Pick<NodeRunRow, "node_id" | "output">[]> {
-  return db.query<Pick<NodeRunRow, "node_id" | "output">>(
+/** What the nodes of a run's top level have yielded, where the whole of it is kept. */
+export async function recordedValues(db: Db, runId: string): Promise<Array<{ node_id: string; value: StoredValue }>> {
+  return db.query<{ node_id: string; value: StoredValue }>(
     {
-      name: "recorded_values",
-      text: `select node_id, output from node_runs
-        where run_id = $1::uuid and path = node_id and state = 'COMPLETED' and not truncated`,
+      name: "whole_values",
+      text: `select node_id, case when truncated then jsonb_build_object('ref', long_values -> 'output')
+          else jsonb_build_object('v', output) end as value from node_runs
+        where run_id = $1::uuid and path = node_id and state = 'COMPLETED' and (not truncated or long_values ? 'output')`,
     },
     [runId],
   );

@@ -4,6 +4,7 @@ import { NodeFailure } from "../../../src/domain/runs/failure.ts";
 import type { Json } from "../../../src/domain/json.ts";
 import type { PauseKind, PauseResolution } from "../../../src/domain/runs/run.ts";
 import { local } from "../../activities.ts";
+import { passedBefore } from "../frame.ts";
 import { evaluate } from "../values.ts";
 import { nodeUuid7 } from "../ids.ts";
 import type { Executor } from "./executor.ts";
@@ -21,7 +22,10 @@ export const executeApproval: Executor<"approval"> = async (frame, node, interpr
   }
   const { message, data } = value.v as { message: string; data: Json };
   const startedAt = Date.now();
-  const expiresInMs = config.expires_in_seconds === undefined ? null : config.expires_in_seconds * 1000;
+  const expiresInMs =
+    config.expires_in_seconds === undefined
+      ? null
+      : Math.max(0, config.expires_in_seconds * 1000 - passedBefore(frame, node));
   const path = frame.prefix + node.id;
   const pause_id = nodeUuid7(ctx.identity.run_id, path);
   interpreter.announce("PAUSED");

@@ -1,5 +1,6 @@
 import { sleep } from "@temporalio/workflow";
 import { local } from "../../activities.ts";
+import { passedBefore } from "../frame.ts";
 import { evaluate } from "../values.ts";
 import type { Executor } from "./executor.ts";
 
@@ -17,7 +18,7 @@ const MAX_PENDING = 10;
 export const executeDelay: Executor<"delay"> = async (frame, node, interpreter) => {
   const { seconds } = node.config;
   let wait: number;
-  if (seconds !== undefined) wait = seconds * 1000;
+  if (seconds !== undefined) wait = seconds * 1000 - passedBefore(frame, node);
   else {
     const { value } = await evaluate(frame, node, "until");
     wait = "v" in value && typeof value.v === "string" ? Date.parse(value.v) - Date.now() : 0;

@@ -12,6 +12,7 @@ import {
 import { runWorkflowId } from "../../../src/temporal/ids.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
+import type { ChildRunStart } from "../../../src/domain/runs/run-report.ts";
 import type { ParentRun, RunError, RunOutcome, RunWorkflowInput } from "../../../src/domain/runs/run.ts";
 import { local } from "../../activities.ts";
 import type { RunContext } from "../context.ts";
@@ -43,25 +44,27 @@ export interface ChildCall {
 export async function runChild(frame: Frame, node: PlanNode, { path, ...call }: ChildCall): Promise<StoredValue> {
   const { ctx } = frame;
   const earlierRun = earlierRunOf(frame, node);
-  const created = await ctx.work.whileLocalActivityRuns(() =>
-    ctx.record.carry((flush) =>
-      local.createChildRun({
-        ...address(frame, node),
-        path,
-        run: ctx.identity,
-        progress: ctx.record.progress,
-        flush,
-        ...call,
-        ...(earlierRun === undefined ? {} : { earlier_run: earlierRun }),
-        user_id: ctx.input.user_id,
-        metadata: ctx.input.metadata,
-        depth: ctx.input.depth + 1,
-      }),
-    ),
-  );
+  const create = (): Promise<ChildRunStart> =>
+    ctx.work.whileLocalActivityRuns(() =>
+      ctx.record.carry((flush) =>
+        local.createChildRun({
+          ...address(frame, node),
+          path,
+          run: ctx.identity,
+          progress: ctx.record.progress,
+          flush,
+          ...call,
+          ...(earlierRun === undefined ? {} : { earlier_run: earlierRun }),
+          user_id: ctx.input.user_id,
+          metadata: ctx.input.metadata,
+          depth: ctx.input.depth + 1,
+        }),
+      ),
+    );
+  const { ended, ...created } = await create();
   const start: RunWorkflowInput = { ...created, node_queue: ctx.input.node_queue, parent: parentOf(ctx, path) };
   ctx.pauses.watch();
-  const outcome = await ctx.work.whileChildRuns(runWorkflowId(start.run_id), () => outcomeOf(start));
+  const outcome = ended ?? (await ctx.work.whileChildRuns(runWorkflowId(start.run_id), () => outcomeOf(start)));
   if (outcome.state === "COMPLETED") {
     return assemble(ctx, "object", Object.values(outcome.outputs), Object.keys(outcome.outputs));
   }

@@ -1,0 +1,58 @@
+import type { Plan } from "../../domain/flow/plan/types.ts";
+import type { RunInput, RunLimits } from "../../domain/runs/run.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import type { Database } from "../../stores/db.ts";
+import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
+import { resendAnswers } from "../../stores/runs/run-restarts.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
+import { startInput } from "./start-inputs.ts";
+import { carry } from "./resume-run.ts";
+import { recordedNodes } from "./recorded-nodes.ts";
+
+/** Nodes under way whose beginnings a workflow is told. */
+const MAX_BEGAN = 1000;
+
+/** Whether what a run was started with is kept whole: without it, it cannot begin again. */
+export const keepsInputs = (plan: Plan): boolean => !isRedacted(plan, "inputs");
+
+/** Whether what a run has answered is kept whole. */
+export const keepsOutputs = (plan: Plan): boolean => !isRedacted(plan, "outputs");
+
+function isRedacted({ settings }: Plan, member: "inputs" | "outputs"): boolean {
+  return (settings.redact ?? []).some((path) => path.trimStart().startsWith(member));
+}
+
+/**
+ * What the workflow of a run starts with that goes on from its record, because its earlier workflow is lost: the same run,
+ * with its nodes that have ended, within the time that is left. Answers of people that it has not used yet are sent again.
+ */
+export async function restartInput(
+  { db, blobs, limits }: { readonly db: Database; readonly blobs: BlobStore; readonly limits: RunLimits },
+  run: RunRow,
+  plan: Plan,
+): Promise<Omit<RunInput, "plan">> {
+  const { org_id, run_id } = run;
+  const reuse = await carry(blobs, org_id, await recordedNodes(db, run, plan));
+  const underWay = await db.org(org_id, async (connection) => {
+    await resendAnswers(connection, run_id, Object.keys(reuse));
+    return unfinishedNodes(connection, run_id);
+  });
+  const began = underWay
+    .flatMap(({ path, started_at }) => (started_at === null ? [] : [[path, started_at] as const]))
+    .slice(0, MAX_BEGAN);
+  return {
+    ...startInput(run),
+    limits,
+    timeout_seconds: remainingSeconds(run),
+    reuse,
+    // Models with tools go on with what they were answered.
+    resumes: { run_id, nodes: plan.nodes.map(({ id }) => id).filter((id) => !Object.hasOwn(reuse, id)) },
+    restart: { began: Object.fromEntries(began) },
+  };
+}
+
+/** What is left of a run's time; at least a second, in which it ends itself. */
+export function remainingSeconds({ timeout_seconds, started_at }: RunRow): number {
+  const passed = started_at === null ? 0 : Math.max(0, Date.now() - Date.parse(started_at));
+  return Math.max(1, Math.ceil(timeout_seconds - passed / 1000));
+}

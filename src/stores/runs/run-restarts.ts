@@ -1,0 +1,29 @@
+import type { Db } from "../db.ts";
+
+/** Counts a restart of a run; answers how many there were with it. */
+export async function noteRestart(db: Db, orgId: string, runId: string): Promise<number> {
+  const rows = await db.query<{ restarts: number }>(
+    `insert into run_restarts as r (run_id, org_id) values ($1::uuid, $2::uuid)
+     on conflict (run_id) do update set restarts = r.restarts + 1, restarted_at = now() returning restarts`,
+    [runId, orgId],
+  );
+  return rows[0]?.restarts ?? 0;
+}
+
+/** How long ago a run was started again (ms); null where it never was. */
+export async function sinceRestart(db: Db, runId: string): Promise<number | null> {
+  const rows = await db.query<{ ms: number }>(
+    `select (1000 * extract(epoch from now() - restarted_at))::float8 as ms from run_restarts where run_id = $1::uuid`,
+    [runId],
+  );
+  return rows[0]?.ms ?? null;
+}
+
+/** Answers of pauses are sent again, apart from those at these paths: a workflow that is started again waits for them anew. */
+export async function resendAnswers(db: Db, runId: string, except: readonly string[]): Promise<void> {
+  await db.query(
+    `update run_pauses set delivered_at = null
+     where run_id = $1::uuid and status = 'resolved' and resolution is not null and not (path = any ($2::text[]))`,
+    [runId, except],
+  );
+}
