@@ -332,7 +332,8 @@ describe("Temporal's database lost altogether", () => {
       const [slowOne] = children.filter(({ state }) => state === "RUNNING");
       if (children.length < 2 || !slowOne || !children.some(({ state }) => state === "COMPLETED")) return undefined;
       const { body: shown } = await bench.api.get(`/v2/runs/${slowOne.run_id}`, { query: { expand: "nodes" } });
-      return nodesOf(shown as Run)["delay-0"]?.state === "RUNNING" ? children.map(({ run_id }) => run_id) : undefined;
+      const waits = nodesOf(shown as Run)["delay-0"]?.state === "RUNNING";
+      return waits ? [slowOne.run_id, ...children.map(({ run_id }) => run_id)] : undefined;
     });
     const pauses = (await bench.api.get(`/v2/runs/${after}`)).body.pauses;
     target.reset();
@@ -343,11 +344,25 @@ describe("Temporal's database lost altogether", () => {
     for (const end of ["", "-wal", "-shm"])
       rmSync(join(installation.temporal.dir, `temporal.db${end}`), { force: true });
     await installation.temporal.restart();
+    // As a workflow of the sub-flow that Temporal has not ended yet.
+    const [slowItem = ""] = items;
+    await temporal((client) =>
+      client.workflow.start("runFlow", { workflowId: runWorkflowId(slowItem), taskQueue: "nobody", args: [] }),
+    );
     const since = Date.now();
     expect((await bench.api.post(`/v2/runs/${before}/resume`, { action: "approve" })).status).toBe(202);
 
     for (const each of [before, during, waiting])
       expect(await bench.until(each)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "POST" } });
+    await temporal(async (client) => {
+      await eventually("the map has met the open workflow", async () => {
+        const histories = await historiesOf(client, mapping).catch(() => []);
+        return histories.some(({ history }) =>
+          history.events?.some((event) => event.startChildWorkflowExecutionFailedEventAttributes),
+        );
+      });
+      await client.workflow.getHandle(runWorkflowId(slowItem)).terminate("it has ended");
+    });
     const values = ["quick POST", "slow POST"].map((value) => ({ "out-0": value }));
     expect(await bench.until(mapping)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": values } });
     for (const each of items) expect((await bench.until(each)).state).toBe("COMPLETED");
