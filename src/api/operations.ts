@@ -38,6 +38,7 @@ import { createQueueOperations } from "./system/queues.ts";
 import { createRunStatisticsOperations } from "./runs/run-statistics.ts";
 import { createProjectOperations } from "./projects/projects.ts";
 import { createResourceOperations } from "./knowledge/resources.ts";
+import { createRetentionOperations } from "./accounts/retention.ts";
 import { createSessionOperations } from "./accounts/sessions.ts";
 import { createSettingsOperations } from "./models/settings.ts";
 import { createHookOperations } from "./triggers/hooks.ts";
@@ -65,6 +66,7 @@ import { createWebhookSubscriptionOperations } from "./webhooks/subscriptions.ts
 export function createOperations(deps: ApiDeps, services: ApiServices): Operation[] {
   const operations: Operation[] = [
     ...createProjectOperations(deps, services),
+    ...createRetentionOperations(deps),
     ...createFlowVersionOperations(deps, services),
     ...createFlowIoOperations(deps),
     ...createFlowOperations(deps),

@@ -38,7 +38,7 @@ const SWEEP_EVERY_MS = 86_400_000;
 export interface HousekeepingOptions {
   /** How long deliveries are kept, and at least that long their events (ms). */
   readonly eventRetentionMs: number;
-  /** How long runs are kept after their end; undefined is for ever. */
+  /** How long runs are kept after their end where no policy says less; undefined is for ever. */
   readonly runRetentionDays: number | undefined;
   /** How long entries of the audit log are kept; undefined is for ever. */
   readonly auditRetentionDays: number | undefined;
@@ -92,13 +92,9 @@ export function startHousekeeping(
         () => db.system((connection) => purgeDeltas(connection, DELTA_RETENTION_MS, RUNS_AT_ONCE)),
         RUNS_AT_ONCE,
       );
-      if (runRetentionDays !== undefined) {
-        await inBatches(
-          () => db.system((connection) => purgeRuns(connection, runRetentionDays, RUNS_AT_ONCE)),
-          RUNS_AT_ONCE,
-        );
-        await inBatches(() => db.system((connection) => purgeTurns(connection, runRetentionDays, BATCH)));
-      }
+      const kept = runRetentionDays ?? null;
+      await inBatches(() => db.system((connection) => purgeRuns(connection, kept, RUNS_AT_ONCE)), RUNS_AT_ONCE);
+      await inBatches(() => db.system((connection) => purgeTurns(connection, kept, BATCH)));
       if (auditRetentionDays !== undefined)
         await inBatches(() => db.system((connection) => purgeAuditEntries(connection, auditRetentionDays, BATCH)));
       if (await db.system((connection) => claimJob(connection, "sweep of blobs", SWEEP_EVERY_MS))) {

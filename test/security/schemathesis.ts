@@ -117,6 +117,8 @@ const RULES_BEYOND_SCHEMA = new Set([
   "changeSettings",
   // At most what the organisation has.
   "changeKeyQuotas",
+  "changeRetention",
+  "changeProjectRetention",
   "importProvider",
   "runAction",
   "createTrigger",

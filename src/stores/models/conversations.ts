@@ -1,3 +1,4 @@
+import { KEPT_FOR } from "../retention.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
@@ -135,14 +136,26 @@ export async function deleteConversations(
   return rows.length;
 }
 
-/** Removes turns that are older than `days`, of all organisations, and conversations without any. Answers how many turns there were. */
-export async function purgeTurns(db: Db, days: number, limit: number): Promise<number> {
+/**
+ * Removes up to `limit` turns that have had their time, which is that of runs, organisations in turn; and conversations without
+ * a turn left. Answers how many turns.
+ */
+export async function purgeTurns(db: Db, days: number | null, limit: number): Promise<number> {
   const rows = await db.query(
     {
       name: "purge_turns",
-      text: `delete from conversation_turns where turn_id in (
-          select turn_id from conversation_turns where created_at < now() - make_interval(days => $1::int)
-          order by created_at limit $2::int for update skip locked
+      text: `with kept as (${KEPT_FOR}),
+        due as (
+          select t.turn_id, row_number() over (partition by k.org_id order by t.created_at) as place
+          from kept k join conversations c on c.project_id = k.project_id cross join lateral (
+            select t.turn_id, t.created_at from conversation_turns t
+            where t.conversation_id = c.conversation_id and t.created_at < now() - make_interval(days => k.days)
+            order by t.created_at limit $2::int
+          ) as t
+        )
+        delete from conversation_turns where turn_id in (
+          select turn_id from conversation_turns
+          where turn_id in (select turn_id from due order by place, turn_id limit $2::int) for update skip locked
         ) returning turn_id`,
     },
     [days, limit],
@@ -150,8 +163,10 @@ export async function purgeTurns(db: Db, days: number, limit: number): Promise<n
   await db.query(
     {
       name: "purge_conversations",
-      text: `delete from conversations c where updated_at < now() - make_interval(days => $1::int)
-        and not exists (select from conversation_turns t where t.conversation_id = c.conversation_id)`,
+      text: `with kept as (${KEPT_FOR})
+        delete from conversations c using kept k where c.project_id = k.project_id
+          and c.updated_at < now() - make_interval(days => k.days)
+          and not exists (select from conversation_turns t where t.conversation_id = c.conversation_id)`,
     },
     [days],
   );

@@ -264,6 +264,18 @@ export const CHANGES: Readonly<Record<string, readonly Changed[]>> = {
     },
   ],
   changeSettings: [settings()],
+  changeRetention: [
+    {
+      make: async () => "/v2/retention",
+      changes: changing((round) => ({ run_days: 100 + round })),
+    },
+  ],
+  changeProjectRetention: [
+    {
+      make: async (tenant) => `${await made(tenant, "/v2/projects", { name: "P" }, "project_id")}/retention`,
+      changes: changing((round) => ({ run_days: 1 + round })),
+    },
+  ],
   changeKeyQuotas: [
     {
       async make(tenant) {

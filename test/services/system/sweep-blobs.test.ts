@@ -1,10 +1,13 @@
+import { uuidv7 } from "uuidv7";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import { sweepBlobs } from "../../../src/services/system/sweep-blobs.ts";
 import { claimJob } from "../../../src/stores/blob-sweep.ts";
+import { setRetention } from "../../../src/stores/retention.ts";
+import { purgeTurns } from "../../../src/stores/models/conversations.ts";
 import { purgeRuns } from "../../../src/stores/runs/run-retention.ts";
-import { buildRun, buildTenant, ownDatabase, type Tenant } from "../../stores/rows.ts";
+import { buildProject, buildRun, buildTenant, ownDatabase, type Tenant } from "../../stores/rows.ts";
 import { scratchDirectory } from "../../support/scratch.ts";
 
 const own = ownDatabase();
@@ -135,5 +138,68 @@ describe("the retention of runs", () => {
     await Promise.all([end(child, 31), end(again, 29)]);
     expect([await purge(), await purge(), await purge(), await purge()]).toEqual([1, 1, 1, 0]);
     expect([await sweep(), await blobs.exists(key)]).toEqual([1, false]);
+  });
+
+  it("goes by the fewest days of installation, organisation and project, organisations in turn", async () => {
+    const [other, unset] = [await buildTenant(own.database), await buildTenant(own.database)];
+    const second = { ...tenant, project_id: await buildProject(own.database, tenant.org_id) };
+    const keep = ({ org_id }: Tenant, project: string | null, days: number) =>
+      own.database.org(org_id, (db) => setRetention(db, project, days));
+    await keep(tenant, null, 10);
+    await keep(tenant, second.project_id, 5);
+    await keep(other, null, 60);
+    const made = async (of: Tenant, days: number) => {
+      const run = await buildRun(own.database, of);
+      await end(run, days);
+      return run;
+    };
+    const ours = [await made(tenant, 41), await made(tenant, 40), await made(tenant, 11)];
+    const kept = [await made(tenant, 9), await made(second, 4), await made(other, 29), await made(unset, 29)];
+    const [short, theirs, free] = [await made(second, 6), await made(other, 31), await made(unset, 31)];
+    const left = async () =>
+      (
+        (await system("select run_id from runs where org_id = any ($1)", [
+          [tenant, other, unset].map((t) => t.org_id),
+        ])) as Array<{
+          run_id: string;
+        }>
+      ).map(({ run_id }) => run_id);
+    const purge = (days: number | null, limit: number) => own.database.system((db) => purgeRuns(db, days, limit));
+    // The oldest of each before the second of any.
+    expect(await purge(30, 3)).toBe(3);
+    expect((await left()).toSorted()).toEqual([...ours.slice(1), ...kept, short].toSorted());
+    expect(await purge(30, 100)).toBe(3);
+    expect((await left()).toSorted()).toEqual(kept.toSorted());
+    // Without days of the installation, only who has set some.
+    expect(await purge(null, 100)).toBe(0);
+    await keep(tenant, null, 1);
+    expect(await purge(null, 100)).toBe(2);
+    expect([theirs, free].some((run) => kept.includes(run))).toBe(false);
+  });
+
+  it("removes the turns of conversations with the runs of their project", async () => {
+    const add = async (of: Tenant, days: number): Promise<string> => {
+      const conversation = uuidv7();
+      await system(
+        `insert into conversations (conversation_id, org_id, project_id, user_id, created_at, updated_at)
+         values ($1, $2, $3, $1::uuid::text, now() - interval '90 days', now() - make_interval(days => $4::int))`,
+        [conversation, of.org_id, of.project_id, days],
+      );
+      await system(
+        `insert into conversation_turns (turn_id, conversation_id, org_id, run_id, path, said, created_at)
+         values (gen_random_uuid(), $1, $2, gen_random_uuid(), 'llm-0', '["q", "a"]', now() - make_interval(days => $3::int))`,
+        [conversation, of.org_id, days],
+      );
+      return conversation;
+    };
+    const other = await buildTenant(own.database);
+    await own.database.org(tenant.org_id, (db) => setRetention(db, tenant.project_id, 7));
+    const [gone, kept, theirs] = [await add(tenant, 8), await add(tenant, 6), await add(other, 8)];
+    expect(await own.database.system((db) => purgeTurns(db, null, 10))).toBe(1);
+    const left = await system("select conversation_id from conversations where conversation_id = any ($1)", [
+      [gone, kept, theirs],
+    ]);
+    expect(left).toHaveLength(2);
+    expect(left).not.toContainEqual({ conversation_id: gone });
   });
 });

@@ -1,0 +1,58 @@
+import type { Db } from "./db.ts";
+
+/** Days that runs are kept after their end, as they are set; null where they are not. */
+export interface RetentionDays {
+  readonly organisation: number | null;
+  /** Of the project that was asked for. */
+  readonly project: number | null;
+}
+
+/** What is set for the organisation, and for a project of it. */
+export async function getRetention(db: Db, projectId: string | null): Promise<RetentionDays> {
+  const rows = await db.query<RetentionDays>(
+    {
+      name: "get_retention",
+      text: `select max(run_days) filter (where project_id is null) as organisation,
+          max(run_days) filter (where project_id = $1::uuid) as project
+        from retention_policies where org_id = current_org() and (project_id is null or project_id = $1::uuid)`,
+    },
+    [projectId],
+  );
+  return rows[0] ?? { organisation: null, project: null };
+}
+
+/** The same; until the transaction ends nobody else changes the organisation's policies. */
+export async function lockRetention(db: Db, projectId: string | null): Promise<RetentionDays> {
+  // There may be no row yet.
+  await db.query({
+    name: "lock_retention",
+    text: "select pg_advisory_xact_lock(hashtextextended('retention ' || current_org()::text, 0))",
+  });
+  return getRetention(db, projectId);
+}
+
+/** Sets how long runs are kept, of the organisation or of one project; null unsets. */
+export async function setRetention(db: Db, projectId: string | null, runDays: number | null): Promise<void> {
+  if (runDays === null) {
+    await db.query(
+      "delete from retention_policies where org_id = current_org() and project_id is not distinct from $1::uuid",
+      [projectId],
+    );
+    return;
+  }
+  await db.query(
+    `insert into retention_policies (org_id, project_id, run_days) values (current_org(), $1::uuid, $2::int)
+     on conflict (org_id, project_id) do update set run_days = excluded.run_days, updated_at = now()`,
+    [projectId, runDays],
+  );
+}
+
+/**
+ * SQL of the projects whose runs are not kept for ever, with the days that count: the fewest of those set for the installation
+ * ($1), the organisation and the project.
+ */
+export const KEPT_FOR = `select p.org_id, p.project_id, least($1::int, o.run_days, q.run_days) as days
+  from projects p
+  left join retention_policies o on o.org_id = p.org_id and o.project_id is null
+  left join retention_policies q on q.org_id = p.org_id and q.project_id = p.project_id
+  where least($1::int, o.run_days, q.run_days) is not null`;

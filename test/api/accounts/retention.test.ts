@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createOrganisation } from "../../support/service.ts";
+import { eventually } from "../../support/scratch.ts";
+import { checkedClient } from "../http/conformance.ts";
+import { startInProcess } from "../in-process.ts";
+import type { InProcessApi } from "../in-process.ts";
+import { echo, openTenant } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+
+const PATH = "/v2/retention";
+let mine: ApiTenant;
+let bounded: InProcessApi;
+beforeAll(async () => {
+  [mine, bounded] = await Promise.all([openTenant(), startInProcess({ env: { MILLRACE_RUN_RETENTION_DAYS: "30" } })]);
+});
+afterAll(() => bounded?.close());
+
+const policy = (run_days: number | null, max_run_days: number | null, effective_run_days: number | null) => ({
+  run_days,
+  max_run_days,
+  effective_run_days,
+});
+
+it("is set for the organisation and for a project, within what is above", async () => {
+  const org = await createOrganisation(bounded);
+  const api = checkedClient(bounded, org.secretKey);
+  const { body: project } = await api.post("/v2/projects", { name: "P" });
+  const ofProject = `/v2/projects/${project.project_id}/retention`;
+  expect((await api.get(PATH)).body).toEqual(policy(null, 30, 30));
+  expect((await api.get(ofProject)).body).toEqual(policy(null, 30, 30));
+  const tooMany = await api.patch(PATH, { run_days: 31 });
+  expect([tooMany.status, tooMany.body.detail[0].loc]).toEqual([422, ["body", "run_days"]]);
+  expect(tooMany.body.detail[0].msg).toContain("30 days at most");
+  expect((await api.patch(PATH, { run_days: 20 })).body).toEqual(policy(20, 30, 20));
+  expect((await api.patch(ofProject, { run_days: 21 })).status).toBe(422);
+  expect((await api.patch(ofProject, { run_days: 20 })).body).toEqual(policy(20, 20, 20));
+  // What is set below may become more than what is above: the fewest days count.
+  expect((await api.patch(PATH, { run_days: 7 })).status).toBe(200);
+  expect((await api.get(ofProject)).body).toEqual(policy(20, 7, 7));
+  expect((await api.patch(PATH, { run_days: null })).body).toEqual(policy(null, 30, 30));
+  expect((await api.get(ofProject)).body).toEqual(policy(20, 30, 20));
+  // Of no bounds: any number, and nothing is set.
+  expect((await mine.secret.get(PATH)).body).toEqual(policy(null, null, null));
+});
+
+it("is changed by admins alone, for the state that they have seen, and never of another organisation", async () => {
+  const other = await openTenant();
+  const project = await mine.deploy(echo());
+  const ofProject = `/v2/projects/${project}/retention`;
+  expect((await mine.secret.patch(PATH, { run_days: 0 })).status).toBe(422);
+  expect((await mine.secret.patch(PATH, { run_days: 1, more: 1 })).status).toBe(422);
+  const editor = await mine.user("editor");
+  for (const path of [PATH, ofProject]) {
+    expect((await editor.get(path)).status).toBe(200);
+    expect((await editor.patch(path, { run_days: 1 })).status).toBe(403);
+    expect((await mine.public.get(path)).status).toBe(403);
+    const { headers } = await mine.secret.get(path);
+    const seen = { headers: { "if-match": headers.get("etag") ?? "" } };
+    expect((await mine.secret.patch(path, { run_days: 90 }, seen)).status).toBe(200);
+    expect((await mine.secret.patch(path, { run_days: 80 }, seen)).status).toBe(412);
+  }
+  expect((await other.secret.get(ofProject)).status).toBe(404);
+  expect((await other.secret.patch(ofProject, { run_days: 1 })).status).toBe(404);
+  expect((await other.secret.get(PATH)).body.run_days).toBeNull();
+  const { body: log } = await mine.secret.get("/v2/audit-log", { query: { target: project } });
+  expect(log.data).toContainEqual(
+    expect.objectContaining({
+      operation: "changeProjectRetention",
+      changes: expect.objectContaining({ run_days: { before: null, after: 90 } }),
+    }),
+  );
+});
+
+it("is what the sweep goes by", async () => {
+  const tenant = await openTenant();
+  const [short, long] = [await tenant.deploy(echo()), await tenant.deploy(echo())];
+  const runs = await Promise.all(
+    [short, long].map(async (project_id) => {
+      const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "x" } });
+      await tenant.until(body.run_id, "COMPLETED");
+      return body.run_id as string;
+    }),
+  );
+  await tenant.withDatabase((db) =>
+    db.system((connection) =>
+      connection.query("update runs set finished_at = now() - interval '3 days' where run_id = any ($1::uuid[])", [
+        runs,
+      ]),
+    ),
+  );
+  expect((await tenant.secret.patch(PATH, { run_days: 4 })).status).toBe(200);
+  expect((await tenant.secret.patch(`/v2/projects/${short}/retention`, { run_days: 2 })).status).toBe(200);
+  const [gone, kept] = runs;
+  // Workers sweep every minute.
+  await eventually(
+    "the run is removed",
+    async () => (await tenant.secret.get(`/v2/runs/${gone}`)).status === 404,
+    180_000,
+  );
+  expect((await tenant.secret.get(`/v2/runs/${kept}`)).status).toBe(200);
+}, 240_000);
