@@ -52,7 +52,7 @@ export async function restartInput(
 }
 
 /** What is left of a run's time; at least a second, in which it ends itself. */
-export function remainingSeconds({ timeout_seconds, started_at }: RunRow): number {
+function remainingSeconds({ timeout_seconds, started_at }: RunRow): number {
   const passed = started_at === null ? 0 : Math.max(0, Date.now() - Date.parse(started_at));
   return Math.max(1, Math.ceil(timeout_seconds - passed / 1000));
 }
