@@ -43,14 +43,17 @@ const OPEN = [
   "createToken",
   "decodePayloads",
   "encodePayloads",
+  "finishProviderSignIn",
   "getDocs",
   "getHealth",
   "getMetrics",
   "getOpenApi",
   "getReadiness",
   "getRoot",
+  "listSignInProviders",
   "openSession",
   "receiveWebhook",
+  "startProviderSignIn",
 ];
 const v2 = guarded.filter(([id]) => !PUBLIC.includes(id));
 
