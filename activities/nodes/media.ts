@@ -1,7 +1,7 @@
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { MEDIA_PROBE_BYTES, MEDIA_TYPES, mediaType, readMedia } from "../../src/domain/media/media.ts";
 import type { MediaKind } from "../../src/domain/media/media.ts";
-import { BlobNotFound } from "../../src/platform/blobs/blobs.ts";
+import { BlobNotFound, readPart } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { findUpload, noUpload } from "../../src/services/documents/find-upload.ts";
@@ -43,10 +43,7 @@ export function createLoadMedia({ db, blobs, guardedFetch, version, maxBytes }: 
       throw new NodeFailure("file_too_large", message);
     }
     try {
-      const { stream } = await blobs.openRead(file.blob_key);
-      const chunks: Buffer[] = [];
-      for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
-      return Buffer.concat(chunks);
+      return await readPart(blobs, file.blob_key);
     } catch (error) {
       if (!(error instanceof BlobNotFound)) throw error;
       throw new NodeFailure("file_not_found", `The content of file ${fileId} is gone. Upload it again.`);

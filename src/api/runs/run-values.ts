@@ -1,6 +1,6 @@
 import type { Json, StoredValue } from "../../domain/json.ts";
 import { INLINE_VALUE_BYTES } from "../../domain/json.ts";
-import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
+import { BlobNotFound, loadValue, readPart } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { ListedValue } from "../../stores/runs/run-lists.ts";
 
@@ -69,9 +69,7 @@ async function orTruncated(size: number, value: Promise<Json>): Promise<Json> {
 }
 
 async function previewOf(blobs: BlobStore, ref: { readonly $blob: string; readonly size: number }): Promise<Json> {
-  const { stream } = await blobs.openRead(ref.$blob, { start: 0, end: PREVIEW_BYTES - 1 });
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+  const bytes = await readPart(blobs, ref.$blob, { start: 0, end: PREVIEW_BYTES - 1 });
   // The cut may go through a character: what is left of it is dropped.
-  return truncated(ref.size, new TextDecoder().decode(Buffer.concat(chunks)).replace(/(?<!\uFFFD)\uFFFD+$/, ""));
+  return truncated(ref.size, new TextDecoder().decode(bytes).replace(/(?<!\uFFFD)\uFFFD+$/, ""));
 }

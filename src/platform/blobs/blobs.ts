@@ -1,11 +1,11 @@
 import { NodeFailure } from "../../domain/runs/failure.ts";
-import type { Json, StoredValue } from "../../domain/json.ts";
+import type { BlobRef, Json, StoredValue } from "../../domain/json.ts";
 import { INLINE_VALUE_BYTES, MAX_VALUE_BYTES } from "../../domain/json.ts";
 import { FetchFailed } from "../fetch/guarded-fetch-errors.ts";
 import type { BlobPlace } from "./blob-place.ts";
 import { createFileBlobStore } from "./file-store.ts";
 import { createS3BlobStore } from "./s3-store.ts";
-import type { BlobStore, ObjectStore } from "./types.ts";
+import type { BlobRange, BlobStore, ObjectStore } from "./types.ts";
 import { BlobsUnavailable, BlobTooLarge } from "./types.ts";
 import { jsonText } from "../json/json-text.ts";
 import { parseJson } from "../json/parse-json.ts";
@@ -89,9 +89,21 @@ export function createInlineBudget(
 }
 
 /** Puts a value, given as its JSON, into the blob store, however short it is. */
-export async function storeReference(blobs: BlobStore, orgId: string, text: string): Promise<StoredValue> {
+export async function storeReference(
+  blobs: BlobStore,
+  orgId: string,
+  text: string,
+): Promise<{ readonly ref: BlobRef }> {
   const { key, size } = await blobs.put(orgId, Buffer.from(text), { maxBytes: ANY_LENGTH });
   return { ref: { $blob: key, size } };
+}
+
+/** The bytes of a blob, or of a range of it that the caller has bounded. Throws as `openRead`. */
+export async function readPart(blobs: Pick<BlobStore, "openRead">, key: string, range?: BlobRange): Promise<Buffer> {
+  const { stream } = await blobs.openRead(key, range);
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 /** Whether an error of a blob store means that it is away, and not that it was asked something wrong. */

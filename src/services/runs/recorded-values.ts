@@ -36,7 +36,7 @@ export async function recordValue(
 /** A run goes on, and its record is written, while the blob store is away or full: the record then has the beginning only. */
 async function keep(blobs: BlobStore, orgId: string, text: string): Promise<BlobRef | null> {
   const stored = await storeReference(blobs, orgId, text).catch(() => null);
-  return stored && "ref" in stored ? stored.ref : null;
+  return stored && stored.ref;
 }
 
 function beginningOf(json: Json, text: string): string {

@@ -1,7 +1,7 @@
 import { invalid, notFound } from "../../domain/errors.ts";
 import type { BlobRef } from "../../domain/json.ts";
 import type { NodeValue } from "../../domain/runs/run.ts";
-import { BlobNotFound } from "../../platform/blobs/blobs.ts";
+import { BlobNotFound, readPart } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { NodeRunDetailRow } from "../../stores/runs/node-runs.ts";
 
@@ -48,10 +48,7 @@ export async function readPage(
 
 async function readBytes(blobs: BlobStore, { $blob }: BlobRef, from: number, to: number): Promise<Buffer> {
   try {
-    const { stream } = await blobs.openRead($blob, { start: from, end: to - 1 });
-    const chunks: Buffer[] = [];
-    for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
-    return Buffer.concat(chunks);
+    return await readPart(blobs, $blob, { start: from, end: to - 1 });
   } catch (error) {
     if (error instanceof BlobNotFound) throw notFound("value");
     throw error;

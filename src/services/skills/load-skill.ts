@@ -1,6 +1,7 @@
 import { SKILL_FILE, readSkillFile } from "../../domain/skills/bundle.ts";
 import type { ListedFile } from "../../domain/skills/bundle.ts";
 import { readSkillReference } from "../../domain/skills/reference.ts";
+import { readPart } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
 import { findSkillVersion } from "../../stores/skills/skills.ts";
@@ -34,7 +35,7 @@ export async function loadSkill(
 export function openSkill(blobs: Pick<BlobStore, "openRead">, row: SkillVersionRow): LoadedSkill {
   const read = async (path: string): Promise<Buffer | null> => {
     const file = row.files.find((each) => each.path === path);
-    return file === undefined ? null : readPart(blobs, row.blob_key, file);
+    return file === undefined ? null : readFileOf(blobs, row.blob_key, file);
   };
   const { skill_id, version, content_hash, name, description, allowed_tools, files } = row;
   return {
@@ -50,15 +51,11 @@ export function openSkill(blobs: Pick<BlobStore, "openRead">, row: SkillVersionR
   };
 }
 
-async function readPart(
+async function readFileOf(
   blobs: Pick<BlobStore, "openRead">,
   key: string,
   { offset, size }: StoredFile,
 ): Promise<Buffer> {
   // A range has one byte at least.
-  if (size === 0) return Buffer.alloc(0);
-  const { stream } = await blobs.openRead(key, { start: offset, end: offset + size - 1 });
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
+  return size === 0 ? Buffer.alloc(0) : readPart(blobs, key, { start: offset, end: offset + size - 1 });
 }
