@@ -5,8 +5,7 @@ import { Problem, notFound } from "../../domain/errors.ts";
 import { isUniqueViolation } from "../../stores/db.ts";
 import type { Db } from "../../stores/db.ts";
 import { revokeKeysOfUser } from "../../stores/accounts/api-keys.ts";
-import { revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
-import { endSessionsOfUser } from "../../stores/accounts/sessions.ts";
+import { endSignInsOfUser } from "../../services/accounts/sessions.ts";
 import {
   USERS_EMAIL_KEY,
   USER_ROLES,
@@ -163,8 +162,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
             const staysAdmin = (body.role ?? found.role) === "admin" && !(body.disabled ?? found.disabled_at !== null);
             if (!staysAdmin) requireOtherAdmin(found, others);
             if (password_hash !== undefined || body.disabled === true) {
-              await revokeTokensOfUser(connection, user_id);
-              await endSessionsOfUser(connection, user_id);
+              await endSignInsOfUser(connection, user_id);
             }
             const change = { role: body.role, password_hash, disabled: body.disabled };
             return {

@@ -7,10 +7,8 @@ import { ProviderFailed } from "../../platform/oidc/oidc-client.ts";
 import type { Claims, OidcClient } from "../../platform/oidc/oidc-client.ts";
 import { hashSecret } from "../../platform/secrets/crypto.ts";
 import { revokeKeysOfUser } from "../../stores/accounts/api-keys.ts";
-import { revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
 import { findOrganisation } from "../../stores/accounts/organisations.ts";
 import { insertProviderSignIn, takeProviderSignIn } from "../../stores/accounts/provider-sign-ins.ts";
-import { endSessionsOfUser } from "../../stores/accounts/sessions.ts";
 import {
   findUserOfIdentity,
   hasIdentityOf,
@@ -26,7 +24,7 @@ import { recordAudit } from "../audit/audit.ts";
 import type { AuditedChange } from "../audit/audit.ts";
 import { recordSignIn } from "./record-sign-in.ts";
 import type { SignInPlace } from "./record-sign-in.ts";
-import { openSession } from "./sessions.ts";
+import { endSignInsOfUser, openSession } from "./sessions.ts";
 
 /** How long a person has at the provider. */
 export const SIGN_IN_SECONDS = 600;
@@ -203,8 +201,7 @@ async function setRole(db: Db, user: User, role: Role, record: Recorder): Promis
 }
 
 async function endAccess(db: Db, userId: string): Promise<readonly string[]> {
-  await revokeTokensOfUser(db, userId);
-  await endSessionsOfUser(db, userId);
+  await endSignInsOfUser(db, userId);
   return revokeKeysOfUser(db, userId);
 }
 

@@ -1,7 +1,8 @@
 import { uuidv7 } from "uuidv7";
 import { generateToken, hashSecret, parseToken } from "../../platform/secrets/crypto.ts";
+import { revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
 import type { Database, Db } from "../../stores/db.ts";
-import { insertSession, insertSignInLink, takeSignInLink } from "../../stores/accounts/sessions.ts";
+import { endSessionsOfUser, insertSession, insertSignInLink, takeSignInLink } from "../../stores/accounts/sessions.ts";
 
 /** How long a link that signs in once may wait to be opened. */
 const LINK_SECONDS = 900;
@@ -54,4 +55,10 @@ export async function createSignInLink(db: Database, { org_id, user_id }: Who): 
 export async function redeemSignInLink(db: Database, secret: string): Promise<Who | null> {
   if (parseToken(secret) !== "link") return null;
   return db.system((connection) => takeSignInLink(connection, hashSecret(secret)));
+}
+
+/** Ends whatever a user has signed in: sessions of the console, and tokens. API keys stay. */
+export async function endSignInsOfUser(db: Db, userId: string): Promise<void> {
+  await revokeTokensOfUser(db, userId);
+  await endSessionsOfUser(db, userId);
 }
