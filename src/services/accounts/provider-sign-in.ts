@@ -16,7 +16,7 @@ import {
   touchIdentity,
 } from "../../stores/accounts/user-identities.ts";
 import type { Identity } from "../../stores/accounts/user-identities.ts";
-import { findUser, findUsersByName, insertUser, updateUser } from "../../stores/accounts/users.ts";
+import { USERS_EMAIL_KEY, findUser, findUsersByName, insertUser, updateUser } from "../../stores/accounts/users.ts";
 import type { User } from "../../stores/accounts/users.ts";
 import { isUniqueViolation } from "../../stores/db.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -30,7 +30,7 @@ import { endSignInsOfUser, openSession } from "./sessions.ts";
 export const SIGN_IN_SECONDS = 600;
 /** Matches no password: a user whom a provider has made has none until an admin sets one. */
 const NO_PASSWORD = "none";
-const KEYS = ["user_identities_pkey", "users_email_key"];
+const KEYS = ["user_identities_pkey", USERS_EMAIL_KEY];
 
 export type SignInRefusal =
   | AdmissionRefusal
