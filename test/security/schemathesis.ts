@@ -126,6 +126,7 @@ const RULES_BEYOND_SCHEMA = new Set([
   "createSkill",
   "createSkillVersion",
   "createRunScore",
+  "changeScore",
   "giveFeedback",
   // The file's bytes decide: empty or not for this flow.
   "uploadDocument",
