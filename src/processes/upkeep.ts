@@ -34,7 +34,7 @@ export function startUpkeep(
   const prefix = config.MILLRACE_TASK_QUEUE;
   const sweepMs = config.MILLRACE_SWEEP_INTERVAL_MS;
   // These find only what a process that died has left behind, so they look less often than at runs.
-  const recoveryMs = 3 * sweepMs;
+  const recoveryMs = 5 * sweepMs;
   const keep = (name: string, start: (onError: (error: unknown) => void) => Pick<Periodic, "close">): void => {
     const task = start(warning(process, name));
     shutdown.add(name, () => task.close());

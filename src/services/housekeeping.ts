@@ -23,7 +23,8 @@ import { MIN_BLOB_AGE_MS, sweepBlobs } from "./system/sweep-blobs.ts";
 import { periodically } from "../platform/periodically.ts";
 import type { Periodic } from "../platform/periodically.ts";
 
-const EVERY_MS = 60_000;
+/** Nothing here is urgent: each round is some twenty transactions that mostly find nothing. */
+const EVERY_MS = 300_000;
 /** Longer than any run may take: until then nothing is called a second time. */
 const ACTION_RETENTION_MS = 31 * 24 * 3_600_000;
 /** Retention of jobs on runs (ms). */
@@ -105,7 +106,7 @@ export function startHousekeeping(
   );
 }
 
-/** Small statements, but as many as there is work: a busy service makes more in a minute than one batch. */
+/** Small statements, but as many as there is work: a busy service makes more between two rounds than one batch. */
 async function inBatches(purge: () => Promise<number>, batch = BATCH): Promise<void> {
   while ((await purge()) === batch);
 }

@@ -89,7 +89,8 @@ export async function deleteKnowledgeBase(
  */
 export async function purgeKnowledge(deps: RemoveDeps): Promise<void> {
   const { database } = deps;
-  for (const { org_id, knowledge_base_id } of await database.system((db) => listDeletedBases(db, LISTED))) {
+  const bases = await database.system((db) => listDeletedBases(db, LISTED));
+  for (const { org_id, knowledge_base_id } of bases) {
     await database.org(org_id, (db) => markResourcesOfDeletedBase(db, knowledge_base_id));
     await database.org(org_id, (db) => retireIndexes(db, knowledge_base_id));
   }
@@ -108,7 +109,7 @@ export async function purgeKnowledge(deps: RemoveDeps): Promise<void> {
     for (const each of resources) if (await purgeResource(deps, each.org_id, each.resource_id)) removed += 1;
     if (removed < LISTED) break;
   }
-  for (const { org_id, knowledge_base_id } of await database.system((db) => listDeletedBases(db, LISTED))) {
+  for (const { org_id, knowledge_base_id } of bases) {
     await database.org(org_id, (db) => removeKnowledgeBase(db, knowledge_base_id));
   }
 }

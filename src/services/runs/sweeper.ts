@@ -1,7 +1,7 @@
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { RunError, TerminalState } from "../../domain/runs/run.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Database } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import type { PlanCache } from "../projects/plans.ts";
 import { undeliveredPauses } from "../../stores/runs/pauses.ts";
@@ -72,28 +72,37 @@ export async function sweepBeforePolling(deps: SweeperDeps): Promise<void> {
 }
 
 async function check(deps: SweeperDeps, isClosed: () => boolean): Promise<void> {
-  const { db, onSwept, stuckAfterMs } = deps;
-  const onError = (error: unknown, { run_id }: RunRow): void => onSwept("error", run_id, error);
-  let due: readonly RunRow[];
-  do {
-    due = await db.system((connection) => takeRunsToCheck(connection, BATCH, stuckAfterMs));
+  await lookAtEach(deps, await deps.db.system((connection) => runsToCheck(deps, connection)), isClosed);
+}
+
+const runsToCheck = ({ stuckAfterMs }: SweeperDeps, connection: Db): Promise<RunRow[]> =>
+  takeRunsToCheck(connection, BATCH, stuckAfterMs);
+
+/** Looks at runs, and after a full batch at the next ones. */
+async function lookAtEach(deps: SweeperDeps, first: readonly RunRow[], isClosed: () => boolean): Promise<void> {
+  const onError = (error: unknown, { run_id }: RunRow): void => deps.onSwept("error", run_id, error);
+  let due = first;
+  for (;;) {
     await eachRoundRobin(due, (run) => look(deps, run), { isClosed, onError });
-  } while (due.length === BATCH && !isClosed());
+    if (due.length < BATCH || isClosed()) return;
+    due = await deps.db.system((connection) => runsToCheck(deps, connection));
+  }
 }
 
 async function sweep(deps: SweeperDeps, isClosed: () => boolean): Promise<void> {
   const { db, starter, onSwept } = deps;
-  const round = {
-    isClosed,
-    onError: (error: unknown, { run_id }: { readonly run_id: string }) => onSwept("error", run_id, error),
-  };
-  await check(deps, isClosed);
-  const pauses = await db.system((connection) => undeliveredPauses(connection, SIGNAL_AGAIN_MS, BATCH));
+  // One transaction: an idle service is to cost the database little.
+  const { due, pauses } = await db.systemTransaction(async (connection) => ({
+    due: await runsToCheck(deps, connection),
+    pauses: await undeliveredPauses(connection, SIGNAL_AGAIN_MS, BATCH),
+  }));
+  await lookAtEach(deps, due, isClosed);
   const signal = async ({ run_id, workflow_id, pause_id, resolution }: (typeof pauses)[number]): Promise<void> => {
     if (!resolution) return;
     if (await starter.signalResume(workflow_id, pause_id, resolution)) onSwept("signalled", run_id);
   };
-  await eachRoundRobin(pauses, signal, round);
+  const onError = (error: unknown, { run_id }: { readonly run_id: string }): void => onSwept("error", run_id, error);
+  await eachRoundRobin(pauses, signal, { isClosed, onError });
 }
 
 async function look(deps: SweeperDeps, run: RunRow): Promise<void> {
