@@ -20,6 +20,7 @@ export default defineConfig({
             "test/dev/npm-start.test.ts",
             "test/kill/cancel.test.ts",
             "test/kill/lost-messages.test.ts",
+            "test/kill/lost-workflows.test.ts",
             "test/kill/outage.test.ts",
             "test/kill/parts.test.ts",
             "test/kill/webhooks.test.ts",

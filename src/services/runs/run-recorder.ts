@@ -24,6 +24,7 @@ import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import { getNodeRun } from "../../stores/runs/node-runs.ts";
 import { listPauses, replaceResolution } from "../../stores/runs/pauses.ts";
 import { keepsCheckpoint, recordRun } from "../../stores/runs/run-record.ts";
+import { forgetCancelled } from "../../stores/runs/run-restarts.ts";
 import type { RunEventDraft } from "../../stores/runs/run-record.ts";
 import { keepFlowOutputs } from "../models/earlier-answers.ts";
 import type { LoadedPlan, PlanCache } from "../projects/plans.ts";
@@ -69,6 +70,7 @@ export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
     const { org_id, run_id } = report.run;
     // Before the record says that they have ended.
     await keepFlowOutputs({ db, blobs }, report.run, latest(report.nodes), plan.redact.length > 0);
+    if (report.run.restarted === true) await reopen(db, report);
     const result = await db.org(org_id, (connection) => recordRun(connection, update, events, checkAfterMs));
     if (report.pauses_taken && plan.redact.length > 0) {
       await db.org(org_id, (connection) => maskAnswers(connection, report, plan.redact));
@@ -155,6 +157,14 @@ async function maskAnswers(db: Db, { run, pauses_taken = [] }: RunReport, paths:
     const data = redact(resolution.data, paths, ["nodes", node_id, "output", "data"]);
     if (data !== resolution.data) await replaceResolution(db, pause_id, { ...resolution, data });
   }
+}
+
+/** Where slices of the run's lost workflow were cancelled, this report is of what takes their place. */
+async function reopen(db: Database, { run, nodes, pauses_opened = [] }: RunReport): Promise<void> {
+  const reported = nodes.flatMap(({ path, state }) => (state === "CANCELLED" ? [] : [path]));
+  const paths = [...reported, ...pauses_opened.map(({ path }) => path)];
+  if (paths.length > 0)
+    await db.org(run.org_id, (connection) => forgetCancelled(connection, run.run_id, paths, run.started_at));
 }
 
 /** One report of each node, since one statement cannot write a row twice: its end if reported, else the last report. */

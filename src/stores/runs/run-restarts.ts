@@ -1,4 +1,5 @@
 import type { Db } from "../db.ts";
+import { OPEN } from "../states.ts";
 
 /** Counts a restart of a run; answers how many there were with it. */
 export async function noteRestart(db: Db, orgId: string, runId: string): Promise<number> {
@@ -25,5 +26,22 @@ export async function resendAnswers(db: Db, runId: string, except: readonly stri
     `update run_pauses set delivered_at = null
      where run_id = $1::uuid and status = 'resolved' and resolution is not null and not (path = any ($2::text[]))`,
     [runId, except],
+  );
+}
+
+/**
+ * Forgets what slices of a lost workflow wrote when Temporal cancelled them: their nodes and pauses at these paths that were
+ * cancelled before `since`. The workflow that goes on with the run executes them.
+ */
+export async function forgetCancelled(db: Db, runId: string, paths: readonly string[], since: string): Promise<void> {
+  await db.query(
+    `with gone as (
+       delete from node_runs where run_id = $1::uuid and path = any ($2::text[]) and state = 'CANCELLED'
+         and finished_at < $3::timestamptz
+         and exists (select from runs where run_id = $1::uuid and state in (${OPEN}))
+       returning path
+     )
+     delete from run_pauses where run_id = $1::uuid and status = 'cancelled' and path in (select path from gone)`,
+    [runId, paths, since],
   );
 }

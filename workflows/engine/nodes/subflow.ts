@@ -26,7 +26,7 @@ import type { Executor } from "./executor.ts";
 import { assemble } from "./results.ts";
 
 /** Until a child is looked at again whose workflow is open (ms). */
-const CHILD_ENDS_MS = 2000;
+export const CHILD_ENDS_MS = 2000;
 const SUBFLOW_FAILED = "subflow_failed";
 
 /** Runs another project's flow as a run of its own and waits for its outputs. */
