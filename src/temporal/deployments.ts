@@ -2,6 +2,7 @@ import type { Client } from "@temporalio/client";
 import type { WorkerDeploymentVersion } from "@temporalio/common";
 import type { Config } from "../config.ts";
 import { describeQueues } from "./queues.ts";
+import type { QueueStats } from "./queues.ts";
 
 /** How one build of a deployment stands. */
 export interface BuildStatus {
@@ -29,8 +30,8 @@ export interface DeploymentStatus {
 export interface Deployment {
   /** Undefined before the first worker of it has polled. */
   status(): Promise<DeploymentStatus | undefined>;
-  /** Workflows under way on builds some of whose work nobody takes. */
-  countStranded(): Promise<number>;
+  /** Workflows under way on builds some of whose work nobody takes, by the queues as they stand. */
+  countStranded(queues: Promise<readonly QueueStats[]>): Promise<number>;
   /** Which builds new workflows begin on. */
   routing(): Promise<Pick<DeploymentStatus, "current" | "ramping"> | undefined>;
   /** Null: workers without a deployment. */
@@ -81,10 +82,10 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
   };
 
   /** What each build takes on. Undefined where there is no such deployment. */
-  async function look() {
-    const info = await describe();
+  async function look(asked: Promise<readonly QueueStats[]>) {
+    const [info, described] = await Promise.all([describe(), asked]);
     if (!info) return undefined;
-    const queues = (await describeQueues(client, namespace, taskQueuePrefix)).map(({ queue, type, versions }) => ({
+    const queues = described.map(({ queue, type, versions }) => ({
       work: `${type} tasks of ${queue}`,
       polling: versions.filter(({ deployment }) => deployment === deploymentName),
     }));
@@ -108,7 +109,7 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
 
   return {
     async status() {
-      const seen = await look();
+      const seen = await look(describeQueues(client, namespace, taskQueuePrefix));
       if (!seen) return undefined;
       const { routing, builds } = seen;
       const stateOf = (buildId: string, pinned: number): BuildStatus["state"] => {
@@ -122,8 +123,8 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
       });
       return { deployment: deploymentName, ...routing, builds: await Promise.all(described) };
     },
-    async countStranded() {
-      const gone = (await look())?.builds.filter(({ unpolled }) => unpolled.length > 0) ?? [];
+    async countStranded(queues) {
+      const gone = (await look(queues))?.builds.filter(({ unpolled }) => unpolled.length > 0) ?? [];
       return gone.length === 0 ? 0 : countPinned(gone.map(({ build_id }) => build_id));
     },
     async routing() {

@@ -98,17 +98,30 @@ export function addGauges({ db, metrics, blobDir, describeQueues, deployment, on
     },
   );
   const ofQueue = ["queue", "type"];
+  const countStranded = async (queues: Promise<QueueStats[]>) => {
+    try {
+      const value = (await deployment?.countStranded(queues)) ?? 0;
+      return [{ name: "millrace_workflows_stranded", labels: {}, value }];
+    } catch (error) {
+      onError(error, "workflows whose build has no workers could not be counted");
+      return [];
+    }
+  };
   metrics.gauges(
     {
       millrace_task_queue_pollers: { help: "Worker processes that poll a task queue", labels: ofQueue },
       millrace_task_queue_backlog: { help: "Tasks that wait for a worker", labels: ofQueue },
       millrace_task_queue_backlog_age_seconds: { help: "How long the oldest waiting task has waited", labels: ofQueue },
+      millrace_workflows_stranded: { help: "Workflows under way on a build whose workers are gone", labels: [] },
     },
     {
       maxAgeMs: QUEUES_MAX_AGE_MS,
       onError: (error) => onError(error, "Temporal did not tell how its task queues stand"),
       async read() {
-        return (await describeQueues()).flatMap(({ queue, type, pollers, backlog, backlog_age_seconds }) => {
+        // Temporal is asked for the queues once, for all of these.
+        const asked = describeQueues();
+        const [queues, stranded] = await Promise.all([asked, countStranded(asked)]);
+        const ofQueues = queues.flatMap(({ queue, type, pollers, backlog, backlog_age_seconds }) => {
           const sample = (name: string, value: number | null) =>
             value === null ? [] : [{ name: `millrace_task_queue_${name}`, labels: { queue, type }, value }];
           return [
@@ -117,6 +130,7 @@ export function addGauges({ db, metrics, blobDir, describeQueues, deployment, on
             ...sample("backlog_age_seconds", backlog_age_seconds),
           ];
         });
+        return [...ofQueues, ...stranded];
       },
     },
   );
@@ -137,17 +151,6 @@ export function addGauges({ db, metrics, blobDir, describeQueues, deployment, on
           { name: "millrace_database_connections_limit", labels: { pool }, value: limit },
           { name: "millrace_database_waiting", labels: { pool }, value: waiting },
         ]),
-    },
-  );
-  metrics.gauges(
-    { millrace_workflows_stranded: { help: "Workflows under way on a build whose workers are gone", labels: [] } },
-    {
-      maxAgeMs: QUEUES_MAX_AGE_MS,
-      onError: (error) => onError(error, "workflows whose build has no workers could not be counted"),
-      async read() {
-        const value = (await deployment?.countStranded()) ?? 0;
-        return [{ name: "millrace_workflows_stranded", labels: {}, value }];
-      },
     },
   );
   if (blobDir === undefined) return;
