@@ -39,6 +39,11 @@ it("is set for the organisation and for a project, within what is above", async 
   expect((await api.get(ofProject)).body).toEqual(policy(20, 7, 7));
   expect((await api.patch(PATH, { run_days: null })).body).toEqual(policy(null, 30, 30));
   expect((await api.get(ofProject)).body).toEqual(policy(20, 30, 20));
+  // One is unset without the other.
+  expect((await api.patch(PATH, { run_days: 25 })).status).toBe(200);
+  expect((await api.patch(ofProject, { run_days: null })).body).toEqual(policy(null, 25, 25));
+  expect((await api.get(PATH)).body).toEqual(policy(25, 30, 25));
+  expect((await api.patch(PATH, {})).body).toEqual(policy(25, 30, 25));
   // Of no bounds: any number, and nothing is set.
   expect((await mine.secret.get(PATH)).body).toEqual(policy(null, null, null));
 });

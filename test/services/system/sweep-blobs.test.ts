@@ -7,7 +7,16 @@ import { claimJob } from "../../../src/stores/blob-sweep.ts";
 import { setRetention } from "../../../src/stores/retention.ts";
 import { purgeTurns } from "../../../src/stores/models/conversations.ts";
 import { purgeRuns } from "../../../src/stores/runs/run-retention.ts";
-import { buildProject, buildRun, buildTenant, ownDatabase, type Tenant } from "../../stores/rows.ts";
+import { recordRun } from "../../../src/stores/runs/run-record.ts";
+import {
+  buildProject,
+  buildRun,
+  buildTenant,
+  ownDatabase,
+  pauseOpening,
+  update,
+  type Tenant,
+} from "../../stores/rows.ts";
 import { scratchDirectory } from "../../support/scratch.ts";
 
 const own = ownDatabase();
@@ -24,10 +33,10 @@ const put = async ({ org_id }: Tenant = tenant) => (await blobs.put(org_id, Buff
 const sweep = (olderThan = Date.now() + 60_000) => sweepBlobs({ db: own.database, blobs }, new Date(olderThan));
 const system = (sql: string, values: unknown[] = []) => own.database.system((db) => db.query(sql, values));
 const end = (run: string, days = 0) =>
-  system(
-    `update runs set state = 'COMPLETED', finished_at = now() - make_interval(days => $2::int) where run_id = $1`,
-    [run, days],
-  );
+  system(`update runs set state = 'COMPLETED', finished_at = now() - $2::float8 * interval '1 day' where run_id = $1`, [
+    run,
+    days,
+  ]);
 
 describe("the sweep of blobs", () => {
   it("removes what nothing refers to and keeps the rest, of every organisation", async () => {
@@ -113,9 +122,32 @@ describe("the sweep of blobs", () => {
   });
 });
 
+const ENDED = {
+  node_id: "http-0",
+  type: "http",
+  path: "http-0",
+  state: "COMPLETED",
+  attempts: 1,
+  started_at: null,
+  finished_at: null,
+} as const;
+
+/** The tables that have rows of a run. */
+async function tablesOf(run: string): Promise<string[]> {
+  const tables = await system(
+    `select c.table_name as name from information_schema.columns c join information_schema.tables t
+       using (table_schema, table_name)
+     where c.table_schema = 'public' and c.column_name = 'run_id' and t.table_type = 'BASE TABLE' order by 1`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables as Array<{ name: string }>)
+    if ((await system(`select from ${name} where run_id::text = $1 limit 1`, [run])).length > 0) found.push(name);
+  return found;
+}
+
 describe("the retention of runs", () => {
   it("removes runs that ended long ago with their records, and then their blobs", async () => {
-    const key = await put();
+    const [key, long] = [await put(), await put()];
     const old = await buildRun(own.database, tenant, { inputs: { "in-0": { ref: { $blob: key, size: 1 } } } });
     const parent = await buildRun(own.database, tenant);
     const child = await buildRun(own.database, tenant, { parent_run_id: parent });
@@ -126,6 +158,17 @@ describe("the retention of runs", () => {
       `insert into run_events (run_id, seq, org_id, type, at, data) values ($1, 1000, $2, 't', now(), '{}')`,
       [old, tenant.org_id],
     );
+    await own.database.org(tenant.org_id, (db) =>
+      recordRun(
+        db,
+        update(tenant, old, {
+          nodes: [{ ...ENDED, long_values: { output: { $blob: long, size: 1 } } }],
+          pauses_opened: [pauseOpening()],
+        }),
+        [],
+      ),
+    );
+    expect(await tablesOf(old)).toEqual(expect.arrayContaining(["node_runs", "run_events", "run_pauses", "runs"]));
     await Promise.all([end(old, 31), end(recent, 29), end(parent, 31), end(resumed, 31)]);
     // What ended is not removed while a part of it has not, or a run that uses its values.
     const purge = () => own.database.system((db) => purgeRuns(db, 30, 1));
@@ -134,10 +177,29 @@ describe("the retention of runs", () => {
       tenant.org_id,
     ])) as unknown;
     expect(left).toEqual([parent, child, resumed, again, recent].toSorted().map((run_id) => ({ run_id })));
-    expect(await system("select seq from run_events where run_id = $1", [old])).toEqual([]);
+    expect(await tablesOf(old)).toEqual([]);
     await Promise.all([end(child, 31), end(again, 29)]);
     expect([await purge(), await purge(), await purge(), await purge()]).toEqual([1, 1, 1, 0]);
-    expect([await sweep(), await blobs.exists(key)]).toEqual([1, false]);
+    expect([await sweep(), await blobs.exists(key), await blobs.exists(long)]).toEqual([2, false, false]);
+  });
+
+  it("goes by the time of a run's end to the hour, and never by when an open run began", async () => {
+    const [gone, kept, open] = [
+      await buildRun(own.database, tenant),
+      await buildRun(own.database, tenant),
+      await buildRun(own.database, tenant),
+    ];
+    await system(
+      `update runs set state = 'RUNNING', created_at = now() - interval '90 days', started_at = now() - interval '90 days'
+       where org_id = $1`,
+      [tenant.org_id],
+    );
+    const hour = 1 / 24;
+    await Promise.all([end(gone, 7 + hour), end(kept, 7 - hour)]);
+    await own.database.org(tenant.org_id, (db) => setRetention(db, tenant.project_id, 7));
+    expect(await own.database.system((db) => purgeRuns(db, null, 100))).toBe(1);
+    const left = await system("select run_id from runs where org_id = $1 order by run_id", [tenant.org_id]);
+    expect(left).toEqual([kept, open].toSorted().map((run_id) => ({ run_id })));
   });
 
   it("goes by the fewest days of installation, organisation and project, organisations in turn", async () => {
@@ -182,19 +244,19 @@ describe("the retention of runs", () => {
       const conversation = uuidv7();
       await system(
         `insert into conversations (conversation_id, org_id, project_id, user_id, created_at, updated_at)
-         values ($1, $2, $3, $1::uuid::text, now() - interval '90 days', now() - make_interval(days => $4::int))`,
+         values ($1, $2, $3, $1::uuid::text, now() - interval '90 days', now() - $4::float8 * interval '1 day')`,
         [conversation, of.org_id, of.project_id, days],
       );
       await system(
         `insert into conversation_turns (turn_id, conversation_id, org_id, run_id, path, said, created_at)
-         values (gen_random_uuid(), $1, $2, gen_random_uuid(), 'llm-0', '["q", "a"]', now() - make_interval(days => $3::int))`,
+         values (gen_random_uuid(), $1, $2, gen_random_uuid(), 'llm-0', '["q", "a"]', now() - $3::float8 * interval '1 day')`,
         [conversation, of.org_id, days],
       );
       return conversation;
     };
     const other = await buildTenant(own.database);
     await own.database.org(tenant.org_id, (db) => setRetention(db, tenant.project_id, 7));
-    const [gone, kept, theirs] = [await add(tenant, 8), await add(tenant, 6), await add(other, 8)];
+    const [gone, kept, theirs] = [await add(tenant, 7.1), await add(tenant, 6.9), await add(other, 8)];
     expect(await own.database.system((db) => purgeTurns(db, null, 10))).toBe(1);
     const left = await system("select conversation_id from conversations where conversation_id = any ($1)", [
       [gone, kept, theirs],
