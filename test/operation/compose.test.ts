@@ -1,33 +1,128 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Ajv } from "ajv";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
+import { environmentSchema } from "../../src/config.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import { migrate } from "../../src/stores/migrate.ts";
+import { composeText, environmentOf, rawCompose, readCompose, serviceOf } from "../support/compose-file.ts";
+import { CHECKOUT, commandOf, copiesOf, stageOf, textsOf } from "../support/dockerfile.ts";
 import { bareServer, MIGRATIONS } from "../support/own-postgres.ts";
 import { findPostgresTools, serverForTools } from "../support/postgres-tools.ts";
 
-interface Compose {
-  readonly services: Record<string, { readonly environment: Record<string, string> }>;
-  readonly configs: Record<string, { readonly content: string }>;
-}
-
-const file = readFileSync(new URL("../../docker-compose.yml", import.meta.url), "utf8");
-const { services, configs } = parse(file, { merge: true }) as Compose;
+const PASSWORDS = ["POSTGRES_PASSWORD", "POSTGRES_MILLRACE_PASSWORD", "POSTGRES_TEMPORAL_PASSWORD"];
+const dotenv = (more: Readonly<Record<string, string>> = {}): string =>
+  Object.entries({ ...Object.fromEntries(PASSWORDS.map((name) => [name, `sesame-of-${name}`])), ...more })
+    .map(([name, value]) => `${name}='${value}'\n`)
+    .join("");
+const { services, configs } = rawCompose();
+const OURS = ["migrate", "api", "worker"] as const;
+const ours = OURS.map((name) => [name, serviceOf(rawCompose(), name)] as const);
 const tools = findPostgresTools();
 
 describe("docker-compose.yml", () => {
   it("has no default password, and says where one is set that is missing", () => {
-    const passwords = [...file.matchAll(/\$\{(\w*PASSWORD\w*)([^}]*)\}/g)];
-    expect(new Set(passwords.map(([, name]) => name))).toEqual(
-      new Set(["POSTGRES_PASSWORD", "POSTGRES_MILLRACE_PASSWORD", "POSTGRES_TEMPORAL_PASSWORD"]),
-    );
+    const passwords = [...composeText.matchAll(/\$\{(\w*PASSWORD\w*)([^}]*)\}/g)];
+    expect(new Set(passwords.map(([, name]) => name))).toEqual(new Set(PASSWORDS));
     for (const [, , otherwise] of passwords) expect(otherwise).toBe(":?Set it in .env (docs/operation.md, Installing)");
     const page = readFileSync(new URL("../../docs/operation.md", import.meta.url), "utf8");
     for (const [, name] of passwords) expect(page).toContain(name);
     // Nor one written out.
-    expect(file).not.toMatch(/password: *['"]?\w|:\/\/\w+:\w+@/i);
+    expect(composeText).not.toMatch(/password: *['"]?\w|:\/\/\w+:\w+@/i);
+    for (const password of PASSWORDS)
+      expect(() => readCompose(dotenv({ [password]: "" }))).toThrow(`${password}: Set it in .env`);
+    const secret = /\$\{(\w*(?:KEY|SECRET|TOKEN|PASSWORD)\w*)(?::-|-)[^}]/;
+    expect(secret.exec(composeText)?.[1]).toBeUndefined();
+  });
+
+  it("is what the Compose Specification allows", () => {
+    const schema = JSON.parse(
+      readFileSync(join(CHECKOUT, "test/fixtures/compose/compose-spec.json"), "utf8"),
+    ) as Record<string, unknown>;
+    // Ajv knows draft 7 by another address.
+    delete schema["$schema"];
+    const validate = new Ajv({ strict: false, allErrors: true }).compile(schema);
+    const problems = (text: string): string[] => {
+      validate(parse(text, { merge: true }));
+      return (validate.errors ?? []).map(({ instancePath }) => instancePath);
+    };
+    expect(problems(composeText)).toEqual([]);
+    expect(problems(composeText.replace("service_completed_successfully", "service_done"))).toContain(
+      "/services/api/depends_on/migrate/condition",
+    );
+    expect(problems(composeText.replace("    ports:", "    port:"))).not.toEqual([]);
+  });
+
+  it("waits for what says when it is ready, and for what ends", () => {
+    const dependencies = Object.values(services).flatMap((service) => Object.entries(service.depends_on ?? {}));
+    expect(dependencies.length).toBeGreaterThan(4);
+    for (const [name, { condition }] of dependencies) {
+      const { healthcheck, restart } = services[name] ?? { restart: "not there" };
+      if (condition === "service_completed_successfully") expect([name, restart]).toEqual([name, "no"]);
+      else {
+        expect([name, condition]).toEqual([name, "service_healthy"]);
+        expect(healthcheck?.test?.[0]).toMatch(/^CMD(-SHELL)?$/);
+      }
+    }
+    expect(Object.keys(services["api"]?.depends_on ?? {})).toEqual(["migrate", "temporal"]);
+    expect(services["worker"]?.depends_on).toEqual(services["api"]?.depends_on);
+    // The health check of api and worker is the image's.
+    for (const name of ["api", "worker"]) expect(services[name]?.healthcheck).toBeUndefined();
+    expect(commandOf(stageOf(undefined), "HEALTHCHECK").slice(0, 2)).toEqual(["node", "-e"]);
+  });
+
+  it("starts what the image has", () => {
+    const copied = copiesOf(stageOf(undefined)).map(({ target }) => target);
+    for (const [name, { command = [], build, image }] of ours) {
+      expect([build, image, command[0]]).toEqual([".", "millrace", "node"]);
+      const program = command[1] ?? "";
+      expect(program).toBe(`dist/src/${name}-main.js`);
+      expect(copied).toContain(program.split("/")[0]);
+      expect(existsSync(join(CHECKOUT, program)), program).toBe(true);
+    }
+    for (const [, command = ""] of composeText.matchAll(/docker compose exec \w+ node (\S+)/g))
+      expect([copied.includes(command.split("/")[0] ?? ""), existsSync(join(CHECKOUT, command))]).toEqual([true, true]);
+  });
+
+  it("can have any number of workers, and no port of the host is another's", () => {
+    const { container_name, ports, ...worker } = services["worker"] ?? {};
+    expect([container_name, ports, worker]).toEqual([
+      undefined,
+      undefined,
+      expect.not.objectContaining({ deploy: {} }),
+    ]);
+    const published = Object.values(readCompose(dotenv()).services).flatMap((service) => service.ports ?? []);
+    expect(published).toEqual(["127.0.0.1:8233:8080", "8080:8080"]);
+    const { services: moved } = readCompose(dotenv({ PORT: "9000" }));
+    expect(moved["api"]?.ports).toEqual(["9000:8080"]);
+    // The api goes on to listen where the port leads, and links lead to the host's.
+    const environment = environmentOf("api", dotenv({ PORT: "9000" }));
+    expect([environment["PORT"], environment["MILLRACE_PUBLIC_URL"]]).toEqual(["8080", "http://localhost:9000"]);
+    expect(textsOf(stageOf(undefined), "EXPOSE")).toEqual(["8080"]);
+  });
+
+  it("sets only what the processes read", () => {
+    for (const [, { environment }] of ours) {
+      const names = Object.keys(environment).filter((name) => !PASSWORDS.includes(name));
+      expect(Object.keys(environmentSchema.shape)).toEqual(expect.arrayContaining(names));
+    }
+  });
+
+  it("lets every setting be set in .env, but for what the services are to each other", () => {
+    const settings = Object.keys(environmentSchema.shape);
+    const text = dotenv(Object.fromEntries(settings.map((name) => [name, `of-${name}`])));
+    const fixed = ["DATABASE_URL", "TEMPORAL_ADDRESS"];
+    const own = { migrate: [], api: ["PORT", "MILLRACE_METRICS_PORT"], worker: ["PORT", "MILLRACE_WORKER_PORT"] };
+    for (const name of OURS) {
+      const environment = environmentOf(name, text);
+      const elsewhere = settings.filter((setting) => environment[setting] !== `of-${setting}`);
+      expect(elsewhere.toSorted()).toEqual([...fixed, ...own[name]].toSorted());
+      // Those of the other roles, and of the superuser, are nobody's business here.
+      for (const password of PASSWORDS) expect(environment[password]).toBe("");
+      expect(JSON.stringify(environment)).not.toMatch(/sesame-of-POSTGRES_(?:TEMPORAL_)?PASSWORD/);
+    }
   });
 
   it.skipIf(typeof tools !== "string")(
