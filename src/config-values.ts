@@ -157,6 +157,55 @@ export const traceSettings = {
     .describe("How long a span waits for others before it is sent (ms)"),
 };
 
+const REGION = /^[a-z0-9-]{1,50}$/;
+
+/** As whom S3 is asked: keys of our own, or the settings that Kubernetes and the like give a process. */
+export const s3Settings = {
+  MILLRACE_S3_ACCESS_KEY_ID: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("What S3 knows us by, where blobs are there; unset, the role that the AWS settings below name"),
+  MILLRACE_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe("Its secret"),
+  MILLRACE_BACKUP_S3_ACCESS_KEY_ID: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("What S3 knows `backup` and `restore` by, for a backup in a bucket; unset, MILLRACE_S3_ACCESS_KEY_ID"),
+  MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe("Its secret"),
+  AWS_ROLE_ARN: z.string().min(1).optional().describe("Role that is assumed by web identity, where no key is set"),
+  AWS_WEB_IDENTITY_TOKEN_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("File of the token that it is assumed with, read anew each time; EKS sets both"),
+  AWS_ROLE_SESSION_NAME: z
+    .string()
+    .regex(/^[\w+=,.@-]{2,64}$/, "2 to 64 letters, digits and _ + = , . @ - are expected")
+    .optional()
+    .describe("Name of the session in Amazon's logs; unset, `millrace`"),
+  AWS_REGION: z
+    .string()
+    .regex(REGION, "the name of a region is expected, such as eu-central-1")
+    .optional()
+    .describe("Region whose STS is asked for credentials of the role; unset, the bucket's"),
+  AWS_ENDPOINT_URL_STS: z
+    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
+    .optional()
+    .describe("Another address of STS: of a server that speaks its protocol, or a private one"),
+  AWS_CONTAINER_CREDENTIALS_FULL_URI: z
+    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
+    .optional()
+    .describe(
+      "Where credentials are asked for, where neither keys nor a web identity are set; EKS Pod Identity sets it",
+    ),
+  AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("File of the token that is sent there, read anew each time"),
+};
+
 /** A JSON list of identity providers, or the path of a file with one. Their secrets may be in files of their own. */
 const providerList = z
   .string()
@@ -214,12 +263,20 @@ export function readEnvironment<Schema extends z.ZodObject>(
   throw new Error(`The configuration is not usable:\n${problems.join("\n")}`);
 }
 
-/** What has to be set where blobs are in S3: its keys, and a master key, which is made only where there is a directory to keep it. */
+/** What has to be set where blobs are in S3: keys or a role, and a master key, which is made only where there is a directory to keep it. */
 function missingForS3(values: Readonly<Record<string, unknown>>, names: readonly string[]): string[] {
   if ((values["MILLRACE_BLOB_URL"] as BlobPlace | undefined)?.kind !== "s3") return [];
-  return ["MILLRACE_S3_ACCESS_KEY_ID", "MILLRACE_S3_SECRET_ACCESS_KEY", "MILLRACE_MASTER_KEY"]
-    .filter((name) => names.includes(name) && values[name] === undefined)
-    .map((name) => `  ${name}: it has to be set where MILLRACE_BLOB_URL is s3://`);
+  const missing = (name: string): boolean => names.includes(name) && values[name] === undefined;
+  const needed = `it has to be set where MILLRACE_BLOB_URL is s3://`;
+  const keys = ["MILLRACE_S3_ACCESS_KEY_ID", "MILLRACE_S3_SECRET_ACCESS_KEY"];
+  const role =
+    values["AWS_CONTAINER_CREDENTIALS_FULL_URI"] !== undefined ||
+    !["AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE"].some(missing);
+  const lacking = role && keys.every(missing) ? [] : keys.filter(missing);
+  return [
+    ...lacking.map((name) => `  ${name}: ${needed}, unless AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE are`),
+    ...["MILLRACE_MASTER_KEY"].filter(missing).map((name) => `  ${name}: ${needed}`),
+  ];
 }
 
 /** Settings that are of no use without each other. */

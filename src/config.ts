@@ -16,6 +16,7 @@ import {
   privateHosts,
   proxyRanges,
   readEnvironment,
+  s3Settings,
   signInSettings,
   traceSettings,
   WEB_ADDRESS,
@@ -70,14 +71,7 @@ export const environmentSchema = z.object({
     .describe(
       "Where blobs are: a directory or file:///directory that api and workers share, or s3://bucket/prefix?endpoint=https://host:port&region=name",
     ),
-  MILLRACE_S3_ACCESS_KEY_ID: z.string().min(1).optional().describe("What S3 knows us by, where blobs are there"),
-  MILLRACE_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe("Its secret"),
-  MILLRACE_BACKUP_S3_ACCESS_KEY_ID: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("What S3 knows `backup` and `restore` by, for a backup in a bucket; unset, MILLRACE_S3_ACCESS_KEY_ID"),
-  MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe("Its secret"),
+  ...s3Settings,
   LOG_LEVEL: z
     .enum(LOG_LEVELS, { error: `one of ${LOG_LEVELS.join(", ")} is expected` })
     .default("info")
@@ -313,13 +307,7 @@ const sealingSchema = environmentSchema.pick({ MILLRACE_BLOB_URL: true, MILLRACE
 export type SealingConfig = Readonly<z.infer<typeof sealingSchema>>;
 
 /** What says where blobs and backups are. */
-const backupSchema = environmentSchema.pick({
-  MILLRACE_BLOB_URL: true,
-  MILLRACE_S3_ACCESS_KEY_ID: true,
-  MILLRACE_S3_SECRET_ACCESS_KEY: true,
-  MILLRACE_BACKUP_S3_ACCESS_KEY_ID: true,
-  MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY: true,
-});
+const backupSchema = environmentSchema.pick({ MILLRACE_BLOB_URL: true }).extend(s3Settings);
 
 export type BackupConfig = Readonly<z.infer<typeof backupSchema>>;
 
@@ -333,10 +321,22 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   return readEnvironment(environmentSchema, environment);
 }
 
+/** Migrations ask S3 for nothing: their process may run where it has neither keys nor a role. */
+const migrationSchema = environmentSchema.omit({
+  MILLRACE_S3_ACCESS_KEY_ID: true,
+  MILLRACE_S3_SECRET_ACCESS_KEY: true,
+});
+
+type MigrationConfig = Readonly<z.infer<typeof migrationSchema>>;
+
+export function loadMigrationConfig(environment: NodeJS.ProcessEnv = process.env): MigrationConfig {
+  return readEnvironment(migrationSchema, environment);
+}
+
 /** The same for a process that is nothing without it: prints the problems alone, with no stack, and ends the process. */
-export function requireConfig(): Config {
+export function requireConfig<Part>(load: () => Part): Part {
   try {
-    return loadConfig();
+    return load();
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);

@@ -1,10 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { explain } from "./cli/failure.ts";
-import { requireConfig } from "./config.ts";
+import { loadMigrationConfig, requireConfig } from "./config.ts";
 import { createLogger } from "./platform/logging/logger.ts";
 import { migrate } from "./stores/migrate.ts";
 
-const config = requireConfig();
+const config = requireConfig(loadMigrationConfig);
 const logger = createLogger({ level: config.LOG_LEVEL, service: "migrate" });
 // Two levels up: this file runs compiled, from dist/src.
 const directory = fileURLToPath(new URL("../../migrations", import.meta.url));

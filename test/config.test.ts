@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { environmentSchema, loadConfig } from "../src/config.ts";
+import { environmentSchema, loadConfig, loadMigrationConfig } from "../src/config.ts";
 
 const load = (more: Record<string, string>) => loadConfig({ DATABASE_URL: "postgres://nowhere/db", ...more });
 
@@ -132,6 +132,19 @@ describe("the configuration", () => {
     expect(() => load({ MILLRACE_BLOB_URL: "s3://bucket" })).toThrow(
       /ACCESS_KEY_ID: .*\n.*SECRET_ACCESS_KEY: .*\n {2}MILLRACE_MASTER_KEY: it has to be set where/,
     );
+    // In place of keys, a role: by web identity, or what a container is given.
+    const { MILLRACE_BLOB_URL, MILLRACE_MASTER_KEY } = s3;
+    const bare = { MILLRACE_BLOB_URL, MILLRACE_MASTER_KEY };
+    const role = { AWS_ROLE_ARN: "arn:aws:iam::123456789012:role/x", AWS_WEB_IDENTITY_TOKEN_FILE: "/token" };
+    expect(load({ ...bare, ...role })).toMatchObject(role);
+    expect(() => load({ ...bare, AWS_CONTAINER_CREDENTIALS_FULL_URI: "http://169.254.170.23/v1/x" })).not.toThrow();
+    expect(() => load({ ...bare, AWS_ROLE_ARN: role.AWS_ROLE_ARN })).toThrow(
+      /KEY_ID: it has to be set .*, unless AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE are\n/,
+    );
+    expect(() => load({ ...bare, ...role, MILLRACE_S3_ACCESS_KEY_ID: "id" })).toThrow(/SECRET_ACCESS_KEY: it has to/);
+    // Migrations ask S3 for nothing, and a job of theirs may have no role.
+    expect(loadMigrationConfig({ DATABASE_URL: "postgres://nowhere/db", ...bare })).toHaveProperty("LOG_LEVEL", "info");
+    expect(() => loadMigrationConfig({ DATABASE_URL: "postgres://nowhere/db", ...s3, PORT: "http" })).toThrow(/PORT/);
     for (const wrong of [
       "ftp://host/x",
       "s3://",

@@ -105,8 +105,9 @@ async function withFiles<T>(
   work: (files: BackupFiles) => Promise<T>,
 ): Promise<T> {
   const credentials = {
-    accessKeyId: config.MILLRACE_BACKUP_S3_ACCESS_KEY_ID ?? config.MILLRACE_S3_ACCESS_KEY_ID ?? "",
-    secretAccessKey: config.MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY ?? config.MILLRACE_S3_SECRET_ACCESS_KEY ?? "",
+    ...config,
+    MILLRACE_S3_ACCESS_KEY_ID: config.MILLRACE_BACKUP_S3_ACCESS_KEY_ID ?? config.MILLRACE_S3_ACCESS_KEY_ID,
+    MILLRACE_S3_SECRET_ACCESS_KEY: config.MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY ?? config.MILLRACE_S3_SECRET_ACCESS_KEY,
   };
   const files = await openBackupFiles(placeOf(text), credentials, mode);
   try {

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { requireConfig } from "../config.ts";
+import { loadConfig, requireConfig } from "../config.ts";
 import { directoryOf } from "../platform/blobs/blob-place.ts";
 import { openBlobStore } from "../platform/blobs/blobs.ts";
 import { createSealedStore } from "../platform/blobs/sealed-store.ts";
@@ -37,7 +37,7 @@ const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url)
  * after whatever is added there later. Waits until Temporal is there.
  */
 export async function openProcess(service: "api" | "worker") {
-  const config = requireConfig();
+  const config = requireConfig(loadConfig);
   const logger = createLogger({ level: config.LOG_LEVEL, service });
   const metrics = createMetrics({ service, projects: config.MILLRACE_METRICS_PROJECTS });
   installTemporalRuntime(logger);

@@ -14,6 +14,7 @@ import type { Tenant } from "../stores/rows.ts";
 import { administer, testDatabase } from "../support/database.ts";
 import { as, MIGRATIONS } from "../support/own-postgres.ts";
 import { findS3Program, startS3Server } from "../support/s3-server.ts";
+import { startRoleGate, startStsServer } from "../support/sts-server.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 import { millrace } from "./millrace.ts";
 import type { Outcome } from "./millrace.ts";
@@ -294,6 +295,21 @@ describe("millrace backup and restore", () => {
     const place = server.url.replace("a/prefix", "backups/monday");
     expect(await backup(place, blobs.directory, source.url, keys)).toMatchObject({ code: 0, stderr: "" });
     expect(await check(place, keys)).toMatchObject({ code: 0, stderr: "" });
+    // Or with credentials of a role, which the bucket is then asked for alone.
+    const sts = await startStsServer();
+    const gate = await startRoleGate(server, sts);
+    onTestFinished(() => Promise.all([gate.close(), sts.close()]).then(() => undefined));
+    const role = {
+      AWS_ROLE_ARN: "arn:aws:iam::123456789012:role/backups",
+      AWS_WEB_IDENTITY_TOKEN_FILE: join(scratchDirectory(), "token"),
+      AWS_ENDPOINT_URL_STS: sts.url,
+    };
+    writeFileSync(role.AWS_WEB_IDENTITY_TOKEN_FILE, "eyJ.token");
+    sts.trust(role.AWS_ROLE_ARN, "eyJ.token");
+    const gated = `s3://blobs/backups/tuesday?endpoint=${gate.endpoint}`;
+    expect(await backup(gated, blobs.directory, source.url, role)).toMatchObject({ code: 0, stderr: "" });
+    expect(await check(gated, role)).toMatchObject({ code: 0, stderr: "" });
+    expect([sts.forms.length, gate.passed() > 10]).toEqual([2, true]);
     const url = await emptyDatabase();
     const own = {
       MILLRACE_S3_ACCESS_KEY_ID: server.credentials.accessKeyId,
@@ -307,7 +323,11 @@ describe("millrace backup and restore", () => {
   });
 });
 
-it("says what is no place for a backup", async () => {
+it("says what is no place for a backup, and that a bucket needs credentials", async () => {
+  expect(await millrace(["restore", "s3://bucket", "--check"])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("There are no credentials for S3: neither keys nor a role."),
+  });
   const outcome = await millrace(["restore", "s3://", "--check"]);
   expect(outcome).toMatchObject({ code: 2, stderr: expect.stringContaining("is no place for a backup") });
 });

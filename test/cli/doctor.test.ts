@@ -15,6 +15,7 @@ import type { OwnService } from "../support/service.ts";
 import { uuidv7 } from "uuidv7";
 import { findTemporal } from "../../src/dev/temporal-binary.ts";
 import { startTemporal } from "../../src/dev/temporal.ts";
+import { startStsServer } from "../support/sts-server.ts";
 import { millrace } from "./millrace.ts";
 
 let service: OwnService;
@@ -129,6 +130,17 @@ it("names the one part that is broken, and what to do about it", async () => {
   const s3 = { MILLRACE_S3_ACCESS_KEY_ID: "id", MILLRACE_S3_SECRET_ACCESS_KEY: "hunter2" };
   const bucket = await complaints({ ...s3, MILLRACE_BLOB_URL: "s3://bucket?endpoint=http://127.0.0.1:9" });
   expect(bucket).toMatchObject([{ part: "Blobs", text: expect.stringContaining("s3://bucket") as string }]);
+  const role = { AWS_ROLE_ARN: "arn:aws:iam::123456789012:role/blobs", AWS_WEB_IDENTITY_TOKEN_FILE: file };
+  const sts = await startStsServer();
+  onTestFinished(() => sts.close());
+  const ofRole = { ...role, AWS_ENDPOINT_URL_STS: sts.url, MILLRACE_BLOB_URL: "s3://bucket" };
+  expect(await complaints(ofRole)).toMatchObject([
+    {
+      part: "Blobs",
+      text: expect.stringMatching(/gives no credentials for the role arn:.*file: 400 Invalid/) as string,
+      advice: expect.stringContaining("trust") as string,
+    },
+  ]);
   expect(await complaints({ PORT: "http" })).toMatchObject([
     { part: "Configuration", text: expect.stringContaining("PORT") as string },
   ]);

@@ -2,6 +2,9 @@ import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { BlobRef, Json, StoredValue } from "../../domain/json.ts";
 import { INLINE_VALUE_BYTES, MAX_VALUE_BYTES } from "../../domain/json.ts";
 import { FetchFailed } from "../fetch/guarded-fetch-errors.ts";
+import { credentialsOf } from "../s3/credentials.ts";
+import type { CredentialConfig } from "../s3/credentials.ts";
+import { NoCredentials } from "../s3/role-credentials.ts";
 import type { BlobPlace } from "./blob-place.ts";
 import { createFileBlobStore } from "./file-store.ts";
 import { createS3BlobStore } from "./s3-store.ts";
@@ -17,20 +20,15 @@ export type { BlobStore, ObjectStore, StoredBlob } from "./types.ts";
 export { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
 
 /** What opens a blob store: its place, and what S3 knows us by. */
-export interface BlobConfig {
+export interface BlobConfig extends CredentialConfig {
   readonly MILLRACE_BLOB_URL: BlobPlace;
-  readonly MILLRACE_S3_ACCESS_KEY_ID?: string | undefined;
-  readonly MILLRACE_S3_SECRET_ACCESS_KEY?: string | undefined;
 }
 
 /** Opens the blob store of the configuration, which is complete (see config.ts). */
 export async function openBlobStore(config: BlobConfig): Promise<BlobStore & ObjectStore> {
   const place = config.MILLRACE_BLOB_URL;
   if (place.kind === "file") return createFileBlobStore(place.directory);
-  return createS3BlobStore(place, {
-    accessKeyId: config.MILLRACE_S3_ACCESS_KEY_ID ?? "",
-    secretAccessKey: config.MILLRACE_S3_SECRET_ACCESS_KEY ?? "",
-  });
+  return createS3BlobStore(place, credentialsOf(config, place.region));
 }
 
 /** For values whose length has been checked before. */
@@ -108,7 +106,8 @@ export async function readPart(blobs: Pick<BlobStore, "openRead">, key: string, 
 
 /** Whether an error of a blob store means that it is away, and not that it was asked something wrong. */
 export function isBlobOutage(error: unknown): boolean {
-  return error instanceof BlobsUnavailable || (error instanceof FetchFailed && error.retryable);
+  if (error instanceof FetchFailed || error instanceof NoCredentials) return error.retryable;
+  return error instanceof BlobsUnavailable;
 }
 
 /** The value behind a stored form. Throws BlobNotFound when the blob no longer exists. */

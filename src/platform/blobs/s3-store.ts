@@ -6,17 +6,13 @@ import { createGuardedFetch } from "../fetch/guarded-fetch.ts";
 import type { FetchLimits, GuardedResponse, GuardedStream, StreamRequest } from "../fetch/guarded-fetch.ts";
 import { elementsOf, textOf } from "../s3/answers.ts";
 import { portOf } from "../fetch/guarded-fetch-connect.ts";
+import type { CredentialSource } from "../s3/credentials.ts";
 import { bucketAddress, signed } from "../s3/signed-request.ts";
 import type { S3Request } from "../s3/signed-request.ts";
 import type { BlobPlace } from "./blob-place.ts";
 import { isBlobKey, withKeys } from "./keys.ts";
 import type { BlobRange, BlobStore, ObjectStore } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobsUnavailable, BlobTooLarge } from "./types.ts";
-
-export interface S3Credentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-}
 
 const MIB = 1024 * 1024;
 /** What is at least as long is uploaded in parts of this length: as much of an upload as is held. */
@@ -41,10 +37,10 @@ class S3Failed extends Error {
   }
 }
 
-/** A blob store in a bucket of S3 or of a server that speaks its protocol. */
+/** A blob store in a bucket of S3 or of a server that speaks its protocol. Closes the source of its credentials with itself. */
 export function createS3BlobStore(
   place: Extract<BlobPlace, { kind: "s3" }>,
-  credentials: S3Credentials,
+  credentials: CredentialSource,
 ): BlobStore & ObjectStore {
   return withKeys(createS3Objects(place, credentials, isBlobKey));
 }
@@ -52,11 +48,10 @@ export function createS3BlobStore(
 /** The same for objects of any name that `accepts` takes. */
 export function createS3Objects(
   place: Extract<BlobPlace, { kind: "s3" }>,
-  credentials: S3Credentials,
+  credentials: CredentialSource,
   accepts: (name: string) => boolean,
 ): ObjectStore {
   const base = bucketAddress(place, place.bucket);
-  const access = { ...place, ...credentials };
   const root = place.prefix === "" ? "" : `${place.prefix}/`;
   // The host is the operator's choice, so it may be a private one.
   const guarded = createGuardedFetch({ allow: [hostOf(base)], limits: LIMITS });
@@ -69,6 +64,7 @@ export function createS3Objects(
   ): Promise<Answer> {
     for (let attempt = 1; ; attempt += 1) {
       try {
+        const access = { ...place, ...(await credentials.get()) };
         const answer = await send(await signed(base, access, request));
         if (attempt === ATTEMPTS || (answer.status < 500 && answer.status !== 429)) return answer;
         drop(answer);
@@ -240,7 +236,9 @@ export function createS3Objects(
 
     keys: () => listed(Infinity),
 
-    close: () => guarded.close(),
+    async close() {
+      await Promise.all([guarded.close(), credentials.close()]);
+    },
   };
 }
 

@@ -4,7 +4,8 @@ import { ANY_LENGTH } from "../../platform/blobs/blobs.ts";
 import type { ObjectStore } from "../../platform/blobs/blobs.ts";
 import { createFileObjects, pathOfKey } from "../../platform/blobs/file-store.ts";
 import { createS3Objects } from "../../platform/blobs/s3-store.ts";
-import type { S3Credentials } from "../../platform/blobs/s3-store.ts";
+import { credentialsOf } from "../../platform/s3/credentials.ts";
+import type { CredentialConfig } from "../../platform/s3/credentials.ts";
 import { isBlobKey } from "../../platform/blobs/keys.ts";
 
 /** The files of a backup. */
@@ -26,11 +27,11 @@ export const blobFile = (key: string): string => `blobs/${pathOfKey(key) ?? ""}`
 /** Opens the place of a backup: a directory, or a prefix of a bucket. */
 export async function openBackupFiles(
   place: BlobPlace,
-  credentials: S3Credentials,
+  credentials: CredentialConfig,
   { readOnly }: { readonly readOnly: boolean },
 ): Promise<BackupFiles> {
   return place.kind === "s3"
-    ? createS3Objects(place, credentials, isName)
+    ? createS3Objects(place, credentialsOf(credentials, place.region), isName)
     : createFileObjects(place.directory, (name) => (isName(name) ? name : undefined), { readOnly });
 }
 

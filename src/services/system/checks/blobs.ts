@@ -3,12 +3,15 @@ import { readdir, readFile, statfs, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "../../../config.ts";
 import { openBlobStore } from "../../../platform/blobs/blobs.ts";
+import { NoCredentials } from "../../../platform/s3/role-credentials.ts";
 import { ok, problem, reasonOf, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
 /** No organisation has it. */
 const NO_ORGANISATION = "00000000-0000-0000-0000-000000000000";
 const MIN_FREE_BYTES = 1024 ** 3;
+const NO_ROLE =
+  "Let the role trust who has the token (issuer, service account, audience sts.amazonaws.com), let this process read the token's file, and reach STS.";
 
 export async function blobs(config: Config): Promise<Finding> {
   const place = config.MILLRACE_BLOB_URL;
@@ -25,14 +28,22 @@ async function bucketOfBlobs(config: Config, name: string): Promise<Finding> {
       return problem("Blobs", `${name} does not give back what was written`, "Ask its operator.");
     // Housekeeping lists.
     for await (const _ of store.list(new Date(0))) break;
-    return ok("Blobs", `${name} can be written, read and listed`);
+    return ok("Blobs", `${name} can be written, read and listed ${identityOf(config)}`);
   } catch (error) {
+    if (error instanceof NoCredentials) return problem("Blobs", `${name}: ${error.message}`, NO_ROLE);
     const advice =
-      "Check MILLRACE_BLOB_URL (bucket, endpoint, region), the keys in MILLRACE_S3_*, and that they may get, put, delete and list objects and abort uploads.";
+      "Check MILLRACE_BLOB_URL (bucket, endpoint, region), the keys in MILLRACE_S3_* or the role in AWS_*, and that they may get, put, delete and list objects and abort uploads.";
     return problem("Blobs", `${name}: ${(error as Error).message}`, advice);
   } finally {
     await store.close();
   }
+}
+
+function identityOf(config: Config): string {
+  if (config.MILLRACE_S3_ACCESS_KEY_ID !== undefined) return "with the keys of MILLRACE_S3_*";
+  return config.AWS_WEB_IDENTITY_TOKEN_FILE === undefined
+    ? "as what the container is given"
+    : `as ${config.AWS_ROLE_ARN}`;
 }
 
 async function directoryOfBlobs(root: string): Promise<Finding> {

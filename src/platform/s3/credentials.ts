@@ -1,0 +1,86 @@
+import { containerCredentials, webIdentityCredentials } from "./role-credentials.ts";
+import type { CredentialFetch, EndingCredentials, S3Credentials } from "./role-credentials.ts";
+
+/** Where the credentials of a request come from. */
+export interface CredentialSource {
+  get(): Promise<S3Credentials>;
+  close(): Promise<void>;
+}
+
+/** Settings that say as whom S3 is asked: keys, or else a role. */
+export interface CredentialConfig {
+  readonly MILLRACE_S3_ACCESS_KEY_ID?: string | undefined;
+  readonly MILLRACE_S3_SECRET_ACCESS_KEY?: string | undefined;
+  readonly AWS_ROLE_ARN?: string | undefined;
+  readonly AWS_WEB_IDENTITY_TOKEN_FILE?: string | undefined;
+  readonly AWS_ROLE_SESSION_NAME?: string | undefined;
+  readonly AWS_REGION?: string | undefined;
+  readonly AWS_ENDPOINT_URL_STS?: string | undefined;
+  readonly AWS_CONTAINER_CREDENTIALS_FULL_URI?: string | undefined;
+  readonly AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE?: string | undefined;
+}
+
+/** Credentials are replaced so long before their end: a request that is on its way, and clocks that differ, need some of it. */
+const AHEAD_MS = 5 * 60_000;
+/** While those at hand still hold, a refusal is not asked for again at once. */
+const AGAIN_MS = 10_000;
+
+/** The source that the settings name. `region` is the bucket's. Throws an Error where they name none. */
+export function credentialsOf(config: CredentialConfig, region: string): CredentialSource {
+  const accessKeyId = config.MILLRACE_S3_ACCESS_KEY_ID;
+  const secretAccessKey = config.MILLRACE_S3_SECRET_ACCESS_KEY;
+  if (accessKeyId !== undefined && secretAccessKey !== undefined) {
+    return { get: async () => ({ accessKeyId, secretAccessKey }), close: async () => undefined };
+  }
+  const {
+    AWS_ROLE_ARN: role,
+    AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile,
+    AWS_CONTAINER_CREDENTIALS_FULL_URI: url,
+  } = config;
+  if (role !== undefined && tokenFile !== undefined) {
+    const session = config.AWS_ROLE_SESSION_NAME ?? "millrace";
+    return renewing(webIdentityCredentials({ role, tokenFile, session, endpoint: stsAddress(config, region) }));
+  }
+  if (url !== undefined) {
+    return renewing(containerCredentials(url, config.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE));
+  }
+  throw new Error("There are no credentials for S3: neither keys nor a role. See docs/operation.md, Blobs.");
+}
+
+/** By default the region's own: the global one is a single place far away. */
+export function stsAddress(config: CredentialConfig, bucketRegion: string): string {
+  const region = config.AWS_REGION ?? bucketRegion;
+  return config.AWS_ENDPOINT_URL_STS ?? `https://sts.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
+}
+
+/** Keeps credentials until shortly before their end. Whoever needs new ones at the same time waits for the same answer. */
+export function renewing(role: CredentialFetch, now: () => number = Date.now): CredentialSource {
+  let current: EndingCredentials | undefined;
+  let coming: Promise<EndingCredentials> | undefined;
+  let notBefore = 0;
+
+  async function renew(): Promise<EndingCredentials> {
+    try {
+      current = await role.fetch();
+      return current;
+    } catch (error) {
+      if (current === undefined || current.endsAt <= now()) throw error;
+      notBefore = now() + AGAIN_MS;
+      return current;
+    } finally {
+      coming = undefined;
+    }
+  }
+
+  return {
+    async get() {
+      if (current !== undefined) {
+        const left = current.endsAt - now();
+        if (left > AHEAD_MS || (left > 0 && now() < notBefore)) return current;
+      }
+      coming ??= renew();
+      return coming;
+    },
+    close: () => role.close(),
+  };
+}
