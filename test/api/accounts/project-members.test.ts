@@ -1,10 +1,10 @@
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createUser } from "../../../src/cli/accounts.ts";
 import { createSignInLink } from "../../../src/services/accounts/sessions.ts";
 import type { TestClient } from "../../support/client.ts";
 import { service } from "../../support/service.ts";
 import { checkedClient } from "../http/conformance.ts";
+import { newUser } from "./accounts.ts";
 import { startInProcess } from "../in-process.ts";
 import type { InProcessApi } from "../in-process.ts";
 import { asking, echo, openTenant } from "../tenant.ts";
@@ -136,7 +136,7 @@ describe("roles in projects", () => {
   });
 
   it("hold for sessions of the console, and streams end soon after a role is gone, in every process", async () => {
-    const user = await createUser(api.db, { org_id: tenant.org_id, email: `${uuidv7()}@example.test`, role: "member" });
+    const user = await newUser(api.db, { org_id: tenant.org_id, email: `${uuidv7()}@example.test`, role: "member" });
     await tenant.secret.put(`/v2/projects/${project}/members/${user.user_id}`, { role: "viewer" });
     const run = (await tenant.secret.post("/v2/runs", { project_id: project, inputs: { "in-0": "x" } })).body.run_id;
     const there = checkedClient(elsewhere);

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createUser } from "../../../src/cli/accounts.ts";
 import { cookieBrowser, startOidcServer } from "../../support/oidc-server.ts";
 import type { OidcServer, Person } from "../../support/oidc-server.ts";
 import { createOrganisation } from "../../support/service.ts";
@@ -8,6 +7,7 @@ import type { Answer } from "../../support/client.ts";
 import { checkedClient, expectDocumented } from "../http/conformance.ts";
 import { startInProcess } from "../in-process.ts";
 import type { InProcessApi } from "../in-process.ts";
+import { newUser } from "./accounts.ts";
 
 const PATH = "/console/session/providers";
 
@@ -207,7 +207,7 @@ describe("signing in by an identity provider", () => {
 
   it("does not take over a user with the same address, verified or not, unless the settings link by verified ones", async () => {
     const email = "owner@corp.test";
-    const owner = await createUser(api.db, { org_id: org.org_id, email, role: "admin" });
+    const owner = await newUser(api.db, { org_id: org.org_id, email, role: "admin" });
     const thief = person(["owners"], { email: "Owner@corp.test", email_verified: false });
     expect(codeOf(await signIn(thief))).toBe("email_unverified");
     expect(codeOf(await signIn(thief, "linking"))).toBe("email_unverified");
@@ -420,7 +420,7 @@ describe("an installation without passwords", () => {
       env: { MILLRACE_OIDC_PROVIDERS: JSON.stringify(settings), MILLRACE_PASSWORD_SIGN_IN: "false" },
     });
     try {
-      const user = await createUser(closed.db, { org_id: org.org_id, email: "pw@corp.test", role: "viewer" });
+      const user = await newUser(closed.db, { org_id: org.org_id, email: "pw@corp.test", role: "viewer" });
       const nobody = checkedClient(closed);
       expect((await nobody.get(PATH)).body).toMatchObject({ password: false, providers: [{ provider_id: "corp" }] });
       const { email, password } = user;

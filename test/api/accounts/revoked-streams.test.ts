@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createUser } from "../../../src/cli/accounts.ts";
 import { createSignInLink } from "../../../src/services/accounts/sessions.ts";
 import type { TestClient } from "../../support/client.ts";
 import { checkedClient } from "../http/conformance.ts";
+import { newUser } from "./accounts.ts";
 import { startInProcess } from "../in-process.ts";
 import type { InProcessApi } from "../in-process.ts";
 import { echo, openTenant } from "../tenant.ts";
@@ -40,7 +40,7 @@ async function key(kind: "public" | "secret") {
 }
 
 async function session() {
-  const user = await createUser(api.db, {
+  const user = await newUser(api.db, {
     org_id: tenant.org_id,
     email: `${crypto.randomUUID()}@example.test`,
     role: "viewer",

@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createUser } from "../../../src/cli/accounts.ts";
 import { createSignInLink } from "../../../src/services/accounts/sessions.ts";
 import { createOrganisation } from "../../support/service.ts";
 import type { TestOrganisation } from "../../support/service.ts";
 import type { Answer } from "../../support/client.ts";
 import { checkedClient } from "../http/conformance.ts";
+import { newUser } from "./accounts.ts";
 import { startInProcess } from "../in-process.ts";
 import type { InProcessApi } from "../in-process.ts";
 
 let api: InProcessApi;
 let org: TestOrganisation;
-let admin: Awaited<ReturnType<typeof createUser>>;
-let viewer: Awaited<ReturnType<typeof createUser>>;
+let admin: Awaited<ReturnType<typeof newUser>>;
+let viewer: Awaited<ReturnType<typeof newUser>>;
 beforeAll(async () => {
   api = await startInProcess();
   org = await createOrganisation(api, "Analytical Engines");
   [admin, viewer] = await Promise.all([
-    createUser(api.db, { org_id: org.org_id, email: "admin@example.test", role: "admin" }),
-    createUser(api.db, { org_id: org.org_id, email: "viewer@example.test", role: "viewer" }),
+    newUser(api.db, { org_id: org.org_id, email: "admin@example.test", role: "admin" }),
+    newUser(api.db, { org_id: org.org_id, email: "viewer@example.test", role: "viewer" }),
   ]);
 });
 afterAll(() => api.close());
@@ -263,7 +263,7 @@ describe("a session", () => {
       (id: string) => mine.delete(`/v2/users/${id}`),
     ].entries()) {
       const email = `ends-${index}@example.test`;
-      const user = await createUser(api.db, { org_id: org.org_id, email, role: "editor" });
+      const user = await newUser(api.db, { org_id: org.org_id, email, role: "editor" });
       const cookie = await sessionOf(user);
       const link = await createSignInLink(api.db, user);
       expect((await nobody().get("/v2/me", { headers: { cookie } })).status).toBe(200);

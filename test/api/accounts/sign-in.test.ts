@@ -1,6 +1,6 @@
 import { createHook } from "node:async_hooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createUser } from "../../../src/cli/accounts.ts";
+import { newUser as putUser } from "./accounts.ts";
 import { client } from "../../support/client.ts";
 import type { Answer } from "../../support/client.ts";
 import { createOrganisation } from "../../support/service.ts";
@@ -36,7 +36,7 @@ async function signIn(
   return answer;
 }
 
-const newUser = (email: string, org_id = org.org_id) => createUser(api.db, { org_id, email, role: "viewer" });
+const newUser = (email: string, org_id = org.org_id) => putUser(api.db, { org_id, email, role: "viewer" });
 
 /** As if so many wrong guesses had been made where there was one; to make them takes 200 ms each. */
 const countGuesses = (limiter: string, points: number) =>

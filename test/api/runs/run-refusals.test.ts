@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createKey, createOrganisation, createUser } from "../../../src/cli/accounts.ts";
+import { createKey, createOrganisation } from "../../../src/cli/accounts.ts";
 import { startHttpTarget } from "../../support/http-target.ts";
 import type { HttpTarget } from "../../support/http-target.ts";
 import { checkedClient, operations } from "../http/conformance.ts";
 import { startInProcess } from "../in-process.ts";
 import type { InProcessApi } from "../in-process.ts";
-import { askToken } from "../accounts/accounts.ts";
+import { signedInUser } from "../accounts/accounts.ts";
 import { echoFlow } from "../echo-flow.ts";
 
 const RUN = "0197f0a0-0000-7000-8000-000000000000";
@@ -23,9 +23,7 @@ beforeAll(async () => {
   ({ org_id: org } = await createOrganisation(api.db, "test"));
   secret = (await createKey(api.db, { org_id: org, name: "s", kind: "secret" })).value;
   publicKey = (await createKey(api.db, { org_id: org, name: "p", kind: "public" })).value;
-  const { password } = await createUser(api.db, { org_id: org, email: "viewer@example.test", role: "viewer" });
-  viewer = (await askToken(api, { grant_type: "password", username: "viewer@example.test", password })).body
-    .access_token;
+  viewer = (await signedInUser(api, org, "viewer")).access;
   const created = await checkedClient(api, secret).post("/v2/projects", { name: "Echo", flow: echoFlow() });
   flow = created.body.project_id;
   limited = await startInProcess({ databaseUrl: api.databaseUrl, env: { MILLRACE_RATE_LIMIT: "1" } });

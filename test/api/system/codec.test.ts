@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { createUser } from "../../../src/cli/accounts.ts";
 import { createSignInLink } from "../../../src/services/accounts/sessions.ts";
 import { flow } from "../../engine/support.ts";
 import { historiesOf, withTemporal } from "../../support/histories.ts";
@@ -7,6 +6,7 @@ import { eventually } from "../../support/scratch.ts";
 import { createOrganisation } from "../../support/service.ts";
 import type { TestOrganisation } from "../../support/service.ts";
 import { checkedClient } from "../http/conformance.ts";
+import { newUser } from "../accounts/accounts.ts";
 import { startInProcess } from "../in-process.ts";
 import type { InProcessApi } from "../in-process.ts";
 
@@ -64,7 +64,7 @@ const label = (name: string, value: string): PayloadJson => ({
 });
 const plain = { metadata: { encoding: btoa("json/plain") }, data: btoa('"plain"') };
 async function sessionOf(role: "admin" | "viewer", org_id: string): Promise<string> {
-  const user = await createUser(api.db, { org_id, email: `${role}@example.test`, role });
+  const user = await newUser(api.db, { org_id, email: `${role}@example.test`, role });
   const answer = await as().post("/console/session", { link: await createSignInLink(api.db, user) });
   return (answer.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
 }
