@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LONG_ONLY } from "./test/support/long-files.ts";
 import { SlowFirst } from "./test/support/slow-first.ts";
 
 const globalSetup = ["test/support/global-setup.ts"];
@@ -16,7 +17,7 @@ const retry = process.env["CI"] === undefined ? 0 : 1;
 const web = ["test/web/**/*.test.ts"];
 const ownProcesses = ["test/kill/**/*.test.ts", "test/dev/**/*.test.ts"];
 /** Run with vitest.long.config.ts. */
-const long = ["test/long/**"];
+const long = ["test/long/**", ...LONG_ONLY];
 
 export default defineConfig({
   test: {
@@ -45,7 +46,7 @@ export default defineConfig({
           exclude: [...pure, ...web, ...ownProcesses, ...long],
           globalSetup,
           // Replays what each file ran: whatever is not deterministic shows there.
-          setupFiles: ["test/support/seed.ts", "test/support/replay-runs.ts"],
+          setupFiles: ["test/support/seed.ts", "test/support/replay-runs.ts", "test/support/stop-monitors.ts"],
           testTimeout: 90_000,
           hookTimeout: 120_000,
           retry,

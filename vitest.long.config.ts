@@ -1,21 +1,42 @@
 import { defineConfig } from "vitest/config";
+import { LONG_ONLY } from "./test/support/long-files.ts";
+import { SlowFirst } from "./test/support/slow-first.ts";
 
 // npm test runs on the newest Postgres that is supported, these on the oldest.
 process.env["MILLRACE_TEST_POSTGRES"] ??= "oldest";
 
+/** What is measured there must not be disturbed by other files. */
+const alone = ["test/long/console-large-run.test.ts"];
+
 // `npm run test:long`: what takes minutes each. Parts that are killed again and again for MILLRACE_SOAK_MINUTES (default
 // 10), servers that are gone or frozen under load, every phase of schemathesis, all patterns of the sources, an upgrade, what the
-// image is made of, and the kills, starts, costly flows and new rows of which npm test has a few (test/support/long.ts).
+// image is made of, outages that need services of their own (test/support/long-files.ts), and the kills, starts, costly flows and
+// new rows of which npm test has a few (test/support/long.ts).
+const common = {
+  globalSetup: ["test/support/global-setup.ts"],
+  setupFiles: ["test/support/seed.ts"],
+  env: { MILLRACE_TEST: "long" },
+  testTimeout: 24 * 60 * 60 * 1000,
+  hookTimeout: 120_000,
+  // As in vitest.config.ts.
+  retry: process.env["CI"] === undefined ? 0 : 1,
+  expect: { poll: { timeout: 60_000 } },
+};
+
 export default defineConfig({
   test: {
     reporters: ["verbose", "./test/support/closing-line.ts"],
+    sequence: { sequencer: SlowFirst },
     projects: [
       {
+        // These wait for most of their time: for what is killed to come back, for what is due.
         test: {
+          ...common,
           name: "long",
           include: [
             "test/long/**/*.test.ts",
             "test/stores/**/*.test.ts",
+            ...LONG_ONLY,
             "test/api/triggers/new-rows.test.ts",
             "test/dev/npm-start.test.ts",
             "test/kill/cancel.test.ts",
@@ -25,18 +46,14 @@ export default defineConfig({
             "test/kill/parts.test.ts",
             "test/kill/webhooks.test.ts",
             "test/security/costly-flows.test.ts",
-            "test/security/schemathesis.test.ts",
           ],
-          globalSetup: ["test/support/global-setup.ts"],
-          setupFiles: ["test/support/seed.ts"],
-          env: { MILLRACE_TEST: "long" },
-          testTimeout: 24 * 60 * 60 * 1000,
-          hookTimeout: 120_000,
-          // As in vitest.config.ts.
-          retry: process.env["CI"] === undefined ? 0 : 1,
-          expect: { poll: { timeout: 60_000 } },
-          maxWorkers: 1,
+          exclude: alone,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
         },
+      },
+      {
+        test: { ...common, name: "alone", include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
       },
     ],
   },

@@ -13,7 +13,7 @@ import { startServiceProcess } from "../support/service-processes.ts";
 import type { ServiceProcess } from "../support/service-processes.ts";
 import { client, startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
-import { millrace } from "./millrace.ts";
+import { millrace } from "../cli/millrace.ts";
 
 interface Status {
   readonly current: string | null;

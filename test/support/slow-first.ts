@@ -3,7 +3,8 @@ import type { TestSpecification } from "vitest/node";
 import { BaseSequencer } from "vitest/node";
 
 /** What starts processes or servers of its own. */
-const STARTS = /\b(installSchemathesis|startServiceProcess|startService|startInProcess|install|spawn)\(/;
+const STARTS =
+  /\b(installSchemathesis|startServiceProcess|startService|startInProcess|openOwnConsole|ownPostgres|bareServer|startTemporal|install|spawn)\(/;
 
 /**
  * Files that start processes of their own take longest, whatever their size: they come first, so that none is left to
