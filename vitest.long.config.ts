@@ -37,6 +37,7 @@ export default defineConfig({
             "test/long/**/*.test.ts",
             "test/stores/**/*.test.ts",
             ...LONG_ONLY,
+            "test/api/http/lost-updates.test.ts",
             "test/api/triggers/new-rows.test.ts",
             "test/dev/npm-start.test.ts",
             "test/kill/cancel.test.ts",

@@ -223,11 +223,11 @@ describe("cancel", () => {
         ["sub-0>out-0"],
       ),
     );
-    for (let at = 0; at < 10; at += 1) {
+    for (const ms of [15, 24, 33, 42]) {
       const before = target.requests.length;
       const { run_id } = await bench.start(parent);
       await expect.poll(() => target.requests.length, { interval: 2 }).toBeGreaterThan(before);
-      await new Promise((resolve) => setTimeout(resolve, 15 + at * 3));
+      await new Promise((resolve) => setTimeout(resolve, ms));
       await bench.api.post(`/v2/runs/${run_id}/cancel`, {});
       await bench.until(run_id);
       const { body } = await bench.api.get("/v2/runs", { query: { parent_run_id: run_id } });

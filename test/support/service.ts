@@ -5,6 +5,7 @@ import { inject } from "vitest";
 import { createKey, createOrganisation as createOrganisationRow } from "../../src/cli/accounts.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import { cloneDatabase } from "./database.ts";
+import { noteOrganisation } from "./made-organisations.ts";
 import { MASTER_KEY } from "./payloads.ts";
 import { startServiceProcess } from "./service-processes.ts";
 import type { ServiceProcess } from "./service-processes.ts";
@@ -126,6 +127,7 @@ export async function createOrganisation(
     const { org_id } = await createOrganisationRow(database, name);
     const publicKey = await createKey(database, { org_id, name: "public", kind: "public" });
     const secretKey = await createKey(database, { org_id, name: "secret", kind: "secret" });
+    noteOrganisation({ databaseUrl: target.databaseUrl, org_id, secretKey: secretKey.value });
     return { org_id, publicKey: publicKey.value, secretKey: secretKey.value };
   } finally {
     await database.close();
