@@ -79,6 +79,7 @@ export default defineConfig({
         test: {
           name: "kill",
           include: ownProcesses,
+          exclude: long,
           globalSetup,
           testTimeout: 240_000,
           hookTimeout: 120_000,

@@ -43,7 +43,6 @@ export default defineConfig({
             "test/kill/cancel.test.ts",
             "test/kill/lost-messages.test.ts",
             "test/kill/lost-workflows.test.ts",
-            "test/kill/outage.test.ts",
             "test/kill/parts.test.ts",
             "test/kill/webhooks.test.ts",
             "test/security/costly-flows.test.ts",

@@ -2,23 +2,20 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flow, openBench } from "../engine/support.ts";
 import { startHttpTarget } from "../support/http-target.ts";
-import { LONG } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
 import { install } from "./installation.ts";
 import type { Installation } from "./installation.ts";
 import { postConstantly, refused } from "./persistent-client.ts";
 import { recordKill } from "./kill-table.ts";
 
-/** How long a server is down (ms), and how it fails: `npm run test:long` uses longer outages. */
-const GONE_MS = LONG ? 20_000 : 6_000;
-const OUTAGES = LONG
-  ? ([
-      ["postgres", "killed"],
-      ["temporal", "killed"],
-      ["postgres", "frozen"],
-      ["temporal", "frozen"],
-    ] as const)
-  : ([["postgres", "killed"]] as const);
+/** How long a server is down (ms). */
+const GONE_MS = 20_000;
+const OUTAGES = [
+  ["postgres", "killed"],
+  ["temporal", "killed"],
+  ["postgres", "frozen"],
+  ["temporal", "frozen"],
+] as const;
 
 let installation: Installation;
 beforeAll(async () => {
@@ -126,7 +123,7 @@ describe.each<readonly ["postgres" | "temporal", "killed" | "frozen"]>(OUTAGES)(
 );
 
 describe("processes that are started while Temporal is down", () => {
-  it.skipIf(LONG)("wait for it, and then do their work", async () => {
+  it("wait for it, and then do their work", async () => {
     const bench = await openBench(installation);
     const [api, worker] = [installation.api[1], installation.worker[0]];
     await Promise.all([api?.kill(), worker?.kill(), installation.temporal.kill()]);

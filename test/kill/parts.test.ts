@@ -17,7 +17,7 @@ afterAll(() => installation?.close());
 // of a node is kept in the worker until it can be reported.
 const MAX_REPEATED = { worker: 20, temporal: 20, api: 0, postgres: 0 };
 
-// Servers that are gone under load: outage.test.ts has short ones of these.
+// Servers that are gone under load: outage.test.ts.
 const PARTS = LONG ? (["api", "temporal", "postgres"] as const) : (["worker"] as const);
 
 describe("killed while every kind of run, an upload and clients are under way", () => {

@@ -9,6 +9,7 @@ export const LONG_ONLY: string[] = [
   "test/cli/doctor.test.ts",
   "test/cli/explain.test.ts",
   "test/cli/processes.test.ts",
+  "test/kill/outage.test.ts",
   "test/operation/trace-queue.test.ts",
   "test/operation/traces.test.ts",
   "test/operation/worker-queues.test.ts",
