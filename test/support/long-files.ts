@@ -1,5 +1,5 @@
 /**
- * Files of which `npm run test:long` has the whole, and npm test nothing: each starts services of its own, several or for long, and
+ * Files that `npm run test:long` has, and npm test has not: each starts services of its own, several or for long, and
  * shows nothing that guards an organisation.
  */
 export const LONG_ONLY: string[] = [
