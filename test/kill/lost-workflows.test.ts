@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startModelStub } from "../../src/dev/model-stub.ts";
 import type { ModelStub, StubReply } from "../../src/dev/model-stub.ts";
-import { runWorkflowId } from "../../src/temporal/ids.ts";
+import { runWorkflowId, sliceWorkflowId } from "../../src/temporal/ids.ts";
 import { flow, nested, nodesOf, openBench } from "../engine/support.ts";
 import type { Bench, Run } from "../engine/support.ts";
 import { withTemporal } from "../support/histories.ts";
@@ -208,6 +208,36 @@ describe.concurrent("a run whose workflow is lost", () => {
     expect([run.state, run.outputs["out-0"].length]).toEqual(["COMPLETED", 251]);
     expect(run.nodes.filter(({ state }) => state !== "COMPLETED" && state !== "SKIPPED")).toEqual([]);
     expect(Object.entries(callsOf(run_id)).filter(([, count]) => count > 1)).toEqual([["map-0[249]/http-0", 2]]);
+  });
+
+  it.runIf(LONG)("waits for a slice of the lost workflow that is still there", async () => {
+    const release = target.hold("/hold-5");
+    const inner = nested(
+      [
+        { id: "if-0", type: "condition", config: { cases: [{ id: "call", when: "index == 5 || index == 251" }] } },
+        post("http-0", "/hold-{{index}}"),
+        { id: "o", type: "output", config: { value: "{{index}}" } },
+      ],
+      ["if-0:case:call>http-0", "http-0>o", "if-0:else>o"],
+    );
+    const config = { while: "index < 252", max_iterations: 300, flow: inner };
+    const loop = { id: "loop-0", type: "loop", config };
+    const { run_id } = await bench.start(await bench.deploy(flow([loop, out], ["loop-0>out-0"])));
+    await hits("/hold-5");
+    await withTemporal(own.temporalAddress, async (client) => {
+      const workflowId = sliceWorkflowId(run_id, "loop-0", 250);
+      const slice = await client.workflow.start("runSlice", { workflowId, taskQueue: "nobody", args: [] });
+      await lose(run_id);
+      await eventually("the open call is made again", () => target.hits("/hold-5") === 2);
+      release();
+      await eventually("it has met the slice", async () => {
+        const history = await client.workflow.getHandle(runWorkflowId(run_id)).fetchHistory();
+        return history.events?.some((event) => event.startChildWorkflowExecutionFailedEventAttributes);
+      });
+      await slice.terminate("it has ended");
+    });
+    expect(await bench.until(run_id)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "251" } });
+    expect(callsOf(run_id)).toEqual({ "loop-0[5]/http-0": 2, "loop-0[251]/http-0": 1 });
   });
 
   it("asks a model nothing again that it has answered, and calls no tool a second time", async () => {
