@@ -38,10 +38,19 @@ const end = (run: string, days = 0) =>
     days,
   ]);
 
+/** Records a node of a run whose long value is in a blob, and a pause. */
+async function recordNode(run: string, blob: string): Promise<void> {
+  const node = { node_id: "http-0", type: "http", path: "http-0", state: "COMPLETED", attempts: 1 } as const;
+  const value = { started_at: null, finished_at: null, long_values: { output: { $blob: blob, size: 1 } } };
+  const written = update(tenant, run, { nodes: [{ ...node, ...value }], pauses_opened: [pauseOpening()] });
+  await own.database.org(tenant.org_id, (db) => recordRun(db, written, []));
+}
+
 describe("the sweep of blobs", () => {
   it("removes what nothing refers to and keeps the rest, of every organisation", async () => {
     const other = await buildTenant(own.database);
-    const [input, output, file, none, theirs] = [await put(), await put(), await put(), await put(), await put(other)];
+    const [input, output, value, file] = [await put(), await put(), await put(), await put()];
+    const [none, theirs] = [await put(), await put(other)];
     const run = await buildRun(own.database, tenant, {
       inputs: { "in-0": { ref: { $blob: input, size: 1 } } },
     });
@@ -55,10 +64,11 @@ describe("the sweep of blobs", () => {
        values (gen_random_uuid(), $1, $2, 'doc-0', 'u', 'f', 'text/plain', 1, 'h', $3)`,
       [tenant.org_id, tenant.project_id, file],
     );
+    await recordNode(run, value);
     await end(run);
     expect(await sweep()).toBe(2);
-    const there = await Promise.all([input, output, file, none, theirs].map((key) => blobs.exists(key)));
-    expect(there).toEqual([true, true, true, false, false]);
+    const there = await Promise.all([input, output, value, file, none, theirs].map((key) => blobs.exists(key)));
+    expect(there).toEqual([true, true, true, true, false, false]);
     expect(await sweep()).toBe(0);
   });
 
@@ -122,16 +132,6 @@ describe("the sweep of blobs", () => {
   });
 });
 
-const ENDED = {
-  node_id: "http-0",
-  type: "http",
-  path: "http-0",
-  state: "COMPLETED",
-  attempts: 1,
-  started_at: null,
-  finished_at: null,
-} as const;
-
 /** The tables that have rows of a run. */
 async function tablesOf(run: string): Promise<string[]> {
   const tables = await system(
@@ -158,16 +158,7 @@ describe("the retention of runs", () => {
       `insert into run_events (run_id, seq, org_id, type, at, data) values ($1, 1000, $2, 't', now(), '{}')`,
       [old, tenant.org_id],
     );
-    await own.database.org(tenant.org_id, (db) =>
-      recordRun(
-        db,
-        update(tenant, old, {
-          nodes: [{ ...ENDED, long_values: { output: { $blob: long, size: 1 } } }],
-          pauses_opened: [pauseOpening()],
-        }),
-        [],
-      ),
-    );
+    await recordNode(old, long);
     expect(await tablesOf(old)).toEqual(expect.arrayContaining(["node_runs", "run_events", "run_pauses", "runs"]));
     await Promise.all([end(old, 31), end(recent, 29), end(parent, 31), end(resumed, 31)]);
     // What ended is not removed while a part of it has not, or a run that uses its values.
@@ -255,13 +246,16 @@ describe("the retention of runs", () => {
       return conversation;
     };
     const other = await buildTenant(own.database);
+    const second = { ...tenant, project_id: await buildProject(own.database, tenant.org_id) };
     await own.database.org(tenant.org_id, (db) => setRetention(db, tenant.project_id, 7));
     const [gone, kept, theirs] = [await add(tenant, 7.1), await add(tenant, 6.9), await add(other, 8)];
+    const [beside, empty] = [await add(second, 8), await add(second, 8)];
+    await system("delete from conversation_turns where conversation_id = $1", [empty]);
     expect(await own.database.system((db) => purgeTurns(db, null, 10))).toBe(1);
     const left = await system("select conversation_id from conversations where conversation_id = any ($1)", [
-      [gone, kept, theirs],
+      [gone, kept, theirs, beside, empty],
     ]);
-    expect(left).toHaveLength(2);
+    expect(left).toHaveLength(4);
     expect(left).not.toContainEqual({ conversation_id: gone });
   });
 });
