@@ -46,6 +46,7 @@ export function startUpkeep(
   keep("runs of actions", (onError) => startActionSweeper({ db, providerJobs }, recoveryMs, onError));
   keep("housekeeping", (onError) =>
     startHousekeeping(db, blobs, {
+      everyMs: 200 * sweepMs,
       eventRetentionMs: config.MILLRACE_EVENT_RETENTION_MS,
       runRetentionDays: config.MILLRACE_RUN_RETENTION_DAYS,
       auditRetentionDays: config.MILLRACE_AUDIT_RETENTION_DAYS,

@@ -24,7 +24,7 @@ import { periodically } from "../platform/periodically.ts";
 import type { Periodic } from "../platform/periodically.ts";
 
 /** Nothing here is urgent: each round is some twenty transactions that mostly find nothing. */
-const EVERY_MS = 300_000;
+const MAX_EVERY_MS = 300_000;
 /** Longer than any run may take: until then nothing is called a second time. */
 const ACTION_RETENTION_MS = 31 * 24 * 3_600_000;
 /** Retention of jobs on runs (ms). */
@@ -37,6 +37,8 @@ const DELTA_RETENTION_MS = 600_000;
 const SWEEP_EVERY_MS = 86_400_000;
 
 export interface HousekeepingOptions {
+  /** How often it is done (ms); every five minutes at least. */
+  readonly everyMs: number;
   /** How long deliveries are kept, and at least that long their events (ms). */
   readonly eventRetentionMs: number;
   /** How long runs are kept after their end where no policy says less; undefined is for ever. */
@@ -59,6 +61,7 @@ export function startHousekeeping(
   db: Database,
   blobs: BlobStore,
   {
+    everyMs,
     eventRetentionMs,
     runRetentionDays,
     auditRetentionDays,
@@ -68,7 +71,7 @@ export function startHousekeeping(
   }: HousekeepingOptions,
 ): Periodic {
   return periodically(
-    EVERY_MS,
+    Math.min(everyMs, MAX_EVERY_MS),
     async () => {
       await inBatches(async () => {
         const { removed, blobs: answers } = await db.system((connection) => purgeIdempotencyKeys(connection, BATCH));

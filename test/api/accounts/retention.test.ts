@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createOrganisation } from "../../support/service.ts";
-import { eventually } from "../../support/scratch.ts";
 import { checkedClient } from "../http/conformance.ts";
 import { startInProcess } from "../in-process.ts";
 import type { InProcessApi } from "../in-process.ts";
@@ -75,32 +74,3 @@ it("is changed by admins alone, for the state that they have seen, and never of 
     }),
   );
 });
-
-it("is what the sweep goes by", async () => {
-  const tenant = await openTenant();
-  const [short, long] = [await tenant.deploy(echo()), await tenant.deploy(echo())];
-  const runs = await Promise.all(
-    [short, long].map(async (project_id) => {
-      const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "x" } });
-      await tenant.until(body.run_id, "COMPLETED");
-      return body.run_id as string;
-    }),
-  );
-  await tenant.withDatabase((db) =>
-    db.system((connection) =>
-      connection.query("update runs set finished_at = now() - interval '3 days' where run_id = any ($1::uuid[])", [
-        runs,
-      ]),
-    ),
-  );
-  expect((await tenant.secret.patch(PATH, { run_days: 4 })).status).toBe(200);
-  expect((await tenant.secret.patch(`/v2/projects/${short}/retention`, { run_days: 2 })).status).toBe(200);
-  const [gone, kept] = runs;
-  // Workers sweep every minute.
-  await eventually(
-    "the run is removed",
-    async () => (await tenant.secret.get(`/v2/runs/${gone}`)).status === 404,
-    180_000,
-  );
-  expect((await tenant.secret.get(`/v2/runs/${kept}`)).status).toBe(200);
-}, 240_000);
